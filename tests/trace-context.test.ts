@@ -45,7 +45,6 @@ beforeAll(async () => {
   };
   const telemetry = {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
     OTEL_BSP_SCHEDULE_DELAY: '100',
     OTEL_BLRP_SCHEDULE_DELAY: '100',
     OTEL_METRIC_EXPORT_INTERVAL: '2000',

@@ -19,11 +19,10 @@ find "$target/node_modules" -type f -name '*.map' -not -path '*/@callplane/*' -d
 # The migrations for `rtc db migrate` (PRISMA_DIR), and the health check of every container.
 cp -R prisma "$target/prisma"
 cp infra/image/health-check.mjs "$target/health-check.mjs"
-# The guides that the API serves under /docs/guides.
 if [ "$app" = api ]; then
-  mkdir -p "$target/docs" "$target/packages/server-js" "$target/packages/webhook-verifier"
-  cp docs/*.md "$target/docs"
+  # The document that the API serves at /openapi.json.
+  mkdir -p "$target/docs"
+  cp docs/openapi.json "$target/docs"
   # The built console, which the API serves at /console.
   if [ -d apps/console/dist ]; then cp -R apps/console/dist "$target/console-pages"; fi
-  for package in server-js webhook-verifier; do cp "packages/$package/README.md" "$target/packages/$package"; done
 fi

@@ -18,7 +18,7 @@ const opened: Page[] = [];
 
 /** The SDK and the examples of its guide as one module for pages. */
 const ENTRY = `
-  import { createElement } from 'react';
+  import { createElement, StrictMode } from 'react';
   import { createRoot } from 'react-dom/client';
   import { Track, useCall } from './react.tsx';
   export * from '@callplane/client-js';
@@ -29,7 +29,7 @@ const ENTRY = `
   }
   export function renderRoom(place, props) {
     const root = createRoot(place);
-    root.render(createElement(Room, props));
+    root.render(createElement(StrictMode, undefined, createElement(Room, props)));
     return root;
   }
 `;
@@ -310,11 +310,15 @@ describe('connection quality', () => {
 
 describe('the examples of the guide', () => {
   test(
-    'the plain one and the React one see each other’s publisher, and React leaves with its component',
+    'the plain one and the React one see each other’s publisher; React joins once, though its effect runs twice, and leaves with its component',
     async () => {
       const roomId = await stage.newRoom();
       const [plain, react] = await Promise.all([open(), open()]);
       const [one, two] = await Promise.all([stage.token(roomId, 'Plain'), stage.token(roomId, 'React')]);
+      const complaints: string[] = [];
+      react.on('console', (said) => {
+        if (['error', 'warning'].includes(said.type())) complaints.push(said.text());
+      });
       await react.evaluate(
         `{ globalThis.root = sdk.renderRoom(document.body.appendChild(document.createElement('div')), ${JSON.stringify({ url: stage.url, token: two.token })}); }`,
       );
@@ -325,6 +329,9 @@ describe('the examples of the guide', () => {
       await becomes(plain, `call.participants.size === 1`);
       await react.evaluate(`root.unmount()`);
       await becomes(plain, `call.participants.size === 0`);
+      const types = await stage.eventTypes(roomId);
+      expect(types.filter((type) => type === 'participant.joined')).toHaveLength(2);
+      expect(complaints).toEqual([]);
     },
     SLOW_MS,
   );

@@ -98,7 +98,7 @@ async function lastRow(page: Page): Promise<number> {
 
 /** A list that was read far down says that it has changed, also after further pages, until it is read again. */
 async function staysChanged(page: Page, change: () => Promise<unknown>): Promise<void> {
-  const news = page.getByRole('button', { name: 'The list has changed' });
+  const news = page.getByRole('button', { name: 'The list may have changed' });
   await change();
   await news.waitFor({ state: 'attached' });
   await eventually(async () => {

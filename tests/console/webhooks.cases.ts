@@ -14,7 +14,6 @@ export interface Context {
 
 const SLOW_MS = 240_000;
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
-const isLive = (page: Page) => page.locator('.sidebar .live[data-state="live"]').waitFor();
 const confirm = (page: Page, name: string) => page.getByRole('dialog').last().getByRole('button', { name }).click();
 const badge = (page: Page, text: string) => page.locator('.page-heading .badge', { hasText: text }).waitFor();
 
@@ -166,7 +165,6 @@ export function webhookCases({ stage, open }: Context): void {
         const { path } = await endpoint(receiver.unavailable);
         const made = await delivery(path);
         const page = await open(made.page);
-        await isLive(page);
         await page.getByText('HTTP 503: a proxy in front of the receiver').first().waitFor();
         await page.getByText('Next attempt:').waitFor();
         await inspect(page, 'delivery-pending');
@@ -201,7 +199,6 @@ export function webhookCases({ stage, open }: Context): void {
       const failed = await delivery(bad.path);
       await eventually(async () => (await statusOf(failed.path)) === 'failed');
       const page = await open('/deliveries');
-      await isLive(page);
       const table = page.getByRole('table', { name: 'Deliveries' });
       const rowOf = (made: { path: string }) => table.locator(`a[href$="${made.path.split('/').pop()!}"]`);
       await rowOf(failed).waitFor();
@@ -235,7 +232,6 @@ export function webhookCases({ stage, open }: Context): void {
       const made = await Promise.all([delivery(path), delivery(path), delivery(path)]);
       await Promise.all(made.map((each) => attempted(each.path)));
       const page = await open(`/webhooks/${id}?tab=recoveries`);
-      await isLive(page);
       await page.getByRole('button', { name: 'Recover a window' }).click();
       await inspect(page, 'recover-window');
       await page.getByRole('button', { name: 'Count the deliveries' }).click();

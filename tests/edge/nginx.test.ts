@@ -159,7 +159,7 @@ describe('nginx’s own errors have the common error shape', () => {
     [405, 'METHOD_NOT_ALLOWED', 'TRACE', head('TRACE / HTTP/1.1', 'Host: a')],
     [413, 'PAYLOAD_TOO_LARGE', 'a large body', head('POST /v1/rooms HTTP/1.1', 'Host: a', 'Content-Length: 2000000')],
     [414, 'VALIDATION_FAILED', 'a long target', head(`GET /${'x'.repeat(10_000)} HTTP/1.1`, 'Host: a')],
-    [431, 'VALIDATION_FAILED', 'large headers', head('GET / HTTP/1.1', 'Host: a', `X: ${'x'.repeat(10_000)}`)],
+    [431, 'HEADERS_TOO_LARGE', 'large headers', head('GET / HTTP/1.1', 'Host: a', `X: ${'x'.repeat(10_000)}`)],
     [501, 'VALIDATION_FAILED', 'an unknown encoding', head('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding: gzip')],
     [504, 'UNAVAILABLE', 'an app that does not answer', head('POST /never HTTP/1.1', 'Host: a', 'Content-Length: 0')],
     [505, 'VALIDATION_FAILED', 'HTTP/3.0 in text', head('GET / HTTP/3.0', 'Host: a')],

@@ -1,6 +1,6 @@
 import { createServer, connect as connectSocket, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connect, type Call } from '@callplane/client-js';
 import type { Prisma } from '@callplane/db';
 import { eventually, stopAtEnd, type TestApp } from '@callplane/testing';
@@ -8,8 +8,8 @@ import { WebSocket } from 'ws';
 import { startStack, type Stack } from '../faults/faults.testkit.js';
 
 /**
- * Sends SIGTERM to a gateway while participants join through it, at each point of a join; a lock in PostgreSQL holds
- * the joins there.
+ * Sends SIGTERM to a gateway while participants join through it, or aborts their `connect()`, at each point of a join;
+ * a lock in PostgreSQL holds the joins there.
  */
 
 let stack: Stack;
@@ -79,6 +79,51 @@ test('joins that hang inside their transactions for longer than a drain waits wr
   await drainAt(POINTS[2]!, { heldMs: 4000, withStuckJoin: true });
 });
 
+describe('an aborted connect()', () => {
+  test.each(POINTS)('while its join is $name leaves nobody in the room', async (point) => {
+    const gateway = await stack.spawnSignaling();
+    const url = urlOf(gateway);
+    const roomId = await stack.newRoom(api);
+    const { token, participantId } = await tokenFor(roomId);
+    const abort = new AbortController();
+    await stack.database.transaction(async (tx) => {
+      await point.hold(tx, { roomId, participantIds: [participantId] });
+      const joining = connect({ url, token, signal: abort.signal, platform: { WebSocket } });
+      const aborted = expect(joining).rejects.toMatchObject({ code: 'aborted' });
+      await eventually(() => point.isReached({ roomId, gateway, joins: 1 }), { intervalMs: 50 });
+      abort.abort();
+      await aborted;
+    });
+    await eventually(async () => (await openConnections(gateway)) === 0);
+    await eventually(async () => (await sessionsOf(roomId)).length === 0);
+    // A session that outlives its connection ends with `connection_lost`, after the grace period.
+    const sessions = await stack.database.prisma.participantSession.findMany({ where: { roomId } });
+    expect(sessions.filter(({ endReason }) => endReason !== 'left')).toEqual([]);
+    expect(gateway.logs.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test('does not disturb the next one with the same token, as React calls them in development', async () => {
+    const gateway = await stack.spawnSignaling();
+    const url = urlOf(gateway);
+    const roomId = await stack.newRoom(api);
+    const { token } = await tokenFor(roomId);
+    const abort = new AbortController();
+    /** Aborts as soon as the join is under way. */
+    class AbortingSocket extends WebSocket {
+      override send(data: string): void {
+        super.send(data);
+        abort.abort();
+      }
+    }
+    const first = connect({ url, token, signal: abort.signal, platform: { WebSocket: AbortingSocket } });
+    await expect(first).rejects.toMatchObject({ code: 'aborted' });
+    const call = await join(url, token);
+    await eventually(async () => (await openConnections(gateway)) === 1);
+    expect((await sessionsOf(roomId)).map(({ id }) => id)).toEqual([call.sessionId]);
+    expect(call.state).toBe('connected');
+  });
+});
+
 /**
  * @param how.heldMs how long the joins are held after the signal.
  * @param how.withStuckJoin whether the client that keeps the old gateway alive joins as well. The gateway waits 2 s for
@@ -114,8 +159,7 @@ async function drainAt(point: Point, how: { heldMs: number; withStuckJoin: boole
   expect((await sessionsOf(roomId)).map(({ participantId }) => participantId).sort()).toEqual(
     [...participantIds].sort(),
   );
-  const events = await stack.database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
-  expect(events.map(({ type }) => type)).toEqual([
+  expect(await eventTypes(roomId)).toEqual([
     'room.created',
     'room.started',
     ...participantIds.map(() => 'participant.joined'),
@@ -125,7 +169,7 @@ async function drainAt(point: Point, how: { heldMs: number; withStuckJoin: boole
 
 /** A connection whose client never reads, not even a close frame. */
 async function openStuck(gateway: TestApp): Promise<{ join(token: string): void }> {
-  const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/signaling`, 'callplane.v1');
+  const socket = new WebSocket(urlOf(gateway), 'callplane.v1');
   await new Promise<void>((resolve, reject) => {
     socket.once('open', resolve);
     socket.once('error', reject);
@@ -139,6 +183,8 @@ async function openStuck(gateway: TestApp): Promise<{ join(token: string): void 
   return { join: (token) => socket.send(JSON.stringify({ type: 'join', token })) };
 }
 
+const urlOf = (gateway: TestApp) => `${gateway.url.replace('http', 'ws')}/v1/signaling`;
+
 async function tokenFor(roomId: string): Promise<{ token: string; participantId: string }> {
   const body = { participantName: 'Ada', permissions: ['room:join'] };
   const answer = await stack.call(api, 'POST', `/v1/rooms/${roomId}/tokens`, { body });
@@ -147,6 +193,16 @@ async function tokenFor(roomId: string): Promise<{ token: string; participantId:
 
 const sessionsOf = (roomId: string) =>
   stack.database.prisma.participantSession.findMany({ where: { roomId, endedAt: null } });
+
+async function eventTypes(roomId: string): Promise<string[]> {
+  const events = await stack.database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
+  return events.map(({ type }) => type);
+}
+
+async function openConnections(gateway: TestApp): Promise<number> {
+  const metrics = await (await fetch(gateway.metricsUrl)).text();
+  return Number(/^callplane_signaling_connections(?:\{.*\})? (\d+)$/m.exec(metrics)?.[1]);
+}
 
 async function lockWaiters(): Promise<number> {
   const [row] = await stack.database.sql.$queryRaw<{ count: number }[]>`

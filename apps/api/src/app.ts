@@ -16,7 +16,6 @@ import { securityHeaders } from './http/security-headers.js';
 import { noStore, requireOneHost, rewriteUndecodablePath } from './http/transport.js';
 import { refuseUnread, UnreadAnswers } from './http/unread-answers.js';
 import { docsRouter } from './openapi/docs.routes.js';
-import { openApiDocument } from './openapi/document.js';
 import { apiRoutes } from './routes.js';
 
 /** Client addresses whose unknown keys one instance counts. */
@@ -63,7 +62,7 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   app.use('/v1', refuseUnread(unread, isUnlimited), createRouter(routes, '/v1', unread));
   app.use(publicRouter({ health: settings.health, signingKeys: deps.signingKeys }));
   if (deps.console !== null) app.use('/console', consolePages(settings.consoleFolder, deps.console.signalingUrl));
-  app.use(docsRouter(openApiDocument(routes)));
+  app.use(docsRouter());
   app.use(() => {
     throw new PublicError('ROUTE_NOT_FOUND');
   });

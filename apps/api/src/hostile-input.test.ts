@@ -114,7 +114,7 @@ describe('hostile input', () => {
   });
 
   test('arbitrary paths outside of /v1 get no 5xx', async () => {
-    const prefix = fc.constantFrom('/console/', '/docs/', '/docs/guides/', '/.well-known/', '/readyz', '/livez', '/v1');
+    const prefix = fc.constantFrom('/console/', '/docs/', '/.well-known/', '/readyz', '/livez', '/v1');
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...METHODS), prefix, targetText, async (method, path, text) => {
         const { status } = await sendTo(`${path}${text}`, method, { authorization: '' });

@@ -11,7 +11,7 @@ import {
 import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
 import { createApp } from './app.js';
 import { ApiConfig } from './config.js';
-import { consoleDirectories } from './console/console-directories.js';
+import { consoleDirectories } from './console/console-sessions.js';
 import { findConsole } from './console/console-pages.js';
 import type { Deps } from './deps.js';
 import { EventWaiter, readNewest } from './events/event-waiter.js';
@@ -20,12 +20,10 @@ import { requestMetrics } from './http/request-metrics.js';
 import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
-import { HeavyReads } from './statements/heavy-reads.js';
-import { ListTurns } from './statements/list-turns.js';
+import { ReadTurns } from './statements/read-turns.js';
 import { sharedStatements } from './statements/shared-statements.js';
-import { StreamHub } from './stream/stream-hub.js';
 import { reportReadFailures } from './stream/read-failures.js';
-import { streamReads } from './stream/stream-reads.js';
+import { StreamHub, streamReads } from './stream/stream-hub.js';
 
 // README.md beside this file: the order of the middleware, where each 4xx comes from, and the files of a request.
 
@@ -75,16 +73,11 @@ const deps: Deps = {
   database,
   reads,
   statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
-  heavyReads: new HeavyReads(),
-  lists: new ListTurns(config.DATABASE_READ_POOL_MAX),
+  readTurns: new ReadTurns(config.DATABASE_READ_POOL_MAX),
   producer,
   settlements: new SettlementWaiter(notices),
   eventWaiter,
-  streams: new StreamHub(
-    streamReads(reads, systemClock, reportReadFailures(logger, app.metrics)),
-    eventWaiter,
-    systemClock,
-  ),
+  streams: new StreamHub(streamReads(reads, reportReadFailures(logger, app.metrics)), eventWaiter, systemClock),
   signingKeys,
   masterKeys,
   turn: readTurnSettings(config, logger),

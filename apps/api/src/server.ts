@@ -3,7 +3,7 @@ import { Server as NetServer, type AddressInfo } from 'node:net';
 import { createHttpServer, type HttpDeadlines, type Logger } from '@callplane/runtime';
 import type { Express, Response } from 'express';
 import { contextOf } from './http/request-context.js';
-import { originForm } from './http/request-target.js';
+import { originForm } from './http/transport.js';
 
 /**
  * Idle timeout of connections, in milliseconds. It is longer than the idle timeout of a load balancer (nginx: 60 s), so

@@ -16,7 +16,16 @@ test('parses a time of the past as a duration or a date with its time zone, and 
   );
   const [tenOClock, half] = ['2026-11-20T10:00:00.000Z', '2026-11-20T10:30:00.000Z'];
   expect(times).toEqual([tenOClock, half, tenOClock, '2026-11-20T10:30:00.500Z']);
-  for (const wrong of ['', '2', '1w', 'yesterday', '2026-11-20', '2026-11-20T10:00:00', '2026-13-20T10:00:00Z']) {
+  for (const wrong of [
+    '',
+    '2',
+    '1w',
+    'yesterday',
+    '2026-11-20',
+    '2026-11-20T10:00:00',
+    '2026-13-20T10:00:00Z',
+    '0000-01-01T00:00:00Z',
+  ]) {
     expect(() => parseSince(wrong)).toThrow('such as 30m, 2h or 7d');
   }
 });

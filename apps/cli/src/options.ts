@@ -2,6 +2,7 @@ import {
   codePointLength,
   DELIVERY_FAILURE_REASONS,
   EVENT_TYPES,
+  isAcceptedTime,
   SCOPES,
   trimName,
   unstorableReason,
@@ -67,7 +68,7 @@ export type Since = { seconds: number } | { time: Date };
 export function parseSince(text: string): Since {
   if (/^[1-9]\d{0,6}[mhd]$/.test(text)) return { seconds: parseDuration(text) };
   const time = new Date(text);
-  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d.*(Z|[+-]\d\d:\d\d)$/.test(text) || Number.isNaN(time.getTime())) {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d.*(Z|[+-]\d\d:\d\d)$/.test(text) || !isAcceptedTime(time)) {
     throw new InvalidArgumentError('Give a duration such as 30m, 2h or 7d, or a time such as 2026-11-20T10:00:00Z.');
   }
   return { time };

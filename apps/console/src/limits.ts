@@ -8,6 +8,8 @@ export const CONSOLE_LIMITS = {
   rereadPagesMax: 2,
   /** Sessions that the list of participants reads to find the newest one of each. */
   sessionsMax: 2_000,
+  /** Interval between two reads of what the stream of changes does not report, in milliseconds. */
+  rereadEveryMs: 5_000,
   requestTimeoutMs: 30_000,
   /** Repetitions of a failed read. */
   retriesMax: 2,

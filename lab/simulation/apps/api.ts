@@ -6,11 +6,9 @@ import type { Reply } from '../../../apps/api/src/http/route.js';
 import { SettlementWaiter } from '../../../apps/api/src/operations/settlement-waiter.js';
 import { apiRoutes } from '../../../apps/api/src/routes.js';
 import type { SigningKeyRing } from '../../../apps/api/src/signing-keys/signing-key-ring.js';
-import { HeavyReads } from '../../../apps/api/src/statements/heavy-reads.js';
-import { ListTurns } from '../../../apps/api/src/statements/list-turns.js';
+import { ReadTurns } from '../../../apps/api/src/statements/read-turns.js';
 import { sharedStatements } from '../../../apps/api/src/statements/shared-statements.js';
-import { StreamHub } from '../../../apps/api/src/stream/stream-hub.js';
-import { streamReads } from '../../../apps/api/src/stream/stream-reads.js';
+import { StreamHub, streamReads } from '../../../apps/api/src/stream/stream-hub.js';
 import { OverloadedError, systemClock } from '../../../packages/runtime/src/index.js';
 import { MASTER_KEYS, SIGNER, TOKENS } from '../secrets.js';
 import { openDatabase, type Parts } from './tasks.js';
@@ -46,13 +44,12 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
     database,
     reads,
     statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
-    heavyReads: new HeavyReads(),
-    lists: new ListTurns(5),
+    readTurns: new ReadTurns(5),
     producer: redis.producer(),
     settlements: new SettlementWaiter(redis.listener()),
     eventWaiter,
     streams: new StreamHub(
-      streamReads(reads, systemClock, () => undefined),
+      streamReads(reads, () => undefined),
       eventWaiter,
       systemClock,
     ),

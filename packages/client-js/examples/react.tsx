@@ -7,12 +7,15 @@ export function useCall(url: string, token: string): { call: Call | undefined; t
   const [tracks, setTracks] = useState<RemoteTrack[]>([]);
   useEffect(() => {
     const abort = new AbortController();
-    connect({ url, token, signal: abort.signal }).then((joined) => {
-      abort.signal.addEventListener('abort', () => void joined.leave());
-      joined.on('trackSubscribed', (track) => setTracks((all) => [...all, track]));
-      joined.on('trackUnsubscribed', (track) => setTracks((all) => all.filter((one) => one !== track)));
-      setCall(joined);
-    }, console.warn);
+    connect({ url, token, signal: abort.signal }).then(
+      (joined) => {
+        abort.signal.addEventListener('abort', () => void joined.leave());
+        joined.on('trackSubscribed', (track) => setTracks((all) => [...all, track]));
+        joined.on('trackUnsubscribed', (track) => setTracks((all) => all.filter((one) => one !== track)));
+        setCall(joined);
+      },
+      (error) => abort.signal.aborted || console.warn(error),
+    );
     return () => abort.abort();
   }, [url, token]);
   return { call, tracks };

@@ -1,18 +1,17 @@
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { setTimeout as delay } from 'node:timers/promises';
-import { eventually } from '@callplane/testing';
-import type { Call } from './call.js';
-import { connect } from './connect.js';
+import { connect, type Call } from './call.js';
 import type { ConnectOptions } from './options.js';
 import {
   nodePlatform,
   participant,
   startScriptedGateway,
-  testToken,
   testPage,
+  testToken,
   welcome,
 } from './scripted-gateway.testkit.js';
 import { Subscriptions } from './subscriptions.js';
+import { eventually } from '@callplane/testing';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 
 const calls: Call[] = [];
 afterEach(async () => {
@@ -74,16 +73,6 @@ describe('joining', () => {
     },
   );
 
-  test('the close frame alone gives the reason', async () => {
-    const gateway = await startScriptedGateway({
-      join: (_, connection) => {
-        connection.endWithoutMessage('capacity');
-        return undefined;
-      },
-    });
-    await expect(join(gateway.url)).rejects.toMatchObject({ code: 'capacity' });
-  });
-
   test('retries an unreachable gateway until the connect timeout', async () => {
     const gateway = await startScriptedGateway();
     await gateway.die();
@@ -123,27 +112,29 @@ describe('joining', () => {
     expect(triedAtMs[1]! - triedAtMs[0]!).toBeGreaterThanOrEqual(999);
   });
 
-  test.each(['message', 'close frame'])(
-    'gives up at once when the %s for too many joins asks for a longer pause than the connect timeout',
-    async (carrier) => {
-      const gateway = await startScriptedGateway({
-        join: (_, connection) => {
-          if (carrier === 'message') connection.end('too_many_attempts', { retryAfterSeconds: 60 });
-          else connection.endWithoutMessage('too_many_attempts');
-          return undefined;
-        },
-      });
-      const joining = join(gateway.url, { connectTimeoutMs: 2500 });
-      await expect(joining).rejects.toMatchObject({ code: 'too_many_attempts' });
-      expect(gateway.connections).toHaveLength(1);
-    },
-  );
+  test('gives up at once when a refusal for too many joins asks for a longer pause than the connect timeout', async () => {
+    const gateway = await startScriptedGateway({
+      join: (_, connection) => {
+        connection.end('too_many_attempts', { retryAfterSeconds: 60 });
+        return undefined;
+      },
+    });
+    const joining = join(gateway.url, { connectTimeoutMs: 2500 });
+    await expect(joining).rejects.toMatchObject({ code: 'too_many_attempts' });
+    expect(gateway.connections).toHaveLength(1);
+  });
 
-  test('an aborted signal gives up the join, and the gateway sees no session', async () => {
+  test('an aborted signal rejects at once, and the gateway reads that the participant leaves after its join', async () => {
     const abort = new AbortController();
     const gateway = await startScriptedGateway({
       join: () => {
         abort.abort('the page went on');
+        return undefined;
+      },
+      // It reads the message only after the welcome.
+      leave: (_, connection) => {
+        connection.send(welcome());
+        connection.end('left');
         return undefined;
       },
     });
@@ -152,7 +143,34 @@ describe('joining', () => {
       cause: 'the page went on',
     });
     await expect(join(gateway.url, { signal: abort.signal })).rejects.toMatchObject({ code: 'aborted' });
+    const { received, closed } = await gateway.connection(0);
+    await closed;
+    expect(received.map(({ type }) => type)).toEqual(['join', 'leave']);
     expect(gateway.connections).toHaveLength(1);
+  });
+
+  test('a signal that is aborted before the connection is open sends nothing, and breaks no connection off', async () => {
+    const abort = new AbortController();
+    const gateway = await startScriptedGateway();
+    const joining = join(gateway.url, { signal: abort.signal });
+    abort.abort();
+    await expect(joining).rejects.toMatchObject({ code: 'aborted' });
+    const { received, closed } = await gateway.connection(0);
+    expect([await closed, received]).toEqual([1000, []]);
+  });
+
+  test('an effect that React runs twice joins once: the second connect() is not disturbed by the first', async () => {
+    const gateway = await startScriptedGateway();
+    const abort = new AbortController();
+    const first = join(gateway.url, { signal: abort.signal });
+    abort.abort();
+    const call = await join(gateway.url);
+    await expect(first).rejects.toMatchObject({ code: 'aborted' });
+    await eventually(() => gateway.connections.length === 2);
+    const [unused, used] = [...gateway.connections].sort((a, b) => a.received.length - b.received.length);
+    await unused!.closed;
+    expect([unused!.received, used!.received.map(({ type }) => type)]).toEqual([[], ['join']]);
+    expect(call.state).toBe('connected');
   });
 
   test('a signal that is aborted later does not end the call', async () => {
@@ -350,11 +368,11 @@ describe('requests', () => {
       resume: () => welcome({ resumed: true, participants: participants.slice(1) }),
     });
     await join(gateway.url);
-    const forget = jest.spyOn(Subscriptions.prototype, 'forgetAdaptation');
+    const gone = jest.spyOn(Subscriptions.prototype, 'gone');
     (await gateway.connection(0)).cut();
-    await eventually(() => forget.mock.calls.length > 0);
-    expect(forget.mock.calls).toEqual([[{ participantId: 'ada', trackId: 'camera' }]]);
-    forget.mockRestore();
+    await eventually(() => gone.mock.calls.length > 0);
+    expect(gone.mock.calls).toEqual([[{ participantId: 'ada', trackId: 'camera' }, 'left']]);
+    gone.mockRestore();
   });
 
   test('repeats subscriptions and unsubscriptions when the gateway has lost the media connections', async () => {

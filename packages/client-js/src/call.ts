@@ -1,16 +1,15 @@
 import { Emitter } from './emitter.js';
 import { Engine } from './engine.js';
+import { abortable, abortedError, assertNotAborted, CallplaneError } from './errors.js';
 import type { CallEvents } from './events.js';
-import { abortable } from './errors.js';
 import { assertMessage, assertMetadata, assertPage, assertShown, assertTracks } from './limits.js';
-import type { DeviceOptions } from './local/create-tracks.js';
+import type { DeviceOptions, ScreenOptions } from './local/create-tracks.js';
 import type { DeviceKind } from './local/devices.js';
 import type { TrackOptions } from './local/local-media.js';
 import type { LocalTrack } from './local/local-track.js';
-import type { ScreenOptions } from './local/screen.js';
 import type { ParticipantMetadata, Room } from './metadata.js';
-import type { Settings } from './options.js';
-import type { Platform } from './platform.js';
+import { settingsOf, type ConnectOptions, type Settings } from './options.js';
+import { platformOf, type Platform } from './platform.js';
 import type { PeerTarget, QualityLevel, RemoteParticipant, TrackReference } from './protocol.generated.js';
 import type { Participant } from './remote/participant.js';
 import type { RosterPage } from './remote/presence.js';
@@ -62,7 +61,7 @@ export class Call extends Emitter<CallEvents> {
 
   /** How well you send and receive; undefined until media has flowed. */
   get connectionQuality(): QualityLevel | undefined {
-    return this.#engine.ownQuality?.level;
+    return this.#engine.watching?.quality.level;
   }
 
   /** The other participants, by participant id; in a paged room those that are shown. */
@@ -201,9 +200,10 @@ export class Call extends Emitter<CallEvents> {
 
   /** WebRTC statistics of the sending and the receiving connection. */
   async getStats(): Promise<Record<PeerTarget, RTCStatsReport | undefined>> {
+    const { publisher, subscriber } = this.#engine.connections;
     return {
-      publisher: await this.#engine.publisher.connection?.getStats(),
-      subscriber: await this.#engine.subscriber.connection?.getStats(),
+      publisher: await publisher?.getStats(),
+      subscriber: await subscriber?.getStats(),
     };
   }
 
@@ -216,4 +216,30 @@ export class Call extends Emitter<CallEvents> {
   join(): Promise<void> {
     return this.#engine.join();
   }
+}
+
+/**
+ * Joins a call. Resolves once the gateway has admitted the participant.
+ * @throws CallplaneError whose code is the gateway's reason (`invalid_token`, `capacity`, …), `unreachable` or `aborted`.
+ */
+export async function connect(options: ConnectOptions): Promise<Call> {
+  const { signal } = options;
+  const platform = platformOf(options.platform);
+  const settings = settingsOf(options, platform.now());
+  assertNotAborted(signal);
+  const call = new Call(platform, settings);
+  const giveUp = () => void call.leave();
+  signal?.addEventListener('abort', giveUp);
+  try {
+    await call.join();
+    assertNotAborted(signal);
+  } catch (error) {
+    void call.leave();
+    if (signal?.aborted === true) throw abortedError(signal);
+    if (error instanceof CallplaneError) throw error;
+    throw new CallplaneError('invalid_argument', `Cannot connect to ${options.url}.`, { cause: error });
+  } finally {
+    signal?.removeEventListener('abort', giveUp);
+  }
+  return call;
 }

@@ -1,25 +1,19 @@
-import { Adaptation } from './adaptation/adaptation.js';
 import { asCallplaneError, CallplaneError } from './errors.js';
-import { receivedMessage, subscriptionFailures, type CallEvents } from './events.js';
-import { Inbox } from './inbox.js';
+import type { CallEvents } from './events.js';
+import { IceServers } from './ice-servers.js';
 import type { LocalMedia } from './local/local-media.js';
 import type { Settings } from './options.js';
-import { Connections } from './peers/connections.js';
-import { presentPeers } from './peers/present-peers.js';
 import { Publisher } from './peers/publisher.js';
 import { Subscriber } from './peers/subscriber.js';
 import type { Platform } from './platform.js';
-import { LazyDisplays } from './playback/lazy-displays.js';
 import { Playback } from './playback/playback.js';
-import type { PeerTarget, ServerMessage, WelcomeMessage } from './protocol.generated.js';
-import { loadOwnQuality } from './quality/load-own-quality.js';
-import type { OwnQuality } from './quality/own-quality.js';
-import { applyQuality } from './quality/reported-quality.js';
-import type { RemoteTrack } from './remote/participant.js';
+import type { PeerTarget, ResumeRequest, ServerMessage, WelcomeMessage } from './protocol.generated.js';
+import { referenceTo, type RemoteTrack } from './remote/participant.js';
 import { Presence } from './remote/presence.js';
 import { Roster } from './remote/roster.js';
 import { Session, type CloseInfo } from './signaling/session.js';
 import { Subscriptions } from './subscriptions.js';
+import type { Watching } from './watching/watching.js';
 
 export type Emit = <Name extends keyof CallEvents>(name: Name, event: CallEvents[Name]) => void;
 
@@ -32,47 +26,39 @@ export class Engine {
   readonly subscriber: Subscriber;
   readonly subscriptions: Subscriptions;
   readonly playback: Playback;
-  readonly adaptation: Adaptation;
   /** Undefined until it is loaded. */
-  ownQuality: OwnQuality | undefined;
+  watching: Watching | undefined;
+  permissions: readonly string[] = [];
+  mediaState: 'up' | 'down' = 'down';
   readonly #platform: Platform;
   readonly #settings: Settings;
   readonly #emit: Emit;
-  readonly #connections: Connections;
-  readonly #displays: LazyDisplays;
+  readonly #iceServers: IceServers;
   #welcome: WelcomeMessage | undefined;
   #localMedia: LocalMedia | undefined;
-  #permissions: readonly string[] = [];
-  #mediaState: 'up' | 'down' = 'down';
-  readonly #inbox = new Inbox();
+  /** Events that wait until the caller of `connect()` has added its listeners; undefined from then on. */
+  #waiting: (() => void)[] | undefined = [];
 
   constructor(platform: Platform, settings: Settings, emit: Emit) {
     this.#platform = platform;
     this.#settings = settings;
     this.#emit = emit;
     const session = (this.session = new Session(platform, settings, {
-      onState: (state) => this.#inbox.deliver(() => emit('state', state)),
+      onState: (state) => this.#deliver(() => emit('state', state)),
       onWelcome: (welcome) => this.#welcomed(welcome),
-      onMessage: (message) => this.#inbox.deliver(() => this.#receive(message)),
-      presentPeers: () => presentPeers(this.publisher, this.subscriber),
-      onClosed: (close) => this.#inbox.deliver(() => this.#closed(close)),
+      onMessage: (message) => this.#deliver(() => this.#receive(message)),
+      onOnline: () => this.#peers.forEach((peer) => peer.repair.networkChanged()),
+      presentPeers: () => this.#presentPeers(),
+      onClosed: (close) => this.#deliver(() => this.#closed(close)),
     }));
-    this.#displays = new LazyDisplays((track, display) => this.adaptation.display(track, display));
-    this.playback = new Playback({
-      emit: (name) => emit(name, undefined),
-      ...(settings.adaptive ? { observe: (track, element) => this.#displays.observe(track, element) } : {}),
-    });
+    this.subscriptions = new Subscriptions(session, settings.autoSubscribe);
+    this.playback = new Playback((name) => emit(name, undefined));
     this.roster = new Roster(
       (name, event) => {
-        if (name === 'trackPublished') this.adaptation.published(event as RemoteTrack);
+        if (name === 'trackPublished') this.subscriptions.published(referenceTo(event as RemoteTrack));
         emit(name, event as never);
       },
-      (track, why) => {
-        if (why === 'unpublished') this.subscriptions.forget(track);
-        if (why === 'left') this.subscriptions.forgetAdaptation(track);
-        if (why === 'hidden') this.adaptation.hide(track);
-        else this.adaptation.forget(track);
-      },
+      (track, why) => this.subscriptions.gone(track, why),
       this.playback,
     );
     this.presence = new Presence({
@@ -82,42 +68,21 @@ export class Engine {
       onOwnTracks: (tracks) => this.#localMedia?.align(tracks),
       emit: (name, event) => emit(name, event as never),
     });
-    this.#connections = new Connections({
-      platform,
-      settings,
-      session,
-      onChange: (configuration) => {
-        for (const peer of [this.publisher, this.subscriber]) peer.configure(configuration);
-      },
-      onNetworkChange: () => {
-        for (const peer of [this.publisher, this.subscriber]) peer.networkChanged();
-      },
-    });
-    const createConnection = () => this.#connections.open();
+    this.#iceServers = new IceServers(session, platform.now, settings.iceTransportPolicy, (configuration) =>
+      this.#peers.forEach(({ connection }) => connection.setConfiguration(configuration)),
+    );
+    const peers = { session, createConnection: () => this.#createConnection(), random: platform.random };
     this.publisher = new Publisher({
-      session,
-      createConnection,
-      random: platform.random,
+      ...peers,
       onLost: (tracks, error) => {
         for (const track of tracks) this.#localMedia?.forget(track);
         emit('problem', error);
       },
     });
     this.subscriber = new Subscriber({
-      session,
-      createConnection,
-      random: platform.random,
+      ...peers,
       onTracks: (tracks) => this.roster.receive(tracks),
       onError: (error) => emit('problem', error),
-    });
-    this.subscriptions = new Subscriptions(session, settings.autoSubscribe);
-    this.adaptation = new Adaptation({
-      isEnabled: settings.adaptive,
-      now: platform.now,
-      roster: this.roster,
-      subscriptions: this.subscriptions,
-      connection: () => this.subscriber.connection,
-      onChange: (change) => emit('trackQuality', change),
     });
   }
 
@@ -127,12 +92,9 @@ export class Engine {
     return this.#welcome;
   }
 
-  get permissions(): readonly string[] {
-    return this.#permissions;
-  }
-
-  get mediaState(): 'up' | 'down' {
-    return this.#mediaState;
+  /** The present peer connections. */
+  get connections(): Record<PeerTarget, RTCPeerConnection | undefined> {
+    return { publisher: this.publisher.peer?.connection, subscriber: this.subscriber.peer?.connection };
   }
 
   /** Loads the code that publishes when it is first used: those who only watch do not need it. */
@@ -145,38 +107,66 @@ export class Engine {
     return (this.#localMedia ??= new LocalMedia({
       platform: this.#platform,
       publisher: this.publisher,
-      permissions: () => this.#permissions,
+      permissions: () => this.permissions,
       emit: this.#emit,
     }));
   }
 
   async join(): Promise<void> {
-    await this.session.join();
-    if (this.#settings.leaveOnPageHide) this.#platform.page?.addEventListener('pagehide', this.#onPageHide);
-    this.#inbox.open();
+    try {
+      await this.session.join();
+      if (this.#settings.leaveOnPageHide) this.#platform.page?.addEventListener('pagehide', this.#onPageHide);
+    } finally {
+      // Runs after the continuation of `await connect()`.
+      setTimeout(() => {
+        const waiting = this.#waiting ?? [];
+        this.#waiting = undefined;
+        for (const deliver of waiting) deliver();
+      });
+    }
+  }
+
+  #deliver(event: () => void): void {
+    if (this.#waiting === undefined) event();
+    else this.#waiting.push(event);
+  }
+
+  get #peers() {
+    return [this.publisher, this.subscriber].flatMap(({ peer }) => peer ?? []);
+  }
+
+  #presentPeers(): Pick<ResumeRequest, 'peers' | 'offerId'> {
+    const peers = (['publisher', 'subscriber'] as const).filter((target) => this[target].peer !== undefined);
+    const { lastAnswered } = this.subscriber;
+    return lastAnswered === undefined ? { peers } : { peers, offerId: lastAnswered };
+  }
+
+  #createConnection(): RTCPeerConnection {
+    const { RTCPeerConnection: Connection } = this.#platform;
+    if (Connection === undefined)
+      throw new CallplaneError('unsupported', 'WebRTC is not available in this environment.');
+    return new Connection(this.#iceServers.configuration);
   }
 
   #welcomed(welcome: WelcomeMessage): void {
     const isFirst = this.#welcome === undefined;
     this.#welcome = welcome;
-    this.#connections.welcomed(welcome);
-    this.ownQuality?.welcomed();
+    this.#iceServers.set(welcome);
+    this.watching?.quality.welcomed();
     const { permissions } = welcome;
     if (isFirst) {
-      this.#permissions = permissions;
-      this.#mediaState = welcome.media.state;
+      this.permissions = permissions;
+      this.mediaState = welcome.media.state;
       this.presence.welcome(welcome);
-      this.#measure().catch((error: unknown) => this.#emit('problem', asCallplaneError(error)));
+      this.#watch().catch((error: unknown) => this.#emit('problem', asCallplaneError(error)));
       return;
     }
-    this.#inbox.deliver(() => {
-      this.#localMedia?.layersUnknown();
+    this.#deliver(() => {
       this.#setPermissions(permissions);
       this.#setMediaState(welcome.media.state);
       this.presence.welcome(welcome);
       if (!welcome.media.continued) this.#reset(['publisher', 'subscriber']);
-      this.publisher.reachable();
-      this.subscriber.reachable();
+      for (const peer of this.#peers) peer.repair.reachable();
     });
   }
 
@@ -189,16 +179,17 @@ export class Engine {
         this.subscriber.subscribed(message);
         break;
       case 'subscriptionFailed':
-        for (const failure of subscriptionFailures(message)) this.#emit('trackSubscriptionFailed', failure);
+        for (const { code, message: text, ...track } of message.tracks)
+          this.#emit('trackSubscriptionFailed', { ...track, error: new CallplaneError(code, text) });
         break;
       case 'layersWanted':
-        this.#localMedia?.layersWanted(message);
+        this.#localMedia?.layers.receive(message);
         break;
       case 'speakers':
         this.roster.speak(message.speakers);
         break;
       case 'candidate':
-        (message.target === 'publisher' ? this.publisher : this.subscriber).addCandidate(message.candidate);
+        this[message.target].addCandidate(message.candidate);
         break;
       case 'mediaReset':
         this.#reset(message.targets);
@@ -210,7 +201,7 @@ export class Engine {
         this.#setPermissions(message.permissions);
         break;
       case 'slowLink':
-        if (message.target === 'subscriber') this.adaptation.slowLink();
+        if (message.target === 'subscriber') this.watching?.downlink?.slowLink();
         break;
       case 'roomUpdated':
       case 'changes':
@@ -220,13 +211,14 @@ export class Engine {
         this.presence.receive(message);
         break;
       case 'quality':
-        applyQuality(this.roster.participants, message.participants, (change) =>
-          this.#emit('connectionQuality', change),
-        );
+        this.roster.rate(message.participants);
         break;
-      case 'message':
-        this.#emit('message', receivedMessage(message, this.roster.participants));
+      case 'message': {
+        const { from, data, sentAt } = message;
+        const participant = this.roster.participants.get(from);
+        this.#emit('message', { from, participant, data, sentAt: new Date(sentAt) });
         break;
+      }
       default:
       // The session has already matched answers to their requests. Other types are of a later protocol version.
     }
@@ -240,30 +232,37 @@ export class Engine {
     }
   }
 
-  async #measure(): Promise<void> {
-    this.ownQuality = await loadOwnQuality({
+  async #watch(): Promise<void> {
+    const { Watching } = await import('./watching/watching.js');
+    // Nothing is watched for a call that is over.
+    if (this.session.state === 'closed') return;
+    this.watching = new Watching({
       session: this.session,
-      connections: () => [this.publisher, this.subscriber].flatMap(({ connection }) => connection ?? []),
-      onChange: (level) => {
+      isAdaptive: this.#settings.adaptive,
+      now: this.#platform.now,
+      roster: this.roster,
+      subscriptions: this.subscriptions,
+      connections: () => this.connections,
+      onLevel: (level) => {
         const { participantId } = this.welcome.participant;
         this.#emit('connectionQuality', { participant: undefined, participantId, level });
       },
+      onTrackQuality: (change) => this.#emit('trackQuality', change),
     });
-    // Nothing is loaded for a call that is over.
-    if (this.ownQuality !== undefined) await this.adaptation.start();
+    if (this.watching.displays !== undefined) this.playback.watch(this.watching.displays);
   }
 
   #setPermissions(permissions: readonly string[]): void {
-    const before = this.#permissions;
-    this.#permissions = permissions;
+    const before = this.permissions;
+    this.permissions = permissions;
     if (permissions.length === before.length && permissions.every((one) => before.includes(one))) return;
     void this.#localMedia?.permissionsChanged();
     this.#emit('permissionsChanged', permissions);
   }
 
   #setMediaState(state: 'up' | 'down'): void {
-    if (this.#mediaState === state) return;
-    this.#mediaState = state;
+    if (this.mediaState === state) return;
+    this.mediaState = state;
     this.#emit('mediaState', state);
   }
 
@@ -273,15 +272,12 @@ export class Engine {
 
   #closed(close: CloseInfo): void {
     this.#platform.page?.removeEventListener('pagehide', this.#onPageHide);
-    this.#connections.close();
-    this.ownQuality?.close();
-    this.adaptation.close();
-    this.#displays.close();
+    this.#iceServers.close();
+    this.watching?.close();
     this.#localMedia?.close();
     this.publisher.close();
-    this.subscriber.close();
     // Ends the tracks of the others, so that their elements do not stay on the page with the last picture.
-    this.roster.receive([]);
+    this.subscriber.reset();
     this.#emit('closed', close);
   }
 }

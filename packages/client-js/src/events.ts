@@ -1,10 +1,8 @@
-import type { TrackQualityChange } from './adaptation/track-quality.js';
-import { CallplaneError } from './errors.js';
+import type { CallplaneError } from './errors.js';
 import type { LocalTrack } from './local/local-track.js';
 import type { PlaybackEvents } from './playback/playback.js';
-import type { MessageMessage, SubscriptionFailedMessage, TrackReference } from './protocol.generated.js';
-import type { QualityChange } from './quality/reported-quality.js';
-import type { Participant } from './remote/participant.js';
+import type { TrackReference } from './protocol.generated.js';
+import type { Participant, RemoteTrack } from './remote/participant.js';
 import type { PresenceEvents } from './remote/presence.js';
 import type { RosterEvents } from './remote/roster.js';
 import type { CloseInfo, ConnectionState } from './signaling/session.js';
@@ -22,6 +20,14 @@ export interface ReceivedMessage {
 export interface TrackSubscriptionFailure extends TrackReference {
   /** `too_many_tracks`, `track_refused` (by the browser) or `not_found` (on the media server). */
   error: CallplaneError;
+}
+
+/** How much of a track the network carries. `paused`: nothing, so that the audio stays clean. */
+export type TrackQuality = 'full' | 'reduced' | 'paused';
+
+export interface TrackQualityChange {
+  track: RemoteTrack;
+  quality: TrackQuality;
 }
 
 export interface CallEvents extends RosterEvents, PresenceEvents, PlaybackEvents {
@@ -42,19 +48,6 @@ export interface CallEvents extends RosterEvents, PresenceEvents, PlaybackEvents
   localTrackUnpublished: LocalTrack;
   /** The server has changed your permissions. Tracks that you may no longer publish are unpublished. */
   permissionsChanged: readonly string[];
-  /** How well you, or another participant, send and receive: `good`, `fair`, `poor` or `lost`. */
-  connectionQuality: QualityChange;
   /** A background failure that no call to the SDK can report. The call goes on. */
   problem: CallplaneError;
-}
-
-export function receivedMessage(
-  { from, data, sentAt }: MessageMessage,
-  participants: ReadonlyMap<string, Participant>,
-): ReceivedMessage {
-  return { from, participant: participants.get(from), data, sentAt: new Date(sentAt) };
-}
-
-export function subscriptionFailures({ tracks }: SubscriptionFailedMessage): TrackSubscriptionFailure[] {
-  return tracks.map(({ code, message, ...track }) => ({ ...track, error: new CallplaneError(code, message) }));
 }

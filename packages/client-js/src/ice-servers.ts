@@ -1,4 +1,4 @@
-import type { IceServer } from './protocol.generated.js';
+import type { IceServersMessage } from './protocol.generated.js';
 import type { Session } from './signaling/session.js';
 
 /** Renews TURN credentials at this fraction of their lifetime. */
@@ -8,31 +8,31 @@ const RENEW_AFTER_AT_LEAST_MS = 1_000;
 const TIMER_MAX_MS = 2 ** 31 - 1;
 const TRY_AGAIN_AFTER_MS = 30_000;
 
-/** Keeps the ICE servers current: a call may outlast its TURN credentials. */
+/** Keeps the ICE servers of peer connections current: a call may outlast its TURN credentials. */
 export class IceServers {
+  /** For new connections. */
+  configuration: RTCConfiguration;
   readonly #session: Session;
   readonly #now: () => number;
-  readonly #onChange: (servers: RTCIceServer[]) => void;
-  #servers: RTCIceServer[] = [];
+  readonly #onChange: (configuration: RTCConfiguration) => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(session: Session, now: () => number, onChange: (servers: RTCIceServer[]) => void) {
+  /** @param onChange called with the configuration for the connections that exist */
+  constructor(
+    session: Session,
+    now: () => number,
+    iceTransportPolicy: RTCIceTransportPolicy,
+    onChange: (configuration: RTCConfiguration) => void,
+  ) {
     this.#session = session;
     this.#now = now;
+    this.configuration = { iceTransportPolicy, bundlePolicy: 'max-bundle' };
     this.#onChange = onChange;
   }
 
-  get servers(): RTCIceServer[] {
-    return this.#servers;
-  }
-
-  set({ iceServers, iceServersExpireAt }: { iceServers: IceServer[]; iceServersExpireAt: string }): void {
-    this.#servers = iceServers.map(({ urls, username, credential }) => ({
-      urls,
-      ...(username === undefined ? {} : { username }),
-      ...(credential === undefined ? {} : { credential }),
-    }));
-    this.#onChange(this.#servers);
+  set({ iceServers, iceServersExpireAt }: Pick<IceServersMessage, 'iceServers' | 'iceServersExpireAt'>): void {
+    this.configuration = { ...this.configuration, iceServers };
+    this.#onChange(this.configuration);
     const lifeMs = Date.parse(iceServersExpireAt) - this.#now();
     this.#renewAfter(Math.max(RENEW_AFTER_AT_LEAST_MS, lifeMs * RENEW_AT));
   }

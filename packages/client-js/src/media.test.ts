@@ -1,8 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type wrtc from '@roamhq/wrtc';
-import { eventually } from '@callplane/testing';
-import type { Call } from './call.js';
-import { connect } from './connect.js';
+import { connect, type Call } from './call.js';
 import type { CallplaneError } from './errors.js';
 import type { Platform } from './platform.js';
 import type { ServerMessage } from './protocol.generated.js';
@@ -15,6 +11,9 @@ import {
   welcome,
   type ScriptedConnection,
 } from './scripted-gateway.testkit.js';
+import { eventually } from '@callplane/testing';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type wrtc from '@roamhq/wrtc';
 
 // Real peer connections on both sides, without a browser: the gateway's side answers as a media server does.
 let library: typeof wrtc;

@@ -1,7 +1,5 @@
 /** The part of a WebSocket that the SDK uses; both the browser's and the one of the `ws` package have it. */
 export interface WebSocketLike {
-  /** The sub-protocol that the gateway chose. */
-  readonly protocol: string;
   readonly readyState: number;
   send(data: string): void;
   close(code?: number, reason?: string): void;
@@ -39,4 +37,27 @@ export function platformOf(given: Partial<Platform> = {}): Platform {
     now: Date.now,
     ...given,
   };
+}
+
+/**
+ * Calls `listener` when this machine has lost its network, has one again or has another one.
+ * @returns a function that ends this
+ */
+export function onNetworkChange(
+  { page, network }: Pick<Platform, 'page' | 'network'>,
+  listener: (isOnline: boolean) => void,
+): () => void {
+  const controller = new AbortController();
+  const { signal } = controller;
+  page?.addEventListener('online', () => listener(true), { signal });
+  page?.addEventListener('offline', () => listener(false), { signal });
+  let type = network?.type;
+  const onChange = () => {
+    // The same event reports every new estimate of the bandwidth.
+    if (network?.type === type) return;
+    type = network?.type;
+    listener(type !== 'none');
+  };
+  network?.addEventListener('change', onChange, { signal });
+  return () => controller.abort();
 }

@@ -1,9 +1,8 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
-import { eventually } from '@callplane/testing';
-import type { Call } from './call.js';
-import { connect } from './connect.js';
+import { connect, type Call } from './call.js';
 import type { ServerMessage, Track } from './protocol.generated.js';
 import { nodePlatform, participant, startScriptedGateway, testToken, welcome } from './scripted-gateway.testkit.js';
+import { eventually } from '@callplane/testing';
+import { afterEach, describe, expect, test } from '@jest/globals';
 
 const calls: Call[] = [];
 afterEach(async () => {

@@ -24,11 +24,11 @@ type Script = Partial<{
 export interface ScriptedConnection {
   readonly received: ClientMessage[];
   readonly protocol: string;
+  /** Resolves to the close code once the client has closed the connection. */
+  readonly closed: Promise<number>;
   send(...messages: ServerMessage[]): void;
   /** Ends the connection as a gateway does: sends the reason, then closes. */
   end(reason: CloseReason, more?: { retryAfterSeconds?: number }): void;
-  /** Sends the close frame alone. */
-  endWithoutMessage(reason: CloseReason): void;
   /** Ends the connection as a network does: without any message. */
   cut(): void;
   /** Stops reading and answering, without closing. */
@@ -98,17 +98,16 @@ export async function startScriptedGateway(script: Script = {}): Promise<Scripte
   server.on('connection', (socket) => {
     let isFrozen = false;
     const send = (...messages: ServerMessage[]) => messages.forEach((message) => socket.send(JSON.stringify(message)));
-    const endWithoutMessage = (reason: CloseReason) => socket.close(CLOSE_REASONS[reason].code, reason);
     const connection: ScriptedConnection = {
       received: [],
       protocol: socket.protocol,
+      closed: once(socket, 'close').then(([code]) => code as number),
       send,
       end: (reason, more = {}) => {
-        const { message, reconnect } = CLOSE_REASONS[reason];
+        const { code, message, reconnect } = CLOSE_REASONS[reason];
         send({ type: 'closing', reason, message, reconnect, ...more });
-        endWithoutMessage(reason);
+        socket.close(code, reason);
       },
-      endWithoutMessage,
       cut: () => socket.terminate(),
       freeze: () => {
         isFrozen = true;

@@ -1,111 +1,189 @@
-import { describe, expect, test } from '@jest/globals';
-import { CallplaneError } from './errors.js';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { CallplaneError, type CallplaneErrorCode } from './errors.js';
 import type { ClientMessage } from './protocol.generated.js';
 import type { Session } from './signaling/session.js';
-import { Subscriptions } from './subscriptions.js';
+import { GONE_MAX, Subscriptions, type Display } from './subscriptions.js';
 
 const track = (participantId: string) => ({ participantId, trackId: 'camera' });
+const display = (maxSpatial: number, isHidden = false): Display => ({ maxSpatial, isHidden, pixels: 100 });
+const PAUSED = { layer: { spatial: 0 }, isPaused: true };
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
 
 function setUp(autoSubscribe = true) {
   const sent: ClientMessage[] = [];
   const missing = new Set<string>();
+  const failures: CallplaneErrorCode[] = [];
   const session = {
-    connected: () => Promise.resolve(),
+    state: 'connected',
     request: (message: ClientMessage) => {
       sent.push(message);
       const isMissing = message.type === 'subscribe' && message.tracks.some((one) => missing.has(one.participantId));
-      return isMissing ? Promise.reject(new CallplaneError('not_found', 'No.')) : Promise.resolve({ type: 'ok' });
+      const code = isMissing ? 'not_found' : failures.shift();
+      return code === undefined ? Promise.resolve({ type: 'ok' }) : Promise.reject(new CallplaneError(code, 'No.'));
     },
   };
   const subscriptions = new Subscriptions(session as unknown as Session, autoSubscribe);
-  const take = () => sent.splice(0).map((message) => ('tracks' in message ? [message.type, message.tracks] : message));
-  return { subscriptions, take, missing };
+  /** What was sent since the last call, once the present tick is over. */
+  const take = async () => {
+    await jest.advanceTimersByTimeAsync(0);
+    return sent.splice(0).map((message) => ('tracks' in message ? [message.type, message.tracks] : message));
+  };
+  return { subscriptions, session, take, missing, failures };
 }
 
-describe('subscriptions', () => {
-  test('adapt all tracks with one request, and never above the layer of the application', async () => {
+describe('what is displayed and what the network carries', () => {
+  test('is requested together for all tracks of a tick, and nothing twice', async () => {
+    const { subscriptions, take } = setUp();
+    subscriptions.display(track('ada'), display(1));
+    subscriptions.display(track('eve'), display(0, true));
+    subscriptions.display(track('ada'), display(2));
+    expect(await take()).toEqual([
+      [
+        'subscribe',
+        [
+          { ...track('ada'), layer: { spatial: 2 }, paused: false },
+          { ...track('eve'), layer: { spatial: 0 }, paused: true },
+        ],
+      ],
+    ]);
+    subscriptions.display(track('ada'), { ...display(2), pixels: 200 });
+    subscriptions.limit(track('bob'), undefined);
+    expect(await take()).toEqual([]);
+    expect(subscriptions.displayOf(track('ada'))?.pixels).toBe(200);
+  });
+
+  test('gives the lower of two layers, and pauses what is hidden or does not fit', async () => {
+    const { subscriptions, take } = setUp();
+    const wanted = async () => (await take()).map((message) => (message as never[])[1]);
+    subscriptions.display(track('ada'), display(1));
+    expect(await wanted()).toEqual([[{ ...track('ada'), layer: { spatial: 1 }, paused: false }]]);
+    subscriptions.limit(track('ada'), { layer: { spatial: 0, temporal: 1 }, isPaused: false });
+    expect(await wanted()).toEqual([[{ ...track('ada'), layer: { spatial: 0, temporal: 1 }, paused: false }]]);
+    subscriptions.limit(track('ada'), PAUSED);
+    expect(await wanted()).toEqual([[{ ...track('ada'), layer: { spatial: 0 }, paused: true }]]);
+    subscriptions.limit(track('ada'), undefined);
+    expect(await wanted()).toEqual([[{ ...track('ada'), layer: { spatial: 1 }, paused: false }]]);
+    subscriptions.gone(track('ada'), 'hidden');
+    expect(await wanted()).toEqual([[{ ...track('ada'), layer: { spatial: 1 }, paused: true }]]);
+  });
+
+  test('is requested again if a request fails, with what is wanted by then, and not after the call', async () => {
+    const { subscriptions, session, take, failures } = setUp();
+    failures.push('connection_lost', 'no_answer');
+    subscriptions.display(track('ada'), display(0));
+    subscriptions.display(track('eve'), display(0));
+    expect(await take()).toHaveLength(1);
+    subscriptions.gone(track('eve'), 'left');
+    subscriptions.limit(track('ada'), PAUSED);
+    const paused = ['subscribe', [{ ...track('ada'), layer: { spatial: 0 }, paused: true }]];
+    expect(await take()).toEqual([paused]);
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect((await take())[0]).toMatchObject(['subscribe', expect.arrayContaining(paused[1] as object[])]);
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(await take()).toEqual([]);
+    failures.push('closed');
+    session.state = 'closed';
+    subscriptions.display(track('ada'), display(1));
+    await take();
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(await take()).toEqual([]);
+  });
+
+  test('does not outlive the track: one that returns under the same id is received in full', async () => {
+    const { subscriptions, take } = setUp();
+    for (const id of ['ada', 'eve']) subscriptions.limit(track(id), PAUSED);
+    subscriptions.display(track('bob'), display(0));
+    await take();
+    for (const id of ['ada', 'eve', 'bob', 'new']) subscriptions.gone(track(id), 'unpublished');
+    subscriptions.published(track('ada'));
+    subscriptions.published(track('new'));
+    expect(await take()).toEqual([['subscribe', [{ ...track('ada'), paused: false }]]]);
+    subscriptions.published(track('ada'));
+    expect(await take()).toEqual([]);
+    // The latest tracks are remembered, up to a limit.
+    for (let at = 0; at < GONE_MAX; at += 1) subscriptions.limit(track(`p${at}`), PAUSED);
+    await take();
+    for (let at = 0; at < GONE_MAX; at += 1) subscriptions.gone(track(`p${at}`), 'left');
+    subscriptions.published(track('eve'));
+    subscriptions.published(track('p0'));
+    expect(await take()).toEqual([['subscribe', [{ ...track('p0'), paused: false }]]]);
+  });
+
+  test('is requested of the other tracks if one of them is gone', async () => {
+    const { subscriptions, take, missing } = setUp();
+    missing.add('ada');
+    for (const id of ['ada', 'eve']) subscriptions.limit(track(id), PAUSED);
+    expect((await take()).at(-1)).toEqual(['subscribe', [{ ...track('eve'), layer: { spatial: 0 }, paused: true }]]);
+  });
+});
+
+describe('what the application chooses', () => {
+  test('is the highest layer that display and network get', async () => {
     const { subscriptions, take } = setUp();
     await subscriptions.subscribe([
       { ...track('ada'), layer: { spatial: 1 } },
       { ...track('bob'), layer: { spatial: 1, temporal: 1 } },
     ]);
-    take();
-    await subscriptions.adapt([
-      { ...track('ada'), layer: { spatial: 2 }, paused: false },
-      { ...track('bob'), layer: { spatial: 1, temporal: 0 }, paused: false },
-      { ...track('eve'), layer: { spatial: 0 }, paused: true },
+    await take();
+    subscriptions.display(track('ada'), display(2));
+    subscriptions.limit(track('bob'), { layer: { spatial: 1, temporal: 0 }, isPaused: false });
+    expect(await take()).toEqual([
+      ['subscribe', [{ ...track('bob'), layer: { spatial: 1, temporal: 0 }, paused: false }]],
     ]);
-    expect(take()).toEqual([
-      [
-        'subscribe',
-        [
-          { ...track('ada'), layer: { spatial: 1 }, paused: false },
-          { ...track('bob'), layer: { spatial: 1, temporal: 0 }, paused: false },
-          { ...track('eve'), layer: { spatial: 0 }, paused: true },
-        ],
-      ],
-    ]);
+    expect(subscriptions.layerOf(track('ada'))).toEqual({ spatial: 1 });
   });
 
-  test('never adapt a track that the application has unsubscribed from', async () => {
+  test('keeps a track away that it has unsubscribed from', async () => {
     const { subscriptions, take } = setUp();
     await subscriptions.unsubscribe([track('ada')]);
-    take();
-    await subscriptions.adapt([{ ...track('ada'), paused: false }]);
-    expect(take()).toEqual([]);
+    await take();
+    subscriptions.display(track('ada'), display(0));
+    expect(await take()).toEqual([]);
   });
 
-  test('without autoSubscribe adapt no track before the application subscribes to it', async () => {
+  test('without autoSubscribe, is all that is requested', async () => {
     const { subscriptions, take } = setUp(false);
-    await subscriptions.adapt([{ ...track('ada'), layer: { spatial: 0 }, paused: true }]);
-    expect(take()).toEqual([]);
+    subscriptions.display(track('ada'), display(0, true));
+    expect(await take()).toEqual([]);
     await subscriptions.subscribe([track('ada')]);
-    expect(take()).toEqual([['subscribe', [{ ...track('ada'), layer: { spatial: 0 }, paused: true }]]]);
+    expect(await take()).toEqual([['subscribe', [{ ...track('ada'), layer: { spatial: 0 }, paused: true }]]]);
   });
 
-  test('adapt the other tracks if one of them is gone', async () => {
+  test('is requested again at once after a reset, and one by one if a track is gone', async () => {
     const { subscriptions, take, missing } = setUp();
-    missing.add('ada');
-    await subscriptions.adapt([
-      { ...track('ada'), paused: true },
-      { ...track('eve'), paused: true },
-    ]);
-    expect(take().at(-1)).toEqual(['subscribe', [{ ...track('eve'), paused: true }]]);
-  });
-
-  test('are repeated at once after a reset, and one by one if a track is gone', async () => {
-    const { subscriptions, take, missing } = setUp();
+    const full = (id: string) => ({ ...track(id), paused: false });
     await subscriptions.subscribe([track('ada'), track('eve')]);
     await subscriptions.unsubscribe([track('bob')]);
-    take();
+    await take();
     await subscriptions.renew();
-    expect(take()).toEqual([
-      ['subscribe', [track('ada'), track('eve')]],
+    expect(await take()).toEqual([
+      ['subscribe', [full('ada'), full('eve')]],
       ['unsubscribe', [track('bob')]],
     ]);
     missing.add('ada');
     await subscriptions.renew();
-    expect(take().slice(1, 3)).toEqual([
-      ['subscribe', [track('ada')]],
-      ['subscribe', [track('eve')]],
+    expect((await take()).slice(1, 3)).toEqual([
+      ['subscribe', [full('ada')]],
+      ['subscribe', [full('eve')]],
     ]);
-    subscriptions.forget(track('ada'));
-    subscriptions.forget(track('eve'));
-    subscriptions.forget(track('bob'));
+    for (const id of ['ada', 'eve', 'bob']) subscriptions.gone(track(id), 'unpublished');
     await subscriptions.renew();
-    expect(take()).toEqual([]);
+    expect(await take()).toEqual([]);
   });
 
-  test('keep of those who leave only what the application has chosen', async () => {
+  test('stays when the participant leaves, unlike display and limit', async () => {
     const { subscriptions, take } = setUp();
     await subscriptions.subscribe([{ ...track('ada'), layer: { spatial: 1 } }]);
-    await subscriptions.adapt([
-      { ...track('ada'), paused: true },
-      { ...track('eve'), paused: true },
-    ]);
-    take();
-    for (const id of ['ada', 'eve', 'unknown']) subscriptions.forgetAdaptation(track(id));
+    for (const id of ['ada', 'eve']) subscriptions.limit(track(id), PAUSED);
+    await take();
+    for (const id of ['ada', 'eve', 'unknown']) subscriptions.gone(track(id), 'left');
     await subscriptions.renew();
-    expect(take()).toEqual([['subscribe', [{ ...track('ada'), layer: { spatial: 1 } }]]]);
+    expect(await take()).toEqual([['subscribe', [{ ...track('ada'), layer: { spatial: 1 }, paused: false }]]]);
   });
 });

@@ -1,53 +1,89 @@
 import { CallplaneError } from './errors.js';
-import type { Layer, SubscribeRequest, TrackReference } from './protocol.generated.js';
+import type { Layer, TrackReference } from './protocol.generated.js';
 import type { Session } from './signaling/session.js';
 
 export type Subscription = TrackReference & { layer?: Layer };
 
-/** What the SDK itself wants of a track, because of how it is displayed and how good the network is. */
-export type Adaptation = TrackReference & { layer?: Layer; paused: boolean };
+/** How the page displays a received video track. */
+export interface Display {
+  /** The highest layer that its size needs. */
+  maxSpatial: number;
+  /** The track cannot be seen: it is outside the window, its tab is hidden, or its element has no size. */
+  isHidden: boolean;
+  /** The displayed area in pixels of the screen. Larger tracks keep their quality longer. */
+  pixels: number;
+}
 
-/** The gateway's limit of tracks in one request. */
-const REQUEST_TRACKS_MAX = 500;
+/** What the network can carry of a track. */
+export interface Limit {
+  layer: Layer;
+  isPaused: boolean;
+}
 
 interface Known {
   track: TrackReference;
   /** Whether the application has subscribed to it (true), unsubscribed from it (false), or left it to `autoSubscribe`. */
   isChosen: boolean | undefined;
-  /** Chosen by the application: the adaptation never goes above it. */
+  /** Chosen by the application: display and network never go above it. */
   layer: Layer | undefined;
-  adaptation: { layer: Layer | undefined; paused: boolean } | undefined;
+  /** Undefined if no element displays the track through `attach()`: it is then received in full. */
+  display: Display | undefined;
+  /** Undefined if the network carries the whole track. */
+  limit: Limit | undefined;
+  /** What the gateway was asked for last, serialised. It keeps that also for a track that returns under the same id. */
+  requested: string;
+  /** The track is not published at present. */
+  isGone: boolean;
 }
 
-/** Keeps what to receive, and how, to repeat it after a reset of the receiving connection. */
+/** The gateway's limit of tracks in one request. */
+const REQUEST_TRACKS_MAX = 500;
+/** The pause before a request that failed is repeated. */
+const RETRY_AFTER_MS = 1_000;
+/** What the gateway does without a request. */
+const IN_FULL = JSON.stringify([null, false]);
+/** Differs from every request: the next one is sent in any case. */
+const UNKNOWN = '';
+/** Tracks that are gone and that the gateway may still have in a lower layer, or paused. */
+export const GONE_MAX = 1_000;
+
+/**
+ * What is received, and how: of the layers that the application chose, that the page displays and that the network
+ * carries, the lowest one counts. A track that is hidden or does not fit is paused. Repeats all of it after a reset of
+ * the receiving connection.
+ */
 export class Subscriptions {
   readonly #session: Session;
   readonly #autoSubscribe: boolean;
   readonly #known = new Map<string, Known>();
+  /** Tracks whose display or limit has changed in this tick of the event loop. */
+  readonly #changed = new Set<Known>();
+  #retry: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(session: Session, autoSubscribe = true) {
+  constructor(session: Session, autoSubscribe: boolean) {
     this.#session = session;
     this.#autoSubscribe = autoSubscribe;
   }
 
   async subscribe(tracks: Subscription[]): Promise<void> {
-    for (const { layer, ...track } of tracks) Object.assign(this.#of(track), { isChosen: true, layer });
-    await this.#request(tracks);
+    await this.#request(tracks.map(({ layer, ...track }) => this.#set(track, { isChosen: true, layer })));
   }
 
   async unsubscribe(tracks: TrackReference[]): Promise<void> {
-    for (const track of tracks) Object.assign(this.#of(track), { isChosen: false, layer: undefined });
+    for (const track of tracks) this.#set(track, { isChosen: false, layer: undefined });
     await this.#session.request({ type: 'unsubscribe', tracks });
   }
 
-  /**
-   * Adapts how tracks are received: in which layer, or not for now. Tracks that are not paused get a media section before
-   * all others. Only notes it for tracks that the application does not receive.
-   */
-  async adapt(tracks: Adaptation[]): Promise<void> {
-    for (const { layer, paused, ...track } of tracks) this.#of(track).adaptation = { layer, paused };
-    await this.#session.connected();
-    await this.#requestPresent(tracks);
+  display(track: TrackReference, display: Display): void {
+    this.#note(this.#set(track, { display }));
+  }
+
+  limit(track: TrackReference, limit: Limit | undefined): void {
+    if (limit !== undefined || this.#known.has(keyOf(track))) this.#note(this.#set(track, { limit }));
+  }
+
+  displayOf(track: TrackReference): Display | undefined {
+    return this.#known.get(keyOf(track))?.display;
   }
 
   /** The layer that the application has chosen; undefined: all. */
@@ -55,74 +91,131 @@ export class Subscriptions {
     return this.#known.get(keyOf(track))?.layer;
   }
 
-  forget(track: TrackReference): void {
-    this.#known.delete(keyOf(track));
-  }
-
-  /** The participant has left. What the application has chosen stays. */
-  forgetAdaptation(track: TrackReference): void {
+  /** The track is listed, perhaps again. */
+  published(track: TrackReference): void {
     const known = this.#known.get(keyOf(track));
-    if (known?.isChosen === undefined) this.forget(track);
-    else known.adaptation = undefined;
+    if (known === undefined) return;
+    known.isGone = false;
+    this.#note(known);
   }
 
-  /** Requests everything again. */
+  /**
+   * The track is no longer listed. What the application has chosen stays if the participant has left, and may come back.
+   */
+  gone(track: TrackReference, why: 'unpublished' | 'left' | 'hidden'): void {
+    const known = this.#known.get(keyOf(track));
+    if (known === undefined) return;
+    if (why === 'hidden') {
+      // It is still published, but nothing can show it.
+      if (known.display !== undefined) this.display(track, { ...known.display, isHidden: true });
+      return;
+    }
+    this.#changed.delete(known);
+    Object.assign(known, { display: undefined, limit: undefined, isGone: true });
+    if (why === 'unpublished') Object.assign(known, { isChosen: undefined, layer: undefined });
+    if (known.requested === IN_FULL) this.#forget(known);
+    const [oldest, ...others] = [...this.#known.values()].filter((one) => one.isGone && one.isChosen === undefined);
+    if (oldest !== undefined && others.length >= GONE_MAX) this.#forget(oldest);
+  }
+
+  /** Requests everything again of a gateway that knows nothing. */
   async renew(): Promise<void> {
     const all = [...this.#known.values()];
-    await this.#requestPresent(all.map(({ track }) => track)).catch(() => undefined);
-    const unsubscribed = all.filter(({ isChosen }) => isChosen === false).map(({ track }) => track);
-    if (unsubscribed.length > 0) {
-      await this.#session.request({ type: 'unsubscribe', tracks: unsubscribed }).catch(() => undefined);
+    for (const known of all) {
+      known.requested = IN_FULL;
+      if (known.isGone) this.#forget(known);
     }
+    await this.#adapt(all.filter((one) => one.isChosen ?? (this.#autoSubscribe && requestOf(one) !== IN_FULL)));
+    const tracks = all.filter(({ isChosen }) => isChosen === false).map(({ track }) => track);
+    if (tracks.length > 0) await this.#session.request({ type: 'unsubscribe', tracks }).catch(() => undefined);
   }
 
-  #of({ participantId, trackId }: TrackReference): Known {
+  #set({ participantId, trackId }: TrackReference, change: Partial<Known>): Known {
     const track = { participantId, trackId };
-    let known = this.#known.get(keyOf(track));
-    if (known === undefined) {
-      known = { track, isChosen: undefined, layer: undefined, adaptation: undefined };
-      this.#known.set(keyOf(track), known);
+    const key = keyOf(track);
+    const unknown = { isChosen: undefined, layer: undefined, display: undefined, limit: undefined };
+    const known = this.#known.get(key) ?? { track, ...unknown, requested: IN_FULL, isGone: false };
+    this.#known.set(key, known);
+    return Object.assign(known, change);
+  }
+
+  /** Keeps what the application has chosen. */
+  #forget(known: Known): void {
+    if (known.isChosen === undefined) this.#known.delete(keyOf(known.track));
+  }
+
+  /** Requests the changes of one tick together. */
+  #note(known: Known): void {
+    if (this.#changed.size === 0) queueMicrotask(() => this.#flush());
+    this.#changed.add(known);
+  }
+
+  #flush(): void {
+    const differing = [...this.#changed].filter(
+      (one) => (one.isChosen ?? this.#autoSubscribe) && requestOf(one) !== one.requested,
+    );
+    this.#changed.clear();
+    void this.#adapt(differing);
+  }
+
+  async #adapt(tracks: readonly Known[]): Promise<void> {
+    try {
+      await this.#request(tracks);
+    } catch (error) {
+      if (error instanceof CallplaneError && error.code === 'not_found') {
+        // A track that no longer exists must not fail the others.
+        for (const track of tracks) await this.#request([track]).catch(() => undefined);
+        return;
+      }
+      if (this.#session.state === 'closed') return;
+      // The connection was lost, or the gateway did not answer.
+      clearTimeout(this.#retry);
+      this.#retry = setTimeout(() => {
+        for (const known of this.#known.values()) if (known.requested === UNKNOWN) this.#note(known);
+      }, RETRY_AFTER_MS);
     }
-    return known;
   }
 
-  /** A track that no longer exists must not fail the others. */
-  async #requestPresent(tracks: readonly TrackReference[]): Promise<void> {
-    await this.#request(tracks).catch(async (error: unknown) => {
-      if (!(error instanceof CallplaneError) || error.code !== 'not_found') throw error;
-      for (const track of tracks) await this.#request([track]).catch(() => undefined);
-    });
-  }
-
-  /** Requests the present choices of these tracks. */
-  async #request(tracks: readonly TrackReference[]): Promise<void> {
-    const wanted = tracks
-      .flatMap((track) => this.#known.get(keyOf(track)) ?? [])
-      .filter(({ isChosen, adaptation }) => isChosen ?? (this.#autoSubscribe && adaptation !== undefined));
-    for (let at = 0; at < wanted.length; at += REQUEST_TRACKS_MAX) {
-      const some = wanted.slice(at, at + REQUEST_TRACKS_MAX);
-      await this.#session.request({ type: 'subscribe', tracks: some.map(wireOf) });
+  /** Requests the present wants of these tracks. */
+  async #request(tracks: readonly Known[]): Promise<void> {
+    for (let at = 0; at < tracks.length; at += REQUEST_TRACKS_MAX) {
+      const some = tracks.slice(at, at + REQUEST_TRACKS_MAX);
+      for (const known of some) known.requested = requestOf(known);
+      const wanted = some.map((known) => {
+        const { layer, paused } = wantOf(known);
+        return { ...known.track, ...(layer === undefined ? {} : { layer }), paused };
+      });
+      try {
+        await this.#session.request({ type: 'subscribe', tracks: wanted });
+      } catch (error) {
+        for (const known of some) known.requested = UNKNOWN;
+        throw error;
+      }
     }
   }
 }
 
-function wireOf({ track, layer, adaptation }: Known): SubscribeRequest['tracks'][number] {
-  const present = lowerLayer(layer, adaptation?.layer);
+function wantOf({ layer, display, limit }: Known): { layer: Layer | undefined; paused: boolean } {
+  const displayed = display === undefined ? undefined : { spatial: display.maxSpatial };
   return {
-    ...track,
-    ...(present === undefined ? {} : { layer: present }),
-    ...(adaptation === undefined ? {} : { paused: adaptation.paused }),
+    layer: lowerLayer(layer, lowerLayer(displayed, limit?.layer)),
+    paused: display?.isHidden === true || limit?.isPaused === true,
   };
 }
 
+function requestOf(known: Known): string {
+  const { layer, paused } = wantOf(known);
+  return JSON.stringify([layer ?? null, paused]);
+}
+
 /** The layer that needs less of the network. Undefined: all layers. */
-export function lowerLayer(a: Layer | undefined, b: Layer | undefined): Layer | undefined {
+function lowerLayer(a: Layer | undefined, b: Layer | undefined): Layer | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   const [spatialOfA, spatialOfB] = [a.spatial ?? Infinity, b.spatial ?? Infinity];
   if (spatialOfA !== spatialOfB) return spatialOfA < spatialOfB ? a : b;
   return (a.temporal ?? Infinity) <= (b.temporal ?? Infinity) ? a : b;
 }
 
-function keyOf({ participantId, trackId }: TrackReference): string {
+export function keyOf({ participantId, trackId }: TrackReference): string {
   return `${participantId}/${trackId}`;
 }

@@ -31,7 +31,6 @@ export * from './webhooks/failing-endpoints.js';
 export * from './webhooks/late-attempts.js';
 export * from './webhooks/recovery-runner.js';
 export * from './webhooks/retention.js';
-export * from './webhooks/webhook-changes.js';
 export * from './tenants/tenants.repository.js';
 export * from './api-keys/api-keys.repository.js';
 export * from './console/console-sessions.js';

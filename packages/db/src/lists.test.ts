@@ -8,7 +8,6 @@ import { listTokens } from './participants/issued-tokens.js';
 import { listRooms } from './rooms/rooms.repository.js';
 import { startTestRooms, type TestRooms } from './sessions/sessions.testkit.js';
 import { listDeliveries, type DeliveryListFilter } from './webhooks/delivery-lists.js';
-import { markAttempts } from './webhooks/webhook-changes.js';
 
 /** Lists and their filters over many rows, of which few match. */
 
@@ -157,23 +156,6 @@ test('the frequent lists read an index in their own order, so that their cost do
     planOf(database, (db) => listTokens(db, tenant, roomId, page)),
   ]);
   for (const plan of plans) expect(plan).not.toMatch(/Seq Scan on (webhook_deliveries|rooms|participants|events)/);
-});
-
-test('attempts of others that fill the page make the marks of an environment incomplete', async () => {
-  await rooms.sql(`
-    INSERT INTO webhook_attempts (id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
-      duration_ms, outcome, response_truncated)
-    SELECT 'att_' || n, '${idsOf(0)[0]}', 0, n, 'https://192.0.2.1/', 1, now(), 1, 'connect', false
-    FROM generate_series(1, 3) n`);
-  const mark = (environmentId: string, limit: number) =>
-    markAttempts(rooms.database.sql, [environmentId], { from: 'att_', limit });
-  expect(await mark('env_other1', 2)).toEqual({ marks: [], isComplete: false });
-  expect(await mark('env_other1', 3)).toEqual({ marks: [], isComplete: true });
-  const { environmentId } = rooms.tenant;
-  const own = await mark(environmentId, 3);
-  expect(own.isComplete).toBe(true);
-  expect(own.marks.map(({ attemptId }) => attemptId).sort()).toEqual(['att_1', 'att_2', 'att_3']);
-  expect(own.marks[0]).toMatchObject({ environmentId, endpointId: 'whep_0' });
 });
 
 test('rooms whose names begin with a text are one list by name, over all statuses and pages', async () => {

@@ -655,7 +655,7 @@ export interface paths {
         };
         /**
          * Stream changes as they happen
-         * @description Server-sent events. `ready` comes first, `changes` names what has changed, `reset` says that changes were missed: read everything again. `end` says why the stream ends: connect again. Send the last `id` as `Last-Event-ID` to continue. Rooms, participants and operations need `rooms:read` or `participants:read`, the other kinds `webhooks:read`.
+         * @description Server-sent events. `ready` comes first, `changes` names what has changed, `reset` says that changes were missed: read everything again. `end` says why the stream ends: connect again. Send the last `id` as `Last-Event-ID` to continue. Rooms and operations need `rooms:read`, participants `participants:read`.
          */
         get: operations["openStream"];
         put?: never;
@@ -706,13 +706,13 @@ export interface components {
             /** @description Rooms with at least one participant. */
             activeRooms: {
                 count: number;
-                /** @description Whether there are more than `count`. */
+                /** @description Whether there may be more than `count`. */
                 capped: boolean;
             };
             /** @description Participants that are in a room. */
             participants: {
                 count: number;
-                /** @description Whether there are more than `count`. */
+                /** @description Whether there may be more than `count`. */
                 capped: boolean;
             };
             joins: {
@@ -765,7 +765,7 @@ export interface components {
                  * @description Error code for programs. See docs/errors.md.
                  * @enum {string}
                  */
-                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "INTERNAL" | "UNAVAILABLE";
+                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "UNAVAILABLE";
                 /** @description Error message for people. The text may change. */
                 message: string;
                 /** @description The value of the `x-request-id` header. */
@@ -5609,9 +5609,9 @@ export interface operations {
     openStream: {
         parameters: {
             query?: {
-                /** @description Comma-separated: `rooms`, `participants`, `operations`, `endpoints`, `deliveries`, `recoveries`. By default all that the caller may read. */
+                /** @description Comma-separated: `rooms`, `participants`, `operations`. By default all that the caller may read. */
                 kinds?: string;
-                /** @description Restricts rooms, participants and operations to those of this room. */
+                /** @description Restricts the changes to those of this room. */
                 roomId?: string;
                 /** @description The `id` of the last message that the client has got. The header `Last-Event-ID` wins over it. */
                 after?: string;

@@ -4,12 +4,12 @@ import { pause } from './pause.js';
 import { isTemporary, pauseAfterFailures } from './retry.js';
 import { readFailure, reasonOf, type Connection } from './send.js';
 
-export type StreamKind = 'rooms' | 'participants' | 'operations' | 'endpoints' | 'deliveries' | 'recoveries';
+export type StreamKind = 'rooms' | 'participants' | 'operations';
 
 export interface StreamOptions {
   /** Default: all that the key may read. */
   kinds?: readonly StreamKind[];
-  /** Restricts rooms, participants and operations to those of this room. */
+  /** Restricts the changes to those of this room. */
   roomId?: string;
   /** The `id` of the last message of an earlier stream, to continue after it. */
   after?: string;
@@ -19,21 +19,19 @@ export interface StreamOptions {
   onFailure?: (failure: { error: unknown; failures: number; pauseMs: number }) => void;
 }
 
-/** A change of a room, a participant or an operation; or that there are changes of the other kinds. */
+/** An event that changes a room, a participant or an operation. */
 export interface StreamChange {
   kind: StreamKind;
-  /** The type of the event, or `endpoints.changed`, `deliveries.changed`, `recoveries.changed`. */
+  /** The type of the event. */
   type: string;
-  eventId?: string;
-  roomId?: string | null;
-  participantId?: string | null;
-  sequence?: number | null;
-  /** Of `deliveries.changed`: the endpoints; null: any. */
-  endpointIds?: string[] | null;
+  eventId: string;
+  roomId: string | null;
+  participantId: string | null;
+  sequence: number | null;
 }
 
 /**
- * - `ready`: the stream has begun. Read once what you show; unless `resumed` is true, also rooms and participants.
+ * - `ready`: the stream has begun. Read once what you show, unless `resumed` is true.
  * - `changes`: something has changed.
  * - `reset`: changes were missed. Read everything again.
  */

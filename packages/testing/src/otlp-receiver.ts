@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { readMessage } from './otlp-protobuf.js';
 import { stopAtEnd } from './resources.js';
 
 type AnyValue = { stringValue?: string; intValue?: number | string; doubleValue?: number; boolValue?: boolean };
@@ -46,7 +47,7 @@ export interface OtlpReceiver {
   requests: { path: string; type: string; authorization: string | undefined; body: Buffer }[];
 }
 
-/** Starts a receiver of OTLP over HTTP, which reads JSON. */
+/** Starts a receiver of OTLP over HTTP. */
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const receiver: OtlpReceiver = { url: '', spans: [], logs: [], metrics: [], requests: [] };
   const server = createServer((request, response) => {
@@ -54,8 +55,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       receive(receiver, request, Buffer.concat(chunks));
-      response.setHeader('content-type', request.headers['content-type'] ?? 'application/json');
-      response.end(request.headers['content-type'] === 'application/json' ? '{}' : '');
+      response.setHeader('content-type', 'application/x-protobuf').end();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -67,7 +67,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   return receiver;
 }
 
-/** OTLP's JSON, as the exporters of the apps write it. */
+/** OTLP's messages, as the exporters of the apps write them. */
 interface Message {
   resourceSpans?: { resource: Described; scopeSpans: { spans: RawSpan[] }[] }[];
   resourceLogs?: { resource: Described; scopeLogs: { logRecords: RawLog[] }[] }[];
@@ -93,8 +93,7 @@ type RawMetric = { name: string; unit?: string; sum?: RawData; gauge?: RawData; 
 function receive(receiver: OtlpReceiver, { url = '', headers }: IncomingMessage, body: Buffer): void {
   const type = headers['content-type'] ?? '';
   receiver.requests.push({ path: url, type, authorization: headers.authorization, body });
-  if (type !== 'application/json') return;
-  const { resourceSpans = [], resourceLogs = [], resourceMetrics = [] } = JSON.parse(body.toString()) as Message;
+  const { resourceSpans = [], resourceLogs = [], resourceMetrics = [] } = readMessage(url, body) as Message;
   for (const { resource, scopeSpans } of resourceSpans) {
     const service = serviceOf(resource);
     receiver.spans.push(...scopeSpans.flatMap(({ spans }) => spans.map((span) => spanOf(span, service))));

@@ -1,6 +1,13 @@
 import type { Caller, Clock } from '@callplane/core';
+import {
+  findConsoleLink,
+  findConsoleSessionsByHash,
+  touchConsoleSession,
+  type ConsoleIdentity,
+  type Database,
+} from '@callplane/db';
+import type { Logger } from '@callplane/runtime';
 import { LRUCache } from 'lru-cache';
-import type { ConsoleIdentity } from '@callplane/db';
 import { CallerCache } from '../http/caller-cache.js';
 import type { CallerDirectory, LookUpOptions } from '../http/request-context.js';
 
@@ -22,7 +29,7 @@ interface Statements {
 }
 
 /** Caches console sessions like API keys. */
-export class ConsoleSessions implements ConsoleSessionDirectory {
+class ConsoleSessions implements ConsoleSessionDirectory {
   readonly #statements: Statements;
   readonly #clock: Clock;
   readonly #cache: CallerCache;
@@ -75,4 +82,38 @@ export class ConsoleSessions implements ConsoleSessionDirectory {
     // The request does not wait for it. The next request of the session after a minute tries again.
     this.#statements.touch(caller, id).catch(this.#statements.onTouchFailed);
   }
+}
+
+/** The sessions and links of the console in this database. */
+export function consoleDirectories(
+  { database, reads }: { database: Database; reads: Database },
+  logger: Logger,
+  clock: Clock,
+): { sessions: ConsoleSessions; links: CallerDirectory } {
+  const sessions = new ConsoleSessions(
+    {
+      load: (hashes) => findConsoleSessionsByHash(reads.sql, hashes),
+      touch: (caller, id) => touchConsoleSession(database.sql, caller, id),
+      onTouchFailed: (error) => logger.warn('console session not noted as used', { error }),
+    },
+    clock,
+  );
+  return { sessions, links: linksOf(database) };
+}
+
+/**
+ * A code is looked up once and then used, so nothing is cached. A client address that sends too many unknown keys gets
+ * 429 without a look-up.
+ */
+function linksOf({ sql }: Database): CallerDirectory {
+  return {
+    hasSeen: () => false,
+    find: async (codeHash, { inBatch = false } = {}) => {
+      if (inBatch === true) return null;
+      const link = await findConsoleLink(sql, codeHash);
+      if (link === null) return null;
+      const { id, projectId, environmentId } = link;
+      return { projectId, environmentId, keyId: id, keyType: 'secret', scopes: [], loginCodeHash: codeHash };
+    },
+  };
 }

@@ -1,10 +1,33 @@
-import type { Health, HealthReport } from '@callplane/runtime';
 import { PublicError } from '@callplane/core';
+import type { Health, HealthReport } from '@callplane/runtime';
 import { Router, type Request, type Response } from 'express';
+import { Type } from 'typebox';
 import { contextOf } from '../http/request-context.js';
 import { respond } from '../http/respond.js';
-import { JwksSchema } from '../signing-keys/jwks.schemas.js';
 import type { SigningKeyRing } from '../signing-keys/signing-key-ring.js';
+
+/** A public key. `publishedJwk` in packages/db creates it. Source: RFC 7517, RFC 7518 section 6.2.1. */
+const JwkSchema = Type.Object(
+  {
+    kty: Type.Literal('EC'),
+    crv: Type.Literal('P-256'),
+    x: Type.String(),
+    y: Type.String(),
+    kid: Type.String({ description: "Key identifier. The `kid` in the token's header refers to it." }),
+    alg: Type.Literal('ES256'),
+    use: Type.Literal('sig'),
+  },
+  { title: 'PublicKey', additionalProperties: false },
+);
+
+const JwksSchema = Type.Object(
+  { keys: Type.Array(JwkSchema) },
+  {
+    title: 'PublicKeySet',
+    description: 'The public keys that verify participant tokens.',
+    additionalProperties: false,
+  },
+);
 
 /**
  * How long a verifier may cache the public keys, in seconds. It is shorter than the time between publication and first

@@ -1,7 +1,6 @@
 import type { Deps } from '../deps.js';
 import { defineRoute, type Route } from '../http/route.js';
-import { timeFailures } from '../http/times.js';
-import { checkTenant, TenantQuery } from '../webhooks/tenant-query.js';
+import { checkTenant, TenantQuery, timeFailures } from '../http/checks.js';
 import { EVENT_LIST, EventPage, EventPath, EventSchema, ListEventsQuery } from './events.schemas.js';
 import { pageOfEvents, readEvent } from './events.service.js';
 

@@ -13,11 +13,11 @@ import {
 import { Type, type TProperties, type TSchema } from 'typebox';
 import { defineList, idOf, parseBase64Json, TAKEN_ELSEWHERE } from '../http/cursor.js';
 import { oneOf, orNull, PAGE_LIMIT_DEFAULT, pathId, timestamp } from '../http/schemas.js';
-import { OperationSchema } from '../operations/operations.schemas.js';
-import { ParticipantSchema } from '../participants/participants.schemas.js';
-import { RoomSchema } from '../rooms/rooms.schemas.js';
+import { OperationSchema } from '../operations/operations.js';
+import { ParticipantSchema } from '../participants/participants.routes.js';
+import { RoomSchema } from '../rooms/rooms.routes.js';
 import { EndpointSchema } from '../webhooks/endpoints.schemas.js';
-import { TenantQuery } from '../webhooks/tenant-query.js';
+import { TenantQuery } from '../http/checks.js';
 
 const sessionData = {
   room: RoomSchema,

@@ -11,8 +11,7 @@ import {
   type EventRow,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import type { PageCursor } from '../http/cursor.js';
-import type { Page } from '../http/pages.js';
+import type { Page, PageCursor } from '../http/cursor.js';
 import type { Call } from '../http/route.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
 import { BEFORE_ALL, roomPosition } from './event-waiter.js';
@@ -27,7 +26,7 @@ export interface EventsQuery {
   wait?: number;
 }
 
-type EventsDeps = Pick<Deps, 'database' | 'eventWaiter' | 'lists'>;
+type EventsDeps = Pick<Deps, 'database' | 'eventWaiter' | 'readTurns'>;
 /** The parts of a request that waiting needs. */
 type WaitingCall = Pick<Call<unknown, unknown, unknown>, 'startedAtMs' | 'recheckKey' | 'onClosed' | 'waited'>;
 
@@ -47,7 +46,7 @@ export async function pageOfEvents(
   const after = await startOf(deps, tenant, query, cursor);
   if (query.roomId !== undefined && after !== null && after.roomId !== query.roomId) throw noCursor();
   const read = (from: EventPosition | null) =>
-    deps.lists.run(tenant.environmentId, () => readEvents(deps, tenant, query, from));
+    deps.readTurns.list(tenant.environmentId, () => readEvents(deps, tenant, query, from));
   let events = isLatest ? [] : await read(after);
   // Check for the room only if there are no events: events may outlive their room, and a room may have no events left.
   if (events.length === 0 && query.roomId !== undefined && !(await hasRoom(deps, tenant, query.roomId))) {

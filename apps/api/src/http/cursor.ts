@@ -54,7 +54,7 @@ export function idOf(prefix: string) {
 }
 
 /** The scope that a cursor is valid for, in addition to its list. */
-export interface CursorScope {
+interface CursorScope {
   environmentId: string;
   /** Path parameters. */
   path: Readonly<Record<string, unknown>>;
@@ -132,4 +132,26 @@ function checkOf(list: List, { environmentId, path, filters }: CursorScope, body
 
 function sortedEntries(record: Readonly<Record<string, unknown>>): [string, unknown][] {
   return Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+export interface Page<Row> {
+  rows: Row[];
+  nextCursor: string | null;
+}
+
+/**
+ * Cuts one page from rows that are ordered by id.
+ * @param rows up to `limit + 1` rows; the extra row shows that another page follows.
+ */
+export function cutPage<Row extends { id: string }>(
+  cursor: PageCursor<{ id: string }>,
+  rows: readonly Row[],
+  limit: number,
+): Page<Row> {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  return {
+    rows: shown,
+    nextCursor: rows.length > limit && last !== undefined ? cursor.encode({ id: last.id }) : null,
+  };
 }

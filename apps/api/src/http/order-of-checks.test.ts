@@ -244,6 +244,20 @@ describe('a body for a route without a body schema', () => {
   });
 });
 
+describe('an unknown query parameter', () => {
+  const routes = [...ROUTES, ...UNSCOPED].filter(([, path]) => path !== '/v1/');
+  test.each(routes.map(([method, path]) => [method, path] as const))('is rejected by %s %s', async (method, path) => {
+    const { status, body } = await api.call(method, `${path}?statu=ended&__proto__=1`);
+    expect([status, body.error?.code]).toEqual([400, 'VALIDATION_FAILED']);
+    expect(body.error.details).toEqual(
+      expect.arrayContaining([
+        { path: 'query.statu', message: 'is not a known parameter' },
+        { path: 'query.__proto__', message: 'is not a known parameter' },
+      ]),
+    );
+  });
+});
+
 describe('GET /v1/', () => {
   test('accepts both key types and any query', async () => {
     const { projectId, environmentId, keyId } = api.tenant;
@@ -293,10 +307,10 @@ describe('the transport', () => {
   });
 
   test.each([
-    ['GARBAGE\r\n\r\n', 400],
-    ['GET / HTTP/1.1\r\nHost: x\r\nBad Header: y\r\n\r\n', 400],
-    [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
-  ])('answers malformed HTTP with the common error body (case %#)', async (raw, status) => {
+    ['GARBAGE\r\n\r\n', 400, 'VALIDATION_FAILED'],
+    ['GET / HTTP/1.1\r\nHost: x\r\nBad Header: y\r\n\r\n', 400, 'VALIDATION_FAILED'],
+    [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
+  ])('answers malformed HTTP with the common error body (case %#)', async (raw, status, code) => {
     const { port } = new URL(api.url);
     const answer = await new Promise<string>((resolve, reject) => {
       let text = '';
@@ -308,7 +322,7 @@ describe('the transport', () => {
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     const [head = '', body = ''] = answer.split('\r\n\r\n');
     const requestId = /x-request-id: (\S+)/.exec(head)![1];
-    expect(JSON.parse(body)).toEqual({ error: { code: 'VALIDATION_FAILED', message: expect.any(String), requestId } });
+    expect(JSON.parse(body)).toEqual({ error: { code, message: expect.any(String), requestId } });
   });
 
   test.each(['/livez', '/readyz'])('logs a health check of %s with status 200 at level debug', async (path) => {
@@ -325,7 +339,7 @@ describe('the transport', () => {
 
   test('logs one wide line per request, without the key', async () => {
     const requestId = 'log-line-test';
-    const answer = await api.call('GET', '/v1/rooms/room_0?secret=1', { headers: { 'x-request-id': requestId } });
+    const answer = await api.call('GET', '/v1/rooms/room_0', { headers: { 'x-request-id': requestId } });
     const log = await api.logAfter(answer);
     expect(JSON.parse(log.split('\n').find((text) => text.includes(requestId))!)).toMatchObject({
       level: 'info',

@@ -2,8 +2,7 @@ import { PublicError } from '@callplane/core';
 import { KEY_PREFIX, type JobProducer, type RedisClient, type RedisTrouble } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
-import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { LocalBuckets, type Taken } from './local-buckets.js';
+import { LRUCache } from 'lru-cache';
 import { contextOf } from './request-context.js';
 import { isRead, type MatchesRoute } from './request-kind.js';
 
@@ -13,26 +12,26 @@ export interface Bucket {
   burst: number;
 }
 
+/** Callers whose buckets one process keeps. A bucket is two numbers. */
+const CALLERS_MAX = 10_000;
+
 /**
- * Lua script of the token bucket. It replaces the fixed window of rate-limiter-flexible. KEYS[1] is the bucket. ARGV
- * holds, as the library passes them: the requested tokens, a value that this script does not use, the capacity, and the
- * seconds that a full refill takes. If the bucket has the tokens, returns the tokens in use and the milliseconds until
- * it is full. Otherwise returns the milliseconds until it has the requested tokens, and the capacity plus one, because
- * the library refuses a request if more tokens than the capacity are in use.
+ * The token bucket in Redis, under KEYS[1]. ARGV: the capacity, and the milliseconds that a full refill takes. Returns
+ * whether the request is refused, the whole tokens left, and the wait: {@link Taken}.
  */
-const TOKEN_BUCKET = `
-local capacity, fullMs = tonumber(ARGV[3]), tonumber(ARGV[4]) * 1000
+const TAKE_TOKEN = `
+local capacity, fullMs = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local state = redis.call('HMGET', KEYS[1], 'used', 'at')
 local used = math.max(0, (tonumber(state[1]) or 0) - (nowMs - (tonumber(state[2]) or nowMs)) * capacity / fullMs)
-local requested = used + tonumber(ARGV[1])
+local requested = used + 1
 if requested > capacity then
-  return {capacity + 1, math.ceil((requested - capacity) * fullMs / capacity)}
+  return {1, 0, math.ceil((requested - capacity) * fullMs / capacity)}
 end
 redis.call('HSET', KEYS[1], 'used', tostring(requested), 'at', nowMs)
 redis.call('PEXPIRE', KEYS[1], math.ceil(fullMs) + 1000)
-return {math.ceil(requested), math.ceil(requested * fullMs / capacity)}`;
+return {0, math.floor(capacity - requested), math.ceil(requested * fullMs / capacity)}`;
 
 /**
  * Limits reads and writes per API key. All instances share the limit through Redis. While Redis is unavailable, each
@@ -55,7 +54,7 @@ export function rateLimit(
       next();
       return;
     }
-    const shared = isShared(health.trouble) ? await takeShared(bucket.shared, caller.keyId) : null;
+    const shared = isShared(health.trouble) ? await bucket.takeShared(caller.keyId) : null;
     // Redis failed although its health is good (`trouble` is null). Probes it now, because until the probe notices the
     // fault, every request waits for a failing command.
     if (shared === null && health.trouble === null) void health.probe();
@@ -79,35 +78,76 @@ function sharing(logger: Logger): (trouble: RedisTrouble | null) => boolean {
   };
 }
 
-/** Returns null if Redis fails. */
-async function takeShared(limiter: RateLimiterRedis, key: string): Promise<Taken | null> {
-  const taken = (result: RateLimiterRes, refused: boolean): Taken => ({
-    refused,
-    remaining: result.remainingPoints,
-    waitMs: result.msBeforeNext,
-  });
-  try {
-    return taken(await limiter.consume(key), false);
-  } catch (thrown) {
-    return thrown instanceof RateLimiterRes ? taken(thrown, true) : null;
-  }
-}
-
 function limiter(redis: RedisClient, name: string, { perSecond, burst }: Bucket) {
   if (perSecond === 0) return null;
   const capacity = Math.max(burst, perSecond);
   const refillSeconds = capacity / perSecond;
+  const prefix = `${KEY_PREFIX}:rate:${name}`;
+  redis.defineCommand('takeToken', { numberOfKeys: 1, lua: TAKE_TOKEN });
+  const { takeToken } = redis as unknown as Record<'takeToken', TakeToken>;
   return {
     name,
     policy: `"${name}";q=${capacity};w=${Math.ceil(refillSeconds)}`,
     local: new LocalBuckets(capacity, perSecond),
-    shared: new RateLimiterRedis({
-      storeClient: redis,
-      keyPrefix: `${KEY_PREFIX}:rate:${name}`,
-      points: capacity,
-      duration: refillSeconds,
-      customIncrTtlLuaScript: TOKEN_BUCKET,
-      rejectIfRedisNotReady: true,
-    }),
+    /** Null if Redis fails. */
+    takeShared: async (caller: string): Promise<Taken | null> => {
+      try {
+        const [refused, remaining, waitMs] = await takeToken.call(
+          redis,
+          `${prefix}:${caller}`,
+          capacity,
+          refillSeconds * 1000,
+        );
+        return { refused: refused === 1, remaining, waitMs };
+      } catch {
+        return null;
+      }
+    },
   };
+}
+
+type TakeToken = (
+  key: string,
+  capacity: number,
+  fullMs: number,
+) => Promise<[refused: 0 | 1, remaining: number, waitMs: number]>;
+
+interface Taken {
+  refused: boolean;
+  /** Whole tokens left in the bucket. */
+  remaining: number;
+  /** Until the next token if the request is refused, otherwise until the bucket is full. */
+  waitMs: number;
+}
+
+/**
+ * In-memory token buckets that replace Redis while it is unavailable. Every instance has its own buckets, so N
+ * instances together allow N times the rate. Beyond CALLERS_MAX the cache evicts the least recently used caller, which
+ * then starts again with a full bucket.
+ */
+export class LocalBuckets {
+  readonly #capacity: number;
+  readonly #perMs: number;
+  readonly #buckets = new LRUCache<string, { used: number; atMs: number }>({ max: CALLERS_MAX });
+
+  constructor(capacity: number, perSecond: number) {
+    this.#capacity = capacity;
+    this.#perMs = perSecond / 1000;
+  }
+
+  /** @param nowMs from a monotonic clock. */
+  take(caller: string, nowMs: number): Taken {
+    const bucket = this.#buckets.get(caller) ?? { used: 0, atMs: nowMs };
+    const used = Math.max(0, bucket.used - (nowMs - bucket.atMs) * this.#perMs);
+    const requested = used + 1;
+    if (requested > this.#capacity) {
+      return { refused: true, remaining: 0, waitMs: Math.ceil((requested - this.#capacity) / this.#perMs) };
+    }
+    this.#buckets.set(caller, { used: requested, atMs: nowMs });
+    return {
+      refused: false,
+      remaining: Math.floor(this.#capacity - requested),
+      waitMs: Math.ceil(requested / this.#perMs),
+    };
+  }
 }

@@ -79,7 +79,7 @@ interface RouteShape {
   setsCookie?: boolean;
   /** Whether a successful answer is a stream of server-sent events. */
   streams?: boolean;
-  /** Whether the route ignores any request body. Only `GET /v1/` does, for the same reason. */
+  /** Whether the route ignores any request body and query. Only `GET /v1/` does, for the same reason. */
   ignoresBody?: boolean;
   /** The list whose cursors the query accepts. */
   list?: List;

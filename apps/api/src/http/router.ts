@@ -41,7 +41,7 @@ export function createRouter(routes: readonly Route[], prefix: string, unread: U
 /** Handles a matched request of one route, from the checks to the answer. */
 function serve(route: Route, unread: UnreadAnswers) {
   const params = route.params && new PartValidator('path', route.params);
-  const query = route.query && new PartValidator('query', route.query);
+  const query = new PartValidator('query', route.query ?? NO_FIELDS);
   const body = new PartValidator('body', route.body ?? NO_FIELDS);
   const cursors = route.list && cursorsOf(route.list);
 
@@ -54,15 +54,15 @@ function serve(route: Route, unread: UnreadAnswers) {
 
     const details: ErrorDetail[] = [];
     const parsed = route.ignoresBody === true ? NO_BODY : await readJsonBody(request);
-    const queryValues = query?.readQuery(request.query);
+    const queryValues = readQuery(query, route, request, details);
     const idempotencyKey = route.idempotent === true ? readIdempotencyKey(request, details) : null;
     if (params !== undefined) details.push(...params.failures(request.params));
-    if (query !== undefined) details.push(...query.failures(queryValues));
+    if (route.query !== undefined) details.push(...query.failures(queryValues));
     const { environmentId } = caller;
     const cursor =
       cursors === undefined
         ? NO_CURSOR
-        : readCursor(cursors, { environmentId, path: request.params, query: queryValues ?? {} }, details);
+        : readCursor(cursors, { environmentId, path: request.params, query: queryValues }, details);
     details.push(...parsed.details);
     // Copy the body before the validator trims it in place. Skip a body that already has failures: it will be rejected,
     // and it may be nested too deep to copy.
@@ -70,9 +70,7 @@ function serve(route: Route, unread: UnreadAnswers) {
     const bodyAsSent = isCompared ? structuredClone(parsed.value) : undefined;
     if (route.body !== undefined || parsed.value !== undefined) details.push(...bodyFailures(body, parsed.value));
     if (route.validate !== undefined) {
-      details.push(
-        ...route.validate({ caller, query: queryValues ?? {}, body: isObject(parsed.value) ? parsed.value : {} }),
-      );
+      details.push(...route.validate({ caller, query: queryValues, body: isObject(parsed.value) ? parsed.value : {} }));
     }
     refuseFailures(details);
 
@@ -110,7 +108,18 @@ function serve(route: Route, unread: UnreadAnswers) {
   };
 }
 
-/** For routes without a body. An empty object carries no data and is accepted. */
+/** Most requests have no query, and need not parse it. */
+function readQuery(
+  validator: PartValidator,
+  route: Route,
+  request: Request,
+  details: ErrorDetail[],
+): Record<string, unknown> {
+  if (route.ignoresBody === true || !request.url.includes('?')) return {};
+  return validator.readQuery(request.query, details);
+}
+
+/** For routes without a query, or without a body: an empty object carries no data and is accepted. */
 const NO_FIELDS = Type.Object({}, { additionalProperties: false });
 const NO_BODY: ParsedBody = { value: undefined, details: [] };
 /** For routes without a list. Their handlers never use the cursor. */

@@ -125,7 +125,7 @@ test('answers writes with 503 and reads with 200 while PostgreSQL is read-only, 
   expect((await api.call('DELETE', `/v1/rooms/${await api.room()}`)).status).toBe(202);
 });
 
-test('answers writes with 503 while the disk is full', async () => {
+test('answers writes with 503 while the disk is full, is not ready, and recovers by itself', async () => {
   await api.database.transaction(async (tx) => {
     // Connections of the tests may still be read-only.
     await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE');
@@ -138,8 +138,21 @@ test('answers writes with 503 while the disk is full', async () => {
         `CREATE TRIGGER disk_full BEFORE INSERT OR UPDATE OR DELETE ON ${name} EXECUTE FUNCTION disk_full()`,
       );
     }
+    await tx.$executeRawUnsafe(`CREATE FUNCTION no_file() RETURNS event_trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'could not create file: No space left on device' USING ERRCODE = '53100'; END $$`);
+    await tx.$executeRawUnsafe(`CREATE EVENT TRIGGER no_file ON ddl_command_start WHEN TAG IN ('CREATE TABLE AS')
+      EXECUTE FUNCTION no_file()`);
   });
   await expectUnavailable();
+  const ready = await fetch(`${api.url}/readyz`);
+  expect([ready.status, await ready.json()]).toMatchObject([503, { checks: { postgres: 'disk-full' } }]);
+  await api.database.transaction(async (tx) => {
+    await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE');
+    await tx.$executeRawUnsafe('DROP EVENT TRIGGER no_file');
+    await tx.$executeRawUnsafe('DROP FUNCTION disk_full CASCADE');
+  });
+  expect((await fetch(`${api.url}/readyz`)).status).toBe(200);
+  expect((await api.call('POST', '/v1/rooms', { body: { name: 'A' } })).status).toBe(201);
 });
 
 test('reports ready without Redis, but not without PostgreSQL, and live in both cases', async () => {

@@ -2,6 +2,7 @@ import {
   codePointLength,
   cutToSchema,
   describeSchemaFailure,
+  formatPath,
   PublicError,
   trimName,
   trimUnicode,
@@ -84,15 +85,18 @@ export class PartValidator {
     return (validate.errors ?? []).filter(isReported).map((error) => describeSchemaFailure(this.#part, error));
   }
 
-  /** Picks the query parameters that the schema names, and parses whole numbers. Ignores all other parameters. */
-  readQuery(raw: Record<string, unknown>): Record<string, unknown> {
+  /** Parses the whole numbers of a query. Adds a failure for each parameter that the schema does not name. */
+  readQuery(raw: Record<string, unknown>, details: ErrorDetail[]): Record<string, unknown> {
     const { properties } = this.#schema as unknown as { properties: Record<string, { type?: string }> };
     const query: Record<string, unknown> = {};
-    for (const [name, { type }] of Object.entries(properties)) {
-      if (!Object.hasOwn(raw, name)) continue;
-      const value = raw[name];
-      query[name] =
-        type === 'integer' && typeof value === 'string' && /^-?\d{1,9}$/.test(value) ? Number(value) : value;
+    for (const [name, value] of Object.entries(raw)) {
+      const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+      if (property === undefined) {
+        details.push({ path: formatPath(this.#part, [name]), message: 'is not a known parameter' });
+        continue;
+      }
+      const isNumber = property.type === 'integer' && typeof value === 'string' && /^-?\d{1,9}$/.test(value);
+      query[name] = isNumber ? Number(value) : value;
     }
     return query;
   }

@@ -3,6 +3,7 @@ import { EVENT_TYPES, SCOPES, SIGNATURE_CONTRACT } from '@callplane/core';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 import { apiRoutes } from '../routes.js';
+import { openApiDocument } from './document.js';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -15,7 +16,8 @@ describe('the OpenAPI document', () => {
     const response = await get('/openapi.json');
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
     const document = (await response.json()) as any;
-    expect(document.openapi).toBe('3.1.0');
+    // `npm run generate` writes the file that the API serves.
+    expect(document).toEqual(JSON.parse(JSON.stringify(openApiDocument(apiRoutes({} as never)))));
     for (const route of apiRoutes({} as never)) {
       const operation = document.paths[route.path][route.method];
       expect(operation.operationId).toBe(route.operationId);
@@ -100,13 +102,7 @@ describe('the OpenAPI document', () => {
       expect([path, asset.status]).toEqual([path, 200]);
       await asset.arrayBuffer();
     }
-    const guide = await get('/docs/guides/webhooks');
-    expect(guide.headers.get('content-security-policy')).toBe(page.headers.get('content-security-policy'));
-    expect(guide.headers.get('x-content-type-options')).toBe('nosniff');
-    expect(await guide.text()).toBe(html.replace('<title>Callplane API', '<title>Webhooks – Callplane'));
-    expect(((await (await get('/docs/guides/webhooks.json')).json()) as any).info.title).toBe('Webhooks');
-    expect((await get('/docs/guides/tour')).status).toBe(404);
-    expect((await fetch(`${api.url}/docs/guides/webhooks`, { method: 'POST' })).status).toBe(405);
+    expect((await fetch(`${api.url}/docs`, { method: 'POST' })).status).toBe(405);
     expect((await get('/docs/../package.json')).status).toBe(404);
     expect((await get('/docs/index.html')).status).toBe(404);
   });

@@ -3,7 +3,6 @@ import { JWKS_ROUTE } from '../context/public.routes.js';
 import type { Route } from '../http/route.js';
 import { ANSWER_EXAMPLES } from './answer-examples.js';
 import { deliveryWebhook } from './delivery-webhook.js';
-import { codeSamples, type CodeSample } from './code-samples.js';
 import { BODY_EXAMPLES, parameterExample } from './examples.js';
 import { FailureComponents } from './failures.js';
 import { HEADER_COMPONENTS, headers, headersOf } from './headers.js';
@@ -76,32 +75,7 @@ function operation(route: Route, components: SchemaComponents, failures: Failure
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.body === undefined ? {} : { requestBody: requestBody(route.operationId, route.body, components) }),
     responses: { ...successes(route, components), ...failures.ofRoute(route) },
-    'x-codeSamples': samplesOf(route),
   };
-}
-
-function samplesOf(route: Route): CodeSample[] {
-  return codeSamples({
-    operationId: route.operationId,
-    method: route.method.toUpperCase(),
-    path: route.path,
-    pathExamples: requiredExamplesOf(route.params),
-    queryExamples: requiredExamplesOf(route.query),
-    body: Object.values(BODY_EXAMPLES[route.operationId] ?? {})[0],
-    needsKey: true,
-    isIdempotent: route.idempotent === true,
-    isStream: route.streams === true,
-    isList: Object.values(route.responses).some(({ schema }) => itemTitleOf(schema) !== undefined),
-  });
-}
-
-/** Examples of the required parameters of a place by name. */
-function requiredExamplesOf(schema: TSchema | undefined): Record<string, string> {
-  const { properties = {}, required = [] } = (schema ?? {}) as unknown as {
-    properties?: Record<string, Json>;
-    required?: string[];
-  };
-  return Object.fromEntries(required.map((name) => [name, String(parameterExample(name, properties[name] ?? {}))]));
 }
 
 interface Parameter {
@@ -195,15 +169,12 @@ function success(description: string, schema: TSchema | null, sent: Json, compon
 
 /** The example of an answer. The example of a page contains one item. */
 function answerExample(schema: TSchema): unknown {
-  const { title = '' } = schema as unknown as { title?: string };
-  const item = itemTitleOf(schema);
+  const { title = '', properties } = schema as unknown as {
+    title?: string;
+    properties?: { data?: { items?: { title?: string } } };
+  };
+  const item = properties?.data?.items?.title;
   return item === undefined ? ANSWER_EXAMPLES[title] : { data: [ANSWER_EXAMPLES[item]], nextCursor: null };
-}
-
-/** The name of what a list contains; undefined: the answer is no list. */
-function itemTitleOf(schema: TSchema | null): string | undefined {
-  const { properties } = (schema ?? {}) as unknown as { properties?: { data?: { items?: { title?: string } } } };
-  return properties?.data?.items?.title;
 }
 
 function jwksOperation(components: SchemaComponents, failures: FailureComponents): Json {
@@ -219,17 +190,5 @@ function jwksOperation(components: SchemaComponents, failures: FailureComponents
       500: failures.refer('INTERNAL', false),
       503: failures.refer('UNAVAILABLE', false),
     },
-    'x-codeSamples': codeSamples({
-      operationId,
-      method: 'GET',
-      path: JWKS_ROUTE.path,
-      pathExamples: {},
-      queryExamples: {},
-      body: undefined,
-      needsKey: false,
-      isIdempotent: false,
-      isList: false,
-      isStream: false,
-    }),
   };
 }

@@ -15,7 +15,7 @@ export BASE=https://calls.example.com/v1 KEY=rtc_sk_…
 curl -s "$BASE/rooms" -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' -d '{"name":"Daily"}'
 \`\`\`
 
-The samples on this page use the same two variables. \`npm start\` prints a line that sets them.
+\`npm start\` prints a line that sets the two variables.
 
 # Keys
 
@@ -76,11 +76,4 @@ else console.warn(result.reason, result.message);
 Answer with 2xx as soon as the event is stored. A failed delivery is repeated with the same bytes, up to 8 attempts in
 7.7 hours. An event may arrive more than once: use its \`id\` to drop repetitions. \`sequence\` orders the events of a
 room.
-
-# Guides
-
-- [API](/docs/guides/api), [server SDK](/docs/guides/server-sdk), [tokens](/docs/guides/tokens) and [TURN](/docs/guides/turn)
-- [Webhooks and events](/docs/guides/webhooks), [receivers](/docs/guides/receivers) and their [verifier](/docs/guides/webhook-verifier)
-- [Browser SDK](/docs/guides/client-sdk), and the [protocol](/docs/guides/signaling) for other clients
-- [Errors](/docs/guides/errors), [limits](/docs/guides/limits) and [\`rtc\`](/docs/guides/cli), the command line
 `;

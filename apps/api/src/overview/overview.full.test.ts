@@ -44,6 +44,12 @@ beforeAll(async () => {
     SELECT 'room_' || lpad(n::text, 26, '0'), '${tenant.environmentId}', 'Room ' || n, '{}',
       CASE WHEN n % 2 = 0 THEN 'active' ELSE 'created' END, 10, now(), CASE WHEN n % 2 = 0 THEN now() END
     FROM generate_series(1, ${ROOMS}) n`);
+  await sql(`INSERT INTO participants (id, environment_id, room_id, name, metadata, role, created_at, token_expires_at)
+    SELECT replace(id, 'room_', 'part_'), environment_id, id, 'Ada', '{}', 'participant', now(), now()
+    FROM rooms WHERE environment_id = '${tenant.environmentId}' AND status = 'active'`);
+  await sql(`INSERT INTO participant_sessions (id, environment_id, room_id, participant_id, started_at)
+    SELECT replace(id, 'part_', 'sess_'), environment_id, room_id, id, now()
+    FROM participants WHERE environment_id = '${tenant.environmentId}'`);
   await sql('VACUUM ANALYZE');
 }, 480_000);
 

@@ -25,6 +25,19 @@ async function joins(tenant: TestTenant, ...times: Date[]): Promise<void> {
   await api.database.transaction((tx) => writeEvents(tx, events));
 }
 
+/** Lets participants be connected, each in the next one of the rooms whose ids begin so. */
+async function connect({ environmentId }: TestTenant, roomPrefix: string, count: number): Promise<void> {
+  const ids = newId('participant').slice('part_'.length, 20);
+  const { prisma } = api.database;
+  await prisma.$executeRaw`
+    INSERT INTO participants (id, environment_id, room_id, name, metadata, role, created_at, token_expires_at)
+    SELECT 'part_' || ${ids} || n, ${environmentId}, rooms.id, 'Ada', '{}', 'participant', now(), now()
+    FROM generate_series(1, ${count}::int) n JOIN rooms ON rooms.id IN (${roomPrefix}, ${roomPrefix} || n)`;
+  await prisma.$executeRaw`
+    INSERT INTO participant_sessions (id, environment_id, room_id, participant_id, started_at)
+    SELECT 'sess_' || id, environment_id, room_id, id, now() FROM participants WHERE starts_with(id, 'part_' || ${ids})`;
+}
+
 test('the overview counts what is live in the environment, by slots of five minutes', async () => {
   const [tenant, other] = [await api.newTenant(), await api.newTenant()];
   const failing = await insertTestEndpoint(api.database, tenant);
@@ -36,10 +49,15 @@ test('the overview counts what is live in the environment, by slots of five minu
   const failingSince = ago(30);
   await api.database.prisma.webhookEndpoint.update({ where: { id: failing }, data: { failingSince } });
   const { prisma } = api.database;
+  // All participants of the other room have left. It stays active until somebody ends it.
   await prisma.room.updateMany({
-    where: { environmentId: tenant.environmentId, name: 'A room' },
+    where: { environmentId: tenant.environmentId },
     data: { status: 'active', startedAt: ago(1) },
   });
+  const room = await prisma.room.findFirstOrThrow({
+    where: { environmentId: tenant.environmentId, name: 'A room' },
+  });
+  await connect(tenant, room.id, 2);
   const [newest, late, ...others] = await prisma.webhookDelivery.findMany({
     where: { endpointId: failing },
     orderBy: { createdAt: 'desc' },
@@ -53,7 +71,7 @@ test('the overview counts what is live in the environment, by slots of five minu
   const { calls, webhooks } = await overview(tenant.key);
   expect(calls).toMatchObject({
     activeRooms: { count: 1, capped: false },
-    participants: { count: 0, capped: false },
+    participants: { count: 2, capped: false },
     joins: { count: 3, capped: false },
   });
   expect(calls.joins.buckets.map(({ count }: { count: number }) => count)).toEqual([1, ...Array(10).fill(0), 2]);
@@ -83,10 +101,12 @@ test('no figure counts more than 10,000 rows, and says that there are more', asy
   const tenant = await api.newTenant();
   const endpointId = await insertTestEndpoint(api.database, tenant);
   const { environmentId } = tenant;
+  const roomPrefix = newId('room');
   await api.database.prisma.$executeRaw`
     INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at, started_at)
-    SELECT ${newId('room')} || n, ${environmentId}, 'Room', '{}', 'active', 1, now(), now()
+    SELECT ${roomPrefix} || n, ${environmentId}, 'Room', '{}', 'active', 1, now(), now()
     FROM generate_series(1, 10001) n`;
+  await connect(tenant, roomPrefix, 10_001);
   await joins(tenant, ago(1));
   await api.database.prisma.$executeRaw`
     INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)
@@ -95,5 +115,6 @@ test('no figure counts more than 10,000 rows, and says that there are more', asy
     FROM (SELECT * FROM webhook_deliveries WHERE endpoint_id = ${endpointId} LIMIT 1) d, generate_series(1, 10001) n`;
   const { calls, webhooks } = await overview(tenant.key);
   expect(calls.activeRooms).toEqual({ count: 10_000, capped: true });
+  expect(calls.participants).toEqual({ count: 10_000, capped: true });
   expect(webhooks.deliveries).toMatchObject({ pending: 10_000, capped: true });
 });

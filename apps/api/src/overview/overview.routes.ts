@@ -1,8 +1,107 @@
-import { mayUse, PublicError } from '@callplane/core';
+import {
+  DELIVERY_STATUSES,
+  formatTimestamp,
+  mayUse,
+  OVERVIEW_ROWS_MAX,
+  OVERVIEW_SLOT_SECONDS,
+  OVERVIEW_SLOTS,
+  PublicError,
+  type DeliveryStatus,
+  type Tenant,
+} from '@callplane/core';
+import {
+  countDeliveries,
+  countJoins,
+  countLive,
+  listOverviewEndpoints,
+  type DeliveryCount,
+  type OverviewEndpoint,
+  type SlotCount,
+  type Span,
+} from '@callplane/db';
+import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { defineRoute, type Route } from '../http/route.js';
-import { OverviewSchema } from './overview.schemas.js';
-import { readOverview } from './overview.service.js';
+import { orNull, timestamp } from '../http/schemas.js';
+
+const count = (description: string) =>
+  Type.Object(
+    { count: Type.Integer(), capped: Type.Boolean({ description: 'Whether there may be more than `count`.' }) },
+    { description, additionalProperties: false },
+  );
+
+const OUTCOMES = {
+  pending: Type.Integer(),
+  delivering: Type.Integer(),
+  succeeded: Type.Integer(),
+  failed: Type.Integer(),
+};
+
+const CallsOverview = Type.Object(
+  {
+    activeRooms: count('Rooms with at least one participant.'),
+    participants: count('Participants that are in a room.'),
+    joins: Type.Object(
+      {
+        count: Type.Integer(),
+        capped: Type.Boolean({ description: 'Whether there are more: then only the newest ones are counted.' }),
+        since: timestamp('Beginning of the first bucket, one hour ago.'),
+        buckets: Type.Array(
+          Type.Object(
+            { from: timestamp('Beginning of five minutes.'), count: Type.Integer() },
+            { additionalProperties: false },
+          ),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+  },
+  { title: 'CallsOverview', additionalProperties: false },
+);
+
+const WebhooksOverview = Type.Object(
+  {
+    deliveries: Type.Object(
+      {
+        since: timestamp('Beginning of the first bucket, one hour ago.'),
+        ...OUTCOMES,
+        capped: Type.Boolean({ description: 'Whether there are more: then only the newest ones are counted.' }),
+        buckets: Type.Array(
+          Type.Object({ from: timestamp('Beginning of five minutes.'), ...OUTCOMES }, { additionalProperties: false }),
+        ),
+      },
+      {
+        description: 'The deliveries that were created in the last hour, by their present status.',
+        additionalProperties: false,
+      },
+    ),
+    oldestDueAt: orNull(timestamp('When the oldest delivery was due that still waits. Null: none is late.')),
+    endpoints: Type.Object({ enabled: Type.Integer(), disabled: Type.Integer() }, { additionalProperties: false }),
+    failingEndpoints: Type.Array(
+      Type.Object(
+        {
+          endpointId: Type.String(),
+          url: Type.String(),
+          enabled: Type.Boolean(),
+          failingSince: timestamp('Beginning of the present series of failures.'),
+          lastFailedAt: orNull(timestamp('Latest failure, to the minute.')),
+        },
+        { additionalProperties: false },
+      ),
+      { description: 'Endpoints without a success since `failingSince`, those that fail for the longest time first.' },
+    ),
+  },
+  { title: 'WebhooksOverview', additionalProperties: false },
+);
+
+const OverviewSchema = Type.Object(
+  {
+    at: timestamp('Time of the figures.'),
+    calls: orNull(CallsOverview),
+    webhooks: orNull(WebhooksOverview),
+  },
+  { title: 'Overview', additionalProperties: false },
+);
 
 export function overviewRoutes(deps: Deps): Route[] {
   return [
@@ -21,10 +120,111 @@ export function overviewRoutes(deps: Deps): Route[] {
       async handle({ caller }) {
         const may = { calls: mayUse(caller, 'rooms:read'), webhooks: mayUse(caller, 'webhooks:read') };
         if (!may.calls && !may.webhooks) throw new PublicError('INSUFFICIENT_SCOPE');
-        const what = `overview ${may.calls} ${may.webhooks}`;
-        const body = await deps.heavyReads.read(caller.environmentId, what, () => readOverview(deps, caller, may));
+        const body = await deps.readTurns.heavy(caller.environmentId, () => readOverview(deps, caller, may));
         return { status: 200, body };
       },
     }),
   ];
+}
+
+type OverviewDeps = Pick<Deps, 'database' | 'clock'>;
+
+/** What is live in an environment. Each part is null if the caller may not read it. */
+async function readOverview(deps: OverviewDeps, tenant: Tenant, may: { calls: boolean; webhooks: boolean }) {
+  const now = deps.clock.now();
+  const span = {
+    since: new Date(now.getTime() - OVERVIEW_SLOTS * OVERVIEW_SLOT_SECONDS * 1000),
+    slotSeconds: OVERVIEW_SLOT_SECONDS,
+  };
+  const [calls, webhooks] = await Promise.all([
+    may.calls ? readCalls(deps, tenant, span) : null,
+    may.webhooks ? readWebhooks(deps, tenant, span) : null,
+  ]);
+  return { at: formatTimestamp(now), calls, webhooks };
+}
+
+async function readCalls({ database: { sql } }: OverviewDeps, tenant: Tenant, span: Span) {
+  const [live, joins] = await Promise.all([
+    countLive(sql, tenant, OVERVIEW_ROWS_MAX + 1),
+    countJoins(sql, tenant, span, OVERVIEW_ROWS_MAX + 1),
+  ]);
+  const participants = capped(live.participants);
+  return {
+    // Participants that are not counted may be in further rooms.
+    activeRooms: { ...capped(live.liveRooms), capped: participants.capped },
+    participants,
+    joins: {
+      ...capped(sum(joins)),
+      since: formatTimestamp(span.since),
+      buckets: slots(span, (slot) => ({ count: sum(joins.filter((row) => slotOf(row) === slot)) })),
+    },
+  };
+}
+
+async function readWebhooks({ database: { sql } }: OverviewDeps, tenant: Tenant, span: Span) {
+  const endpoints = await listOverviewEndpoints(sql, tenant);
+  // The endpoints share the rows that may be read.
+  const each = Math.max(1, Math.floor(OVERVIEW_ROWS_MAX / Math.max(1, endpoints.length)));
+  const counts = endpoints.length === 0 ? [] : await countDeliveries(sql, tenant, span, each);
+  const isCapped = endpoints.some(({ id }) => sum(counts.filter(({ endpointId }) => endpointId === id)) >= each);
+  const due = endpoints.flatMap(({ oldestDueAt }) => (oldestDueAt === null ? [] : [oldestDueAt.getTime()]));
+  return {
+    deliveries: {
+      since: formatTimestamp(span.since),
+      ...outcomes(counts),
+      capped: isCapped,
+      buckets: slots(span, (slot) => outcomes(counts.filter((row) => slotOf(row) === slot))),
+    },
+    oldestDueAt: due.length === 0 ? null : formatTimestamp(new Date(Math.min(...due))),
+    endpoints: {
+      enabled: endpoints.filter(({ enabled }) => enabled).length,
+      disabled: endpoints.filter(({ enabled }) => !enabled).length,
+    },
+    failingEndpoints: endpoints.filter(isFailing).sort(byDuration).map(presentFailing),
+  };
+}
+
+type Failing = OverviewEndpoint & { failingSince: Date };
+
+function isFailing(endpoint: OverviewEndpoint): endpoint is Failing {
+  return endpoint.failingSince !== null;
+}
+
+function byDuration(a: Failing, b: Failing): number {
+  return a.failingSince.getTime() - b.failingSince.getTime();
+}
+
+function presentFailing({ id, url, enabled, failingSince, lastFailedAt }: Failing) {
+  return {
+    endpointId: id,
+    url,
+    enabled,
+    failingSince: formatTimestamp(failingSince),
+    lastFailedAt: lastFailedAt === null ? null : formatTimestamp(lastFailedAt),
+  };
+}
+
+function outcomes(counts: readonly DeliveryCount[]): Record<DeliveryStatus, number> {
+  const of = (status: DeliveryStatus) => sum(counts.filter((row) => row.status === status));
+  return Object.fromEntries(DELIVERY_STATUSES.map((status) => [status, of(status)])) as Record<DeliveryStatus, number>;
+}
+
+function slots<T extends object>({ since, slotSeconds }: Span, of: (slot: number) => T): (T & { from: string })[] {
+  return Array.from({ length: OVERVIEW_SLOTS }, (_, slot) => ({
+    from: formatTimestamp(new Date(since.getTime() + slot * slotSeconds * 1000)),
+    ...of(slot),
+  }));
+}
+
+/** A row that was written during the read belongs to the last slot. */
+function slotOf({ slot }: SlotCount): number {
+  return Math.min(slot, OVERVIEW_SLOTS - 1);
+}
+
+function sum(counts: readonly SlotCount[]): number {
+  return counts.reduce((total, { count }) => total + count, 0);
+}
+
+function capped(count: number): { count: number; capped: boolean } {
+  return { count: Math.min(count, OVERVIEW_ROWS_MAX), capped: count > OVERVIEW_ROWS_MAX };
 }

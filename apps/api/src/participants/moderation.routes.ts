@@ -1,9 +1,66 @@
-import { presentParticipant, presentTrack } from '@callplane/core';
+import {
+  PARTICIPANT_NAME_LENGTH_MAX,
+  PERMISSIONS,
+  presentParticipant,
+  presentTrack,
+  PublicError,
+  TRACK_KINDS,
+  TRACK_SOURCES,
+  type ParticipantState,
+  type Permission,
+  type Tenant,
+  type TrackIdentity,
+} from '@callplane/core';
+import {
+  muteTrack,
+  roomExists,
+  updateParticipant,
+  type Moderated,
+  type ModerationRefusal,
+  type ParticipantPatch,
+} from '@callplane/db';
+import { publishRoomChanged } from '@callplane/queue';
+import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { defineRoute, type Route } from '../http/route.js';
-import { MutedTrackSchema, TrackPath, UpdatedParticipantSchema, UpdateParticipantBody } from './moderation.schemas.js';
-import { changeParticipant, mutePublishedTrack } from './moderation.service.js';
-import { ParticipantPath } from './participants.schemas.js';
+import { metadataObject, oneOf, pathId, strictObject, trimmedText } from '../http/schemas.js';
+import { ParticipantPath, ParticipantSchema, permissionsGiven } from './participants.routes.js';
+
+const UpdateParticipantBody = strictObject(
+  {
+    name: Type.Optional(trimmedText(PARTICIPANT_NAME_LENGTH_MAX, 'Name of the participant.')),
+    metadata: Type.Optional(metadataObject('Replaces the metadata.', {})),
+    permissions: Type.Optional({
+      ...permissionsGiven,
+      description:
+        'All permissions of the participant from now on. They go before those of its tokens. Must include `room:join`.',
+    }),
+  },
+  { title: 'UpdateParticipant' },
+);
+
+const UpdatedParticipantSchema = Type.Object(
+  {
+    ...ParticipantSchema.properties,
+    permissions: Type.Array(oneOf(PERMISSIONS), { description: 'All permissions of the participant.' }),
+  },
+  { title: 'UpdatedParticipant', additionalProperties: false },
+);
+
+const TrackPath = Type.Object({
+  ...ParticipantPath.properties,
+  trackId: pathId('Track that the participant publishes at present.'),
+});
+
+const MutedTrackSchema = Type.Object(
+  {
+    trackId: Type.String(),
+    kind: oneOf(TRACK_KINDS),
+    source: oneOf(TRACK_SOURCES),
+    muted: Type.Boolean({ description: 'Always true.' }),
+  },
+  { title: 'MutedTrack', additionalProperties: false },
+);
 
 export function moderationRoutes(deps: Deps): Route[] {
   return [
@@ -46,4 +103,56 @@ export function moderationRoutes(deps: Deps): Route[] {
       },
     }),
   ];
+}
+
+type ModerationDeps = Pick<Deps, 'database' | 'clock' | 'producer'>;
+
+/** Changes a participant. A running call follows as soon as its gateway gets the notice. */
+async function changeParticipant(
+  deps: ModerationDeps,
+  tenant: Tenant,
+  { roomId, participantId }: { roomId: string; participantId: string },
+  patch: ParticipantPatch,
+): Promise<{ participant: ParticipantState; permissions: Permission[] }> {
+  const update = await updateParticipant(deps.database, tenant, roomId, participantId, patch, deps.clock.now());
+  if (update.outcome !== 'updated') throw await refusal(deps, tenant, roomId, update.outcome);
+  announce(deps, roomId, update);
+  return update;
+}
+
+/** Mutes a track for everyone. Its publisher may unmute it. */
+async function mutePublishedTrack(
+  deps: ModerationDeps,
+  tenant: Tenant,
+  { roomId, participantId, trackId }: { roomId: string; participantId: string; trackId: string },
+): Promise<TrackIdentity> {
+  const mute = await muteTrack(deps.database, tenant, roomId, participantId, trackId, deps.clock.now());
+  if (mute.outcome === 'no_track') throw new PublicError('TRACK_NOT_FOUND');
+  if (mute.outcome !== 'muted') throw await refusal(deps, tenant, roomId, mute.outcome);
+  announce(deps, roomId, mute);
+  return mute.track;
+}
+
+/** After the commit. The request does not wait: gateways find a change without a notice at their next resync. */
+function announce({ producer }: ModerationDeps, roomId: string, { version, deliveries }: Moderated): void {
+  if (version !== null) void publishRoomChanged(producer.redis, roomId, version);
+  void producer.wakeDeliveries(deliveries);
+}
+
+async function refusal(
+  { database }: ModerationDeps,
+  tenant: Tenant,
+  roomId: string,
+  outcome: ModerationRefusal,
+): Promise<PublicError> {
+  switch (outcome) {
+    case 'removed':
+      return new PublicError('PARTICIPANT_REMOVED');
+    case 'room_ended':
+      return new PublicError('ROOM_ENDED');
+    case 'not_found': {
+      const exists = await roomExists(database.prisma, tenant, roomId);
+      return new PublicError(exists ? 'PARTICIPANT_NOT_FOUND' : 'ROOM_NOT_FOUND');
+    }
+  }
 }

@@ -7,8 +7,7 @@ import {
 } from '@callplane/core';
 import { acceptParticipantRemoval, listParticipants, roomExists, type AcceptedOperation } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import type { PageCursor } from '../http/cursor.js';
-import type { Page } from '../http/pages.js';
+import type { Page, PageCursor } from '../http/cursor.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
 
 export async function readParticipant(

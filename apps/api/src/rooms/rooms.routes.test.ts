@@ -249,9 +249,9 @@ describe('GET /v1/rooms', () => {
     expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
   });
 
-  test('rejects a cursor of another list, reports all failures, and ignores unknown parameters', async () => {
+  test('rejects a cursor of another list, and reports all failures', async () => {
     await Promise.all([api.room(), api.room()]);
-    const { nextCursor } = (await api.call('GET', '/v1/rooms?limit=1&colour=red')).body;
+    const { nextCursor } = (await api.call('GET', '/v1/rooms?limit=1')).body;
     expect(typeof nextCursor).toBe('string');
     const room = await api.room();
     const participants = await api.call(

@@ -22,8 +22,7 @@ import {
 } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import type { Deps } from '../deps.js';
-import type { PageCursor } from '../http/cursor.js';
-import { cutPage, type Page } from '../http/pages.js';
+import { cutPage, type Page, type PageCursor } from '../http/cursor.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
 
 export interface RoomInput {

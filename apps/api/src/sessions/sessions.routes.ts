@@ -1,10 +1,75 @@
-import { presentSessionRecord } from '@callplane/core';
+import {
+  PERMISSIONS,
+  presentSessionRecord,
+  PublicError,
+  QUALITY_LEVELS,
+  SESSION_END_REASONS,
+  TRACK_KINDS,
+  TRACK_SOURCES,
+  type SessionRecord,
+  type Tenant,
+} from '@callplane/core';
+import { findParticipant, listSessions, roomExists } from '@callplane/db';
+import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
+import { cutPage, defineList, idOf, type Page, type PageCursor } from '../http/cursor.js';
 import { defineRoute, type Route } from '../http/route.js';
-import { ParticipantPath } from '../participants/participants.schemas.js';
-import { RoomPath } from '../rooms/rooms.schemas.js';
-import { ListSessionsQuery, PARTICIPANT_SESSION_LIST, SESSION_LIST, SessionPage } from './sessions.schemas.js';
-import { pageOfSessions } from './sessions.service.js';
+import { oneOf, orNull, page, PAGE_LIMIT_DEFAULT, pageQuery, timestamp } from '../http/schemas.js';
+import { ParticipantPath } from '../participants/participants.routes.js';
+import { RoomPath } from '../rooms/rooms.routes.js';
+
+const seconds = (description: string) => Type.Integer({ description });
+
+const QualitySchema = Type.Object(
+  {
+    worst: oneOf(QUALITY_LEVELS, 'The worst level that lasted for at least a second.'),
+    relay: Type.Boolean({ description: 'Whether media went through a TURN server.' }),
+    seconds: Type.Object(
+      {
+        good: seconds('Seconds with good quality.'),
+        fair: seconds('Seconds with fair quality.'),
+        poor: seconds('Seconds with poor quality.'),
+        lost: seconds('Seconds without a connection.'),
+        relayed: seconds('Seconds among these with media through a TURN server.'),
+      },
+      { additionalProperties: false },
+    ),
+  },
+  { title: 'SessionQuality', additionalProperties: false },
+);
+
+const SessionSchema = Type.Object(
+  {
+    id: Type.String({ description: 'Session identifier, `sess_…`.' }),
+    roomId: Type.String(),
+    participantId: Type.String(),
+    joinedAt: timestamp('When the session began.'),
+    leftAt: orNull(timestamp('When the session ended.')),
+    reason: orNull(oneOf(SESSION_END_REASONS, 'Why the session ended.')),
+    permissions: Type.Array(oneOf(PERMISSIONS)),
+    tracks: Type.Array(
+      Type.Object(
+        {
+          trackId: Type.String(),
+          kind: oneOf(TRACK_KINDS),
+          source: oneOf(TRACK_SOURCES),
+          publishedAt: timestamp('When the track was published.'),
+          unpublishedAt: orNull(timestamp('When its publication ended. Null while it is published.')),
+        },
+        { title: 'SessionTrack', additionalProperties: false },
+      ),
+      { description: 'The tracks that the session publishes, and the latest 100 that it has published.' },
+    ),
+    quality: orNull(QualitySchema),
+  },
+  { title: 'Session', additionalProperties: false },
+);
+
+const ListSessionsQuery = Type.Object(pageQuery());
+const SESSION_LIST = defineList('sessions', { id: idOf('sess') });
+const PARTICIPANT_SESSION_LIST = defineList('participant-sessions', { id: idOf('sess') });
+
+const SessionPage = page('SessionPage', SessionSchema);
 
 export function sessionRoutes(deps: Deps): Route[] {
   return [
@@ -45,4 +110,30 @@ export function sessionRoutes(deps: Deps): Route[] {
       },
     }),
   ];
+}
+
+/** @param of the sessions of a room, or those of one of its participants. */
+async function pageOfSessions(
+  deps: Pick<Deps, 'database'>,
+  tenant: Tenant,
+  of: { roomId: string; participantId: string | null },
+  query: { limit?: number },
+  cursor: PageCursor<{ id: string }>,
+): Promise<Page<SessionRecord>> {
+  const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
+  const wanted = { ...of, beforeId: cursor.position?.id ?? null, limit: limit + 1 };
+  const sessions = await listSessions(deps.database.sql, tenant, wanted);
+  if (sessions.length === 0) await checkExists(deps, tenant, of);
+  return cutPage(cursor, sessions, limit);
+}
+
+/** @throws PublicError for the missing resource: the room or the participant. */
+async function checkExists(
+  { database }: Pick<Deps, 'database'>,
+  tenant: Tenant,
+  { roomId, participantId }: { roomId: string; participantId: string | null },
+): Promise<void> {
+  if (participantId !== null && (await findParticipant(database.sql, tenant, roomId, participantId)) !== null) return;
+  if (!(await roomExists(database.prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
+  if (participantId !== null) throw new PublicError('PARTICIPANT_NOT_FOUND');
 }

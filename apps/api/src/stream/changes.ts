@@ -1,9 +1,9 @@
 import { streamKindsOf, type EventType, type StreamKind } from '@callplane/core';
 import type { EventChange, EventPosition } from '@callplane/db';
 
-/** A change that is an event of a room. */
-export interface EventNotice {
-  kind: 'rooms' | 'participants' | 'operations';
+/** A change: an event of a room. */
+export interface Change {
+  kind: StreamKind;
   type: EventType;
   eventId: string;
   roomId: string | null;
@@ -11,38 +11,21 @@ export interface EventNotice {
   sequence: number | null;
 }
 
-/** Something of this kind has changed: the client reads it again. */
-export interface ListNotice {
-  kind: 'endpoints' | 'deliveries' | 'recoveries';
-  type: 'endpoints.changed' | 'deliveries.changed' | 'recoveries.changed';
-  /** Of `deliveries`: the endpoints with new deliveries or ended attempts; null: any. */
-  endpointIds?: string[] | null;
-}
-
-export type Change = EventNotice | ListNotice;
-
-/** The changes that a client wants. */
+/** What a client wants to know. */
 export interface Wanted {
   kinds: ReadonlySet<StreamKind>;
-  /** Of rooms, participants and operations only those of this room; null: of all. */
+  /** Only changes of this room; null: of all. */
   roomId: string | null;
 }
 
 /** The changes that events are for a client. */
-export function noticesOf(events: readonly EventChange[], { kinds, roomId }: Wanted): EventNotice[] {
+export function changesOf(events: readonly EventChange[], { kinds, roomId }: Wanted): Change[] {
   return events.flatMap(({ id, type, roomId: of, participantId, sequence }) =>
     roomId !== null && of !== roomId
       ? []
       : streamKindsOf(type)
           .filter((kind) => kinds.has(kind))
-          .map((kind) => ({
-            kind: kind as EventNotice['kind'],
-            type,
-            eventId: id,
-            roomId: of,
-            participantId,
-            sequence,
-          })),
+          .map((kind) => ({ kind, type, eventId: id, roomId: of, participantId, sequence })),
   );
 }
 

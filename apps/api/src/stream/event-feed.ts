@@ -2,7 +2,7 @@ import { STREAM_BACKLOG_MAX } from '@callplane/core';
 import type { EventChange, EventPosition } from '@callplane/db';
 import { pause } from '@callplane/runtime';
 import type { EventWaiter } from '../events/event-waiter.js';
-import { noticesOf } from './changes.js';
+import { changesOf } from './changes.js';
 import type { EventStream } from './event-stream.js';
 import type { OnReadFailed } from './read-failures.js';
 
@@ -61,7 +61,7 @@ export class EventFeed {
     const missed = await this.#reads.after(seen, joinedAt, STREAM_BACKLOG_MAX + 1);
     stream.begin(() => {
       if (missed.length > STREAM_BACKLOG_MAX) stream.reset(joinedAt);
-      else stream.changes(noticesOf(missed, stream.wanted), missed.at(-1) ?? seen);
+      else stream.changes(changesOf(missed, stream.wanted), missed.at(-1) ?? seen);
     });
   }
 
@@ -100,7 +100,7 @@ export class EventFeed {
     this.#position = reached;
     for (const stream of this.streams) {
       if (isGap) stream.reset(reached);
-      else stream.changes(noticesOf(events, stream.wanted), reached);
+      else stream.changes(changesOf(events, stream.wanted), reached);
     }
     return reached;
   }

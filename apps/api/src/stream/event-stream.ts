@@ -68,10 +68,10 @@ export class EventStream {
     for (const send of queue) send();
   }
 
-  /** @param position up to which the client then knows all events; null: as before. */
-  changes(changes: readonly Change[], position: EventPosition | null): void {
+  /** @param position up to which the client then knows all events. */
+  changes(changes: readonly Change[], position: EventPosition): void {
     this.#inTurn(() => {
-      if (position !== null) this.#position = position;
+      this.#position = position;
       if (changes.length > 0) this.#send('changes', { changes });
     });
   }

@@ -5,7 +5,6 @@ import { expect, test } from '@jest/globals';
 import type { EventWaiter } from '../events/event-waiter.js';
 import { EventFeed } from './event-feed.js';
 import { reportReadFailures, type StreamRead } from './read-failures.js';
-import { WebhookWatch } from './webhook-watch.js';
 
 const away = () => Promise.reject(new Error('PostgreSQL is away'));
 
@@ -21,10 +20,10 @@ test('each failed read is counted, and an outage is one line a minute with the n
     () => nowMs,
   );
   for (; nowMs <= 60_000; nowMs += 1000) report('events', new Error('PostgreSQL is away'));
-  report('webhooks', new Error('PostgreSQL is away'));
+  report('backlog', new Error('PostgreSQL is away'));
   const text = await metrics.text();
   expect(text).toMatch(/callplane_stream_read_failures_total\{.*read="events".*\} 61/);
-  expect(text).toMatch(/callplane_stream_read_failures_total\{.*read="webhooks".*\} 1/);
+  expect(text).toMatch(/callplane_stream_read_failures_total\{.*read="backlog".*\} 1/);
   expect(text).toMatch(/callplane_stream_read_failures_total\{.*read="callers".*\} 0/);
   const logged = () => written.join('');
   await eventually(() => logged().split('\n').length > 3);
@@ -35,12 +34,12 @@ test('each failed read is counted, and an outage is one line a minute with the n
   expect(lines.map(({ read, failed }) => [read, failed])).toEqual([
     ['events', 1],
     ['events', 60],
-    ['webhooks', 1],
+    ['backlog', 1],
   ]);
   expect(lines[0]).toMatchObject({ message: 'stream read failed' });
 });
 
-test('a feed and a watch report the reads that fail, and go on', async () => {
+test('a feed reports the reads that fail, and goes on', async () => {
   const failed: StreamRead[] = [];
   const reported = (read: StreamRead) =>
     new Promise<void>((resolve) => {
@@ -57,17 +56,5 @@ test('a feed and a watch report the reads that fail, and go on', async () => {
   await feed.start();
   await ofEvents;
   feed.close();
-  const ofWebhooks = reported('webhooks');
-  const watch = new WebhookWatch(
-    { now: () => new Date(0), endpoints: away, attempts: away, recoveries: away },
-    () => new Map([['env_1', new Set(['deliveries'] as const)]]),
-    () => undefined,
-    { everyMs: 1, onReadFailed: (read) => onFailed(read) },
-  );
-  watch.schedule();
-  await ofWebhooks;
-  const again = reported('webhooks');
-  await again;
-  watch.close();
-  expect(new Set(failed)).toEqual(new Set(['events', 'webhooks']));
+  expect(new Set(failed)).toEqual(new Set(['events']));
 });

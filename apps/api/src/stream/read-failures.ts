@@ -1,10 +1,10 @@
 import type { Logger, Metrics } from '@callplane/runtime';
 
 /**
- * `events`: what is new in an environment. `backlog`: what a client has missed. `webhooks`: changes of endpoints,
- * deliveries and recoveries. `callers`: whether the key or session of a stream still works.
+ * `events`: what is new in an environment. `backlog`: what a client has missed. `callers`: whether the key or session
+ * of a stream still works.
  */
-const STREAM_READS = ['events', 'backlog', 'webhooks', 'callers'] as const;
+const STREAM_READS = ['events', 'backlog', 'callers'] as const;
 export type StreamRead = (typeof STREAM_READS)[number];
 
 /** Reports a read that failed. The streams stay open and the read is repeated, so no caller sees the error. */

@@ -7,16 +7,14 @@ import {
   STREAMS_MAX,
   STREAMS_PER_ENVIRONMENT_MAX,
   type Clock,
-  type StreamKind,
   type Tenant,
 } from '@callplane/core';
-import type { EventPosition } from '@callplane/db';
-import type { EventWaiter } from '../events/event-waiter.js';
-import { parsePosition, type ListNotice, type Wanted } from './changes.js';
+import { listEventChanges, newestEvents, type Database, type EventPosition } from '@callplane/db';
+import { BEFORE_ALL, type EventWaiter } from '../events/event-waiter.js';
+import { parsePosition, type Wanted } from './changes.js';
 import { EventFeed, type FeedReads } from './event-feed.js';
 import { EventStream, streamHead, type StreamEnd } from './event-stream.js';
 import type { OnReadFailed } from './read-failures.js';
-import { WebhookWatch, type WatchReads } from './webhook-watch.js';
 
 /** Interval of the checks of each stream: its caller, its age, and whether it needs a heartbeat. In milliseconds. */
 const CHECK_EVERY_MS = 1000;
@@ -25,7 +23,6 @@ const AGE_SPREAD_MS = 60_000;
 
 export interface StreamHubSettings {
   checkEveryMs: number;
-  watchEveryMs: number | undefined;
   ageMsMax: number;
   max: number;
   perEnvironmentMax: number;
@@ -49,7 +46,17 @@ interface Open {
 export interface StreamReads {
   onFailed: OnReadFailed;
   feed(tenant: Tenant): FeedReads;
-  watch: WatchReads;
+}
+
+/** What streams read of PostgreSQL. */
+export function streamReads({ sql }: Pick<Database, 'sql'>, onFailed: OnReadFailed): StreamReads {
+  return {
+    onFailed,
+    feed: (tenant) => ({
+      newest: async () => (await newestEvents(sql, [tenant.environmentId])).get(tenant.environmentId) ?? BEFORE_ALL,
+      after: (after, until, limit) => listEventChanges(sql, tenant, { after, until, limit }),
+    }),
+  };
 }
 
 /** The streams of this process. */
@@ -62,7 +69,6 @@ export class StreamHub {
   /** Streams that are open or about to open, by environment. */
   readonly #held = new Map<string, number>();
   readonly #feeds = new Map<string, EventFeed>();
-  readonly #watch: WebhookWatch;
   #count = 0;
   #opened = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -74,17 +80,11 @@ export class StreamHub {
     this.#clock = clock;
     this.#settings = {
       checkEveryMs: CHECK_EVERY_MS,
-      watchEveryMs: undefined,
       ageMsMax: STREAM_AGE_MS_MAX,
       max: STREAMS_MAX,
       perEnvironmentMax: STREAMS_PER_ENVIRONMENT_MAX,
       ...settings,
     };
-    const tell = (environmentId: string, notices: ListNotice[]) => this.#tell(environmentId, notices);
-    this.#watch = new WebhookWatch(reads.watch, () => this.#watched(), tell, {
-      everyMs: this.#settings.watchEveryMs,
-      onReadFailed: reads.onFailed,
-    });
   }
 
   /** Streams that are open or about to open. */
@@ -119,7 +119,6 @@ export class StreamHub {
   close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#watch.close();
     for (const open of [...this.#open]) this.#end(open, 'draining');
     for (const feed of this.#feeds.values()) feed.close();
     return Promise.resolve();
@@ -188,7 +187,6 @@ export class StreamHub {
       response.destroy();
     });
     this.#timer ??= setTimeout(() => void this.#check(), this.#settings.checkEveryMs);
-    this.#watch.schedule();
   }
 
   /** Null: the client has no position, or it says nothing any more. */
@@ -199,24 +197,6 @@ export class StreamHub {
     if (position.transactionId === '0') return position;
     const oldest = firstIdAt('event', new Date(this.#clock.now().getTime() - STREAM_POSITION_AGE_MS_MAX));
     return position.id < oldest ? null : position;
-  }
-
-  #tell(environmentId: string, notices: ListNotice[]): void {
-    for (const stream of this.#feeds.get(environmentId)?.streams ?? []) {
-      const wanted = notices.filter(({ kind }) => stream.wanted.kinds.has(kind));
-      if (wanted.length > 0) stream.changes(wanted, null);
-    }
-  }
-
-  #watched(): Map<string, Set<StreamKind>> {
-    const watched = new Map<string, Set<StreamKind>>();
-    for (const { request } of this.#open) {
-      const kinds = (['endpoints', 'deliveries', 'recoveries'] as const).filter((kind) => request.kinds.has(kind));
-      if (kinds.length === 0) continue;
-      const { environmentId } = request.tenant;
-      watched.set(environmentId, new Set([...(watched.get(environmentId) ?? []), ...kinds]));
-    }
-    return watched;
   }
 
   /** Never rejects. */

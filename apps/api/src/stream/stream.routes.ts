@@ -2,8 +2,8 @@ import {
   mayUse,
   PATH_ID_PATTERN,
   PublicError,
-  STREAM_KINDS,
   STREAM_KIND_NAMES,
+  STREAM_KINDS,
   type StreamKind,
 } from '@callplane/core';
 import { Type } from 'typebox';
@@ -16,14 +16,14 @@ const KINDS = STREAM_KIND_NAMES.join('|');
 const StreamQuery = strictObject({
   kinds: Type.Optional(
     Type.String({
-      pattern: `^(${KINDS})(,(${KINDS})){0,5}$`,
+      pattern: `^(${KINDS})(,(${KINDS})){0,2}$`,
       description: `Comma-separated: \`${STREAM_KIND_NAMES.join('`, `')}\`. By default all that the caller may read.`,
     }),
   ),
   roomId: Type.Optional(
     Type.String({
       pattern: PATH_ID_PATTERN,
-      description: 'Restricts rooms, participants and operations to those of this room.',
+      description: 'Restricts the changes to those of this room.',
     }),
   ),
   after: Type.Optional(
@@ -44,8 +44,7 @@ export function streamRoutes({ streams }: Pick<Deps, 'streams'>): Route[] {
       description:
         'Server-sent events. `ready` comes first, `changes` names what has changed, `reset` says that changes were ' +
         'missed: read everything again. `end` says why the stream ends: connect again. Send the last `id` as ' +
-        '`Last-Event-ID` to continue. Rooms, participants and operations need `rooms:read` or `participants:read`, ' +
-        'the other kinds `webhooks:read`.',
+        '`Last-Event-ID` to continue. Rooms and operations need `rooms:read`, participants `participants:read`.',
       tag: 'Events',
       scope: null,
       streams: true,

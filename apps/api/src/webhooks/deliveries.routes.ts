@@ -1,8 +1,16 @@
 import { diagnoseDelivery, type ErrorDetail } from '@callplane/core';
 import type { Deps } from '../deps.js';
 import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';
-import { timeFailures } from '../http/times.js';
-import { presentAttempt, presentDelivery } from './deliveries.presenter.js';
+import { checkTenant, TenantQuery, timeFailures } from '../http/checks.js';
+import {
+  pageOfAttempts,
+  pageOfDeliveries,
+  presentAttempt,
+  presentDelivery,
+  readDeliveryDetail,
+  replay,
+  retryNow,
+} from './deliveries.service.js';
 import {
   ALL_DELIVERIES_LIST,
   ATTEMPT_LIST,
@@ -17,9 +25,7 @@ import {
   ListDeliveriesQuery,
   ReplayBody,
 } from './deliveries.schemas.js';
-import { pageOfAttempts, pageOfDeliveries, readDeliveryDetail, replay, retryNow } from './deliveries.service.js';
 import { EndpointPath } from './endpoints.schemas.js';
-import { checkTenant, TenantQuery } from './tenant-query.js';
 
 const PATH = '/v1/webhooks/{endpointId}/deliveries';
 

@@ -3,7 +3,7 @@ import type { Prisma } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';
-import { presentDelivery } from './deliveries.presenter.js';
+import { presentDelivery } from './deliveries.service.js';
 import { DeliverySchema } from './deliveries.schemas.js';
 import {
   CreateEndpointBody,
@@ -28,7 +28,7 @@ import {
   type EndpointMade,
   type EndpointWithSecret,
 } from './endpoints.service.js';
-import { checkTenant, TenantQuery } from './tenant-query.js';
+import { checkTenant, TenantQuery } from '../http/checks.js';
 
 const PATH = '/v1/webhooks/{endpointId}';
 

@@ -9,7 +9,7 @@ import {
 import { Type } from 'typebox';
 import { defineList, idOf } from '../http/cursor.js';
 import { oneOf, orNull, page, pageQuery, pathId, strictObject, timestamp, trimmedText } from '../http/schemas.js';
-import { TenantQuery } from './tenant-query.js';
+import { TenantQuery } from '../http/checks.js';
 
 const DESCRIPTION_LENGTH_MAX = 500;
 

@@ -28,8 +28,7 @@ import {
   type Prisma,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import type { PageCursor } from '../http/cursor.js';
-import { cutPage, type Page } from '../http/pages.js';
+import { cutPage, type Page, type PageCursor } from '../http/cursor.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
 
 export interface EndpointInput {

@@ -1,4 +1,11 @@
-import { newId, PublicError, RECOVERIES_PENDING_MAX, type ErrorDetail, type Tenant } from '@callplane/core';
+import {
+  formatTimestamp,
+  newId,
+  PublicError,
+  RECOVERIES_PENDING_MAX,
+  type ErrorDetail,
+  type Tenant,
+} from '@callplane/core';
 import {
   cancelRecovery,
   findRecovery,
@@ -8,15 +15,33 @@ import {
   type RecoveryRow,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import type { PageCursor } from '../http/cursor.js';
-import { cutPage, type Page } from '../http/pages.js';
+import { cutPage, type Page, type PageCursor } from '../http/cursor.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
-import { timeFailures } from '../http/times.js';
+import { timeFailures } from '../http/checks.js';
+
+/** A recovery in the form that the API returns. */
+export function presentRecovery(recovery: RecoveryRow) {
+  return {
+    id: recovery.id,
+    endpointId: recovery.endpointId,
+    since: formatTimestamp(recovery.since),
+    until: formatTimestamp(recovery.until),
+    dryRun: recovery.dryRun,
+    includePending: recovery.includePending,
+    status: recovery.status,
+    matched: recovery.matched,
+    replayed: recovery.replayed,
+    woken: recovery.woken,
+    skipped: recovery.skipped,
+    createdAt: formatTimestamp(recovery.createdAt),
+    completedAt: recovery.completedAt === null ? null : formatTimestamp(recovery.completedAt),
+  };
+}
 
 /** `Retry-After` in seconds while too many recoveries of an endpoint are pending. */
 const RETRY_AFTER_SECONDS = 10;
 
-export interface RecoveryInput {
+interface RecoveryInput {
   since: string;
   until?: string;
   dryRun?: boolean;

@@ -2,7 +2,7 @@ import { QueryClient } from '@tanstack/react-query';
 import { CONSOLE_LIMITS } from '../limits.js';
 import { asApiError } from './api-error.js';
 
-/** The cache of all answers. The stream marks entries as outdated, so their age decides little. */
+/** The cache of all answers. The stream and timers mark entries as outdated, so their age decides little. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {

@@ -8,11 +8,21 @@ import { AttemptKey } from './attempt-key.js';
 import { callApi } from './call.js';
 import { isShort, refreshQueries } from './refresh.js';
 
-/** Reads one thing. The stream of changes refreshes it while the page is open. */
+/** What the stream of changes does not report. An open page reads it again every few seconds. */
+const POLLED: ReadonlySet<string> = new Set<OperationId>([
+  ...(['readOverview', 'listWebhooks', 'readWebhook', 'listAllDeliveries', 'readDelivery'] as const),
+  ...(['listAttempts', 'listRecoveries'] as const),
+]);
+const { rereadEveryMs } = CONSOLE_LIMITS;
+
+/** Reads one thing. The stream of changes or a timer refreshes it while the page is open. */
 export function useApi<Id extends OperationId>(
   id: Id,
   input: InputOf<Id>,
-  { enabled = true, refetchInterval = false }: { enabled?: boolean; refetchInterval?: number | false } = {},
+  {
+    enabled = true,
+    refetchInterval = POLLED.has(id) && rereadEveryMs,
+  }: { enabled?: boolean; refetchInterval?: number | false } = {},
 ) {
   return useQuery({
     queryKey: [id, input],
@@ -38,7 +48,7 @@ export interface ApiList<Item> {
   hasMore: boolean;
   /** The list has reached its bound: only a filter shows more. */
   isFull: boolean;
-  /** The stream reported a change, and the list is too long to read again by itself. */
+  /** The list has or may have changed, and is too long to read again by itself. */
   hasNews: boolean;
   loadMore: () => void;
   /** Reads the list again from its beginning. */
@@ -51,12 +61,14 @@ export function useApiList<Id extends OperationId>(
   { enabled = true }: { enabled?: boolean } = {},
 ): ApiList<ItemOf<Id>> {
   const client = useQueryClient();
+  const isPolled = POLLED.has(id);
   const queryKey = useMemo(() => [id, input, 'list'], [id, JSON.stringify(input)]);
   const query = useInfiniteQuery<Page, Error, InfiniteData<Page>, unknown[], string | undefined>({
     queryKey,
     enabled,
-    // A stale list is one that has changed.
-    staleTime: Infinity,
+    // A stale list is one that has changed, or may have without a change of the stream.
+    staleTime: isPolled ? rereadEveryMs : Infinity,
+    refetchInterval: (current) => isPolled && isShort(current) && rereadEveryMs,
     refetchOnMount: isShort,
     refetchOnWindowFocus: isShort,
     refetchOnReconnect: isShort,
@@ -97,7 +109,7 @@ export function useApiList<Id extends OperationId>(
     error: query.error,
     hasMore: hasNextPage,
     isFull: !hasNextPage && last !== undefined && last.nextCursor !== null,
-    hasNews: hasNews && items.length > 0,
+    hasNews: hasNews && items.length > 0 && !(isPolled && (pages?.length ?? 0) <= CONSOLE_LIMITS.rereadPagesMax),
     loadMore,
     reload,
   };

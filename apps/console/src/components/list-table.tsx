@@ -153,7 +153,7 @@ function NewsButton({ reload }: { reload: () => void }) {
   return (
     <div className="list-news">
       <Button icon="refresh" onClick={show}>
-        The list has changed: show
+        The list may have changed: show
       </Button>
     </div>
   );

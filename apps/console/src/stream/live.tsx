@@ -11,9 +11,6 @@ const SCOPES: Record<Kind, Scope> = {
   rooms: 'rooms:read',
   participants: 'participants:read',
   operations: 'rooms:read',
-  endpoints: 'webhooks:read',
-  deliveries: 'webhooks:read',
-  recoveries: 'webhooks:read',
 };
 
 const StateContext = createContext<StreamState>('off');

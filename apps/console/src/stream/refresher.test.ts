@@ -11,15 +11,6 @@ describe('a change', () => {
     expect(isTouched('listRooms', {}, change)).toBe(true);
     expect(isTouched('listWebhooks', {}, change)).toBe(false);
   });
-
-  test('of deliveries makes those of the named endpoints outdated, or all if it names none', () => {
-    const named = { kind: 'deliveries', endpointIds: ['whep_1'] } as const;
-    const change = { ...named, endpointIds: [...named.endpointIds] };
-    expect(isTouched('listDeliveries', { endpointId: 'whep_1' }, change)).toBe(true);
-    expect(isTouched('listDeliveries', { endpointId: 'whep_2' }, change)).toBe(false);
-    expect(isTouched('listDeliveries', { endpointId: 'whep_2' }, { kind: 'deliveries', endpointIds: null })).toBe(true);
-    expect(isTouched('listAllDeliveries', {}, change)).toBe(true);
-  });
 });
 
 describe('reads after changes', () => {

@@ -48,7 +48,7 @@ export function openStream(
     on('ready', () => {
       pauseMs = FIRST_PAUSE_MS;
       listener.onState('live');
-      // Deliveries, endpoints and recoveries have no history, and the page was read before the stream began.
+      // The page was read before the stream began.
       listener.onGap();
     });
     on('changes', (data) => listener.onChanges((data as { changes: Change[] }).changes));

@@ -2,20 +2,27 @@ import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 
-/** An agent that connects to one validated address of one origin. Call `release` after use. */
+interface Agents {
+  readonly http: http.Agent;
+  readonly https: https.Agent;
+}
+
+/** Agents that connect to one validated address of one origin. Call `release` after use. */
 export interface PinnedAgent {
-  readonly agent: { http: http.Agent; https: https.Agent };
+  readonly agent: Agents;
+  /** Agents for one request on a connection that no request has used. */
+  fresh(): Agents;
   release(): void;
 }
 
 /**
  * Idle connections are closed after this time, in milliseconds. It is shorter than the 5 s of common servers, because a
- * request on a connection that the server is closing fails and would cost the delivery an attempt.
+ * request on a connection that the server is closing fails and has to be sent again.
  */
 const IDLE_MS = 2000;
 
 interface Entry {
-  readonly agent: { http: http.Agent; https: https.Agent };
+  readonly agent: Agents;
   users: number;
 }
 
@@ -43,6 +50,7 @@ export class PinnedAgents {
     this.#evict();
     return {
       agent: entry.agent,
+      fresh: () => newAgents(address, { keepAlive: false }),
       release: () => {
         entry.users -= 1;
       },
@@ -69,17 +77,16 @@ export class PinnedAgents {
 }
 
 function newEntry(address: string, idleMax: number): Entry {
-  const options = {
-    keepAlive: true,
-    maxFreeSockets: idleMax,
-    timeout: IDLE_MS,
-    // Overrides every other look-up, so that a changed DNS answer cannot lead to an unchecked address.
-    lookup: pinnedTo(address),
-  };
-  return { agent: { http: new http.Agent(options), https: new https.Agent(options) }, users: 0 };
+  return { agent: newAgents(address, { keepAlive: true, maxFreeSockets: idleMax, timeout: IDLE_MS }), users: 0 };
 }
 
-function destroy(agent: Entry['agent']): void {
+function newAgents(address: string, settings: http.AgentOptions): Agents {
+  // Overrides every other look-up, so that a changed DNS answer cannot lead to an unchecked address.
+  const options = { ...settings, lookup: pinnedTo(address) };
+  return { http: new http.Agent(options), https: new https.Agent(options) };
+}
+
+function destroy(agent: Agents): void {
   agent.http.destroy();
   agent.https.destroy();
 }

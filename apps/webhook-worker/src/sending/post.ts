@@ -14,7 +14,7 @@ const BODY_READ_MS = 1000;
 export interface PostInput {
   url: URL;
   /** Connects to one validated address, even if the host name resolves to another one by now. */
-  agent: PinnedAgent['agent'];
+  agent: Pick<PinnedAgent, 'agent' | 'fresh'>;
   headers: Record<string, string>;
   body: string;
   /** Deadline of the whole attempt. */
@@ -43,6 +43,15 @@ export interface PostResult {
 /** The stage that a request has reached. It classifies failures, because error texts are unreliable. */
 type Stage = 'connect' | 'tls' | 'response';
 
+interface Progress {
+  stage: Stage;
+  /** A connection that an earlier request has used, and the bytes that it had received before; else null. */
+  reused: { socket: Socket; bytesBefore: number } | null;
+}
+
+/** The codes of a connection that the receiver has closed. */
+const CLOSED = new Set<string | null>(['ECONNRESET', 'EPIPE']);
+
 /** The error code of a deadline that passes in this stage. */
 const TIMEOUT_CODE: Record<Stage, string> = {
   connect: 'CONNECT_TIMEOUT',
@@ -62,15 +71,25 @@ const client = got.extend({
 });
 
 /**
- * Sends one request and reads its answer. Failures of the receiver or the network do not throw. It follows no redirect,
- * sends nothing twice and decompresses nothing.
+ * Sends a request and reads its answer. Failures of the receiver or the network do not throw. It follows no redirect and
+ * decompresses nothing.
  *
+ * A receiver may close an idle connection at the moment at which a request reaches it. If no byte of an answer has come
+ * over a connection that was used before, the request is sent again at once, on a fresh connection and only once.
+ */
+export async function post(input: PostInput): Promise<PostResult> {
+  const first = await postOnce(input, input.agent.agent);
+  return first.wasStale && !input.deadline.hasPassed ? postOnce(input, input.agent.fresh()) : first;
+}
+
+/**
  * Once the response head has arrived, its status decides the outcome. A body that never ends, drips or breaks off does
  * not change it. Otherwise a delivery that the receiver has accepted would be sent again.
  */
-export async function post(input: PostInput): Promise<PostResult> {
+async function postOnce(input: PostInput, agent: PinnedAgent['agent']): Promise<PostResult & { wasStale: boolean }> {
   const { url, deadline } = input;
-  const result: PostResult = {
+  const result: PostResult & { wasStale: boolean } = {
+    wasStale: false,
     outcome: 'response',
     errorCode: null,
     statusCode: null,
@@ -82,11 +101,11 @@ export async function post(input: PostInput): Promise<PostResult> {
     body: NOTHING,
     bodyTruncated: false,
   };
-  const progress: { stage: Stage } = { stage: 'connect' };
+  const progress: Progress = { stage: 'connect', reused: null };
   const request = client.stream.post(url, {
     body: input.body,
     headers: input.headers,
-    agent: input.agent,
+    agent,
     ...(input.certificateAuthority === undefined
       ? {}
       : { https: { certificateAuthority: input.certificateAuthority } }),
@@ -110,6 +129,7 @@ export async function post(input: PostInput): Promise<PostResult> {
       : deadline.hasPassed
         ? TIMEOUT_CODE[progress.stage]
         : codeOf(error, progress.stage);
+    result.wasStale = CLOSED.has(result.errorCode) && hasReceivedNothing(progress);
   } finally {
     request.destroy();
     result.isSent = progress.stage === 'response';
@@ -117,18 +137,17 @@ export async function post(input: PostInput): Promise<PostResult> {
   return result;
 }
 
+function hasReceivedNothing({ reused }: Progress): boolean {
+  return reused !== null && reused.socket.bytesRead === reused.bytesBefore;
+}
+
 /** Records the stages of a request and their timings. */
-function follow(
-  request: ClientRequest,
-  url: URL,
-  progress: { stage: Stage },
-  result: PostResult,
-  abandon: () => void,
-): void {
+function follow(request: ClientRequest, url: URL, progress: Progress, result: PostResult, abandon: () => void): void {
   const isTls = url.protocol === 'https:';
   request.once('socket', (socket: Socket) => {
     if (!socket.connecting) {
       progress.stage = 'response';
+      if (request.reusedSocket) progress.reused = { socket, bytesBefore: socket.bytesRead };
       return;
     }
     const startedAt = performance.now();

@@ -450,6 +450,51 @@ describe('the limits of a destination', () => {
   });
 });
 
+describe('a connection that the receiver closes after its answer', () => {
+  const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
+
+  /** A receiver that answers the first request of each connection. What becomes of the next one decides the case. */
+  const closing = (answersFirst: boolean, onNext: (socket: Socket) => void) =>
+    startTcpReceiver((socket) => {
+      socket.on('data', () => onNext(socket));
+      if (answersFirst) socket.write(OK);
+      else socket.destroy();
+    });
+
+  test.each([
+    ['reset', (socket: Socket) => void socket.resetAndDestroy()],
+    ['end', (socket: Socket) => void socket.end()],
+  ])('costs no attempt: the request is sent again on a fresh one after a %s', async (_, close) => {
+    const receiver = await closing(true, close);
+    for (let n = 0; n < 5; n += 1) expect(await attempt(receiver.url)).toMatchObject({ outcome: 'success' });
+    // Every second request finds the connection of the one before. A fresh connection takes one request only.
+    expect(receiver.connections).toBe(5);
+  });
+
+  test('is not sent to again once a byte of an answer has come, or if no request has used it before', async () => {
+    const partly = await closing(true, (socket) => socket.end('HTTP/1.1 2'));
+    expect(await attempt(partly.url)).toMatchObject({ outcome: 'success' });
+    expect(await attempt(partly.url)).toMatchObject({ outcome: 'response', statusCode: null });
+    expect(partly.connections).toBe(1);
+    const never = await closing(false, () => undefined);
+    expect(await attempt(never.url)).toMatchObject({ outcome: 'response', errorCode: 'ECONNRESET' });
+    expect(never.connections).toBe(1);
+  });
+
+  test('is sent to again only once', async () => {
+    let requests = 0;
+    const receiver = await startTcpReceiver((socket) => {
+      socket.on('data', () => socket.destroy());
+      requests += 1;
+      if (requests === 1) socket.write(OK);
+      else socket.destroy();
+    });
+    expect(await attempt(receiver.url)).toMatchObject({ outcome: 'success' });
+    expect(await attempt(receiver.url)).toMatchObject({ outcome: 'response', errorCode: 'ECONNRESET' });
+    expect(receiver.connections).toBe(2);
+  });
+});
+
 describe('pinned agents', () => {
   test('reuse a connection for the same origin and address', async () => {
     const receiver = await startReceiver();

@@ -112,7 +112,7 @@ async function postTo(
   try {
     const answer = await post({
       url,
-      agent: agent.agent,
+      agent,
       headers,
       body: claim.body,
       deadline,

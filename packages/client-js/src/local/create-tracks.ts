@@ -1,7 +1,6 @@
-import { CallplaneError, invalidArgument } from '../errors.js';
+import { abortedError, assertNotAborted, CallplaneError, invalidArgument, type ClientErrorCode } from '../errors.js';
 import { platformOf, type Platform } from '../platform.js';
 import type { TrackSource } from '../protocol.generated.js';
-import { captureDevices } from './capture.js';
 import { LocalTrack } from './local-track.js';
 import { assertSending, type SendingOptions } from './sending.js';
 
@@ -16,9 +15,6 @@ export interface DeviceOptions extends SendingOptions {
   signal?: AbortSignal;
 }
 
-/** The devices that the user chose, by source. */
-export type ChosenDevices = ReadonlyMap<TrackSource, string>;
-
 /**
  * Opens the microphone and the camera without a call, for a preview. Pass the tracks to `call.publish()`, or `stop()`
  * them.
@@ -27,10 +23,11 @@ export function createLocalTracks(options: DeviceOptions & { platform?: Partial<
   return openDevices(platformOf(options.platform), options, new Map());
 }
 
+/** @param chosen ids of the devices that the user chose */
 export async function openDevices(
   platform: Platform,
   { audio = false, video = false, releaseOnMute = true, signal, ...options }: DeviceOptions,
-  chosen: ChosenDevices,
+  chosen: ReadonlyMap<TrackSource, string>,
 ): Promise<LocalTrack[]> {
   const { simulcast, encodings, codec, dtx } = options;
   const sending = { simulcast, encodings, codec, dtx };
@@ -75,4 +72,102 @@ function constraintsOf(given: true | MediaTrackConstraints, chosen: string | und
   const own = given === true ? {} : given;
   // A preference: the chosen device may be unplugged by now.
   return chosen === undefined || own.deviceId !== undefined ? own : { ...own, deviceId: { ideal: chosen } };
+}
+
+interface Captured {
+  source: TrackSource;
+  mediaStreamTrack: MediaStreamTrack;
+}
+
+/** Opens the microphone and the camera. The browser may ask the user for permission. */
+async function captureDevices(
+  { mediaDevices }: Platform,
+  constraints: MediaStreamConstraints,
+  signal?: AbortSignal,
+): Promise<Captured[]> {
+  const { audio, video } = constraints;
+  const what = audio && video ? 'microphone and camera' : audio ? 'microphone' : 'camera';
+  const tracks = await opened(what, signal, () => mediaDevices?.getUserMedia(constraints));
+  return tracks.map((one) => ({ source: one.kind === 'audio' ? 'microphone' : 'camera', mediaStreamTrack: one }));
+}
+
+/** Lets the user choose a screen, window or tab. */
+export async function captureScreen(
+  { mediaDevices }: Platform,
+  options: DisplayMediaStreamOptions,
+  signal?: AbortSignal,
+): Promise<Captured[]> {
+  const tracks = await opened('screen', signal, () => mediaDevices?.getDisplayMedia?.(options));
+  return tracks.map((one) => ({ source: one.kind === 'audio' ? 'screen_audio' : 'screen', mediaStreamTrack: one }));
+}
+
+/** The browser's errors, and what they mean for the user. */
+const REFUSALS: Record<string, { code: ClientErrorCode; text: (what: string) => string }> = {
+  NotAllowedError: {
+    code: 'device_permission_denied',
+    text: (what) =>
+      what === 'screen'
+        ? 'The screen was not shared: it was cancelled, or the browser or system does not allow it.'
+        : `Access was denied. Allow the ${what} in the browser’s settings for this site.`,
+  },
+  NotFoundError: { code: 'device_not_found', text: (what) => `No ${what} was found. Connect one and try again.` },
+  OverconstrainedError: {
+    code: 'device_not_found',
+    text: (what) => `The chosen ${what} is not available, or cannot do what was requested.`,
+  },
+  NotReadableError: {
+    code: 'device_in_use',
+    text: (what) => `The ${what} cannot be opened. Another program may be using it.`,
+  },
+};
+
+async function opened(
+  what: string,
+  signal: AbortSignal | undefined,
+  open: () => Promise<MediaStream> | undefined,
+): Promise<MediaStreamTrack[]> {
+  assertNotAborted(signal);
+  let stream: MediaStream | undefined;
+  try {
+    stream = await open();
+  } catch (error) {
+    const name = error instanceof Error ? error.name : '';
+    const { code, text } = REFUSALS[name] ?? {
+      code: 'device_unavailable' as const,
+      text: () => `The ${what} could not be opened (${String(error)}).`,
+    };
+    throw new CallplaneError(code, text(what), { cause: error });
+  }
+  if (stream === undefined)
+    throw new CallplaneError(
+      'unsupported',
+      'isSecureContext' in globalThis && !globalThis.isSecureContext
+        ? 'Media devices are not available. Serve the page over HTTPS.'
+        : `This browser cannot capture a ${what}.`,
+    );
+  if (signal?.aborted === true) {
+    for (const track of stream.getTracks()) track.stop();
+    throw abortedError(signal);
+  }
+  return stream.getTracks();
+}
+
+/** What to share. The browser lets the user choose the screen, window or tab. */
+export interface ScreenOptions extends DisplayMediaStreamOptions, Pick<SendingOptions, 'codec' | 'encodings'> {
+  signal?: AbortSignal;
+}
+
+/** With the sound, unprocessed: echo cancellation and noise suppression are made for voices. */
+const DEFAULTS = {
+  video: true,
+  audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false },
+  // Newer than TypeScript's types. Browsers ignore the ones that they do not know.
+  systemAudio: 'include',
+  surfaceSwitching: 'include',
+  selfBrowserSurface: 'exclude',
+};
+
+export function screenOptions(given: DisplayMediaStreamOptions): DisplayMediaStreamOptions {
+  const audio = given.audio === undefined || given.audio === true ? DEFAULTS.audio : given.audio;
+  return { ...DEFAULTS, ...given, audio };
 }

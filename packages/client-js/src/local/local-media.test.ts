@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import type wrtc from '@roamhq/wrtc';
-import { eventually } from '@callplane/testing';
-import type { Call } from '../call.js';
-import { connect } from '../connect.js';
+import { connect, type Call } from '../call.js';
 import type { Platform } from '../platform.js';
 import type { ClientMessage } from '../protocol.generated.js';
 import { nodePlatform, startScriptedGateway, testToken, welcome } from '../scripted-gateway.testkit.js';
 import { createLocalTracks } from './create-tracks.js';
 import { listDevices } from './devices.js';
-import { SentLayers } from './sent-layers.js';
+import { eventually } from '@callplane/testing';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type wrtc from '@roamhq/wrtc';
 
 // Real tracks and peer connections; only the devices are stand-ins.
 let library: typeof wrtc;
@@ -118,16 +116,6 @@ describe('publishing again', () => {
       message: expect.stringContaining('Unpublish one first'),
     });
     expect(opened).toHaveLength(2);
-  });
-
-  test('after a resumption all layers are sent, as the gateway may be one that never reports them', async () => {
-    const { call, gateway } = await join();
-    await call.publish(newTrack('video'), { source: 'screen' });
-    const forget = jest.spyOn(SentLayers.prototype, 'forgetWanted');
-    (await gateway.connection(0)).cut();
-    // On a slow machine, the call of an earlier test may resume, too.
-    await eventually(() => forget.mock.calls.length > 0);
-    forget.mockRestore();
   });
 
   test('a device that fails leaves room for the next attempt', async () => {

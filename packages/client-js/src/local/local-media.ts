@@ -1,22 +1,16 @@
 import { abortedError, assertNotAborted, CallplaneError, invalidArgument } from '../errors.js';
 import type { Publisher } from '../peers/publisher.js';
 import type { Platform } from '../platform.js';
-import type { LayersWantedMessage, Track, TrackSource } from '../protocol.generated.js';
-import { captureScreen } from './capture.js';
-import { openDevices, type DeviceOptions } from './create-tracks.js';
+import type { Track, TrackSource } from '../protocol.generated.js';
+import { captureScreen, openDevices, screenOptions, type DeviceOptions, type ScreenOptions } from './create-tracks.js';
 import { DeviceChanges } from './device-changes.js';
 import type { DeviceKind } from './devices.js';
 import { LocalTrack } from './local-track.js';
 import { Reservations } from './reservations.js';
-import { screenOptions, type ScreenOptions } from './screen.js';
 import { assertSending, resetEncodings, sendingOf, withDtx, type SendingOptions } from './sending.js';
 import { SentLayers } from './sent-layers.js';
-import { UplinkLayers } from './uplink-layers.js';
 
-const SOURCES: ReadonlyMap<string, 'microphone' | 'camera'> = new Map([
-  ['audioinput', 'microphone'],
-  ['videoinput', 'camera'],
-]);
+const SOURCES = { audioinput: 'microphone', videoinput: 'camera', audiooutput: undefined } as const;
 
 export interface TrackOptions extends SendingOptions {
   source: TrackSource;
@@ -35,18 +29,16 @@ export interface LocalMediaContext {
 
 /** Opens, publishes, mutes and closes this participant's devices and screens. */
 export class LocalMedia {
+  readonly layers: SentLayers;
   readonly #context: LocalMediaContext;
   readonly #reservations: Reservations;
   readonly #devices: DeviceChanges;
-  readonly #layers: SentLayers;
-  readonly #uplink: UplinkLayers;
 
   constructor(context: LocalMediaContext) {
     const { publisher, permissions } = context;
     this.#context = context;
     this.#reservations = new Reservations(() => publisher.tracks, permissions);
-    this.#layers = new SentLayers(publisher);
-    this.#uplink = new UplinkLayers(publisher, this.#layers);
+    this.layers = new SentLayers(publisher);
     this.#devices = new DeviceChanges({ ...context, onUpdated: (track) => context.emit('localTrackUpdated', track) });
   }
 
@@ -99,19 +91,12 @@ export class LocalMedia {
   }
 
   async unpublish(trackId: string | undefined): Promise<void> {
-    const { publisher } = this.#context;
-    const all = [...publisher.tracks.values()];
-    const tracks = all.filter((track) => trackId === undefined || track.trackId === trackId);
-    for (const track of tracks) this.forget(track);
-    if (tracks.length > 0) await publisher.unpublish(tracks);
+    await this.#unpublish((track) => trackId === undefined || track.trackId === trackId);
   }
 
   /** Ends the share of a screen, with its sound. */
   async unpublishScreen(): Promise<void> {
-    const { publisher } = this.#context;
-    const tracks = [...publisher.tracks.values()].filter(({ source }) => source.startsWith('screen'));
-    for (const track of tracks) this.forget(track);
-    if (tracks.length > 0) await publisher.unpublish(tracks);
+    await this.#unpublish(({ source }) => source.startsWith('screen'));
   }
 
   async replaceTrack(trackId: string, media: MediaStreamTrack): Promise<void> {
@@ -121,7 +106,7 @@ export class LocalMedia {
   }
 
   async switchDevice(kind: DeviceKind, deviceId: string): Promise<void> {
-    const source = SOURCES.get(kind);
+    const source = SOURCES[kind];
     if (source === undefined) throw invalidArgument('kind', 'must be audioinput, videoinput or audiooutput');
     await this.#devices.switchTo(source, deviceId);
   }
@@ -139,22 +124,9 @@ export class LocalMedia {
     }
   }
 
-  /** Encodes what others receive, and no more. */
-  layersWanted(message: LayersWantedMessage): void {
-    this.#layers.receive(message);
-  }
-
-  /** Another gateway may never report layers, as one of an earlier version: all are encoded until it does. */
-  layersUnknown(): void {
-    this.#layers.forgetWanted();
-  }
-
   /** Ends the tracks that the participant may no longer publish. */
   async permissionsChanged(): Promise<void> {
-    const { publisher } = this.#context;
-    const tracks = [...publisher.tracks.values()].filter(({ source }) => !this.#reservations.isPermitted(source));
-    for (const track of tracks) this.forget(track);
-    if (tracks.length > 0) await publisher.unpublish(tracks).catch(() => undefined);
+    await this.#unpublish(({ source }) => !this.#reservations.isPermitted(source)).catch(() => undefined);
   }
 
   /** Cleans up after a track that is no longer published. */
@@ -165,7 +137,7 @@ export class LocalMedia {
 
   /** Closes the devices. */
   close(): void {
-    this.#uplink.close();
+    this.layers.close();
     for (const track of this.#context.publisher.tracks.values()) track.stop();
   }
 
@@ -192,23 +164,31 @@ export class LocalMedia {
       if (!isPreview) for (const track of tracks) track.stop();
       throw error;
     }
-    this.#uplink.begin();
+    this.layers.measure();
     for (const track of tracks) emit('localTrackPublished', track);
     return tracks;
+  }
+
+  async #unpublish(isMeant: (track: LocalTrack) => boolean): Promise<void> {
+    const { publisher } = this.#context;
+    const tracks = [...publisher.tracks.values()].filter(isMeant);
+    for (const track of tracks) this.forget(track);
+    if (tracks.length > 0) await publisher.unpublish(tracks);
   }
 
   /** Chooses how the track is encoded. Its size is known by now. */
   #prepare(track: LocalTrack): void {
     const { source, mediaStreamTrack, sending } = track;
-    const capabilities = sendingCapabilities();
+    // Outside of browsers there is no such class.
+    const { RTCRtpSender: Sender } = globalThis as Partial<typeof globalThis>;
+    const capabilities = Sender?.getCapabilities('video')?.codecs;
     const { encodings, codecs, section } = sendingOf(source, mediaStreamTrack, sending, capabilities);
     track.encodings = encodings;
     track.section = section;
     track.onSection = async (transceiver, isReused) => {
       if (codecs !== undefined) transceiver.setCodecPreferences(codecs);
       if (isReused) await resetEncodings(transceiver.sender, encodings);
-      this.#uplink.reset(transceiver.sender);
-      this.#layers.begin(track.trackId);
+      this.layers.begin(track.trackId);
     };
     track.tuneAnswer = sending.dtx === true && source === 'microphone' ? withDtx : undefined;
   }
@@ -218,10 +198,4 @@ export class LocalMedia {
     if (track === undefined) throw new CallplaneError('not_found', `The track "${trackId}" is not published.`);
     return track;
   }
-}
-
-/** The video codecs that the browser sends; undefined outside of browsers. */
-function sendingCapabilities(): RTCRtpCodec[] | undefined {
-  const { RTCRtpSender } = globalThis as Partial<typeof globalThis>;
-  return RTCRtpSender?.getCapabilities('video')?.codecs;
 }

@@ -1,6 +1,6 @@
 import { Attachments } from '../playback/attachments.js';
 import type { TrackKind, TrackSource } from '../protocol.generated.js';
-import { Serial } from '../serial.js';
+import { Serial } from '../wait.js';
 import type { SendingOptions } from './sending.js';
 
 export interface LocalTrackOptions {
@@ -128,11 +128,3 @@ export class LocalTrack {
     this.#attachments.setMedia(undefined);
   }
 }
-
-/** The permission that each source needs to publish. */
-export const PERMISSION_OF = {
-  microphone: 'audio:publish',
-  camera: 'video:publish',
-  screen: 'screen:publish',
-  screen_audio: 'screen:publish',
-} as const satisfies Record<TrackSource, string>;

@@ -1,6 +1,14 @@
 import { CallplaneError, invalidArgument } from '../errors.js';
 import { PROTOCOL_LIMITS, type TrackSource } from '../protocol.generated.js';
-import { PERMISSION_OF, type LocalTrack } from './local-track.js';
+import type { LocalTrack } from './local-track.js';
+
+/** The permission that each source needs to publish. */
+const PERMISSION_OF = {
+  microphone: 'audio:publish',
+  camera: 'video:publish',
+  screen: 'screen:publish',
+  screen_audio: 'screen:publish',
+} as const satisfies Record<TrackSource, string>;
 
 interface Wanted {
   source: TrackSource;
@@ -36,7 +44,9 @@ export class Reservations {
     wanted: readonly Wanted[],
     task: (trackIds: ReadonlyMap<TrackSource, string>) => Promise<T>,
   ): Promise<T> {
-    for (const { source } of wanted) this.#assertPermitted(source);
+    for (const { source } of wanted)
+      if (!this.isPermitted(source))
+        throw new CallplaneError('permission_denied', `The token lacks the permission ${PERMISSION_OF[source]}.`);
     if (wanted.length > this.free)
       throw new CallplaneError(
         'too_many_tracks',
@@ -63,26 +73,15 @@ export class Reservations {
     const published = [...this.#published().values()].map(({ trackId, source }) => [trackId, source] as const);
     return new Map([...published, ...this.#reserved]);
   }
-
-  #assertPermitted(source: TrackSource): void {
-    if (this.isPermitted(source)) return;
-    throw new CallplaneError('permission_denied', `The token lacks the permission ${PERMISSION_OF[source]}.`);
-  }
 }
 
 /** The name of the source; for further screens with a number appended. */
 function freeTrackId(source: TrackSource, taken: ReadonlyMap<string, TrackSource>): string {
-  if (source === 'microphone' || source === 'camera') {
-    if (![...taken.values()].includes(source)) return freeName(source, taken);
+  if (!source.startsWith('screen') && [...taken.values()].includes(source))
     throw new CallplaneError(
       'already_published',
       `The ${source} is already published. Use switchDevice() or replaceTrack(), or publish it under a trackId of its own.`,
     );
-  }
-  return freeName(source, taken);
-}
-
-function freeName(source: TrackSource, taken: ReadonlyMap<string, TrackSource>): string {
   let trackId: string = source;
   for (let count = 2; taken.has(trackId); count++) trackId = `${source}-${count}`;
   return trackId;

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { CallplaneError } from '../errors.js';
 import { assertSending, resetEncodings, sendingOf, withDtx } from './sending.js';
-import { SentLayers, setActive } from './sent-layers.js';
 
 const media = (width?: number, height?: number, kind = 'video') =>
   ({ kind, getSettings: () => ({ width, height }) }) as unknown as MediaStreamTrack;
@@ -90,51 +89,7 @@ describe('discontinuous transmission', () => {
   });
 });
 
-describe('layers that are received', () => {
-  const encodings = (...active: (boolean | undefined)[]) =>
-    active.map((one) => (one === undefined ? {} : { active: one })) as RTCRtpEncodingParameters[];
-  const after = (before: RTCRtpEncodingParameters[], wanted: number | null) => [
-    setActive(before, wanted),
-    ...before.map(({ active }) => active ?? true),
-  ];
-
-  test('are active, and those above are not', () => {
-    expect(after(encodings(true, true, true), 2)).toEqual([false, true, true, true]);
-    expect(after(encodings(true, undefined, true), 1)).toEqual([true, false, true, true]);
-    expect(after(encodings(false, false, true), null)).toEqual([true, false, false, false]);
-    expect(after(encodings(false, false), 0)).toEqual([true, false, true]);
-    expect(after(encodings(false), 2)).toEqual([true, true]);
-  });
-
-  test('are applied to the sender of the track, and forgotten with it', async () => {
-    const written: (boolean | undefined)[][] = [];
-    const parameters = { encodings: encodings(true, true) };
-    const sender = {
-      getParameters: () => structuredClone(parameters),
-      setParameters: (next: typeof parameters) => {
-        parameters.encodings = next.encodings;
-        written.push(next.encodings.map(({ active }) => active));
-        return Promise.resolve();
-      },
-    } as unknown as RTCRtpSender;
-    const layers = new SentLayers({ senderOf: (trackId) => (trackId === 'camera' ? sender : undefined) });
-    layers.receive({ tracks: [{ trackId: 'camera', maxSpatial: 0 }, { trackId: 'gone', maxSpatial: 0 }] }); // oxfmt-ignore
-    layers.receive({ tracks: [{ trackId: 'camera', maxSpatial: null }] });
-    await new Promise(setImmediate);
-    // Of several messages, the last one counts.
-    expect(written).toEqual([[false, false]]);
-    layers.begin('camera');
-    await new Promise(setImmediate);
-    expect(written.at(-1)).toEqual([true, true]);
-    layers.receive({ tracks: [{ trackId: 'camera', maxSpatial: null }] });
-    await new Promise(setImmediate);
-    expect(written.at(-1)).toEqual([false, false]);
-    // After a resumption the gateway may be one that never reports layers.
-    layers.forgetWanted();
-    await new Promise(setImmediate);
-    expect([written.at(-1), layers.wantedOf('camera')]).toEqual([[true, true], Infinity]);
-  });
-
+describe('encodings', () => {
   test('a section that carries another track takes over its encodings', async () => {
     let written: unknown;
     const sender = {

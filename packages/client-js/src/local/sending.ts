@@ -1,4 +1,5 @@
 import { invalidArgument } from '../errors.js';
+import { mapSections } from '../peers/peer.js';
 import type { TrackSource } from '../protocol.generated.js';
 
 type VideoCodec = 'vp8' | 'vp9' | 'h264' | 'av1';
@@ -136,10 +137,8 @@ export async function resetEncodings(
 
 /** Lets the microphone of the section send with discontinuous transmission, as if the media server had asked for it. */
 export function withDtx(answer: string, mid: string): string {
-  return answer
-    .split(/(?=^m=)/m)
-    .map((section) => (new RegExp(`^a=mid:${mid}\\r?$`, 'm').test(section) ? sectionWithDtx(section) : section))
-    .join('');
+  const hasMid = new RegExp(`^a=mid:${mid}\\r?$`, 'm');
+  return mapSections(answer, (section) => (hasMid.test(section) ? sectionWithDtx(section) : section));
 }
 
 function sectionWithDtx(section: string): string {

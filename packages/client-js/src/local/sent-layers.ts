@@ -1,95 +1,133 @@
 import type { Publisher } from '../peers/publisher.js';
 import type { LayersWantedMessage } from '../protocol.generated.js';
-import { Serial } from '../serial.js';
+import { Serial } from '../wait.js';
+import type { LocalTrack } from './local-track.js';
+import { afterMeasurement, everyLayer, interrupted, limitsOf, type Affordable } from './uplink.js';
+
+const MEASURE_EVERY_MS = 1_000;
+
+/** The fields of WebRTC's statistics that are read here. */
+interface Entry {
+  type: string;
+  rid?: string;
+  targetBitrate?: number;
+  qualityLimitationReason?: string;
+  nominated?: boolean;
+  bytesReceived?: number;
+  availableOutgoingBitrate?: number;
+}
+
+interface Measured {
+  affordable: Affordable;
+  /** Bytes that the connection has received so far: the reports of the media server. */
+  received: number | undefined;
+}
 
 /** Encodes no more layers than others receive, as the gateway reports it, and than the uplink affords. */
 export class SentLayers {
-  readonly #publisher: Pick<Publisher, 'senderOf'>;
+  readonly #publisher: Pick<Publisher, 'senderOf' | 'tracks'>;
   readonly #serial = new Serial();
   /** The highest layer that is received of each track; null: none. */
   readonly #wanted = new Map<string, number | null>();
-  /** The highest layer that the uplink affords of each track. */
-  readonly #affordable = new Map<string, number>();
+  /** By track id, for tracks that are sent in several layers. */
+  readonly #measured = new Map<string, Measured>();
+  #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(publisher: Pick<Publisher, 'senderOf'>) {
+  constructor(publisher: Pick<Publisher, 'senderOf' | 'tracks'>) {
     this.#publisher = publisher;
   }
 
   receive({ tracks }: Pick<LayersWantedMessage, 'tracks'>): void {
     for (const { trackId, maxSpatial } of tracks) {
       this.#wanted.set(trackId, maxSpatial);
-      this.apply(trackId);
+      this.#apply(trackId);
     }
   }
 
-  /** What others receive is not known any more: sends all layers, until the gateway says otherwise. */
-  forgetWanted(): void {
-    const trackIds = [...this.#wanted.keys()];
-    this.#wanted.clear();
-    for (const trackId of trackIds) this.apply(trackId);
-  }
-
-  /** Call this when another sender sends the track: it begins with all layers, until the gateway says otherwise. */
+  /** Call this when another section sends the track: it begins with all layers, until the gateway says otherwise. */
   begin(trackId: string): void {
     this.#wanted.delete(trackId);
-    this.#affordable.delete(trackId);
-    this.apply(trackId);
+    this.#measured.delete(trackId);
+    this.#apply(trackId);
+  }
+
+  /** Call this when tracks are published. */
+  measure(): void {
+    if (this.#layered.length > 0) this.#timer ??= setInterval(() => this.#measureAll(), MEASURE_EVERY_MS);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  get #layered(): LocalTrack[] {
+    return [...this.#publisher.tracks.values()].filter(
+      ({ encodings = [] }) => encodings.length > 1 && encodings.every(({ maxBitrate }) => maxBitrate !== undefined),
+    );
+  }
+
+  #measureAll(): void {
+    const tracks = this.#layered;
+    if (tracks.length === 0) this.close();
+    for (const track of tracks) void this.#measure(track).catch(() => undefined);
+  }
+
+  async #measure({ trackId, encodings = [], muted }: LocalTrack): Promise<void> {
+    const sender = this.#publisher.senderOf(trackId);
+    if (sender === undefined || muted) return;
+    const entries = [...((await sender.getStats()) as unknown as Map<string, Entry>).values()];
+    if (sender !== this.#publisher.senderOf(trackId)) return;
+    const sent = entries.filter(({ type }) => type === 'outbound-rtp');
+    const available = entries.find(({ type, nominated }) => type === 'candidate-pair' && nominated === true);
+    // Nothing is sent yet, the browser does not report rates, or the processor is what is too slow.
+    if (!sent.some(({ targetBitrate = 0 }) => targetBitrate > 0)) return;
+    if (sent.some(({ qualityLimitationReason }) => qualityLimitationReason === 'cpu')) return;
+    const lowestFirst = [...encodings].reverse().map(({ rid, maxBitrate = 0 }) => ({
+      maxBitrate,
+      targetBitrate: sent.find((one) => one.rid === rid)?.targetBitrate ?? 0,
+    }));
+    const known = this.#measured.get(trackId);
+    const before = known?.affordable ?? everyLayer(lowestFirst.length);
+    const received = available?.bytesReceived;
+    // No report arrives during a cut, and the browser sends less and less. The line may be as good as before afterwards.
+    const isCut = received !== undefined && received === known?.received;
+    const now = isCut
+      ? interrupted(before)
+      : afterMeasurement(before, lowestFirst, this.#wantedOf(trackId), available?.availableOutgoingBitrate ?? 0);
+    this.#measured.set(trackId, { affordable: now, received });
+    if (now.top !== before.top) this.#apply(trackId, limitsOf(now, lowestFirst).reverse());
   }
 
   /** The highest layer that is received; -1: none, and infinite before the gateway has said so. */
-  wantedOf(trackId: string): number {
+  #wantedOf(trackId: string): number {
     const wanted = this.#wanted.get(trackId);
     return wanted === undefined ? Infinity : (wanted ?? -1);
   }
 
   /**
-   * Sends no layer above `top` from now on.
-   * @param limits the maximum bit rate of each encoding
+   * Sends the layers that are wanted and affordable. One change after another: browsers refuse parameters that were read
+   * earlier.
+   * @param limits the maximum bit rate of each encoding, if it has changed
    */
-  afford(trackId: string, top: number, limits: readonly number[]): Promise<void> {
-    this.#affordable.set(trackId, top);
-    return this.#change(trackId, (encodings) => {
+  #apply(trackId: string, limits: readonly number[] = []): void {
+    const change = async () => {
+      const sender = this.#publisher.senderOf(trackId);
+      const parameters = sender?.getParameters();
+      if (parameters === undefined) return;
+      const { encodings } = parameters;
+      const top = Math.min(this.#wantedOf(trackId), this.#measured.get(trackId)?.affordable.top ?? Infinity);
+      let hasChanged = limits.length > 0;
       for (const [at, encoding] of encodings.entries()) {
         const limit = limits[at];
         if (limit !== undefined) encoding.maxBitrate = limit;
+        // The last encoding is layer 0. It is there for each receiver, whatever it asks for.
+        const active = encodings.length - 1 - at <= top;
+        hasChanged ||= active !== (encoding.active ?? true);
+        encoding.active = active;
       }
-      this.#setActive(trackId, encodings);
-      return true;
-    });
+      if (hasChanged) await sender?.setParameters(parameters);
+    };
+    this.#serial.run(change).catch(() => undefined);
   }
-
-  apply(trackId: string): void {
-    void this.#change(trackId, (encodings) => this.#setActive(trackId, encodings)).catch(() => undefined);
-  }
-
-  #setActive(trackId: string, encodings: RTCRtpEncodingParameters[]): boolean {
-    const top = Math.min(this.wantedOf(trackId), this.#affordable.get(trackId) ?? Infinity);
-    return setActive(encodings, top < 0 ? null : top);
-  }
-
-  /** One change after another: browsers refuse parameters that were read earlier. */
-  #change(trackId: string, change: (encodings: RTCRtpEncodingParameters[]) => boolean): Promise<void> {
-    return this.#serial.run(async () => {
-      const sender = this.#publisher.senderOf(trackId);
-      const parameters = sender?.getParameters();
-      if (parameters !== undefined && change(parameters.encodings)) await sender?.setParameters(parameters);
-    });
-  }
-}
-
-/**
- * Activates the encodings up to the layer. The last encoding is layer 0.
- * @returns whether anything has changed
- */
-export function setActive(encodings: RTCRtpEncodingParameters[], wanted: number | null): boolean {
-  let hasChanged = false;
-  for (const [at, encoding] of encodings.entries()) {
-    const layer = encodings.length - 1 - at;
-    // The lowest layer is there for each receiver, whatever it asks for.
-    const active = wanted !== null && layer <= wanted;
-    if ((encoding.active ?? true) === active) continue;
-    encoding.active = active;
-    hasChanged = true;
-  }
-  return hasChanged;
 }

@@ -1,42 +1,42 @@
 import { asCallplaneError } from '../errors.js';
-import type { Candidate } from '../protocol.generated.js';
-import { withAudioNack } from './audio-nack.js';
-import { IceRepair, type RepairContext } from './ice-repair.js';
+import type { Candidate, PeerTarget } from '../protocol.generated.js';
+import type { Session } from '../signaling/session.js';
+import { IceRepair } from './ice-repair.js';
 
-export interface PeerListener extends Omit<RepairContext, 'connection'> {
-  /** A local candidate to send to the gateway. */
-  onCandidate: (candidate: Candidate) => void;
+export interface PeerContext {
+  target: PeerTarget;
+  session: Session;
+  random: () => number;
+  /** Begins ICE anew. Rejects if that is impossible. */
+  restart: () => Promise<unknown>;
+  /** Called at most once, when restarts do not help: another connection has to take the place of this one. */
+  replace: () => void;
 }
 
-/** One peer connection. Buffers candidates in both directions until the other side can use them. */
+/** One peer connection. */
 export class Peer {
   readonly connection: RTCPeerConnection;
   readonly repair: IceRepair;
-  readonly #listener: PeerListener;
-  /** Remote candidates that arrived before their description; undefined while there is none to come. */
-  #early: Candidate[] | undefined = [];
-  /** Local candidates whose description has not been sent yet; undefined while there is none to send. */
-  #unsent: Candidate[] | undefined = [];
-  #isClosed = false;
 
-  constructor(connection: RTCPeerConnection, listener: PeerListener) {
+  constructor(connection: RTCPeerConnection, { target, session, random, restart, replace }: PeerContext) {
     this.connection = connection;
-    this.#listener = listener;
-    connection.onicecandidate = ({ candidate }) => this.#gathered(candidate);
-    this.repair = new IceRepair({ connection, ...listener });
+    this.repair = new IceRepair({
+      connection,
+      random,
+      isReachable: () => session.state === 'connected',
+      restart,
+      // The browser would ask for key frames up to 3 s later.
+      recovered: () => session.post({ type: 'refreshVideo', targets: [target] }),
+      replace: () => {
+        session.request({ type: 'resetMedia', targets: [target] }).catch(() => undefined);
+        replace();
+      },
+    });
     connection.onconnectionstatechange = () => this.repair.changed();
-  }
-
-  /** Call when a remote description has arrived: candidates from now on belong to it. */
-  descriptionArrived(): void {
-    this.#early ??= [];
-  }
-
-  /** Call after sending the local description: releases the buffered local candidates. */
-  descriptionSent(): void {
-    const unsent = this.#unsent ?? [];
-    this.#unsent = undefined;
-    for (const candidate of unsent) this.#listener.onCandidate(candidate);
+    connection.onicecandidate = ({ candidate }) => {
+      // An empty candidate only marks the end of a generation.
+      if (candidate?.candidate !== '') session.post({ type: 'candidate', target, candidate: plain(candidate) });
+    };
   }
 
   /**
@@ -45,7 +45,6 @@ export class Peer {
    * @throws CallplaneError `invalid_sdp` if the browser cannot do that.
    */
   async setLocal(create: () => Promise<RTCSessionDescriptionInit>): Promise<string> {
-    this.#unsent ??= [];
     try {
       const created = await create();
       const changed = { ...created, sdp: withAudioNack(created.sdp ?? '') };
@@ -58,49 +57,56 @@ export class Peer {
   }
 
   /** @throws CallplaneError `invalid_sdp` if the browser refuses the description. */
-  async setRemote(description: RTCSessionDescriptionInit): Promise<void> {
+  async setRemote({ type, sdp = '' }: RTCSessionDescriptionInit): Promise<void> {
     try {
-      const { type, sdp = '' } = description;
       await this.connection.setRemoteDescription({ type, sdp: withAudioNack(sdp) });
     } catch (error) {
       throw asCallplaneError(error, 'invalid_sdp');
     }
-    const early = this.#early ?? [];
-    this.#early = undefined;
-    for (const candidate of early) await this.#add(candidate);
   }
 
+  /** Call this after the description that the candidate belongs to is set. */
   async addCandidate(candidate: Candidate): Promise<void> {
-    if (this.#early === undefined) await this.#add(candidate);
-    else this.#early.push(candidate);
+    try {
+      if (candidate !== null) await this.connection.addIceCandidate(candidate);
+    } catch {
+      // The candidate belongs to an earlier ICE generation, a dropped section or a closed connection. Others remain.
+    }
   }
 
   close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
     this.repair.close();
     this.connection.onicecandidate = null;
     this.connection.onconnectionstatechange = null;
     this.connection.close();
   }
+}
 
-  async #add(candidate: Candidate): Promise<void> {
-    if (candidate === null || this.#isClosed) return;
-    // A candidate of an earlier ICE generation or a dropped section cannot be added. That is harmless, because others
-    // remain.
-    await this.connection.addIceCandidate(candidate).catch(() => undefined);
-  }
+function plain(found: RTCIceCandidate | null): Candidate {
+  if (found === null) return null;
+  const { candidate, sdpMid, sdpMLineIndex, usernameFragment } = found;
+  return { candidate, sdpMid, sdpMLineIndex, usernameFragment: usernameFragment ?? null };
+}
 
-  #gathered(found: RTCIceCandidate | null): void {
-    // An empty candidate only marks the end of a generation.
-    if (found?.candidate === '') return;
-    const candidate = found && {
-      candidate: found.candidate,
-      sdpMid: found.sdpMid,
-      sdpMLineIndex: found.sdpMLineIndex,
-      usernameFragment: found.usernameFragment ?? null,
-    };
-    if (this.#unsent === undefined) this.#listener.onCandidate(candidate);
-    else this.#unsent.push(candidate);
-  }
+/**
+ * Adds `nack` to the Opus sections of a description: lost packets of audio are then sent again, as those of video are.
+ * Browsers can do that, but do not offer it themselves.
+ */
+export function withAudioNack(sdp: string): string {
+  return mapSections(sdp, (section) => (section.startsWith('m=audio ') ? withNack(section) : section));
+}
+
+/** Changes the media sections of a description; what precedes them is passed, too. */
+export function mapSections(sdp: string, change: (section: string) => string): string {
+  return sdp
+    .split(/(?=^m=)/m)
+    .map(change)
+    .join('');
+}
+
+function withNack(section: string): string {
+  return section.replace(/^a=rtpmap:(\d+) opus\/48000\/2\r?\n/im, (line, payload: string) => {
+    const feedback = `a=rtcp-fb:${payload} nack`;
+    return new RegExp(`^${feedback}\\r?$`, 'm').test(section) ? line : `${line}${feedback}\r\n`;
+  });
 }

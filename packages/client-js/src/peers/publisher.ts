@@ -1,12 +1,9 @@
 import { asCallplaneError, CallplaneError, isPassing } from '../errors.js';
 import type { LocalTrack } from '../local/local-track.js';
 import type { Candidate } from '../protocol.generated.js';
-import { Serial } from '../serial.js';
-import { backoffMs } from '../signaling/backoff.js';
-import { pause } from '../signaling/pause.js';
 import type { Session } from '../signaling/session.js';
+import { backoffMs, pause, Serial } from '../wait.js';
 import { Peer } from './peer.js';
-import { refreshVideo } from './refresh-video.js';
 
 export interface PublisherContext {
   session: Session;
@@ -21,14 +18,14 @@ export interface PublisherContext {
  * one publishes the same tracks under the same ids.
  */
 export class Publisher {
+  /** Undefined while nothing is published. */
+  peer: Peer | undefined;
   readonly #context: PublisherContext;
   readonly #serial = new Serial();
   readonly #tracks = new Map<string, LocalTrack>();
   readonly #transceivers = new Map<string, RTCRtpTransceiver>();
   /** `LocalTrack.section` of the track that a media section carries, or carried last. */
   readonly #sections = new WeakMap<RTCRtpTransceiver, string>();
-  #peer: Peer | undefined;
-  #isClosed = false;
 
   constructor(context: PublisherContext) {
     this.#context = context;
@@ -36,10 +33,6 @@ export class Publisher {
 
   get tracks(): ReadonlyMap<string, LocalTrack> {
     return this.#tracks;
-  }
-
-  get connection(): RTCPeerConnection | undefined {
-    return this.#peer?.connection;
   }
 
   /** Undefined while the track is not published. */
@@ -65,7 +58,7 @@ export class Publisher {
     return this.#serial.run(async () => {
       for (const track of tracks) await this.#drop(track);
       if (this.#tracks.size > 0) return this.#negotiate();
-      if (this.#peer === undefined) return;
+      if (this.peer === undefined) return;
       this.#closePeer();
       await this.#untilAnswered(() => this.#context.session.request({ type: 'unpublish' }));
     });
@@ -89,8 +82,10 @@ export class Publisher {
     });
   }
 
+  /** Adds it after the answer, if a negotiation is in progress. */
   addCandidate(candidate: Candidate): void {
-    void this.#peer?.addCandidate(candidate);
+    const peer = this.peer;
+    void this.#serial.run(async () => peer?.addCandidate(candidate));
   }
 
   /** Makes a new connection after the media server has lost this one. */
@@ -99,29 +94,14 @@ export class Publisher {
     void this.#serial.run(() => this.#restore());
   }
 
-  /** Call this when the gateway can be reached again. */
-  reachable(): void {
-    this.#peer?.repair.reachable();
-  }
-
-  /** Call this when this machine has another network. */
-  networkChanged(): void {
-    this.#peer?.repair.networkChanged();
-  }
-
-  configure(configuration: RTCConfiguration): void {
-    this.#peer?.connection.setConfiguration(configuration);
-  }
-
   close(): void {
-    this.#isClosed = true;
     this.#closePeer();
     this.#tracks.clear();
   }
 
   /** Retries until the tracks are published or finally refused. */
   async #restore(): Promise<void> {
-    for (let attempt = 0; this.#peer === undefined && this.#tracks.size > 0 && !this.#isClosed; attempt++) {
+    for (let attempt = 0; this.peer === undefined && this.#tracks.size > 0; attempt++) {
       try {
         await this.#negotiate();
         return;
@@ -143,13 +123,12 @@ export class Publisher {
   async #negotiate(options: RTCOfferOptions = {}): Promise<void> {
     for (;;) {
       await this.#context.session.connected();
-      const peer = (this.#peer ??= this.#open());
+      const peer = (this.peer ??= this.#open());
       try {
         await this.#offer(peer, options);
         return;
       } catch (error) {
-        if (this.#isClosed) throw error;
-        if (peer !== this.#peer || isConnectionLost(error)) continue;
+        if (peer !== this.peer || isConnectionLost(error)) continue;
         await peer.connection.setLocalDescription({ type: 'rollback' }).catch(() => undefined);
         throw asCallplaneError(error);
       }
@@ -160,7 +139,7 @@ export class Publisher {
     const { connection } = peer;
     for (const track of this.#tracks.values()) await this.#attach(connection, track);
     const sdp = await peer.setLocal(() => connection.createOffer(options));
-    const answer = this.#context.session.request({
+    const answer = await this.#context.session.request({
       type: 'publish',
       sdp,
       tracks: [...this.#tracks.values()].map(({ trackId, source, muted }) => ({
@@ -170,8 +149,7 @@ export class Publisher {
         muted,
       })),
     });
-    peer.descriptionSent();
-    let answered = (await answer).sdp;
+    let answered = answer.sdp;
     for (const { trackId, tuneAnswer } of this.#tracks.values()) {
       answered = tuneAnswer?.(answered, this.#transceivers.get(trackId)?.mid ?? '') ?? answered;
     }
@@ -207,25 +185,21 @@ export class Publisher {
   #open(): Peer {
     const { session, createConnection, random } = this.#context;
     const peer: Peer = new Peer(createConnection(), {
-      onCandidate: (candidate) => session.post({ type: 'candidate', target: 'publisher', candidate }),
+      target: 'publisher',
+      session,
       random,
-      isReachable: () => session.state === 'connected',
       restart: () =>
         this.#serial.run(async () => {
-          if (this.#peer === peer) await this.#negotiate({ iceRestart: true });
+          if (this.peer === peer) await this.#negotiate({ iceRestart: true });
         }),
-      recovered: () => refreshVideo(session, 'publisher'),
-      replace: () => {
-        session.request({ type: 'resetMedia', targets: ['publisher'] }).catch(() => undefined);
-        this.reset();
-      },
+      replace: () => this.reset(),
     });
     return peer;
   }
 
   #closePeer(): void {
-    this.#peer?.close();
-    this.#peer = undefined;
+    this.peer?.close();
+    this.peer = undefined;
     this.#transceivers.clear();
   }
 

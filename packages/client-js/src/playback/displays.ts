@@ -1,12 +1,9 @@
-import type { Display } from '../adaptation/receive-plan.js';
 import type { TrackReference } from '../protocol.generated.js';
-import type { RemoteTrack } from '../remote/participant.js';
-import { displayOf, type Shown } from './display.js';
+import { isListed, referenceTo, type RemoteTrack } from '../remote/participant.js';
+import type { Display } from '../subscriptions.js';
 
 /** How long a track must be hidden, or need a lower layer, until that is reported: scrolling past changes nothing. */
 const LESS_AFTER_MS = 1000;
-/** The shortest pause between two reports, each of which has all tracks that have changed. */
-const REPORT_EVERY_MS = 250;
 
 interface Watched {
   track: RemoteTrack;
@@ -37,14 +34,13 @@ export class Displays {
     }
   });
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #reportedMs = -Infinity;
 
   constructor(report: (track: TrackReference, display: Display) => void) {
     this.#report = report;
   }
 
-  /** Watches the element until the returned function is called. */
-  observe(track: RemoteTrack, element: HTMLMediaElement): () => void {
+  /** Watches the element until `stop` is called, or the element shows another track. */
+  observe(track: RemoteTrack, element: HTMLMediaElement): void {
     if (this.#observed.size === 0) document.addEventListener('visibilitychange', this.#evaluateSoon);
     let watched = this.#watched.get(track);
     if (watched === undefined) {
@@ -68,10 +64,9 @@ export class Displays {
     }
     for (const event of EVENTS) element.addEventListener(event, this.#evaluateSoon);
     this.#evaluateSoon();
-    return () => this.#stop(track, element);
   }
 
-  #stop(track: RemoteTrack, element: HTMLMediaElement): void {
+  stop(track: RemoteTrack, element: HTMLMediaElement): void {
     if (this.#observed.get(element)?.watched.track !== track) return;
     this.#inView.unobserve(element);
     this.#sizes.unobserve(element);
@@ -100,9 +95,7 @@ export class Displays {
     this.#evaluateSoon();
   }
 
-  readonly #evaluateSoon = (): void => {
-    this.#evaluateIn(Math.max(0, this.#reportedMs + REPORT_EVERY_MS - performance.now()));
-  };
+  readonly #evaluateSoon = (): void => this.#evaluateIn(0);
 
   #evaluateIn(ms: number): void {
     clearTimeout(this.#timer);
@@ -116,7 +109,7 @@ export class Displays {
       const waitMs = this.#evaluateOne(watched, nowMs);
       if (waitMs !== undefined) nextMs = Math.min(nextMs, waitMs);
     }
-    if (nextMs < Infinity) this.#evaluateIn(Math.max(REPORT_EVERY_MS, nextMs));
+    if (nextMs < Infinity) this.#evaluateIn(nextMs);
   }
 
   /** @returns the time after which the track has to be looked at again, in milliseconds */
@@ -139,7 +132,6 @@ export class Displays {
     watched.reported = now;
     if (elements.size === 0) this.#watched.delete(track);
     if (isSame(now, reported)) return undefined;
-    this.#reportedMs = nowMs;
     this.#report(referenceTo(track), now);
     return undefined;
   }
@@ -156,20 +148,83 @@ function pageOf() {
   };
 }
 
-function isListed(track: RemoteTrack): boolean {
-  return track.participant.tracks.get(track.trackId) === track;
-}
-
-function referenceTo({ participant: { participantId }, trackId }: RemoteTrack): TrackReference {
-  return { participantId, trackId };
-}
-
 /** Whether the track needs less than before. Its first layer is no less, but an element may be inserted a little later. */
 function isLess(now: Display, before: Display | undefined): boolean {
   if (now.isHidden !== (before?.isHidden ?? false)) return now.isHidden;
-  return before !== undefined && (now.maxSpatial ?? 0) < (before.maxSpatial ?? 0);
+  return before !== undefined && now.maxSpatial < before.maxSpatial;
 }
 
 function isSame(now: Display, before: Display | undefined): boolean {
   return now.isHidden === before?.isHidden && now.maxSpatial === before.maxSpatial && now.pixels === before.pixels;
+}
+
+/** An element that shows a track, as observed last. */
+export interface Shown {
+  element: { readonly videoWidth?: number; readonly videoHeight?: number };
+  /** Whether a part of it is in the window; undefined if that is not known yet. */
+  isInView: boolean | undefined;
+  /** In CSS pixels. */
+  width: number;
+  height: number;
+}
+
+export interface PageState {
+  /** Whether the tab is in the background, or the window is minimised. */
+  isHidden: boolean;
+  /** Pixels of the screen for one CSS pixel. */
+  pixelRatio: number;
+  /** The element that floats above other windows. */
+  floating: unknown;
+}
+
+/** The usual sizes of the layers below the highest one, in pixels: publications choose their layers accordingly. */
+const LAYER_PIXELS = [320 * 180, 640 * 360] as const;
+const HIGHEST = 2;
+/** How much a layer may be enlarged, by area, until the next one is requested, and until it is requested again. */
+const ENLARGED_MAX = 2;
+const ENLARGED_AGAIN_MAX = 1.6;
+
+/**
+ * How a track is displayed by the elements that show it: as large as the largest one needs.
+ * @param before what was found last: between two layers it decides, so that a size at the limit does not alternate
+ */
+export function displayOf(shown: readonly Shown[], page: PageState, before: Display | undefined): Display {
+  const displays = shown.map((one) => displayOfOne(one, page, before));
+  const visible = displays.filter(({ isHidden }) => !isHidden);
+  const [first, ...others] = visible;
+  // The layer stays, so that the track comes back as it was.
+  if (first === undefined) return { maxSpatial: before?.maxSpatial ?? HIGHEST, isHidden: true, pixels: 0 };
+  return others.reduce(
+    (largest, one) => ({
+      maxSpatial: Math.max(largest.maxSpatial, one.maxSpatial),
+      isHidden: false,
+      pixels: Math.max(largest.pixels, one.pixels),
+    }),
+    first,
+  );
+}
+
+function displayOfOne(shown: Shown, page: PageState, before: Display | undefined): Display {
+  const { element, isInView, width, height } = shown;
+  const pixels = Math.round(width * height * page.pixelRatio ** 2);
+  // Its window has a size of its own.
+  if (element === page.floating) return { maxSpatial: HIGHEST, isHidden: false, pixels };
+  const isHidden = page.isHidden || isInView === false || pixels === 0;
+  const maxSpatial = isUnsized(shown) ? (before?.maxSpatial ?? HIGHEST) : layerFor(pixels, before?.maxSpatial ?? 0);
+  return { maxSpatial, isHidden, pixels };
+}
+
+/** Whether the page gives the element no size: it then has that of its picture, and says nothing about what is needed. */
+function isUnsized({ element, width, height }: Shown): boolean {
+  const { videoWidth = 0, videoHeight = 0 } = element;
+  // Before it has a picture, browsers give it this size.
+  if (videoWidth === 0) return width === 300 && height === 150;
+  return videoWidth === width && videoHeight === height;
+}
+
+function layerFor(pixels: number, current: number): number {
+  const layer = LAYER_PIXELS.findIndex(
+    (size, at) => pixels <= size * (current > at ? ENLARGED_AGAIN_MAX : ENLARGED_MAX),
+  );
+  return layer === -1 ? HIGHEST : layer;
 }

@@ -1,6 +1,7 @@
 import { CallplaneError } from '../errors.js';
 import type { RemoteTrack } from '../remote/participant.js';
 import { Attachments } from './attachments.js';
+import type { Displays } from './displays.js';
 
 export interface PlaybackEvents {
   /** The browser plays no sound before a gesture of the user. Call `startAudio()` in the handler of a click. */
@@ -9,27 +10,19 @@ export interface PlaybackEvents {
   audioPlaybackStarted: undefined;
 }
 
-export interface PlaybackContext {
-  emit?: (name: keyof PlaybackEvents) => void;
-  /** Watches an element for as long as the track is attached to it. @returns a function that ends it. */
-  observe?: (track: RemoteTrack, element: HTMLMediaElement) => () => void;
-}
-
-interface Playing {
-  attachments: Attachments;
-  stopObserving: Map<HTMLMediaElement, () => void>;
-}
-
 /** Plays the remote tracks in elements of the page, and knows whether the browser lets them sound. */
 export class Playback {
-  readonly #context: PlaybackContext;
-  readonly #playing = new WeakMap<RemoteTrack, Playing>();
+  readonly #emit: (name: keyof PlaybackEvents) => void;
+  readonly #attachments = new WeakMap<RemoteTrack, Attachments>();
   readonly #elements = new Set<HTMLMediaElement>();
   readonly #blocked = new Set<HTMLMediaElement>();
+  /** The video track that each element shows. */
+  readonly #shown = new Map<HTMLMediaElement, RemoteTrack>();
+  #displays: Pick<Displays, 'observe' | 'stop'> | undefined;
   #outputId: string | undefined;
 
-  constructor(context: PlaybackContext = {}) {
-    this.#context = context;
+  constructor(emit: (name: keyof PlaybackEvents) => void = () => undefined) {
+    this.#emit = emit;
   }
 
   get isAudioBlocked(): boolean {
@@ -37,31 +30,32 @@ export class Playback {
   }
 
   attach(track: RemoteTrack, element?: HTMLMediaElement): HTMLMediaElement {
-    const playing = this.#of(track);
-    const attached = playing.attachments.attach(element);
-    const { observe } = this.#context;
-    if (observe !== undefined) {
-      // Another track may have had the element meanwhile.
-      playing.stopObserving.get(attached)?.();
-      playing.stopObserving.set(attached, observe(track, attached));
+    const attached = this.#of(track).attach(element);
+    if (track.kind === 'video') {
+      this.#shown.set(attached, track);
+      this.#displays?.observe(track, attached);
     }
     return attached;
   }
 
   detach(track: RemoteTrack, element?: HTMLMediaElement): HTMLMediaElement[] {
-    const playing = this.#playing.get(track);
-    if (playing === undefined) return [];
-    const detached = playing.attachments.detach(element);
+    const detached = this.#attachments.get(track)?.detach(element) ?? [];
     for (const one of detached) {
-      playing.stopObserving.get(one)?.();
-      playing.stopObserving.delete(one);
+      if (this.#shown.get(one) === track) this.#shown.delete(one);
+      this.#displays?.stop(track, one);
     }
     return detached;
   }
 
+  /** Watches the elements that show video, now and later. */
+  watch(displays: Pick<Displays, 'observe' | 'stop'>): void {
+    this.#displays = displays;
+    for (const [element, track] of this.#shown) displays.observe(track, element);
+  }
+
   /** Gives the elements of the track its present media. */
   update(track: RemoteTrack): void {
-    this.#playing.get(track)?.attachments.setMedia(track.mediaStreamTrack);
+    this.#attachments.get(track)?.setMedia(track.mediaStreamTrack);
   }
 
   /** @throws CallplaneError `audio_blocked` if the browser still refuses, because no gesture of the user led here. */
@@ -85,17 +79,17 @@ export class Playback {
     this.#outputId = deviceId;
   }
 
-  #of(track: RemoteTrack): Playing {
-    let playing = this.#playing.get(track);
-    if (playing === undefined) {
-      const attachments = new Attachments(track.kind, {
+  #of(track: RemoteTrack): Attachments {
+    let attachments = this.#attachments.get(track);
+    if (attachments === undefined) {
+      attachments = new Attachments(track.kind, {
         onMedia: (element) => void this.#begin(element),
         onIdle: (element) => this.#end(element),
       });
       attachments.setMedia(track.mediaStreamTrack);
-      this.#playing.set(track, (playing = { attachments, stopObserving: new Map() }));
+      this.#attachments.set(track, attachments);
     }
-    return playing;
+    return attachments;
   }
 
   async #begin(element: HTMLMediaElement): Promise<void> {
@@ -124,6 +118,6 @@ export class Playback {
     if (isBlocked && this.#elements.has(element)) this.#blocked.add(element);
     else this.#blocked.delete(element);
     if (this.isAudioBlocked === wasBlocked) return;
-    this.#context.emit?.(wasBlocked ? 'audioPlaybackStarted' : 'audioPlaybackBlocked');
+    this.#emit(wasBlocked ? 'audioPlaybackStarted' : 'audioPlaybackBlocked');
   }
 }

@@ -1,5 +1,5 @@
 import type { ParticipantMetadata } from '../metadata.js';
-import type { QualityLevel, TrackKind, TrackSource } from '../protocol.generated.js';
+import type { QualityLevel, TrackKind, TrackReference, TrackSource } from '../protocol.generated.js';
 
 /** Another participant in the room. The object stays the same throughout the session; its properties change. */
 export interface Participant {
@@ -42,4 +42,21 @@ export interface RemoteTrack {
   attach(element?: HTMLMediaElement): HTMLMediaElement;
   /** @returns the elements that played the track, for the page to remove: all, or the given one. */
   detach(element?: HTMLMediaElement): HTMLMediaElement[];
+}
+
+export interface QualityChange {
+  /** Undefined if the level is your own. */
+  participant: Participant | undefined;
+  participantId: string;
+  /** `lost`: no media passes at present. */
+  level: QualityLevel;
+}
+
+export function referenceTo({ participant: { participantId }, trackId }: RemoteTrack): TrackReference {
+  return { participantId, trackId };
+}
+
+/** Whether the track is still published, and its participant shown. */
+export function isListed(track: RemoteTrack): boolean {
+  return track.participant.tracks.get(track.trackId) === track;
 }

@@ -1,8 +1,8 @@
 import type { Room } from '../metadata.js';
 import type * as protocol from '../protocol.generated.js';
 import type { Session } from '../signaling/session.js';
+import type { Participant } from './participant.js';
 import type { Roster } from './roster.js';
-import { isViewer } from './viewer.js';
 
 /** How many are in the room. */
 export interface Counts {
@@ -44,12 +44,13 @@ export interface PresenceContext {
 export class Presence {
   /** The room as the gateway last reported it. */
   room: Room | undefined;
+  /** Your own participant, as the gateway last reported it. */
+  own: protocol.RemoteParticipant | undefined;
+  isPaged = false;
   readonly #context: PresenceContext;
-  #own: protocol.RemoteParticipant | undefined;
-  #isPaged = false;
   #counts: Counts = { participantCount: 0, viewerCount: 0 };
   /** The last `show`; undefined if the application never chose. */
-  #choice: { participantIds: readonly string[]; publishers: boolean } | undefined;
+  #choice: { participantIds: string[]; publishers: boolean } | undefined;
   /** Requests for `show` without an answer yet. */
   #asked = 0;
 
@@ -57,27 +58,18 @@ export class Presence {
     this.#context = context;
   }
 
-  get isPaged(): boolean {
-    return this.#isPaged;
-  }
-
   get counts(): Counts {
-    if (this.#isPaged) return this.#counts;
+    if (this.isPaged) return this.#counts;
     const { roster, isPublishing } = this.#context;
     const others = [...roster.participants.values()];
-    const isOwnViewer = !isPublishing() && isViewer({ tracks: [], metadata: this.#own?.metadata ?? {} });
-    const viewers = others.filter(({ tracks, metadata }) => tracks.size === 0 && isViewer({ tracks: [], metadata }));
+    const isOwnViewer = !isPublishing() && isEmpty(this.own?.metadata ?? {});
+    const viewers = others.filter(({ tracks, metadata }) => tracks.size === 0 && isEmpty(metadata));
     return { participantCount: others.length + 1, viewerCount: viewers.length + Number(isOwnViewer) };
-  }
-
-  /** Your own participant, as the gateway last reported it. */
-  get own(): protocol.RemoteParticipant | undefined {
-    return this.#own;
   }
 
   /** Your own metadata has changed. */
   ownMetadata(metadata: Record<string, unknown>): void {
-    if (this.#own !== undefined) this.#own = { ...this.#own, metadata };
+    if (this.own !== undefined) this.own = { ...this.own, metadata };
   }
 
   welcome({
@@ -87,11 +79,11 @@ export class Presence {
     roster: { paged, participantCount, viewerCount },
   }: protocol.WelcomeMessage): void {
     this.#takeRoom(room);
-    this.#own = participant;
+    this.own = participant;
     this.#asked = 0;
     this.#take(paged, { participantCount, viewerCount }, participants);
     // The gateway that welcomes does not know what another one was asked to show.
-    if (this.#choice !== undefined) this.#ask().catch(() => undefined);
+    this.#ask().catch(() => undefined);
   }
 
   receive(
@@ -140,45 +132,40 @@ export class Presence {
   }
 
   #applyOwn(change: protocol.Change): void {
-    const own = this.#own;
+    const own = this.own;
     if (own === undefined) return;
     if (change.kind === 'participant') {
-      this.#own = change.participant;
-      const isSame = own.name === this.#own.name && JSON.stringify(own.metadata) === JSON.stringify(this.#own.metadata);
-      if (!isSame) this.#context.emit('ownParticipantUpdated', this.#own);
-    } else if (change.kind === 'tracks') this.#own = { ...own, tracks: change.tracks };
+      this.own = change.participant;
+      const isSame = own.name === this.own.name && JSON.stringify(own.metadata) === JSON.stringify(this.own.metadata);
+      if (!isSame) this.#context.emit('ownParticipantUpdated', this.own);
+    } else if (change.kind === 'tracks') this.own = { ...own, tracks: change.tracks };
     else return;
-    if (this.#own.sessionId === own.sessionId) this.#context.onOwnTracks(this.#own.tracks);
+    if (this.own.sessionId === own.sessionId) this.#context.onOwnTracks(this.own.tracks);
   }
 
   async list({ cursor, limit }: { cursor?: string; limit?: number }): Promise<RosterPage> {
-    const { session } = this.#context;
-    await session.connected();
     const request: protocol.RosterRequest = { type: 'roster' };
     if (cursor !== undefined) request.cursor = cursor;
     if (limit !== undefined) request.limit = limit;
-    const { participants, next, participantCount, viewerCount } = await session.request(request);
+    const { participants, next, participantCount, viewerCount } = await this.#context.session.request(request);
     return { participants, next, participantCount, viewerCount };
   }
 
   async show(participantIds: readonly string[], publishers: boolean): Promise<void> {
     this.#choice = { participantIds: [...new Set(participantIds)], publishers };
-    this.#hideOthers();
-    await this.#context.session.connected();
+    if (this.isPaged) this.#hide(({ participantId, tracks }) => !this.#shows(participantId, tracks.size > 0));
     await this.#ask();
   }
 
   async #ask(): Promise<void> {
-    const { session } = this.#context;
     if (this.#choice === undefined) return;
     this.#asked++;
-    const { participantIds, publishers } = this.#choice;
-    await session.request({ type: 'show', participantIds: [...participantIds], publishers });
+    await this.#context.session.request({ type: 'show', ...this.#choice });
   }
 
   #take(isPaged: boolean, counts: Counts, participants: protocol.RemoteParticipant[]): void {
     const { roster } = this.#context;
-    this.#isPaged = isPaged;
+    this.isPaged = isPaged;
     this.#counts = counts;
     if (!isPaged) {
       roster.replace(participants);
@@ -186,10 +173,8 @@ export class Presence {
     }
     const shown = participants.filter((one) => this.#shows(one.participantId, one.tracks.length > 0));
     const present = new Set(shown.map(({ participantId }) => participantId));
-    for (const { participantId, sessionId } of [...roster.participants.values()]) {
-      // Whether those of the last `show` are still there, its answer tells.
-      if (!present.has(participantId) && !this.#chose(participantId)) roster.hide(participantId, sessionId);
-    }
+    // Whether those of the last `show` are still there, its answer tells.
+    this.#hide(({ participantId }) => !present.has(participantId) && !this.#chose(participantId));
     for (const one of shown) roster.upsert(one);
   }
 
@@ -197,20 +182,17 @@ export class Presence {
     const { roster } = this.#context;
     this.#asked = Math.max(0, this.#asked - 1);
     for (const one of participants) {
-      if (one.participantId !== this.#own?.participantId && this.#chose(one.participantId)) roster.upsert(one);
+      if (one.participantId !== this.own?.participantId && this.#chose(one.participantId)) roster.upsert(one);
     }
-    if (this.#asked > 0 || !this.#isPaged) return;
+    if (this.#asked > 0 || !this.isPaged) return;
     const present = new Set(participants.map(({ participantId }) => participantId));
-    for (const { participantId, sessionId } of [...roster.participants.values()]) {
-      if (this.#chose(participantId) && !present.has(participantId)) roster.hide(participantId, sessionId);
-    }
+    this.#hide(({ participantId }) => this.#chose(participantId) && !present.has(participantId));
   }
 
-  #hideOthers(): void {
-    if (!this.#isPaged) return;
+  #hide(isHidden: (participant: Participant) => boolean): void {
     const { roster } = this.#context;
-    for (const { participantId, sessionId, tracks } of [...roster.participants.values()]) {
-      if (!this.#shows(participantId, tracks.size > 0)) roster.hide(participantId, sessionId);
+    for (const one of [...roster.participants.values()]) {
+      if (isHidden(one)) roster.hide(one.participantId, one.sessionId);
     }
   }
 
@@ -224,6 +206,10 @@ export class Presence {
 
   #isOwn(change: protocol.Change): boolean {
     const participantId = change.kind === 'participant' ? change.participant.participantId : change.participantId;
-    return participantId === this.#own?.participantId;
+    return participantId === this.own?.participantId;
   }
+}
+
+function isEmpty(metadata: object): boolean {
+  return Object.keys(metadata).length === 0;
 }

@@ -19,7 +19,7 @@ beforeEach(() => {
         return;
       }
       const [id, track] =
-        'participant' in event ? [event.participant.participantId, `/${event.trackId}`] : [event.participantId, ''];
+        'trackId' in event ? [event.participant.participantId, `/${event.trackId}`] : [event.participantId, ''];
       events.push(`${name} ${id}${track}`);
     },
     ({ participantId, trackId }, why) => gone.push(`${participantId}/${trackId} ${why}`),

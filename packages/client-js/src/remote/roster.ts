@@ -1,7 +1,7 @@
 import { Playback } from '../playback/playback.js';
 import type { ReceivedTrack } from '../peers/subscriber.js';
 import type * as protocol from '../protocol.generated.js';
-import type { Participant, RemoteTrack } from './participant.js';
+import { referenceTo, type Participant, type QualityChange, type RemoteTrack } from './participant.js';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type OwnTrack = Mutable<RemoteTrack>;
@@ -28,6 +28,8 @@ export interface RosterEvents {
   trackUnsubscribed: RemoteTrack;
   /** Those who speak at this moment, the loudest first. */
   activeSpeakersChanged: Participant[];
+  /** How well you, or another participant, send and receive: `good`, `fair`, `poor` or `lost`. */
+  connectionQuality: QualityChange;
 }
 
 type Emit = <Name extends keyof RosterEvents>(name: Name, event: RosterEvents[Name]) => void;
@@ -64,6 +66,16 @@ export class Roster {
     this.#levels = new Map(speakers.map(({ participantId, level }) => [participantId, level]));
     for (const one of this.#participants.values()) one.isSpeaking = this.#levels.has(one.participantId);
     this.#emit('activeSpeakersChanged', this.activeSpeakers);
+  }
+
+  /** Takes what other participants report of their lines. */
+  rate(reports: protocol.QualityMessage['participants']): void {
+    for (const { participantId, level } of reports) {
+      const participant = this.#participants.get(participantId);
+      if (participant === undefined || participant.connectionQuality === level) continue;
+      participant.connectionQuality = level;
+      this.#emit('connectionQuality', { participant, participantId, level });
+    }
   }
 
   /** Takes the full list of a welcome and emits the differences from the previous state. */
@@ -115,34 +127,29 @@ export class Roster {
     this.#emit('participantUpdated', known);
   }
 
-  /** Ignores a session other than the known one, which has already been replaced. */
   left(participantId: string, sessionId: string): void {
-    const known = this.#participants.get(participantId);
-    if (known?.sessionId !== sessionId) return;
-    for (const track of [...known.tracks.values()]) {
-      this.#forgetMedia(track);
-      this.#unpublish(track, 'left');
-    }
-    this.#participants.delete(participantId);
-    this.#emit('participantLeft', known);
+    this.#remove(participantId, sessionId, 'left');
   }
 
   /** The participant stays in the room, and its media may still arrive: it is there when the participant is shown again. */
   hide(participantId: string, sessionId: string): void {
+    this.#remove(participantId, sessionId, 'hidden');
+  }
+
+  /** Ignores a session other than the known one, which has already been replaced. */
+  #remove(participantId: string, sessionId: string, why: 'left' | 'hidden'): void {
     const known = this.#participants.get(participantId);
     if (known?.sessionId !== sessionId) return;
-    for (const track of [...known.tracks.values()]) this.#unpublish(track, 'hidden');
+    for (const track of [...known.tracks.values()]) this.#unpublish(track, why);
     this.#participants.delete(participantId);
-    this.#emit('participantHidden', known);
+    this.#emit(why === 'left' ? 'participantLeft' : 'participantHidden', known);
   }
 
   /** Adds, changes and removes tracks until they are these. */
   #align(participant: OwnParticipant, tracks: protocol.Track[]): void {
     const trackIds = new Set(tracks.map(({ trackId }) => trackId));
     for (const track of [...participant.tracks.values()]) {
-      if (trackIds.has(track.trackId)) continue;
-      this.#forgetMedia(track);
-      this.#unpublish(track, 'unpublished');
+      if (!trackIds.has(track.trackId)) this.#unpublish(track, 'unpublished');
     }
     for (const track of tracks) this.#publish(participant, track);
   }
@@ -166,19 +173,14 @@ export class Roster {
     }
   }
 
-  /** If the track is published again under the same id, a new offer brings its media. */
-  #forgetMedia({ participant: { participantId }, trackId }: OwnTrack): void {
-    this.#received = this.#received.filter((one) => one.participantId !== participantId || one.trackId !== trackId);
-  }
-
   #unpublish(track: OwnTrack, why: 'unpublished' | 'left' | 'hidden'): void {
-    const { participant, trackId } = track;
-    const { participantId } = participant;
+    // If the track is published again under the same id, a new offer brings its media.
+    if (why !== 'hidden') this.#received = this.#received.filter((one) => !isSame(one, track));
     this.#setMedia(track, undefined);
-    this.#participants.get(participantId)?.tracks.delete(trackId);
+    this.#participants.get(track.participant.participantId)?.tracks.delete(track.trackId);
     this.#emit('trackUnpublished', track);
     this.#playback.detach(track);
-    this.#onTrackGone({ participantId, trackId }, why);
+    this.#onTrackGone(referenceTo(track), why);
   }
 
   /** Takes all received tracks. It may name tracks that are not known yet. */
@@ -216,8 +218,8 @@ export class Roster {
     return received?.audioLevel() ?? this.#levels.get(participant.participantId) ?? 0;
   }
 
-  #mediaOf({ participant, trackId }: OwnTrack): ReceivedTrack | undefined {
-    return this.#received.find((one) => one.participantId === participant.participantId && one.trackId === trackId);
+  #mediaOf(track: OwnTrack): ReceivedTrack | undefined {
+    return this.#received.find((one) => isSame(one, track));
   }
 
   #deliver(track: OwnTrack): void {
@@ -236,4 +238,8 @@ export class Roster {
     this.#playback.update(track);
     this.#emit('trackSubscribed', track);
   }
+}
+
+function isSame(received: ReceivedTrack, { participant, trackId }: OwnTrack): boolean {
+  return received.participantId === participant.participantId && received.trackId === trackId;
 }

@@ -1,6 +1,6 @@
 import { CallplaneError } from '../errors.js';
 import type { Settings } from '../options.js';
-import type { Platform } from '../platform.js';
+import { onNetworkChange, type Platform } from '../platform.js';
 import type {
   ClientMessage,
   CloseReason,
@@ -8,9 +8,7 @@ import type {
   ServerMessage,
   WelcomeMessage,
 } from '../protocol.generated.js';
-import { backoffMs } from './backoff.js';
-import { onNetworkChange } from './network-changes.js';
-import { pause } from './pause.js';
+import { backoffMs, pause } from '../wait.js';
 import { SignalingSocket, type AnswerTo, type SocketEnd } from './socket.js';
 
 export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'closed';
@@ -22,15 +20,15 @@ export interface CloseInfo {
   message: string;
 }
 
-/** The peer connections that exist, and the last offer that was answered over the receiving one. */
-export type PresentPeers = Pick<ResumeRequest, 'peers' | 'offerId'>;
-
 export interface SessionListener {
   onState: (state: ConnectionState) => void;
   /** Joined or resumed. The welcome replaces all earlier state. */
   onWelcome: (welcome: WelcomeMessage) => void;
   onMessage: (message: ServerMessage) => void;
-  presentPeers: () => PresentPeers;
+  /** This machine has another network, or one again. */
+  onOnline: () => void;
+  /** The peer connections that exist, and the last offer that was answered over the receiving one. */
+  presentPeers: () => Pick<ResumeRequest, 'peers' | 'offerId'>;
   /** Called once, at the very end. */
   onClosed: (close: CloseInfo) => void;
 }
@@ -42,17 +40,16 @@ const PONG_WITHIN_MS = 5_000;
 const PROBE_WITHIN_MS = 2_000;
 const LEAVE_WITHIN_MS = 1_000;
 
-/** The first message of a connection, once it is open. */
-type FirstMessage = () => ClientMessage;
-
 /** A session over any number of connections: joins, keeps alive, resumes, gives up. */
 export class Session {
+  state: ConnectionState = 'connecting';
+  /** Why the call is over; undefined while it lasts. */
+  closeInfo: CloseInfo | undefined;
   readonly #platform: Platform;
   readonly #settings: Settings;
   readonly #listener: SessionListener;
-  readonly #untilConnected = new Set<{ resolve: () => void; reject: (error: CallplaneError) => void }>();
-  #state: ConnectionState = 'connecting';
-  #close: CloseInfo | undefined;
+  /** Ends the waits for a connection. */
+  readonly #waiting: (() => void)[] = [];
   #welcome: WelcomeMessage | undefined;
   #socket: SignalingSocket | undefined;
   #pinging: ReturnType<typeof setInterval> | undefined;
@@ -64,67 +61,53 @@ export class Session {
     this.#platform = platform;
     this.#settings = settings;
     this.#listener = listener;
-    this.#stopWatching = onNetworkChange(platform, () => {
-      if (this.#state === 'connected') this.#probe(PROBE_WITHIN_MS);
+    this.#stopWatching = onNetworkChange(platform, (isOnline) => {
+      if (this.state === 'connected') this.#probe(PROBE_WITHIN_MS);
       else this.#hurry();
+      if (isOnline) listener.onOnline();
     });
   }
 
-  get state(): ConnectionState {
-    return this.#state;
-  }
-
-  get closeInfo(): CloseInfo | undefined {
-    return this.#close;
-  }
-
-  /** Rejects with the gateway's reason, or `unreachable`. */
+  /** Rejects with the gateway's reason, `unreachable`, or `closed` after `leave()`. */
   async join(): Promise<void> {
     const { token, autoSubscribe, requireMedia, connectTimeoutMs } = this.#settings;
     const giveUpAt = this.#platform.now() + connectTimeoutMs;
-    const end = await this.#connect(() => ({ type: 'join', token, autoSubscribe, requireMedia }), giveUpAt, 'join');
-    if (end === undefined) return;
-    this.#finish(
-      end.reason === undefined
-        ? { reason: 'unreachable', message: 'No gateway is reachable.' }
-        : { reason: end.reason, message: end.message },
-    );
-    throw this.#closedError();
+    await this.#connect(() => ({ type: 'join', token, autoSubscribe, requireMedia }), giveUpAt, {
+      reason: 'unreachable',
+      message: 'No gateway is reachable.',
+    });
+    this.assertOpen();
   }
 
   /** @throws CallplaneError if the call is over */
   assertOpen(): void {
-    if (this.#isClosed()) throw this.#closedError();
+    if (this.closeInfo === undefined) return;
+    const { reason, message } = this.closeInfo;
+    throw new CallplaneError(reason === 'left' ? 'closed' : reason, message);
   }
 
   /** Resolves once a connection is open; rejects if the call is over. */
-  connected(): Promise<void> {
-    if (this.#state === 'connected') return Promise.resolve();
-    if (this.#state === 'closed') return Promise.reject(this.#closedError());
-    return new Promise((resolve, reject) => this.#untilConnected.add({ resolve, reject }));
+  async connected(): Promise<void> {
+    while (this.#socket === undefined) {
+      this.assertOpen();
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
   }
 
   /** Waits for a connection, then for the answer. */
   async request<T extends ClientMessage>(message: T): Promise<AnswerTo<T>> {
-    for (;;) {
-      await this.connected();
-      const socket = this.#socket;
-      if (socket !== undefined) return socket.request(message, this.#settings.requestTimeoutMs);
-    }
+    while (this.#socket === undefined) await this.connected();
+    return this.#socket.request(message, this.#settings.requestTimeoutMs);
   }
 
   /** Sends without waiting for an answer; dropped while there is no connection. */
   post(message: ClientMessage): void {
-    if (this.#state === 'connected') this.#socket?.send(message);
+    this.#socket?.send(message);
   }
 
   /** Resolves when the gateway has acknowledged, or after one second. */
   async leave(): Promise<void> {
-    if (this.#state === 'closed') return;
-    const socket = this.#socket;
-    if (this.#state === 'connected' && socket !== undefined) {
-      await socket.request({ type: 'leave' }, LEAVE_WITHIN_MS).catch(() => undefined);
-    }
+    await this.#socket?.request({ type: 'leave' }, LEAVE_WITHIN_MS).catch(() => undefined);
     this.#finish({ reason: 'left', message: 'Left the room.' });
   }
 
@@ -134,56 +117,52 @@ export class Session {
     const { autoSubscribe } = this.#settings;
     const { room, sessionId, resumeSecret, reconnectGraceSeconds } = welcome;
     const giveUpAt = this.#platform.now() + reconnectGraceSeconds * 1000;
-    const first = (): ClientMessage => ({
-      type: 'resume',
-      roomId: String(room['id']),
-      sessionId,
-      resumeSecret,
-      autoSubscribe,
-      ...this.#listener.presentPeers(),
+    const first = (): ClientMessage => {
+      const roomId = String(room['id']);
+      return { type: 'resume', roomId, sessionId, resumeSecret, autoSubscribe, ...this.#listener.presentPeers() };
+    };
+    await this.#connect(first, giveUpAt, {
+      reason: 'connection_lost',
+      message: 'The connection was lost and could not be restored within the grace period.',
     });
-    const end = await this.#connect(first, giveUpAt, 'resume');
-    if (end === undefined) return;
-    this.#finish(
-      end.reason === undefined
-        ? {
-            reason: 'connection_lost',
-            message: 'The connection was lost and could not be restored within the grace period.',
-          }
-        : { reason: end.reason, message: end.message },
-    );
   }
 
   /**
    * Tries until a gateway welcomes this session or refuses it, but starts no attempt after `giveUpAt`.
-   * @returns how the last attempt ended, or undefined once connected.
+   * @param otherwise why the call is over if no gateway says why
    */
-  async #connect(first: FirstMessage, giveUpAt: number, type: 'join' | 'resume'): Promise<SocketEnd | undefined> {
+  async #connect(first: () => ClientMessage, giveUpAt: number, otherwise: CloseInfo): Promise<void> {
     let retryAfterMs = 0;
     for (let attempt = 0; ; attempt++) {
-      // The first join attempt needs no pause: no other client lost a gateway at the same moment.
-      if (attempt > 0 || type === 'resume') {
+      // The first attempt to join needs no pause: no other client lost a gateway at the same moment.
+      if (attempt > 0 || this.#welcome !== undefined) {
         const pauseMs = retryAfterMs + backoffMs(attempt, this.#platform.random());
         const waiting = pause(Math.min(pauseMs, giveUpAt - this.#platform.now()));
         this.#hurry = waiting.end;
         await waiting.over;
       }
-      if (this.#isClosed()) return undefined;
+      if (this.#isClosed()) return;
       const end = await this.#attempt(first);
-      if (end === undefined || this.#isClosed()) return undefined;
+      if (end === undefined) return;
       // The gateway would refuse an attempt before `retryAfterMs` again.
       ({ retryAfterMs } = end);
-      if (end.reconnect !== 'resume' || this.#platform.now() + retryAfterMs >= giveUpAt) return end;
+      if (end.reconnect === 'resume' && this.#platform.now() + retryAfterMs < giveUpAt) continue;
+      this.#finish(end.reason === undefined ? otherwise : { reason: end.reason, message: end.message });
+      return;
     }
   }
 
   /** One connection attempt; resolves to undefined once the gateway welcomes it, or to how it ended. */
-  #attempt(first: FirstMessage): Promise<SocketEnd | undefined> {
+  #attempt(first: () => ClientMessage): Promise<SocketEnd | undefined> {
     return new Promise((resolve) => {
       let isWelcome = false;
-      const begin = () => socket.send(first());
-      const socket = new SignalingSocket(this.#platform, this.#settings.url, begin, {
+      const socket = new SignalingSocket(this.#platform, this.#settings.url, {
+        onOpen: () => {
+          if (this.#isClosed()) socket.close();
+          else socket.send(first());
+        },
         onMessage: (message) => {
+          if (this.#isClosed()) return;
           if (message.type === 'welcome' && !isWelcome) {
             isWelcome = true;
             clearTimeout(tooLong);
@@ -198,25 +177,29 @@ export class Session {
         },
       });
       const tooLong = setTimeout(() => socket.close(), ATTEMPT_MS);
-      this.#hurry = () => socket.close();
+      this.#hurry = () => {
+        if (!this.#isClosed()) {
+          socket.close();
+          return;
+        }
+        // The gateway may have begun to admit this participant. It reads this message afterwards, if the socket stays
+        // open until then. A socket that is not open yet stays, too: browsers log an error if a page closes it.
+        socket.send({ type: 'leave' });
+        resolve(undefined);
+      };
     });
   }
 
   #begin(socket: SignalingSocket, welcome: WelcomeMessage): void {
-    if (this.#isClosed()) {
-      socket.send({ type: 'leave' });
-      socket.close();
-      return;
-    }
     this.#socket = socket;
     this.#welcome = welcome;
     this.#hurry = () => undefined;
     this.#pinging = setInterval(() => this.#probe(PONG_WITHIN_MS), welcome.pingIntervalSeconds * 1000);
-    const isBack = this.#state === 'reconnecting';
-    this.#state = 'connected';
+    const isBack = this.state === 'reconnecting';
+    this.state = 'connected';
     this.#listener.onWelcome(welcome);
     if (isBack) this.#listener.onState('connected');
-    this.#endWaiting(({ resolve }) => resolve());
+    this.#wake();
   }
 
   #lost(socket: SignalingSocket, end: SocketEnd): void {
@@ -227,7 +210,7 @@ export class Session {
       this.#finish({ reason: end.reason ?? 'connection_lost', message: end.message });
       return;
     }
-    this.#state = 'reconnecting';
+    this.state = 'reconnecting';
     this.#listener.onState('reconnecting');
     void this.#reconnect();
   }
@@ -242,8 +225,8 @@ export class Session {
 
   #finish(close: CloseInfo): void {
     if (this.#isClosed()) return;
-    this.#state = 'closed';
-    this.#close = close;
+    this.state = 'closed';
+    this.closeInfo = close;
     this.#stopWatching();
     clearInterval(this.#pinging);
     this.#socket?.close();
@@ -251,22 +234,15 @@ export class Session {
     this.#hurry();
     this.#listener.onState('closed');
     this.#listener.onClosed(close);
-    this.#endWaiting(({ reject }) => reject(this.#closedError()));
+    this.#wake();
   }
 
   /** Checked again after every wait, because `leave` may have run in between. */
   #isClosed(): boolean {
-    return this.#state === 'closed';
+    return this.state === 'closed';
   }
 
-  #endWaiting(end: (waiting: { resolve: () => void; reject: (error: CallplaneError) => void }) => void): void {
-    const waiting = [...this.#untilConnected];
-    this.#untilConnected.clear();
-    for (const one of waiting) end(one);
-  }
-
-  #closedError(): CallplaneError {
-    const { reason, message } = this.#close ?? { reason: 'closed' as const, message: 'The call is over.' };
-    return new CallplaneError(reason === 'left' ? 'closed' : reason, message);
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }

@@ -1,7 +1,6 @@
 import { CallplaneError } from '../errors.js';
 import type { Platform, WebSocketLike } from '../platform.js';
 import {
-  CLOSE_REASONS,
   SUBPROTOCOL,
   type ClientMessage,
   type CloseReason,
@@ -24,6 +23,7 @@ export interface SocketEnd {
 }
 
 export interface SocketListener {
+  onOpen: () => void;
   /** Everything but the answers to requests; `shown`, because its order among the changes matters. */
   onMessage: (message: ServerMessage) => void;
   /** Called exactly once, even if the socket never opened. */
@@ -47,7 +47,13 @@ interface Waiting {
 }
 
 const OPEN = 1;
-const TOO_MANY_PAUSE_MS = 3_000;
+
+const LOST: SocketEnd = {
+  reason: undefined,
+  message: 'The connection was lost.',
+  reconnect: 'resume',
+  retryAfterMs: 0,
+};
 
 /** One WebSocket connection to a gateway, from its opening to its end. */
 export class SignalingSocket {
@@ -55,16 +61,16 @@ export class SignalingSocket {
   readonly #listener: SocketListener;
   readonly #waiting = new Map<string, Waiting>();
   #requests = 0;
-  #closing: SocketEnd | undefined;
+  /** What the gateway says at last; until then as if the network had ended the connection. */
+  #closing = LOST;
   #isOver = false;
 
-  constructor(platform: Platform, url: string, onOpen: () => void, listener: SocketListener) {
+  constructor(platform: Platform, url: string, listener: SocketListener) {
     this.#listener = listener;
     const socket = (this.#socket = new platform.WebSocket(url, [SUBPROTOCOL]));
-    socket.onopen = onOpen;
+    socket.onopen = () => listener.onOpen();
     socket.onmessage = (event: { data: unknown }) => this.#receive(event.data);
-    socket.onclose = (event: { code: number; reason: string }) =>
-      this.#end(this.#closing ?? endOf(event.code, event.reason));
+    socket.onclose = () => this.#end();
     // 'close' always follows.
     socket.onerror = () => undefined;
   }
@@ -94,7 +100,7 @@ export class SignalingSocket {
   /** Ends the connection at once: on a dead network, the browser's own close takes minutes. */
   close(): void {
     this.#socket.close(1000);
-    this.#end(this.#closing ?? NETWORK);
+    this.#end();
   }
 
   #receive(data: unknown): void {
@@ -105,9 +111,8 @@ export class SignalingSocket {
       return;
     }
     if (message.type === 'closing') {
-      const { reason, reconnect } = message;
-      const retryAfterMs = (message.retryAfterSeconds ?? 0) * 1000 || retryAfterOf(reason);
-      this.#closing = { reason, message: message.message, reconnect, retryAfterMs };
+      const { reason, reconnect, retryAfterSeconds = 0 } = message;
+      this.#closing = { reason, message: message.message, reconnect, retryAfterMs: retryAfterSeconds * 1000 };
       this.close();
       return;
     }
@@ -127,7 +132,7 @@ export class SignalingSocket {
     } else waiting.resolve(message);
   }
 
-  #end(end: SocketEnd): void {
+  #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     for (const { reject, timer } of this.#waiting.values()) {
@@ -135,16 +140,9 @@ export class SignalingSocket {
       reject(connectionLost());
     }
     this.#waiting.clear();
-    this.#listener.onEnd(end);
+    this.#listener.onEnd(this.#closing);
   }
 }
-
-const NETWORK: SocketEnd = {
-  reason: undefined,
-  message: 'The connection was lost.',
-  reconnect: 'resume',
-  retryAfterMs: 0,
-};
 
 function parse(data: string): ServerMessage | undefined {
   try {
@@ -153,20 +151,6 @@ function parse(data: string): ServerMessage | undefined {
     // A gateway sends only JSON, so the peer is not one.
     return undefined;
   }
-}
-
-/** The close frame repeats the reason, in case the message before it was lost. */
-function endOf(code: number, text: string): SocketEnd {
-  const names = Object.keys(CLOSE_REASONS) as CloseReason[];
-  const reason = names.find((name) => name === text && CLOSE_REASONS[name].code === code);
-  if (reason === undefined) return NETWORK;
-  const { message, reconnect } = CLOSE_REASONS[reason];
-  return { reason, message, reconnect, retryAfterMs: retryAfterOf(reason) };
-}
-
-/** Fallback for when the gateway's last message, which names the pause, was lost. */
-function retryAfterOf(reason: CloseReason): number {
-  return reason === 'too_many_attempts' ? TOO_MANY_PAUSE_MS : 0;
 }
 
 function connectionLost(): CallplaneError {

@@ -56,6 +56,7 @@ export const ERROR_TABLE = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, message: 'Send the body as "Content-Type: application/json" in UTF-8.' },
   IDEMPOTENCY_KEY_REUSED: { status: 422, message: 'This Idempotency-Key was used with a different request body.' },
   RATE_LIMITED: { status: 429, message: 'Too many requests. See Retry-After.' },
+  HEADERS_TOO_LARGE: { status: 431, message: 'The request headers are too large.' },
   INTERNAL: { status: 500, message: 'Internal error. Quote the requestId when you report it.' },
   UNAVAILABLE: { status: 503, message: 'The database is temporarily unavailable. Try again shortly.' },
 } as const satisfies Record<string, { status: number; message: string }>;

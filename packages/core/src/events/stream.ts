@@ -6,15 +6,12 @@ export const STREAM_KINDS = {
   rooms: 'rooms:read',
   participants: 'participants:read',
   operations: 'rooms:read',
-  endpoints: 'webhooks:read',
-  deliveries: 'webhooks:read',
-  recoveries: 'webhooks:read',
 } as const satisfies Record<string, Scope>;
 
 export type StreamKind = keyof typeof STREAM_KINDS;
 export const STREAM_KIND_NAMES = Object.keys(STREAM_KINDS) as readonly StreamKind[];
 
-/** The kinds of an event. The others have no events. */
+/** The kinds of an event. Events of webhooks have none. */
 export function streamKindsOf(type: EventType): readonly StreamKind[] {
   if (type === 'operation.failed') return ['operations'];
   // With these, the operations that end a room or remove a participant are complete.
@@ -37,5 +34,3 @@ export const STREAM_UNREAD_BYTES_MAX = 256 * 1024;
 export const STREAM_BACKLOG_MAX = 500;
 /** How old the position of such a client may be, in milliseconds. */
 export const STREAM_POSITION_AGE_MS_MAX = 24 * 3_600_000;
-/** Interval between two reads of endpoints, deliveries and recoveries for all streams of a process, in milliseconds. */
-export const STREAM_WATCH_EVERY_MS = 2_000;

@@ -4,10 +4,16 @@ import { dayOf, daysBetween, noUsage, parseDay, presentUsageDay } from './usage.
 const day = (text: string) => new Date(`${text}T00:00:00.000Z`);
 
 describe('days', () => {
-  test.each(['2026-02-29', '2026-13-01', '2026-1-01', '2026-11-20T00:00:00Z', '', '10000-01-01'])(
-    '%j is no day',
-    (text) => expect(parseDay(text)).toBeNull(),
-  );
+  test.each([
+    '2026-02-29',
+    '2026-13-01',
+    '2026-1-01',
+    '2026-11-20T00:00:00Z',
+    '',
+    '0000-01-01',
+    '1969-12-31',
+    '10000-01-01',
+  ])('%j is no day', (text) => expect(parseDay(text)).toBeNull());
 
   test('are midnights in UTC, also around a change to winter time', () => {
     expect(parseDay('2026-10-25')).toEqual(day('2026-10-25'));

@@ -1,3 +1,5 @@
+import { isAcceptedTime } from '../time.js';
+
 export const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Number of days that one request for usage covers. */
@@ -47,11 +49,11 @@ export function presentUsageDay(usage: UsageDay) {
   };
 }
 
-/** The day of a text `YYYY-MM-DD`, as midnight UTC; null if there is no such day. */
+/** The day of a text `YYYY-MM-DD`, as midnight UTC; null if there is no such day from 1970 to 9999. */
 export function parseDay(text: string): Date | null {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
   const day = new Date(`${text}T00:00:00.000Z`);
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text) ? day : null;
+  return isAcceptedTime(day) && day.toISOString().startsWith(text) ? day : null;
 }
 
 /** The UTC day of a time, as midnight. */

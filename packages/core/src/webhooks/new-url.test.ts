@@ -56,7 +56,7 @@ describe('the URL of a new endpoint', () => {
     ['https://example.com:0/', /port/],
     ['https://a..example/', /labels/],
     ['https://.example.com/', /labels/],
-    ['https://example.com./', /labels/],
+    ['https://example.com./', /a dot at its end/],
     ['https://-a.example/', /labels/],
     ['https://a-.example/', /labels/],
     ['https://a!b.example/', /labels/],

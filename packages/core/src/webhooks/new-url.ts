@@ -52,6 +52,7 @@ function hostFault(text: string, hostname: string): string | null {
   if (isIP(hostname) !== 0) return null;
   if (hostname.length > HOST_CHARACTERS_MAX)
     return `must have a host name of at most ${HOST_CHARACTERS_MAX} characters`;
+  if (hostname.endsWith('.')) return 'must have a host name without a dot at its end';
   const isPossible = hostname.split('.').every((label) => LABEL.test(label));
   return isPossible
     ? null

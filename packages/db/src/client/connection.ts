@@ -1,7 +1,7 @@
 import type { AwakeClock } from '@callplane/core';
 import pg from 'pg';
 import type { Hosts } from './hosts.js';
-import { isReadOnlySession, isRefusedLogin, UnfitServerError } from './unavailable.js';
+import { isDiskFull, isReadOnlySession, isRefusedLogin, UnfitServerError } from './unavailable.js';
 
 /**
  * Minimum age of a connection that is replaced for being read-only, in milliseconds. While the server itself is
@@ -26,6 +26,8 @@ export interface ConnectionRules {
   readonly answerMs: number;
   /** Replaces the text of `BEGIN`. */
   readonly begin: string;
+  /** Called when PostgreSQL has refused a statement because its disk is full. */
+  onDiskFull(): void;
 }
 
 /** A connection of our pool, as far as the pool needs it. */
@@ -207,6 +209,7 @@ export function connectionClass(
         }
         isOver = true;
         this.#endIfReadOnly(answer[0]);
+        if (isDiskFull(answer[0])) rules.onDiskFull();
         callback(...answer);
       });
     }

@@ -7,7 +7,7 @@ import { Pool } from './pool.js';
 import { checkSession } from './session-check.js';
 import { beginWithDeadlines, ownSession, pooledSession } from './session-parameters.js';
 import { statementNames, typedSql, type NameOf, type TypedSql } from './typed-sql.js';
-import { TransactionLateError } from './unavailable.js';
+import { isDiskFull, TransactionLateError, UnfitServerError } from './unavailable.js';
 
 export type { TypedSql };
 
@@ -82,6 +82,8 @@ export class Database {
   readonly #hosts: Hosts;
   readonly #nameOf: NameOf;
   readonly #onError: (error: Error) => void;
+  /** Whether PostgreSQL has refused a statement because its disk is full, and {@link checkDisk} has not passed since. */
+  #wasDiskFull = false;
 
   /** @throws an error of one line if the URL cannot be parsed, or a file cannot be read. */
   constructor(settings: DatabaseSettings) {
@@ -105,6 +107,7 @@ export class Database {
         hostMs: Math.min(hostMs, connectMs),
         answerMs: statementMs + ANSWER_LATER_MS,
         begin: isPooled ? beginWithDeadlines({ statementMs, transactionMs }) : 'BEGIN',
+        onDiskFull: () => (this.#wasDiskFull = true),
       },
       this.#awake,
     );
@@ -146,6 +149,23 @@ export class Database {
       // Closes a connection that failed the check: a session stays read-only after the server has become writable, and
       // no write would show it, because an app that is not ready gets none.
       client.release(failure);
+    }
+    await this.checkDisk();
+  }
+
+  /**
+   * Once a statement has found the disk full, tries writes until one passes: an app that is not ready gets none to try.
+   * The write makes a table, which needs a file. A row may fit into a page that has room, and the log of changes has its
+   * files already.
+   * @throws UnfitServerError
+   */
+  async checkDisk(): Promise<void> {
+    if (!this.#wasDiskFull) return;
+    try {
+      await this.sql.$executeRaw`CREATE TEMP TABLE callplane_disk_probe ON COMMIT DROP AS SELECT 1 AS one`;
+      this.#wasDiskFull = false;
+    } catch (error) {
+      throw isDiskFull(error) ? new UnfitServerError('disk-full') : error;
     }
   }
 

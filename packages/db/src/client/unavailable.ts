@@ -5,6 +5,7 @@
 const PRISMA_CODES = new Set(['P1000', 'P1001', 'P1002', 'P1008', 'P1011', 'P1017', 'P2024', 'P2028', 'P2037']);
 /** PostgreSQL accepts no writes: a standby, a demoted primary, or a server that an operator has set to read-only. */
 const READ_ONLY = '25006';
+const DISK_FULL = '53100';
 /**
  * PostgreSQL: shutting down, crashed, starting up, disk full, out of memory, too many connections, read-only, statement
  * timeout (a frozen client holds its row), login refused (a password is being rotated). Class 08 is connection
@@ -46,19 +47,21 @@ export class TransactionLateError extends Error {
   }
 }
 
+const UNFIT = {
+  'read-only': 'PostgreSQL accepts no writes: the server is a standby, or set to read-only',
+  'disk-full': 'PostgreSQL accepts no writes: its disk is full',
+  'time-zone': 'the time zone of the PostgreSQL session is not UTC: a pooler has dropped or changed it',
+} as const;
+
 /** PostgreSQL answers, but an app must not work with it as it is. */
 export class UnfitServerError extends Error {
   /** Shown in `/readyz`. */
-  readonly reason: 'read-only' | 'time-zone';
+  readonly reason: keyof typeof UNFIT;
   /** Like a refused write, so that callers of a statement treat it in the same way. */
   readonly code = READ_ONLY;
 
   constructor(reason: UnfitServerError['reason']) {
-    super(
-      reason === 'read-only'
-        ? 'PostgreSQL accepts no writes: the server is a standby, or set to read-only'
-        : 'the time zone of the PostgreSQL session is not UTC: a pooler has dropped or changed it',
-    );
+    super(UNFIT[reason]);
     this.reason = reason;
   }
 }
@@ -66,6 +69,11 @@ export class UnfitServerError extends Error {
 /** Whether PostgreSQL refused a write because the session is read-only. `code` is node-postgres's. */
 export function isReadOnlySession(error: unknown): boolean {
   return (error as { code?: unknown } | null | undefined)?.code === READ_ONLY;
+}
+
+/** Whether PostgreSQL refused a statement because its disk is full. `code` is node-postgres's. */
+export function isDiskFull(error: unknown): boolean {
+  return (error as { code?: unknown } | null | undefined)?.code === DISK_FULL;
 }
 
 /** Whether a statement or its transaction took longer than its deadline. `code` is node-postgres's. */

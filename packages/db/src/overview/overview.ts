@@ -9,7 +9,7 @@ export interface SlotCount {
 }
 
 export interface OverviewCounts {
-  activeRooms: number;
+  liveRooms: number;
   participants: number;
 }
 
@@ -29,18 +29,12 @@ export interface Span {
   slotSeconds: number;
 }
 
-/** Counts what is live in an environment, each up to `max`. */
+/** Counts the participants that are connected, up to `max`, and the rooms in which they are. */
 export async function countLive(db: TypedSql, { environmentId }: Tenant, max: number): Promise<OverviewCounts> {
   const [row] = await db.$queryRaw<[OverviewCounts]>`
-    SELECT (
-      SELECT count(*)::int FROM (
-        SELECT 1 FROM rooms WHERE environment_id = ${environmentId} AND status = 'active' LIMIT ${max}
-      ) active
-    ) AS "activeRooms", (
-      SELECT count(*)::int FROM (
-        SELECT 1 FROM participant_sessions WHERE environment_id = ${environmentId} AND ended_at IS NULL LIMIT ${max}
-      ) live
-    ) AS participants`;
+    SELECT count(DISTINCT room_id)::int AS "liveRooms", count(*)::int AS participants FROM (
+      SELECT room_id FROM participant_sessions WHERE environment_id = ${environmentId} AND ended_at IS NULL LIMIT ${max}
+    ) live`;
   return row;
 }
 

@@ -1,4 +1,4 @@
-import { DAY_MS, daysBetween, firstIdAt, noUsage, type Tenant, type UsageDay } from '@callplane/core';
+import { DAY_MS, dayOf, daysBetween, firstIdAt, noUsage, type Tenant, type UsageDay } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 
 interface UsageRow extends Omit<UsageDay, 'participantMs'> {
@@ -22,7 +22,8 @@ export async function readUsage(db: TypedSql, tenant: Tenant, first: Date, last:
     rows.flatMap(({ day, ...row }) => (day === null ? [] : [[day.getTime(), toUsage({ ...row, day })] as const])),
   );
   const begin = until === null ? first : new Date(Math.max(first.getTime(), until.getTime() + DAY_MS));
-  for (const usage of await computeUsage(db, tenant.environmentId, daysBetween(begin, last), now)) {
+  const end = new Date(Math.min(last.getTime(), dayOf(now).getTime()));
+  for (const usage of await computeUsage(db, tenant.environmentId, daysBetween(begin, end), now)) {
     byDay.set(usage.day.getTime(), usage);
   }
   return daysBetween(first, last).map((day) => byDay.get(day.getTime()) ?? noUsage(day));

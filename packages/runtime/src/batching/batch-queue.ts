@@ -15,7 +15,7 @@ export interface QueueSettings<Item> {
 
 export interface Queued<Item, Result> {
   item: Item;
-  /** From the clock that counts only the time in which the process ran. */
+  /** From `performance.now()`. */
   addedAtMs: number;
   resolve: (result: Result | Promise<Result>) => void;
   reject: (error: unknown) => void;
@@ -25,8 +25,6 @@ const NO_TENANT = '';
 
 /** The items of a key that wait for a batch. */
 export class BatchQueue<Item, Result> {
-  /** Whether a batch starts at the end of the current event-loop tick. */
-  isStarting = false;
   readonly #settings: QueueSettings<Item>;
   /** The items of each tenant, oldest first. The tenants are in the order of their turns. */
   readonly #lines = new Map<string, Queued<Item, Result>[]>();

@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { awakeClock, type AwakeClock } from '@callplane/core';
 import { BatchQueue, type Queued, type QueueSettings } from './batch-queue.js';
 
 /** Runs work when its turn comes, e.g. `pLimit`. */
@@ -17,17 +15,12 @@ export interface BatchSettings<Item, Result> extends QueueSettings<Item> {
   atOnce?: number;
   /** Limits how many batches run at once, over all keys. A batch that waits for its turn keeps filling. */
   turns?: Turns;
-  /** After a batch of several items, the next one waits this long for more, in milliseconds. Default: 0. */
-  lingerMs?: number;
   /**
    * Whether the items of a batch of several that failed with this error run again, each in a batch of its own, so that
    * a bad item fails alone. The failed batch must have changed nothing.
    */
   runsAlone?(error: unknown): boolean;
-  /**
-   * How long an item waits for its batch to start, in milliseconds in which the process ran. After that it is rejected.
-   * Default: for ever.
-   */
+  /** How long an item waits for its batch to start, in milliseconds. After that it is rejected. Default: for ever. */
   waitMsMax?: number;
   /** Called after each batch. */
   onBatch?(size: number, durationMs: number): void;
@@ -46,14 +39,11 @@ export class OverloadedError extends Error {
   }
 }
 
-interface Deadline {
-  clock: AwakeClock;
-  waitMs: number;
-}
-
 interface Line<Item, Result> {
   queue: BatchQueue<Item, Result>;
   running: number;
+  /** Whether a batch starts at the end of the current event-loop tick. */
+  isStarting: boolean;
 }
 
 /**
@@ -64,15 +54,12 @@ interface Line<Item, Result> {
  */
 export class Batches<Item, Result> {
   readonly #settings: BatchSettings<Item, Result>;
-  readonly #deadline: Deadline | null;
   /** The keys with an item that waits or runs. */
   readonly #lines = new Map<string, Line<Item, Result>>();
   #isExpiring = false;
 
   constructor(settings: BatchSettings<Item, Result>) {
     this.#settings = settings;
-    const { waitMsMax } = settings;
-    this.#deadline = waitMsMax === undefined ? null : { clock: awakeClock(), waitMs: waitMsMax };
   }
 
   /** The number of items that wait for their batch. */
@@ -90,24 +77,25 @@ export class Batches<Item, Result> {
     return new Promise((resolve, reject) => {
       let line = this.#lines.get(key);
       if (line === undefined) {
-        line = { queue: new BatchQueue(this.#settings), running: 0 };
+        line = { queue: new BatchQueue(this.#settings), running: 0, isStarting: false };
         this.#lines.set(key, line);
       }
-      const refusal = line.queue.push({ item, resolve, reject, addedAtMs: this.#deadline?.clock.nowMs ?? 0 });
+      const refusal = line.queue.push({ item, resolve, reject, addedAtMs: performance.now() });
       if (refusal !== null) {
         reject(new OverloadedError(refusal));
         return;
       }
-      if (this.#deadline !== null && !this.#isExpiring) this.#expireLater(this.#deadline, this.#deadline.waitMs);
-      if (line.running < (this.#settings.atOnce ?? 1) && !line.queue.isStarting) {
-        line.queue.isStarting = true;
+      const { atOnce = 1, waitMsMax } = this.#settings;
+      if (waitMsMax !== undefined && !this.#isExpiring) this.#expireLater(waitMsMax, waitMsMax);
+      if (line.running < atOnce && !line.isStarting) {
+        line.isStarting = true;
         setImmediate(() => this.#start(key, line));
       }
     });
   }
 
   #start(key: string, line: Line<Item, Result>): void {
-    line.queue.isStarting = false;
+    line.isStarting = false;
     line.running += 1;
     void this.#drain(key, line);
   }
@@ -115,21 +103,17 @@ export class Batches<Item, Result> {
   /** Never rejects. */
   async #drain(key: string, line: Line<Item, Result>): Promise<void> {
     const { queue } = line;
-    const { sizeMax, lingerMs = 0 } = this.#settings;
-    const turns: Turns = this.#settings.turns ?? ((work) => work());
-    let lastSize = 1;
+    const { sizeMax, turns = (work) => work() } = this.#settings;
     while (queue.size > 0) {
-      if (lingerMs > 0 && lastSize > 1 && queue.size < sizeMax) await delay(lingerMs);
       await turns(async () => {
         const batch = queue.take(sizeMax);
-        lastSize = batch.length;
         // Another drain may have taken the items meanwhile.
         if (batch.length > 0) await this.#runAll(key, batch);
       });
     }
     // In the same tick as the last look at the queue, so that no item is added between and finds a running batch.
     line.running -= 1;
-    if (line.running === 0 && !queue.isStarting) this.#lines.delete(key);
+    if (line.running === 0 && !line.isStarting) this.#lines.delete(key);
   }
 
   async #runAll(key: string, batch: Queued<Item, Result>[]): Promise<void> {
@@ -168,20 +152,21 @@ export class Batches<Item, Result> {
   }
 
   /** One timer for all items: it runs only while items wait, and costs an item nothing. */
-  #expireLater(deadline: Deadline, afterMs: number): void {
+  #expireLater(waitMsMax: number, afterMs: number): void {
     this.#isExpiring = true;
-    deadline.clock.after(afterMs, () => this.#expire(deadline));
+    // Not in the timer itself: after a pause of the process, Node fires timers before it reads what PostgreSQL has
+    // answered meanwhile, and the answer of one batch starts the next.
+    setTimeout(() => setImmediate(() => this.#expire(waitMsMax)), afterMs);
   }
 
-  #expire(deadline: Deadline): void {
-    const { clock, waitMs } = deadline;
+  #expire(waitMsMax: number): void {
+    const nowMs = performance.now();
     let oldestMs = Infinity;
     for (const { queue } of this.#lines.values()) {
-      const late = queue.takeOlder(clock.nowMs - waitMs);
-      for (const { reject } of late) reject(new OverloadedError(`for ${waitMs} ms`));
+      for (const { reject } of queue.takeOlder(nowMs - waitMsMax)) reject(new OverloadedError(`for ${waitMsMax} ms`));
       oldestMs = Math.min(oldestMs, queue.oldestMs);
     }
     this.#isExpiring = false;
-    if (oldestMs !== Infinity) this.#expireLater(deadline, Math.max(1, oldestMs + waitMs - clock.nowMs));
+    if (oldestMs !== Infinity) this.#expireLater(waitMsMax, Math.max(1, oldestMs + waitMsMax - nowMs));
   }
 }

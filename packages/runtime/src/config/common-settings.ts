@@ -36,10 +36,6 @@ export const telemetrySettings = {
       description: 'OpenTelemetry collector (OTLP over HTTP) for traces, metrics and logs. Without it nothing is sent.',
     }),
   ),
-  OTEL_EXPORTER_OTLP_PROTOCOL: choice(['http/protobuf', 'http/json'], {
-    default: 'http/protobuf',
-    description: 'Encoding of OTLP.',
-  }),
   OTEL_EXPORTER_OTLP_HEADERS: Type.Optional(
     Type.String({ ...SECRET, description: 'Headers for the collector, `<name>=<value>`, separated by commas.' }),
   ),

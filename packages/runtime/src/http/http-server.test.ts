@@ -229,7 +229,7 @@ test('invalid HTTP, an oversized request head and CONNECT get the standard error
   const port = await serve();
   for (const [bytes, status, code] of [
     ['nonsense\r\n\r\n', '400', 'VALIDATION_FAILED'],
-    [`GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, '431', 'VALIDATION_FAILED'],
+    [`GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, '431', 'HEADERS_TOO_LARGE'],
     ['CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', '405', 'METHOD_NOT_ALLOWED'],
   ] as const) {
     const { text, ended } = await dial(port, bytes);

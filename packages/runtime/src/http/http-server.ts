@@ -167,7 +167,7 @@ function refuseInTurn(
 function refusalFor(parserCode: string | undefined): { status: number; code: ErrorCode; message?: string } {
   switch (parserCode) {
     case 'HPE_HEADER_OVERFLOW':
-      return { status: 431, code: 'VALIDATION_FAILED', message: 'The request headers are too large.' };
+      return { status: 431, code: 'HEADERS_TOO_LARGE' };
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return { status: 408, code: 'REQUEST_TIMEOUT' };
     default:

@@ -30,11 +30,14 @@ function newProcess() {
 
 test('the process is ready only while its database answers, and reports Redis without needing it', async () => {
   const { app } = newProcess();
-  const answers = { postgres: true, redis: true };
+  const answers = { postgres: true, disk: true, redis: true };
   const ping = (name: keyof typeof answers) => () =>
     answers[name] ? Promise.resolve() : Promise.reject(new Error('gone'));
   const close = () => Promise.resolve();
-  app.ownDatabase({ close, checkReady: ping('postgres'), connections: () => ({ used: 1, idle: 2, waiting: 3 }) });
+  const connections = () => ({ used: 1, idle: 1, waiting: 1 });
+  app.ownDatabase({ close, checkReady: ping('postgres'), connections: () => ({ used: 1, idle: 2, waiting: 2 }) }, [
+    { close, checkDisk: ping('disk'), connections },
+  ]);
   app.ownProducer({ close, health: { trouble: 'frozen', check: ping('redis') } }, ['frozen', 'full']);
   const health = app.health({ media: { ping: close } });
   expect((await health.readyz()).body).toEqual({
@@ -43,8 +46,11 @@ test('the process is ready only while its database answers, and reports Redis wi
   });
   answers.redis = false;
   expect((await health.readyz()).status).toBe(200);
-  answers.postgres = false;
-  expect((await health.readyz()).status).toBe(503);
+  for (const name of ['postgres', 'disk'] as const) {
+    answers[name] = false;
+    expect([name, (await health.readyz()).status]).toEqual([name, 503]);
+    answers[name] = true;
+  }
   const metrics = await app.metrics.text();
   expect(metrics).toContain('callplane_database_connections{state="waiting",app="test"} 3');
   expect(metrics).toContain('callplane_redis_unusable{reason="frozen",app="test"} 1');

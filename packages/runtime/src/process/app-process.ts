@@ -29,9 +29,17 @@ interface Closable {
   close(): Promise<unknown>;
 }
 
-interface OwnedDatabase extends Closable {
-  checkReady(): Promise<unknown>;
+interface OwnedPool extends Closable {
   connections(): { used: number; idle: number; waiting: number };
+}
+
+interface MainPool extends OwnedPool {
+  checkReady(): Promise<unknown>;
+}
+
+interface FurtherPool extends OwnedPool {
+  /** Rejects while PostgreSQL refuses writes because its disk is full. */
+  checkDisk(): Promise<void>;
 }
 
 /** Wake-ups that a producer could not send. */
@@ -109,16 +117,21 @@ export class AppProcess<Config extends ProcessConfig> {
 
   /**
    * The main pool of the process, with its metrics and its health check.
-   * @param others further pools, whose connections the metrics count as well.
+   * @param others further pools, whose connections the metrics count as well. They may be the only ones that write.
    */
-  ownDatabase<T extends OwnedDatabase>(database: T, others: readonly OwnedDatabase[] = []): T {
-    const all = [database, ...others];
+  ownDatabase<T extends MainPool>(database: T, others: readonly FurtherPool[] = []): T {
+    const all: OwnedPool[] = [database, ...others];
     addDatabaseMetrics(this.metrics, () => {
       const counts = all.map((each) => each.connections());
       const sum = (state: 'used' | 'idle' | 'waiting') => counts.reduce((total, count) => total + count[state], 0);
       return { used: sum('used'), idle: sum('idle'), waiting: sum('waiting') };
     });
-    this.#checks['postgres'] = { ping: () => database.checkReady() };
+    this.#checks['postgres'] = {
+      ping: async () => {
+        await database.checkReady();
+        await Promise.all(others.map((other) => other.checkDisk()));
+      },
+    };
     for (const [index, other] of others.entries()) this.own(`database ${index + 2}`, other);
     return this.own('database', database);
   }

@@ -19,7 +19,6 @@ export interface SdkSettings {
   /** Name of the app. */
   app: string;
   METRICS_PORT: number;
-  OTEL_EXPORTER_OTLP_PROTOCOL?: 'http/protobuf' | 'http/json' | undefined;
   OTEL_EXPORTER_OTLP_HEADERS?: string | undefined;
   OTEL_TRACES_EXPORTER?: Exporter | undefined;
   OTEL_METRICS_EXPORTER?: Exporter | undefined;
@@ -115,22 +114,14 @@ interface Exporters {
 }
 
 async function loadExporters(settings: SdkSettings): Promise<Exporters> {
-  const { OTEL_EXPORTER_OTLP_PROTOCOL: protocol, OTEL_EXPORTER_OTLP_HEADERS: text } = settings;
+  const { OTEL_EXPORTER_OTLP_HEADERS: text } = settings;
   // The SDK reads the headers from the environment, too, but not from a file.
   const options = text === undefined ? {} : { headers: parseHeaders(text) };
-  const [traces, metrics, logs] = await Promise.all(
-    protocol === 'http/json'
-      ? ([
-          import('@opentelemetry/exporter-trace-otlp-http'),
-          import('@opentelemetry/exporter-metrics-otlp-http'),
-          import('@opentelemetry/exporter-logs-otlp-http'),
-        ] as const)
-      : ([
-          import('@opentelemetry/exporter-trace-otlp-proto'),
-          import('@opentelemetry/exporter-metrics-otlp-proto'),
-          import('@opentelemetry/exporter-logs-otlp-proto'),
-        ] as const),
-  );
+  const [traces, metrics, logs] = await Promise.all([
+    import('@opentelemetry/exporter-trace-otlp-proto'),
+    import('@opentelemetry/exporter-metrics-otlp-proto'),
+    import('@opentelemetry/exporter-logs-otlp-proto'),
+  ]);
   return {
     traces: () => new traces.OTLPTraceExporter(options),
     metrics: () => new metrics.OTLPMetricExporter(options),

@@ -34,7 +34,6 @@ async function start(endpoint: string | undefined, config: Partial<TelemetryConf
   const settings = {
     METRICS_PORT: 0,
     OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
-    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' as const,
     ...config,
   };
   const telemetry = new Telemetry('test', settings, { logger, metrics, load });
@@ -172,10 +171,9 @@ describe('to a collector', () => {
     expect(collector.requests.map(({ body }) => body.toString()).join()).not.toMatch(/hush(?!\w)|203\.0/);
   });
 
-  test('go protobuf messages by default', async () => {
+  test('go messages in protobuf', async () => {
     const collector = await startOtlpReceiver();
     const { telemetry } = await start(collector.url, {
-      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
       OTEL_METRICS_EXPORTER: 'none',
       OTEL_LOGS_EXPORTER: 'none',
     });

@@ -11,12 +11,9 @@ import { Link } from '../../navigation/link.js';
 type Calls = NonNullable<Overview['calls']>;
 type Webhooks = NonNullable<Overview['webhooks']>;
 
-/** The last hour moves on also while nothing changes. */
-const HOUR_MOVES_MS = 60_000;
-
 /** What is live, and the last hour. */
 export function Figures() {
-  const overview = useApi('readOverview', {}, { refetchInterval: HOUR_MOVES_MS });
+  const overview = useApi('readOverview', {});
   return (
     <Loaded query={overview} what="the figures">
       {({ calls, webhooks }) => (

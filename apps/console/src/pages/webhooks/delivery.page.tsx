@@ -7,7 +7,6 @@ import { Code, Id, Json, Time } from '../../components/text.js';
 import { Link } from '../../navigation/link.js';
 import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
-import { useLive } from '../../stream/live.js';
 import { Attempts } from './attempts.js';
 import { DeliveryActions } from './delivery-actions.js';
 import { DeliveryStatus } from './delivery-status.js';
@@ -18,7 +17,6 @@ const UP = { to: '/deliveries', label: 'Deliveries' };
 
 export default function DeliveryPage({ parameters }: { parameters: PathParameters }) {
   const input = { endpointId: parameters['endpointId'] ?? '', deliveryId: parameters['deliveryId'] ?? '' };
-  useLive(['deliveries', 'endpoints']);
   const query = useApi('readDelivery', input);
   const delivery = shownAnswer(query);
   if (delivery === undefined) {

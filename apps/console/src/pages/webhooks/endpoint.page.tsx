@@ -7,7 +7,6 @@ import { Tabs } from '../../components/tabs.js';
 import { Id, Time } from '../../components/text.js';
 import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
-import { useLive } from '../../stream/live.js';
 import { DeliveryList } from './delivery-list.js';
 import { EndpointActions } from './endpoint-actions.js';
 import { EndpointStatus, eventsText } from './endpoint-status.js';
@@ -18,7 +17,6 @@ const UP = { to: '/webhooks', label: 'Webhooks' };
 
 export default function EndpointPage({ parameters }: { parameters: PathParameters }) {
   const endpointId = parameters['endpointId'] ?? '';
-  useLive(['endpoints', 'deliveries', 'recoveries']);
   const query = useApi('readWebhook', { endpointId });
   const endpoint = shownAnswer(query);
   if (endpoint === undefined) {

@@ -7,7 +7,6 @@ import { ListTable, type Column } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
 import { Time } from '../../components/text.js';
 import { useScope } from '../../session/session.js';
-import { useLive } from '../../stream/live.js';
 import { CreateEndpoint } from './create-endpoint.js';
 import { EndpointStatus, eventsText, sendingText } from './endpoint-status.js';
 
@@ -21,7 +20,6 @@ const COLUMNS: readonly Column<WebhookEndpoint>[] = [
 ];
 
 export default function EndpointsPage() {
-  useLive(['endpoints']);
   const [isCreating, setCreating] = useState(false);
   const mayWrite = useScope('webhooks:write');
   const list = useApiList('listWebhooks', {});

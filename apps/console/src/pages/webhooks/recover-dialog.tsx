@@ -132,7 +132,7 @@ function WindowForm({
   );
 }
 
-/** Reads a recovery again until it has ended. The stream of changes refreshes it; a slow timer covers its gaps. */
+/** Reads a recovery again until it has ended. */
 function useRecovery(begun: WebhookRecovery): { recovery: WebhookRecovery; readError: ReactNode } {
   const { id: recoveryId, endpointId } = begun;
   const [isOpen, setOpen] = useState(begun.status === 'pending');
@@ -146,7 +146,7 @@ function useRecovery(begun: WebhookRecovery): { recovery: WebhookRecovery; readE
   useEffect(() => {
     if (!hasEnded) return;
     setOpen(false);
-    // The list behind the dialog must not show it as running until the stream reports the change.
+    // The list behind the dialog must not show it as running until its next read.
     refreshQueries(client, ({ queryKey: [operation] }) => operation === 'listRecoveries');
   }, [client, hasEnded]);
   const readError = error !== null && isOpen && (

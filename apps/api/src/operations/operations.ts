@@ -1,0 +1,89 @@
+import { OPERATION_KINDS, OPERATION_STATUSES, presentOperation, type OperationState } from '@callplane/core';
+import { findOperation, type AcceptedOperation } from '@callplane/db';
+import { publishRoomChanged } from '@callplane/queue';
+import { Type } from 'typebox';
+import type { Deps } from '../deps.js';
+import type { Preference } from '../http/prefer.js';
+import type { Call, Reply } from '../http/route.js';
+import { oneOf, orNull, timestamp } from '../http/schemas.js';
+
+export const OperationSchema = Type.Object(
+  {
+    id: Type.String({ description: 'Operation identifier, `op_…`.' }),
+    kind: oneOf(OPERATION_KINDS),
+    status: oneOf(OPERATION_STATUSES, '`pending` until the operation is `completed` or `failed`.'),
+    attempts: Type.Integer({ description: 'Attempts of all runs. An attempt counts when it begins.' }),
+    lastError: orNull(
+      Type.Object(
+        { code: Type.String(), message: Type.String() },
+        { description: 'Why the last attempt failed.', additionalProperties: false },
+      ),
+    ),
+    completedAt: orNull(timestamp('When the clean-up was complete.')),
+  },
+  { title: 'RuntimeOperation', description: 'A durable clean-up that can be polled.', additionalProperties: false },
+);
+
+/** The answers of a route that ends with {@link answerOperation}. */
+export const OPERATION_ANSWERS = {
+  202: { description: 'The clean-up is pending: poll the runtime operation.', schema: OperationSchema },
+  204: { description: 'The clean-up is complete.', schema: null },
+};
+
+type OperationDeps = Pick<Deps, 'database' | 'logger' | 'producer' | 'settlements' | 'operationWaitMs'>;
+type OperationCall = Pick<Call<unknown, unknown, unknown>, 'caller' | 'preference' | 'startedAtMs' | 'log'>;
+
+/**
+ * Answers a DELETE whose operation has been committed. Wakes a worker and waits briefly for completion. Answers 204 if
+ * the clean-up is complete, otherwise 202 with the operation.
+ * @param roomId the room whose signaling instances disconnect the affected participants at once.
+ */
+export async function answerOperation(
+  deps: OperationDeps,
+  roomId: string,
+  accepted: AcceptedOperation,
+  call: OperationCall,
+): Promise<Reply> {
+  call.log({ operationId: accepted.operation.id });
+  const { wake } = accepted;
+  // Nothing waits for this notice to be sent. If it is lost, the worker sends another one, and the signaling instances
+  // poll every few seconds.
+  if (wake !== null) void publishRoomChanged(deps.producer.redis, roomId, accepted.roomVersion);
+  const operation = await wakeAndWait(deps, accepted, call);
+  const headers = applied(call.preference);
+  if (operation.status === 'completed') return { status: 204, headers };
+  return { status: 202, body: presentOperation(operation), headers };
+}
+
+async function wakeAndWait(
+  deps: OperationDeps,
+  { operation, wake }: AcceptedOperation,
+  call: OperationCall,
+): Promise<OperationState> {
+  if (operation.status !== 'pending') return operation;
+  // Counts from the arrival of the request, so that a slow Redis cannot extend the wait while the wake-up is sent.
+  const deadline = call.startedAtMs + (call.preference.waitMs ?? deps.operationWaitMs);
+  const watch = deps.settlements.watch(operation.id);
+  try {
+    if (wake !== null) {
+      const woken = await deps.producer.wakeOperations([wake]);
+      if (!woken.ok) {
+        // The operation is not lost: a scan of a worker finds its row, but only seconds later. Waiting would be in
+        // vain, because Redis is unusable or the environment has used up its allowance of jobs.
+        call.log({ wakeUp: 'not sent' });
+        return operation;
+      }
+    }
+    const remainingMs = deadline - performance.now();
+    if (remainingMs <= 0 || !deps.settlements.isListening) return operation;
+    await watch.settledWithin(remainingMs);
+  } finally {
+    watch.stop();
+  }
+  // The row is authoritative, and a notice is only a hint.
+  return (await findOperation(deps.database.prisma, call.caller, operation.id)) ?? operation;
+}
+
+function applied(preference: Preference): Record<string, string> {
+  return preference.applied === null ? {} : { 'preference-applied': preference.applied };
+}

@@ -1,0 +1,37 @@
+import { describe, expect, test } from '@jest/globals';
+import { testToken } from './scripted-gateway.testkit.js';
+import { assertToken } from './options.js';
+
+const HOUR_MS = 3_600_000;
+const token = (claims: unknown) => `header.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.signature`;
+const codeOf = (given: string, nowMs = 0) => {
+  try {
+    assertToken(given, nowMs);
+    return undefined;
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+};
+
+describe('a token, before it is sent', () => {
+  test.each(['', 'jwt', 'a.b', 'a.b.c', token([]).slice(1, 9), `${testToken}.more`, 'x'.repeat(9000), 'rtc_sk_secret'])(
+    'is refused without the form of a token: %j',
+    (wrong) => {
+      expect(codeOf(wrong)).toBe('invalid_token');
+    },
+  );
+
+  test('is named for what it is if it is an API key', () => {
+    expect(() => assertToken('rtc_sk_abc', 0)).toThrow(/API key/);
+  });
+
+  test('is refused a day after its expiry, because clocks of machines differ by hours', () => {
+    const expired = token({ exp: 1000 });
+    expect(codeOf(expired, 1_000_000 + 23 * HOUR_MS)).toBeUndefined();
+    expect(codeOf(expired, 1_000_000 + 25 * HOUR_MS)).toBe('token_expired');
+  });
+
+  test('passes with names outside ASCII', () => {
+    expect(codeOf(token({ name: 'Zoë ☎', exp: 4_000_000_000 }))).toBeUndefined();
+  });
+});

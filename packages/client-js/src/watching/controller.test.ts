@@ -1,0 +1,233 @@
+import { describe, expect, test } from '@jest/globals';
+import { decide } from './controller.js';
+import { INITIAL, type DownlinkState } from './state.js';
+import { HIGHEST, PAUSED } from './ladder.js';
+import type { Line } from './line.js';
+import { CAMERA, simulate, type Simulated } from './simulated-line.testkit.js';
+
+const FREE = { bps: 20_000_000 };
+const levelsOf = ({ state }: Simulated) => [...state.levels.values()];
+const between = (run: Simulated[], from: number, to: number) =>
+  run.filter(({ atMs }) => atMs > 1000 * from && atMs <= 1000 * to);
+const congestedShare = (run: Simulated[]) => run.filter(({ loss }) => loss > 0.01).length / run.length;
+/** The last second in which something was limited. */
+const limitedUntil = (run: Simulated[]) =>
+  (run.findLast(({ state }) => state.mode !== 'free' || levelsOf({ state } as Simulated).some((one) => one < HIGHEST))
+    ?.atMs ?? 0) / 1000;
+
+describe('the downlink controller', () => {
+  test.each([
+    ['a good line', () => FREE],
+    ['3 % loss', () => ({ ...FREE, loss: 0.03 })],
+    ['10 % loss', () => ({ ...FREE, loss: 0.1 })],
+    ['5 % loss with bursts of 30 %', (second: number) => ({ ...FREE, loss: second % 4 === 0 ? 0.3 : 0.05 })],
+    ['200 ms delay', () => ({ ...FREE, delayMs: 200 })],
+    ['a cut of 12 s', (second: number) => (second > 10 && second <= 22 ? { bps: 0 } : FREE)],
+    ['a cut that ends within a sample', (second: number) => (second === 10.5 ? { ...FREE, loss: 0.7 } : FREE)],
+  ])('limits nothing because of %s', (_what, lineAt) => {
+    const run = simulate({ ada: CAMERA, bob: CAMERA }, 60, lineAt);
+    expect(limitedUntil(run)).toBe(0);
+  });
+
+  test('holds after a cut what it held before it', () => {
+    const slow = { bps: 400_000 };
+    const isCut = (second: number) => second > 40 && second <= 52;
+    const run = simulate({ ada: CAMERA }, 60, (second) => {
+      if (isCut(second)) return { bps: 0 };
+      return second <= 10 ? FREE : slow;
+    });
+    const [before] = between(run, 39.5, 40).map(levelsOf);
+    for (const levels of between(run, 52, 53).map(levelsOf)) expect(levels).toEqual(before);
+  });
+
+  test('lowers layers within 3 s on a line of 400 kbit/s, and rarely congests it afterwards', () => {
+    const run = simulate({ ada: CAMERA }, 120, (second) => (second <= 10 ? FREE : { bps: 400_000 }));
+    for (const { state } of between(run, 13, 120)) {
+      expect(state.levels.get('ada')).toBeGreaterThan(PAUSED);
+      expect(state.levels.get('ada')).toBeLessThan(HIGHEST);
+    }
+    expect(congestedShare(between(run, 14, 120))).toBeLessThan(0.1);
+  });
+
+  test('pauses the video on a line of 90 kbit/s, and rarely congests it afterwards', () => {
+    const run = simulate({ ada: CAMERA }, 120, (second) => (second <= 10 ? FREE : { bps: 90_000 }));
+    const paused = between(run, 14, 120).filter(({ state }) => state.levels.get('ada') === PAUSED);
+    expect(paused.length / between(run, 14, 120).length).toBeGreaterThan(0.5);
+    expect(congestedShare(between(run, 14, 120))).toBeLessThan(0.15);
+  });
+
+  describe('with seven microphones and seven still tiles, which cost less than the audio', () => {
+    const TILE = [0, ...Array.from({ length: HIGHEST }, () => 30_000)];
+    const tiles = Object.fromEntries(Array.from({ length: 7 }, (_, at) => [`tile ${at}`, TILE]));
+    const received = (one: Simulated) => levelsOf(one).filter((level) => level > PAUSED).length;
+    const simulateTiles = (delayAt: (second: number) => number) =>
+      between(
+        simulate(tiles, 120, (second) => ({ ...FREE, delayMs: delayAt(second) }), 280_000),
+        5,
+        120,
+      );
+
+    test('pauses only some tiles after one false alarm', () => {
+      const run = simulateTiles((second) => (second > 10 && second <= 12 ? 150 : 0));
+      const fewest = Math.min(...run.map(received));
+      expect(fewest).toBeGreaterThanOrEqual(3);
+      expect(fewest).toBeLessThan(7);
+      expect(limitedUntil(run)).toBeLessThan(30);
+    });
+
+    test('never pauses all tiles while the delay varies by 150 ms, and gives all of them back', () => {
+      // Values of 0 to 150 ms, the same in each run, of which up to seven in a row look like a queue.
+      const jitterAt = (second: number) => (150 * ((7 * Math.floor(second)) % 101)) / 100;
+      const run = simulateTiles((second) => (second > 10 && second <= 80 ? jitterAt(second) : 0));
+      expect(Math.min(...run.map(received))).toBeGreaterThan(0);
+      expect(Math.min(...run.map(received))).toBeLessThan(7);
+      expect(limitedUntil(run)).toBeLessThan(95);
+    });
+
+    test('never pauses all tiles because of a delay that grows whatever is received', () => {
+      const run = simulateTiles((second) => (second > 10 ? 20 * (second - 10) : 0));
+      expect(limitedUntil(run)).toBeGreaterThan(10);
+      expect(Math.min(...run.map(received))).toBeGreaterThan(0);
+    });
+  });
+
+  test.each([
+    ['400 kbit/s', 400_000],
+    ['150 kbit/s', 150_000],
+    ['90 kbit/s', 90_000],
+  ])('receives everything again within 15 s after a line of %s is free', (_what, bps) => {
+    for (let freeAt = 30; freeAt < 40; freeAt += 0.5) {
+      const run = simulate({ ada: CAMERA }, 70, (second) => (second > 10 && second <= freeAt ? { bps } : FREE));
+      expect(limitedUntil(run) - freeAt).toBeLessThanOrEqual(15);
+    }
+  });
+
+  test('receives everything again also from tracks whose needs are odd numbers', () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const scaled = (by: number) => CAMERA.map((bps, level) => bps * (0.5 + ((seed * by * (level + 3)) % 7) / 6.9));
+      const cameras = { ada: scaled(1), bob: scaled(2), eve: scaled(3) };
+      const run = simulate(cameras, 90, (second) =>
+        second > 10 && second <= 40 ? { bps: 300_000 + 20_011 * seed } : FREE,
+      );
+      expect([seed, limitedUntil(run) < 75]).toEqual([seed, true]);
+    }
+  });
+
+  test.each([150, 200, 500])('receives everything again within 4 s after the route became %s ms longer', (delayMs) => {
+    const run = simulate({ ada: CAMERA, bob: CAMERA }, 60, (second) => ({
+      ...FREE,
+      delayMs: second > 10 ? delayMs : 0,
+    }));
+    expect(limitedUntil(run)).toBeGreaterThan(10);
+    expect(limitedUntil(run)).toBeLessThan(14);
+  });
+
+  test('on a longer route still lowers layers when the line becomes slow', () => {
+    const run = simulate({ ada: CAMERA }, 60, (second) => ({
+      delayMs: second > 10 ? 200 : 0,
+      bps: second > 20 ? 400_000 : FREE.bps,
+    }));
+    expect(between(run, 15, 20).flatMap(levelsOf)).toEqual(Array.from({ length: 10 }, () => HIGHEST));
+    for (const { state } of between(run, 23, 60)) expect(state.levels.get('ada')).toBeLessThan(HIGHEST);
+    expect(congestedShare(between(run, 24, 60))).toBeLessThan(0.1);
+  });
+
+  test('keeps the quality of the highest rank longest', () => {
+    const cameras = { screen: CAMERA, speaker: CAMERA, other: CAMERA };
+    const run = simulate(cameras, 60, (second) => (second <= 10 ? FREE : { bps: 1_000_000 }));
+    const { state } = run.findLast((one) => one.state.mode === 'held')!;
+    const [screen, speaker, other] = ['screen', 'speaker', 'other'].map((key) => state.levels.get(key)!);
+    expect(screen).toBeGreaterThan(other!);
+    expect(speaker).toBeGreaterThanOrEqual(other!);
+    expect(other).toBeGreaterThan(PAUSED);
+  });
+
+  test('gives up bits that do not reduce the loss only for a moment', () => {
+    const run = simulate({ ada: CAMERA }, 90, () => ({ ...FREE, loss: 0.25 }));
+    expect(limitedUntil(run)).toBeGreaterThan(0);
+    expect(limitedUntil(run)).toBeLessThan(30);
+  });
+
+  test('tries a budget that failed again only after 4 to 11 s', () => {
+    const run = simulate({ ada: CAMERA }, 120, (second) => (second <= 10 ? FREE : { bps: 400_000 }));
+    const begins = run.filter(({ state }, at) => state.mode === 'probing' && run[at - 1]?.state.mode !== 'probing');
+    const gapsMs = begins.slice(1).map(({ atMs }, at) => atMs - begins[at]!.atMs);
+    expect(gapsMs.length).toBeGreaterThan(5);
+    for (const gapMs of gapsMs) expect(gapMs).toBeGreaterThanOrEqual(4_000);
+    expect(Math.max(...gapsMs)).toBeLessThanOrEqual(14_000);
+  });
+
+  test('behind a policer, which drops what is too much at once, lowers layers', () => {
+    const run = simulate({ ada: CAMERA }, 60, () => ({ bps: 600_000, queueMsMax: 5 }));
+    const inFull = between(run, 10, 60).filter((one) => levelsOf(one)[0] === HIGHEST);
+    expect(inFull.length / between(run, 10, 60).length).toBeLessThan(0.2);
+    expect(congestedShare(between(run, 10, 60))).toBeLessThan(0.2);
+  });
+});
+
+describe('the downlink controller, while a budget is held', () => {
+  const LINE: Line = { seconds: 0.5, bps: 50_000, audioBps: 0, loss: 0, queueMs: 0, concealed: 0 };
+  const held = (level: number, more: Partial<DownlinkState> = {}): DownlinkState => ({
+    ...INITIAL,
+    mode: 'held',
+    budgetBps: 200_000,
+    levels: new Map([['screen', level]]),
+    settledAtMs: 1_000,
+    nextAtMs: 2_000,
+    ...more,
+  });
+  /** The states after samples every 500 ms. */
+  const statesOf = (from: DownlinkState, lines: (Line | undefined)[], measured: (number | undefined)[] = []) => {
+    const screen = { key: 'screen', highest: HIGHEST, rank: 0, isSmoothAtHalf: false, measured };
+    let state = from;
+    return lines.map((line, at) => (state = decide(state, line, [screen], 500 * (at + 1))));
+  };
+  const modesOf = (states: DownlinkState[]) => states.map(({ mode }) => mode);
+  const empty = (samples: number) => Array.from({ length: samples }, () => undefined);
+
+  test('gives up a queue that was seen before everything was paused, if nothing arrives any more', () => {
+    const states = statesOf(held(PAUSED), [{ ...LINE, queueMs: 100 }, ...empty(5)]);
+    expect(modesOf(states)).toContain('probing');
+  });
+
+  test('probes with all video paused, although a queue that others cause stays', () => {
+    const states = statesOf(
+      held(PAUSED),
+      Array.from({ length: 6 }, () => ({ ...LINE, queueMs: 100 })),
+    );
+    expect(modesOf(states)).toContain('probing');
+  });
+
+  test('probes between the few pictures of a screen that stands still', () => {
+    const states = statesOf(held(2), [undefined, LINE, undefined, LINE]);
+    expect(modesOf(states).at(-1)).toBe('probing');
+  });
+
+  test('does not take a queue of seconds for a longer route because of reports from before the reduction', () => {
+    const delays = [0, 700, undefined, 1_700, undefined, 2_100, undefined, 1_500, undefined, 200];
+    const states = statesOf(
+      { ...INITIAL, levels: new Map([['screen', HIGHEST]]) },
+      delays.map((queueMs) => ({ ...LINE, bps: 400_000, queueMs })),
+    );
+    expect(modesOf(states)).toEqual(['free', ...Array.from({ length: 9 }, () => 'held')]);
+    expect(states.at(-1)).toMatchObject({ harmlessQueueMs: 0, suspectedQueue: undefined });
+  });
+
+  test('probes after 15 s without any packet: the others must not wait for a video whose sender is silent', () => {
+    const states = statesOf(held(2), [LINE, ...empty(40)]);
+    expect(modesOf(states).indexOf('probing')).toBeGreaterThan(29);
+  });
+
+  test('keeps the levels without a probe if the ceiling leaves no room for a step', () => {
+    const ceiling = { ceilingBps: 200_000, ceilingUntilMs: 8_000, nextAtMs: 1_500 };
+    // Half the frame rate was measured when the picture moved more.
+    const measured = [0, 200_000, 80_000, undefined, 120_000];
+    const [, , state] = statesOf(held(2, ceiling), [LINE, LINE, LINE], measured);
+    expect(state).toMatchObject({ mode: 'held', levels: new Map([['screen', 2]]), nextAtMs: 8_000 });
+  });
+
+  test('probes neither during a cut nor with the first packets after it', () => {
+    const states = statesOf(held(2), [LINE, LINE, ...empty(8), LINE]);
+    expect(new Set(modesOf(states))).toEqual(new Set(['held']));
+  });
+});

@@ -1,0 +1,212 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import type { TrackQuality } from '../events.js';
+import type { Layer, TrackReference } from '../protocol.generated.js';
+import type { Participant, RemoteTrack } from '../remote/participant.js';
+import type { Display, Limit } from '../subscriptions.js';
+import { Downlink } from './downlink.js';
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+interface Video {
+  track: RemoteTrack;
+  display: Display | undefined;
+  layer: Layer | undefined;
+}
+
+function video(participantId: string, { display, layer, ...more }: Partial<Video & RemoteTrack> = {}): Video {
+  const tracks = new Map<string, RemoteTrack>();
+  const participant = { participantId, isSpeaking: false, tracks } as unknown as Participant;
+  const given = { trackId: 'camera', kind: 'video', source: 'camera', muted: false, ...more };
+  const track = { ...given, participant, mediaStreamTrack: { id: participantId } } as RemoteTrack;
+  tracks.set(track.trackId, track);
+  return { track, display, layer };
+}
+
+/** A receiving connection whose line has a queue of this length. */
+function setUp(videos: Video[]) {
+  let nowMs = 0;
+  let queueMs = 0;
+  let bps = 1_200_000;
+  /** How long this machine takes for each sample. */
+  let takesMs = 0;
+  let [bytes, packets, lost, lookedAt, reads] = [0, 0, 0, 0, 0];
+  const getStats = async () => {
+    reads += 1;
+    nowMs += takesMs;
+    bytes += ((nowMs - lookedAt) * bps) / 8_000;
+    if (bps === 0) lost += nowMs - lookedAt;
+    else packets += nowMs - lookedAt;
+    // A full queue loses packets, a longer route does not.
+    if (queueMs >= 300) lost += 0.05 * (nowMs - lookedAt);
+    lookedAt = nowMs;
+    const each = { type: 'inbound-rtp', kind: 'video', frameWidth: 1280, frameHeight: 720 };
+    const counters = { packetsReceived: packets, packetsLost: bps === 0 ? 0 : lost };
+    return new Map<string, object>([
+      ['audio', { id: 'audio', type: 'inbound-rtp', kind: 'audio', bytesReceived: nowMs * 5, ...counters }],
+      ['report', { type: 'remote-outbound-rtp', timestamp: nowMs + queueMs, remoteTimestamp: nowMs - 5_000 }],
+      ...videos.map(({ track: { mediaStreamTrack } }): [string, object] => {
+        const id = mediaStreamTrack!.id;
+        return [id, { ...each, id, trackIdentifier: id, bytesReceived: bytes / videos.length }];
+      }),
+    ]);
+  };
+  const open = () => ({ connectionState: 'connected', getStats }) as unknown as RTCPeerConnection;
+  let connection = open();
+  const limits = new Map<string, Limit | undefined>();
+  const qualities = new Map<string, TrackQuality>();
+  const of = ({ participantId }: TrackReference) =>
+    videos.find(({ track }) => track.participant.participantId === participantId);
+  const downlink = new Downlink({
+    now: () => nowMs,
+    connection: () => connection,
+    videos: () => videos.map(({ track }) => track),
+    subscriptions: {
+      displayOf: (reference) => of(reference)?.display,
+      layerOf: (reference) => of(reference)?.layer,
+      limit: ({ participantId }, limit) => limits.set(participantId, limit),
+    },
+    onQuality: ({ track, quality }) => qualities.set(track.participant.participantId, quality),
+  });
+  return {
+    downlink,
+    limits,
+    /** `full` unless something else was reported. */
+    quality: (participantId: string) => qualities.get(participantId) ?? 'full',
+    reads: () => reads,
+    become: (connectionState: RTCPeerConnectionState) => {
+      Object.assign(connection, { connectionState });
+    },
+    replace: () => {
+      connection = open();
+    },
+    change: (to: { queueMs?: number; bps?: number; takesMs?: number }) => {
+      ({ queueMs = queueMs, bps = bps, takesMs = takesMs } = to);
+    },
+    pass: async (ms: number) => {
+      for (let passed = 0; passed < ms; passed += 50) {
+        nowMs += 50;
+        await jest.advanceTimersByTimeAsync(50);
+      }
+    },
+  };
+}
+
+describe('the downlink', () => {
+  test('limits what a line with a queue carries, screens last, and gives everything back', async () => {
+    const { downlink, limits, quality, change, pass } = setUp([
+      video('ada'),
+      video('eve', { source: 'screen' }),
+      video('muted', { muted: true }),
+      video('hidden', { display: { isHidden: true, maxSpatial: 2, pixels: 0 } }),
+    ]);
+    await pass(5_000);
+    expect([quality('ada'), quality('eve')]).toEqual(['full', 'full']);
+    change({ queueMs: 300, bps: 700_000 });
+    await pass(700);
+    expect([limits.get('ada')?.isPaused, limits.get('eve')?.isPaused]).toEqual([true, true]);
+    change({ queueMs: 0 });
+    await pass(1_500);
+    expect(quality('ada')).toBe('reduced');
+    expect(limits.get('eve')?.layer.spatial ?? 3).toBeGreaterThanOrEqual(limits.get('ada')?.layer.spatial ?? 3);
+    change({ bps: 1_200_000 });
+    await pass(20_000);
+    expect([quality('ada'), quality('eve')]).toEqual(['full', 'full']);
+    expect([...limits.values()]).toEqual([undefined, undefined]);
+    downlink.close();
+  });
+
+  test('lifts the limit of a video that has lost its media section', async () => {
+    const videos = [video('ada'), video('eve')];
+    const { downlink, limits, quality, change, pass } = setUp(videos);
+    await pass(3_000);
+    change({ queueMs: 300, bps: 60_000 });
+    await pass(4_000);
+    expect(limits.get('eve')).toBeDefined();
+    videos.pop();
+    await pass(1_000);
+    expect([limits.get('eve'), quality('eve')]).toEqual([undefined, 'full']);
+    expect(limits.get('ada')).toBeDefined();
+    downlink.close();
+  });
+
+  test('limits nothing because of a cut, nor because the path after it is longer', async () => {
+    const { downlink, quality, change, become, pass } = setUp([video('ada')]);
+    await pass(5_000);
+    change({ bps: 0 });
+    await pass(5_000);
+    become('disconnected');
+    await pass(7_000);
+    become('connected');
+    await pass(300);
+    change({ bps: 1_200_000, queueMs: 290 });
+    await pass(10_000);
+    expect(quality('ada')).toBe('full');
+    downlink.close();
+  });
+
+  test.each([
+    [0, 'reduced'],
+    [150, 'full'],
+  ])('takes a delay of 150 ms for a queue, unless this machine is late: by %i ms', async (takesMs, expected) => {
+    const { downlink, quality, change, pass } = setUp([video('ada')]);
+    await pass(5_000);
+    change({ queueMs: 150, takesMs });
+    await pass(2_500);
+    expect(quality('ada')).toBe(expected);
+    downlink.close();
+  });
+
+  test('gives everything back as soon as a longer delay has turned out to be that of the route', async () => {
+    const { downlink, limits, quality, change, pass } = setUp([video('ada')]);
+    await pass(5_000);
+    change({ queueMs: 200 });
+    await pass(2_000);
+    expect(quality('ada')).toBe('reduced');
+    await pass(2_500);
+    expect([quality('ada'), limits.get('ada')]).toEqual(['full', undefined]);
+    downlink.close();
+  });
+
+  test('takes the limits of a slow line over to another connection', async () => {
+    const { downlink, limits, quality, change, replace, pass } = setUp([video('ada')]);
+    await pass(3_000);
+    change({ queueMs: 300, bps: 300_000 });
+    await pass(2_500);
+    const before = limits.get('ada');
+    expect(before).toBeDefined();
+    replace();
+    change({ queueMs: 0 });
+    await pass(1_500);
+    expect(limits.get('ada')).toEqual(before);
+    await pass(20_000);
+    expect(quality('ada')).toBe('full');
+    downlink.close();
+  });
+
+  test('never goes above the layer that the application chose', async () => {
+    const { downlink, limits, change, pass } = setUp([video('ada', { layer: { spatial: 0 } })]);
+    await pass(3_000);
+    change({ queueMs: 300, bps: 60_000 });
+    await pass(4_000);
+    expect(limits.get('ada')?.layer.spatial).toBe(0);
+    downlink.close();
+  });
+
+  test('samples at once after a notice of the media server, but not for each of many, nor after its end', async () => {
+    const { downlink, reads, pass } = setUp([]);
+    await pass(2_000);
+    const before = reads();
+    await pass(300);
+    for (let notice = 0; notice < 10; notice += 1) downlink.slowLink();
+    await pass(50);
+    expect(reads()).toBe(before + 1);
+    downlink.close();
+    await pass(5_000);
+    expect(reads()).toBe(before + 1);
+  });
+});

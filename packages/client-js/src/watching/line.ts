@@ -1,0 +1,214 @@
+/** What the line did between two samples. */
+export interface Line {
+  seconds: number;
+  /** Received, in bits per second. */
+  bps: number;
+  audioBps: number;
+  /** Lost packets of all sent ones, from 0 to 1. */
+  loss: number;
+  /** How long packets wait in queues on the way, in milliseconds; undefined if nothing new is known of it. */
+  queueMs: number | undefined;
+  /** Invented audio samples of all played ones, from 0 to 1. */
+  concealed: number;
+}
+
+/** What earlier samples have shown. */
+export interface Baseline {
+  /** The shortest delays seen so far, which packets take without a queue. */
+  transitMs: number | undefined;
+  bufferMs: number | undefined;
+  /** When packets of each stream arrived last, by id of the statistics. */
+  arrivedAtMs: Readonly<Record<string, number>>;
+}
+
+export const NO_BASELINE: Baseline = { transitMs: undefined, bufferMs: undefined, arrivedAtMs: {} };
+
+/**
+ * A baseline rises so fast, in milliseconds for each second: a route that became longer counts as a queue only for a
+ * while, and clocks may drift.
+ */
+const BASELINE_RISES_MS = 10;
+/** A jitter buffer grows also without a queue, with the jitter. */
+const BUFFER_TOLERANCE_MS = 100;
+/** A stream of which nothing has arrived for this long was interrupted. A congested line carries some of each stream. */
+const INTERRUPTED_MS = 400;
+/** A busy machine stamps a report late, about as late as it samples. A longer delay is not its own alone. */
+const LATE_MS_MAX = 150;
+
+/** @returns undefined if nothing can be said: no time has passed, or nothing arrives at all, as during a cut. */
+export function lineBetween(
+  before: DownlinkSample,
+  now: DownlinkSample,
+  base: Baseline,
+): { line: Line | undefined; base: Baseline } {
+  const seconds = (now.atMs - before.atMs) / 1000;
+  const { received, lost, isInterrupted, arrivedAtMs } = packetsBetween(before, now, base);
+  if (seconds <= 0 || received <= 0) return { line: undefined, base };
+  const isReported = (now.reportAtMs ?? -Infinity) > (before.reportAtMs ?? -Infinity);
+  const transit = queueOf(isReported ? now.transitMs : undefined, base.transitMs, seconds);
+  const lateMs = Math.min(LATE_MS_MAX, Math.max(before.lateMs, now.lateMs));
+  const transitQueueMs = transit.queueMs === undefined ? undefined : Math.max(0, transit.queueMs - lateMs);
+  const { bytes, audioBytes, concealed, samples, bufferSeconds, buffered } = countedBetween(before, now);
+  const bufferMs = buffered <= 0 ? undefined : (1000 * bufferSeconds) / buffered;
+  const buffer = queueOf(bufferMs, base.bufferMs, seconds);
+  const line = {
+    seconds,
+    bps: (8 * bytes) / seconds,
+    audioBps: (8 * audioBytes) / seconds,
+    loss: lost / (lost + received),
+    // The sender reports are exact. The jitter buffer stands in for them.
+    queueMs: now.transitMs === undefined ? Math.max(0, (buffer.queueMs ?? 0) - BUFFER_TOLERANCE_MS) : transitQueueMs,
+    concealed: samples <= 0 || isInterrupted ? 0 : Math.min(1, concealed / samples),
+  };
+  return { line, base: { transitMs: transit.baseMs, bufferMs: buffer.baseMs, arrivedAtMs } };
+}
+
+/** What the present streams have counted. What a stream has counted before it ended must not be subtracted. */
+function countedBetween(before: DownlinkSample, now: DownlinkSample) {
+  const sum = { bytes: 0, audioBytes: 0, concealed: 0, samples: 0, bufferSeconds: 0, buffered: 0 };
+  const names = Object.keys(sum) as (keyof typeof sum)[];
+  for (const [id, counters] of Object.entries(now.streams)) {
+    const from = before.streams[id];
+    for (const name of names) sum[name] += Math.max(0, counters[name] - (from?.[name] ?? 0));
+  }
+  return sum;
+}
+
+/**
+ * Packets of all streams. The first packets after an interruption tell how many were lost during it, which says nothing
+ * about what the line carries: the cut may even have been that of the sender.
+ */
+function packetsBetween(before: DownlinkSample, now: DownlinkSample, base: Baseline) {
+  const sum = { received: 0, lost: 0, isInterrupted: false };
+  const arrivedAtMs: Record<string, number> = {};
+  for (const [id, { packets, lost }] of Object.entries(now.streams)) {
+    const from = before.streams[id];
+    const earlierAtMs = base.arrivedAtMs[id];
+    const received = packets - (from?.packets ?? 0);
+    if (received > 0) arrivedAtMs[id] = now.atMs;
+    else if (earlierAtMs !== undefined) arrivedAtMs[id] = earlierAtMs;
+    if (received <= 0) continue;
+    sum.received += received;
+    const isContinued = from === undefined || before.atMs - (earlierAtMs ?? -Infinity) < INTERRUPTED_MS;
+    if (isContinued) sum.lost += Math.max(0, lost - (from?.lost ?? 0));
+    else if (lost > from.lost) sum.isInterrupted = true;
+  }
+  return { ...sum, arrivedAtMs };
+}
+
+function queueOf(delayMs: number | undefined, baseMs: number | undefined, seconds: number) {
+  const risen = baseMs === undefined ? undefined : baseMs + BASELINE_RISES_MS * seconds;
+  if (delayMs === undefined) return { queueMs: undefined, baseMs: risen };
+  const lowest = Math.min(delayMs, risen ?? delayMs);
+  return { queueMs: delayMs - lowest, baseMs: lowest };
+}
+
+/** Counters of one received video stream. */
+interface VideoCounters {
+  /** With RTP headers. */
+  bytes: number;
+  framesDecoded: number;
+  width: number;
+  height: number;
+}
+
+/** Counters of one received stream. */
+export interface StreamCounters {
+  packets: number;
+  lost: number;
+  /** With RTP headers. */
+  bytes: number;
+  /** The same for audio, 0 for video; as are all further ones. */
+  audioBytes: number;
+  /** Samples that the audio decoder invented, of all that it played. */
+  concealed: number;
+  samples: number;
+  /** The sum of the delays of all played audio samples in the jitter buffer, in seconds; and their number. */
+  bufferSeconds: number;
+  buffered: number;
+}
+
+/** Counters of the receiving connection at one moment. */
+export interface DownlinkSample {
+  atMs: number;
+  /** By id of the statistics. */
+  streams: Record<string, StreamCounters>;
+  /**
+   * How long the fastest of the latest sender reports took to arrive, in milliseconds, by the clocks of sender and
+   * receiver, which may differ by any amount. Undefined in browsers without it.
+   */
+  transitMs: number | undefined;
+  /** When the latest report arrived. */
+  reportAtMs: number | undefined;
+  /** How late this machine was with the sample, in milliseconds. */
+  lateMs: number;
+  /** By id of the received MediaStreamTrack. */
+  videos: Record<string, VideoCounters>;
+}
+
+/** The fields of WebRTC's statistics that are read here. Browsers leave out those that they do not support. */
+interface Entry {
+  id: string;
+  type: string;
+  kind?: string;
+  timestamp: number;
+  remoteTimestamp?: number;
+  trackIdentifier?: string;
+  bytesReceived?: number;
+  headerBytesReceived?: number;
+  packetsReceived?: number;
+  packetsLost?: number;
+  concealedSamples?: number;
+  silentConcealedSamples?: number;
+  totalSamplesReceived?: number;
+  jitterBufferDelay?: number;
+  jitterBufferEmittedCount?: number;
+  framesDecoded?: number;
+  frameWidth?: number;
+  frameHeight?: number;
+}
+
+/** Of the reports of several streams that arrived within this time, the fastest one says how long the queue is. */
+const REPORTS_WITHIN_MS = 500;
+
+export function downlinkSampleOf(report: RTCStatsReport, atMs: number): DownlinkSample {
+  const sample: DownlinkSample = {
+    atMs,
+    streams: {},
+    transitMs: undefined,
+    reportAtMs: undefined,
+    lateMs: 0,
+    videos: {},
+  };
+  const reports: { atMs: number; transitMs: number }[] = [];
+  for (const entry of (report as unknown as Map<string, Entry>).values()) {
+    if (entry.type === 'inbound-rtp') count(sample, entry);
+    const { type, timestamp, remoteTimestamp } = entry;
+    if (type !== 'remote-outbound-rtp' || remoteTimestamp === undefined) continue;
+    reports.push({ atMs: timestamp, transitMs: timestamp - remoteTimestamp });
+  }
+  if (reports.length === 0) return sample;
+  const reportAtMs = Math.max(...reports.map((one) => one.atMs));
+  const latest = reports.filter((one) => one.atMs >= reportAtMs - REPORTS_WITHIN_MS);
+  return { ...sample, reportAtMs, transitMs: Math.min(...latest.map(({ transitMs }) => transitMs)) };
+}
+
+function count(sample: DownlinkSample, entry: Entry): void {
+  const bytes = (entry.bytesReceived ?? 0) + (entry.headerBytesReceived ?? 0);
+  const isAudio = entry.kind === 'audio';
+  sample.streams[entry.id] = {
+    packets: entry.packetsReceived ?? 0,
+    lost: entry.packetsLost ?? 0,
+    bytes,
+    audioBytes: isAudio ? bytes : 0,
+    // Silence that replaces silence is not heard, such as that of a muted track.
+    concealed: isAudio ? (entry.concealedSamples ?? 0) - (entry.silentConcealedSamples ?? 0) : 0,
+    samples: isAudio ? (entry.totalSamplesReceived ?? 0) : 0,
+    bufferSeconds: isAudio ? (entry.jitterBufferDelay ?? 0) : 0,
+    buffered: isAudio ? (entry.jitterBufferEmittedCount ?? 0) : 0,
+  };
+  if (!isAudio && entry.trackIdentifier !== undefined) {
+    const { framesDecoded = 0, frameWidth: width = 0, frameHeight: height = 0 } = entry;
+    sample.videos[entry.trackIdentifier] = { bytes, framesDecoded, width, height };
+  }
+}

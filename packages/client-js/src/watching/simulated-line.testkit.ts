@@ -1,0 +1,115 @@
+import type { Competitor } from './allocate.js';
+import { decide } from './controller.js';
+import { HIGHEST } from './ladder.js';
+import { lineBetween, NO_BASELINE, type Baseline, type DownlinkSample, type StreamCounters } from './line.js';
+import { brakeAt, INITIAL, type DownlinkState } from './state.js';
+
+/** The line at one moment. */
+export interface LineNow {
+  bps: number;
+  /** Of all packets, at random, from 0 to 1. */
+  loss?: number;
+  delayMs?: number;
+  /** Packets that would wait longer are lost; default 300. */
+  queueMsMax?: number;
+}
+
+export interface Simulated {
+  atMs: number;
+  state: DownlinkState;
+  /** Of the packets that were sent in this step. */
+  loss: number;
+  queueMs: number;
+}
+
+const STEP_MS = 500;
+/** Of one microphone. */
+const AUDIO_BPS = 45_000;
+const PACKET_BITS = 8_000;
+
+/** Of a stream of which nothing has arrived. */
+export const NO_COUNTERS: StreamCounters = {
+  packets: 0,
+  lost: 0,
+  bytes: 0,
+  audioBytes: 0,
+  concealed: 0,
+  samples: 0,
+  bufferSeconds: 0,
+  buffered: 0,
+};
+
+/** A camera with three layers, as Chromium sends it. */
+export const CAMERA = [0, 60_000, 100_000, 240_000, 400_000, 700_000, 1_200_000];
+
+/**
+ * Runs the controller on a line with a bounded queue.
+ * @param cameras what each level of each track needs, by key; in the order of their ranks
+ * @param audioBps of all microphones
+ */
+export function simulate(
+  cameras: Record<string, readonly number[]>,
+  seconds: number,
+  lineAt: (second: number) => LineNow,
+  audioBps = AUDIO_BPS,
+): Simulated[] {
+  const keys = Object.keys(cameras);
+  const measured = new Map<string, (number | undefined)[]>(keys.map((key) => [key, []]));
+  const all: Simulated[] = [];
+  let state = INITIAL;
+  let base: Baseline = NO_BASELINE;
+  let before: DownlinkSample | undefined;
+  let queuedBits = 0;
+  const sum = { bytes: 0, audioBytes: 0 };
+  const packets = { received: 0, missing: 0, lost: 0 };
+  for (let atMs = STEP_MS; atMs <= 1000 * seconds; atMs += STEP_MS) {
+    const { bps, loss = 0, delayMs = 0, queueMsMax = 300 } = lineAt(atMs / 1000);
+    const levelOf = (key: string) => state.levels.get(key) ?? HIGHEST;
+    const braked = { none: 1, slow: 0.4, stop: 0 }[brakeAt(state, atMs - 1)];
+    const videoBps = keys.reduce((total, key) => total + (cameras[key]?.[levelOf(key)] ?? 0), 0);
+    const perStep = STEP_MS / 1000;
+    const sentBits = (braked * videoBps + audioBps) * perStep;
+    const offered = queuedBits + sentBits * (1 - loss);
+    const carried = Math.min(offered, bps * perStep);
+    const kept = Math.min(offered - carried, (bps * queueMsMax) / 1000);
+    const lostBits = sentBits * loss + (offered - carried - kept);
+    queuedBits = kept;
+    const queueMs = bps === 0 ? 0 : (1000 * queuedBits) / bps;
+    sum.bytes += carried / 8;
+    packets.received += carried / PACKET_BITS;
+    packets.missing += lostBits / PACKET_BITS;
+    // A receiver finds out what is missing when the next packet arrives.
+    if (carried > 0) packets.lost = packets.missing;
+    sum.audioBytes += ((carried / Math.max(1, sentBits)) * audioBps * perStep) / 8;
+    // Sender reports arrive once a second.
+    const reportAtMs = bps === 0 ? (before?.reportAtMs ?? 0) : 1000 * Math.floor(atMs / 1000);
+    const isNew = reportAtMs !== before?.reportAtMs;
+    const sample: DownlinkSample = {
+      atMs,
+      streams: { all: { ...NO_COUNTERS, ...sum, packets: packets.received, lost: packets.lost } },
+      transitMs: isNew ? 5_000_000 + delayMs + queueMs : before?.transitMs,
+      reportAtMs,
+      lateMs: 0,
+      videos: {},
+    };
+    if (before !== undefined) {
+      const result = lineBetween(before, sample, base);
+      ({ base } = result);
+      for (const key of keys) {
+        const level = levelOf(key);
+        if (level > 0 && carried > 0 && braked === 1) (measured.get(key) ?? [])[level] = cameras[key]?.[level];
+      }
+      const competitors = keys.map((key, at): Competitor => ({
+        key,
+        highest: HIGHEST,
+        rank: -at,
+        isSmoothAtHalf: false,
+        measured: measured.get(key) ?? [],
+      }));
+      state = decide(state, result.line, competitors, atMs);
+    }
+    before = sample;
+    all.push({ atMs, state, loss: lostBits / sentBits, queueMs });
+  }
+  return all;
+}

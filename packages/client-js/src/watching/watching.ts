@@ -1,0 +1,58 @@
+import type { TrackQualityChange } from '../events.js';
+import { Displays } from '../playback/displays.js';
+import type { PeerTarget, QualityLevel } from '../protocol.generated.js';
+import type { Roster } from '../remote/roster.js';
+import type { Session } from '../signaling/session.js';
+import type { Subscriptions } from '../subscriptions.js';
+import { Downlink } from './downlink.js';
+import { OwnQuality } from './quality.js';
+
+export interface WatchingContext {
+  session: Session;
+  /** Whether display and network limit what is received. */
+  isAdaptive: boolean;
+  now: () => number;
+  roster: Pick<Roster, 'participants'>;
+  subscriptions: Subscriptions;
+  /** The present peer connections. */
+  connections: () => Record<PeerTarget, RTCPeerConnection | undefined>;
+  onLevel: (level: QualityLevel) => void;
+  onTrackQuality: (change: TrackQualityChange) => void;
+}
+
+/**
+ * Watches the network and the page: measures this participant's line, and receives as much of each track as the page
+ * displays and the network carries. This code is loaded later, because a call can begin without it.
+ */
+export class Watching {
+  readonly quality: OwnQuality;
+  /** Undefined without adaptation. */
+  readonly downlink: Downlink | undefined;
+  /** Undefined without adaptation, and where elements cannot be watched. */
+  readonly displays: Displays | undefined;
+
+  constructor({ isAdaptive, roster, subscriptions, connections, onLevel, ...context }: WatchingContext) {
+    this.quality = new OwnQuality({
+      session: context.session,
+      connections: () => Object.values(connections()).filter((one) => one !== undefined),
+      onChange: onLevel,
+    });
+    if (!isAdaptive) return;
+    const tracks = () => [...roster.participants.values()].flatMap((one) => [...one.tracks.values()]);
+    this.downlink = new Downlink({
+      now: context.now,
+      connection: () => connections().subscriber,
+      videos: () => tracks().filter((one) => one.kind === 'video' && one.mediaStreamTrack !== undefined),
+      subscriptions,
+      onQuality: context.onTrackQuality,
+    });
+    if (typeof IntersectionObserver === 'undefined') return;
+    this.displays = new Displays((track, display) => subscriptions.display(track, display));
+  }
+
+  close(): void {
+    this.quality.close();
+    this.downlink?.close();
+    this.displays?.close();
+  }
+}
