@@ -17,7 +17,7 @@ import type { MediaRecord, PublisherRecord } from './record.js';
 import { checkOffer, type CheckedOffer } from './sdp-gate.js';
 
 /** What a publisher needs of the session's media. */
-export interface PublisherPort {
+interface PublisherPort {
   place(): MediaPlace | null;
   /** Runs one write of the session's tracks at a time, so that a slow publish cannot commit after a later unpublish. */
   inTurn: Turns;
