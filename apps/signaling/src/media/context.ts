@@ -4,7 +4,8 @@ import { MediaError, type MediaNode, type MediaSession } from '@callplane/media'
 import type { ServerMessage } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import { RequestFailure } from '../connections/request-failure.js';
-import type { Room, RoomMember } from '../rooms/room.js';
+import type { RoomMember } from '../rooms/member.js';
+import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { MediaWrites, RecordedSession } from './media-writes.js';
 import type { MediaPlaces } from './places.js';

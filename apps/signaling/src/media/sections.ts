@@ -7,7 +7,7 @@ import type {
   SubscriberChange,
 } from '@callplane/media';
 import { PROTOCOL_LIMITS, type Layer, type ServerMessages, type TrackKind } from '@callplane/protocol';
-import { trackOf } from '../rooms/track-index.js';
+import { trackOf } from '../rooms/tracks.js';
 import type { Want } from './selection.js';
 
 /** A media section of a receiving connection. */

@@ -117,10 +117,14 @@ export class Session {
     const { autoSubscribe } = this.#settings;
     const { room, sessionId, resumeSecret, reconnectGraceSeconds } = welcome;
     const giveUpAt = this.#platform.now() + reconnectGraceSeconds * 1000;
-    const first = (): ClientMessage => {
-      const roomId = String(room['id']);
-      return { type: 'resume', roomId, sessionId, resumeSecret, autoSubscribe, ...this.#listener.presentPeers() };
-    };
+    const first = (): ClientMessage => ({
+      type: 'resume',
+      roomId: String(room['id']),
+      sessionId,
+      resumeSecret,
+      autoSubscribe,
+      ...this.#listener.presentPeers(),
+    });
     await this.#connect(first, giveUpAt, {
       reason: 'connection_lost',
       message: 'The connection was lost and could not be restored within the grace period.',
