@@ -99,11 +99,11 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
     ok(connection, message);
   },
   roster({ connection, session }, message) {
-    const page = session.room.page(message.cursor ?? null, message.limit ?? ROSTER_LIMIT_DEFAULT);
+    const page = session.room.roster.page(message.cursor ?? null, message.limit ?? ROSTER_LIMIT_DEFAULT);
     connection.sendText(pageText({ type: 'roster', ...replyTo(message) }, page));
   },
   show({ connection, session }, message) {
-    const participants = session.room.show(session, message.participantIds, message.publishers ?? true);
+    const participants = session.room.shown.show(session, message.participantIds, message.publishers ?? true);
     connection.sendText(withParticipants({ type: 'shown', ...replyTo(message) }, participants));
     session.room.quality.welcome(session);
   },
@@ -111,7 +111,7 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
   quality({ connection, deps, session }, message) {
     if (!session.qualityBucket.take(performance.now())) throw new RequestFailure('rate_limited');
     deps.qualities.report(session.sessionId, message.level, message.relay ?? false);
-    session.room.quality.levels.report(session.participantId, message.level);
+    session.room.quality.note(session.participantId, message.level);
     ok(connection, message);
   },
   iceServers({ connection, deps, session }, message) {

@@ -5,12 +5,11 @@ import { root } from '../bootstrap.js';
 
 /**
  * An app of the local start. `readyPort` names the variable with the port that answers /readyz: apps that serve HTTP use
- * PORT, workers HEALTH_PORT. An app with `needsKeys` starts once the development keys exist.
+ * PORT, workers HEALTH_PORT.
  */
 export interface App {
   name: string;
   readyPort: 'PORT' | 'HEALTH_PORT';
-  needsKeys?: true;
 }
 
 /** The apps, in start order. */
@@ -18,10 +17,8 @@ export const APPS: App[] = [
   { name: 'api', readyPort: 'PORT' },
   { name: 'cleanup-worker', readyPort: 'HEALTH_PORT' },
   { name: 'webhook-worker', readyPort: 'HEALTH_PORT' },
-  { name: 'signaling', readyPort: 'PORT', needsKeys: true },
+  { name: 'signaling', readyPort: 'PORT' },
 ];
-
-const READY_WITHIN_MS = 60_000;
 
 export interface AppOptions {
   name: string;
@@ -52,7 +49,6 @@ export function startApp(options: AppOptions): Promise<LocalServer> {
     onLine,
     shownLines: 40,
     isReady: () => isReady(`${origin}/readyz`, instance),
-    readyWithinMs: READY_WITHIN_MS,
     stopSteps: [
       { signal: 'SIGTERM', graceMs: stopWithinMs },
       { signal: 'SIGKILL', graceMs: 5_000 },
