@@ -16,7 +16,6 @@ import type { MediaRecord } from './record.js';
 /** How long changes of records wait, so that one statement writes those of many sessions. */
 const WITHIN_MS = 250;
 const AGAIN_MS = 1000;
-const SESSIONS_PER_WRITE_MAX = 500;
 
 /** A session whose media another gateway may take over. */
 export interface RecordedSession {
@@ -29,20 +28,13 @@ export interface RecordedSession {
   readonly mediaState: unknown;
 }
 
-/** @returns with `skipLocked` the ids of the sessions that were left out because another transaction has locked them */
-export type WriteMedia = (
-  records: { held: HeldSession; media: unknown }[],
-  settings: { skipLocked: boolean },
-) => Promise<{ written: ReadonlySet<string>; busy: ReadonlySet<string> }>;
-
 export interface MediaWritesDeps {
   clock: Clock;
   database: Database;
   logger: Logger;
   producer: JobProducer;
   rooms: Pick<Rooms, 'changed'>;
-  writes: Pick<Writes, 'mute'>;
-  writeMedia: WriteMedia;
+  writes: Pick<Writes, 'media' | 'mute'>;
 }
 
 /** Writes the tracks of sessions, and where their media is: the latter a moment after it has changed. */
@@ -51,8 +43,8 @@ export class MediaWrites {
   readonly #changed = new Set<RecordedSession>();
   /** The record of each session as this class wrote it last. */
   readonly #written = new WeakMap<RecordedSession, string>();
+  readonly #writing = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
-  #writing: Promise<void> | null = null;
   #isClosed = false;
 
   constructor(deps: MediaWritesDeps) {
@@ -94,10 +86,10 @@ export class MediaWrites {
     this.#written.delete(session);
   }
 
-  /** Writes all changed records now, and waits for locked rows. Never rejects: failed writes are repeated. */
+  /** Writes all changed records now. Never rejects: failed writes are repeated. */
   async flush(): Promise<void> {
-    while (this.#writing !== null) await this.#writing;
-    await this.#start(false);
+    this.#start();
+    await Promise.all(this.#writing);
   }
 
   /** Ends the timer. Idempotent. */
@@ -107,50 +99,39 @@ export class MediaWrites {
     clearTimeout(this.#timer);
   }
 
-  /** While a write is in progress, its end schedules the next one. */
   #schedule(afterMs: number): void {
-    if (this.#writing === null && !this.#isClosed) this.#timer ??= setTimeout(() => void this.#start(true), afterMs);
+    if (!this.#isClosed) this.#timer ??= setTimeout(() => this.#start(), afterMs);
   }
 
-  #start(skipLocked: boolean): Promise<void> {
+  #start(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#writing = this.#writeAll(skipLocked).then((isDone) => {
-      this.#writing = null;
-      if (this.#changed.size > 0) this.#schedule(isDone ? WITHIN_MS : AGAIN_MS);
-    });
-    return this.#writing;
-  }
-
-  /** @returns false after a failure */
-  async #writeAll(skipLocked: boolean): Promise<boolean> {
-    const sessions = [...this.#changed];
+    for (const session of this.#changed) {
+      const writing = this.#write(session).finally(() => this.#writing.delete(writing));
+      this.#writing.add(writing);
+    }
     this.#changed.clear();
-    for (let at = 0; at < sessions.length; at += SESSIONS_PER_WRITE_MAX) {
-      try {
-        await this.#writeSome(sessions.slice(at, at + SESSIONS_PER_WRITE_MAX), skipLocked);
-      } catch (error) {
-        this.#deps.logger.warn('media records not written', { sessions: sessions.length - at, error });
-        for (const session of sessions.slice(at)) this.#putBack(session);
-        return false;
-      }
-    }
-    return true;
   }
 
-  async #writeSome(sessions: readonly RecordedSession[], skipLocked: boolean): Promise<void> {
-    const records = sessions
-      // A session may have gone while the sessions before it were written.
-      .filter(({ isGone }) => !isGone)
-      .map((session) => ({ session, held: session.held, media: session.mediaState }))
-      .filter(({ session, media }) => this.#isDue(session, media));
-    if (records.length === 0) return;
-    const rows = records.map(({ held, media }) => ({ held, media }));
-    const outcome = await this.#deps.writeMedia(rows, { skipLocked });
-    for (const { session, held } of records) {
-      if (!outcome.written.has(held.sessionId)) this.#written.delete(session);
-      if (outcome.busy.has(held.sessionId)) this.#putBack(session);
+  async #write(session: RecordedSession): Promise<void> {
+    const { sessionId } = session.held;
+    try {
+      const isHeld = await this.#deps.writes.media(session.roomId, sessionId, () => this.#take(session));
+      if (!isHeld) this.#written.delete(session);
+    } catch (error) {
+      this.#deps.logger.warn('media record not written', { sessionId, error });
+      this.#written.delete(session);
+      if (session.isGone || this.#isClosed) return;
+      this.#changed.add(session);
+      this.#schedule(AGAIN_MS);
     }
+  }
+
+  /** The latest record; null if the session is gone, or the record is written already. */
+  #take(session: RecordedSession): { held: HeldSession; media: unknown } | null {
+    if (session.isGone) return null;
+    const { held, mediaState: media } = session;
+    return this.#isDue(session, media) ? { held, media } : null;
   }
 
   /** Notes the record as written, before it is: another statement that follows calls `overwritten`. */
@@ -159,11 +140,6 @@ export class MediaWrites {
     if (this.#written.get(session) === text) return false;
     this.#written.set(session, text);
     return true;
-  }
-
-  #putBack(session: RecordedSession): void {
-    this.#written.delete(session);
-    if (!session.isGone && !this.#isClosed) this.#changed.add(session);
   }
 
   /**
