@@ -1,4 +1,4 @@
-import { beat, removeInstance, type Database } from '@callplane/db';
+import { beat, removeInstance, writeMedia, type Database } from '@callplane/db';
 import { Repeating } from '@callplane/runtime';
 import { Arrivals } from './arrivals/arrival.js';
 import type { ConnectionSettings } from './connections/connection.js';
@@ -53,7 +53,12 @@ export class Gateway {
       deps.logger,
     );
     const writes = new Writes(deps, this.rooms);
-    this.#mediaWrites = new MediaWrites({ ...deps, rooms: this.rooms, writes });
+    this.#mediaWrites = new MediaWrites({
+      ...deps,
+      rooms: this.rooms,
+      writes,
+      writeMedia: (records) => writeMedia(deps.database.sql, records),
+    });
     const mediaDeps = { ...deps, rooms: this.rooms, writes: this.#mediaWrites };
     const shared = { ...deps, rooms: this.rooms, writes, mediaWrites: this.#mediaWrites, heartbeat: this.#heartbeat };
     const qualities = new Qualities(shared);

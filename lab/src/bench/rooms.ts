@@ -1,7 +1,8 @@
 /**
  * The benchmark of rooms: three gateways without media servers, and clients in processes of their own. Environment:
  * `BENCH_SIZES` (default `3000,10000`), the sizes of the room; the largest one is the crowd. `BENCH_ROWS`, the rows to
- * measure (default all): joins, metadata, crowd, resume, spread (as many clients in rooms of 5), latency, messages. Each size needs one connection a client.
+ * measure (default all): joins, metadata, crowd, resume, spread (as many clients in rooms of 5), latency, messages. Each
+ * size needs one connection a client.
  */
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';

@@ -2,41 +2,43 @@ import { describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
 import { MediaWrites, type MediaWritesDeps } from './media-writes.js';
 
-const session = (n: number, roomId = 'room') => ({
+type WriteMedia = MediaWritesDeps['writeMedia'];
+
+const session = (n: number) => ({
   held: { sessionId: `sess_${n}`, connection: 1 },
-  roomId,
+  roomId: 'room',
   isGone: false,
   mediaState: { n } as unknown,
 });
-
-function setUp() {
-  const written: { sessionId: string; media: unknown }[] = [];
-  const warnings: string[] = [];
-  /** Rooms that another transaction has locked, with the writes that wait. */
-  const locked = new Map<string, (() => void)[]>();
-  const server = { failures: 0, isHeld: true };
-  const media: MediaWritesDeps['writes']['media'] = async (roomId, sessionId, take) => {
-    await Promise.resolve();
-    const waiting = locked.get(roomId);
-    if (waiting !== undefined) await new Promise<void>((go) => waiting.push(go));
-    const row = take();
-    if (row === null) return true;
-    if (server.failures > 0) {
-      server.failures -= 1;
-      throw new Error('no database');
-    }
-    written.push({ sessionId, media: row.media });
-    return server.isHeld;
-  };
-  const writes = new MediaWrites({
-    writes: { media },
+const writesWith = (writeMedia: WriteMedia, warnings: string[] = []) =>
+  new MediaWrites({
+    writeMedia,
     logger: { warn: (message: string) => warnings.push(message) },
   } as unknown as MediaWritesDeps);
-  return { writes, written, warnings, locked, server };
+
+function setUp() {
+  const written: { sessionId: string; media: unknown }[][] = [];
+  let failures = 0;
+  const warnings: string[] = [];
+  /** Let slow writes go on. */
+  const waiting: (() => void)[] = [];
+  const server = { isSlow: false };
+  const writes = writesWith(async (records) => {
+    if (failures > 0) {
+      failures -= 1;
+      throw new Error('no database');
+    }
+    written.push(records.map(({ held, media }) => ({ sessionId: held.sessionId, media })));
+    if (server.isSlow) await new Promise<void>((go) => waiting.push(go));
+    return idsOf(records);
+  }, warnings);
+  return { writes, written, warnings, waiting, server, fail: (times: number) => (failures = times) };
 }
 
+const idsOf = (records: { held: { sessionId: string } }[]) => new Set(records.map(({ held }) => held.sessionId));
+
 describe('the writes of media records', () => {
-  test('write the latest state of a session a moment after its changes, once', async () => {
+  test('write the changes of many sessions in one statement, each with its latest state', async () => {
     const { writes, written } = setUp();
     const [one, two] = [session(1), session(2)];
     writes.changed(one);
@@ -46,23 +48,25 @@ describe('the writes of media records', () => {
     expect(written).toEqual([]);
     await eventually(() => written.length > 0);
     expect(written).toEqual([
-      { sessionId: 'sess_1', media: { n: 'later' } },
-      { sessionId: 'sess_2', media: { n: 2 } },
+      [
+        { sessionId: 'sess_1', media: { n: 'later' } },
+        { sessionId: 'sess_2', media: { n: 2 } },
+      ],
     ]);
     writes.close();
   });
 
   test('repeat what could not be written, except for sessions that are gone', async () => {
-    const { writes, written, warnings, server } = setUp();
+    const { writes, written, warnings, fail } = setUp();
     const [stays, gone] = [session(1), session(2)];
-    server.failures = 2;
+    fail(1);
     writes.changed(stays);
     writes.changed(gone);
     await writes.flush();
-    expect(warnings).toEqual(['media record not written', 'media record not written']);
+    expect(warnings).toEqual(['media records not written']);
     gone.isGone = true;
     await writes.flush();
-    expect(written).toEqual([{ sessionId: 'sess_1', media: { n: 1 } }]);
+    expect(written).toEqual([[{ sessionId: 'sess_1', media: { n: 1 } }]]);
     writes.close();
   });
 
@@ -79,32 +83,55 @@ describe('the writes of media records', () => {
   });
 
   test('write a record again that this gateway could not write because it did not hold the session', async () => {
-    const { writes, written, server } = setUp();
+    let statements = 0;
+    const writes = writesWith((records) => {
+      statements += 1;
+      return Promise.resolve(statements > 1 ? idsOf(records) : new Set<string>());
+    });
     const one = session(1);
-    for (const isHeld of [false, true, true]) {
-      server.isHeld = isHeld;
+    for (let n = 0; n < 3; n += 1) {
       writes.changed(one);
       await writes.flush();
     }
-    expect(written).toHaveLength(2);
+    expect(statements).toBe(2);
     writes.close();
   });
 
-  test('of a locked room delay no other, and leave out sessions that go meanwhile', async () => {
-    const { writes, written, locked } = setUp();
-    const waiting: (() => void)[] = [];
-    locked.set('locked', waiting);
-    const [stays, gone] = [session(1, 'locked'), session(2, 'locked')];
-    writes.changed(stays);
-    writes.changed(gone);
-    await eventually(() => waiting.length === 2);
-    writes.changed(session(3));
-    await eventually(() => written.length === 1);
-    gone.isGone = true;
+  test('run one at a time, and leave out sessions that go during the one before', async () => {
+    const { writes, written, waiting, server } = setUp();
+    server.isSlow = true;
+    const [first, second, gone] = [session(1), session(2), session(3)];
+    writes.changed(first);
     const flushed = writes.flush();
-    for (const go of waiting) go();
+    await eventually(() => waiting.length > 0);
+    writes.changed(second);
+    writes.changed(gone);
+    const again = writes.flush();
+    expect(written).toHaveLength(1);
+    gone.isGone = true;
+    gone.mediaState = null;
+    writes.changed(gone);
+    server.isSlow = false;
+    waiting[0]!();
+    await Promise.all([flushed, again]);
+    expect(written).toEqual([[{ sessionId: 'sess_1', media: { n: 1 } }], [{ sessionId: 'sess_2', media: { n: 2 } }]]);
+    writes.close();
+  });
+
+  test('do not put back a session that is gone after a failure', async () => {
+    const { writes, written, waiting, server, fail } = setUp();
+    server.isSlow = true;
+    const sessions = Array.from({ length: 501 }, (_, n) => session(n));
+    for (const one of sessions) writes.changed(one);
+    const flushed = writes.flush();
+    await eventually(() => waiting.length > 0);
+    sessions[500]!.isGone = true;
+    fail(1);
+    server.isSlow = false;
+    waiting[0]!();
     await flushed;
-    expect(written.map(({ sessionId }) => sessionId)).toEqual(['sess_3', 'sess_1']);
+    await writes.flush();
+    expect(written.flat().map(({ sessionId }) => sessionId)).not.toContain('sess_500');
     writes.close();
   });
 });

@@ -9,6 +9,7 @@ import {
 } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
+import pLimit from 'p-limit';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Writes } from '../writes/writes.js';
 import type { MediaRecord } from './record.js';
@@ -16,6 +17,7 @@ import type { MediaRecord } from './record.js';
 /** How long changes of records wait, so that one statement writes those of many sessions. */
 const WITHIN_MS = 250;
 const AGAIN_MS = 1000;
+const SESSIONS_PER_WRITE_MAX = 500;
 
 /** A session whose media another gateway may take over. */
 export interface RecordedSession {
@@ -34,7 +36,9 @@ export interface MediaWritesDeps {
   logger: Logger;
   producer: JobProducer;
   rooms: Pick<Rooms, 'changed'>;
-  writes: Pick<Writes, 'media' | 'mute'>;
+  writes: Pick<Writes, 'mute'>;
+  /** @returns the ids of the sessions that were written */
+  writeMedia: (records: { held: HeldSession; media: unknown }[]) => Promise<ReadonlySet<string>>;
 }
 
 /** Writes the tracks of sessions, and where their media is: the latter a moment after it has changed. */
@@ -43,7 +47,7 @@ export class MediaWrites {
   readonly #changed = new Set<RecordedSession>();
   /** The record of each session as this class wrote it last. */
   readonly #written = new WeakMap<RecordedSession, string>();
-  readonly #writing = new Set<Promise<void>>();
+  readonly #inTurn = pLimit(1);
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -76,7 +80,7 @@ export class MediaWrites {
 
   /** What another gateway would need to go on with the session's media has changed. */
   changed(session: RecordedSession): void {
-    if (session.isGone) return;
+    if (session.isGone || this.#isClosed) return;
     this.#changed.add(session);
     this.#schedule(WITHIN_MS);
   }
@@ -86,10 +90,11 @@ export class MediaWrites {
     this.#written.delete(session);
   }
 
-  /** Writes all changed records now. Never rejects: failed writes are repeated. */
-  async flush(): Promise<void> {
-    this.#start();
-    await Promise.all(this.#writing);
+  /** Writes all changed records now, after a write that is under way. Never rejects: failed writes are repeated. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    return this.#inTurn(() => this.#writeAll());
   }
 
   /** Ends the timer. Idempotent. */
@@ -100,38 +105,36 @@ export class MediaWrites {
   }
 
   #schedule(afterMs: number): void {
-    if (!this.#isClosed) this.#timer ??= setTimeout(() => this.#start(), afterMs);
+    this.#timer ??= setTimeout(() => void this.flush(), afterMs);
   }
 
-  #start(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    for (const session of this.#changed) {
-      const writing = this.#write(session).finally(() => this.#writing.delete(writing));
-      this.#writing.add(writing);
-    }
+  async #writeAll(): Promise<void> {
+    const sessions = [...this.#changed];
     this.#changed.clear();
-  }
-
-  async #write(session: RecordedSession): Promise<void> {
-    const { sessionId } = session.held;
-    try {
-      const isHeld = await this.#deps.writes.media(session.roomId, sessionId, () => this.#take(session));
-      if (!isHeld) this.#written.delete(session);
-    } catch (error) {
-      this.#deps.logger.warn('media record not written', { sessionId, error });
-      this.#written.delete(session);
-      if (session.isGone || this.#isClosed) return;
-      this.#changed.add(session);
-      this.#schedule(AGAIN_MS);
+    for (let at = 0; at < sessions.length; at += SESSIONS_PER_WRITE_MAX) {
+      try {
+        await this.#writeSome(sessions.slice(at, at + SESSIONS_PER_WRITE_MAX));
+      } catch (error) {
+        const left = sessions.slice(at);
+        this.#deps.logger.warn('media records not written', { sessions: left.length, error });
+        for (const session of left) this.#written.delete(session);
+        if (this.#isClosed) return;
+        for (const session of left) this.#changed.add(session);
+        this.#schedule(AGAIN_MS);
+        return;
+      }
     }
   }
 
-  /** The latest record; null if the session is gone, or the record is written already. */
-  #take(session: RecordedSession): { held: HeldSession; media: unknown } | null {
-    if (session.isGone) return null;
-    const { held, mediaState: media } = session;
-    return this.#isDue(session, media) ? { held, media } : null;
+  async #writeSome(sessions: readonly RecordedSession[]): Promise<void> {
+    const records = sessions
+      // A session may have gone while the sessions before it were written.
+      .filter(({ isGone }) => !isGone)
+      .map((session) => ({ session, held: session.held, media: session.mediaState }))
+      .filter(({ session, media }) => this.#isDue(session, media));
+    if (records.length === 0) return;
+    const written = await this.#deps.writeMedia(records.map(({ held, media }) => ({ held, media })));
+    for (const { session, held } of records) if (!written.has(held.sessionId)) this.#written.delete(session);
   }
 
   /** Notes the record as written, before it is: another statement that follows calls `overwritten`. */

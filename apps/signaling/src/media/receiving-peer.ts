@@ -22,7 +22,7 @@ const ABSENT_AGAIN_MS = 1000;
 const OFFERS_PER_CONNECTION = 1_000_000;
 
 /** The result of an attempt to align the sections with the wanted tracks. */
-export type Alignment =
+type Alignment =
   /** The client has to answer this offer. */
   | { outcome: 'offer'; sdp: string }
   /** Nothing is left to do. */

@@ -27,7 +27,7 @@ export interface Section {
 }
 
 /** How the sections come to carry what is wanted. */
-export interface SectionPlan {
+interface SectionPlan {
   /** Sections that get another stream without an offer. */
   switches: CarriedStream[];
   /** What an offer adds, because no section can switch to it, and what the same offer removes. */

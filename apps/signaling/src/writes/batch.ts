@@ -9,7 +9,6 @@ export const BATCH_NAMES = [
   'ends',
   'metadata',
   'mutes',
-  'media',
   'quality',
 ] as const;
 export type BatchName = (typeof BATCH_NAMES)[number];

@@ -10,7 +10,6 @@ import {
   resumeSessions,
   setTracksMuted,
   updateOwnMetadata,
-  writeMedia,
   type Admission,
   type Database,
   type DisconnectedSession,
@@ -48,13 +47,6 @@ export interface WritesDeps {
 }
 
 type EndReason = 'left' | 'connection_lost';
-
-/** Where the media of a session is, for the gateway that takes it over. */
-interface MediaRow {
-  held: HeldSession;
-  /** Null without media. */
-  media: unknown;
-}
 
 /**
  * The writes of this gateway about sessions. Those of a room run in batches, one after the other, so that a room that
@@ -141,15 +133,6 @@ export class Writes {
   /** @returns false if this instance does not hold the session any more, or it has no such track */
   mute(roomId: string, change: MuteChange): Promise<boolean> {
     return this.#changes.mutes.add(roomId, change);
-  }
-
-  /**
-   * Writes where the media of a session is.
-   * @param take called when the batch begins; null if nothing is to be written by then.
-   * @returns false if this instance does not hold the session any more
-   */
-  media(roomId: string, sessionId: string, take: () => MediaRow | null): Promise<boolean> {
-    return this.#changes.media.add(roomId, { sessionId, take });
   }
 
   /** Adds the seconds that a session was in each level of quality. The statement waits for no lock of a room. */
@@ -247,20 +230,6 @@ function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: T
         const written = await setTracksMuted(database, changes);
         void rooms.changed(roomId);
         return written;
-      },
-    }),
-    media: batchesOf<{ sessionId: string; take: () => MediaRow | null }, boolean>(deps.metrics, {
-      name: 'media',
-      sizeMax: 500,
-      turns,
-      ownerOf: ({ sessionId }) => sessionId,
-      run: async (_, items) => {
-        const rows = items.map(({ take }) => take());
-        const written = await writeMedia(
-          database,
-          rows.flatMap((row) => row ?? []),
-        );
-        return rows.map((row) => row === null || written.has(row.held.sessionId));
       },
     }),
     quality: batchesOf<{ sessionId: string; seconds: QualitySeconds }, true>(deps.metrics, {
