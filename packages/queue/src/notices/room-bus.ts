@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectSubscriber, disconnectRedis, type RedisClient, type RedisEvents } from '../redis/redis.js';
-import { publish, withRedis } from './notices.js';
+import { overRedis } from '../redis/redis-facts.js';
+import { publish } from './notices.js';
 
 /** What a notice says about a change of a room. Its receiver may have to read the room. */
 export interface RoomNotice {
@@ -89,10 +90,10 @@ export function publishRoomsChangedOnce(
   where: RedisLocation,
   rooms: readonly { roomId: string; version: number }[],
 ): Promise<boolean> {
-  return withRedis(where, async (redis) => {
+  return overRedis(where, async (redis) => {
     const published = await Promise.all(rooms.map(({ roomId, version }) => publishRoomChanged(redis, roomId, version)));
     return published.every(Boolean);
-  });
+  }).catch(() => false);
 }
 
 /** Publishes and receives the notices of rooms. It subscribes on its own connection. */
@@ -136,26 +137,21 @@ export class RoomBus {
 
   /** Sends a message to the other instances that hold connections of the room. Best effort. */
   publishMessage(roomId: string, message: unknown): Promise<boolean> {
-    const { instanceId, publisher } = this.#settings;
-    return publish(
-      publisher,
-      channelOf(roomId),
-      JSON.stringify({ type: 'message', from: instanceId, message } satisfies Payload),
-    );
+    return this.#publish(roomId, { type: 'message', from: this.#settings.instanceId, message });
   }
 
   /** Tells the other instances who talks at the publishers of this one. Best effort. */
   publishSpeakers(roomId: string, talking: unknown): Promise<boolean> {
-    const { instanceId, publisher } = this.#settings;
-    const payload = { type: 'speakers', from: instanceId, talking } satisfies Payload;
-    return publish(publisher, channelOf(roomId), JSON.stringify(payload));
+    return this.#publish(roomId, { type: 'speakers', from: this.#settings.instanceId, talking });
   }
 
   /** Tells the other instances what the members of this one want of the video of others. Best effort. */
   publishLayers(roomId: string, layers: unknown): Promise<boolean> {
-    const { instanceId, publisher } = this.#settings;
-    const payload = { type: 'layers', from: instanceId, layers } satisfies Payload;
-    return publish(publisher, channelOf(roomId), JSON.stringify(payload));
+    return this.#publish(roomId, { type: 'layers', from: this.#settings.instanceId, layers });
+  }
+
+  #publish(roomId: string, payload: Payload): Promise<boolean> {
+    return publish(this.#settings.publisher, channelOf(roomId), JSON.stringify(payload));
   }
 
   close(): Promise<void> {
