@@ -309,7 +309,7 @@ export default {
     })),
     {
       files: ['apps/signaling/src/**/*.ts'],
-      excludeFiles: [...notTests, '**/config.ts', '**/demo/**'],
+      excludeFiles: [...notTests, '**/config.ts'],
       rules: {
         'max-lines': ['error', { max: 300 }],
         'max-lines-per-function': ['error', { max: 60 }],

@@ -58,7 +58,6 @@ const NOT_PASSED_ON: [names: RegExp, reason: string][] = [
   [/^(HEALTH_PORT|PRISMA_DIR)$/, 'set by the image'],
   [/^DRAIN_(DELAY|IDLE)_MS$/, 'go with infra/nginx'],
   [/^(LEASE|SWEEP_INTERVAL|DELIVERY_DEADLINE|DNS_DEADLINE)_MS$/, 'part of the contract; shorter in tests only'],
-  [/^DEMO_(DIR|API_URL|API_KEY|HOSTS)$/, 'for development'],
   [/^CALLPLANE_(URL|API_KEY)$/, 'for `rtc listen`, which runs beside a receiver'],
 ];
 /** Settings with a fixed value in docker-compose.yml, with the reason. */

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { WebSocket } from 'ws';
 import { connect, type Call } from '@callplane/client-js';
-import { eventually, repositoryRoot, type TestApp } from '@callplane/testing';
+import { eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
+import { startDemo } from '../../packages/dev/src/demo/demo.js';
 import { openBrowser, type Browsers } from './pages.testkit.js';
 import { openStage, type Stage } from './stage.testkit.js';
 
@@ -27,17 +28,19 @@ afterEach(async () => {
   await Promise.all(calls.splice(0).map((call) => call.leave()));
 });
 
-async function openDemo(stage: Stage): Promise<string> {
-  return `${(await spawnDemo(stage)).url}/demo/`;
-}
-
-function spawnDemo(stage: Stage): Promise<TestApp> {
-  return stage.spawnSignaling({
-    NODE_ENV: 'development',
-    DEMO_DIR: join(repositoryRoot, 'apps', 'demo', 'dist'),
-    DEMO_API_URL: stage.api.url,
-    DEMO_API_KEY: stage.key,
+async function openDemo(stage: Stage, gateway = stage.signaling): Promise<string> {
+  const demo = await startDemo({
+    port: 0,
+    host: '127.0.0.1',
+    dir: join(repositoryRoot, 'apps', 'demo', 'dist'),
+    apiUrl: stage.api.url,
+    apiKey: stage.key,
+    gatewayUrl: gateway.url,
+    hosts: [],
+    onError: console.error,
   });
+  stopAtEnd(() => demo.close());
+  return `${demo.url}/demo/`;
 }
 
 /** As if the user had refused every device. Chromium's fake devices need no permission. */
@@ -252,15 +255,14 @@ describe('the demo page', () => {
   test(
     'the end of the room is explained, and so is a server that is away',
     async () => {
-      const gateway = await spawnDemo(stage);
-      const page = await visit(`${gateway.url}/demo/?room=ends`);
+      const gateway = await stage.spawnSignaling();
+      const page = await visit(`${await openDemo(stage, gateway)}?room=ends`);
       await enter(page, 'Kim');
       await stage.call('DELETE', `/v1/rooms/${await page.locator('#room-id').textContent()}`);
       await page.getByRole('alert').getByText('The room has ended').waitFor();
       await page.getByRole('button', { name: 'Join' }).click();
       await page.getByRole('toolbar').waitFor();
       await gateway.stop();
-      await page.getByText('The server does not answer').waitFor();
       await page.getByText('Reconnecting…', { exact: true }).waitFor();
       const another = await visit(url);
       await another.route('**/api/join', (route) => route.abort());

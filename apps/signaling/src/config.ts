@@ -94,28 +94,6 @@ export const SignalingConfig = Type.Object({
   }),
   ...databaseSettings,
   ...redisSettings,
-  NODE_ENV: Type.Optional(
-    Type.String({ description: 'The gateway serves the demo page only if this is `development`.' }),
-  ),
-  DEMO_DIR: Type.Optional(
-    Type.String({ description: 'Development only: folder of the built demo page, served under `/demo`.' }),
-  ),
-  DEMO_API_URL: Type.Optional(
-    Type.String({
-      pattern: '^https?://.+',
-      description: 'Development only: URL of the API for the backend of the demo page.',
-    }),
-  ),
-  DEMO_API_KEY: Type.Optional(
-    Type.String({ secret: true, description: 'Development only: secret API key for the backend of the demo page.' }),
-  ),
-  DEMO_HOSTS: Type.Array(Type.String({ pattern: '^[A-Za-z0-9.-]{1,253}$' }), {
-    default: [],
-    expected: 'a list of host names like demo.example.test',
-    description:
-      'Development only: host names, besides those of loopback, under which browsers may open the demo page, for ' +
-      'example behind a TLS proxy.',
-  }),
   ...metricsSettings,
   ...logSettings,
   ...telemetrySettings,

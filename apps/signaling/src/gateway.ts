@@ -57,7 +57,7 @@ export class Gateway {
       ...deps,
       rooms: this.rooms,
       writes,
-      writeMedia: (records, settings) => writeMedia(deps.database, records, settings),
+      writeMedia: (records) => writeMedia(deps.database.sql, records),
     });
     const mediaDeps = { ...deps, rooms: this.rooms, writes: this.#mediaWrites };
     const shared = { ...deps, rooms: this.rooms, writes, mediaWrites: this.#mediaWrites, heartbeat: this.#heartbeat };

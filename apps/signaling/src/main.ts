@@ -8,7 +8,6 @@ import { ArrivalLimits } from './arrivals/limits.js';
 import { VerificationKeys } from './arrivals/token.js';
 import { SignalingConfig } from './config.js';
 import { acceptUpgrades, createCallerAddress } from './connections/door.js';
-import { demoPages } from './demo/demo-pages.js';
 import { Gateway, type Deps } from './gateway.js';
 import { logMediaNodes, MediaPlaces } from './media/places.js';
 import { addSignalingGauges, signalingMetrics } from './metrics.js';
@@ -111,8 +110,7 @@ const health = app.health(hasMedia ? { media: { ping: pingMedia, optional: true 
 // Calls get a media server from the first join on. Without PostgreSQL, the gateway starts all the same.
 await readRegistry();
 app.repeat('media registry', REGISTRY_EVERY_MS, () => nodes.refresh(), isDatabaseUnavailable);
-const pages = config.NODE_ENV === 'development' ? demoPages(config, logger) : () => false;
-const listening = await listen(health, pages, { host: config.HOST, port: config.PORT });
+const listening = await listen(health, { host: config.HOST, port: config.PORT });
 acceptUpgrades(listening.server, gateway.connections, {
   allowedOrigins: config.ALLOWED_ORIGINS,
   connectionsMax: config.MAX_CONNECTIONS,

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
   createHttpServer,
@@ -9,9 +9,6 @@ import {
   type HttpDeadlines,
 } from '@callplane/runtime';
 
-/** Answers requests other than WebSocket upgrades and health checks. Returns false for an unknown path. */
-export type Pages = (request: IncomingMessage, response: ServerResponse, path: string) => boolean;
-
 export interface ListeningServer {
   server: Server;
   port: number;
@@ -20,13 +17,12 @@ export interface ListeningServer {
 }
 
 /**
- * Starts the HTTP server. It answers `/livez`, `/readyz` and `pages`; WebSocket upgrades go to listeners of the
- * server's `upgrade` event.
+ * Starts the HTTP server. It answers `/livez` and `/readyz`; WebSocket upgrades go to listeners of the server's
+ * `upgrade` event.
  * @param deadlines override HTTP_DEADLINES
  */
 export async function listen(
   health: Health,
-  pages: Pages,
   address: { host: string; port: number },
   deadlines: Partial<HttpDeadlines> = {},
 ): Promise<ListeningServer> {
@@ -38,7 +34,7 @@ export async function listen(
       if (badHost !== null) refuse(response, { ...badHost, requestId });
       else if (path === '/livez') answer(response, requestId, health.livez());
       else if (path === '/readyz') void health.readyz().then((report) => answer(response, requestId, report));
-      else if (!pages(request, response, path)) refuse(response, { status: 404, code: 'ROUTE_NOT_FOUND', requestId });
+      else refuse(response, { status: 404, code: 'ROUTE_NOT_FOUND', requestId });
     },
     { deadlines },
   );

@@ -1,7 +1,7 @@
 import type { JobProducer, RoomBus, RoomHandlers } from '@callplane/queue';
 import type { SimRedis } from './redis.js';
 
-type Payload = { type: string; from?: string; message?: unknown; talking?: unknown; layers?: unknown } & Parameters<
+type Payload = { type: string; from?: string; message?: unknown; kind?: string; report?: unknown } & Parameters<
   RoomHandlers['changed']
 >[0];
 
@@ -21,11 +21,10 @@ export function simRoomBus(redis: SimRedis, producer: JobProducer, instanceId: s
     subscribe(roomId, handlers) {
       ends.get(roomId)?.();
       const receive = (text: string): void => {
-        const { from = '', type, range, changes, message, talking, layers } = JSON.parse(text) as Payload;
+        const { from = '', type, range, changes, message, kind = '', report } = JSON.parse(text) as Payload;
         if (from === instanceId) return;
         if (type === 'message') handlers.message(message, from);
-        else if (type === 'speakers') handlers.speakers?.(talking, from);
-        else if (type === 'layers') handlers.layers?.(layers, from);
+        else if (type === 'report') handlers.report?.(kind, report, from);
         else handlers.changed({ range, ...(changes === undefined ? {} : { changes }) });
       };
       ends.set(roomId, redis.subscribe(channelOf(roomId), receive));
@@ -36,8 +35,7 @@ export function simRoomBus(redis: SimRedis, producer: JobProducer, instanceId: s
     },
     publishChanged: (roomId, notice) => publish(roomId, { type: 'changed', roomId, ...notice }),
     publishMessage: (roomId, message) => publish(roomId, { type: 'message', message }),
-    publishSpeakers: (roomId, talking) => publish(roomId, { type: 'speakers', talking }),
-    publishLayers: (roomId, layers) => publish(roomId, { type: 'layers', layers }),
+    publishReport: (roomId, kind, report) => publish(roomId, { type: 'report', kind, report }),
   };
   return bus as unknown as RoomBus;
 }

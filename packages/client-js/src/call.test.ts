@@ -213,7 +213,14 @@ describe('reconnecting', () => {
     const second = await gateway.connection(1);
     await eventually(() => states.includes('connected'));
     expect(second.received).toEqual([
-      { type: 'resume', sessionId: 'sess_me', resumeSecret: 'secret', autoSubscribe: true, peers: [] },
+      {
+        type: 'resume',
+        roomId: 'room_1',
+        sessionId: 'sess_me',
+        resumeSecret: 'secret',
+        autoSubscribe: true,
+        peers: [],
+      },
     ]);
     expect(states).toEqual(['reconnecting', 'connected']);
     expect(received).toEqual(['-ada', '+eve']);

@@ -5,7 +5,7 @@ import { MediaNode } from './janus/node.js';
 /** Shortest time between two reads of the registry that unknown names cause, in milliseconds. */
 const LOOK_UP_EVERY_MS = 500;
 
-export interface MediaNodesOptions {
+interface MediaNodesOptions {
   /** The nodes of MEDIA_NODES, which are always known. */
   addresses: readonly MediaNodeAddress[];
   /** The same secret on every node. */
@@ -16,7 +16,7 @@ export interface MediaNodesOptions {
   readRegistry?: (() => PromiseLike<readonly MediaNodeAddress[]>) | undefined;
 }
 
-export interface MediaNodesEvents {
+interface MediaNodesEvents {
   /** A node has been registered. It is not up yet. */
   added: [node: MediaNode];
   /** A node is no longer registered, or has another address. It emits no `down`, and its handles have ended. */

@@ -290,7 +290,7 @@ describe('media that a gateway has left', () => {
     const { roomId, entered } = await liveRoom(1);
     const [one] = entered as [Entered];
     const media = { connection: 1, nodeId: 'm1', generation: 1, janusSession: mediaSession.id };
-    await writeMedia(worker.deps.database, [{ held: one.held, media }]);
+    await writeMedia(worker.deps.database.sql, [{ held: one.held, media }]);
     return { ...one, roomId, media: mediaSession };
   }
   const isGone = async ({ id }: MediaSession) => (await node.destroySession(id)) === 'absent';

@@ -4,7 +4,8 @@ import { MediaError, type MediaNode, type MediaSession } from '@callplane/media'
 import type { ServerMessage } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import { RequestFailure } from '../connections/request-failure.js';
-import type { Room, RoomMember } from '../rooms/room.js';
+import type { RoomMember } from '../rooms/member.js';
+import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { MediaWrites, RecordedSession } from './media-writes.js';
 import type { MediaPlaces } from './places.js';
@@ -70,16 +71,4 @@ export function toFailure(error: unknown): unknown {
   }
   if (error.code === 'closed') return new RequestFailure('conflict', undefined, undefined, { cause: error });
   return mediaUnavailable(error);
-}
-
-/** Runs tasks one after the other. */
-export class Serial {
-  #last: Promise<unknown> = Promise.resolve();
-
-  /** Runs the task after all earlier ones. It should check first whether it is still wanted. */
-  run<T>(task: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(task);
-    this.#last = done.catch(() => undefined);
-    return done;
-  }
 }

@@ -1,6 +1,6 @@
 import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } from '@callplane/media';
-import { trackKey } from '../rooms/track-index.js';
+import { trackKey } from '../rooms/tracks.js';
 import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
 import type { PublisherRecord } from './record.js';
 import { Moderation } from './moderation.js';

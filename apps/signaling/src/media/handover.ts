@@ -89,7 +89,7 @@ export async function takeOver(
   return isSending === (sending !== null) && isReceiving === (receiving !== null) ? 'continued' : 'partly';
 }
 
-export interface ClaimContext {
+interface ClaimContext {
   /** Where the room's media is; null if its media server is unreachable. */
   place: { node: MediaNode; generation: number } | null;
   /** Number of the connection before this resumption. */

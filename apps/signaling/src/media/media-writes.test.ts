@@ -1,6 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
-import { MediaWrites, type MediaWritesDeps, type WriteMedia } from './media-writes.js';
+import { MediaWrites, type MediaWritesDeps } from './media-writes.js';
+
+type WriteMedia = MediaWritesDeps['writeMedia'];
 
 const session = (n: number) => ({
   held: { sessionId: `sess_${n}`, connection: 1 },
@@ -14,32 +16,26 @@ const writesWith = (writeMedia: WriteMedia, warnings: string[] = []) =>
     logger: { warn: (message: string) => warnings.push(message) },
   } as unknown as MediaWritesDeps);
 
-const isHeldBy = (isHeld: boolean) => (states: { held: { sessionId: string } }[]) => ({
-  written: new Set(isHeld ? states.map(({ held }) => held.sessionId) : []),
-  busy: new Set<string>(),
-});
-
 function setUp() {
   const written: { sessionId: string; media: unknown }[][] = [];
   let failures = 0;
   const warnings: string[] = [];
-  const locked = new Set<string>();
   /** Let slow writes go on. */
   const waiting: (() => void)[] = [];
   const server = { isSlow: false };
-  const writes = writesWith(async (states, { skipLocked }) => {
+  const writes = writesWith(async (records) => {
     if (failures > 0) {
       failures -= 1;
       throw new Error('no database');
     }
-    const isBusy = (id: string) => skipLocked && locked.has(id);
-    const free = states.filter(({ held }) => !isBusy(held.sessionId));
-    written.push(free.map(({ held, media }) => ({ sessionId: held.sessionId, media })));
+    written.push(records.map(({ held, media }) => ({ sessionId: held.sessionId, media })));
     if (server.isSlow) await new Promise<void>((go) => waiting.push(go));
-    return { ...isHeldBy(true)(free), busy: new Set(states.map(({ held }) => held.sessionId).filter(isBusy)) };
+    return idsOf(records);
   }, warnings);
-  return { writes, written, warnings, locked, waiting, server, fail: (times: number) => (failures = times) };
+  return { writes, written, warnings, waiting, server, fail: (times: number) => (failures = times) };
 }
+
+const idsOf = (records: { held: { sessionId: string } }[]) => new Set(records.map(({ held }) => held.sessionId));
 
 describe('the writes of media records', () => {
   test('write the changes of many sessions in one statement, each with its latest state', async () => {
@@ -90,7 +86,7 @@ describe('the writes of media records', () => {
     let statements = 0;
     const writes = writesWith((records) => {
       statements += 1;
-      return Promise.resolve(isHeldBy(statements > 1)(records));
+      return Promise.resolve(statements > 1 ? idsOf(records) : new Set<string>());
     });
     const one = session(1);
     for (let n = 0; n < 3; n += 1) {
@@ -101,24 +97,13 @@ describe('the writes of media records', () => {
     writes.close();
   });
 
-  test('leave out locked sessions until they are free, but wait for them when they flush', async () => {
-    const { writes, written, locked } = setUp();
-    locked.add('sess_1');
-    writes.changed(session(1));
-    writes.changed(session(2));
-    await eventually(() => written.length > 1);
-    expect(written.slice(0, 2)).toEqual([[{ sessionId: 'sess_2', media: { n: 2 } }], []]);
-    await writes.flush();
-    expect(written.at(-1)).toEqual([{ sessionId: 'sess_1', media: { n: 1 } }]);
-    writes.close();
-  });
-
   test('run one at a time, and leave out sessions that go during the one before', async () => {
     const { writes, written, waiting, server } = setUp();
     server.isSlow = true;
     const [first, second, gone] = [session(1), session(2), session(3)];
     writes.changed(first);
     const flushed = writes.flush();
+    await eventually(() => waiting.length > 0);
     writes.changed(second);
     writes.changed(gone);
     const again = writes.flush();
@@ -139,6 +124,7 @@ describe('the writes of media records', () => {
     const sessions = Array.from({ length: 501 }, (_, n) => session(n));
     for (const one of sessions) writes.changed(one);
     const flushed = writes.flush();
+    await eventually(() => waiting.length > 0);
     sessions[500]!.isGone = true;
     fail(1);
     server.isSlow = false;

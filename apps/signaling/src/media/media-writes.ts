@@ -9,6 +9,7 @@ import {
 } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
+import pLimit from 'p-limit';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Writes } from '../writes/writes.js';
 import type { MediaRecord } from './record.js';
@@ -29,12 +30,6 @@ export interface RecordedSession {
   readonly mediaState: unknown;
 }
 
-/** @returns with `skipLocked` the ids of the sessions that were left out because another transaction has locked them */
-export type WriteMedia = (
-  records: { held: HeldSession; media: unknown }[],
-  settings: { skipLocked: boolean },
-) => Promise<{ written: ReadonlySet<string>; busy: ReadonlySet<string> }>;
-
 export interface MediaWritesDeps {
   clock: Clock;
   database: Database;
@@ -42,7 +37,8 @@ export interface MediaWritesDeps {
   producer: JobProducer;
   rooms: Pick<Rooms, 'changed'>;
   writes: Pick<Writes, 'mute'>;
-  writeMedia: WriteMedia;
+  /** @returns the ids of the sessions that were written */
+  writeMedia: (records: { held: HeldSession; media: unknown }[]) => Promise<ReadonlySet<string>>;
 }
 
 /** Writes the tracks of sessions, and where their media is: the latter a moment after it has changed. */
@@ -51,8 +47,8 @@ export class MediaWrites {
   readonly #changed = new Set<RecordedSession>();
   /** The record of each session as this class wrote it last. */
   readonly #written = new WeakMap<RecordedSession, string>();
+  readonly #inTurn = pLimit(1);
   #timer: NodeJS.Timeout | undefined;
-  #writing: Promise<void> | null = null;
   #isClosed = false;
 
   constructor(deps: MediaWritesDeps) {
@@ -84,7 +80,7 @@ export class MediaWrites {
 
   /** What another gateway would need to go on with the session's media has changed. */
   changed(session: RecordedSession): void {
-    if (session.isGone) return;
+    if (session.isGone || this.#isClosed) return;
     this.#changed.add(session);
     this.#schedule(WITHIN_MS);
   }
@@ -94,10 +90,11 @@ export class MediaWrites {
     this.#written.delete(session);
   }
 
-  /** Writes all changed records now, and waits for locked rows. Never rejects: failed writes are repeated. */
-  async flush(): Promise<void> {
-    while (this.#writing !== null) await this.#writing;
-    await this.#start(false);
+  /** Writes all changed records now, after a write that is under way. Never rejects: failed writes are repeated. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    return this.#inTurn(() => this.#writeAll());
   }
 
   /** Ends the timer. Idempotent. */
@@ -107,50 +104,37 @@ export class MediaWrites {
     clearTimeout(this.#timer);
   }
 
-  /** While a write is in progress, its end schedules the next one. */
   #schedule(afterMs: number): void {
-    if (this.#writing === null && !this.#isClosed) this.#timer ??= setTimeout(() => void this.#start(true), afterMs);
+    this.#timer ??= setTimeout(() => void this.flush(), afterMs);
   }
 
-  #start(skipLocked: boolean): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#writing = this.#writeAll(skipLocked).then((isDone) => {
-      this.#writing = null;
-      if (this.#changed.size > 0) this.#schedule(isDone ? WITHIN_MS : AGAIN_MS);
-    });
-    return this.#writing;
-  }
-
-  /** @returns false after a failure */
-  async #writeAll(skipLocked: boolean): Promise<boolean> {
+  async #writeAll(): Promise<void> {
     const sessions = [...this.#changed];
     this.#changed.clear();
     for (let at = 0; at < sessions.length; at += SESSIONS_PER_WRITE_MAX) {
       try {
-        await this.#writeSome(sessions.slice(at, at + SESSIONS_PER_WRITE_MAX), skipLocked);
+        await this.#writeSome(sessions.slice(at, at + SESSIONS_PER_WRITE_MAX));
       } catch (error) {
-        this.#deps.logger.warn('media records not written', { sessions: sessions.length - at, error });
-        for (const session of sessions.slice(at)) this.#putBack(session);
-        return false;
+        const left = sessions.slice(at);
+        this.#deps.logger.warn('media records not written', { sessions: left.length, error });
+        for (const session of left) this.#written.delete(session);
+        if (this.#isClosed) return;
+        for (const session of left) this.#changed.add(session);
+        this.#schedule(AGAIN_MS);
+        return;
       }
     }
-    return true;
   }
 
-  async #writeSome(sessions: readonly RecordedSession[], skipLocked: boolean): Promise<void> {
+  async #writeSome(sessions: readonly RecordedSession[]): Promise<void> {
     const records = sessions
       // A session may have gone while the sessions before it were written.
       .filter(({ isGone }) => !isGone)
       .map((session) => ({ session, held: session.held, media: session.mediaState }))
       .filter(({ session, media }) => this.#isDue(session, media));
     if (records.length === 0) return;
-    const rows = records.map(({ held, media }) => ({ held, media }));
-    const outcome = await this.#deps.writeMedia(rows, { skipLocked });
-    for (const { session, held } of records) {
-      if (!outcome.written.has(held.sessionId)) this.#written.delete(session);
-      if (outcome.busy.has(held.sessionId)) this.#putBack(session);
-    }
+    const written = await this.#deps.writeMedia(records.map(({ held, media }) => ({ held, media })));
+    for (const { session, held } of records) if (!written.has(held.sessionId)) this.#written.delete(session);
   }
 
   /** Notes the record as written, before it is: another statement that follows calls `overwritten`. */
@@ -159,11 +143,6 @@ export class MediaWrites {
     if (this.#written.get(session) === text) return false;
     this.#written.set(session, text);
     return true;
-  }
-
-  #putBack(session: RecordedSession): void {
-    this.#written.delete(session);
-    if (!session.isGone && !this.#isClosed) this.#changed.add(session);
   }
 
   /**

@@ -1,11 +1,11 @@
 import { PERMISSION_OF_SOURCE } from '@callplane/core';
 import { MediaError, type MediaNode } from '@callplane/media';
+import pLimit from 'p-limit';
 import { isStillLive, storedTracks, type MediaDeps, type MediaOwner } from './context.js';
 import type { SendingTrack } from './sdp-gate.js';
 
-/** Pause before a request that failed is sent again, in milliseconds. It doubles while the same state is refused. */
-const AGAIN_MS = 1000;
-const AGAIN_MS_MAX = 30_000;
+/** Pause before requests that failed are sent again, in milliseconds. */
+const AGAIN_MS = 2000;
 
 /**
  * Makes the media server relay exactly the tracks of a feed that are permitted and not muted, according to the room's
@@ -24,13 +24,10 @@ export class Moderation {
   readonly #held = new Map<string, boolean | null>();
   /** Whether another instance may have sent requests for sections without an entry. */
   #isUnsure = false;
-  #turn: Promise<void> = Promise.resolve();
+  readonly #inTurn = pLimit(1);
   /** The last turn, while it has not begun. */
   #next: Promise<void> | undefined;
   #again: NodeJS.Timeout | undefined;
-  #againMs = AGAIN_MS;
-  /** Which tracks had to be muted in the last turn, serialised. */
-  #wanted = '';
 
   /** @param tracks the tracks of the feed; empty once the feed has ended. */
   constructor(
@@ -58,23 +55,17 @@ export class Moderation {
    * rejects: a failure is tried again.
    */
   agree(): Promise<void> {
-    if (this.#next !== undefined) return this.#next;
-    this.#turn = this.#turn.then(() => {
+    this.#next ??= this.#inTurn(() => {
       this.#next = undefined;
       return this.#sendAll();
     });
-    this.#next = this.#turn;
     return this.#next;
   }
 
   async #sendAll(): Promise<void> {
-    const all = this.#tracks().map((track) => ({ mid: track.mid, muted: this.#isMuted(track) }));
-    const wanted = JSON.stringify(all);
-    if (wanted !== this.#wanted) this.#repeatSoon();
-    this.#wanted = wanted;
-    const outcomes = await Promise.all(all.map(({ mid, muted }) => this.#send(mid, muted)));
-    if (outcomes.includes(false)) this.#repeat();
-    else this.#repeatSoon();
+    clearTimeout(this.#again);
+    const sent = await Promise.all(this.#tracks().map((track) => this.#send(track.mid, this.#isMuted(track))));
+    if (sent.includes(false)) this.#repeat();
   }
 
   /** @returns false if the request failed. The requests for other tracks do not wait for it. */
@@ -96,23 +87,12 @@ export class Moderation {
   }
 
   /**
-   * Sends what differs again after a pause; failures before its end share it. Reads the room first: another gateway may
-   * hold the session by then, and an old mute state would undo its requests.
+   * Sends what differs again after a pause. Reads the room first: another gateway may hold the session by then, and an old
+   * mute state would undo its requests.
    */
   #repeat(): void {
-    if (this.#again !== undefined) return;
-    this.#again = setTimeout(() => {
-      this.#again = undefined;
-      void this.#repeatNow();
-    }, this.#againMs).unref();
-    this.#againMs = Math.min(2 * this.#againMs, AGAIN_MS_MAX);
-  }
-
-  /** Begins anew with the shortest pause. */
-  #repeatSoon(): void {
     clearTimeout(this.#again);
-    this.#again = undefined;
-    this.#againMs = AGAIN_MS;
+    this.#again = setTimeout(() => void this.#repeatNow(), AGAIN_MS).unref();
   }
 
   async #repeatNow(): Promise<void> {

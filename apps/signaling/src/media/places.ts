@@ -105,7 +105,7 @@ export class MediaPlaces {
   }
 }
 
-export interface MoveRoomsDeps {
+interface MoveRoomsDeps {
   database: Database;
   logger: Logger;
   places: MediaPlaces;

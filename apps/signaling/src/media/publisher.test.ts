@@ -137,7 +137,7 @@ const ACTIONS: Record<Command, (stage: Stage) => void> = {
   'the client resets it': ({ media }) => void media.reset(['publisher']),
   unpublish: (stage) => {
     void stage.media.unpublish();
-    stage.first = Math.max(stage.first, ...stage.answered) + 1;
+    stage.first = Math.max(stage.first, 1 + Math.max(0, ...stage.answered));
   },
   'client lost': (stage) => stage.lose(),
   'client resumes': (stage) => stage.resume(),

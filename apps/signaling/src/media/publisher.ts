@@ -1,11 +1,12 @@
 import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } from '@callplane/media';
 import type { ClientMessages } from '@callplane/protocol';
+import type { Turns } from '@callplane/runtime';
+import pLimit from 'p-limit';
 import { RequestFailure } from '../connections/request-failure.js';
 import {
   isStillLive,
   mediaUnavailable,
-  Serial,
   toFailure,
   type MediaDeps,
   type MediaOwner,
@@ -16,10 +17,10 @@ import type { MediaRecord, PublisherRecord } from './record.js';
 import { checkOffer, type CheckedOffer } from './sdp-gate.js';
 
 /** What a publisher needs of the session's media. */
-export interface PublisherPort {
+interface PublisherPort {
   place(): MediaPlace | null;
   /** Runs one write of the session's tracks at a time, so that a slow publish cannot commit after a later unpublish. */
-  writes: Serial;
+  inTurn: Turns;
   /** Where the session's media is, with this publisher. */
   recordWith(publisher: PublisherRecord | null): MediaRecord | null;
   /** Called when the media server has lost the client's peer connection. */
@@ -47,7 +48,7 @@ export class Publisher implements FeedListener {
   #feed: Feed | null = null;
   #isClosed = false;
   /** Runs one publish request at a time. One from an earlier connection may still wait for the media server. */
-  readonly #publications = new Serial();
+  readonly #publications = pLimit(1);
   /** Check of a feed that ended by itself. The next publish waits for it, because the session may have been removed. */
   #checked: Promise<void> = Promise.resolve();
   #attachments = 0;
@@ -94,7 +95,7 @@ export class Publisher implements FeedListener {
     const { connectionNumber, permissions } = this.#session;
     const offer = checkOffer(sdp, tracks, permissions);
     if (!offer.ok) throw new RequestFailure(offer.refusal.code, offer.refusal.message, offer.refusal.details);
-    return this.#publications.run(() => this.#publish(offer, connectionNumber));
+    return this.#publications(() => this.#publish(offer, connectionNumber));
   }
 
   /** The client has the answer to its offer. */
@@ -112,7 +113,7 @@ export class Publisher implements FeedListener {
     const isStored = () => this.#session.room.tracks.has(this.#session.participantId, trackId);
     if (track === undefined && !isStored()) throw new RequestFailure('not_found');
     if (track !== undefined) track.muted = muted;
-    await this.#port.writes.run(async () => {
+    await this.#port.inTurn(async () => {
       // Tracks that are not announced yet are announced with their mute state.
       if (this.#feed?.phase === 'announced' || isStored()) {
         await this.#deps.writes.setMuted(this.#session, trackId, muted);
@@ -237,7 +238,7 @@ export class Publisher implements FeedListener {
       // The media server knows which tracks are muted before the other participants know the tracks.
       await feed.moderation.agree();
       try {
-        const isWritten = await this.#port.writes.run(async () => isWanted() && (await this.#write(feed)));
+        const isWritten = await this.#port.inTurn(async () => isWanted() && (await this.#write(feed)));
         // After a resumption, the next try uses the new connection number. After the session's end, none is needed.
         if (!isWritten && isWanted() && !(await isStillLive(this.#deps, this.#session)) && isWanted()) this.#forget();
       } catch (error) {

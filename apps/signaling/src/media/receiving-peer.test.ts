@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { MediaNode, MediaSession } from '@callplane/media';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import fc from 'fast-check';
-import type { TrackIndex } from '../rooms/track-index.js';
+import type { TrackIndex } from '../rooms/tracks.js';
 import type { Want } from './selection.js';
 import type { MediaOwner, MediaPlace } from './context.js';
 import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';

@@ -1,7 +1,7 @@
 import { MediaError, type MediaNode, type MediaSession, type MediaSubscriber } from '@callplane/media';
 import { PROTOCOL_LIMITS, type ServerMessages } from '@callplane/protocol';
 import { RequestFailure } from '../connections/request-failure.js';
-import type { TrackIndex } from '../rooms/track-index.js';
+import type { TrackIndex } from '../rooms/tracks.js';
 import { toFailure, type MediaOwner, type MediaPlace } from './context.js';
 import { HeldCandidates, reportSlowLink } from './peer-notices.js';
 import { checkAnswer } from './sdp-gate.js';
@@ -22,7 +22,7 @@ const ABSENT_AGAIN_MS = 1000;
 const OFFERS_PER_CONNECTION = 1_000_000;
 
 /** The result of an attempt to align the sections with the wanted tracks. */
-export type Alignment =
+type Alignment =
   /** The client has to answer this offer. */
   | { outcome: 'offer'; sdp: string }
   /** Nothing is left to do. */

@@ -1,5 +1,6 @@
 import type { PeerTarget } from '@callplane/protocol';
-import { storedTracks, type MediaDeps, type MediaOwner, type Serial } from './context.js';
+import type { Turns } from '@callplane/runtime';
+import { storedTracks, type MediaDeps, type MediaOwner } from './context.js';
 
 /** Time for a client to republish tracks that the media server lost, in milliseconds. Then they are unpublished. */
 const REPUBLISH_WITHIN_MS = 10_000;
@@ -58,15 +59,15 @@ export class LostPeers {
 export class Republication {
   readonly #deps: MediaDeps;
   readonly #session: MediaOwner;
-  readonly #writes: Serial;
+  readonly #inTurn: Turns;
   readonly #isOverdue: () => boolean;
   #timer: NodeJS.Timeout | undefined;
 
   /** @param isOverdue whether the tracks are still not published when the time is over */
-  constructor(deps: MediaDeps, session: MediaOwner, writes: Serial, isOverdue: () => boolean) {
+  constructor(deps: MediaDeps, session: MediaOwner, inTurn: Turns, isOverdue: () => boolean) {
     this.#deps = deps;
     this.#session = session;
-    this.#writes = writes;
+    this.#inTurn = inTurn;
     // A client without tracks has nothing to republish. Most viewers of a lost gateway have none.
     this.#isOverdue = () => isOverdue() && session.isConnected && storedTracks(session).length > 0;
   }
@@ -82,7 +83,7 @@ export class Republication {
 
   async #unpublish(): Promise<void> {
     try {
-      await this.#writes.run(async () => {
+      await this.#inTurn(async () => {
         if (this.#isOverdue()) await this.#deps.writes.unpublishAll(this.#session);
       });
     } catch (error) {

@@ -39,7 +39,7 @@ export type CheckedOffer =
     }
   | { ok: false; refusal: Refusal };
 
-export type CheckedAnswer =
+type CheckedAnswer =
   | {
       ok: true;
       sdp: string;

@@ -7,7 +7,7 @@ import type {
   SubscriberChange,
 } from '@callplane/media';
 import { PROTOCOL_LIMITS, type Layer, type ServerMessages, type TrackKind } from '@callplane/protocol';
-import { trackOf } from '../rooms/track-index.js';
+import { trackOf } from '../rooms/tracks.js';
 import type { Want } from './selection.js';
 
 /** A media section of a receiving connection. */
@@ -27,7 +27,7 @@ export interface Section {
 }
 
 /** How the sections come to carry what is wanted. */
-export interface SectionPlan {
+interface SectionPlan {
   /** Sections that get another stream without an offer. */
   switches: CarriedStream[];
   /** What an offer adds, because no section can switch to it, and what the same offer removes. */

@@ -2,14 +2,15 @@ import { describe, expect, test } from '@jest/globals';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import fc from 'fast-check';
 import { Speakers } from '../rooms/speakers.js';
-import type { IndexedTrack, TrackIndex } from '../rooms/track-index.js';
-import { TrackOrder } from '../rooms/track-order.js';
+import type { IndexedTrack, TrackIndex } from '../rooms/tracks.js';
+import { TrackOrder } from '../rooms/tracks.js';
 import type { MediaOwner } from './context.js';
 import type { Choice } from './record.js';
 import { selectTracks, WantedTracks, type SelectionInput } from './selection.js';
 
 const track = (participantId: string, kind: 'audio' | 'video' = 'video'): IndexedTrack => ({
   participantId,
+  nodeId: 'm1',
   trackId: kind,
   kind,
   source: kind === 'audio' ? 'microphone' : 'camera',
@@ -124,7 +125,7 @@ const NOTHING: ReadonlySet<string> = new Set();
 function roomOf(...participantIds: string[]) {
   const entries = new Map<string, IndexedTrack>();
   for (const participantId of participantIds) {
-    const at = { feedId: `feed-${participantId}`, mid: '0' };
+    const at = { nodeId: 'm1', feedId: `feed-${participantId}`, mid: '0' };
     entries.set(`${participantId}/cam`, { participantId, trackId: 'cam', kind: 'video', source: 'camera', ...at });
   }
   const index = {

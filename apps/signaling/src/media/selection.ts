@@ -7,9 +7,9 @@ import {
   type TrackReference,
 } from '@callplane/protocol';
 import { RequestFailure } from '../connections/request-failure.js';
-import { LAYER_HIGHEST } from '../rooms/layer-wants.js';
-import { trackKey, type IndexedTrack } from '../rooms/track-index.js';
-import type { TrackOrder } from '../rooms/track-order.js';
+import { LAYER_HIGHEST } from '../rooms/layers.js';
+import { trackKey, type IndexedTrack } from '../rooms/tracks.js';
+import type { TrackOrder } from '../rooms/tracks.js';
 import type { MediaOwner } from './context.js';
 import type { Choice } from './record.js';
 

@@ -1,5 +1,6 @@
 import type { ClientMessages, PeerTarget } from '@callplane/protocol';
-import { Serial, type MediaDeps, type MediaOwner, type MediaPlace } from './context.js';
+import pLimit from 'p-limit';
+import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
 import { recordOf, takeOver, type HandoverParts, type ResumedMedia } from './handover.js';
 import { OwnSession } from './own-session.js';
 import { addCandidate } from './peer-notices.js';
@@ -16,7 +17,8 @@ export class SessionMedia {
   readonly #deps: MediaDeps;
   readonly #session: MediaOwner;
   readonly #own = new OwnSession();
-  readonly #writes = new Serial();
+  /** Runs one write of the session's tracks at a time. */
+  readonly #inTurn = pLimit(1);
   readonly #publisher: Publisher;
   readonly #subscriber: Subscriber;
   readonly #lost = new LostPeers((targets) => this.#sendReset(targets));
@@ -35,13 +37,13 @@ export class SessionMedia {
     const place = () => this.#place();
     this.#publisher = new Publisher(deps, session, {
       place,
-      writes: this.#writes,
+      inTurn: this.#inTurn,
       recordWith: (publisher) => recordOf(this.#parts, publisher),
       onLost: () => this.#lose('publisher', 0),
     });
     this.#subscriber = new Subscriber(deps, session, place, (pauseMs) => this.#lose('subscriber', pauseMs));
     const isOverdue = () => !this.#closed && !this.#publisher.isAnnounced;
-    this.#republication = new Republication(deps, session, this.#writes, isOverdue);
+    this.#republication = new Republication(deps, session, this.#inTurn, isOverdue);
     const [own, publisher, subscriber, lost] = [this.#own, this.#publisher, this.#subscriber, this.#lost];
     this.#parts = { deps, session, own, publisher, subscriber, lost };
   }
@@ -172,7 +174,7 @@ export class SessionMedia {
   async unpublish(): Promise<void> {
     this.#republication.cancel();
     await this.#publisher.drop();
-    await this.#writes.run(() => this.#deps.writes.unpublishAll(this.#session));
+    await this.#inTurn(() => this.#deps.writes.unpublishAll(this.#session));
   }
 
   mute(trackId: string, muted: boolean): Promise<void> {

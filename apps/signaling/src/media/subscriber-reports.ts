@@ -1,5 +1,5 @@
 import { ERROR_CODES, type ErrorCode } from '@callplane/protocol';
-import { trackOf } from '../rooms/track-index.js';
+import { trackOf } from '../rooms/tracks.js';
 import type { MediaOwner } from './context.js';
 import type { ReceivingPeer } from './receiving-peer.js';
 import type { Selection } from './selection.js';

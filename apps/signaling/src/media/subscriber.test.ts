@@ -4,8 +4,8 @@ import type { ServerMessage } from '@callplane/protocol';
 import fc from 'fast-check';
 import { RequestFailure } from '../connections/request-failure.js';
 import { Speakers } from '../rooms/speakers.js';
-import type { IndexedTrack, TrackIndex } from '../rooms/track-index.js';
-import { TrackOrder } from '../rooms/track-order.js';
+import type { IndexedTrack, TrackIndex } from '../rooms/tracks.js';
+import { TrackOrder } from '../rooms/tracks.js';
 import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
 import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
 import type { SubscriberRecord } from './record.js';
@@ -95,6 +95,7 @@ class Stage {
       trackId: 'cam',
       kind: 'video',
       source: 'camera',
+      nodeId: 'm1',
       feedId,
       mid: '1',
     });

@@ -1,5 +1,103 @@
+import type { SessionEndReason } from '@callplane/core';
 import type { SessionState } from '@callplane/db';
-import { participantText, presentTrack, sameExceptTracks, sameTracks, type RoomChange } from './room-change.js';
+import type { RemoteParticipant, Track } from '@callplane/protocol';
+
+/**
+ * A live session as this instance knows it. Immutable: a change replaces the entry, so that what is derived from an entry
+ * can be cached with it.
+ */
+export interface SessionEntry {
+  readonly sessionId: string;
+  readonly participantId: string;
+  readonly connection: number;
+  readonly instanceId: string | null;
+  readonly version: number;
+  /** Null for a viewer of a paged room, who is only counted. */
+  readonly state: SessionState | null;
+}
+
+/** A session before and after a change; null when it was not in the room, or is no longer. */
+export interface RoomChange {
+  readonly before: SessionEntry | null;
+  readonly after: SessionEntry | null;
+  /** Why the session is over; null if it is not, or if the read does not say why. */
+  readonly gone: SessionEndReason | null;
+}
+
+/** The session that a change is about, in its latest state. */
+export function subjectOf({ before, after }: RoomChange): SessionEntry {
+  const entry = after ?? before;
+  if (entry === null) throw new Error('a change of no session');
+  return entry;
+}
+
+/** A participant without tracks and without metadata. */
+export function isViewer({ tracks, participant }: SessionState): boolean {
+  return tracks.length === 0 && Object.keys(participant.metadata).length === 0;
+}
+
+/** A session as the other participants see it. */
+function presentSession(session: SessionState): RemoteParticipant {
+  const { participant } = session;
+  return {
+    participantId: participant.id,
+    sessionId: session.sessionId,
+    name: participant.name,
+    externalId: participant.externalId,
+    metadata: participant.metadata,
+    joinedAt: session.startedAt.toISOString(),
+    connected: session.disconnectedAt === null,
+    tracks: session.tracks.map(presentTrack),
+  };
+}
+
+function presentTrack({ trackId, kind, source, muted }: Track): Track {
+  return { trackId, kind, source, muted };
+}
+
+/** Whether everything but the tracks looks the same to the other participants. */
+function sameExceptTracks(before: SessionState, after: SessionState): boolean {
+  return (
+    (before.disconnectedAt === null) === (after.disconnectedAt === null) &&
+    before.participant.name === after.participant.name &&
+    before.participant.externalId === after.participant.externalId &&
+    sameJson(before.participant.metadata, after.participant.metadata)
+  );
+}
+
+/** Whether the tracks look the same to the other participants, wherever they are on the media server. */
+function sameTracks(before: SessionState, after: SessionState): boolean {
+  return (
+    before.tracks.length === after.tracks.length &&
+    before.tracks.every((track, at) => sameTrack(track, after.tracks[at]))
+  );
+}
+
+function sameTrack(before: Track, after: Track | undefined): boolean {
+  return (
+    before.trackId === after?.trackId &&
+    before.kind === after.kind &&
+    before.source === after.source &&
+    before.muted === after.muted
+  );
+}
+
+/** Compares the text: both values come from a `jsonb` column, where PostgreSQL keeps the keys in one order. */
+function sameJson(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** The text of a participant for the others, made once for each state. */
+export function participantText(session: SessionState): string {
+  let text = TEXTS.get(session);
+  if (text === undefined) {
+    text = JSON.stringify(presentSession(session));
+    TEXTS.set(session, text);
+  }
+  return text;
+}
+
+const TEXTS = new WeakMap<SessionState, string>();
 
 /** An entry of a `changes` message as text. */
 export type ChangeText = string;

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { SessionState } from '@callplane/db';
-import { Room, type Departure, type RoomMember } from './room.js';
+import type { Departure, RoomMember } from './member.js';
+import { Room } from './room.js';
 import { FakeRoom } from './rooms.testkit.js';
 
 const TICK_MS = 50;
@@ -106,7 +107,15 @@ describe('a small room', () => {
     write({ sessionId: 's3', feedId: 'f2' });
     expect([viewer.woken, wanting.woken, room.tracks.version]).toEqual([0, 2, 2]);
     const { entries } = room.tracks;
-    const track = { participantId: 'p3', trackId: 'a', kind: 'audio', source: 'microphone', feedId: 'f2', mid: '0' };
+    const track = {
+      participantId: 'p3',
+      trackId: 'a',
+      kind: 'audio',
+      source: 'microphone',
+      nodeId: 'm1',
+      feedId: 'f2',
+      mid: '0',
+    };
     expect(entries).toEqual(new Map([['p3/a', track]]));
     expect(room.tracks.entries).toBe(entries);
     write({ sessionId: 's0', tracks: ['v'] });
@@ -174,7 +183,7 @@ describe('a paged room', () => {
     write({ sessionId: 's2', disconnectedAt: 5 });
     jest.advanceTimersByTime(TICK_MS);
     expect(ada.take()).toEqual([]);
-    expect(room.counts).toEqual({ participantCount: 2, viewerCount: 2 });
+    expect(room.roster.counts).toEqual({ participantCount: 2, viewerCount: 2 });
     room.sendCounts();
     expect(ada.take()).toEqual([{ type: 'viewerCount', participantCount: 2, viewerCount: 2 }]);
   });
@@ -189,8 +198,8 @@ describe('a paged room', () => {
     };
     take();
     // A viewer is not in the roster: its state follows once it is.
-    expect(room.show(bob, ['p4', 'p5'], true).map((text) => JSON.parse(text).participantId)).toEqual(['p4']);
-    expect(room.show(cem, [], false)).toEqual([]);
+    expect(room.shown.show(bob, ['p4', 'p5'], true).map((text) => JSON.parse(text).participantId)).toEqual(['p4']);
+    expect(room.shown.show(cem, [], false)).toEqual([]);
     write({ sessionId: 's4', metadata: { seat: 2 } });
     write({ sessionId: 's4', metadata: { seat: 3 } });
     write({ sessionId: 's5' });
@@ -247,15 +256,15 @@ describe('a paged room', () => {
     fake.rosterPaged = true;
     sync();
     const idsOf = (texts: string[]) => texts.map((text) => JSON.parse(text).participantId);
-    const first = room.page(null, 2);
+    const first = room.roster.page(null, 2);
     expect([idsOf(first.participants), first.next]).toEqual([['p1', 'p2'], 's2']);
     expect(first).toMatchObject({ participantCount: 5, viewerCount: 1 });
-    const last = room.page(first.next, 2);
+    const last = room.roster.page(first.next, 2);
     expect([idsOf(last.participants), last.next]).toEqual([['p4', 'p5'], null]);
     // The cursor may have left.
-    expect(idsOf(room.page('s3', 10).participants)).toEqual(['p4', 'p5']);
+    expect(idsOf(room.roster.page('s3', 10).participants)).toEqual(['p4', 'p5']);
     write({ sessionId: 's4', metadata: { text: 'x'.repeat(300 * 1024) } });
-    expect(idsOf(room.page('s3', 10).participants)).toEqual(['p4']);
+    expect(idsOf(room.roster.page('s3', 10).participants)).toEqual(['p4']);
   });
 
   test('shows a session that this instance has just written before a read does', () => {
@@ -268,6 +277,6 @@ describe('a paged room', () => {
     fake.rosterPaged = true;
     room.learn(other.sessionOf('p2')!);
     expect(room.departureOf(Object.assign(ada, { sessionId: 's2' }))).toBeNull();
-    expect(room.counts.participantCount).toBe(2);
+    expect(room.roster.counts.participantCount).toBe(2);
   });
 });

@@ -1,79 +1,74 @@
-import { isOpen } from '@callplane/core';
+import { isOpen, presentRoom } from '@callplane/core';
 import type { RoomChanges, SessionState } from '@callplane/db';
-import { DepartedMembers } from './departed-members.js';
-import { changeEntries, changesText } from './changes.js';
-import { Members, type Departure, type RoomMember } from './members.js';
-import { OtherInstances } from './other-instances.js';
-import type { RoomChange } from './room-change.js';
-import { RoomLayers } from './room-layers.js';
-import { RoomNews } from './room-news.js';
-import { RoomQuality } from './room-quality.js';
-import { NO_REPORTS, type RoomReports } from './room-reports.js';
-import { isMoved, RoomState, type RoomInfo } from './room-state.js';
+import { changeEntries, changesText, subjectOf, type RoomChange } from './changes.js';
+import { RoomLayers } from './layers.js';
+import type { Departure, RoomMember } from './member.js';
+import { RoomQuality } from './quality.js';
+import { Paced, type SendReport } from './reports.js';
 import { Roster, withParticipants, type RosterPage } from './roster.js';
-import { RoomSpeakers } from './room-speakers.js';
 import { Shown } from './shown.js';
-import { TrackIndex } from './track-index.js';
-import { TrackOrder } from './track-order.js';
+import { RoomSpeakers } from './speakers.js';
+import { isMoved, RoomState, type RoomInfo } from './state.js';
+import { TrackIndex, TrackOrder } from './tracks.js';
 
-export type { Departure, RoomMember } from './members.js';
+/** Members that depart at once. A large room that ends would otherwise block the process. */
+const DEPARTURES_MAX = 500;
+/** Pause between two groups of members that depart, in milliseconds. */
+const DEPARTURES_EVERY_MS = 50;
+/** The shortest pause between two `roomUpdated`, in milliseconds. */
+const UPDATES_EVERY_MS = 1000;
 
 /** A room in which this instance holds sessions. Keeps its state and sends the members what changes. */
 export class Room {
   readonly roomId: string;
-  readonly tracks = new TrackIndex();
+  readonly tracks = new TrackIndex(() => this.state?.mediaNodeId ?? null);
+  readonly roster: Roster;
+  readonly shown: Shown<RoomMember>;
   readonly speakers: RoomSpeakers;
   readonly layers: RoomLayers;
+  readonly quality: RoomQuality;
   /** Which tracks members receive first. */
   readonly order: TrackOrder;
   /** Sessions, and joins and resumptions in progress, that use the room. It is removed when none is left. */
   holders = 0;
   readonly #instanceId: string;
-  readonly #members = new Members();
-  readonly #departed: DepartedMembers;
-  readonly #state = new RoomState();
-  readonly #roster = new Roster(this.#state);
-  readonly #shown = new Shown<RoomMember>(this.#state, this.tracks.publishers, (member, text) => member.sendText(text));
-  readonly quality = new RoomQuality(this.#members, this.#state, this.#shown);
-  readonly #news = new RoomNews(this.#members);
-  /** The first page without the counts; null if the roster has changed since. */
-  #firstPage: Pick<RosterPage, 'participants' | 'next'> | null = null;
-  readonly #others: OtherInstances;
+  readonly #state: RoomState;
+  /** By session id. */
+  readonly #members = new Map<string, RoomMember>();
+  readonly #onDeparture: (member: RoomMember, departure: Departure) => void;
+  #departures: NodeJS.Timeout | undefined;
+  /** The name, metadata and capacity that the members know; null until the room was read. */
+  #toldInfo: string | null = null;
+  readonly #updates = new Paced(
+    () => UPDATES_EVERY_MS,
+    () => this.#sendUpdate(),
+  );
   /** The order's version at which the members were woken last. */
   #orderSeen = 0;
 
+  /** @param report to the other instances that hold sessions of the room */
   constructor(
     roomId: string,
     instanceId: string,
     onDeparture: (member: RoomMember, departure: Departure) => void,
-    reports: RoomReports = NO_REPORTS,
+    report: SendReport = () => undefined,
   ) {
     this.roomId = roomId;
     this.#instanceId = instanceId;
-    this.#others = new OtherInstances(instanceId);
-    this.#departed = new DepartedMembers(
-      this.#members,
-      (member) => this.departureOf(member),
-      (member, departure) => {
-        this.remove(member);
-        onDeparture(member, departure);
-      },
-    );
-    this.speakers = new RoomSpeakers(this.tracks, {
-      members: () => this.members,
-      memberCount: () => this.size,
-      wake: () => this.#wakeMembers(),
-      report: reports.speakers,
-    });
-    this.layers = new RoomLayers(this.tracks, this.#others, {
-      isHeldElsewhere: (participantId) => this.isHeldElsewhere(participantId),
-      report: reports.layers,
-    });
+    this.#onDeparture = onDeparture;
+    const members = (): RoomMember[] => this.members;
+    const state = (this.#state = new RoomState(instanceId));
+    this.roster = new Roster(state);
+    const shown = (this.shown = new Shown(state, this.tracks.publishers, (member, text) => member.sendText(text)));
+    this.quality = new RoomQuality({ members, state, shown, report });
+    this.speakers = new RoomSpeakers(this.tracks, { members, wake: () => this.#wakeMembers(), report });
+    this.layers = new RoomLayers(this.tracks, state, report);
     this.order = new TrackOrder(this.tracks, this.speakers.state);
   }
 
-  get members(): Iterable<RoomMember> {
-    return this.#members.all;
+  /** A copy, so that members may be removed meanwhile. */
+  get members(): RoomMember[] {
+    return [...this.#members.values()];
   }
 
   get size(): number {
@@ -87,17 +82,12 @@ export class Room {
 
   /** Whether the room is no longer open. */
   get isClosed(): boolean {
-    const { info } = this.#state;
-    return info !== null && !isOpen(info.room.status);
+    return this.state !== null && !isOpen(this.state.room.status);
   }
 
   /** Whether the room has sessions that this instance does not hold. Possibly no instance holds them. */
   get isElsewhere(): boolean {
-    return this.#others.areThere;
-  }
-
-  get counts(): { participantCount: number; viewerCount: number } {
-    return this.#roster.counts;
+    return this.#state.isElsewhere;
   }
 
   /** The participant's session: everyone in a small room, the roster in a paged one. */
@@ -110,12 +100,12 @@ export class Room {
   }
 
   isHeldElsewhere(participantId: string): boolean {
-    const entry = this.#state.entryOf(participantId);
-    return entry !== undefined && entry.instanceId !== this.#instanceId;
+    return this.#state.isHeldElsewhere(participantId);
   }
 
-  membersOf(participantId: string): Iterable<RoomMember> {
-    return this.#members.of(participantId);
+  /** The participant's session, if it is a member at this instance. */
+  memberOf(participantId: string): RoomMember | undefined {
+    return this.#members.get(this.#state.entryOf(participantId)?.sessionId ?? '');
   }
 
   /** Why, according to the last read, this instance no longer holds the session; null if it still does. */
@@ -128,45 +118,29 @@ export class Room {
   }
 
   add(member: RoomMember): void {
-    this.#members.add(member);
-    this.#shown.add(member);
+    this.#members.set(member.sessionId, member);
+    this.shown.add(member);
     this.layers.add(member);
   }
 
   remove(member: RoomMember): void {
-    this.#members.remove(member);
-    this.#shown.remove(member);
+    if (this.#members.get(member.sessionId) === member) this.#members.delete(member.sessionId);
+    this.shown.remove(member);
     this.layers.remove(member);
   }
 
   /** Ends timers. Call it when the room is removed. */
   close(): void {
-    this.#shown.stop();
-    this.#departed.close();
-    this.#news.close();
+    clearTimeout(this.#departures);
+    this.#updates.close();
+    this.shown.stop();
     this.speakers.close();
     this.layers.close();
   }
 
-  /** @param cursor the last session id of the previous page; null for the first one. */
-  page(cursor: string | null, limit: number): RosterPage {
-    return this.#roster.page(cursor, limit);
-  }
-
   /** What a welcome shows: everyone in a small room; in a paged one the first page, publishers first. */
   firstPage(): RosterPage {
-    const isPaged = this.#state.info?.rosterPaged === true;
-    this.#firstPage ??= isPaged ? this.#roster.firstPage(this.#shown.firstPublishers()) : this.#roster.everyone();
-    return { ...this.#firstPage, ...this.counts };
-  }
-
-  /**
-   * Replaces the participants that a member of a paged room shows.
-   * @param publishers whether it shows the first publishers, too.
-   * @returns the present state of those in the roster, as JSON texts. Their later changes follow.
-   */
-  show(member: RoomMember, participantIds: readonly string[], publishers: boolean): string[] {
-    return this.#shown.show(member, participantIds, publishers);
+    return this.roster.firstPage(() => this.shown.firstPublishers());
   }
 
   /**
@@ -175,72 +149,101 @@ export class Room {
    */
   apply(read: RoomChanges | null, atStart: number | null = null): void {
     const applied = this.#state.apply(read, atStart);
-    this.#afterChange(applied.changes);
-    if (applied.after === null || !isOpen(applied.after.room.status)) {
-      this.#shown.stop();
-      this.#departed.endRoom();
+    const { after, before, changes } = applied;
+    this.#afterChange(changes);
+    if (after === null || !isOpen(after.room.status)) {
+      this.shown.stop();
+      this.#endForAll();
       return;
     }
-    this.#departed.apply(applied.changes, read?.after === null);
-    this.#news.show(applied.after);
-    const isPaged = applied.after.rosterPaged;
-    if (isPaged && applied.before?.rosterPaged !== true) this.#becomePaged();
-    else this.#send(applied.changes, isPaged);
-    if (isMoved(applied)) this.mediaChanged();
-    this.#wakeForTracks(applied.changes);
+    this.#dropDeparted(changes, read?.after === null);
+    this.#toldInfo ??= contentOf(after);
+    if (this.#toldInfo !== contentOf(after)) this.#updates.soon();
+    if (after.rosterPaged && before?.rosterPaged !== true) this.#becomePaged();
+    else this.#send(changes, after.rosterPaged);
+    if (isMoved(applied)) {
+      if (before !== null) this.tracks.moved();
+      this.mediaChanged();
+    }
+    this.#wakeForTracks(changes);
   }
 
   /** Takes over the state of a session that this instance has just written. A welcome then need not wait for a read. */
   learn(state: SessionState): void {
     const changes = this.#state.learn(state);
     this.#afterChange(changes);
-    this.#send(changes, this.#state.info?.rosterPaged === true);
+    this.#send(changes, this.state?.rosterPaged === true);
     this.#wakeForTracks(changes);
   }
 
   /** The room's media server went up or down. */
   mediaChanged(): void {
-    for (const member of this.#members.all) member.onPlacement();
+    for (const member of this.members) member.onPlacement();
   }
 
   /** Sends everyone in the room the numbers of participants. */
   sendCounts(): void {
-    this.#sendAll(JSON.stringify({ type: 'viewerCount', ...this.counts }));
+    this.#sendAll(JSON.stringify({ type: 'viewerCount', ...this.roster.counts }));
   }
 
   #afterChange(changes: readonly RoomChange[]): void {
-    this.#members.showOwn(changes);
-    if (this.#roster.apply(changes) || this.#state.info?.rosterPaged !== true) this.#firstPage = null;
+    for (const { after } of changes) if (after?.state) this.#members.get(after.sessionId)?.onOwn(after.state);
+    this.roster.apply(changes);
     this.quality.apply(changes);
-    this.#others.apply(changes);
+  }
+
+  /** @param isComplete whether the changes come from a complete read, which does not say why a session is missing */
+  #dropDeparted(changes: readonly RoomChange[], isComplete: boolean): void {
+    if (isComplete) for (const member of this.members) this.#depart(member, this.departureOf(member));
+    else {
+      for (const change of changes) {
+        const member = this.#members.get(subjectOf(change).sessionId);
+        if (member !== undefined) this.#depart(member, change.gone ?? this.departureOf(member));
+      }
+    }
+  }
+
+  #depart(member: RoomMember, departure: Departure | null): void {
+    if (departure === null) return;
+    this.remove(member);
+    this.#onDeparture(member, departure);
+  }
+
+  /** The room ends: all members depart, in groups. */
+  #endForAll(): void {
+    clearTimeout(this.#departures);
+    for (const member of this.members.slice(0, DEPARTURES_MAX)) this.#depart(member, 'room_ended');
+    if (this.size > 0) this.#departures = setTimeout(() => this.#endForAll(), DEPARTURES_EVERY_MS);
   }
 
   #send(changes: readonly RoomChange[], isPaged: boolean): void {
     if (changes.length === 0) return;
-    if (isPaged) {
-      this.#shown.noteSoon(changes);
-      return;
-    }
-    const text = changesText(changeEntries(changes));
-    if (text !== null) this.#sendAll(text);
+    const text = isPaged ? null : changesText(changeEntries(changes));
+    if (isPaged) this.shown.noteSoon(changes);
+    else if (text !== null) this.#sendAll(text);
   }
 
   #becomePaged(): void {
-    this.#shown.stop();
-    this.#firstPage = null;
-    this.#shown.reset();
+    this.shown.reset();
     const { participants, ...page } = this.firstPage();
     this.#sendAll(withParticipants({ type: 'rosterPaged', ...page }, participants));
   }
 
+  /** Sends the name, metadata and capacity of the room, unless they are what the members know. */
+  #sendUpdate(): void {
+    if (this.state === null || this.#toldInfo === contentOf(this.state)) return;
+    this.#toldInfo = contentOf(this.state);
+    this.#sendAll(JSON.stringify({ type: 'roomUpdated', room: presentRoom(this.state.tenant, this.state.room) }));
+  }
+
   #sendAll(text: string): void {
-    for (const member of this.#members.all) member.sendText(text);
+    for (const member of this.members) member.sendText(text);
   }
 
   #wakeForTracks(changes: readonly RoomChange[]): void {
-    const { muteVersion } = this.tracks;
-    const areTracksNew = this.tracks.apply(changes);
-    if (!areTracksNew && this.tracks.muteVersion === muteVersion) return;
+    const { muteVersion, version } = this.tracks;
+    this.tracks.apply(changes);
+    if (this.tracks.version === version && this.tracks.muteVersion === muteVersion) return;
     this.speakers.onTracks();
     this.layers.onTracks();
     this.#wakeMembers();
@@ -251,6 +254,11 @@ export class Room {
     const { version } = this.order;
     if (version === this.#orderSeen) return;
     this.#orderSeen = version;
-    for (const member of this.#members.all) if (member.wantsTracks) member.onTracks();
+    for (const member of this.members) if (member.wantsTracks) member.onTracks();
   }
+}
+
+/** What the server can change. Clients see the status by other means. */
+function contentOf({ room }: RoomInfo): string {
+  return JSON.stringify([room.name, room.metadata, room.maxParticipants]);
 }

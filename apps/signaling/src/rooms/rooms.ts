@@ -1,13 +1,13 @@
-import { readRoomChanges, type Database, type RoomChanges, type SessionState } from '@callplane/db';
+import { readRoomChanges, type Database, type RoomChanges, type RoomRead, type SessionState } from '@callplane/db';
 import type { RoomBus, RoomNotice } from '@callplane/queue';
-import type { Logger } from '@callplane/runtime';
-import { parseLayers } from './layer-wants.js';
-import { deliver, encodeMessage, hasRecipientsElsewhere, parsePassed } from './messages.js';
-import { reactionTo, reviveChanges } from './notices.js';
-import { parseQuality } from './quality-levels.js';
-import { RoomLoader, type LoadOptions, type ReadReason } from './room-loader.js';
-import { Room, type Departure, type RoomMember } from './room.js';
-import { parseTalking } from './speakers.js';
+import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
+import type { ReportedLayers } from './layers.js';
+import type { Departure, RoomMember } from './member.js';
+import type { QualityEntry } from './quality.js';
+import type { ReportKind } from './reports.js';
+import { Room } from './room.js';
+import type { Talking } from './speakers.js';
+import { reactionTo, reviveChanges } from './state.js';
 
 export interface RoomsDeps {
   bus: RoomBus;
@@ -21,6 +21,35 @@ export interface RoomsDeps {
   };
 }
 
+/** Why a room is read, as the label of a metric. */
+export const READ_REASONS = [
+  /** This instance has changed the room, or sends a welcome. */
+  'changed',
+  /** A notice does not continue what is known, or carries no changes. */
+  'gap',
+  /** The periodic resync, and the one after an outage of Redis. */
+  'poll',
+  /** Finds out whether this instance still holds a session, for example after its feed has ended by itself. */
+  'check',
+] as const;
+export type ReadReason = (typeof READ_REASONS)[number];
+
+/** A read of a room that waits or runs. Requests that wait for the same read are combined. */
+interface Read {
+  readonly roomId: string;
+  /** Of combined requests, the reason of the first one counts. */
+  readonly why: ReadReason;
+  /** Whether to read the whole room instead of its changes. */
+  complete: boolean;
+  /** Whether to notify the other instances of what was read. */
+  publish: boolean;
+  done: Promise<void>;
+}
+
+/** Maximum number of rooms that one statement reads. */
+const ROOMS_PER_READ_MAX = 200;
+/** Maximum number of statements that run at once. */
+const READS_MAX = 3;
 /**
  * Interval of the periodic work of all rooms: connection quality, speakers and layers. A paged room also sends its
  * number of viewers.
@@ -28,6 +57,15 @@ export interface RoomsDeps {
 const EACH_SECOND_MS = 1000;
 /** How often a room is read completely: in a restored database, the version of a change may be known already. */
 const COMPLETE_EVERY_MS = 60_000;
+
+/** A client's message to others. */
+interface Passed {
+  from: string;
+  /** Participant ids; null for all other participants. */
+  to: string[] | null;
+  /** The message as the clients get it. */
+  text: string;
+}
 
 /** What this class knows of a room beside the room itself. */
 interface Held {
@@ -41,17 +79,19 @@ export class Rooms {
   readonly #deps: RoomsDeps;
   readonly #onDeparture: (member: RoomMember, departure: Departure) => void;
   readonly #held = new Map<string, Held>();
-  readonly #loader: RoomLoader;
   readonly #timer: NodeJS.Timeout;
+  readonly #reads: Batches<Read, true>;
+  /** The read of each room that has not begun, and the one that runs. */
+  readonly #waiting = new Map<string, Read>();
+  readonly #running = new Map<string, Read>();
 
   constructor(deps: RoomsDeps, onDeparture: (member: RoomMember, departure: Departure) => void) {
     this.#deps = deps;
     this.#onDeparture = onDeparture;
-    this.#loader = new RoomLoader({
-      read: (reads) => readRoomChanges(deps.database.sql, reads),
-      versionOf: (roomId) => this.#held.get(roomId)?.room.state?.version ?? null,
-      apply: (roomId, changes, known, options) => this.#apply(roomId, changes, known, options),
-      onRead: (why) => deps.metrics.roomRead(why),
+    this.#reads = new Batches({
+      run: (_, reads) => this.#readAll(reads),
+      sizeMax: ROOMS_PER_READ_MAX,
+      atOnce: READS_MAX,
     });
     this.#timer = setInterval(() => this.#eachSecond(), EACH_SECOND_MS);
     this.#timer.unref();
@@ -71,17 +111,15 @@ export class Rooms {
     let held = this.#held.get(roomId);
     if (held === undefined) {
       const { bus, instanceId } = this.#deps;
-      const room = new Room(roomId, instanceId, this.#onDeparture, {
-        speakers: (talking) => room.isElsewhere && void bus.publishSpeakers(roomId, talking),
-        layers: (layers) => void bus.publishLayers(roomId, layers),
+      const room = new Room(roomId, instanceId, this.#onDeparture, (kind, report) => {
+        if (room.isElsewhere) void bus.publishReport(roomId, kind, report);
       });
       held = { room, completeAtMs: performance.now(), countsSent: '' };
       this.#held.set(roomId, held);
-      this.#deps.bus.subscribe(roomId, {
-        changed: (notice) => this.#onChanged(roomId, notice),
-        message: (message) => this.#onPassed(roomId, message),
-        speakers: (talking, from) => this.#onSpeakers(roomId, talking, from),
-        layers: (layers, from) => this.#onLayers(roomId, layers, from),
+      bus.subscribe(roomId, {
+        changed: (notice) => this.#onChanged(roomId, room, notice),
+        message: (message) => deliver(room, message as Passed),
+        report: (kind, report, from) => receive(room, kind as ReportKind, report, from),
       });
     }
     held.room.holders += 1;
@@ -98,7 +136,7 @@ export class Rooms {
 
   /** Resolves once a read that began after this call has been applied. */
   load(roomId: string): Promise<void> {
-    return this.#loader.load(roomId, { why: 'check' });
+    return this.#read(roomId, 'check');
   }
 
   /**
@@ -106,7 +144,7 @@ export class Rooms {
    * Resolves when this instance shows the change. Never rejects; the next resync makes up for a failed read or notice.
    */
   async changed(roomId: string): Promise<void> {
-    await this.#loader.load(roomId, { why: 'changed', publish: true }).catch((error: unknown) => {
+    await this.#read(roomId, 'changed', { publish: true }).catch((error: unknown) => {
       this.#deps.logger.warn('room changes not loaded', { roomId, error });
       void this.#deps.bus.publishChanged(roomId, { range: { after: null, version: null } });
     });
@@ -126,35 +164,84 @@ export class Rooms {
       void this.changed(roomId);
       return;
     }
-    await this.#loader.load(roomId, { why: 'changed', publish: true });
+    await this.#read(roomId, 'changed', { publish: true });
   }
 
   /** Reads all rooms again, to find changes whose notices were lost. */
   async resync(): Promise<void> {
     const nowMs = performance.now();
     await Promise.all(
-      [...this.#held].map(([roomId, held]) => {
-        const complete = nowMs - held.completeAtMs >= COMPLETE_EVERY_MS;
-        return this.#loader.load(roomId, { why: 'poll', complete });
-      }),
+      [...this.#held].map(([roomId, { completeAtMs }]) =>
+        this.#read(roomId, 'poll', { complete: nowMs - completeAtMs >= COMPLETE_EVERY_MS }),
+      ),
     );
   }
 
   /**
    * Delivers a client's message to members on this instance and passes it on to other instances.
    * @param to participant ids; null for all other participants.
-   * @param data as JSON text.
+   * @param data as JSON text, which the caller has measured already: the message is not serialised a second time.
    * @returns false if recipients on other instances could not be reached.
    */
   pass(room: Room, from: string, to: string[] | null, data: string, sentAt: string): boolean | Promise<boolean> {
-    const passed = encodeMessage(from, to, data, sentAt);
+    // An id and a timestamp need no escaping.
+    const passed = { from, to, text: `{"type":"message","from":"${from}","data":${data},"sentAt":"${sentAt}"}` };
     deliver(room, passed);
-    return !hasRecipientsElsewhere(room, to) || this.#deps.bus.publishMessage(room.roomId, passed);
+    const isPassedOn = to === null ? room.isElsewhere : to.some((id) => room.isHeldElsewhere(id));
+    return !isPassedOn || this.#deps.bus.publishMessage(room.roomId, passed);
   }
 
-  #apply(roomId: string, changes: RoomChanges | null, known: number | null, options: Required<LoadOptions>): void {
+  /**
+   * Resolves once a read that began after this call has been applied. For each room at most one read runs and one
+   * waits, so that an older read never replaces a newer one.
+   */
+  #read(roomId: string, why: ReadReason, { complete = false, publish = false } = {}): Promise<void> {
+    let read = this.#waiting.get(roomId);
+    if (read === undefined) {
+      read = { roomId, why, complete: false, publish: false, done: Promise.resolve() };
+      this.#waiting.set(roomId, read);
+      read.done = this.#afterRunning(read);
+      // A caller may ignore the promise. A failed read must not become an unhandled rejection.
+      read.done.catch(() => undefined);
+    }
+    read.complete ||= complete;
+    read.publish ||= publish;
+    return read.done;
+  }
+
+  async #afterRunning(read: Read): Promise<void> {
+    await this.#running.get(read.roomId)?.done.catch(() => undefined);
+    await this.#reads.add(ONE_QUEUE, read);
+  }
+
+  async #readAll(reads: readonly Read[]): Promise<Promise<true>[]> {
+    const begun = reads.map((read): RoomRead & { read: Read; known: number | null } => {
+      const { complete, roomId, why } = read;
+      this.#waiting.delete(roomId);
+      this.#running.set(roomId, read);
+      this.#deps.metrics.roomRead(why);
+      const known = this.#held.get(roomId)?.room.state?.version ?? null;
+      return { read, roomId, known, after: complete ? null : known };
+    });
+    try {
+      const rows = begun.map(({ roomId, after }) => ({ roomId, after }));
+      const changes = await readRoomChanges(this.#deps.database.sql, rows);
+      // A room that cannot take over what was read fails alone.
+      return begun.map(
+        ({ read, roomId, known }) =>
+          new Promise<true>((resolve) => {
+            this.#apply(read, changes.get(roomId) ?? null, known);
+            resolve(true);
+          }),
+      );
+    } finally {
+      for (const { roomId } of reads) this.#running.delete(roomId);
+    }
+  }
+
+  #apply({ publish, roomId }: Read, changes: RoomChanges | null, known: number | null): void {
     const held = this.#held.get(roomId);
-    if (changes !== null && options.publish) {
+    if (changes !== null && publish) {
       const { after, version } = changes;
       void this.#deps.bus.publishChanged(roomId, { range: { after, version }, ...(after === null ? {} : { changes }) });
     }
@@ -163,55 +250,40 @@ export class Rooms {
     held.room.apply(changes, known);
   }
 
-  #onChanged(roomId: string, notice: RoomNotice): void {
-    const held = this.#held.get(roomId);
-    if (held === undefined) return;
-    const { state } = held.room;
-    switch (reactionTo(notice, state?.version ?? null)) {
-      case 'ignore':
-        return;
-      case 'apply':
-        held.room.apply(reviveChanges(notice.changes));
-        return;
-      case 'read':
-        this.#loader.load(roomId, { why: 'gap' }).catch((error: unknown) => {
-          this.#deps.logger.warn('room changes not loaded', { roomId, error });
-        });
+  #onChanged(roomId: string, room: Room, notice: RoomNotice): void {
+    const reaction = reactionTo(notice, room.state?.version ?? null);
+    if (reaction === 'apply') room.apply(reviveChanges(notice.changes));
+    else if (reaction === 'read') {
+      this.#read(roomId, 'gap').catch((error: unknown) => {
+        this.#deps.logger.warn('room changes not loaded', { roomId, error });
+      });
     }
-  }
-
-  #onPassed(roomId: string, message: unknown): void {
-    const room = this.#held.get(roomId)?.room;
-    const levels = parseQuality(message);
-    if (levels !== null) {
-      room?.quality.levels.learn(levels);
-      return;
-    }
-    const passed = parsePassed(message);
-    if (room !== undefined && passed !== null) deliver(room, passed);
-  }
-
-  #onSpeakers(roomId: string, reported: unknown, from: string): void {
-    const talking = parseTalking(reported);
-    if (talking !== null) this.#held.get(roomId)?.room.speakers.receive(from, talking);
-  }
-
-  #onLayers(roomId: string, reported: unknown, from: string): void {
-    const layers = parseLayers(reported);
-    if (layers !== undefined) this.#held.get(roomId)?.room.layers.receive(from, layers);
   }
 
   #eachSecond(): void {
-    for (const [roomId, held] of this.#held) {
+    for (const held of this.#held.values()) {
       const { room } = held;
-      const reported = room.quality.eachSecond();
-      if (reported !== null && room.isElsewhere) void this.#deps.bus.publishMessage(roomId, reported);
+      room.quality.eachSecond();
       room.speakers.eachSecond();
       room.layers.eachSecond();
       if (room.state?.rosterPaged !== true) continue;
-      const counts = JSON.stringify(room.counts);
+      const counts = JSON.stringify(room.roster.counts);
       if (counts !== held.countsSent) room.sendCounts();
       held.countsSent = counts;
     }
   }
+}
+
+/** Sends a message to the members of this instance that it is for. */
+function deliver(room: Room, { from, to, text }: Passed): void {
+  if (to === null) {
+    for (const member of room.members) if (member.participantId !== from) member.sendText(text);
+  } else for (const id of new Set(to)) if (id !== from) room.memberOf(id)?.sendText(text);
+}
+
+/** Takes over the report of another instance. */
+function receive(room: Room, kind: ReportKind, report: unknown, from: string): void {
+  if (kind === 'speakers') room.speakers.receive(from, report as Talking);
+  else if (kind === 'layers') room.layers.receive(from, report as ReportedLayers);
+  else room.quality.receive(report as QualityEntry[]);
 }

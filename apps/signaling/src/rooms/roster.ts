@@ -1,7 +1,7 @@
 import type { SessionState } from '@callplane/db';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
-import { isViewer, participantText, subjectOf, type RoomChange } from './room-change.js';
-import type { RoomState } from './room-state.js';
+import { isViewer, participantText, subjectOf, type RoomChange } from './changes.js';
+import type { RoomState } from './state.js';
 import { SortedIds } from './sorted-ids.js';
 
 /** A page of the roster. Participants are JSON texts of `RemoteParticipant`. */
@@ -19,23 +19,26 @@ export interface RosterPage {
 export class Roster {
   readonly #state: RoomState;
   readonly #ids = new SortedIds();
+  /** The page of a welcome without the counts; null if it has changed since. */
+  #first: Pick<RosterPage, 'participants' | 'next'> | null = null;
+  #wasPaged = false;
 
   constructor(state: RoomState) {
     this.#state = state;
   }
 
-  /** @returns whether the roster has changed. */
-  apply(changes: readonly RoomChange[]): boolean {
-    let hasChanged = false;
+  apply(changes: readonly RoomChange[]): void {
+    let hasChanged = this.#isPaged !== this.#wasPaged;
+    this.#wasPaged = this.#isPaged;
     for (const change of changes) {
       const { sessionId } = subjectOf(change);
       const state = change.after?.state ?? null;
       const isIn = state !== null && !isViewer(state);
-      hasChanged ||= isIn || this.#ids.has(sessionId);
+      hasChanged ||= isIn || this.#ids.has(sessionId) || !this.#isPaged;
       if (isIn) this.#ids.add(sessionId);
       else this.#ids.delete(sessionId);
     }
-    return hasChanged;
+    if (hasChanged) this.#first = null;
   }
 
   get counts(): { participantCount: number; viewerCount: number } {
@@ -51,15 +54,26 @@ export class Roster {
     return { ...this.#pageOf(this.#sessionsAfter(cursor), limit), ...this.counts };
   }
 
-  /** Everyone in a small room, viewers included. */
-  everyone(): Pick<RosterPage, 'participants' | 'next'> {
+  /**
+   * What a welcome shows: everyone in a small room, viewers included; in a paged one the publishers, then the first page
+   * of the roster.
+   */
+  firstPage(publishers: () => readonly SessionState[]): RosterPage {
+    this.#first ??= this.#isPaged ? this.#publishersFirst(publishers()) : this.#everyone();
+    return { ...this.#first, ...this.counts };
+  }
+
+  get #isPaged(): boolean {
+    return this.#state.info?.rosterPaged === true;
+  }
+
+  #everyone(): Pick<RosterPage, 'participants' | 'next'> {
     const sessions = [...this.#state.entries.values()].flatMap(({ state }) => state ?? []);
     sessions.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1));
     return { participants: sessions.map(participantText), next: null };
   }
 
-  /** The page of a welcome: publishers first, then the first page of the roster. */
-  firstPage(publishers: readonly SessionState[]): Pick<RosterPage, 'participants' | 'next'> {
+  #publishersFirst(publishers: readonly SessionState[]): Pick<RosterPage, 'participants' | 'next'> {
     const limit = Math.max(1, PROTOCOL_LIMITS.rosterPageMax - publishers.length);
     const page = this.#pageOf(this.#sessionsAfter(null), limit);
     const first = new Set(publishers.map(participantText));

@@ -1,9 +1,19 @@
 import type { SessionState } from '@callplane/db';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
-import { changedEntry, changesText, goneEntry, participantEntry, type ChangeText } from './changes.js';
-import { isViewer, participantText, subjectOf, type RoomChange, type SessionEntry } from './room-change.js';
-import type { RoomState } from './room-state.js';
+import {
+  changedEntry,
+  changesText,
+  goneEntry,
+  isViewer,
+  participantEntry,
+  participantText,
+  subjectOf,
+  type ChangeText,
+  type RoomChange,
+  type SessionEntry,
+} from './changes.js';
 import type { SortedIds } from './sorted-ids.js';
+import type { RoomState } from './state.js';
 
 interface Showing {
   participantIds: ReadonlySet<string>;
@@ -77,6 +87,7 @@ export class Shown<Member> {
 
   /** Begins anew: the members have just been sent the present state. */
   reset(): void {
+    this.stop();
     this.#changed.clear();
     this.#published = this.#publishedNow();
   }

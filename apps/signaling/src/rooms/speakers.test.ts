@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseTalking, Speakers, SPEAKERS_REPEATED_MS } from './speakers.js';
-import { TrackOrder } from './track-order.js';
-import type { IndexedTrack, TrackIndex } from './track-index.js';
+import { Speakers, SPEAKERS_REPEATED_MS } from './speakers.js';
+import { TrackOrder, type IndexedTrack, type TrackIndex } from './tracks.js';
 
 const always = () => true;
 
@@ -49,11 +48,6 @@ describe('speakers', () => {
     }
     expect(speakers.own.length).toBeLessThanOrEqual(64);
   });
-
-  test('are read from a report only if it has their form', () => {
-    expect(parseTalking([['ada/mic', 30]])).toEqual([['ada/mic', 30]]);
-    for (const other of [null, {}, [['ada/mic']], [['ada/mic', '30']], [7]]) expect(parseTalking(other)).toBeNull();
-  });
 });
 
 describe('the order of tracks', () => {
@@ -66,6 +60,7 @@ describe('the order of tracks', () => {
         trackId,
         kind,
         source,
+        nodeId: 'm1',
         feedId: participantId,
         mid: '0',
       });

@@ -1,11 +1,19 @@
+import { PROTOCOL_LIMITS } from '@callplane/protocol';
+import { LatestReports, Paced, type SendReport } from './reports.js';
+import type { RoomMember } from './member.js';
+import type { TrackIndex } from './tracks.js';
+
 /** Gateways repeat who talks at their publishers this often, in milliseconds. */
 export const SPEAKERS_REPEATED_MS = 2000;
-/** Age at which a report that its gateway has not repeated is dropped, in milliseconds. */
-const FORGOTTEN_AFTER_MS = 3 * SPEAKERS_REPEATED_MS;
 /** Tracks of one gateway that carry speech at a time. More are ignored. */
 const TALKING_MAX = 64;
 /** Tracks whose last speech is remembered. */
 const REMEMBERED_MAX = 1000;
+/** The shortest pause between two reports to other gateways, and between two changes of what members receive. */
+const REPORT_EVERY_MS = 250;
+/** The shortest pause between two messages to the members: this, or 1 ms for five members if that is longer. */
+const SEND_EVERY_MS = 500;
+const MEMBERS_PER_MS = 5;
 
 /** Tracks that carry speech, each with its level in dBov without the sign: 0 is the loudest, 127 silence. */
 export type Talking = readonly (readonly [trackKey: string, level: number])[];
@@ -18,7 +26,7 @@ export class Speakers {
   /** Grows when anything has changed. */
   version = 0;
   readonly #own = new Map<string, number>();
-  readonly #ofGateway = new Map<string, { talking: ReadonlyMap<string, number>; atMs: number }>();
+  readonly #reports = new LatestReports<ReadonlyMap<string, number>>(3 * SPEAKERS_REPEATED_MS);
   readonly #lastMs = new Map<string, number>();
 
   /** A track of this gateway's publishers carries speech from now on, or (null) no longer. */
@@ -35,21 +43,16 @@ export class Speakers {
 
   /** The report of another gateway: all tracks of its publishers that carry speech. */
   receive(gateway: string, talking: Talking, nowMs: number): void {
-    const before = this.#ofGateway.get(gateway)?.talking ?? new Map<string, number>();
+    const before = this.#reports.get(gateway) ?? new Map<string, number>();
     const now = new Map(talking.slice(0, TALKING_MAX));
-    if (now.size === 0) this.#ofGateway.delete(gateway);
-    else this.#ofGateway.set(gateway, { talking: now, atMs: nowMs });
+    this.#reports.set(gateway, now, nowMs);
     for (const key of new Set([...before.keys(), ...now.keys()])) this.#remember(key, nowMs);
     if (!isSame(before, now)) this.version += 1;
   }
 
   /** Forgets gateways that have not reported for a while, and tracks that are gone. */
   expire(isPublished: (trackKey: string) => boolean, nowMs: number): void {
-    for (const [gateway, { atMs }] of this.#ofGateway) {
-      if (nowMs - atMs <= FORGOTTEN_AFTER_MS) continue;
-      this.#ofGateway.delete(gateway);
-      this.version += 1;
-    }
+    if (this.#reports.expire(nowMs)) this.version += 1;
     for (const key of this.#own.keys()) if (!isPublished(key)) this.note(key, null, nowMs);
     for (const key of this.#lastMs.keys()) if (!isPublished(key)) this.#lastMs.delete(key);
   }
@@ -61,13 +64,8 @@ export class Speakers {
 
   /** The level of a track that carries speech, else undefined. */
   levelOf(trackKey: string): number | undefined {
-    const own = this.#own.get(trackKey);
-    if (own !== undefined) return own;
-    for (const { talking } of this.#ofGateway.values()) {
-      const level = talking.get(trackKey);
-      if (level !== undefined) return level;
-    }
-    return undefined;
+    const report = this.#reports.all.find((talking) => talking.has(trackKey));
+    return this.#own.get(trackKey) ?? report?.get(trackKey);
   }
 
   /** When the track last carried speech; -Infinity if never. */
@@ -76,7 +74,7 @@ export class Speakers {
   }
 
   get talking(): Talking {
-    return [...this.#own, ...[...this.#ofGateway.values()].flatMap(({ talking }) => [...talking])];
+    return [...this.#own, ...this.#reports.all.flatMap((talking) => [...talking])];
   }
 
   #remember(trackKey: string, nowMs: number): void {
@@ -91,12 +89,113 @@ function isSame(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>):
   return a.size === b.size && [...b].every(([key, level]) => a.get(key) === level);
 }
 
-/** Reads the report of another gateway. @returns null if another version of this software has sent something else. */
-export function parseTalking(value: unknown): Talking | null {
-  if (!Array.isArray(value)) return null;
-  const entries = value.filter(
-    (entry): entry is [string, number] =>
-      Array.isArray(entry) && typeof entry[0] === 'string' && typeof entry[1] === 'number',
+export interface RoomSpeakersPort {
+  members(): readonly RoomMember[];
+  /** The speakers have changed: what members receive may change. */
+  wake(): void;
+  report: SendReport;
+}
+
+/** Collects who talks in a room, reports it to the other gateways, and sends it to the members, each at a bounded rate. */
+export class RoomSpeakers {
+  readonly state = new Speakers();
+  readonly #index: TrackIndex;
+  readonly #port: RoomSpeakersPort;
+  readonly #flushes = new Paced(
+    () => REPORT_EVERY_MS,
+    () => this.#flush(),
   );
-  return entries.length === value.length ? entries : null;
+  readonly #sends = new Paced(
+    () => Math.max(SEND_EVERY_MS, this.#port.members().length / MEMBERS_PER_MS),
+    () => this.#send(),
+  );
+  #sentText = '[]';
+  #reportedMs = -Infinity;
+  #isReportDue = false;
+
+  constructor(index: TrackIndex, port: RoomSpeakersPort) {
+    this.#index = index;
+    this.#port = port;
+  }
+
+  /** A track of this gateway's publishers carries speech from now on, or (null) no longer. */
+  note(key: string, level: number | null): void {
+    const { version } = this.state;
+    this.state.note(key, level, performance.now());
+    if (this.state.version === version) return;
+    this.#isReportDue = true;
+    this.#flushes.soon();
+  }
+
+  receive(gateway: string, talking: Talking): void {
+    const { version } = this.state;
+    this.state.receive(gateway, talking, performance.now());
+    if (this.state.version !== version) this.#flushes.soon();
+  }
+
+  /** Repeats the report to other gateways, and forgets what is gone. */
+  eachSecond(): void {
+    const { version, own } = this.state;
+    const nowMs = performance.now();
+    this.state.expire((key) => this.#index.entries.has(key), nowMs);
+    if (own.length > 0 && nowMs - this.#reportedMs >= SPEAKERS_REPEATED_MS) this.#isReportDue = true;
+    if (this.#isReportDue || this.state.version !== version) this.#flushes.soon();
+  }
+
+  /** The message for a new member; null without speakers. */
+  present(): string | null {
+    const text = this.#text();
+    return text === '[]' ? null : messageOf(text);
+  }
+
+  /** Tracks were muted, unmuted or unpublished: their participants may no longer be speakers. */
+  onTracks(): void {
+    if (this.#sentText !== '[]') this.#sends.soon();
+  }
+
+  close(): void {
+    this.#flushes.close();
+    this.#sends.close();
+  }
+
+  #flush(): void {
+    if (this.#isReportDue) {
+      this.#isReportDue = false;
+      this.#reportedMs = performance.now();
+      this.#port.report('speakers', this.state.own);
+    }
+    this.#port.wake();
+    this.#sends.soon();
+  }
+
+  #send(): void {
+    const text = this.#text();
+    if (text === this.#sentText) return;
+    this.#sentText = text;
+    for (const member of this.#port.members()) member.sendText(messageOf(text));
+  }
+
+  /** The speakers as JSON, the loudest first. A participant with several microphones has the level of the loudest. */
+  #text(): string {
+    const levels = new Map<string, number>();
+    for (const [key, dBov] of this.state.talking) {
+      const track = this.#index.entries.get(key);
+      if (track?.source !== 'microphone' || this.#index.isMuted(track)) continue;
+      levels.set(track.participantId, Math.min(dBov, levels.get(track.participantId) ?? Infinity));
+    }
+    const speakers = [...levels]
+      .sort(([, a], [, b]) => a - b)
+      .slice(0, PROTOCOL_LIMITS.speakersMax)
+      .map(([participantId, dBov]) => ({ participantId, level: amplitudeOf(dBov) }));
+    return JSON.stringify(speakers);
+  }
+}
+
+/** From 0 to 1, with two digits. */
+function amplitudeOf(dBov: number): number {
+  return Math.round(10 ** (-dBov / 20) * 100) / 100;
+}
+
+function messageOf(speakers: string): string {
+  return `{"type":"speakers","speakers":${speakers}}`;
 }

@@ -2,9 +2,9 @@ import { issueTurnCredentials, presentRoom, type Clock, type TurnSettings } from
 import type { SessionState } from '@callplane/db';
 import type { ServerMessages } from '@callplane/protocol';
 import type { Connection } from '../connections/connection.js';
-import { participantText } from '../rooms/room-change.js';
-import type { RoomInfo } from '../rooms/room-state.js';
+import { participantText } from '../rooms/changes.js';
 import { withParticipants } from '../rooms/roster.js';
+import type { RoomInfo } from '../rooms/state.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 

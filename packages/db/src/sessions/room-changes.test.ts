@@ -81,28 +81,11 @@ describe('each visible change increments the version and is found since the one 
   test('but where its media is, which others do not see', async () => {
     const roomId = await rooms.newRoom();
     const ada = await rooms.enter(roomId);
-    await writeMedia(rooms.database, [{ held: ada.held, media: { node: 3 } }]);
-    await writeMedia(rooms.database, [{ held: { ...ada.held, connection: 7 }, media: { node: 4 } }]);
+    await writeMedia(rooms.database.sql, [{ held: ada.held, media: { node: 3 } }]);
+    await writeMedia(rooms.database.sql, [{ held: { ...ada.held, connection: 7 }, media: { node: 4 } }]);
     const row = await rooms.database.prisma.participantSession.findUniqueOrThrow({ where: { id: ada.sessionId } });
     expect(row.media).toEqual({ node: 3 });
     expect(await changes(roomId, 1)).toMatchObject({ version: 1, sessions: [] });
-  });
-
-  test('and a write of media leaves out sessions that another transaction has locked', async () => {
-    const roomId = await rooms.newRoom();
-    const [ada, bob] = [await rooms.enter(roomId), await rooms.enter(roomId)];
-    const states = [ada.held, bob.held, { ...bob.held, connection: 7 }].map((held) => ({ held, media: { node: 3 } }));
-    await rooms.database.prisma.$transaction(async (db) => {
-      await db.$queryRaw`SELECT 1 FROM participant_sessions WHERE id = ${ada.sessionId} FOR UPDATE`;
-      expect(await writeMedia(rooms.database, states, { skipLocked: true })).toEqual({
-        written: new Set([bob.sessionId]),
-        busy: new Set([ada.sessionId]),
-      });
-    });
-    expect(await writeMedia(rooms.database, [{ held: ada.held, media: null }], { skipLocked: true })).toEqual({
-      written: new Set([ada.sessionId]),
-      busy: new Set(),
-    });
   });
 });
 
@@ -167,7 +150,7 @@ test('writers of all kinds that run at once neither deadlock nor lose a version'
       ),
     (seed) =>
       writeMedia(
-        database,
+        database.sql,
         heldOf(seed).map((held) => ({ held, media: { seed } })),
       ),
     (seed) => publishTracks(database, heldOf(seed)[0]!, [track('a')], NOON),

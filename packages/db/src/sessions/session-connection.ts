@@ -2,7 +2,7 @@ import type { Database, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { isHeld } from './session.sql.js';
 import type { HeldSession } from './session.js';
-import { bumpRooms, lockHeld, type LockSettings } from './versions.sql.js';
+import { bumpRooms, lockHeld } from './versions.sql.js';
 
 /** A session whose connection is lost. */
 export interface DisconnectedSession extends HeldSession {
@@ -39,37 +39,20 @@ export async function markDisconnected(database: Database, held: readonly Discon
  * Writes where the media of sessions is. Participants do not see it, so the rooms keep their versions. Skips sessions
  * that have ended or that another connection holds.
  * @param states null for a session whose media is gone.
- * @returns the ids of the sessions that were written: their connections hold them; with `skipLocked` the ids of those
- * that were left out because another transaction has locked them.
+ * @returns the ids of the sessions that were written
  */
 export async function writeMedia(
-  database: Database,
-  states: readonly { held: HeldSession; media: unknown }[],
-  settings: LockSettings = {},
-): Promise<{ written: Set<string>; busy: Set<string> }> {
-  const rows = states.length === 0 ? [] : await mediaWritten(database.sql, states, settings);
-  const idsOf = (isWritten: boolean) => rows.filter((row) => row.isWritten === isWritten).map(({ id }) => id);
-  return { written: new Set(idsOf(true)), busy: new Set(settings.skipLocked ? idsOf(false) : []) };
-}
-
-function mediaWritten(
   db: TypedSql,
   states: readonly { held: HeldSession; media: unknown }[],
-  settings: LockSettings,
-): PromiseLike<{ id: string; isWritten: boolean }[]> {
-  const held = states.map((state) => state.held);
-  const ids = held.map(({ sessionId }) => sessionId);
-  return db.$queryRaw<{ id: string; isWritten: boolean }[]>`
-    WITH ${lockHeld(held, Prisma.sql`true`, settings)},
-    written AS (
-      UPDATE participant_sessions s SET media = input.media::jsonb
-      FROM held JOIN unnest(${ids}::text[], ${states.map(mediaText)}::text[]) AS input (id, media) ON input.id = held.id
-      WHERE s.id = held.id RETURNING s.id
-    )
-    SELECT s.id, written.id IS NOT NULL AS "isWritten"
-    FROM unnest(${ids}::text[], ${held.map(({ connection }) => connection)}::int[]) AS input (id, connection)
-    JOIN participant_sessions s ON s.id = input.id AND s.connection = input.connection AND s.ended_at IS NULL
-    LEFT JOIN written ON written.id = s.id`;
+): Promise<Set<string>> {
+  if (states.length === 0) return new Set();
+  const ids = states.map(({ held }) => held.sessionId);
+  const rows = await db.$queryRaw<{ id: string }[]>`
+    WITH ${lockHeld(states.map(({ held }) => held))}
+    UPDATE participant_sessions s SET media = input.media::jsonb
+    FROM held JOIN unnest(${ids}::text[], ${states.map(mediaText)}::text[]) AS input (id, media) ON input.id = held.id
+    WHERE s.id = held.id RETURNING s.id`;
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** The session on a media server that holds the peer connections of a participant session. */

@@ -10,39 +10,26 @@ import type { HeldSession } from './session.js';
  * IN would stop at the first row: measured, 24 of 160 concurrent batches of 15 sessions deadlocked.
  */
 
-/** What a statement does with rows that another transaction has locked. */
-export interface LockSettings {
-  /** Leaves them out instead of waiting. Default: false. */
-  skipLocked?: boolean;
-}
-
-export const lockClause = ({ skipLocked = false }: LockSettings): Prisma.Sql =>
-  skipLocked ? Prisma.sql`SKIP LOCKED` : Prisma.empty;
-
 /**
  * The CTE `held (…columns of participant_sessions)`: locks the live sessions that these connections still hold, by id.
  * @param where a further condition on the session `s` or the input `input (id, connection)`.
  */
-export const lockHeld = (
-  held: readonly HeldSession[],
-  where: Prisma.Sql = Prisma.sql`true`,
-  settings: LockSettings = {},
-): Prisma.Sql => Prisma.sql`
+export const lockHeld = (held: readonly HeldSession[], where: Prisma.Sql = Prisma.sql`true`): Prisma.Sql => Prisma.sql`
   held AS MATERIALIZED (
     SELECT s.* FROM participant_sessions s
     JOIN unnest(${held.map(({ sessionId }) => sessionId)}::text[], ${held.map(({ connection }) => connection)}::int[])
       AS input (id, connection) ON input.id = s.id AND input.connection = s.connection
     WHERE s.ended_at IS NULL AND ${where}
-    ORDER BY s.id FOR NO KEY UPDATE OF s ${lockClause(settings)}
+    ORDER BY s.id FOR NO KEY UPDATE OF s
   )`;
 
 /**
  * The CTEs `locked` and `room (id, version)`: locks rooms by id and increments their version.
  * @param roomIds a sub-select of room ids.
  */
-export const bumpRooms = (roomIds: Prisma.Sql, settings: LockSettings = {}): Prisma.Sql => Prisma.sql`
+export const bumpRooms = (roomIds: Prisma.Sql): Prisma.Sql => Prisma.sql`
   locked AS MATERIALIZED (
-    SELECT id FROM rooms WHERE id = ANY(ARRAY(${roomIds})) ORDER BY id FOR NO KEY UPDATE ${lockClause(settings)}
+    SELECT id FROM rooms WHERE id = ANY(ARRAY(${roomIds})) ORDER BY id FOR NO KEY UPDATE
   ), room AS (
     UPDATE rooms SET version = version + 1 WHERE id = ANY(ARRAY(SELECT id FROM locked)) RETURNING id, version
   )`;

@@ -5,12 +5,11 @@ import { root } from '../bootstrap.js';
 
 /**
  * An app of the local start. `readyPort` names the variable with the port that answers /readyz: apps that serve HTTP use
- * PORT, workers HEALTH_PORT. An app with `needsKeys` starts once the development keys exist.
+ * PORT, workers HEALTH_PORT.
  */
 export interface App {
   name: string;
   readyPort: 'PORT' | 'HEALTH_PORT';
-  needsKeys?: true;
 }
 
 /** The apps, in start order. */
@@ -18,7 +17,7 @@ export const APPS: App[] = [
   { name: 'api', readyPort: 'PORT' },
   { name: 'cleanup-worker', readyPort: 'HEALTH_PORT' },
   { name: 'webhook-worker', readyPort: 'HEALTH_PORT' },
-  { name: 'signaling', readyPort: 'PORT', needsKeys: true },
+  { name: 'signaling', readyPort: 'PORT' },
 ];
 
 export interface AppOptions {

@@ -8,6 +8,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { freePort } from '@callplane/local-servers';
 import { explain, Failure, progress, root, takeLock, type Step } from '../bootstrap.js';
 import { devFileOf } from '../local-data.js';
+import { startDemo } from '../demo/demo.js';
 import { APPS, startApp, type App } from './app.js';
 import { developmentKeys, migrate } from './development.js';
 import { keepRunning } from './keep-running.js';
@@ -65,7 +66,7 @@ async function start(context: Context): Promise<void> {
   const { dataDir } = settings;
   started.cleanUps.push(takeDataFolder(dataDir));
   await clearEarlierRun(dataDir, say);
-  const { signalingPort } = await choosePorts(settings);
+  const { signalingPort, demoPort } = await choosePorts(settings);
 
   const record = openRecord(dataDir);
   started.cleanUps.push(() => record.close());
@@ -93,23 +94,28 @@ async function start(context: Context): Promise<void> {
   const onLine = (name: string, line: string): void => {
     if (isReady && (isVerbose || !isRoutine(line))) say(`${name.padEnd(NAME_WIDTH)} | ${line}`);
   };
-  const startGroup = (apps: App[], own: NodeJS.ProcessEnv = {}) =>
-    step(`Starting ${apps.map(({ name }) => name).join(' and ')}`, () =>
-      allOf(apps.map((app) => runApp(context, { app, settings, record, onLine, env: { ...env, ...own } }))),
-    );
-  const firstReady = startGroup(APPS.filter(({ needsKeys }) => !needsKeys));
-  // New keys need only the database. Whether kept keys are still valid, only the API can tell.
-  const keysReady = developmentKeys(settings, env, stopSignal, firstReady, step);
-  const laterReady = keysReady.then(({ secretKey }) =>
-    startGroup(
-      APPS.filter(({ needsKeys }) => needsKeys),
-      demoSettings(settings, signalingPort, secretKey),
-    ),
+  const envOf = ({ name }: App) => (name === 'signaling' ? { ...env, PORT: String(signalingPort) } : env);
+  const appsReady = step(`Starting ${APPS.map(({ name }) => name).join(', ')}`, () =>
+    allOf(APPS.map((app) => runApp(context, { app, settings, record, onLine, env: envOf(app) }))),
   );
-  await allOf([firstReady, keysReady, laterReady]);
+  // New keys need only the database. Whether kept keys are still valid, only the API can tell.
+  const keysReady = developmentKeys(settings, env, stopSignal, appsReady, step);
+  await allOf([appsReady, keysReady]);
   const keys = await keysReady;
   stopSignal.throwIfAborted();
-  const urls = { baseUrl: `${settings.origin}/v1`, signalingUrl, demoUrl: `${signalingOrigin}/demo/` };
+  const demo = await startDemo({
+    port: demoPort,
+    host: settings.host,
+    dir: join(root, 'apps', 'demo', 'dist'),
+    apiUrl: settings.origin,
+    apiKey: keys.secretKey,
+    gatewayUrl: signalingOrigin,
+    hosts: settings.demoHosts,
+    onError: (message, error) => say(`${message}: ${String(error)}`),
+  });
+  started.apps.push(() => demo.close());
+  const demoUrl = `${originOf(settings.host, demoPort)}/demo/`;
+  const urls = { baseUrl: `${settings.origin}/v1`, signalingUrl, demoUrl };
   record.publish({ ...urls, ...keys, databaseUrl: servers.databaseUrl, redisUrl: servers.redisUrl });
   const seconds = (performance.now() - began) / 1000;
   const show = () =>
@@ -175,12 +181,6 @@ function appEnvironment(settings: Settings, encryptionKeys: string, servers: Loc
     DATABASE_URL: servers.databaseUrl,
     REDIS_URL: servers.redisUrl,
   };
-}
-
-/** The settings of the demo page and its small backend. */
-function demoSettings(settings: Settings, signalingPort: number, secretKey: string): NodeJS.ProcessEnv {
-  const dir = join(root, 'apps', 'demo', 'dist');
-  return { PORT: String(signalingPort), DEMO_DIR: dir, DEMO_API_URL: settings.origin, DEMO_API_KEY: secretKey };
 }
 
 /** Whether a line of an app, in either format, says what goes on and not what is wrong. */

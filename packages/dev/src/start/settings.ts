@@ -4,6 +4,7 @@ import { dataDirectory } from '../local-data.js';
 
 const API_PORT = 8080;
 const SIGNALING_PORT = 8082;
+const DEMO_PORT = 8083;
 
 /**
  * The settings that the local start itself reads from the environment; all others pass through to the apps.
@@ -16,6 +17,8 @@ export function readSettings(env = process.env) {
     port,
     /** Undefined: the gateway uses port 8082 or, if that is taken, the next free one. */
     signalingPort: portFrom(env, 'SIGNALING_PORT'),
+    /** Host names, besides those of loopback, under which browsers may open the demo page. */
+    demoHosts: (env['DEMO_HOSTS'] || '').split(',').filter((name) => name !== ''),
     host,
     /** The API's origin for programs on this machine. */
     origin: originOf(host, port),
@@ -39,21 +42,26 @@ export function readSettings(env = process.env) {
 export type Settings = ReturnType<typeof readSettings>;
 
 /**
- * Chooses the gateway's port. Fails here if the API or the gateway could not listen, before anything else has started.
- * @returns the port for the gateway
+ * Chooses the ports of the gateway and the demo page. Fails here if the API or the gateway could not listen, before
+ * anything else has started.
  */
-export async function choosePorts({ port, signalingPort, host }: Settings): Promise<{ signalingPort: number }> {
+export async function choosePorts(settings: Settings): Promise<{ signalingPort: number; demoPort: number }> {
+  const { port, host } = settings;
   await checkPort('PORT', port, host);
-  if (signalingPort !== undefined) {
-    if (signalingPort === port) throw new Failure(`PORT and SIGNALING_PORT are both ${port}; choose different ports`);
-    await checkPort('SIGNALING_PORT', signalingPort, host);
-    return { signalingPort };
+  if (settings.signalingPort === port) {
+    throw new Failure(`PORT and SIGNALING_PORT are both ${port}; choose different ports`);
   }
-  // The start prints a link with this port, so that it need not be a fixed one.
-  for (let candidate = SIGNALING_PORT; candidate <= 65_535; candidate++) {
-    if (candidate !== port && (await listenProblem(candidate, host)) === undefined) return { signalingPort: candidate };
+  if (settings.signalingPort !== undefined) await checkPort('SIGNALING_PORT', settings.signalingPort, host);
+  // The start prints links with these ports, so that they need not be fixed ones.
+  const signalingPort = settings.signalingPort ?? (await freePortFrom(SIGNALING_PORT, [port], host));
+  return { signalingPort, demoPort: await freePortFrom(DEMO_PORT, [port, signalingPort], host) };
+}
+
+async function freePortFrom(first: number, taken: readonly number[], host: string): Promise<number> {
+  for (let candidate = first; candidate <= 65_535; candidate++) {
+    if (!taken.includes(candidate) && (await listenProblem(candidate, host)) === undefined) return candidate;
   }
-  throw new Failure(`No port from ${SIGNALING_PORT} on is free for the signaling gateway`);
+  throw new Failure(`No port from ${first} on is free`);
 }
 
 /** The origin of a server for programs on this machine. */

@@ -27,7 +27,7 @@ export const DEFAULT_DEADLINES: JanusDeadlines = {
   keepAliveEveryMs: 5_000,
 };
 
-export interface JanusConnectionOptions {
+interface JanusConnectionOptions {
   url: string;
   apiSecret: string;
   deadlines: JanusDeadlines;

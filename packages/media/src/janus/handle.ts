@@ -9,7 +9,7 @@ export interface PluginAnswer {
   sdp: string | undefined;
 }
 
-export type PluginRequest = { request: string } & Record<string, unknown>;
+type PluginRequest = { request: string } & Record<string, unknown>;
 
 /** Receives a handle's notices. `onLost` reports the end of the session, which also ends the handle. */
 export interface HandleListener {

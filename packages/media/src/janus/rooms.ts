@@ -14,7 +14,7 @@ const AUDIO_ACTIVE_PACKETS = 25;
 /** The average level of speech, in dBov without its sign. Chromium's noise suppression leaves about 70 to 90. */
 const TALKING_BELOW_DBOV = 50;
 
-export interface JanusRoomOptions {
+interface JanusRoomOptions {
   adminKey: string;
   /** Upper limit for all video of one publisher together, in bits per second. */
   videoBitrateMaxBps: number;

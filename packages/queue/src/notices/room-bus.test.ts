@@ -21,6 +21,7 @@ async function startBus(instanceId: string) {
     bus.subscribe(roomId, {
       changed: (notice) => received.push({ roomId, ...notice }),
       message: (message, from) => received.push({ roomId, message, from }),
+      report: (kind, report, from) => received.push({ roomId, kind, report, from }),
     });
   await eventually(() => bus.isListening);
   return { bus, received, listen };
@@ -35,13 +36,15 @@ test('an instance receives only notices of its own rooms, and neither its own no
   await eventually(async () => (await subscribers('room_a')) === 2 && (await subscribers('room_b')) === 1);
   expect(await one.bus.publishMessage('room_a', { hello: 'ä' })).toBe(true);
   expect(await publishRoomChanged(publisher, 'room_b', 7)).toBe(true);
+  expect(await one.bus.publishReport('room_a', 'speakers', [])).toBe(true);
   const notice = { range: { after: 3, version: 4 }, changes: { some: ['change'] } };
   expect(await one.bus.publishChanged('room_a', notice)).toBe(true);
   expect(await publishRoomChanged(publisher, 'room_a', null)).toBe(true);
-  await eventually(() => two.received.length === 4 && one.received.length === 1);
+  await eventually(() => two.received.length === 5 && one.received.length === 1);
   expect(two.received).toEqual([
     { roomId: 'room_a', message: { hello: 'ä' }, from: 'one' },
     { roomId: 'room_b', range: { after: null, version: 7 } },
+    { roomId: 'room_a', kind: 'speakers', report: [], from: 'one' },
     { roomId: 'room_a', ...notice },
     { roomId: 'room_a', range: { after: null, version: null } },
   ]);
@@ -60,11 +63,11 @@ test('a notice that is too long is sent without its changes', async () => {
   expect(two.received).toEqual([{ roomId: 'room_g', range }]);
 });
 
-test('the room bus ignores payloads that are not a known notice', async () => {
+test('the room bus ignores payloads of another release', async () => {
   const bus = await startBus('three');
   bus.listen('room_c');
   await eventually(async () => (await subscribers('room_c')) === 1);
-  for (const text of ['', 'null', '[]', '{"type":"message"}', '{"type":"later"}', '{"type":"changed"}']) {
+  for (const text of ['', 'null', '[]', '{"v":2,"type":"message","from":"x","message":1}', '{"type":"changed"}']) {
     await publisher.publish('callplane:room:room_c', text);
   }
   await publishRoomChanged(publisher, 'room_c', null);

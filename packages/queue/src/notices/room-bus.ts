@@ -12,27 +12,27 @@ export interface RoomNotice {
   changes?: unknown;
 }
 
+/** Version of the payloads. Gateways of another release ignore them, and find changes with their next poll. */
+const VERSION = 1;
+
 /**
  * Payload of a room's channel. `changed` says that the room has changed. `message` carries a message to the clients of
- * other instances, or the connection quality of participants. `speakers` says who talks at the publishers of an
- * instance, `layers` what its members want of the video of others. All may be lost: the next poll finds a change,
- * speakers and layers are repeated, but a lost message is gone.
+ * other instances. `report` carries what an instance knows of its members: who talks, what they want to receive, how
+ * well their media works. All may be lost: the next poll finds a change, reports are repeated, but a lost message is
+ * gone.
  */
 type Payload =
   | ({ type: 'changed'; roomId: string; from?: string } & RoomNotice)
   | { type: 'message'; from: string; message: unknown }
-  | { type: 'speakers'; from: string; talking: unknown }
-  | { type: 'layers'; from: string; layers: unknown };
+  | { type: 'report'; from: string; kind: string; report: unknown };
 
 export interface RoomHandlers {
   /** The room has changed. An instance does not receive its own notices. */
   changed(notice: RoomNotice): void;
   /** A message from another instance. An instance does not receive its own messages. */
   message(message: unknown, from: string): void;
-  /** Who talks at the publishers of another instance. */
-  speakers?(talking: unknown, from: string): void;
-  /** What the members of another instance want of the video of others. */
-  layers?(layers: unknown, from: string): void;
+  /** A report of another instance. */
+  report?(kind: string, report: unknown, from: string): void;
 }
 
 /** Maximum length of a notice, in characters. A longer one is sent without its changes. */
@@ -62,11 +62,7 @@ function channelOf(roomId: string): string {
  * @returns false if Redis cannot be reached.
  */
 export function publishRoomChanged(redis: RedisClient, roomId: string, version: number | null): Promise<boolean> {
-  return publish(
-    redis,
-    channelOf(roomId),
-    JSON.stringify({ type: 'changed', roomId, range: { after: null, version } }),
-  );
+  return publish(redis, channelOf(roomId), textOf({ type: 'changed', roomId, range: { after: null, version } }));
 }
 
 /**
@@ -82,7 +78,7 @@ export function publishRoomMessage(
   from: string,
   message: unknown,
 ): Promise<boolean> {
-  return publish(redis, channelOf(roomId), JSON.stringify({ type: 'message', from, message } satisfies Payload));
+  return publish(redis, channelOf(roomId), textOf({ type: 'message', from, message }));
 }
 
 /** Like `publishRoomChanged` for several rooms, over its own connection, for commands that exit afterwards. */
@@ -127,31 +123,20 @@ export class RoomBus {
 
   /** Notifies the other instances that hold connections of the room. Best effort, see {@link publishRoomChanged}. */
   publishChanged(roomId: string, notice: RoomNotice): Promise<boolean> {
-    const { instanceId, publisher } = this.#settings;
     const { changes, ...rest } = notice;
-    const payload = { type: 'changed', roomId, from: instanceId, ...rest } satisfies Payload;
-    let text = JSON.stringify({ ...payload, changes });
-    if (text.length > NOTICE_CHARS_MAX) text = JSON.stringify(payload);
-    return publish(publisher, channelOf(roomId), text);
+    const payload: Payload = { type: 'changed', roomId, from: this.#settings.instanceId, ...rest };
+    const text = textOf(changes === undefined ? payload : { ...payload, changes });
+    return this.#publish(roomId, text.length > NOTICE_CHARS_MAX ? textOf(payload) : text);
   }
 
   /** Sends a message to the other instances that hold connections of the room. Best effort. */
   publishMessage(roomId: string, message: unknown): Promise<boolean> {
-    return this.#publish(roomId, { type: 'message', from: this.#settings.instanceId, message });
+    return this.#publish(roomId, textOf({ type: 'message', from: this.#settings.instanceId, message }));
   }
 
-  /** Tells the other instances who talks at the publishers of this one. Best effort. */
-  publishSpeakers(roomId: string, talking: unknown): Promise<boolean> {
-    return this.#publish(roomId, { type: 'speakers', from: this.#settings.instanceId, talking });
-  }
-
-  /** Tells the other instances what the members of this one want of the video of others. Best effort. */
-  publishLayers(roomId: string, layers: unknown): Promise<boolean> {
-    return this.#publish(roomId, { type: 'layers', from: this.#settings.instanceId, layers });
-  }
-
-  #publish(roomId: string, payload: Payload): Promise<boolean> {
-    return publish(this.#settings.publisher, channelOf(roomId), JSON.stringify(payload));
+  /** Reports to the other instances that hold connections of the room. Best effort. */
+  publishReport(roomId: string, kind: string, report: unknown): Promise<boolean> {
+    return this.#publish(roomId, textOf({ type: 'report', from: this.#settings.instanceId, kind, report }));
   }
 
   close(): Promise<void> {
@@ -159,28 +144,32 @@ export class RoomBus {
     return disconnectRedis(this.#redis);
   }
 
-  #receive(channel: string, payload: string): void {
+  #publish(roomId: string, text: string): Promise<boolean> {
+    return publish(this.#settings.publisher, channelOf(roomId), text);
+  }
+
+  #receive(channel: string, text: string): void {
     const handlers = this.#handlers.get(channel);
-    const notice = parse(payload);
-    if (handlers === undefined || notice === null || notice.from === this.#settings.instanceId) return;
-    if (notice.type === 'message') handlers.message(notice.message, notice.from);
-    else if (notice.type === 'speakers') handlers.speakers?.(notice.talking, notice.from);
-    else if (notice.type === 'layers') handlers.layers?.(notice.layers, notice.from);
+    const payload = payloadOf(text);
+    if (handlers === undefined || payload === null || payload.from === this.#settings.instanceId) return;
+    if (payload.type === 'message') handlers.message(payload.message, payload.from);
+    else if (payload.type === 'report') handlers.report?.(payload.kind, payload.report, payload.from);
     else {
-      const { range, changes } = notice;
+      const { range, changes } = payload;
       handlers.changed({ range, ...(changes === undefined ? {} : { changes }) });
     }
   }
 }
 
-/** Returns null for an unknown notice, because another version of this software may have sent it. */
-function parse(payload: string): Payload | null {
+function textOf(payload: Payload): string {
+  return JSON.stringify({ v: VERSION, ...payload });
+}
+
+/** Returns null for the payload of another release. */
+function payloadOf(text: string): Payload | null {
   try {
-    const notice = JSON.parse(payload) as Partial<Payload> | null;
-    if (notice?.type === 'changed') return notice.range === undefined ? null : (notice as Payload);
-    const hasSender = ['message', 'speakers', 'layers'].includes(notice?.type ?? '');
-    if (hasSender && typeof notice?.from === 'string') return notice as Payload;
-    return null;
+    const payload = JSON.parse(text) as (Payload & { v: number }) | null;
+    return payload?.v === VERSION ? payload : null;
   } catch {
     return null;
   }

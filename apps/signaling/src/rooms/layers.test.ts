@@ -1,11 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { LayerWants, parseLayers, type ReportedLayers } from './layer-wants.js';
-import type { RoomMember } from './members.js';
-import { OtherInstances } from './other-instances.js';
-import type { SessionEntry } from './room-change.js';
-import { RoomLayers } from './room-layers.js';
-import { SentLayers } from './sent-layers.js';
-import type { IndexedTrack, TrackIndex } from './track-index.js';
+import { LayerWants, RoomLayers, SentLayers, type ReportedLayers } from './layers.js';
+import type { RoomMember } from './member.js';
+import type { IndexedTrack, TrackIndex } from './tracks.js';
 
 const SECONDS = 1000;
 const camera = (participantId: string, feedId = 'feed'): IndexedTrack => ({
@@ -13,6 +9,7 @@ const camera = (participantId: string, feedId = 'feed'): IndexedTrack => ({
   trackId: 'camera',
   kind: 'video',
   source: 'camera',
+  nodeId: 'm1',
   feedId,
   mid: '1',
 });
@@ -20,32 +17,32 @@ const camera = (participantId: string, feedId = 'feed'): IndexedTrack => ({
 describe('the layers that are wanted of a track', () => {
   test('are the highest of all sessions and gateways, and none without a session that receives it', () => {
     const wants = new LayerWants();
-    expect(wants.wanted('ada/camera', [], 0)).toBeNull();
+    expect(wants.wanted('ada/camera', [])).toBeNull();
     wants.note('s1', new Map([['ada/camera', 0]]));
     wants.note('s2', new Map([['ada/camera', 1]]));
-    expect(wants.wanted('ada/camera', [], 0)).toBe(1);
+    expect(wants.wanted('ada/camera', [])).toBe(1);
     wants.receive('other', [['ada/camera', 2]], 0);
-    expect(wants.wanted('ada/camera', ['other'], 0)).toBe(2);
+    expect(wants.wanted('ada/camera', ['other'])).toBe(2);
     wants.receive('other', [], 0);
     wants.note('s2', new Map());
-    expect(wants.wanted('ada/camera', ['other'], 0)).toBe(0);
+    expect(wants.wanted('ada/camera', ['other'])).toBe(0);
     wants.forget('s1');
-    expect(wants.wanted('ada/camera', ['other'], 0)).toBeNull();
+    expect(wants.wanted('ada/camera', ['other'])).toBeNull();
   });
 
   test('are all of them while a gateway does not report, reports too much, or reports no longer', () => {
     const wants = new LayerWants();
-    expect(wants.wanted('ada/camera', ['silent'], 0)).toBe(2);
+    expect(wants.wanted('ada/camera', ['silent'])).toBe(2);
     wants.receive('other', [], 0);
-    expect(wants.wanted('ada/camera', ['other'], 15 * SECONDS)).toBeNull();
-    expect(wants.wanted('ada/camera', ['other'], 17 * SECONDS)).toBe(2);
+    wants.expire(15 * SECONDS);
+    expect(wants.wanted('ada/camera', ['other'])).toBeNull();
+    wants.expire(17 * SECONDS);
+    expect(wants.wanted('ada/camera', ['other'])).toBe(2);
     wants.receive('other', null, 20 * SECONDS);
-    expect(wants.wanted('ada/camera', ['other'], 20 * SECONDS)).toBe(2);
+    expect(wants.wanted('ada/camera', ['other'])).toBe(2);
     const many = Array.from({ length: 2001 }, (_, at): [string, number] => [`p${at}/camera`, 0]);
     wants.receive('other', many, 20 * SECONDS);
-    expect(wants.wanted('ada/camera', ['other'], 20 * SECONDS)).toBe(2);
-    wants.keep(new Set());
-    expect(wants.wanted('ada/camera', ['other'], 20 * SECONDS)).toBe(2);
+    expect(wants.wanted('ada/camera', ['other'])).toBe(2);
   });
 
   test('are reported for tracks of other gateways only, and as everything beyond 2000 tracks', () => {
@@ -54,13 +51,6 @@ describe('the layers that are wanted of a track', () => {
     expect(wants.report((key) => key.startsWith('eve'))).toEqual([['eve/camera', 2]]);
     for (let at = 0; at <= 2000; at += 1) wants.note(`t${at}`, new Map([[`p${at}/camera`, 0]]));
     expect(wants.report(() => true)).toBeNull();
-  });
-
-  test('are read from a report only if it has their form', () => {
-    expect(parseLayers([['ada/camera', 1]])).toEqual([['ada/camera', 1]]);
-    expect(parseLayers(null)).toBeNull();
-    for (const other of [undefined, {}, [['ada/camera']], [['ada/camera', 3]], [['ada/camera', '1']], [7]])
-      expect(parseLayers(other)).toBeUndefined();
   });
 });
 
@@ -111,7 +101,7 @@ describe('a room with two gateways', () => {
   let told: Record<string, unknown[]>;
   let muted: Set<string>;
   let layers: RoomLayers;
-  let others: OtherInstances;
+  let others: Set<string>;
 
   const member = (name: string) =>
     ({
@@ -119,11 +109,6 @@ describe('a room with two gateways', () => {
       participantId: name,
       sendText: (text: string) => (told[name] ??= []).push(JSON.parse(text).tracks[0].maxSpatial),
     }) as unknown as RoomMember;
-  const arrives = (instanceId: string, sessionId: string) => {
-    const after = { instanceId, sessionId } as SessionEntry;
-    others.apply([{ before: null, after, gone: null }]);
-    return after;
-  };
   /** As the room's timer does. */
   const pass = async (seconds: number) => {
     for (let at = 0; at < seconds; at += 1) {
@@ -135,7 +120,7 @@ describe('a room with two gateways', () => {
   beforeEach(() => {
     jest.useFakeTimers();
     [reports, told, muted] = [[], {}, new Set()];
-    others = new OtherInstances('here');
+    others = new Set();
     const tracks = [camera('ada'), camera('eve')];
     const index = {
       hasVideo: true,
@@ -143,10 +128,16 @@ describe('a room with two gateways', () => {
       of: (participantId: string) => tracks.filter((track) => track.participantId === participantId),
       isMuted: ({ participantId }: IndexedTrack) => muted.has(participantId),
     } as unknown as TrackIndex;
-    layers = new RoomLayers(index, others, {
-      isHeldElsewhere: (participantId) => participantId === 'eve',
-      report: (layer) => reports.push(layer),
-    });
+    const room = {
+      get isElsewhere() {
+        return others.size > 0;
+      },
+      get otherInstances() {
+        return others;
+      },
+      isHeldElsewhere: (participantId: string) => participantId === 'eve',
+    };
+    layers = new RoomLayers(index, room, (_, report) => reports.push(report as ReportedLayers));
     layers.add(member('ada'));
   });
   afterEach(() => {
@@ -155,7 +146,7 @@ describe('a room with two gateways', () => {
   });
 
   test('tells its own publishers what is received here and there', async () => {
-    const eve = arrives('there', 's-eve');
+    others.add('there');
     layers.receive('there', []);
     await pass(7);
     expect(told).toEqual({ ada: [2, null] });
@@ -176,13 +167,13 @@ describe('a room with two gateways', () => {
     // The other gateway reports no longer, so its members may want everything, until they are gone.
     await pass(20);
     expect(told['ada']!.at(-1)).toBe(2);
-    others.apply([{ before: eve, after: null, gone: 'left' }]);
+    others.delete('there');
     await pass(7);
     expect(told['ada']!.at(-1)).toBeNull();
   });
 
   test('repeats its report every 5 s, and a publisher that comes back is told again', async () => {
-    arrives('there', 's-eve');
+    others.add('there');
     await pass(16);
     expect(reports).toEqual([[], [], [], []]);
     layers.add(member('ada'));

@@ -2,18 +2,16 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from 'node:net';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createHealth, createLogger } from '@callplane/runtime';
+import type { Duplex } from 'node:stream';
 import { temporaryDirectory } from '@callplane/testing';
-import { listen, type ListeningServer } from '../server.js';
-import { createDemoDoor } from './demo-door.js';
-import { demoPages } from './demo-pages.js';
+import { startDemo, type Demo } from './demo.js';
+import { createDemoDoor } from './door.js';
 
-const logger = createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough());
 const received: { path: string; authorization: string | undefined; body: any }[] = [];
 let api: Server;
-let demo: ListeningServer;
+let demo: Demo;
+let gateway: Server;
 /** Ids of rooms that the fake API treats as ended. */
 const ended = new Set<string>();
 
@@ -40,28 +38,32 @@ beforeAll(async () => {
   writeFileSync(join(dir, 'secret.txt'), 'secret');
   symlinkSync(join(dir, 'secret.txt'), join(dir, 'demo', 'link.txt'));
   const { port } = api.address() as AddressInfo;
-  const pages = demoPages(
-    {
-      DEMO_DIR: join(dir, 'demo'),
-      DEMO_API_URL: `http://127.0.0.1:${port}`,
-      DEMO_API_KEY: 'rtc_sk_test',
-      DEMO_HOSTS: ['demo.example.test'],
-      HOST: '127.0.0.1',
-    },
-    logger,
-  );
-  demo = await listen(
-    createHealth(logger, {}, () => false),
-    pages,
-    { host: '127.0.0.1', port: 0 },
-  );
+  gateway = createServer().on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Path: ${request.url}\r\n\r\n`,
+    );
+    socket.write(head);
+    socket.pipe(socket);
+  });
+  await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve));
+  demo = await startDemo({
+    port: 0,
+    host: '127.0.0.1',
+    dir: join(dir, 'demo'),
+    apiUrl: `http://127.0.0.1:${port}`,
+    apiKey: 'rtc_sk_test',
+    gatewayUrl: `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`,
+    hosts: ['demo.example.test'],
+    onError: () => undefined,
+  });
 });
 afterAll(async () => {
   await demo.close();
   api.close();
+  gateway.close();
 });
 
-const url = (path: string) => `http://127.0.0.1:${demo.port}${path}`;
+const url = (path: string) => demo.url + path;
 const joinAs = (body: unknown) =>
   fetch(url('/demo/api/join'), {
     method: 'POST',
@@ -71,7 +73,7 @@ const joinAs = (body: unknown) =>
 /** Sends a request with headers that `fetch` does not let its callers set. */
 const ask = (method: string, path: string, headers: Record<string, string>) =>
   new Promise<{ status: number; body: any }>((resolve, reject) => {
-    const sent = httpRequest({ host: '127.0.0.1', port: demo.port, method, path, headers }, (response) => {
+    const sent = httpRequest(url(path), { method, headers }, (response) => {
       let text = '';
       response.on('data', (chunk) => (text += String(chunk)));
       response.on('end', () =>
@@ -116,6 +118,24 @@ test('creates one room per name, replaces a room that has ended, and answers wit
   ended.add('room_1');
   const again = (await (await joinAs({ room: 'Tea', name: 'Eve' })).json()) as { roomId: string };
   expect(again.roomId).not.toBe('room_1');
+});
+
+test('passes the WebSockets of the page on to the gateway', async () => {
+  const upgrade = (host: string) =>
+    new Promise<string | undefined>((resolve, reject) => {
+      httpRequest(url('/v1/signaling'), { headers: { host, connection: 'Upgrade', upgrade: 'websocket' } })
+        .on('upgrade', ({ headers }, socket) => {
+          socket.once('data', (data: Buffer) => {
+            socket.destroy();
+            resolve(`${String(headers['x-path'])} ${data.toString()}`);
+          });
+          socket.write('hello');
+        })
+        .on('error', reject)
+        .end();
+    });
+  expect(await upgrade('localhost')).toBe('/v1/signaling hello');
+  await expect(upgrade('evil.example.com')).rejects.toThrow();
 });
 
 test('refuses invalid names of rooms and participants', async () => {

@@ -7,7 +7,8 @@ import {
   type SessionState,
   type SessionTuple,
 } from '@callplane/db';
-import { isViewer, type RoomChange, type SessionEntry } from './room-change.js';
+import type { RoomNotice } from '@callplane/queue';
+import { isViewer, type RoomChange, type SessionEntry } from './changes.js';
 
 /** A room without its sessions. */
 export interface RoomInfo extends RoomPlacement {
@@ -39,6 +40,14 @@ export class RoomState {
   #info: RoomInfo | null = null;
   readonly #entries = new Map<string, SessionEntry>();
   readonly #ofParticipant = new Map<string, SessionEntry>();
+  readonly #instanceId: string;
+  /** The sessions that other instances hold, counted by instance. The empty id stands for sessions that none holds. */
+  readonly #elsewhere = new Map<string, number>();
+
+  /** @param instanceId this instance */
+  constructor(instanceId: string) {
+    this.#instanceId = instanceId;
+  }
 
   /** Null until the room was read, and when it does not exist. */
   get info(): RoomInfo | null {
@@ -52,6 +61,21 @@ export class RoomState {
 
   entryOf(participantId: string): SessionEntry | undefined {
     return this.#ofParticipant.get(participantId);
+  }
+
+  /** The other instances that hold sessions of the room; an empty id if there are sessions that no instance holds. */
+  get otherInstances(): ReadonlySet<string> {
+    return new Set(this.#elsewhere.keys());
+  }
+
+  /** Whether the room has sessions that this instance does not hold. */
+  get isElsewhere(): boolean {
+    return this.#elsewhere.size > 0;
+  }
+
+  isHeldElsewhere(participantId: string): boolean {
+    const entry = this.entryOf(participantId);
+    return entry !== undefined && entry.instanceId !== this.#instanceId;
   }
 
   /**
@@ -90,6 +114,7 @@ export class RoomState {
     this.#info = null;
     this.#entries.clear();
     this.#ofParticipant.clear();
+    this.#elsewhere.clear();
     return { changes, before, after: null };
   }
 
@@ -118,6 +143,8 @@ export class RoomState {
     if (before !== null && sameEntry(before, entry)) return [];
     this.#entries.set(entry.sessionId, entry);
     this.#ofParticipant.set(entry.participantId, entry);
+    this.#count(entry, 1);
+    this.#count(before, -1);
     return [{ before, after: entry, gone: null }];
   }
 
@@ -125,8 +152,17 @@ export class RoomState {
     const before = this.#entries.get(sessionId);
     if (before === undefined) return [];
     this.#entries.delete(sessionId);
+    this.#count(before, -1);
     if (this.#ofParticipant.get(before.participantId) === before) this.#ofParticipant.delete(before.participantId);
     return [{ before, after: null, gone }];
+  }
+
+  #count(entry: SessionEntry | null, by: number): void {
+    if (entry === null || entry.instanceId === this.#instanceId) return;
+    const id = entry.instanceId ?? '';
+    const count = (this.#elsewhere.get(id) ?? 0) + by;
+    if (count === 0) this.#elsewhere.delete(id);
+    else this.#elsewhere.set(id, count);
   }
 
   /** The room became paged: its viewers are only counted from now on. */
@@ -153,4 +189,32 @@ function sameEntry(before: SessionEntry, after: SessionEntry): boolean {
   if (before.version !== after.version) return false;
   if (before.state === null || after.state === null) return before.state === after.state;
   return JSON.stringify(before.state) === JSON.stringify(after.state);
+}
+
+/** What an instance does with a notice about a room. */
+export type Reaction = 'ignore' | 'apply' | 'read';
+
+/**
+ * Notices may be lost, repeated and reordered. One is applied only if it continues what is known; after a gap the
+ * instance reads.
+ * @param known the version of the room that this instance knows; null if it has not read the room yet.
+ */
+export function reactionTo({ range, changes }: RoomNotice, known: number | null): Reaction {
+  if (known === null || range.version === null) return 'read';
+  if (known >= range.version) return 'ignore';
+  return changes !== undefined && range.after !== null && range.after <= known ? 'apply' : 'read';
+}
+
+/** The changes of a notice: JSON has no dates. */
+export function reviveChanges(notified: unknown): RoomChanges {
+  const changes = notified as RoomChanges;
+  const { createdAt, startedAt, endedAt } = changes.room;
+  const date = (at: Date | string): Date => new Date(at);
+  const room = {
+    ...changes.room,
+    createdAt: date(createdAt),
+    startedAt: startedAt === null ? null : date(startedAt),
+    endedAt: endedAt === null ? null : date(endedAt),
+  };
+  return { ...changes, room };
 }

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RoomNotice } from '@callplane/queue';
 import fc from 'fast-check';
-import { reactionTo, reviveChanges } from './notices.js';
-import { RoomState } from './room-state.js';
+import { reactionTo, reviveChanges, RoomState } from './state.js';
 import { FakeRoom, type FakeSession } from './rooms.testkit.js';
 
 /** Everything that others can see of a room, without what is derived. */
@@ -11,7 +10,7 @@ const seen = (state: RoomState) => ({
   entries: [...state.entries.values()].sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)),
 });
 function fresh(room: FakeRoom): RoomState {
-  const state = new RoomState();
+  const state = new RoomState('here');
   state.apply(room.read(null));
   return state;
 }

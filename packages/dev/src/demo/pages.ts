@@ -1,13 +1,8 @@
 import { createReadStream, realpathSync, statSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, sep } from 'node:path';
-import type { ErrorCode } from '@callplane/core';
-import { refuse, requestIdOf, type Logger } from '@callplane/runtime';
-import type { SignalingConfig } from '../config.js';
-import type { Pages } from '../server.js';
-import { createDemoDoor } from './demo-door.js';
-
-type DemoConfig = Pick<SignalingConfig, 'DEMO_API_KEY' | 'DEMO_API_URL' | 'DEMO_DIR' | 'DEMO_HOSTS' | 'HOST'>;
+import { refuse, requestIdOf, type Refusal } from '@callplane/runtime';
+import type { DemoDoor } from './door.js';
 
 const TYPES: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
@@ -33,53 +28,47 @@ const EVERYTHING = [
   'metadata:update',
 ];
 
-/**
- * Serves the demo page under `/demo`, for development only. The page has a small backend, because a browser must never
- * hold an API key. Every client that can reach the backend may join any demo room.
- */
-export function demoPages(config: DemoConfig, logger: Logger): Pages {
-  const { DEMO_DIR: dir, DEMO_API_URL: apiUrl, DEMO_API_KEY: apiKey } = config;
-  if (dir === undefined) return () => false;
-  const door = createDemoDoor({ listensOn: config.HOST, names: config.DEMO_HOSTS });
-  const backend = apiUrl === undefined || apiKey === undefined ? null : demoBackend({ apiUrl, apiKey });
-  return (request, response, path) => {
-    if (path !== '/demo' && !path.startsWith('/demo/')) return false;
-    const fail = (status: number, code: ErrorCode, message: string): void =>
+export interface PagesSettings {
+  /** Folder of the built page. */
+  dir: string;
+  apiUrl: string;
+  apiKey: string;
+  onError: (message: string, error: unknown) => void;
+}
+
+/** The page and its backend. */
+export function demoPages(settings: PagesSettings, door: DemoDoor) {
+  const backend = demoBackend(settings);
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const path = request.url?.split('?')[0] ?? '/';
+    const fail = (status: number, code: Refusal['code'], message: string): void =>
       refuse(response, { status, code, message, requestId: requestIdOf(request) });
     if (!door.knowsHost(request)) {
       fail(403, 'ORIGIN_NOT_ALLOWED', 'The demo is not served under this host name. Add the name to DEMO_HOSTS.');
-      return true;
+    } else if (path === '/demo') response.writeHead(302, { location: '/demo/' }).end();
+    else if (path !== '/demo/api/join') {
+      const file = path.startsWith('/demo/') ? path.slice('/demo/'.length) : '..';
+      serveFile(settings.dir, file, response, () => fail(404, 'ROUTE_NOT_FOUND', 'File not found.'));
+    } else if (request.method !== 'POST') fail(405, 'METHOD_NOT_ALLOWED', 'POST only');
+    else if (!door.isSameOrigin(request)) fail(403, 'ORIGIN_NOT_ALLOWED', 'Only the demo page may request a token.');
+    else if (!isJson(request)) {
+      fail(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send the body as "Content-Type: application/json".');
+    } else {
+      backend(request).then(
+        (joined) => {
+          if (joined === null) fail(400, 'VALIDATION_FAILED', 'room and name must have 1 to 60 characters');
+          else json(response, joined);
+        },
+        (error: unknown) => {
+          settings.onError('demo token request failed', error);
+          fail(502, 'UNAVAILABLE', 'The API did not answer.');
+        },
+      );
     }
-    if (path === '/demo') {
-      response.writeHead(302, { location: '/demo/' }).end();
-      return true;
-    }
-    if (path === '/demo/api/join') {
-      if (request.method !== 'POST') fail(405, 'METHOD_NOT_ALLOWED', 'POST only');
-      else if (!door.isSameOrigin(request)) fail(403, 'ORIGIN_NOT_ALLOWED', 'Only the demo page may request a token.');
-      else if (!isJson(request))
-        fail(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send the body as "Content-Type: application/json".');
-      else if (backend === null) fail(503, 'UNAVAILABLE', 'DEMO_API_URL and DEMO_API_KEY are not set');
-      else {
-        backend(request).then(
-          (joined) => {
-            if (joined === null) fail(400, 'VALIDATION_FAILED', 'room and name must have 1 to 60 characters');
-            else json(response, joined);
-          },
-          (error: unknown) => {
-            logger.warn('demo token request failed', { error });
-            fail(502, 'UNAVAILABLE', 'The API did not answer.');
-          },
-        );
-      }
-      return true;
-    }
-    serveFile(dir, path.slice('/demo/'.length), response, () => fail(404, 'ROUTE_NOT_FOUND', 'File not found.'));
-    return true;
   };
 }
 
-function demoBackend(api: { apiUrl: string; apiKey: string }) {
+function demoBackend(api: PagesSettings) {
   /** Room ids by room name. An ended room is replaced by a new one. */
   const rooms = new Map<string, Promise<string>>();
   const call = async (path: string, body: object): Promise<{ status: number; body: Record<string, unknown> }> => {

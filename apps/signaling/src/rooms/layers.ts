@@ -1,0 +1,253 @@
+import { LatestReports, Paced, type SendReport } from './reports.js';
+import type { RoomMember } from './member.js';
+import type { RoomState } from './state.js';
+import { trackKey, trackOf, type IndexedTrack, type TrackIndex } from './tracks.js';
+
+/** The highest simulcast layer. Wanted of every track of which nothing is known. */
+export const LAYER_HIGHEST = 2;
+/** Gateways repeat what their members want this often, in milliseconds. */
+const LAYERS_REPEATED_MS = 5000;
+/** Age at which the report of a gateway counts no more, in milliseconds. Its members then want everything. */
+const STALE_AFTER_MS = 16_000;
+/** Tracks of one report. A gateway whose members want more tracks reports that they want everything. */
+const REPORTED_MAX = 2000;
+/** The shortest pause between two reports to other gateways, and between two messages to a publisher. */
+const FLUSH_EVERY_MS = 100;
+/** How long a lower layer must have been enough until the publisher stops the ones above, in milliseconds. */
+const OFF_AFTER_MS = 5000;
+
+/** The highest layer that is wanted of each track, by track key; null: the highest there is, of every track. */
+export type ReportedLayers = readonly (readonly [trackKey: string, layer: number])[] | null;
+
+/** What the receivers of a room want of each video track: those of this gateway, and those of the others. */
+export class LayerWants {
+  readonly #ofSession = new Map<string, ReadonlyMap<string, number>>();
+  /** How many sessions of this gateway want each layer of a track. */
+  readonly #own = new Map<string, number[]>();
+  readonly #reports = new LatestReports<ReadonlyMap<string, number> | null>(STALE_AFTER_MS);
+
+  /** The session receives these layers from now on, by track key. */
+  note(sessionId: string, layers: ReadonlyMap<string, number>): void {
+    this.forget(sessionId);
+    if (layers.size === 0) return;
+    this.#ofSession.set(sessionId, layers);
+    for (const [key, layer] of layers) this.#count(key, layer, 1);
+  }
+
+  /** The session is over here. */
+  forget(sessionId: string): void {
+    for (const [key, layer] of this.#ofSession.get(sessionId) ?? []) this.#count(key, layer, -1);
+    this.#ofSession.delete(sessionId);
+  }
+
+  /** The report of another gateway, which replaces its last one. */
+  receive(gateway: string, reported: ReportedLayers, nowMs: number): void {
+    const isTooLong = reported !== null && reported.length > REPORTED_MAX;
+    this.#reports.set(gateway, reported === null || isTooLong ? null : new Map(reported), nowMs);
+  }
+
+  expire(nowMs: number): void {
+    this.#reports.expire(nowMs);
+  }
+
+  /**
+   * The highest layer that any member wants of the track; null if none wants it.
+   * @param gateways those that hold members of the room, beside this one
+   */
+  wanted(trackKey: string, gateways: Iterable<string>): number | null {
+    let highest = (this.#own.get(trackKey) ?? []).findLastIndex((count) => count > 0);
+    for (const gateway of gateways) {
+      // A gateway whose reports are lost must not lose its pictures.
+      const report = this.#reports.get(gateway) ?? null;
+      if (report === null) return LAYER_HIGHEST;
+      highest = Math.max(highest, report.get(trackKey) ?? -1);
+    }
+    return highest === -1 ? null : highest;
+  }
+
+  /** What this gateway reports: the wants of its members for the tracks that `isReported` accepts. */
+  report(isReported: (trackKey: string) => boolean): ReportedLayers {
+    const layers: [string, number][] = [];
+    for (const [key, counts] of this.#own) {
+      if (isReported(key)) layers.push([key, counts.findLastIndex((count) => count > 0)]);
+    }
+    return layers.length > REPORTED_MAX ? null : layers;
+  }
+
+  #count(key: string, layer: number, by: number): void {
+    const counts = this.#own.get(key) ?? [0, 0, 0];
+    counts[layer] = (counts[layer] ?? 0) + by;
+    if (counts.every((count) => count === 0)) this.#own.delete(key);
+    else this.#own.set(key, counts);
+  }
+}
+
+/** The highest layer that a publisher should send; null: none. */
+interface SentLayer {
+  trackId: string;
+  maxSpatial: number | null;
+}
+
+interface Sent {
+  /** Where the track is on the media server. */
+  stream: string;
+  layer: number | null;
+  /** What was wanted at the last look. */
+  wanted: number | null;
+  /** Until when each layer was wanted, the lowest first. */
+  wantedUntilMs: number[];
+}
+
+/** What one publisher was told to send. It turns layers on at once, and off late. */
+export class SentLayers {
+  readonly #sent = new Map<string, Sent>();
+  #mustRepeat = false;
+
+  /** The publisher has a new connection to the gateway, and may have missed what it was told. */
+  repeat(): void {
+    this.#mustRepeat = true;
+  }
+
+  /** @returns all tracks with their layers if the publisher has to be told; else null */
+  settle(
+    tracks: readonly IndexedTrack[],
+    wantedOf: (track: IndexedTrack) => number | null,
+    nowMs: number,
+  ): SentLayer[] | null {
+    const trackIds = new Set(tracks.map(({ trackId }) => trackId));
+    for (const trackId of this.#sent.keys()) if (!trackIds.has(trackId)) this.#sent.delete(trackId);
+    let isNews = this.#mustRepeat;
+    for (const track of tracks) isNews = this.#settle(track, wantedOf(track), nowMs) || isNews;
+    this.#mustRepeat = false;
+    if (!isNews || tracks.length === 0) return null;
+    return [...this.#sent].map(([trackId, { layer }]) => ({ trackId, maxSpatial: layer }));
+  }
+
+  /** @returns whether the publisher has to be told */
+  #settle({ trackId, feedId, mid }: IndexedTrack, wanted: number | null, nowMs: number): boolean {
+    const stream = `${feedId}/${mid}`;
+    let sent = this.#sent.get(trackId);
+    // A publisher begins with all layers, on each connection. It is told so, because an earlier message about the track
+    // may arrive after that.
+    const isNew = sent?.stream !== stream;
+    if (sent === undefined || isNew) {
+      sent = { stream, layer: LAYER_HIGHEST, wanted: LAYER_HIGHEST, wantedUntilMs: [] };
+      this.#sent.set(trackId, sent);
+    }
+    const before = sent.layer;
+    for (let layer = 0; layer <= Math.max(rank(wanted), rank(sent.wanted)); layer += 1)
+      sent.wantedUntilMs[layer] = nowMs;
+    sent.wanted = wanted;
+    const kept = sent.wantedUntilMs.findLastIndex((untilMs) => nowMs - untilMs < OFF_AFTER_MS);
+    sent.layer = kept === -1 ? null : kept;
+    return isNew || sent.layer !== before;
+  }
+}
+
+function rank(layer: number | null): number {
+  return layer ?? -1;
+}
+
+/**
+ * Collects which layers the members of a room receive, and tells the publishers of this gateway how much of their video
+ * is received (docs/decisions/0058-the-call-path.md).
+ */
+export class RoomLayers {
+  readonly #index: TrackIndex;
+  readonly #room: Pick<RoomState, 'isElsewhere' | 'isHeldElsewhere' | 'otherInstances'>;
+  readonly #send: SendReport;
+  readonly #wants = new LayerWants();
+  /** The members by session, with what they were told as publishers. */
+  readonly #members = new Map<string, { member: RoomMember; sent: SentLayers }>();
+  readonly #flushes = new Paced(
+    () => FLUSH_EVERY_MS,
+    () => this.#flush(),
+  );
+  #reportedMs = -Infinity;
+  #reported = '';
+
+  /** @param send to the other gateways of the room */
+  constructor(
+    index: TrackIndex,
+    room: Pick<RoomState, 'isElsewhere' | 'isHeldElsewhere' | 'otherInstances'>,
+    send: SendReport,
+  ) {
+    this.#index = index;
+    this.#room = room;
+    this.#send = send;
+  }
+
+  /** A session of this gateway receives these layers of video tracks from now on. */
+  note(sessionId: string, layers: ReadonlyMap<string, number>): void {
+    this.#wants.note(sessionId, layers);
+    this.#flushLater();
+  }
+
+  receive(gateway: string, layers: ReportedLayers): void {
+    this.#wants.receive(gateway, layers, performance.now());
+    this.#flushLater();
+  }
+
+  /** The member has got its welcome, and may have missed what it was told. */
+  add(member: RoomMember): void {
+    const sent = this.#members.get(member.sessionId)?.sent ?? new SentLayers();
+    this.#members.set(member.sessionId, { member, sent });
+    sent.repeat();
+    this.#flushLater();
+  }
+
+  remove(member: RoomMember): void {
+    const known = this.#members.get(member.sessionId)?.member ?? member;
+    if (known !== member) return;
+    this.#members.delete(member.sessionId);
+    this.#wants.forget(member.sessionId);
+    this.#flushLater();
+  }
+
+  /** Tracks were published, moved, muted or unmuted. */
+  onTracks(): void {
+    this.#flushLater();
+  }
+
+  /** Repeats the report to other gateways, and turns off what is no longer wanted. */
+  eachSecond(): void {
+    this.#wants.expire(performance.now());
+    this.#flushLater();
+  }
+
+  close(): void {
+    this.#flushes.close();
+  }
+
+  #flushLater(): void {
+    if (this.#index.hasVideo) this.#flushes.soon();
+  }
+
+  #flush(): void {
+    this.#report();
+    for (const sessionId of this.#index.publishers.all) this.#tell(sessionId);
+  }
+
+  #report(): void {
+    if (!this.#room.isElsewhere) return;
+    const layers = this.#wants.report((key) => this.#room.isHeldElsewhere(trackOf(key).participantId));
+    const text = JSON.stringify(layers);
+    const nowMs = performance.now();
+    if (text === this.#reported && nowMs - this.#reportedMs < LAYERS_REPEATED_MS) return;
+    this.#reported = text;
+    this.#reportedMs = nowMs;
+    this.#send('layers', layers);
+  }
+
+  #tell(sessionId: string): void {
+    const { member, sent } = this.#members.get(sessionId) ?? {};
+    if (member === undefined || sent === undefined) return;
+    const own = this.#index.of(member.participantId).filter(({ kind }) => kind === 'video');
+    const wantedOf = (track: IndexedTrack): number | null =>
+      this.#index.isMuted(track)
+        ? null
+        : this.#wants.wanted(trackKey(track.participantId, track.trackId), this.#room.otherInstances);
+    const tracks = sent.settle(own, wantedOf, performance.now());
+    if (tracks !== null) member.sendText(JSON.stringify({ type: 'layersWanted', tracks }));
+  }
+}

@@ -1,0 +1,109 @@
+import type { QualityLevel } from '@callplane/core';
+import type { RoomChange } from './changes.js';
+import type { SendReport } from './reports.js';
+import type { RoomMember } from './member.js';
+import type { Shown } from './shown.js';
+import type { RoomState } from './state.js';
+
+export interface QualityEntry {
+  participantId: string;
+  level: QualityLevel;
+}
+
+export interface RoomQualityPort {
+  members(): readonly RoomMember[];
+  state: RoomState;
+  shown: Shown<RoomMember>;
+  report: SendReport;
+}
+
+/**
+ * The quality that the participants of a room report, for members and other gateways. A crash or a lost report only
+ * delays a level.
+ */
+export class RoomQuality {
+  readonly #port: RoomQualityPort;
+  readonly #levels = new Map<string, QualityLevel>();
+  /** Participants whose level the members of this instance do not know yet. */
+  readonly #changed = new Set<string>();
+  /** Participants whose level other instances do not know yet. */
+  readonly #reported = new Set<string>();
+
+  constructor(port: RoomQualityPort) {
+    this.#port = port;
+  }
+
+  /** A client of this instance reports its level. */
+  note(participantId: string, level: QualityLevel): void {
+    if (this.#set(participantId, level)) this.#reported.add(participantId);
+  }
+
+  /** The report of another instance. */
+  receive(entries: readonly QualityEntry[]): void {
+    for (const { participantId, level } of entries) this.#set(participantId, level);
+  }
+
+  /** Forgets participants that have left. */
+  apply(changes: readonly RoomChange[]): void {
+    for (const { before, after } of changes) {
+      if (before === null || after !== null) continue;
+      for (const ids of [this.#levels, this.#changed, this.#reported]) ids.delete(before.participantId);
+    }
+  }
+
+  /** Sends the members the levels that have changed, of the participants that they show, and other instances all. */
+  eachSecond(): void {
+    const entries = this.#take(this.#changed);
+    if (entries.length > 0) {
+      const text = textOf(entries);
+      for (const member of this.#port.members()) {
+        if (this.#isPaged) this.#sendTo(member, entries);
+        else member.sendText(text);
+      }
+    }
+    const reported = this.#take(this.#reported);
+    if (reported.length > 0) this.#port.report('quality', reported);
+  }
+
+  /** Sends a member the levels below `good`, after its welcome or a `show`. */
+  welcome(member: RoomMember): void {
+    const impaired = [...this.#levels].filter(([, level]) => level !== 'good');
+    this.#sendTo(
+      member,
+      impaired.map(([participantId, level]) => ({ participantId, level })),
+    );
+  }
+
+  get #isPaged(): boolean {
+    return this.#port.state.info?.rosterPaged === true;
+  }
+
+  #sendTo(member: RoomMember, entries: readonly QualityEntry[]): void {
+    const isPaged = this.#isPaged;
+    const shown = entries.filter(
+      ({ participantId }) =>
+        participantId !== member.participantId && (!isPaged || this.#port.shown.isShown(member, participantId)),
+    );
+    if (shown.length > 0) member.sendText(textOf(shown));
+  }
+
+  #set(participantId: string, level: QualityLevel): boolean {
+    if (this.#levels.get(participantId) === level) return false;
+    this.#levels.set(participantId, level);
+    this.#changed.add(participantId);
+    return true;
+  }
+
+  #take(ids: Set<string>): QualityEntry[] {
+    const entries = [...ids].flatMap((participantId) => {
+      const level = this.#levels.get(participantId);
+      return level === undefined ? [] : [{ participantId, level }];
+    });
+    ids.clear();
+    return entries;
+  }
+}
+
+function textOf(participants: readonly QualityEntry[]): string {
+  return JSON.stringify({ type: 'quality', participants });
+}

@@ -1,0 +1,67 @@
+/**
+ * What a gateway reports to the others that hold sessions of a room: who talks at its publishers, what its members want of
+ * the tracks of others, and the levels of quality that have changed. Any report may be lost.
+ */
+export type ReportKind = 'speakers' | 'layers' | 'quality';
+export type SendReport = (kind: ReportKind, report: unknown) => void;
+
+/** The latest report of each gateway. One that its gateway does not repeat counts no more. */
+export class LatestReports<Report> {
+  readonly #reports = new Map<string, { report: Report; atMs: number }>();
+  readonly #staleAfterMs: number;
+
+  constructor(staleAfterMs: number) {
+    this.#staleAfterMs = staleAfterMs;
+  }
+
+  get(gateway: string): Report | undefined {
+    return this.#reports.get(gateway)?.report;
+  }
+
+  get all(): Report[] {
+    return [...this.#reports.values()].map(({ report }) => report);
+  }
+
+  set(gateway: string, report: Report, nowMs: number): void {
+    this.#reports.set(gateway, { report, atMs: nowMs });
+  }
+
+  /** Forgets reports that have become too old. @returns whether there were any */
+  expire(nowMs: number): boolean {
+    const { size } = this.#reports;
+    for (const [gateway, { atMs }] of this.#reports) {
+      if (nowMs - atMs > this.#staleAfterMs) this.#reports.delete(gateway);
+    }
+    return this.#reports.size < size;
+  }
+}
+
+/** Runs work that is wanted often, with a shortest pause between two runs. */
+export class Paced {
+  readonly #pauseMs: () => number;
+  readonly #work: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #ranMs = -Infinity;
+  #isClosed = false;
+
+  constructor(pauseMs: () => number, work: () => void) {
+    this.#pauseMs = pauseMs;
+    this.#work = work;
+  }
+
+  /** Runs the work once the pause since the last run is over. */
+  soon(): void {
+    if (this.#isClosed) return;
+    const waitMs = Math.max(0, this.#ranMs + this.#pauseMs() - performance.now());
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#ranMs = performance.now();
+      this.#work();
+    }, waitMs);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+}
