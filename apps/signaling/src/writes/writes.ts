@@ -91,9 +91,9 @@ export class Writes {
     return outcome;
   }
 
-  /** @param roomId as the client says. A wrong one only selects the queue of another room. */
-  resume(roomId: string, input: ResumeInput, wanted: () => Wanted): Promise<ResumeOutcome | Unwanted> {
-    return this.#arrivals.resumptions.add(roomId, { input, wanted });
+  /** @param roomId as the client says. With a wrong one or none, the resumption only waits in another queue. */
+  resume(roomId: string | undefined, input: ResumeInput, wanted: () => Wanted): Promise<ResumeOutcome | Unwanted> {
+    return this.#arrivals.resumptions.add(roomId ?? input.sessionId, { input, wanted });
   }
 
   /** Marks the session as disconnected, which starts its grace period. */
