@@ -42,12 +42,15 @@ export async function startShade(shade: number): Promise<wrtc.MediaStreamTrack> 
   const source = new RTCVideoSource();
   const [width, height] = [64, 48];
   const data = new Uint8Array((width * height * 3) / 2).fill(128).fill(shade, 0, width * height);
+  const track = source.createTrack();
   const timer = setInterval(() => source.onFrame({ width, height, data }), 100);
   stopAtEnd(() => {
     clearInterval(timer);
+    // A track that is not stopped keeps the process alive.
+    track.stop();
     return Promise.resolve();
   });
-  return source.createTrack();
+  return track;
 }
 
 /** Resolves once a call has received 20 packets more than before, over whichever connection. */

@@ -7,14 +7,13 @@ import { publicRouter } from './context/public.routes.js';
 import { authenticate, type Directories } from './http/authenticate.js';
 import { errorHandler } from './http/errors.js';
 import { rateLimit, type Bucket } from './http/rate-limit.js';
-import { requestContext } from './http/request-context.js';
-import { signInRequests, unlimitedRequests } from './http/request-kind.js';
+import { requestContext, signInRequests, unlimitedRequests } from './http/request-context.js';
 import { requestLog } from './http/request-log.js';
 import type { RequestMetrics } from './http/request-metrics.js';
 import { createRouter } from './http/router.js';
 import { securityHeaders } from './http/security-headers.js';
-import { noStore, requireOneHost, rewriteUndecodablePath } from './http/transport.js';
-import { refuseUnread, UnreadAnswers } from './http/unread-answers.js';
+import { noStore, requireOneHost, rewriteUndecodablePath } from './server.js';
+import { refuseUnread, UnreadAnswers } from './http/respond.js';
 import { docsRouter } from './openapi/docs.routes.js';
 import { apiRoutes } from './routes.js';
 

@@ -8,6 +8,7 @@ import { moderationRoutes } from './participants/moderation.routes.js';
 import { participantRoutes } from './participants/participants.routes.js';
 import { tokenRoutes } from './participants/tokens.routes.js';
 import { messageRoutes } from './rooms/messages.routes.js';
+import { createRoomRoutes } from './rooms/create-room.js';
 import { roomRoutes } from './rooms/rooms.routes.js';
 import { sessionRoutes } from './sessions/sessions.routes.js';
 import { streamRoutes } from './stream/stream.routes.js';
@@ -34,6 +35,7 @@ function routesWith(deps: Deps): Route[] {
   return [
     ...contextRoutes(deps),
     ...consoleRoutes(deps),
+    ...createRoomRoutes(deps),
     ...roomRoutes(deps),
     ...messageRoutes(deps),
     ...participantRoutes(deps),

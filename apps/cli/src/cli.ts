@@ -82,25 +82,9 @@ export async function withDatabase<T>(
  * Publishes notices to the running apps, one for each payload. Returns false if Redis is not configured or fails; the
  * apps then notice the change within seconds.
  */
-export function notifyApps(config: CliConfig, notice: Notice, ...payloads: readonly string[]): Promise<boolean> {
-  return payloads.length === 0
-    ? Promise.resolve(true)
-    : overRedis(config, (queue, redis) => queue.publishNoticesOnce(redis, notice, payloads));
-}
-
-/**
- * Wakes the cleanup workers for these rows. Returns false if Redis is not configured or fails; a scan then finds the
- * rows.
- */
-export function wakeWorkers(config: CliConfig, operations: readonly WakeableOperation[]): Promise<boolean> {
-  return overRedis(config, (queue, redis) => queue.wakeOperationsOnce(redis, operations));
-}
-
-/** Wakes the webhook workers for these deliveries. Returns false if Redis is not configured or fails. */
-export function wakeDeliveries(config: CliConfig, deliveries: readonly DueEndpoint[]): Promise<boolean> {
-  return deliveries.length === 0
-    ? Promise.resolve(true)
-    : overRedis(config, (queue, redis) => queue.wakeDeliveriesOnce(redis, deliveries));
+export async function notifyApps(config: CliConfig, notice: Notice, ...payloads: readonly string[]): Promise<boolean> {
+  if (payloads.length === 0) return true;
+  return (await overRedis(config, (queue, redis) => queue.publishNoticesOnce(redis, notice, payloads))) ?? false;
 }
 
 /** Tells the gateways that rooms have moved. Without Redis they notice it within seconds. */
@@ -108,23 +92,34 @@ export async function notifyRooms(config: CliConfig, rooms: readonly { roomId: s
   if (rooms.length > 0) await overRedis(config, (queue, redis) => queue.publishRoomsChangedOnce(redis, rooms));
 }
 
-/** Reads the depths of the queues. Null if Redis is not configured or fails. */
-export async function queueDepths(config: CliConfig): Promise<QueueDepth[] | null> {
-  let depths: QueueDepth[] | null = null;
-  await overRedis(config, async (queue, redis) => {
-    depths = await queue.readQueueDepths(redis).catch(() => null);
-    return depths !== null;
-  });
-  return depths;
+/**
+ * Wakes the cleanup workers for these rows. Returns false if Redis is not configured or fails; a scan then finds the
+ * rows.
+ */
+export async function wakeWorkers(config: CliConfig, operations: readonly WakeableOperation[]): Promise<boolean> {
+  return (await overRedis(config, (queue, redis) => queue.wakeOperationsOnce(redis, operations))) ?? false;
 }
 
-async function overRedis(
+/** Like {@link wakeWorkers}, for the webhook workers and their deliveries. */
+export async function wakeDeliveries(config: CliConfig, deliveries: readonly DueEndpoint[]): Promise<boolean> {
+  if (deliveries.length === 0) return true;
+  return (await overRedis(config, (queue, redis) => queue.wakeDeliveriesOnce(redis, deliveries))) ?? false;
+}
+
+/** Reads the depths of the queues. Null if Redis is not configured or fails. */
+export function queueDepths(config: CliConfig): Promise<QueueDepth[] | null> {
+  return overRedis(config, (queue, redis) => queue.readQueueDepths(redis).catch(() => null));
+}
+
+/** Null if Redis is not configured. */
+async function overRedis<T>(
   config: CliConfig,
-  work: (queue: typeof Queue, redis: RedisTarget) => Promise<boolean>,
-): Promise<boolean> {
+  work: (queue: typeof Queue, redis: RedisTarget) => Promise<T>,
+): Promise<T | null> {
   const redis = redisOf(config);
+  if (redis === undefined) return null;
   // Imported on demand: loading this package takes longer than most commands.
-  return redis !== undefined && work(await import('@callplane/queue'), redis);
+  return work(await import('@callplane/queue'), redis);
 }
 
 /** What a message adds if the workers were not woken. */

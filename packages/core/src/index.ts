@@ -18,7 +18,6 @@ export * from './events/webhook.events.js';
 export * from './ids/ids.js';
 export * from './limits/address-key.js';
 export * from './limits/pace.js';
-export * from './limits/shared-bound.js';
 export * from './metadata/metadata-size.js';
 export * from './metadata/same-json.js';
 export * from './operations/operation.js';

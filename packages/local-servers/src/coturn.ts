@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { startServer, type LocalServer, type ServerOptions, type StopStep } from './server.js';
+import { startServer, type LocalServer, type ServerOptions } from './server.js';
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 
 export interface CoturnOptions extends ServerOptions {
@@ -30,12 +30,6 @@ export interface CoturnOptions extends ServerOptions {
 
 /** The policy that containers use too. The lines appended below override those in it. */
 const POLICY_FILE = join(import.meta.dirname, '../../../infra/coturn/turnserver.conf');
-
-const STOP_STEPS: StopStep[] = [
-  { signal: 'SIGTERM', graceMs: 3_000 },
-  { signal: 'SIGKILL', graceMs: 5_000 },
-];
-const READY_WITHIN_MS = 60_000;
 
 /**
  * Runs coturn's `turnserver` with the policy of infra/coturn/turnserver.conf. `url` is the `turn:` URL over UDP.
@@ -71,11 +65,8 @@ export async function startCoturn(options: CoturnOptions): Promise<LocalServer> 
     port: options.listeningPort,
     url: `turn:${options.host}:${options.listeningPort}?transport=udp`,
     command: withoutRoot([configFile], [dir])('turnserver', ['-c', configFile]),
-    cwd: '/',
     logFile: options.logFile ?? join(dir, 'coturn.log'),
     isReady: () => answersBinding(options.host, options.listeningPort),
-    readyWithinMs: READY_WITHIN_MS,
-    stopSteps: STOP_STEPS,
     onSpawn: options.onSpawn,
   });
 }

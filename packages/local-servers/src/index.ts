@@ -2,7 +2,6 @@
  * Real PostgreSQL, Redis, coturn and Janus as child processes, for `npm start` and for tests, and Prometheus for tests.
  * Production does not use this package: there the operator runs these servers.
  */
-export { bound } from './bound.js';
 export { startCoturn, type CoturnOptions } from './coturn.js';
 export { startJanus } from './janus.js';
 export { NODE_FLAGS, SHORT_RUN_FLAGS } from './node-flags.js';
@@ -24,7 +23,7 @@ export {
   type ProcessorTime,
   type RecordedProcess,
 } from './process-table.js';
-export { randomFrom } from './random.js';
 export { LocalServerError, startServer, type LocalServer, type ServerExit } from './server.js';
-export type { LineShape } from './shaped-line.js';
+export { randomFrom, type LineShape } from './shaped-line.js';
+export { bound } from './unprivileged.js';
 export { startUdpShaper, type UdpShaper } from './udp-shaper.js';

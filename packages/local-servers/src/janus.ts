@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import WebSocket from 'ws';
-import { LocalServerError, startServer, type LocalServer, type ServerOptions, type StopStep } from './server.js';
+import { LocalServerError, startServer, type LocalServer, type ServerOptions } from './server.js';
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 
 export interface JanusOptions extends ServerOptions {
@@ -28,11 +28,6 @@ export interface JanusOptions extends ServerOptions {
   debugLevel?: number;
 }
 
-const STOP_STEPS: StopStep[] = [
-  { signal: 'SIGTERM', graceMs: 3_000 },
-  { signal: 'SIGKILL', graceMs: 5_000 },
-];
-const READY_WITHIN_MS = 60_000;
 const ANSWERS_WITHIN_MS = 500;
 
 /** The installed modules to link. Janus loads every module in its folders. */
@@ -69,11 +64,8 @@ export async function startJanus(options: JanusOptions): Promise<LocalServer> {
     port: options.wsPort,
     url: `ws://127.0.0.1:${options.wsPort}`,
     command: withoutRoot([configFile], [dir])('janus', ['-F', etc, '-C', configFile]),
-    cwd: '/',
     logFile: options.logFile ?? join(dir, 'janus.log'),
     isReady: () => answersPing(options.wsPort),
-    readyWithinMs: READY_WITHIN_MS,
-    stopSteps: STOP_STEPS,
     onSpawn: options.onSpawn,
   });
 }

@@ -27,11 +27,6 @@ const FILES = [
   'proxy-signaling.conf',
   'stream.conf',
 ];
-const STOP_STEPS = [
-  { signal: 'SIGTERM', graceMs: 5000 },
-  { signal: 'SIGKILL', graceMs: 5000 },
-] as const;
-const READY_WITHIN_MS = 30_000;
 
 /** Writes the configuration of infra/nginx for ports of 127.0.0.1 into an existing directory. */
 export function writeNginxFiles(
@@ -74,15 +69,12 @@ export function startNginx(options: NginxFiles & ServerOptions & { dir: string }
     },
     // Debian installs nginx in a folder that is not in an ordinary user's PATH.
     env: { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin` },
-    cwd: '/',
     logFile: options.logFile ?? join(dir, 'nginx.log'),
     isReady: () =>
       fetch(`${url}/lb/livez`).then(
         ({ status }) => status === 200,
         () => false,
       ),
-    readyWithinMs: READY_WITHIN_MS,
-    stopSteps: [...STOP_STEPS],
     // Its workers outlive a killed master.
     deathSignal: 'TERM',
     onSpawn: options.onSpawn,

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
-import { startServer, type LocalServer, type ServerOptions, type StopStep } from './server.js';
+import { startServer, type LocalServer, type ServerOptions } from './server.js';
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 
 export interface PgBouncerOptions extends ServerOptions {
@@ -16,13 +16,6 @@ export interface PgBouncerOptions extends ServerOptions {
   /** Default: 200. */
   clientsMax?: number;
 }
-
-/** SIGINT waits for transactions, SIGTERM does not. */
-const STOP_STEPS: StopStep[] = [
-  { signal: 'SIGTERM', graceMs: 5_000 },
-  { signal: 'SIGKILL', graceMs: 5_000 },
-];
-const READY_WITHIN_MS = 30_000;
 
 /**
  * Runs `pgbouncer` on 127.0.0.1 in transaction mode, for all databases of a PostgreSQL. It accepts no start-up
@@ -62,11 +55,8 @@ export async function startPgBouncer(options: PgBouncerOptions): Promise<LocalSe
     command: withoutRoot([configFile], [dir])('pgbouncer', [configFile]),
     // Debian installs the program in a folder that an ordinary user's PATH lacks.
     env: { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin` },
-    cwd: '/',
     logFile: options.logFile ?? join(dir, 'pgbouncer.log'),
     isReady: () => listens(options.port),
-    readyWithinMs: READY_WITHIN_MS,
-    stopSteps: STOP_STEPS,
     onSpawn: options.onSpawn,
   });
 }

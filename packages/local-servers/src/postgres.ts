@@ -44,8 +44,6 @@ const STOP_STEPS: StopStep[] = [
 ];
 /** Autovacuum would look into hundreds of databases of tests, one after the other, without a pause. */
 const WITHOUT_DURABILITY = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'autovacuum=off'];
-/** Crash recovery reads the log since the last checkpoint, which takes at most seconds on a laptop. */
-const READY_WITHIN_MS = 60_000;
 /** How long the children of a killed postmaster may hold its shared memory. */
 const HELD_MEMORY_MS = 10_000;
 
@@ -97,10 +95,8 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
         ...settings.flatMap((s) => ['-c', s]),
       ]),
       env,
-      cwd: '/',
       logFile,
       isReady: (pid) => Promise.resolve(isMarkedReady(dataDir, pid)),
-      readyWithinMs: READY_WITHIN_MS,
       stopSteps: STOP_STEPS,
       onSpawn: options.onSpawn,
     });

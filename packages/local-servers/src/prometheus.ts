@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { startServer, type LocalServer, type ServerOptions, type StopStep } from './server.js';
+import { startServer, type LocalServer, type ServerOptions } from './server.js';
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 
 export interface PrometheusOptions extends ServerOptions {
@@ -12,11 +12,6 @@ export interface PrometheusOptions extends ServerOptions {
   ruleFiles: string[];
 }
 
-const STOP_STEPS: StopStep[] = [
-  { signal: 'SIGTERM', graceMs: 5_000 },
-  { signal: 'SIGKILL', graceMs: 5_000 },
-];
-const READY_WITHIN_MS = 60_000;
 const ANSWERS_WITHIN_MS = 500;
 
 /**
@@ -40,11 +35,8 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Local
       `--storage.tsdb.path=${join(dir, 'data')}`,
       `--web.listen-address=127.0.0.1:${options.port}`,
     ]),
-    cwd: '/',
     logFile: options.logFile ?? join(dir, 'prometheus.log'),
     isReady: () => answersReady(url),
-    readyWithinMs: READY_WITHIN_MS,
-    stopSteps: STOP_STEPS,
     onSpawn: options.onSpawn,
   });
 }

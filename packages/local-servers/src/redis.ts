@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { startServer, type LocalServer, type ServerOptions, type StopStep } from './server.js';
+import { startServer, type LocalServer, type ServerOptions } from './server.js';
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 
 /** PEM texts of a server that speaks TLS only. */
@@ -42,11 +42,6 @@ export interface SentinelOptions extends ServerOptions {
   program?: string;
 }
 
-const STOP_STEPS: StopStep[] = [
-  { signal: 'SIGTERM', graceMs: 5_000 },
-  { signal: 'SIGKILL', graceMs: 5_000 },
-];
-const READY_WITHIN_MS = 60_000;
 /** Longest time of one fail-over attempt of a Sentinel, in milliseconds. */
 const FAILOVER_TIMEOUT_MS = 10_000;
 
@@ -123,11 +118,8 @@ async function startRedisProgram(
     port,
     url: `${tls === undefined ? 'redis' : 'rediss'}://${credentials}127.0.0.1:${port}`,
     command: withoutRoot([configFile], [dir])(program, [configFile, ...flags]),
-    cwd: '/',
     logFile: options.logFile ?? join(dir, `${name}.log`),
     isReady: () => answersPing(port, password, tls),
-    readyWithinMs: READY_WITHIN_MS,
-    stopSteps: STOP_STEPS,
     onSpawn: options.onSpawn,
   });
 }

@@ -2,10 +2,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { bound } from './bound.js';
 import { lineWriter, openLog, sizeOf, tailOf } from './log-file.js';
 import { isAlive } from './process-table.js';
-import type { Command } from './unprivileged.js';
+import { bound, type Command } from './unprivileged.js';
 
 /** One step of stopping a process: send the signal, then wait up to `graceMs` until the process is gone. */
 export interface StopStep {
@@ -64,16 +63,19 @@ export interface ServerPlan {
   url: string;
   command: Command;
   env?: NodeJS.ProcessEnv;
-  cwd: string;
+  /** `/` by default. */
+  cwd?: string;
   logFile: string;
   /** Gets each line of the output, which the log file gets as well. */
   onLine?: (line: string) => void;
   /** Resolves to true once the server answers. Called every 20 ms, so it must be cheap and must not throw. */
   isReady: (pid: number) => Promise<boolean>;
-  readyWithinMs: number;
+  /** A minute by default. */
+  readyWithinMs?: number;
   /** What the kernel sends when this process has ended. `KILL` by default. */
   deathSignal?: 'TERM';
-  stopSteps: StopStep[];
+  /** By default SIGTERM, and SIGKILL five seconds later. */
+  stopSteps?: StopStep[];
   onSpawn: ((pid: number) => void) | undefined;
   /** Ends the wait for the server and stops it. */
   stopSignal?: AbortSignal;
@@ -82,12 +84,18 @@ export interface ServerPlan {
 }
 
 const LOOK_EVERY_MS = 20;
+const READY_WITHIN_MS = 60_000;
+const STOP_STEPS: StopStep[] = [
+  { signal: 'SIGTERM', graceMs: 5_000 },
+  { signal: 'SIGKILL', graceMs: 5_000 },
+];
 
 /**
  * Spawns a server and waits until it answers.
  * @throws LocalServerError if the server exits or does not answer in time; the reason of `stopSignal` if that aborts.
  */
 export async function startServer(plan: ServerPlan): Promise<LocalServer> {
+  const { readyWithinMs = READY_WITHIN_MS, stopSteps = STOP_STEPS } = plan;
   const logStart = sizeOf(plan.logFile);
   const child = spawnBound(plan);
   let stopping = false;
@@ -101,16 +109,16 @@ export async function startServer(plan: ServerPlan): Promise<LocalServer> {
   if (pid === undefined) throw failed(`cannot be run (${(await exited).error?.message ?? plan.command.file})`);
   plan.onSpawn?.(pid);
 
-  const until = performance.now() + plan.readyWithinMs;
+  const until = performance.now() + readyWithinMs;
   while (!(await plan.isReady(pid))) {
     const exit = await Promise.race([exited, delay(LOOK_EVERY_MS)]);
     if (exit !== undefined) {
       throw failed(`ended before it was ready (${exit.signal ?? `exit code ${exit.code ?? '?'}`})`, exit);
     }
     if (performance.now() < until && plan.stopSignal?.aborted !== true) continue;
-    await stopProcess(pid, plan.stopSteps);
+    await stopProcess(pid, stopSteps);
     plan.stopSignal?.throwIfAborted();
-    throw failed(`was not ready within ${plan.readyWithinMs / 1000} s`);
+    throw failed(`was not ready within ${readyWithinMs / 1000} s`);
   }
 
   let stopped: Promise<void> | undefined;
@@ -122,7 +130,7 @@ export async function startServer(plan: ServerPlan): Promise<LocalServer> {
     stop: () =>
       (stopped ??= (async () => {
         stopping = true;
-        if (child.exitCode === null && child.signalCode === null) await stopProcess(pid, plan.stopSteps);
+        if (child.exitCode === null && child.signalCode === null) await stopProcess(pid, stopSteps);
         await exited;
       })()),
     onExit: (listener) => void exited.then(listener),
@@ -130,7 +138,7 @@ export async function startServer(plan: ServerPlan): Promise<LocalServer> {
 }
 
 /** A child that writes to a file neither blocks on a slow reader nor dies of a closed pipe. */
-function spawnBound({ command, env = process.env, cwd, logFile, onLine, deathSignal }: ServerPlan): ChildProcess {
+function spawnBound({ command, env = process.env, cwd = '/', logFile, onLine, deathSignal }: ServerPlan): ChildProcess {
   const { file, args, options } = bound(command, deathSignal);
   const common = { ...options, env, cwd, detached: true };
   if (onLine === undefined) {

@@ -1,5 +1,3 @@
-import { randomFrom } from './random.js';
-
 /** How one direction of a line treats packets. */
 export interface LineShape {
   /** Undefined: unlimited. */
@@ -41,4 +39,15 @@ export class ShapedLine {
     this.#lastAtMs = Math.max(this.#lastAtMs, sentAtMs + delayMs);
     return this.#lastAtMs;
   }
+}
+
+/** A generator of numbers from 0 to 1, without 1: the same seed gives the same numbers (mulberry32). */
+export function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
 }

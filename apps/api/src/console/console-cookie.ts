@@ -1,6 +1,6 @@
 import { CONSOLE_SESSION_SECONDS_MAX, isConsoleSecret, parseUrl, PublicError } from '@callplane/core';
 import type { Request } from 'express';
-import { isRead } from '../http/request-kind.js';
+import { isRead } from '../http/request-context.js';
 
 /** Browsers accept a name with this prefix only over https, for exactly one host, and with `Path=/`. */
 const SECURE_NAME = '__Host-callplane_session';

@@ -4,8 +4,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { parseUrl, PublicError } from '@callplane/core';
 import type { NextFunction, Request, Response } from 'express';
-import { contextOf } from '../http/request-context.js';
-import { isRead } from '../http/request-kind.js';
+import { contextOf, isRead } from '../http/request-context.js';
 import { pageSecurityHeaders } from '../http/security-headers.js';
 
 /** Files of the console, which a process keeps in memory. */

@@ -2,8 +2,7 @@ import { addressKey, hashApiKey, isLoginCode, parseApiKey, PublicError, type Key
 import type { NextFunction, Request, Response } from 'express';
 import { consoleSecretOf, refuseCrossSite } from '../console/console-cookie.js';
 import type { ConsoleSessionDirectory } from '../console/console-sessions.js';
-import { contextOf, type CallerDirectory } from './request-context.js';
-import type { MatchesRoute } from './request-kind.js';
+import { contextOf, type CallerDirectory, type MatchesRoute } from './request-context.js';
 import type { RequestMetrics } from './request-metrics.js';
 
 export interface Directories {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { open, PublicError, seal, type Clock, type ErrorDetail, type MasterKeys, type Tenant } from '@callplane/core';
+import { open, PublicError, seal, type Clock, type MasterKeys, type Tenant } from '@callplane/core';
 import {
   findIdempotencyRecord,
   saveIdempotencyRecord,
@@ -7,20 +7,10 @@ import {
   type Database,
   type Prisma,
 } from '@callplane/db';
-import type { Request } from 'express';
 import type { Reply } from './route.js';
 
 /** How long a record is kept, in milliseconds. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
-
-/** Reads the `Idempotency-Key` of a request: 1 to 255 printable ASCII characters. Adds failures to `details`. */
-export function readIdempotencyKey(request: Request, details: ErrorDetail[]): string | null {
-  const key = request.headers['idempotency-key'];
-  if (key === undefined) return null;
-  if (typeof key === 'string' && /^[\x20-\x7e]{1,255}$/.test(key)) return key;
-  details.push({ path: 'headers.idempotency-key', message: 'must be 1 to 255 printable ASCII characters' });
-  return null;
-}
 
 export interface IdempotencyDeps {
   database: Database;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parsePrefer } from './prefer.js';
+import { parsePrefer } from './router.js';
 
 describe('Prefer', () => {
   test.each([

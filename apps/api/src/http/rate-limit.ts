@@ -3,8 +3,7 @@ import { KEY_PREFIX, type JobProducer, type RedisClient, type RedisTrouble } fro
 import type { Logger } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
-import { contextOf } from './request-context.js';
-import { isRead, type MatchesRoute } from './request-kind.js';
+import { contextOf, isRead, type MatchesRoute } from './request-context.js';
 
 /** A token bucket with `burst` tokens, refilled at `perSecond`. A rate of 0 disables the limit. */
 export interface Bucket {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { contextRoutes } from '../context/context.routes.js';
-import { unlimitedRequests } from './request-kind.js';
+import { unlimitedRequests } from './request-context.js';
 
 const request = (method: string, path: string) => ({ method, baseUrl: '/v1', path });
 

@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http';
 import type { Caller, ErrorCode, ErrorDetail, Scope } from '@callplane/core';
 import type { Static, TSchema } from 'typebox';
 import type { List, PageCursor, PagePosition } from './cursor.js';
-import type { Preference } from './prefer.js';
 
 type Method = 'get' | 'post' | 'patch' | 'delete';
 
@@ -14,6 +13,13 @@ export interface Reply {
   headers?: Record<string, string>;
   /** Takes over the answer instead of a body: it writes the head, and ends the response. */
   stream?: (response: ServerResponse, headers: Readonly<Record<string, string>>) => void;
+}
+
+/** How long the caller wants the answer to wait for completion (RFC 7240). `waitMs` is null without a preference. */
+export interface Preference {
+  waitMs: number | null;
+  /** Value for the `Preference-Applied` header. */
+  applied: string | null;
 }
 
 /** A request as a handler receives it: parsed, authenticated, authorised and validated. */

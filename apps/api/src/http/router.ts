@@ -2,15 +2,11 @@ import { mayUse, PublicError, type ErrorDetail } from '@callplane/core';
 import { Router, type NextFunction, type Request, type Response } from 'express';
 import { Type } from 'typebox';
 import { UNAUTHENTICATED } from './authenticate.js';
-import { readJsonBody, type ParsedBody } from './body.js';
+import { PartValidator, readJsonBody, refuseFailures, type ParsedBody } from './validate.js';
 import { cursorsOf, type ListCursors, type PageCursor } from './cursor.js';
-import { readIdempotencyKey } from './idempotency.js';
-import { parsePrefer } from './prefer.js';
 import { contextOf } from './request-context.js';
-import { respond, respondWithin } from './respond.js';
-import type { Route } from './route.js';
-import type { UnreadAnswers } from './unread-answers.js';
-import { PartValidator, refuseFailures } from './validate.js';
+import { respond, respondWithin, type UnreadAnswers } from './respond.js';
+import type { Preference, Route } from './route.js';
 
 /**
  * Creates the Express router of these routes. Each request is checked in a fixed order: 404 or 405 for the route, 403,
@@ -142,6 +138,35 @@ function readCursor(
   const cursor = read({ environmentId, path, filters }, typeof given === 'string' ? given : undefined);
   if (cursor === null) details.push({ path: `query.${list.parameter}`, message: list.refusal });
   return cursor ?? NO_CURSOR;
+}
+
+/** Reads the `Idempotency-Key` of a request: 1 to 255 printable ASCII characters. Adds failures to `details`. */
+function readIdempotencyKey(request: Request, details: ErrorDetail[]): string | null {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (typeof key === 'string' && /^[\x20-\x7e]{1,255}$/.test(key)) return key;
+  details.push({ path: 'headers.idempotency-key', message: 'must be 1 to 255 printable ASCII characters' });
+  return null;
+}
+
+const WAIT_SECONDS_MAX = 10;
+const NONE: Preference = { waitMs: null, applied: null };
+
+/**
+ * Parses `Prefer: wait=N` (whole seconds, capped at 10) and `Prefer: respond-async`, which means no wait unless `wait`
+ * is given too. Ignores every other preference, as RFC 7240 requires.
+ */
+export function parsePrefer(header: string | undefined): Preference {
+  if (header === undefined) return NONE;
+  const preferences = header.split(',').map((part) => (part.split(';')[0] ?? '').trim().toLowerCase());
+  const wait = preferences
+    .map((preference) => /^wait\s*=\s*"?(\d{1,9})"?$/.exec(preference)?.[1])
+    .find((n) => n !== undefined);
+  if (wait !== undefined) {
+    const seconds = Math.min(Number(wait), WAIT_SECONDS_MAX);
+    return { waitMs: seconds * 1000, applied: `wait=${seconds}` };
+  }
+  return preferences.includes('respond-async') ? { waitMs: 0, applied: 'respond-async' } : NONE;
 }
 
 function bodyFailures(validator: PartValidator, value: unknown): ErrorDetail[] {

@@ -3,15 +3,17 @@ import type { ServerResponse } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
+import fc from 'fast-check';
 import { createHttpServer } from '@callplane/runtime';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { startTestApi } from '../api.testkit.js';
 import {
+  SharedBound,
   UNREAD_BYTES_MAX,
   UNREAD_BYTES_PER_ENVIRONMENT_MAX,
   UNREAD_BYTES_SHARED,
   UnreadAnswers,
-} from './unread-answers.js';
+} from './respond.js';
 
 const MIB = 1024 * 1024;
 
@@ -101,4 +103,43 @@ test('a caller that reads none of its lists gets 429 until it reads or hangs up,
   expect((await api.call('POST', '/v1/rooms', { body: { name: 'Room' } })).status).toBe(201);
   for (const socket of sockets) socket.destroy();
   await eventually(async () => (await api.call('GET', '/v1/rooms?limit=100')).status === 200);
+});
+
+test('up to the bound a holder may hold anything, and beyond it an equal share', () => {
+  const bound = new SharedBound(100);
+  expect([bound.allows(0, 100), bound.allows(0, 101)]).toEqual([true, false]);
+  bound.change(0, 60);
+  bound.change(0, 40);
+  // 50 each for two holders, and 33 for a third one.
+  expect([bound.allows(60, 0), bound.allows(60, 1), bound.allows(40, 10), bound.allows(40, 11)]).toEqual([
+    true,
+    false,
+    true,
+    false,
+  ]);
+  expect([bound.allows(0, 33), bound.allows(0, 34)]).toEqual([true, false]);
+  bound.change(60, 0);
+  expect([bound.total, bound.allows(40, 60), bound.allows(40, 61)]).toEqual([40, true, false]);
+});
+
+test('whatever holders ask for, one without anything always gets its share, and none keeps more than its share', () => {
+  const request = fc.record({ holder: fc.nat({ max: 5 }), more: fc.integer({ min: -80, max: 80 }) });
+  fc.assert(
+    fc.property(fc.array(request, { maxLength: 60 }), (requests) => {
+      const bound = new SharedBound(100);
+      const held = new Map<number, number>();
+      for (const { holder, more } of requests) {
+        const own = held.get(holder) ?? 0;
+        const after = Math.max(0, own + more);
+        if (more > 0 && !bound.allows(own, more)) continue;
+        bound.change(own, after);
+        held.set(holder, after);
+        expect(bound.total).toBe([...held.values()].reduce((sum, each) => sum + each, 0));
+        const holders = [...held.values()].filter((each) => each > 0).length;
+        expect(bound.allows(0, Math.floor(100 / (holders + 1)))).toBe(true);
+        const mayKeep = (each: number): boolean => bound.total <= 100 || each <= 100 / holders;
+        for (const each of held.values()) if (each > 0) expect(bound.allows(each, 0)).toBe(mayKeep(each));
+      }
+    }),
+  );
 });

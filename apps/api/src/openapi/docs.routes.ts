@@ -1,10 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { PublicError } from '@callplane/core';
 import { Router, type Request, type Response } from 'express';
 import { contextOf } from '../http/request-context.js';
-import { send } from '../http/respond.js';
 import { pageSecurityHeaders } from '../http/security-headers.js';
 
 const PAGE = `<!doctype html>
@@ -37,10 +36,19 @@ const START = `Scalar.createApiReference('#reference', ${JSON.stringify(SETTINGS
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+/**
+ * A file goes only to a caller that has got its answer before: a thousand pipelined requests would keep the process busy
+ * with gigabytes, for seconds in which nobody else gets an answer. Programs that pipeline requests are rare.
+ */
+const PIPELINED = {
+  message: 'Read the answer before, and then send the next request.',
+  headers: { 'retry-after': '1', connection: 'close' },
+};
+
 /** Serves the generated OpenAPI document and a page that renders it without internet access. */
 export function docsRouter(): Router {
   const router = Router({ caseSensitive: true });
-  const document = readFileSync(findDocument());
+  const document = findDocument();
   // The package exports its style sheet beside the folder of the standalone bundle, but neither that folder nor itself.
   const assets = join(dirname(createRequire(import.meta.url).resolve('@scalar/api-reference/style.css')), 'browser');
   const pageHeaders = pageSecurityHeaders();
@@ -48,13 +56,17 @@ export function docsRouter(): Router {
     const layer = router.route(path);
     layer.get((_request: Request, response: Response) => {
       contextOf(response).route = path;
-      inTurn(response, () => answer(response));
+      if (response.socket === null) throw new PublicError('RATE_LIMITED', PIPELINED);
+      answer(response);
     });
     layer.all(() => {
       throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } });
     });
   };
-  get('/openapi.json', (response) => send(response, 200, document));
+  get('/openapi.json', (response) => {
+    response.set(contextOf(response).headers);
+    response.sendFile(document);
+  });
   get('/docs', (response) => {
     response.set({ ...pageHeaders, ...contextOf(response).headers, 'content-security-policy': PAGE_POLICY });
     response.type('html').send(PAGE);
@@ -68,20 +80,6 @@ export function docsRouter(): Router {
     response.sendFile('standalone.js', { root: assets });
   });
   return router;
-}
-
-/**
- * Answers a pipelined request once the requests before it are answered, in a turn of the event loop of its own. Node
- * would write all answers that wait in a single turn, and every other caller would wait for megabytes of documents.
- */
-function inTurn(response: Response, answer: () => void): void {
-  const begin = (): void =>
-    void setImmediate(() => {
-      // The server may have refused the request, whose body was late or broken.
-      if (!response.headersSent) answer();
-    });
-  if (response.socket === null) response.once('socket', begin);
-  else begin();
 }
 
 /** `npm run generate` writes the document. It lies in `docs` above this module: of the repository, or of the image. */

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { EVENT_TYPES, SCOPES, SIGNATURE_CONTRACT } from '@callplane/core';
 import { Validator } from '@seriousme/openapi-schema-validator';
@@ -105,5 +106,17 @@ describe('the OpenAPI document', () => {
     expect((await fetch(`${api.url}/docs`, { method: 'POST' })).status).toBe(405);
     expect((await get('/docs/../package.json')).status).toBe(404);
     expect((await get('/docs/index.html')).status).toBe(404);
+  });
+
+  test('goes to a caller that pipelines its requests once', async () => {
+    const answers = await new Promise<string>((resolve, reject) => {
+      let text = '';
+      const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () =>
+        socket.write('GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(5)),
+      );
+      socket.on('data', (chunk) => (text += chunk.toString()));
+      socket.on('close', () => resolve(text)).on('error', reject);
+    });
+    expect([...answers.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => status)).toEqual(['200', '429']);
   });
 });

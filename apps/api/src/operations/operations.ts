@@ -3,8 +3,7 @@ import { findOperation, type AcceptedOperation } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import type { Preference } from '../http/prefer.js';
-import type { Call, Reply } from '../http/route.js';
+import type { Call, Preference, Reply } from '../http/route.js';
 import { oneOf, orNull, timestamp } from '../http/schemas.js';
 
 export const OperationSchema = Type.Object(

@@ -1,17 +1,28 @@
 import {
   presentOperation,
   presentRoom,
-  ROOM_MAX_PARTICIPANTS_DEFAULT,
+  PublicError,
   ROOM_MAX_PARTICIPANTS_MAX,
   ROOM_NAME_LENGTH_MAX,
   ROOM_STATUSES,
+  type OperationState,
+  type RoomState,
+  type RoomStatus,
+  type Tenant,
 } from '@callplane/core';
-import type { DueEndpoint } from '@callplane/db';
+import {
+  acceptRoomEnd,
+  listRooms,
+  roomExists,
+  updateRoom,
+  type AcceptedOperation,
+  type RoomPatch,
+} from '@callplane/db';
+import { publishRoomChanged } from '@callplane/queue';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineList, idOf } from '../http/cursor.js';
-import { idempotently } from '../http/idempotency.js';
-import { defineRoute, type Reply, type Route } from '../http/route.js';
+import { cutPage, defineList, idOf, type Page, type PageCursor } from '../http/cursor.js';
+import { defineRoute, type Route } from '../http/route.js';
 import {
   exactText,
   metadata,
@@ -19,6 +30,7 @@ import {
   oneOf,
   orNull,
   page,
+  PAGE_LIMIT_DEFAULT,
   pageQuery,
   pathId,
   strictObject,
@@ -26,18 +38,6 @@ import {
   trimmedText,
 } from '../http/schemas.js';
 import { answerOperation, OPERATION_ANSWERS, OperationSchema } from '../operations/operations.js';
-import {
-  changeRoom,
-  createRoom,
-  createRoomIn,
-  endRoom,
-  pageOfRooms,
-  readRoom,
-  readRoomOperation,
-  roomAtCreation,
-  type CreatedRoom,
-  type GeneratedRoomValues,
-} from './rooms.service.js';
 
 export const RoomSchema = Type.Object(
   {
@@ -59,22 +59,6 @@ export const RoomSchema = Type.Object(
 );
 
 export const RoomPath = Type.Object({ roomId: pathId("Room in the key's environment.") });
-
-const CreateRoomBody = strictObject(
-  {
-    name: trimmedText(ROOM_NAME_LENGTH_MAX, 'Name of the room.'),
-    metadata: Type.Optional(metadataObject('Application-defined.')),
-    maxParticipants: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: ROOM_MAX_PARTICIPANTS_MAX,
-        default: ROOM_MAX_PARTICIPANTS_DEFAULT,
-        description: 'Maximum number of participants that are connected at the same time.',
-      }),
-    ),
-  },
-  { title: 'CreateRoom' },
-);
 
 const UpdateRoomBody = strictObject(
   {
@@ -110,42 +94,6 @@ const RoomPage = page('RoomPage', RoomSchema);
 
 export function roomRoutes(deps: Deps): Route[] {
   return [
-    defineRoute({
-      method: 'post',
-      path: '/v1/rooms',
-      operationId: 'createRoom',
-      summary: 'Create a room',
-      description: 'Creating a room joins no participant and opens no media devices. Issue participant tokens next.',
-      tag: 'Rooms',
-      scope: 'rooms:create',
-      idempotent: true,
-      body: CreateRoomBody,
-      responses: { 201: { description: 'The room.', schema: RoomSchema } },
-      async handle({ caller, body, bodyAsSent, idempotencyKey }) {
-        // Stays empty for a repeated request, which runs only `answer`, with the values of the first one.
-        let deliveries: DueEndpoint[] = [];
-        const make = async (creating: Promise<CreatedRoom>): Promise<GeneratedRoomValues> => {
-          const created = await creating;
-          ({ deliveries } = created);
-          return created.made;
-        };
-        const answer = (made: GeneratedRoomValues): Reply => ({
-          status: 201,
-          body: presentRoom(caller, roomAtCreation(body, made)),
-        });
-        const reply =
-          idempotencyKey === null
-            ? answer(await make(createRoom(deps, caller, body)))
-            : await idempotently(
-                deps,
-                caller,
-                { route: 'POST /v1/rooms', key: idempotencyKey, body: bodyAsSent },
-                { make: (tx) => make(createRoomIn(deps, tx, caller, body)), answer },
-              );
-        void deps.producer.wakeDeliveries(deliveries);
-        return reply;
-      },
-    }),
     defineRoute({
       method: 'get',
       path: '/v1/rooms',
@@ -228,4 +176,66 @@ export function roomRoutes(deps: Deps): Route[] {
       },
     }),
   ];
+}
+
+async function readRoom(deps: Pick<Deps, 'statements'>, tenant: Tenant, roomId: string): Promise<RoomState> {
+  const room = await deps.statements.findRoom({ tenant, id: roomId });
+  if (room === null) throw new PublicError('ROOM_NOT_FOUND');
+  return room;
+}
+
+async function pageOfRooms(
+  deps: Pick<Deps, 'database'>,
+  tenant: Tenant,
+  query: { status?: RoomStatus; name?: string; namePrefix?: string; limit?: number },
+  cursor: PageCursor<{ id: string }>,
+): Promise<Page<RoomState>> {
+  const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
+  const rooms = await listRooms(deps.database.sql, tenant, {
+    status: query.status ?? null,
+    name: query.name ?? null,
+    namePrefix: query.namePrefix ?? null,
+    beforeId: cursor.position?.id ?? null,
+    limit: limit + 1,
+  });
+  return cutPage(cursor, rooms, limit);
+}
+
+/** Changes an open room. A running call follows as soon as its gateways get the notice. */
+async function changeRoom(
+  { database, clock, producer }: Pick<Deps, 'database' | 'clock' | 'producer'>,
+  tenant: Tenant,
+  roomId: string,
+  patch: RoomPatch,
+): Promise<RoomState> {
+  const update = await updateRoom(database, tenant, roomId, patch, clock.now());
+  if (update.outcome !== 'updated') {
+    throw new PublicError(update.outcome === 'not_found' ? 'ROOM_NOT_FOUND' : 'ROOM_ENDED');
+  }
+  // The request waits for neither: gateways find a change without a notice at their next resync.
+  if (update.version !== null) void publishRoomChanged(producer.redis, roomId, update.version);
+  void producer.wakeDeliveries(update.deliveries);
+  return update.room;
+}
+
+/** Once this commits, the room issues no tokens and accepts no joins. A worker does the clean-up. */
+async function endRoom(
+  deps: Pick<Deps, 'database' | 'clock'>,
+  tenant: Tenant,
+  roomId: string,
+): Promise<AcceptedOperation> {
+  const accepted = await acceptRoomEnd(deps.database, tenant, roomId, deps.clock.now());
+  if (accepted === null) throw new PublicError('ROOM_NOT_FOUND');
+  return accepted;
+}
+
+async function readRoomOperation(
+  deps: Pick<Deps, 'database' | 'statements'>,
+  tenant: Tenant,
+  roomId: string,
+): Promise<OperationState> {
+  const operation = await deps.statements.findRoomOperation({ tenant, id: roomId });
+  if (operation !== null) return operation;
+  if (!(await roomExists(deps.database.prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
+  throw new PublicError('OPERATION_NOT_FOUND');
 }

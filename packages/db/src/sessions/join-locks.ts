@@ -59,6 +59,12 @@ function selectPeople(inputs: readonly JoinInput[], more: Prisma.Sql): Prisma.Sq
       ${inputs.map(({ tokenId }) => tokenId)}::text[]) AS input (id, token_id) ON input.id = participants.id`;
 }
 
+/**
+ * No index has this expression, so PostgreSQL looks participants up by their ids. With statistics from before a room
+ * filled, it would take the index of rooms for as good, and read all participants of the room for each join.
+ */
+const isInRoom = (roomId: string): Prisma.Sql => Prisma.sql`participants.room_id || '' = ${roomId}`;
+
 const ROOM_TO_JOIN = Prisma.sql`${ROOM_COLUMNS}, rooms.last_sequence AS "lastSequence", rooms.version,
   rooms.roster_paged AS "rosterPaged", rooms.media_node_id AS "mediaNodeId",
   rooms.media_generation AS "mediaGeneration", rooms.xmin::text AS "rowVersion"`;
@@ -88,7 +94,7 @@ export async function readJoining(sql: TypedSql, roomId: string, inputs: readonl
       ) END AS room`,
     )}
     LEFT JOIN participant_sessions own ON own.participant_id = participants.id AND own.ended_at IS NULL
-    WHERE participants.room_id = ${roomId}`;
+    WHERE ${isInRoom(roomId)}`;
   const json = rows.find(({ room }) => room !== null)?.room ?? null;
   const liveSessions = rows.flatMap(({ id, liveSession }): [string, string][] =>
     liveSession === null ? [] : [[id, liveSession]],
@@ -107,7 +113,7 @@ export async function lockParticipants(
 ): Promise<Map<string, JoiningPerson>> {
   const rows = await sql.$queryRaw<PersonRow[]>`
     ${selectPeople(inputs, Prisma.empty)}
-    WHERE participants.room_id = ${roomId}
+    WHERE ${isInRoom(roomId)}
     ORDER BY participants.id FOR NO KEY UPDATE OF participants`;
   return toPeople(rows);
 }

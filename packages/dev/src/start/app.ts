@@ -20,8 +20,6 @@ export const APPS: App[] = [
   { name: 'signaling', readyPort: 'PORT' },
 ];
 
-const READY_WITHIN_MS = 60_000;
-
 export interface AppOptions {
   name: string;
   env: NodeJS.ProcessEnv;
@@ -51,7 +49,6 @@ export function startApp(options: AppOptions): Promise<LocalServer> {
     onLine,
     shownLines: 40,
     isReady: () => isReady(`${origin}/readyz`, instance),
-    readyWithinMs: READY_WITHIN_MS,
     stopSteps: [
       { signal: 'SIGTERM', graceMs: stopWithinMs },
       { signal: 'SIGKILL', graceMs: 5_000 },

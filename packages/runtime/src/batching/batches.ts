@@ -1,7 +1,20 @@
-import { BatchQueue, type Queued, type QueueSettings } from './batch-queue.js';
-
 /** Runs work when its turn comes, e.g. `pLimit`. */
 export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
+
+interface QueueSettings<Item> {
+  /**
+   * Items of the same owner are never in one batch. They run in the order in which they were added. Not together with
+   * `tenantOf`.
+   */
+  ownerOf?(item: Item): string;
+  /**
+   * The tenants of waiting items take turns when a batch is filled, so that one with many requests does not delay the
+   * others. Default: first come, first served.
+   */
+  tenantOf?(item: Item): string;
+  /** Maximum number of items of a key that wait for a batch: in all, and of one tenant. Default: no limit. */
+  waitingMax?: { all: number; ofTenant: number };
+}
 
 export interface BatchSettings<Item, Result> extends QueueSettings<Item> {
   /**
@@ -168,5 +181,87 @@ export class Batches<Item, Result> {
     }
     this.#isExpiring = false;
     if (oldestMs !== Infinity) this.#expireLater(waitMsMax, Math.max(1, oldestMs + waitMsMax - nowMs));
+  }
+}
+
+interface Queued<Item, Result> {
+  item: Item;
+  /** From `performance.now()`. */
+  addedAtMs: number;
+  resolve: (result: Result | Promise<Result>) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Without tenants and owners, all items wait in one line. */
+const ONE_LINE = '';
+
+/** The items of a key that wait for a batch. */
+class BatchQueue<Item, Result> {
+  readonly #settings: QueueSettings<Item>;
+  /** The items of each tenant or owner, oldest first. The lines are in the order of their turns. */
+  readonly #lines = new Map<string, Queued<Item, Result>[]>();
+  #size = 0;
+
+  constructor(settings: QueueSettings<Item>) {
+    this.#settings = settings;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** When the oldest item was added; Infinity without items. */
+  get oldestMs(): number {
+    let oldest = Infinity;
+    for (const [first] of this.#lines.values()) oldest = Math.min(oldest, first?.addedAtMs ?? Infinity);
+    return oldest;
+  }
+
+  /** @returns why the item was not added, or null. */
+  push(queued: Queued<Item, Result>): string | null {
+    const { ownerOf, tenantOf, waitingMax } = this.#settings;
+    const name = (ownerOf ?? tenantOf)?.(queued.item) ?? ONE_LINE;
+    const line = this.#lines.get(name);
+    if (waitingMax !== undefined) {
+      if (this.#size >= waitingMax.all) return `${waitingMax.all} items`;
+      if ((line?.length ?? 0) >= waitingMax.ofTenant) return `${waitingMax.ofTenant} items of one tenant`;
+    }
+    if (line === undefined) this.#lines.set(name, [queued]);
+    else line.push(queued);
+    this.#size += 1;
+    return null;
+  }
+
+  /** Removes the items of the next batch. */
+  take(max: number): Queued<Item, Result>[] {
+    const isOnePerOwner = this.#settings.ownerOf !== undefined;
+    const taken: Queued<Item, Result>[] = [];
+    const served: [string, Queued<Item, Result>[]][] = [];
+    for (const [name, line] of this.#lines) {
+      if (taken.length >= max) break;
+      // A lone tenant fills the rest of the batch.
+      const count = this.#lines.size === 1 && !isOnePerOwner ? max - taken.length : 1;
+      taken.push(...line.splice(0, count));
+      this.#lines.delete(name);
+      if (line.length === 0) continue;
+      // The loop comes to a line that is added again: a tenant gets its next turn, an owner has to wait.
+      if (isOnePerOwner) served.push([name, line]);
+      else this.#lines.set(name, line);
+    }
+    for (const [name, line] of served) this.#lines.set(name, line);
+    this.#size -= taken.length;
+    return taken;
+  }
+
+  /** Removes the items that were added before this time. */
+  takeOlder(beforeMs: number): Queued<Item, Result>[] {
+    const taken: Queued<Item, Result>[] = [];
+    for (const [name, line] of this.#lines) {
+      const firstYounger = line.findIndex(({ addedAtMs }) => addedAtMs > beforeMs);
+      taken.push(...line.splice(0, firstYounger === -1 ? line.length : firstYounger));
+      if (line.length === 0) this.#lines.delete(name);
+    }
+    this.#size -= taken.length;
+    return taken;
   }
 }

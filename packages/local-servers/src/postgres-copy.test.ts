@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { copyTree } from './copy-tree.js';
+import { copyTree } from './postgres-copy.js';
 
 let dir: string;
 

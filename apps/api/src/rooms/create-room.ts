@@ -1,0 +1,142 @@
+import {
+  newId,
+  presentRoom,
+  ROOM_MAX_PARTICIPANTS_DEFAULT,
+  ROOM_MAX_PARTICIPANTS_MAX,
+  ROOM_NAME_LENGTH_MAX,
+  roomCreated,
+  type RoomState,
+  type Tenant,
+} from '@callplane/core';
+import { insertRooms, type DueEndpoint, type RoomToInsert, type TypedSql } from '@callplane/db';
+import { Type } from 'typebox';
+import type { Deps } from '../deps.js';
+import { idempotently } from '../http/idempotency.js';
+import { defineRoute, type Reply, type Route } from '../http/route.js';
+import { metadataObject, strictObject, trimmedText } from '../http/schemas.js';
+import { RoomSchema } from './rooms.routes.js';
+
+const CreateRoomBody = strictObject(
+  {
+    name: trimmedText(ROOM_NAME_LENGTH_MAX, 'Name of the room.'),
+    metadata: Type.Optional(metadataObject('Application-defined.')),
+    maxParticipants: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: ROOM_MAX_PARTICIPANTS_MAX,
+        default: ROOM_MAX_PARTICIPANTS_DEFAULT,
+        description: 'Maximum number of participants that are connected at the same time.',
+      }),
+    ),
+  },
+  { title: 'CreateRoom' },
+);
+
+export function createRoomRoutes(deps: Deps): Route[] {
+  return [
+    defineRoute({
+      method: 'post',
+      path: '/v1/rooms',
+      operationId: 'createRoom',
+      summary: 'Create a room',
+      description: 'Creating a room joins no participant and opens no media devices. Issue participant tokens next.',
+      tag: 'Rooms',
+      scope: 'rooms:create',
+      idempotent: true,
+      body: CreateRoomBody,
+      responses: { 201: { description: 'The room.', schema: RoomSchema } },
+      async handle({ caller, body, bodyAsSent, idempotencyKey }) {
+        // Stays empty for a repeated request, which runs only `answer`, with the values of the first one.
+        let deliveries: DueEndpoint[] = [];
+        const make = async (creating: Promise<CreatedRoom>): Promise<GeneratedRoomValues> => {
+          const created = await creating;
+          ({ deliveries } = created);
+          return created.made;
+        };
+        const answer = (made: GeneratedRoomValues): Reply => ({
+          status: 201,
+          body: presentRoom(caller, roomAtCreation(body, made)),
+        });
+        const reply =
+          idempotencyKey === null
+            ? answer(await make(createRoom(deps, caller, body)))
+            : await idempotently(
+                deps,
+                caller,
+                { route: 'POST /v1/rooms', key: idempotencyKey, body: bodyAsSent },
+                { make: (tx) => make(createRoomIn(deps, tx, caller, body)), answer },
+              );
+        void deps.producer.wakeDeliveries(deliveries);
+        return reply;
+      },
+    }),
+  ];
+}
+
+interface RoomInput {
+  name: string;
+  metadata?: Record<string, unknown>;
+  maxParticipants?: number;
+}
+
+/** The generated values of a new room; the request body supplies the others. */
+interface GeneratedRoomValues {
+  id: string;
+  /** ISO 8601. */
+  createdAt: string;
+}
+
+/**
+ * The state of a room at its creation. The answer to the create request uses it, even if the room has changed since.
+ */
+function roomAtCreation(input: RoomInput, made: GeneratedRoomValues): RoomState {
+  return {
+    id: made.id,
+    name: input.name,
+    metadata: input.metadata ?? {},
+    status: 'created',
+    maxParticipants: input.maxParticipants ?? ROOM_MAX_PARTICIPANTS_DEFAULT,
+    createdAt: new Date(made.createdAt),
+    startedAt: null,
+    endedAt: null,
+  };
+}
+
+/** A new room, to be inserted. */
+interface CreatedRoom {
+  made: GeneratedRoomValues;
+  /** The deliveries to wake after the commit. */
+  deliveries: DueEndpoint[];
+}
+
+/** Creates a room and its `room.created` event. Concurrent requests share the statement. */
+async function createRoom(
+  deps: Pick<Deps, 'clock' | 'statements'>,
+  tenant: Tenant,
+  input: RoomInput,
+): Promise<CreatedRoom> {
+  const { made, insert } = newRoom(deps, tenant, input);
+  return { made, deliveries: await deps.statements.insertRoom(insert) };
+}
+
+/** {@link createRoom} in a transaction. */
+async function createRoomIn(
+  deps: Pick<Deps, 'clock'>,
+  tx: TypedSql,
+  tenant: Tenant,
+  input: RoomInput,
+): Promise<CreatedRoom> {
+  const { made, insert } = newRoom(deps, tenant, input);
+  const [deliveries = []] = await insertRooms(tx, [insert]);
+  return { made, deliveries };
+}
+
+function newRoom(
+  { clock }: Pick<Deps, 'clock'>,
+  tenant: Tenant,
+  input: RoomInput,
+): { made: GeneratedRoomValues; insert: RoomToInsert } {
+  const made = { id: newId('room'), createdAt: clock.now().toISOString() };
+  const room = roomAtCreation(input, made);
+  return { made, insert: { tenant, room, created: roomCreated(tenant, room) } };
+}
