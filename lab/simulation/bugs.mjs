@@ -24,427 +24,305 @@ const RESUME = 'packages/db/src/sessions/resume-sessions.ts';
 const ENDED_SESSIONS = 'packages/db/src/sessions/ended-sessions.ts';
 const IDEMPOTENCY = 'packages/db/src/idempotency/idempotency.repository.ts';
 
-/** @param {string} name @param {string} what @param {string} file @param {string} find @param {string} replace */
-const bug = (name, what, file, find, replace) => ({
+/**
+ * @param {string} name
+ * @param {string} what
+ * @param {...[file: string, find: string, replace: string]} patches
+ */
+const bug = (name, what, ...patches) => ({
   name,
   what,
-  patches: [{ file, find, replace }],
+  patches: patches.map(([file, find, replace]) => ({ file, find, replace })),
 });
 
 export const BUGS = [
   // Operations.
-  bug(
-    'claim-held-operation',
-    'a worker claims an operation that another one holds',
+  bug('claim-held-operation', 'a worker claims an operation that another one holds', [
     LEASES,
     'AND ${isUnleased} AND NOT ${isExhausted}\n    RETURNING id, kind',
     'AND NOT ${isExhausted}\n    RETURNING id, kind',
-  ),
-  bug(
-    'settle-without-token',
-    'an operation is completed without the fencing token',
+  ]),
+  bug('settle-without-token', 'an operation is completed without the fencing token', [
     LEASES,
     'last_error = NULL, lease_token = NULL, lease_expires_at = NULL\n    WHERE ${holds(claim)}',
     'last_error = NULL, lease_token = NULL, lease_expires_at = NULL\n    WHERE id = ${claim.id}',
-  ),
-  bug(
-    'fence-without-expiry',
-    'the fence of operations ignores that the lease has expired',
+  ]),
+  bug('fence-without-expiry', 'the fence of operations ignores that the lease has expired', [
     LEASES,
     ' AND lease_expires_at > now()`;',
     '`;',
-  ),
-  bug(
-    'fence-without-token',
-    'the fence of operations ignores whose lease it is',
+  ]),
+  bug('fence-without-token', 'the fence of operations ignores whose lease it is', [
     LEASES,
     'id = ${claim.id} AND lease_token = ${claim.leaseToken}::uuid AND lease_expires_at > now()`',
     'id = ${claim.id} AND lease_expires_at > now()`',
-  ),
-  bug(
-    'operation-never-expires',
-    'the lease of a dead worker never ends',
+  ]),
+  bug('operation-never-expires', 'the lease of a dead worker never ends', [
     'packages/db/src/operations/operation.sql.ts',
     '(lease_expires_at IS NULL OR lease_expires_at <= now())',
     '(lease_expires_at IS NULL)',
-  ),
-  bug(
-    'retry-without-delay',
-    'a failed operation is due again at once',
+  ]),
+  bug('retry-without-delay', 'a failed operation is due again at once', [
     LEASES,
     'SET due_at = now() + ${delayMs}::int',
     'SET due_at = now() + 0 * ${delayMs}::int',
-  ),
-  bug(
-    'no-scan-of-retries',
-    'no scan finds operations after their first attempt',
+  ]),
+  bug('no-scan-of-retries', 'no scan finds operations after their first attempt', [
     DUE_OPERATIONS,
     "WHERE status = 'pending' AND due_at <= now()",
     "WHERE status = 'pending' AND run_attempts = 0 AND due_at <= now()",
-  ),
-  bug(
-    'no-scan-of-operations',
-    'no scan finds operations whose job was lost',
+  ]),
+  bug('no-scan-of-operations', 'no scan finds operations whose job was lost', [
     DUE_OPERATIONS,
     "WHERE status = 'pending' AND due_at <= now()",
     "WHERE false AND status = 'pending' AND due_at <= now()",
-  ),
-  bug(
-    'completed-before-the-end',
-    'the operation is completed in a transaction before the one that ends the room',
+  ]),
+  bug('completed-before-the-end', 'the operation is completed in a transaction before the one that ends the room', [
     ROOM_END,
     'await settleCompleted(tx, claim, now);',
     'await deps.database.transaction((own) => settleCompleted(own, claim, now));',
-  ),
-  bug(
-    'event-after-the-commit',
-    'room.ended is written in a transaction after the one that ends the room',
+  ]),
+  bug('event-after-the-commit', 'room.ended is written in a transaction after the one that ends the room', [
     ROOM_END,
     'await markRoomEnded(tx, claim.roomId, now);\n        return writeRoomEnded(tx, claim, now);\n      });',
     'await markRoomEnded(tx, claim.roomId, now);\n        return [];\n      });\n      deliveries.push(...(await deps.database.transaction((own) => writeRoomEnded(own, claim, now))));',
-  ),
-  bug(
-    'room-not-marked',
-    'the clean-up forgets to mark the room ended',
+  ]),
+  bug('room-not-marked', 'the clean-up forgets to mark the room ended', [
     ROOM_END,
     'await markRoomEnded(tx, claim.roomId, now);',
     '',
-  ),
-  {
-    name: 'sessions-left-in-room',
-    what: 'the end of a room ends one batch of its sessions, and a batch has one',
-    // The batch of production is larger than the rooms of a simulation.
-    patches: [
-      { file: ROOM_CLEANUP, find: 'const BATCH = 2000;', replace: 'const BATCH = 1;' },
-      { file: ROOM_CLEANUP, find: 'return { left: present.length, ended };', replace: 'return { left: 0, ended };' },
-    ],
-  },
+  ]),
   bug(
-    'presence-kept',
-    'the end of a room ends no session',
+    'sessions-left-in-room',
+    'the end of a room ends one batch of its sessions, and a batch has one',
+    // The batch of production is larger than the rooms of a simulation.
+
+    [ROOM_CLEANUP, 'const BATCH = 2000;', 'const BATCH = 1;'],
+    [ROOM_CLEANUP, 'return { left: present.length, ended };', 'return { left: 0, ended };'],
+  ),
+  bug('presence-kept', 'the end of a room ends no session', [
     ROOM_CLEANUP,
     'present.map(({ id }) => id),',
     'present.map(({ id }) => id).slice(0, 0),',
-  ),
-  bug(
-    'removal-keeps-session',
-    'a removal ends no session',
+  ]),
+  bug('removal-keeps-session', 'a removal ends no session', [
     'packages/db/src/participants/participant-cleanup.ts',
     'return endPresence(tx, [participantId], reason, now);',
     'return endPresence(tx, [], reason, now);',
-  ),
-  bug(
-    'removal-keeps-tokens',
-    'a removal revokes no token',
+  ]),
+  bug('removal-keeps-tokens', 'a removal revokes no token', [
     OPERATIONS,
     'WHERE revoked_at IS NULL AND participant_id IN (SELECT id FROM participant)',
     'WHERE revoked_at IS NULL AND false AND participant_id IN (SELECT id FROM participant)',
-  ),
-  bug(
-    'end-leaves-room-open',
-    'an accepted end leaves the room open until its clean-up',
+  ]),
+  bug('end-leaves-room-open', 'an accepted end leaves the room open until its clean-up', [
     OPERATIONS,
     "UPDATE rooms SET status = 'ending', version = version + 1\n      WHERE id = ${roomId}",
     'UPDATE rooms SET status = rooms.status, version = version + 1\n      WHERE id = ${roomId}',
-  ),
+  ]),
   // Deliveries.
-  {
-    name: 'settle-delivery-unfenced',
-    what: 'a worker that lost its lease writes over the outcome of another',
-    patches: [
-      {
-        file: DELIVERY_LEASES,
-        find: 'WHERE ${isAmong(ids)} AND d.lease_token = new.token',
-        replace: 'WHERE ${isAmong(ids)}',
-      },
-      {
-        file: DELIVERY_LEASES,
-        find: 'WHERE d.id = ended.id AND d.lease_token = ended.token',
-        replace: 'WHERE d.id = ended.id',
-      },
-    ],
-  },
-  {
-    name: 'attempt-counted-at-settle',
-    what: 'an attempt counts when it is settled, not when it is claimed',
-    patches: [
-      { file: CLAIMS, find: 'run_attempts = d.run_attempts + 1,', replace: 'run_attempts = d.run_attempts,' },
-      {
-        file: DELIVERY_LEASES,
-        find: 'SET status = ended.status,',
-        replace: 'SET status = ended.status, run_attempts = d.run_attempts + 1,',
-      },
-    ],
-  },
   bug(
-    'lease-of-delivery-never-ends',
-    'no sweep ends the leases of dead webhook workers',
+    'settle-delivery-unfenced',
+    'a worker that lost its lease writes over the outcome of another',
+    [DELIVERY_LEASES, 'WHERE ${isAmong(ids)} AND d.lease_token = new.token', 'WHERE ${isAmong(ids)}'],
+    [DELIVERY_LEASES, 'WHERE d.id = ended.id AND d.lease_token = ended.token', 'WHERE d.id = ended.id'],
+  ),
+  bug(
+    'attempt-counted-at-settle',
+    'an attempt counts when it is settled, not when it is claimed',
+    [CLAIMS, 'run_attempts = d.run_attempts + 1,', 'run_attempts = d.run_attempts,'],
+    [DELIVERY_LEASES, 'SET status = ended.status,', 'SET status = ended.status, run_attempts = d.run_attempts + 1,'],
+  ),
+  bug('lease-of-delivery-never-ends', 'no sweep ends the leases of dead webhook workers', [
     DELIVERY_SWEEP,
     'lease_expires_at <= now() ORDER BY',
     "lease_expires_at <= now() - interval '1 day' ORDER BY",
-  ),
-  bug(
-    'expired-attempt-not-logged',
-    'the sweep of leases gives the attempt of the dead worker back',
+  ]),
+  bug('expired-attempt-not-logged', 'the sweep of leases gives the attempt of the dead worker back', [
     DELIVERY_SWEEP,
     'due_at = now(), lease_token = NULL',
     'run_attempts = d.run_attempts - 1, due_at = now(), lease_token = NULL',
-  ),
-  bug(
-    'delivery-without-delay',
-    'a failed delivery is due again at once',
+  ]),
+  bug('delivery-without-delay', 'a failed delivery is due again at once', [
     DELIVERY_LEASES,
     'ELSE now() + ended.delay_ms * ',
     'ELSE now() + 0 * ended.delay_ms * ',
-  ),
-  bug(
-    'success-retried',
-    'a delivery is retried after a success that took longer than a second',
+  ]),
+  bug('success-retried', 'a delivery is retried after a success that took longer than a second', [
     'apps/webhook-worker/src/deliveries/attempt.ts',
     'outcome: attempt.outcome,\n    statusCode: attempt.statusCode,\n    runAgeMs',
     "outcome: attempt.durationMs > 1000 ? 'timeout' : attempt.outcome,\n    statusCode: attempt.durationMs > 1000 ? null : attempt.statusCode,\n    runAgeMs",
-  ),
-  bug(
-    'failure-taken-as-success',
-    'a 500 counts as a success',
+  ]),
+  bug('failure-taken-as-success', 'a 500 counts as a success', [
     DELIVERY,
     'if (statusCode >= 200 && statusCode <= 299)',
     'if ((statusCode >= 200 && statusCode <= 299) || statusCode === 500)',
-  ),
-  bug(
-    'nine-attempts',
-    'a run has nine attempts',
+  ]),
+  bug('nine-attempts', 'a run has nine attempts', [
     DELIVERY,
     "if (delayMs === null) return { status: 'failed', reason: 'attempts_exhausted' };",
     "if (delayMs === null && runAttempt > 8) return { status: 'failed', reason: 'attempts_exhausted' };\n  if (delayMs === null) return { status: 'pending', delayMs: 1000 };",
-  ),
-  bug(
-    'order-ignored',
-    'an ordered endpoint gets the latest due event of a room, whichever events are open before it',
+  ]),
+  bug('order-ignored', 'an ordered endpoint gets the latest due event of a room, whichever events are open before it', [
     CLAIMS,
     'room_id = room.room_id AND (replay_count > 0) = ${isReplay}::boolean\n   ORDER BY sequence LIMIT 1)',
     "room_id = room.room_id AND (replay_count > 0) = ${isReplay}::boolean\n     AND status = 'pending' AND due_at <= now() ORDER BY sequence DESC LIMIT 1)",
-  ),
-  bug(
-    'order-across-lines',
-    'a replay and a first run of one room wait for each other',
+  ]),
+  bug('order-across-lines', 'a replay and a first run of one room wait for each other', [
     CLAIMS,
     "WHERE status = 'pending' AND due_at <= now() ORDER BY due_at LIMIT 1\n   ) head",
     "WHERE status = 'pending' AND due_at <= now() AND NOT EXISTS (SELECT 1 FROM webhook_deliveries b WHERE b.endpoint_id = ${endpointId} AND b.room_id = room.room_id AND b.id <> line.id AND b.status <> 'delivering') ORDER BY due_at LIMIT 1\n   ) head",
-  ),
-  bug(
-    'limit-forgets-attempts',
-    'a claim does not count the deliveries in flight',
+  ]),
+  bug('limit-forgets-attempts', 'a claim does not count the deliveries in flight', [
     CLAIMS,
     "SELECT count(*) FROM webhook_deliveries WHERE endpoint_id = ${endpointId} AND status = 'delivering')))",
     "SELECT count(*) FROM webhook_deliveries WHERE endpoint_id = ${endpointId} AND status = 'delivering' AND false)))",
-  ),
-  bug(
-    'claims-at-once',
-    'claims of one endpoint with limits run at once, on snapshots without each other',
+  ]),
+  bug('claims-at-once', 'claims of one endpoint with limits run at once, on snapshots without each other', [
     CLAIMS,
     'WHERE id = ${request.endpointId} FOR NO KEY UPDATE`;',
     'WHERE id = ${request.endpointId}`;',
-  ),
-  bug(
-    'no-scan-of-deliveries',
-    'no scan finds deliveries whose job was lost',
+  ]),
+  bug('no-scan-of-deliveries', 'no scan finds deliveries whose job was lost', [
     SCAN,
     'await this.scan(hasRedis);',
     'if (this.#intervalMs < 0) await this.scan(hasRedis);',
-  ),
-  {
-    name: 'deliveries-never-woken',
-    what: 'no process adds a turn, and no scan finds deliveries without one',
-    patches: [
-      {
-        file: 'packages/queue/src/jobs/turns.ts',
-        find: 'const { endpointId, environmentId, slotMs, lane = laneOf(slotMs), ticket = 0, priority, delayMs } = turn;',
-        replace:
-          "const { endpointId, environmentId, slotMs, ticket = 0, priority, delayMs } = turn;\n  const lane = 'none' as Lane;",
-      },
-      {
-        file: SCAN,
-        find: 'await this.scan(hasRedis);',
-        replace: 'if (this.#intervalMs < 0) await this.scan(hasRedis);',
-      },
-    ],
-  },
-  {
-    name: 'take-over-without-a-stall',
-    what: 'a worker ends the leases of all other turns of its endpoint',
-    patches: [
-      {
-        file: TURNS,
-        find: 'if (isStalled) await this.#takeOver(turn, run);',
-        replace: 'await this.#takeOver(turn, run);',
-      },
-      {
-        file: DELIVERY_SWEEP,
-        find: "status = 'delivering' AND lease_token = ANY(${[...tokens]}::uuid[])",
-        replace: "status = 'delivering' AND ${[...tokens]}::uuid[] IS NOT NULL",
-      },
-    ],
-  },
-  {
-    name: 'one-token-for-all-workers',
-    what: 'the worker that takes a turn over has the token of the one before, which goes on to send',
-    patches: [
-      { file: TURNS, find: '(run % 0x10000)', replace: '(run % 1)' },
-      { file: TURNS, find: 'Array.from({ length: run - 1 }', replace: 'Array.from({ length: run }' },
-    ],
-  },
+  ]),
   bug(
-    'fan-out-to-all-tenants',
-    'an event goes to the endpoints of every tenant',
+    'deliveries-never-woken',
+    'no process adds a turn, and no scan finds deliveries without one',
+    [
+      'packages/queue/src/jobs/turns.ts',
+      'const { endpointId, environmentId, slotMs, lane = laneOf(slotMs), ticket = 0, priority, delayMs } = turn;',
+      "const { endpointId, environmentId, slotMs, ticket = 0, priority, delayMs } = turn;\n  const lane = 'none' as Lane;",
+    ],
+    [SCAN, 'await this.scan(hasRedis);', 'if (this.#intervalMs < 0) await this.scan(hasRedis);'],
+  ),
+  bug(
+    'take-over-without-a-stall',
+    'a worker ends the leases of all other turns of its endpoint',
+    [TURNS, 'if (isStalled) await this.#takeOver(turn, run);', 'await this.#takeOver(turn, run);'],
+    [
+      DELIVERY_SWEEP,
+      "status = 'delivering' AND lease_token = ANY(${[...tokens]}::uuid[])",
+      "status = 'delivering' AND ${[...tokens]}::uuid[] IS NOT NULL",
+    ],
+  ),
+  bug(
+    'one-token-for-all-workers',
+    'the worker that takes a turn over has the token of the one before, which goes on to send',
+    [TURNS, '(run % 0x10000)', '(run % 1)'],
+    [TURNS, 'Array.from({ length: run - 1 }', 'Array.from({ length: run }'],
+  ),
+  bug('fan-out-to-all-tenants', 'an event goes to the endpoints of every tenant', [
     EVENTS,
     'WHERE e.environment_id = event.environment_id AND e.deleted_at IS NULL',
     'WHERE e.deleted_at IS NULL',
-  ),
-  bug(
-    'event-without-deliveries',
-    'the third event of a room gets no deliveries',
+  ]),
+  bug('event-without-deliveries', 'the third event of a room gets no deliveries', [
     EVENTS,
     'AND e.deleted_at IS NULL AND ${chosen} OFFSET 0',
     'AND e.deleted_at IS NULL AND ${chosen} AND event.sequence IS DISTINCT FROM 3 OFFSET 0',
-  ),
-  bug(
-    'retries-send-other-bytes',
-    'a retry sends other bytes',
+  ]),
+  bug('retries-send-other-bytes', 'a retry sends other bytes', [
     CLAIMS,
     's.secret_sealed, v.body, v.traceparent\n',
     "s.secret_sealed, CASE WHEN d.run_attempts > 1 THEN v.body || ' ' ELSE v.body END AS body, v.traceparent\n",
-  ),
-  bug(
-    'replay-keeps-its-number',
-    'a replay does not count',
+  ]),
+  bug('replay-keeps-its-number', 'a replay does not count', [
     DELIVERY_SQL,
     'replay_count = replay_count + 1, run_attempts = 0',
     'replay_count = replay_count, run_attempts = 0',
-  ),
-  bug(
-    'replay-of-a-running-delivery',
-    'a delivery in flight can be replayed',
+  ]),
+  bug('replay-of-a-running-delivery', 'a delivery in flight can be replayed', [
     'packages/core/src/webhooks/replay.ts',
     "if (input.status === 'pending' || input.status === 'delivering') return 'DELIVERY_NOT_TERMINAL';",
     "if (input.status === 'pending') return 'DELIVERY_NOT_TERMINAL';",
-  ),
+  ]),
   // Events and sequences.
-  bug(
-    'sequence-reused',
-    'the sequence of a room does not move',
+  bug('sequence-reused', 'the sequence of a room does not move', [
     EVENTS,
     'SET last_sequence = last_sequence + ${count}::int WHERE',
     'SET last_sequence = last_sequence + 0 * ${count}::int WHERE',
-  ),
-  bug(
-    'sequence-with-gap',
-    'two events that are written together skip a number',
+  ]),
+  bug('sequence-with-gap', 'two events that are written together skip a number', [
     EVENTS,
     'SET last_sequence = last_sequence + ${count}::int WHERE id = ${roomId}',
     'SET last_sequence = last_sequence + ${count > 1 ? count + 1 : count}::int WHERE id = ${roomId}',
-  ),
-  bug(
-    'join-forgets-sequence',
-    'a join does not write the sequence that it used',
+  ]),
+  bug('join-forgets-sequence', 'a join does not write the sequence that it used', [
     JOIN_WRITES,
     'last_sequence = ${after.sequence}::int',
     'last_sequence = greatest(last_sequence, 0 * ${after.sequence}::int)',
-  ),
-  bug(
-    'left-without-event',
-    'a lost session writes no participant.left',
+  ]),
+  bug('left-without-event', 'a lost session writes no participant.left', [
     ENDED_SESSIONS,
     'if (ended.length === 0) return [];',
     "if (ended.length === 0 || reason === 'connection_lost') return [];",
-  ),
+  ]),
   // Sessions.
-  bug(
-    'capacity-ignored',
-    'joins ignore the capacity',
+  bug('capacity-ignored', 'joins ignore the capacity', [
     DECIDE_JOINS,
     "if (liveSessions - replaced >= room.maxParticipants) return 'capacity';",
     '',
-  ),
-  bug(
-    'capacity-off-by-one',
-    'a room takes one more participant than it has places',
+  ]),
+  bug('capacity-off-by-one', 'a room takes one more participant than it has places', [
     DECIDE_JOINS,
     'liveSessions - replaced >= room.maxParticipants',
     'liveSessions - replaced > room.maxParticipants',
-  ),
-  bug(
-    'join-overlooks-change',
-    'a join without locks does not see that its room has changed',
+  ]),
+  bug('join-overlooks-change', 'a join without locks does not see that its room has changed', [
     JOIN_LOCKS,
     'AND xmin = ${rowVersion}::text::xid FOR NO KEY UPDATE SKIP LOCKED',
     'AND ${rowVersion}::text IS NOT NULL FOR NO KEY UPDATE SKIP LOCKED',
-  ),
-  bug(
-    'join-overlooks-removal',
-    'a join without locks does not see that its participant has changed',
+  ]),
+  bug('join-overlooks-removal', 'a join without locks does not see that its participant has changed', [
     JOIN_LOCKS,
     'ON seen.id = p.id AND seen.row_version::xid = p.xmin',
     'ON seen.id = p.id AND seen.row_version IS NOT NULL',
-  ),
-  bug(
-    'join-after-end',
-    'joins ignore that the room ends',
+  ]),
+  bug('join-after-end', 'joins ignore that the room ends', [
     DECIDE_JOINS,
     "if (!isOpen(room.status)) return 'room_ended';",
     '',
-  ),
-  {
-    name: 'join-after-removal',
-    what: 'joins ignore that the participant was removed and its token revoked',
-    patches: [
-      { file: DECIDE_JOINS, find: "if (participant.removed) return 'removed';", replace: '' },
-      { file: DECIDE_JOINS, find: "if (participant.tokenRevoked) return 'token_revoked';", replace: '' },
-    ],
-  },
+  ]),
   bug(
-    'superseded-too-late',
-    'a join does not end the earlier session of the participant',
+    'join-after-removal',
+    'joins ignore that the participant was removed and its token revoked',
+    [DECIDE_JOINS, "if (participant.removed) return 'removed';", ''],
+    [DECIDE_JOINS, "if (participant.tokenRevoked) return 'token_revoked';", ''],
+  ),
+  bug('superseded-too-late', 'a join does not end the earlier session of the participant', [
     JOIN_WRITES,
     'WHERE id = ANY(${superseded}::text[])',
     'WHERE false AND id = ANY(${superseded}::text[])',
-  ),
-  bug(
-    'lost-sessions-stay',
-    'no sweep ends the sessions of a dead gateway',
+  ]),
+  bug('lost-sessions-stay', 'no sweep ends the sessions of a dead gateway', [
     LOST,
     'WHERE dead.heartbeat_at IS NOT NULL OR held.started_at <= ${over}',
     'WHERE (dead.heartbeat_at IS NOT NULL OR held.started_at <= ${over}) AND false',
-  ),
-  bug(
-    'resumption-without-fence',
-    'a resumption keeps the number of the connection',
+  ]),
+  bug('resumption-without-fence', 'a resumption keeps the number of the connection', [
     RESUME,
     'SET connection = s.connection + 1,',
     'SET connection = s.connection,',
-  ),
-  bug(
-    'lost-although-resumed',
-    'the sweep ends a session that was resumed meanwhile',
+  ]),
+  bug('lost-although-resumed', 'the sweep ends a session that was resumed meanwhile', [
     LOST,
     '${lost.map(({ connection }) => connection)}::int[])\n    )`;',
     '${lost.map(({ connection }) => connection)}::int[])\n    ) OR true`;',
-  ),
+  ]),
   // Idempotency.
-  bug(
-    'key-without-lock',
-    'two requests with one idempotency key run at once',
+  bug('key-without-lock', 'two requests with one idempotency key run at once', [
     IDEMPOTENCY,
     'return row?.locked === true;',
     'return row !== undefined;',
-  ),
-  bug(
-    'key-not-recorded',
-    'the record of an idempotency key is not found',
+  ]),
+  bug('key-not-recorded', 'the record of an idempotency key is not found', [
     IDEMPOTENCY,
     'return record !== null && record.expiresAt > now ? record : null;',
     'return record !== null && record.expiresAt < now ? record : null;',
-  ),
+  ]),
 ];
 
 /**
