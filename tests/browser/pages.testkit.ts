@@ -1,25 +1,17 @@
-import { once } from 'node:events';
-import { createReadStream, existsSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { extname, join, normalize } from 'node:path';
+import { join } from 'node:path';
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
-import { BROWSER_PROGRAM, eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
-
-const ARGUMENTS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  '--use-fake-ui-for-media-stream',
-  // The second of them has depth pictures, which no encoder takes.
-  '--use-fake-device-for-media-stream=device-count=3',
-  '--auto-select-desktop-capture-source=Entire screen',
-];
-const AUTOPLAY = '--autoplay-policy=no-user-gesture-required';
+import {
+  askPage,
+  AUTOPLAY,
+  BROWSER_PROGRAM,
+  CHROMIUM_ARGUMENTS,
+  eventually,
+  servePage,
+  serveScripts,
+  stopAtEnd,
+  type Ask,
+  type Site,
+} from '@callplane/testing';
 
 /** Counters by name of the sender. */
 type Received = Record<string, { packets: number; frames: number; samples: number }>;
@@ -50,7 +42,7 @@ export interface ParticipantPage {
   readonly page: Page;
   join(options: JoinOptions): Promise<{ sessionId: string; participantId: string }>;
   /** Calls a function of page.mjs. */
-  ask<T = any>(what: string, argument?: unknown): Promise<T>;
+  ask: Ask;
   events(): Promise<PageEvent[]>;
   close(): Promise<void>;
 }
@@ -67,12 +59,12 @@ export interface Browsers {
  * @param options.more more arguments of Chromium
  */
 export async function openBrowser({ autoplay = true, more = [] as string[] } = {}): Promise<Browsers> {
-  const args = [...ARGUMENTS, ...more, ...(autoplay ? [AUTOPLAY] : [])];
+  const args = [...CHROMIUM_ARGUMENTS, ...more].filter((argument) => autoplay || argument !== AUTOPLAY);
   // Playwright itself allows sound without a gesture.
   const ignoreDefaultArgs = autoplay ? [] : [AUTOPLAY];
   const browser = await chromium.launch({ executablePath: BROWSER_PROGRAM, headless: true, args, ignoreDefaultArgs });
   stopAtEnd(() => browser.close());
-  const origin = await servePage();
+  const origin = untilEnd(await servePage());
   const newPage = async (options: BrowserContextOptions = {}) => {
     const context = await browser.newContext(options);
     return context.newPage();
@@ -82,13 +74,7 @@ export async function openBrowser({ autoplay = true, more = [] as string[] } = {
     newPage,
     async newParticipant() {
       const page = await newPage();
-      await page.goto(origin);
-      await page.waitForFunction('globalThis.participant !== undefined');
-      const ask = <T>(what: string, argument?: unknown) =>
-        page.evaluate(
-          ([name, value]) => (globalThis as any).participant[name as string](value),
-          [what, argument],
-        ) as Promise<T>;
+      const ask = await askPage(page, origin);
       return {
         page,
         ask,
@@ -133,42 +119,12 @@ export async function mediaFlows(
   );
 }
 
-async function servePage(): Promise<string> {
-  const files: Record<string, string> = { '/page.mjs': join(import.meta.dirname, 'page.mjs') };
-  const sdk = join(repositoryRoot, 'packages', 'client-js', 'dist');
-  return serve(
-    '<script type="module" src="/page.mjs"></script>',
-    (path) => files[path] ?? (path.startsWith('/sdk/') ? join(sdk, path.slice('/sdk'.length)) : ''),
-  );
-}
-
 /** Serves the scripts of a folder beside an empty page. */
-export function serveFolder(folder: string): Promise<string> {
-  return serve('', (path) => join(folder, path));
+export async function serveFolder(folder: string): Promise<string> {
+  return untilEnd(await serveScripts('', (path) => join(folder, path)));
 }
 
-/** @param fileOf the script at a path */
-async function serve(body: string, fileOf: (path: string) => string): Promise<string> {
-  const server = createServer((request, response) => {
-    const path = normalize(request.url ?? '/');
-    if (path === '/') {
-      response.writeHead(200, { 'content-type': 'text/html' });
-      response.end(`<!doctype html><title>Participant</title><body>${body}</body>`);
-      return;
-    }
-    const file = fileOf(path);
-    if (!existsSync(file) || !/^\.m?js$/.test(extname(file))) {
-      response.writeHead(404).end();
-      return;
-    }
-    response.writeHead(200, { 'content-type': 'text/javascript' });
-    createReadStream(file).pipe(response);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  stopAtEnd(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+function untilEnd({ origin, close }: Site): string {
+  stopAtEnd(close);
+  return origin;
 }

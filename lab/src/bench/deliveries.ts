@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { openStage, type Stage } from '../fleet/stage.js';
+import { onStage, type Stage } from '../fleet/stage.js';
 import { median, printHead, printRow, ratioOf, spread } from './figures.js';
 import { openBareLoop, openReceiver, openWebhooks, type Arrival, type BenchReceiver } from './webhooks.js';
 
@@ -24,19 +24,15 @@ type Bench = Awaited<ReturnType<typeof openBench>>;
  * Webhook deliveries: one worker against a bare loop, several workers against one, the time from an answer to the first
  * byte, and the delay that tar-pits cause for a healthy endpoint.
  */
-export async function run() {
-  const stage = await openStage();
-  try {
+export const run = () =>
+  onStage(async (stage) => {
     const bench = await openBench(stage);
     printHead('what', 'value', 'goal');
     await againstBareLoop(bench);
     await severalWorkers(bench);
     await answerToFirstByte(bench);
     await besideTarPits(bench);
-  } finally {
-    await stage.close();
-  }
-}
+  });
 
 async function openBench(stage: Stage) {
   const webhooks = openWebhooks(stage);

@@ -31,17 +31,3 @@ export function printHead(...columns: readonly string[]): void {
 export function printRow(...cells: readonly (string | number)[]): void {
   console.log(`| ${cells.join(' | ')} |`);
 }
-
-/** Runs `work` for each item, `atOnce` at a time, and returns the results in the order of the items. */
-export async function each<T, R>(items: readonly T[], atOnce: number, work: (item: T, index: number) => Promise<R>) {
-  const results: R[] = [];
-  let next = 0;
-  const worker = async () => {
-    while (next < items.length) {
-      const index = next++;
-      results[index] = await work(items[index] as T, index);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-  return results;
-}

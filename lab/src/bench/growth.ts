@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { openStage } from '../fleet/stage.js';
+import { onStage } from '../fleet/stage.js';
 import { printHead, printRow } from './figures.js';
 import { openReceiver } from './webhooks.js';
 
@@ -22,57 +22,56 @@ const OLDEST_DAYS = 20;
 
 type Costs = Map<string, { statement: string; buffers: number; ms: number }>;
 
-export async function run() {
-  const stage = await openStage({ postgresSettings: ['shared_preload_libraries=pg_stat_statements'] });
-  try {
-    const api = stage.clientOf(await stage.start('api'));
-    await stage.start('cleanup-worker');
-    await stage.start('webhook-worker');
-    const receiver = await openReceiver(stage);
-    const { id } = await api.call('POST', '/v1/webhooks', { url: receiver.url, events: ['room.created'] });
-    const endpointId = String(id);
-    const connect = async () => {
-      const connectionString = Object.assign(new URL(stage.postgres.adminUrl), { pathname: '/callplane' }).href;
-      const client = new pg.Client({ connectionString });
-      await client.connect();
-      stage.onClose(() => client.end());
-      return client;
-    };
-    const [client, holder] = [await connect(), await connect()];
-    await client.query('CREATE EXTENSION pg_stat_statements');
-    // Foreign keys of the rows are not checked: that would take most of the time.
-    await client.query('SET session_replication_role = replica');
-    const history = { environmentId: stage.tenant.environmentId, endpointId };
+export const run = () =>
+  onStage(
+    async (stage) => {
+      const api = stage.clientOf(await stage.start('api'));
+      await stage.start('cleanup-worker');
+      await stage.start('webhook-worker');
+      const receiver = await openReceiver(stage);
+      const { id } = await api.call('POST', '/v1/webhooks', { url: receiver.url, events: ['room.created'] });
+      const endpointId = String(id);
+      const connect = async () => {
+        const connectionString = Object.assign(new URL(stage.postgres.adminUrl), { pathname: '/callplane' }).href;
+        const client = new pg.Client({ connectionString });
+        await client.connect();
+        stage.onClose(() => client.end());
+        return client;
+      };
+      const [client, holder] = [await connect(), await connect()];
+      await client.query('CREATE EXTENSION pg_stat_statements');
+      // Foreign keys of the rows are not checked: that would take most of the time.
+      await client.query('SET session_replication_role = replica');
+      const history = { environmentId: stage.tenant.environmentId, endpointId };
 
-    const work = async () => {
-      for (let round = 0; round < ROUNDS; round += 1) {
-        const arrived = receiver.arrivals(1);
-        const roomId = await api.newRoom();
-        await arrived;
-        const deliveries = `/v1/webhooks/${endpointId}/deliveries`;
-        const lists = [deliveries, `${deliveries}?status=failed`, '/v1/deliveries?status=failed', '/v1/events'];
-        for (const path of [...lists, `/v1/rooms/${roomId}`, `${deliveries}/dlv_${'1'.padStart(26, '0')}`])
-          await api.call('GET', path);
-      }
-      await delay(SCANS_MS);
-    };
-    await finish(client, history, 1, FEW);
-    await client.query('VACUUM ANALYZE');
-    // The first round compiles the code and prepares the statements.
-    await work();
-    const few = await measure(client, work);
-    await finish(client, history, FEW + 1, MANY);
-    await client.query('VACUUM ANALYZE');
-    const many = await measure(client, work);
-    await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-    await holder.query('SELECT count(*) FROM projects');
-    await finish(client, history, MANY + 1, MANY + BEHIND);
-    await client.query('ANALYZE');
-    report(few, many, await measure(client, work));
-  } finally {
-    await stage.close();
-  }
-}
+      const work = async () => {
+        for (let round = 0; round < ROUNDS; round += 1) {
+          const arrived = receiver.arrivals(1);
+          const roomId = await api.newRoom();
+          await arrived;
+          const deliveries = `/v1/webhooks/${endpointId}/deliveries`;
+          const lists = [deliveries, `${deliveries}?status=failed`, '/v1/deliveries?status=failed', '/v1/events'];
+          for (const path of [...lists, `/v1/rooms/${roomId}`, `${deliveries}/dlv_${'1'.padStart(26, '0')}`])
+            await api.call('GET', path);
+        }
+        await delay(SCANS_MS);
+      };
+      await finish(client, history, 1, FEW);
+      await client.query('VACUUM ANALYZE');
+      // The first round compiles the code and prepares the statements.
+      await work();
+      const few = await measure(client, work);
+      await finish(client, history, FEW + 1, MANY);
+      await client.query('VACUUM ANALYZE');
+      const many = await measure(client, work);
+      await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+      await holder.query('SELECT count(*) FROM projects');
+      await finish(client, history, MANY + 1, MANY + BEHIND);
+      await client.query('ANALYZE');
+      report(few, many, await measure(client, work));
+    },
+    { postgresSettings: ['shared_preload_libraries=pg_stat_statements'] },
+  );
 
 /** Adds deliveries with their events that become due and are finished. Each hundredth one has failed. */
 async function finish(

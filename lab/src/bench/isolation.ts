@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { openStage } from '../fleet/stage.js';
+import { onStage } from '../fleet/stage.js';
 import { percentile, printHead, printRow } from './figures.js';
 import { openReceiver, openWebhooks } from './webhooks.js';
 
@@ -25,9 +25,8 @@ export async function run() {
   printRow('goal', '2 s', '10 s after due', '15 s');
 }
 
-async function measure(environments: number, { name, hanging, slow }: (typeof LOADS)[number]) {
-  const stage = await openStage();
-  try {
+function measure(environments: number, { name, hanging, slow }: (typeof LOADS)[number]): Promise<void> {
+  return onStage(async (stage) => {
     const receiver = await openReceiver(stage);
     const { newEnvironment, newEndpoint, emit } = openWebhooks(stage);
     await stage.start('webhook-worker');
@@ -68,7 +67,5 @@ async function measure(environments: number, { name, hanging, slow }: (typeof LO
     const cell = (values: number[], share: number) => `${percentile(values, share).toFixed(0)} ms of ${values.length}`;
     const cells = [cell(lags.proven, 0.95), cell(lags.retries, 1), cell(lags.fresh, 1)];
     printRow(`${environments} with ${name}`, ...cells);
-  } finally {
-    await stage.close();
-  }
+  });
 }

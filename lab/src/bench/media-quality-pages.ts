@@ -1,26 +1,9 @@
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { childrenOf } from '@callplane/local-servers';
-import express from 'express';
+import { askPage, CHROMIUM_ARGUMENTS, servePage, type Ask } from '@callplane/testing';
 import { chromium, type Page } from 'playwright-core';
-import { root } from '../bootstrap.js';
 import { cpuMs } from '../fleet/stage.js';
 import { printRow } from './figures.js';
-
-const ARGUMENTS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  '--use-fake-ui-for-media-stream',
-  '--use-fake-device-for-media-stream=device-count=3',
-  '--autoplay-policy=no-user-gesture-required',
-];
 
 /** Including the time in which the participants enter. */
 const SCENARIO_MS_MAX = 120_000;
@@ -44,7 +27,7 @@ export interface BenchPage {
   join(options: object): Promise<unknown>;
   meter(): Promise<Meter>;
   /** Calls a function of page.mjs. */
-  ask<T>(what: string, argument?: unknown): Promise<T>;
+  ask: Ask;
 }
 
 /**
@@ -55,10 +38,10 @@ export async function openPages({ camera }: { camera?: string } = {}) {
   const server = await chromium.launchServer({
     executablePath: '/usr/bin/chromium',
     headless: true,
-    args: camera === undefined ? ARGUMENTS : [...ARGUMENTS, `--use-file-for-fake-video-capture=${camera}`],
+    args: [...CHROMIUM_ARGUMENTS, ...(camera === undefined ? [] : [`--use-file-for-fake-video-capture=${camera}`])],
   });
   const browser = await chromium.connect(server.wsEndpoint());
-  const site = await serveSite();
+  const site = await servePage();
   const pid = server.process().pid ?? 0;
   const opened = new Set<Page>();
   return {
@@ -67,18 +50,12 @@ export async function openPages({ camera }: { camera?: string } = {}) {
     async open(): Promise<BenchPage> {
       const page = await (await browser.newContext()).newPage();
       opened.add(page);
-      await page.goto(site.origin);
-      await page.waitForFunction('globalThis.participant !== undefined');
-      const ask = <T>(what: string, argument?: unknown) =>
-        page.evaluate(
-          ([name, value]) => (globalThis as any).participant[name as string](value),
-          [what, argument],
-        ) as Promise<T>;
+      const ask = await askPage(page, site.origin);
       return {
         page,
         ask,
         join: (options) => ask('join', options),
-        meter: () => ask<Meter>('meter'),
+        meter: () => ask('meter'),
       };
     },
     /** Whatever waits for one of the pages fails. */
@@ -109,25 +86,6 @@ export async function bounded(name: string, browsers: Pages[], measuring: () => 
     clearTimeout(timer);
     await closeAll();
   }
-}
-
-/** An empty page that loads page.mjs, the scripts of tests/browser, and the SDK. */
-async function serveSite() {
-  const app = express();
-  app.get('/', (_request, response) => {
-    response.send('<!doctype html><title>Bench</title><body><script type="module" src="/page.mjs"></script>');
-  });
-  app.use('/sdk', express.static(join(root, 'packages/client-js/dist')));
-  app.use(express.static(join(root, 'tests/browser')));
-  const server = app.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
 }
 
 /** Each thread has the children that it has started: Chromium starts its services on a thread of their own. */

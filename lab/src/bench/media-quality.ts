@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hostIPv4, startUdpShaper, type UdpShaper } from '@callplane/local-servers';
-import { openStage } from '../fleet/stage.js';
+import { onStage } from '../fleet/stage.js';
 import { printHead } from './figures.js';
 import { measureGrids } from './media-quality-grid.js';
 import { bounded, openPages, type Pages } from './media-quality-pages.js';
@@ -40,9 +40,8 @@ interface Servers {
   shaper: UdpShaper;
 }
 /** What a viewer sees and hears on bad lines, with `adaptive` off (before) and on (after). */
-export async function run() {
-  const stage = await openStage();
-  try {
+export const run = () =>
+  onStage(async (stage) => {
     const bench = await openBench(stage);
     const shaper = await startUdpShaper({ host: hostIPv4(), port: bench.media.relayPort });
     stage.onClose(() => shaper.close());
@@ -55,10 +54,7 @@ export async function run() {
         await bounded(scenario.name, [pages], () => measure({ bench, pages, shaper }, scenario, adaptive));
     }
     if (chosen?.includes('grid') ?? true) await measureGrids(stage, bench, MODES);
-  } finally {
-    await stage.close();
-  }
-}
+  });
 
 async function measure({ bench, pages, shaper }: Servers, scenario: Scenario, adaptive: boolean) {
   shaper.shape({ down: {}, up: {} });

@@ -2,9 +2,10 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import pLimit from 'p-limit';
 import { cpuMs } from '../fleet/stage.js';
 import { joinedClient, openClient, type Client } from './signaling-client.js';
-import { each, median, ratioOf } from './figures.js';
+import { median, ratioOf } from './figures.js';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 const ROUND_MS = 3_000;
@@ -30,8 +31,8 @@ export async function messagesPerSecond(
   const echo = fork(join(import.meta.dirname, 'echo.js'));
   const [{ port }] = (await once(echo, 'message')) as [{ port: number }];
   const names = Array.from({ length: CONNECTIONS }, (_, index) => `client ${index}`);
-  const floor = await each(names, CONNECTIONS, () => openClient(`ws://127.0.0.1:${port}`));
-  const gateway = await each(names, CONNECTIONS, async (name) => joinedClient(url, await newToken(name)));
+  const floor = await pLimit(CONNECTIONS).map(names, () => openClient(`ws://127.0.0.1:${port}`));
+  const gateway = await pLimit(CONNECTIONS).map(names, async (name) => joinedClient(url, await newToken(name)));
   // Each client sends to the next one: every message means one in, one out, and an answer.
   const looker = await openClient(url);
   const { participants } = await looker.enter({ type: 'join', token: await newToken('looker'), autoSubscribe: false });

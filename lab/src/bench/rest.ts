@@ -1,5 +1,5 @@
 import autocannon, { type Options } from 'autocannon';
-import { cpuMs, openStage } from '../fleet/stage.js';
+import { cpuMs, onStage } from '../fleet/stage.js';
 import { median, printHead, printRow, ratioOf } from './figures.js';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 7);
@@ -19,9 +19,8 @@ interface Route {
  * REST: each route against the floor, interleaved, median of the rounds. Both sides run in separate processes and share
  * PostgreSQL, the machine and the load generator.
  */
-export async function run() {
-  const stage = await openStage();
-  try {
+export const run = () =>
+  onStage(async (stage) => {
     const floor = await stage.startFloor();
     const api = await stage.start('api');
     const client = stage.clientOf(api);
@@ -52,10 +51,7 @@ export async function run() {
     printHead('connections', 'route', ...columns, 'floor CPU µs', 'API CPU µs');
     for (const count of [CONNECTIONS, FEW_CONNECTIONS])
       for (const [name, route] of Object.entries(routes)) await compare(name, route, count, [floor.pid, api.pid]);
-  } finally {
-    await stage.close();
-  }
-}
+  });
 
 /** The API against the floor. @param pids of the floor and the API. */
 async function compare(name: string, route: Route, connections: number, [floorPid, apiPid]: [number, number]) {

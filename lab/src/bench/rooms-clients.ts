@@ -3,7 +3,7 @@
  * and counts the bytes of the others by their type. The benchmark sends commands over IPC.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { each } from './figures.js';
+import pLimit from 'p-limit';
 import { openClient, Refused, type Client as Connection } from './signaling-client.js';
 import type { Joined, Pace, Resumptions, Ticket } from './rooms-crowd.js';
 
@@ -97,7 +97,7 @@ async function join({ tickets, atOnce, perSecond }: { tickets: Ticket[] } & Pace
     }
   };
   const began = performance.now();
-  await each(tickets, atOnce ?? tickets.length, async (ticket, index) => {
+  await pLimit(atOnce ?? Infinity).map(tickets, async (ticket, index) => {
     if (perSecond !== undefined) await delay(Math.max(0, began + (index * 1_000) / perSecond - performance.now()));
     await one(ticket);
   });

@@ -7,11 +7,12 @@
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import pLimit from 'p-limit';
 import { Failure } from '../bootstrap.js';
 import { signalingUrlOf } from '../client.js';
-import { cpuMs, memoryKiB, openStage, type Stage } from '../fleet/stage.js';
+import { cpuMs, memoryKiB, onStage, type Stage } from '../fleet/stage.js';
 import { openCrowd, type Crowd, type Ticket } from './rooms-crowd.js';
-import { each, percentile, printHead, printRow, spread } from './figures.js';
+import { percentile, printHead, printRow, spread } from './figures.js';
 import { messagesPerSecond } from './messages.js';
 
 const SIZES = (process.env.BENCH_SIZES ?? '3000,10000').split(',').map(Number);
@@ -37,10 +38,9 @@ type Token = Omit<Ticket, 'url'>;
 export async function run() {
   const files = Number(/Max open files\s+(\d+)/.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]);
   if (files < FILES_MIN) throw new Failure(`Too few open files (${files}); run "ulimit -n ${FILES_MIN}" first`);
-  const stage = await openStage();
-  const crowd = openCrowd();
-  stage.onClose(async () => crowd.close());
-  try {
+  await onStage(async (stage) => {
+    const crowd = openCrowd();
+    stage.onClose(async () => crowd.close());
     const fleet = await openFleet(stage);
     printHead('what', 'value', 'load');
     if (wants('latency')) await joinLatency(fleet, crowd);
@@ -65,7 +65,7 @@ export async function run() {
       await crowd.leaveAll();
     }
     if (wants('spread')) {
-      const rooms = await each(Array.from({ length: CROWD / 5 }), 16, () => fleet.newRoom(10));
+      const rooms = await pLimit(16).map(Array.from({ length: CROWD / 5 }), () => fleet.newRoom(10));
       const spread = await ticketsOf(fleet, rooms, CROWD);
       await fill(fleet, crowd, spread, false);
       const there = at(fleet, spread).filter(({ url }) => url === fleet.gateways[0]?.url);
@@ -73,9 +73,7 @@ export async function run() {
       await resumeAfterKill(fleet, crowd, 0, there.length);
       await crowd.leaveAll();
     }
-  } finally {
-    await stage.close();
-  }
+  });
 }
 
 /** The API, the cleanup worker and gateways without media servers. */
@@ -115,7 +113,7 @@ function wants(name: string) {
 
 /** @param count the participants take turns with the rooms */
 function ticketsOf(fleet: Fleet, rooms: string[], count: number) {
-  return each(Array.from({ length: count }), 16, async (_, index) => {
+  return pLimit(16).map(Array.from({ length: count }), async (_, index) => {
     const token = await fleet.token(String(rooms[index % rooms.length]), `client ${index}`);
     return { key: index, token };
   });
@@ -146,7 +144,7 @@ async function fill(fleet: Fleet, crowd: Crowd, tickets: Token[], isCrowd: boole
 }
 
 async function joinLatency(fleet: Fleet, crowd: Crowd) {
-  const rooms = await each(Array.from({ length: LATENCY.rooms }), 8, () => fleet.newRoom(100));
+  const rooms = await pLimit(8).map(Array.from({ length: LATENCY.rooms }), () => fleet.newRoom(100));
   const present = LATENCY.rooms * LATENCY.participants;
   const tickets = await ticketsOf(fleet, rooms, present + LATENCY.joins);
   expectNone('joins', (await crowd.join(at(fleet, tickets.slice(0, present)), { atOnce: 10 })).failures);
@@ -168,7 +166,7 @@ async function messages(fleet: Fleet) {
 }
 
 async function joinsIntoSmallRooms(fleet: Fleet, crowd: Crowd) {
-  const rooms = await each(Array.from({ length: SMALL.rooms }), 8, () => fleet.newRoom(100));
+  const rooms = await pLimit(8).map(Array.from({ length: SMALL.rooms }), () => fleet.newRoom(100));
   const present = SMALL.rooms * SMALL.participants;
   const tickets = await ticketsOf(fleet, rooms, present + JOINS);
   expectNone('joins', (await crowd.join(at(fleet, tickets.slice(0, present)), { atOnce: AT_ONCE })).failures);

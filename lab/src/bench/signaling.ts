@@ -2,11 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import wrtc from '@roamhq/wrtc';
 import { WebSocket } from 'ws';
 import { connect } from '@callplane/client-js';
+import pLimit from 'p-limit';
 import { MediaServers } from '../fleet/media-servers.js';
 import { signalingUrlOf } from '../client.js';
-import { openStage, type Stage } from '../fleet/stage.js';
+import { onStage, type Stage } from '../fleet/stage.js';
 import { joinedClient } from './signaling-client.js';
-import { each, printHead, printRow, spread } from './figures.js';
+import { printHead, printRow, spread } from './figures.js';
 
 const FIRST_FRAMES = 20;
 const PICTURE_EVERY_MS = 40;
@@ -24,17 +25,13 @@ const EVERYTHING = [
 /**
  * The way to the first picture, and the end of rooms. The benchmark `rooms` measures joins, memory and messages.
  */
-export async function run() {
-  const stage = await openStage();
-  try {
+export const run = () =>
+  onStage(async (stage) => {
     const bench = await openBench(stage);
     printHead('what', 'value');
     await firstFrames(bench);
     for (const count of ROOM_SIZES) await roomEnd(bench, count);
-  } finally {
-    await stage.close();
-  }
-}
+  });
 
 export type CallBench = Awaited<ReturnType<typeof openBench>>;
 
@@ -93,7 +90,7 @@ async function firstFrames({ newRoom, token, url }: CallBench) {
 
 async function roomEnd({ client, newRoom, token, url }: CallBench, count: number) {
   const room = await newRoom();
-  const clients = await each(Array.from({ length: count }), 20, async (_, index) =>
+  const clients = await pLimit(20).map(Array.from({ length: count }), async (_, index) =>
     joinedClient(url, await token(room, `client ${index}`)),
   );
   const began = performance.now();

@@ -16,12 +16,26 @@ export interface Started extends Pick<LocalServer, 'pid' | 'stop'> {
 
 export type Stage = Awaited<ReturnType<typeof openStage>>;
 
+/** Opens a stage for one benchmark, and closes it after its work. */
+export async function onStage(work: (stage: Stage) => Promise<void>, settings?: StageSettings): Promise<void> {
+  const stage = await openStage(settings);
+  try {
+    await work(stage);
+  } finally {
+    await stage.close();
+  }
+}
+
+/** `postgresSettings`: more settings of PostgreSQL, such as `work_mem=8MB`. */
+interface StageSettings {
+  postgresSettings?: string[];
+}
+
 /**
  * The real servers and processes of one benchmark, with a migrated database and one tenant; `close` stops them all.
  * PostgreSQL is durable: a commit waits for the disk, as in production.
- * @param postgresSettings more settings of PostgreSQL, such as `work_mem=8MB`.
  */
-export async function openStage({ postgresSettings = [] }: { postgresSettings?: string[] } = {}) {
+async function openStage({ postgresSettings = [] }: StageSettings = {}) {
   const processes = new Processes();
   const { dir } = processes;
   const closers: (() => unknown)[] = [];

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { each } from '../bench/figures.js';
+import pLimit from 'p-limit';
 import type { Answer, AnswerBody, Caller } from './caller.js';
 import type { KnownTenant } from '../fleet/operator.js';
 import type { Known } from './load.js';
@@ -75,7 +75,7 @@ export async function untilSettled(
 export async function readAll(reader: Reader, known: Known, endpointIds: readonly string[]): Promise<void> {
   const listed = await readList(reader, '/v1/rooms');
   const rooms = new Set([...known.rooms, ...listed.map(({ id }) => id)]);
-  await each([...rooms], AT_ONCE, async (id) => {
+  await pLimit(AT_ONCE).map([...rooms], async (id) => {
     const room = `/v1/rooms/${id}`;
     await get(reader, room);
     await get(reader, `${room}/runtime-operation`);
@@ -83,7 +83,7 @@ export async function readAll(reader: Reader, known: Known, endpointIds: readonl
     await readList(reader, `${room}/sessions`);
     await readList(reader, `/v1/events?roomId=${id}`, 'after');
   });
-  await each([...known.participants], AT_ONCE, async ([id, roomId]) => {
+  await pLimit(AT_ONCE).map([...known.participants], async ([id, roomId]) => {
     await get(reader, `/v1/rooms/${roomId}/participants/${id}`);
     if (known.removals.has(id)) await get(reader, `/v1/rooms/${roomId}/participants/${id}/runtime-operation`);
   });
@@ -91,6 +91,6 @@ export async function readAll(reader: Reader, known: Known, endpointIds: readonl
   for (const endpointId of endpointIds) {
     const path = `/v1/webhooks/${endpointId}/deliveries`;
     const deliveries = await readList(reader, path);
-    await each(deliveries, AT_ONCE, ({ id }) => readList(reader, `${path}/${id}/attempts`));
+    await pLimit(AT_ONCE).map(deliveries, ({ id }) => readList(reader, `${path}/${id}/attempts`));
   }
 }

@@ -2,7 +2,16 @@
  * Real servers and apps for tests. Each belongs to the test file that starts it and stops with the file, even if its
  * tests fail or Jest is killed.
  */
-export { BROWSER_PROGRAM } from './browser-program.js';
+export {
+  askPage,
+  AUTOPLAY,
+  BROWSER_PROGRAM,
+  CHROMIUM_ARGUMENTS,
+  servePage,
+  serveScripts,
+  type Ask,
+  type Site,
+} from './browser.js';
 export { eventually } from './eventually.js';
 export { stopAtEnd } from './resources.js';
 export { createRtcPeer, type RtcAudioTrack, type RtcPeer, type RtcTrack } from './rtc-peer.js';
@@ -41,6 +50,7 @@ export {
   type TestServer,
 } from './test-servers.js';
 export {
+  overRedis,
   askTestRedis,
   connectToTestRedis,
   makeTestAuthority,

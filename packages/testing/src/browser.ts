@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import { createReadStream, existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { extname, join, normalize } from 'node:path';
+import { repositoryRoot } from './repository-root.js';
+
+/**
+ * The browser of the tests: Chromium without a user interface. The same engine as /usr/bin/chromium, with the same media,
+ * at half the processor time.
+ */
+export const BROWSER_PROGRAM = '/usr/bin/chromium-headless-shell';
+
+/** Allows pages to play sound without a gesture of the user. */
+export const AUTOPLAY = '--autoplay-policy=no-user-gesture-required';
+
+/** Arguments that give Chromium fake microphones, cameras and a screen. */
+export const CHROMIUM_ARGUMENTS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--use-fake-ui-for-media-stream',
+  // The second of them has depth pictures, which no encoder takes.
+  '--use-fake-device-for-media-stream=device-count=3',
+  '--auto-select-desktop-capture-source=Entire screen',
+  AUTOPLAY,
+];
+
+/** The part of Playwright's `Page` that leads to the functions of tests/browser/page.mjs. */
+interface ScriptedPage {
+  goto(url: string): Promise<unknown>;
+  waitForFunction(expression: string): Promise<unknown>;
+  evaluate(run: (argument: any) => unknown, argument: unknown): Promise<unknown>;
+}
+
+/** Calls a function of tests/browser/page.mjs. */
+export type Ask = <T = any>(what: string, argument?: unknown) => Promise<T>;
+
+/** Loads tests/browser/page.mjs with the SDK into a page, from the site of `servePage`. */
+export async function askPage(page: ScriptedPage, origin: string): Promise<Ask> {
+  await page.goto(origin);
+  await page.waitForFunction('globalThis.participant !== undefined');
+  return (what, argument) =>
+    page.evaluate(([name, value]) => (globalThis as any).participant[name](value), [what, argument]) as Promise<any>;
+}
+
+export interface Site {
+  origin: string;
+  close(): Promise<void>;
+}
+
+/** Serves an empty page that loads tests/browser/page.mjs with the SDK. */
+export function servePage(): Promise<Site> {
+  const page = join(repositoryRoot, 'tests', 'browser', 'page.mjs');
+  const sdk = join(repositoryRoot, 'packages', 'client-js', 'dist');
+  const fileOf = (path: string): string => {
+    if (path === '/page.mjs') return page;
+    return path.startsWith('/sdk/') ? join(sdk, path.slice('/sdk'.length)) : '';
+  };
+  return serveScripts('<script type="module" src="/page.mjs"></script>', fileOf);
+}
+
+/**
+ * Serves scripts beside an empty page with this body.
+ * @param fileOf the script at a path
+ */
+export async function serveScripts(body: string, fileOf: (path: string) => string): Promise<Site> {
+  const server = createServer((request, response) => {
+    const path = normalize(request.url ?? '/');
+    if (path === '/') {
+      response.writeHead(200, { 'content-type': 'text/html' });
+      response.end(`<!doctype html><title>Participant</title><body>${body}</body>`);
+      return;
+    }
+    const file = fileOf(path);
+    if (!existsSync(file) || !/^\.m?js$/.test(extname(file))) {
+      response.writeHead(404).end();
+      return;
+    }
+    response.writeHead(200, { 'content-type': 'text/javascript' });
+    createReadStream(file).pipe(response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
