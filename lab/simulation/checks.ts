@@ -3,6 +3,7 @@ import { queryOf, SETTINGS } from '../../packages/db/src/invariants/check-invari
 import {
   attemptViolations,
   deliveryViolations,
+  violationsOf,
   type Read,
   type Row,
   type Run,
@@ -95,10 +96,8 @@ async function roomViolations({ clients, plan }: Run, read: Read): Promise<Viola
   const unreported = await read(`
     SELECT id FROM rooms r WHERE status = 'ended'
       AND (SELECT count(*) FROM events v WHERE v.room_id = r.id AND v.type = 'room.ended') <> 1`);
-  for (const { id } of unreported) found.push({ name: 'ends-reported-once', detail: String(id) });
   const open = await read(`SELECT id FROM runtime_operations WHERE status = 'pending'`);
-  for (const { id } of open) found.push({ name: 'operations-settle', detail: String(id) });
-  return found;
+  return [...found, ...violationsOf('ends-reported-once', unreported), ...violationsOf('operations-settle', open)];
 }
 
 async function joinViolations({ clients, fleet }: Run, read: Read): Promise<Violation[]> {
@@ -132,10 +131,8 @@ async function joinViolations({ clients, fleet }: Run, read: Read): Promise<Viol
 async function mediaViolations({ fleet }: Run, read: Read): Promise<Violation[]> {
   const ended = await read(`SELECT id FROM rooms WHERE status = 'ended'`);
   const gone = new Set(ended.map(({ id }) => String(id)));
-  const found: Violation[] = [];
-  for (const roomId of fleet.mediaRooms())
-    if (gone.has(roomId)) found.push({ name: 'media-of-ended-rooms', detail: roomId });
-  return found;
+  const left = fleet.mediaRooms().filter((roomId) => gone.has(roomId));
+  return left.map((detail) => ({ name: 'media-of-ended-rooms', detail }));
 }
 
 /** Events of erased participants are erased once their deliveries have ended. */
@@ -144,5 +141,5 @@ async function erasureViolations(read: Read): Promise<Violation[]> {
     SELECT v.id FROM participant_erasures x JOIN events v ON v.participant_id = x.participant_id
     WHERE v.erased_at IS NULL AND NOT EXISTS (
       SELECT 1 FROM webhook_deliveries d WHERE d.event_id = v.id AND d.status IN ('pending', 'delivering'))`);
-  return rows.map(({ id }) => ({ name: 'erasures-complete', detail: String(id) }));
+  return violationsOf('erasures-complete', rows);
 }

@@ -117,12 +117,8 @@ export class Clients {
     if (room === undefined || roomId === undefined) return;
     const caller = this.#caller(room.tenant);
     if (action.do === 'update') {
-      await this.#ask({
-        operationId: 'updateRoom',
-        caller,
-        params: { roomId },
-        body: { metadata: { v: action.atMs } },
-      });
+      const body = { metadata: { v: action.atMs } };
+      await this.#ask({ operationId: 'updateRoom', caller, params: { roomId }, body });
     } else if (action.do === 'end') {
       const answer = await this.#insist({ operationId: 'endRoom', caller, params: { roomId } });
       if (answer !== null && answer.status < 300) room.endAcceptedAtMs ??= this.fleet.world.nowMsValue;
@@ -167,29 +163,19 @@ export class Clients {
     if (action.do === 'join') return this.#join(room, roomId, action);
     const person = room.people.get(action.who);
     if (person?.participantId === undefined) return;
-    const { participantId } = person;
+    const { participantId, sessionId } = person;
+    const request = { caller: this.#caller(room.tenant), params: { roomId, participantId } };
     if (action.do === 'remove') {
-      const caller = this.#caller(room.tenant);
-      const answer = await this.#insist({
-        operationId: 'removeParticipant',
-        caller,
-        params: { roomId, participantId },
-      });
+      const answer = await this.#insist({ ...request, operationId: 'removeParticipant' });
       if (answer !== null && answer.status < 300) person.removedAtMs ??= this.fleet.world.nowMsValue;
       return;
     }
     if (action.do === 'erase') return this.operator.erase(participantId);
     if (action.do === 'permit') {
       const body = { permissions: ['room:join', 'audio:publish', 'video:publish'] };
-      await this.#ask({
-        operationId: 'updateParticipant',
-        caller: this.#caller(room.tenant),
-        params: { roomId, participantId },
-        body,
-      });
+      await this.#ask({ ...request, operationId: 'updateParticipant', body });
       return;
     }
-    const { sessionId } = person;
     if (sessionId === undefined) return;
     if (action.do === 'resume') await this.participants.resume(person);
     else if (action.do === 'leave') this.participants.leave(person);
@@ -226,15 +212,14 @@ export class Clients {
     );
     if (deliveries.length === 0) return;
     const { id, endpointId, replayCount } = this.random.pick(deliveries);
-    const params = { endpointId, deliveryId: id };
-    const caller = this.#caller(tenant);
+    const request = { caller: this.#caller(tenant), params: { endpointId, deliveryId: id } };
     if (what === 'retry') {
       // Also if the answer gets lost.
       this.hastened.add(id);
-      await this.#ask({ operationId: 'retryDelivery', caller, params });
+      await this.#ask({ ...request, operationId: 'retryDelivery' });
     } else {
       const body = { expectedReplayCount: replayCount };
-      await this.#ask({ operationId: 'replayDelivery', caller, params, body });
+      await this.#ask({ ...request, operationId: 'replayDelivery', body });
     }
   }
 

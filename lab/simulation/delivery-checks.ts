@@ -1,4 +1,5 @@
 import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS, LEASE_SECONDS, REPLAYS_MAX } from '@callplane/core';
+import { groupBy } from '../src/torture/check/facts.js';
 import type { Clients } from './clients.js';
 import type { Fleet } from './fleet.js';
 import type { Plan } from './plan.js';
@@ -24,6 +25,10 @@ export type Row = Record<string, unknown>;
 
 export type Read = (text: string) => Promise<Row[]>;
 
+/** One violation for each row with an id. */
+export const violationsOf = (name: string, rows: readonly Row[]): Violation[] =>
+  rows.map(({ id }) => ({ name, detail: String(id) }));
+
 /** What receivers have seen agrees with the rows. */
 export async function deliveryViolations({ receivers, plan }: Run, read: Read): Promise<Violation[]> {
   const found: Violation[] = [];
@@ -39,10 +44,7 @@ export async function deliveryViolations({ receivers, plan }: Run, read: Read): 
     if (status === 'failed' && reason === null) found.push({ name: 'failures-have-a-reason', detail: String(id) });
     if (Number(replays) > REPLAYS_MAX) found.push({ name: 'replays-bounded', detail: String(id) });
   }
-  const seen = new Map<string, Received[]>();
-  for (const received of receivers.received.flat()) {
-    seen.set(received.deliveryId, [...(seen.get(received.deliveryId) ?? []), received]);
-  }
+  const seen = groupBy(receivers.received.flat(), ({ deliveryId }) => deliveryId);
   for (const [id, all] of seen) {
     const row = byId.get(id);
     if (row === undefined) found.push({ name: 'deliveries-known', detail: id });
@@ -62,15 +64,10 @@ export async function deliveryViolations({ receivers, plan }: Run, read: Read): 
     if (status === 'succeeded' && proof !== true) found.push({ name: 'successes-received', detail: String(id) });
   }
   for (const [index, { ordering, maxConcurrent }] of plan.receivers.entries()) {
-    if (maxConcurrent !== null)
-      found.push(...concurrencyViolations(plan, receivers.received[index] ?? [], maxConcurrent));
-    if (ordering === 'room')
-      found.push(
-        ...orderViolations(
-          rows.filter(({ host }) => host === hostOf(index).split('.')[0]),
-          seen,
-        ),
-      );
+    const received = receivers.received[index] ?? [];
+    if (maxConcurrent !== null) found.push(...concurrencyViolations(plan, received, maxConcurrent));
+    const own = rows.filter(({ host }) => host === hostOf(index).split('.')[0]);
+    if (ordering === 'room') found.push(...orderViolations(own, seen));
   }
   return found;
 }
@@ -127,20 +124,16 @@ export async function attemptViolations({ clients, fleet }: Run, read: Read): Pr
     if (Number(row['attempt']) > ATTEMPTS_PER_RUN) found.push({ name: 'attempts-bounded', detail: String(row['id']) });
     if (next?.['id'] !== row['id'] || next?.['replay'] !== row['replay']) continue;
     if (row['outcome'] === 'success') {
-      found.push({
-        name: 'nothing-after-success',
-        detail: `attempt ${String(next?.['attempt'])} of ${String(row['id'])}`,
-      });
+      const detail = `attempt ${String(next?.['attempt'])} of ${String(row['id'])}`;
+      found.push({ name: 'nothing-after-success', detail });
     }
     const delayMs = (BACKOFF_SECONDS[Number(row['attempt']) - 1] ?? 0) * 1000;
     const waitedMs = Number(next?.['startedAtMs']) - Number(row['startedAtMs']) - Number(row['durationMs']);
     const isNext = Number(next?.['attempt']) === Number(row['attempt']) + 1;
     // Both times are PostgreSQL's, rounded to milliseconds.
     if (isNext && waitedMs < delayMs - 5 && !isFree.has(row['id']) && !isFree.has(row['endpoint'])) {
-      found.push({
-        name: 'delays-of-the-schedule',
-        detail: `${String(row['id'])}: ${waitedMs} ms instead of ${delayMs}`,
-      });
+      const detail = `${String(row['id'])}: ${waitedMs} ms instead of ${delayMs}`;
+      found.push({ name: 'delays-of-the-schedule', detail });
     }
   }
   return found;

@@ -29,27 +29,25 @@ export type LoggedLines = Map<string, number>;
 /** All simulated processes. */
 export class Fleet {
   readonly world: World;
-  readonly #gate: Gate;
-  readonly #parts: Omit<Parts, 'logger' | 'name'>;
-  readonly #skews: Random;
   readonly instances = new Map<string, Instance>();
   readonly logged: LoggedLines = new Map();
   readonly lines: { atMs: number; process: string; message: string; fields: Record<string, unknown> }[] = [];
   crashes = 0;
   readonly #stopping = new Set<SimProcess>();
 
-  constructor(gate: Gate, parts: Omit<Parts, 'logger' | 'name'>, skews: Random) {
+  constructor(
+    private readonly gate: Gate,
+    private readonly parts: Omit<Parts, 'logger' | 'name'>,
+    private readonly skews: Random,
+  ) {
     this.world = parts.world;
-    this.#gate = gate;
-    this.#parts = parts;
-    this.#skews = skews;
   }
 
   start(role: Role, index: number): void {
     const name = `${role} ${index}`;
-    const process = newProcess(name, this.#skews.between(-400, 400));
+    const process = newProcess(name, this.skews.between(-400, 400));
     const logger = this.#logger(process);
-    const parts: Parts = { ...this.#parts, logger, name };
+    const parts: Parts = { ...this.parts, logger, name };
     running.run(process, () => {
       const instance = { role, process };
       if (role === 'api') this.instances.set(name, { ...instance, api: startApi(parts) });
@@ -74,7 +72,7 @@ export class Fleet {
     this.instances.delete(process.name);
     this.world.forget(process);
     for (const tell of process.onDeath) tell();
-    await this.#gate.abandon(process);
+    await this.gate.abandon(process);
     const [, index = ''] = / (\d+)$/.exec(process.name) ?? [];
     this.world.after(RESTART_MS, null, `${process.name} starts again`, () => this.start(instance.role, Number(index)));
   }
@@ -97,7 +95,7 @@ export class Fleet {
 
   /** The rooms that the media server has. */
   mediaRooms(): string[] {
-    return [...this.#parts.media.rooms.keys()];
+    return [...this.parts.media.rooms.keys()];
   }
 
   #logger(process: SimProcess): Logger {

@@ -56,8 +56,7 @@ export class LeaseFaults {
         this.points.add(`${label} | stop`);
         this.fleet.stop(process.name);
       } else if (fault.do === 'crash after outcome') {
-        if (!isOutcome) continue;
-        if (!this.#isTimeFor(fault, fault.afterOutcomes)) continue;
+        if (!isOutcome || !this.#isTimeFor(fault, fault.afterOutcomes)) continue;
         this.points.add(`${label} | after the outcome`);
         await this.fleet.crash(process, `right after the outcome ${label}`);
         return true;
@@ -79,8 +78,8 @@ export class LeaseFaults {
     if (!CLAIM.test(text)) return false;
     for (const fault of this.faults) {
       if (fault.do !== 'crash in last attempt' || this.#happened.has(fault)) continue;
-      if (!process.name.startsWith(`${fault.role} `) || !(await this.#finds(LAST_ATTEMPTS, [ATTEMPTS_PER_RUN])))
-        continue;
+      if (!process.name.startsWith(`${fault.role} `)) continue;
+      if ((await this.postgres.query(LAST_ATTEMPTS, [ATTEMPTS_PER_RUN])).length === 0) continue;
       this.#happened.add(fault);
       this.points.add(`${label} | in the last attempt`);
       await this.fleet.crash(process, `in the last attempt after ${label}`);
@@ -118,10 +117,6 @@ export class LeaseFaults {
     if (count < number) return false;
     this.#happened.add(fault);
     return true;
-  }
-
-  async #finds(text: string, values: unknown[] = []): Promise<boolean> {
-    return (await this.postgres.query(text, values)).length > 0;
   }
 }
 

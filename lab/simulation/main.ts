@@ -1,5 +1,5 @@
 /**
- * The bundled simulation: `node simulation.mjs --url <database> …`. lab/simulation/simulate.mjs makes the bundle and
+ * The bundled simulation: `node simulation.mjs --url <database> …`. lab/src/simulate/main.ts makes the bundle and
  * the database; its help explains the options.
  */
 import { parseArgs } from 'node:util';

@@ -1,9 +1,8 @@
 import { newId, seal, type Tenant } from '@callplane/core';
 import { createEnvironment, createProject, insertWebhookEndpoint } from '@callplane/db';
-import { openDatabase } from './apps/tasks.js';
+import { MASTER_KEYS, openDatabase } from './apps/tasks.js';
 import { TENANTS, type Plan } from './plan.js';
 import { hostOf } from './receivers.js';
-import { MASTER_KEYS } from './secrets.js';
 
 export interface Customers {
   readonly tenants: readonly Tenant[];

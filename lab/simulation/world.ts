@@ -83,12 +83,6 @@ export class World implements Ambient {
     if (this.trace.length > TRACE_MAX) this.trace.splice(0, TRACE_MAX / 2);
   }
 
-  /** Whether a step other than a timer waits. */
-  get isBusy(): boolean {
-    for (const { label } of this.#tasks) if (label !== 'timer') return true;
-    return false;
-  }
-
   /** Runs steps until the time has come and the condition holds, or nothing can happen any more. */
   async runUntil(isOver: () => boolean): Promise<void> {
     while (!isOver()) if (!(await this.step())) return;

@@ -9,7 +9,6 @@ import {
   servePage,
   serveScripts,
   stopAtEnd,
-  type Ask,
   type Site,
 } from '@callplane/testing';
 
@@ -42,7 +41,7 @@ export interface ParticipantPage {
   readonly page: Page;
   join(options: JoinOptions): Promise<{ sessionId: string; participantId: string }>;
   /** Calls a function of page.mjs. */
-  ask: Ask;
+  ask<T = any>(what: string, argument?: unknown): Promise<T>;
   events(): Promise<PageEvent[]>;
   close(): Promise<void>;
 }

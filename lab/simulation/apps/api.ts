@@ -10,8 +10,7 @@ import { ReadTurns } from '../../../apps/api/src/statements/read-turns.js';
 import { sharedStatements } from '../../../apps/api/src/statements/shared-statements.js';
 import { StreamHub, streamReads } from '../../../apps/api/src/stream/stream-hub.js';
 import { OverloadedError, systemClock } from '../../../packages/runtime/src/index.js';
-import { MASTER_KEYS, SIGNER, TOKENS } from '../secrets.js';
-import { openDatabase, type Parts } from './tasks.js';
+import { MASTER_KEYS, SIGNER, TOKENS, openDatabase, type Parts } from './tasks.js';
 
 /** A validated request, as the router passes it on. */
 export interface ApiRequest {

@@ -13,8 +13,7 @@ import { Scan } from '../../../apps/cleanup-worker/src/scan.js';
 import { sweepErasures } from '../../../apps/cleanup-worker/src/sweep/erasures.js';
 import { settleExhausted, sweepExpired } from '../../../apps/cleanup-worker/src/sweep/sweep.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
-import { noMetrics } from './metrics.js';
-import { openDatabase, periodicTasks, type Parts } from './tasks.js';
+import { noMetrics, openDatabase, periodicTasks, type Parts } from './tasks.js';
 
 const SWEEP_INTERVAL_MS = 5000;
 const EXPIRED_INTERVAL_MS = 60_000;

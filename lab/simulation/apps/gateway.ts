@@ -10,9 +10,7 @@ import { systemClock } from '../../../packages/runtime/src/index.js';
 import { simRoomBus } from '../ports/room-bus.js';
 import { SimSocket, type SocketClient } from '../ports/sockets.js';
 import { running, type SimProcess } from '../processes.js';
-import { PUBLIC_KEY, TOKENS } from '../secrets.js';
-import { noMetrics } from './metrics.js';
-import { openDatabase, type Parts } from './tasks.js';
+import { PUBLIC_KEY, TOKENS, noMetrics, openDatabase, type Parts } from './tasks.js';
 
 const UNLIMITED = { perSecond: 0, burst: 1 };
 const UNLIMITED_PACE = { perMinute: 0, burst: 1 };

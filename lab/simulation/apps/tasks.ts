@@ -1,9 +1,17 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { parseMasterKeys } from '@callplane/core';
 import { Database, sweepLeases } from '@callplane/db';
-import { Elections, Repeating, type Logger } from '../../../packages/runtime/src/index.js';
+import { Elections, Repeating, type Logger, type Metrics } from '../../../packages/runtime/src/index.js';
 import type { SimMediaServer } from '../ports/media.js';
 import type { SimRedis } from '../ports/redis.js';
 import type { World } from '../world.js';
-import { noMetrics } from './metrics.js';
+
+export const MASTER_KEYS = parseMasterKeys([`k1:${Buffer.alloc(32, 7).toString('base64')}`]);
+const PAIR = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+/** Tokens have random signatures of one length. */
+export const SIGNER = { kid: 'simulated', privateKey: PAIR.privateKey };
+export const PUBLIC_KEY = PAIR.publicKey;
+export const TOKENS = { issuer: 'callplane', audience: 'callplane' };
 
 /** What a simulated process is made of. */
 export interface Parts {
@@ -14,6 +22,17 @@ export interface Parts {
   readonly logger: Logger;
   readonly name: string;
 }
+
+const count = { inc: () => undefined, observe: () => undefined, set: () => undefined, labels: () => count };
+
+/** Metrics without a reader. */
+export const noMetrics: Metrics = {
+  counter: () => count,
+  histogram: () => count,
+  gauge: () => undefined,
+  gauges: () => undefined,
+  totals: () => undefined,
+} as unknown as Metrics;
 
 type Work = (signal: AbortSignal) => Promise<void>;
 

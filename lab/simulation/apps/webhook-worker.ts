@@ -19,9 +19,7 @@ import { newRetentionPosition, sweepRetention } from '../../../apps/webhook-work
 import { sweepDeliveries } from '../../../apps/webhook-worker/src/sweep/sweep.js';
 import { QUEUE_OF_LANE } from '../../../packages/queue/src/jobs/turns.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
-import { MASTER_KEYS } from '../secrets.js';
-import { noMetrics } from './metrics.js';
-import { openDatabase, periodicTasks, type Parts } from './tasks.js';
+import { MASTER_KEYS, noMetrics, openDatabase, periodicTasks, type Parts } from './tasks.js';
 
 const SWEEP_INTERVAL_MS = 5000;
 const RETENTION_INTERVAL_MS = 60_000;

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events';
 import type { QueryResult } from 'pg';
+import { hashOf } from '../../src/random.js';
 import type { SimProcess } from '../processes.js';
 import type { World } from '../world.js';
-import { labelOf } from './labels.js';
 import { FENCE_BREAK, isFence } from './lease-log.js';
 import type { Backend, Postgres } from './postgres.js';
 
@@ -78,9 +78,6 @@ type OnEffect = (process: SimProcess, effect: Effect) => Promise<void>;
 
 /** Every statement of every simulated process waits here for its turn. PostgreSQL runs one at a time. */
 export class Gate {
-  readonly #world: World;
-  readonly #postgres: Postgres;
-  readonly #seed: number;
   readonly #blocked = new Set<Statement>();
   readonly #clients = new Set<SimClient>();
   onEffect: OnEffect = () => Promise.resolve();
@@ -89,12 +86,12 @@ export class Gate {
   /** Statements by label. */
   readonly sent = new Map<string, number>();
   statements = 0;
-  blockedCount = 0;
 
-  constructor(world: World, postgres: Postgres, seed: number) {
-    this.#world = world;
-    this.#postgres = postgres;
-    this.#seed = seed;
+  constructor(
+    private readonly world: World,
+    private readonly postgres: Postgres,
+    private readonly seed: number,
+  ) {
     world.onTime.push(() => this.#expire());
   }
 
@@ -111,7 +108,7 @@ export class Gate {
       if (!process.isAlive) return;
       const statement = { client, query, label, resolve, reject, sentAtMs: 0 } as unknown as Statement;
       const run = (): Promise<void> => this.#send(statement);
-      this.#world.add({ atMs: this.#world.nowMsValue, process, label: `sends ${label}`, run });
+      this.world.add({ atMs: this.world.nowMsValue, process, label: `sends ${label}`, run });
     });
   }
 
@@ -121,17 +118,16 @@ export class Gate {
       statement.reject(new Error('Client has encountered a connection error and is not queryable'));
       return;
     }
-    const backend = (client.backend ??= await this.#postgres.acquire(client.kind));
-    if (!client.isInTransaction) await backend.setTime(this.#world.nowMsValue, this.#seed, client.process.name);
+    const backend = (client.backend ??= await this.postgres.acquire(client.kind));
+    if (!client.isInTransaction) await backend.setTime(this.world.nowMsValue, this.seed, client.process.name);
     this.statements += 1;
     this.sent.set(label, (this.sent.get(label) ?? 0) + 1);
     client.lastLabel = label;
-    statement.sentAtMs = this.#world.nowMsValue;
+    statement.sentAtMs = this.world.nowMsValue;
     statement.answer = backend.client.query(query);
     statement.answer.catch(() => undefined);
-    if (await this.#postgres.answered(backend, statement.answer)) return this.#answered(statement);
-    this.blockedCount += 1;
-    this.#world.note(`${client.process.name}: ${label} waits for a lock`);
+    if (await this.postgres.answered(backend, statement.answer)) return this.#answered(statement);
+    this.world.note(`${client.process.name}: ${label} waits for a lock`);
     this.#blocked.add(statement);
   }
 
@@ -145,10 +141,10 @@ export class Gate {
     const verb = /^\s*(\w+)/.exec(query.text)?.[1]?.toUpperCase() ?? '';
     if (verb === 'BEGIN') client.isInTransaction = outcome.error === null;
     if (verb === 'COMMIT' || verb === 'ROLLBACK') client.isInTransaction = false;
-    client.lastAnswerMs = this.#world.nowMsValue;
+    client.lastAnswerMs = this.world.nowMsValue;
     if (outcome.error === null) {
       const { rowCount } = outcome.result as QueryResult;
-      this.#world.note(`${process.name}: ${label} has ${rowCount ?? 0} rows`);
+      this.world.note(`${process.name}: ${label} has ${rowCount ?? 0} rows`);
       if (isFence(query.text) && rowCount !== 0)
         await client.backend?.client.query(FENCE_BREAK, query.values?.slice(0, 1));
       // A statement of the next step finds its locks free.
@@ -160,7 +156,7 @@ export class Gate {
         await this.onEffect(process, { label, text: query.text, isCommitted: !client.isInTransaction });
       }
     } else {
-      this.#world.note(`${process.name}: ${label} fails: ${(outcome.error as Error).message}`);
+      this.world.note(`${process.name}: ${label} fails: ${(outcome.error as Error).message}`);
       if (!client.isInTransaction) await this.#lookAgain();
     }
     if (!process.isAlive) return;
@@ -168,14 +164,14 @@ export class Gate {
       if (outcome.error === null) statement.resolve(outcome.result as QueryResult);
       else statement.reject(outcome.error);
     };
-    this.#world.add({ atMs: this.#world.nowMsValue, process, label: `gets ${label}`, run });
+    this.world.add({ atMs: this.world.nowMsValue, process, label: `gets ${label}`, run });
   }
 
   /** Looks whether statements have got the locks that they waited for. */
   async #lookAgain(): Promise<void> {
     for (const statement of [...this.#blocked]) {
       const backend = statement.client.backend as Backend;
-      if (!this.#blocked.has(statement) || !(await this.#postgres.answered(backend, statement.answer))) continue;
+      if (!this.#blocked.has(statement) || !(await this.postgres.answered(backend, statement.answer))) continue;
       this.#blocked.delete(statement);
       await this.#answered(statement);
     }
@@ -190,7 +186,7 @@ export class Gate {
   /** Closes a connection of a process that goes on. */
   close(client: SimClient): void {
     client.isLost = true;
-    this.#world.after(0, null, `PostgreSQL loses a connection of ${client.process.name}`, async () => {
+    this.world.after(0, null, `PostgreSQL loses a connection of ${client.process.name}`, async () => {
       await this.#end(client);
       await this.#lookAgain();
     });
@@ -204,20 +200,20 @@ export class Gate {
     const waiting = [...this.#blocked].find((statement) => statement.client === client);
     if (waiting !== undefined) {
       this.#blocked.delete(waiting);
-      await this.#postgres.terminate(backend);
+      await this.postgres.terminate(backend);
       return;
     }
     if (client.isInTransaction) await backend.client.query('ROLLBACK');
     client.isInTransaction = false;
-    this.#postgres.release(backend);
+    this.postgres.release(backend);
   }
 
   /** Ends what PostgreSQL would end by now. */
   async #expire(): Promise<void> {
-    const now = this.#world.nowMsValue;
+    const now = this.world.nowMsValue;
     for (const statement of [...this.#blocked]) {
       if (now - statement.sentAtMs < STATEMENT_TIMEOUT_MS || !this.#blocked.delete(statement)) continue;
-      await this.#postgres.cancel(statement.client.backend as Backend);
+      await this.postgres.cancel(statement.client.backend as Backend);
       await statement.answer.catch((error: unknown) => {
         if (error instanceof Error)
           error.message = error.message.replace('due to user request', 'due to statement timeout');
@@ -228,11 +224,31 @@ export class Gate {
       const { backend, isInTransaction, lastAnswerMs } = client;
       if (backend === null || !isInTransaction || now - lastAnswerMs < IDLE_IN_TRANSACTION_MS) continue;
       if ([...this.#blocked].some((statement) => statement.client === client)) continue;
-      this.#world.note(`${client.process.name}: PostgreSQL ends its idle transaction`);
+      this.world.note(`${client.process.name}: PostgreSQL ends its idle transaction`);
       await backend.client.query('ROLLBACK');
-      this.#postgres.release(backend);
+      this.postgres.release(backend);
       Object.assign(client, { backend: null, isInTransaction: false, isLost: true });
       await this.#lookAgain();
     }
   }
+}
+
+const known = new Map<string, string>();
+const WRITES = /\b(INSERT INTO|UPDATE|DELETE FROM)\s+(?!SET\b|OF\b|SKIP\b)"?(?:public"?\."?)?(\w+)/g;
+const READS = /\b(FROM|JOIN)\s+"?(?:public"?\."?)?(\w+)/g;
+
+/** Names a statement: what it does to which tables, and a few characters that tell similar ones apart. */
+function labelOf(text: string, before: string): string {
+  const short = text.trim();
+  if (/^(COMMIT|ROLLBACK)/i.test(short)) return `${short} after ${before}`;
+  let label = known.get(text);
+  if (label === undefined) {
+    const writes = [...text.matchAll(WRITES)].map(([, verb, table]) => `${verb} ${table}`);
+    const [read] = text.matchAll(READS);
+    const parts = writes.length > 0 ? [...new Set(writes)].slice(0, 3) : [`SELECT ${read?.[2] ?? ''}`];
+    const mark = (hashOf(text) >>> 0).toString(36).slice(0, 4);
+    label = /^\w+$/.test(short) ? short : `${parts.join(', ')} #${mark}`;
+    known.set(text, label);
+  }
+  return label;
 }

@@ -8,11 +8,8 @@ export class SimMediaServer {
   readonly id = 'media-1';
   readonly rooms = new Map<string, Set<string>>();
   state: 'up' | 'away' | 'hanging' | 'failing' = 'up';
-  readonly #world: World;
 
-  constructor(world: World) {
-    this.#world = world;
-  }
+  constructor(private readonly world: World) {}
 
   /** The connections of the process that runs. */
   nodes(): MediaNodes {
@@ -29,11 +26,11 @@ export class SimMediaServer {
       new Promise((resolve, reject) => {
         const fail = (code: 'unavailable' | 'timeout' | 'refused') =>
           reject(new MediaError(code, `the media server is ${this.state}`));
-        this.#world.after(1, process, `${what} at the media server`, () => {
+        this.world.after(1, process, `${what} at the media server`, () => {
           if (this.state === 'up') resolve(run());
           else if (this.state === 'away') fail('unavailable');
           else if (this.state === 'failing') fail('refused');
-          else this.#world.after(5000, process, 'waits in vain for the media server', () => fail('timeout'));
+          else this.world.after(5000, process, 'waits in vain for the media server', () => fail('timeout'));
         });
       });
     const isAway = (): boolean => this.state === 'away';
@@ -45,7 +42,7 @@ export class SimMediaServer {
       untilUp: (deadlineMs: number) =>
         this.state === 'away'
           ? new Promise((_, reject) =>
-              this.#world.after(deadlineMs, process, 'waits for the media server', () =>
+              this.world.after(deadlineMs, process, 'waits for the media server', () =>
                 reject(new MediaError('unavailable', 'the media server is away')),
               ),
             )

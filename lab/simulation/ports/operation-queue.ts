@@ -23,10 +23,6 @@ const RETRY_MS = 1000;
 
 /** A model of a queue of BullMQ whose workers work on its jobs. */
 export class OperationQueue {
-  readonly #world: World;
-  readonly #random: Random;
-  readonly #name: string;
-  readonly #isAway: () => boolean;
   readonly #workers = new Set<Worker>();
   /** BullMQ ignores a job whose id exists in any state. */
   readonly #jobs = new Map<string, OperationJob>();
@@ -35,12 +31,12 @@ export class OperationQueue {
   /** The lock of each active job. */
   readonly #locks = new Map<string, symbol>();
 
-  constructor(name: string, world: World, random: Random, isAway: () => boolean) {
-    this.#name = name;
-    this.#world = world;
-    this.#random = random;
-    this.#isAway = isAway;
-  }
+  constructor(
+    private readonly name: string,
+    private readonly world: World,
+    private readonly random: Random,
+    private readonly isAway: () => boolean,
+  ) {}
 
   add(job: OperationJob, afterMs: number): void {
     if (this.#jobs.has(job.id)) return;
@@ -63,7 +59,7 @@ export class OperationQueue {
   }
 
   #wait(job: OperationJob, afterMs: number): void {
-    this.#world.after(afterMs, null, `job of ${this.#name} is due`, () => {
+    this.world.after(afterMs, null, `job of ${this.name} is due`, () => {
       this.#waiting.push(job);
       this.#next();
     });
@@ -71,7 +67,7 @@ export class OperationQueue {
 
   /** Hands jobs to workers with a free place: by priority, then by age. */
   #next(): void {
-    if (this.#isAway()) {
+    if (this.isAway()) {
       this.#askLater();
       return;
     }
@@ -80,14 +76,14 @@ export class OperationQueue {
       const [job] = this.#waiting.sort((one, other) => one.priority - other.priority);
       if (free.length === 0 || job === undefined) return;
       this.#waiting.shift();
-      this.#begin(this.#random.pick(free), job);
+      this.#begin(this.random.pick(free), job);
     }
   }
 
   #askLater(): void {
     if (this.#isAsking) return;
     this.#isAsking = true;
-    this.#world.after(RETRY_MS, null, `workers of ${this.#name} look for Redis`, () => {
+    this.world.after(RETRY_MS, null, `workers of ${this.name} look for Redis`, () => {
       this.#isAsking = false;
       this.#next();
     });
@@ -99,7 +95,7 @@ export class OperationQueue {
     this.#locks.set(job.id, lock);
     worker.places -= 1;
     this.#checkStalled(process, job, lock);
-    this.#world.after(0, process, `takes a job of ${this.#name}`, () =>
+    this.world.after(0, process, `takes a job of ${this.name}`, () =>
       running.run(process, () => {
         worker.work(job.operationId).then(
           (retryInMs) => this.#end(worker, job, lock, retryInMs),
@@ -114,9 +110,9 @@ export class OperationQueue {
 
   #end(worker: Worker, job: OperationJob, lock: symbol, retryInMs: number | null): void {
     const { process } = worker;
-    this.#world.after(0, process, `ends a job of ${this.#name}`, () => {
-      if (this.#isAway()) {
-        this.#world.after(RETRY_MS, process, 'waits for Redis', () => this.#end(worker, job, lock, retryInMs));
+    this.world.after(0, process, `ends a job of ${this.name}`, () => {
+      if (this.isAway()) {
+        this.world.after(RETRY_MS, process, 'waits for Redis', () => this.#end(worker, job, lock, retryInMs));
         return;
       }
       worker.places += 1;
@@ -131,14 +127,14 @@ export class OperationQueue {
 
   /** A worker sets the time by its own clock, and another one looks at it by its own. */
   #delayOf({ skewMs }: SimProcess, retryInMs: number): number {
-    const other = this.#random.pick([...this.#workers]).process;
+    const other = this.random.pick([...this.#workers]).process;
     return Math.max(0, retryInMs + CLOCKS_DIFFER_MS + skewMs - other.skewMs);
   }
 
   #checkStalled(process: SimProcess, job: OperationJob, lock: symbol): void {
-    this.#world.after(this.#random.between(...STALLED_MS), null, `looks for stalled jobs of ${this.#name}`, () => {
+    this.world.after(this.random.between(...STALLED_MS), null, `looks for stalled jobs of ${this.name}`, () => {
       if (this.#locks.get(job.id) !== lock) return;
-      if (process.isAlive && process.frozenUntilMs <= this.#world.nowMsValue) {
+      if (process.isAlive && process.frozenUntilMs <= this.world.nowMsValue) {
         this.#checkStalled(process, job, lock);
         return;
       }

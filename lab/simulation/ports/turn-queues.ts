@@ -26,17 +26,14 @@ const LOCK_CHECK_MS = 5000;
 
 /** A model of the queues of BullMQ that hold the turns of endpoints. */
 export class TurnQueues {
-  readonly #world: World;
-  readonly #random: Random;
-  readonly #weather: () => { lose: number; delayMs: number };
   readonly #turns = new Map<string, StoredTurn>();
   readonly #workers = new Map<string, Set<{ process: SimProcess; take: TakeTurn }>>();
 
-  constructor(world: World, random: Random, weather: () => { lose: number; delayMs: number }) {
-    this.#world = world;
-    this.#random = random;
-    this.#weather = weather;
-  }
+  constructor(
+    private readonly world: World,
+    private readonly random: Random,
+    private readonly weather: () => { lose: number; delayMs: number },
+  ) {}
 
   /** Makes the process that runs take turns of a queue. */
   consume(queue: string, take: TakeTurn): void {
@@ -57,8 +54,8 @@ export class TurnQueues {
       if (known.holder !== null && opts.deduplication !== undefined) known.next = turn;
       return;
     }
-    if (this.#random.chance(this.#weather().lose)) {
-      this.#world.note(`job ${queue} gets lost`);
+    if (this.random.chance(this.weather().lose)) {
+      this.world.note(`job ${queue} gets lost`);
       return;
     }
     const { priority = 0 } = opts;
@@ -68,8 +65,8 @@ export class TurnQueues {
   }
 
   #handLater(turn: StoredTurn, delayMs: number): void {
-    const afterMs = delayMs + this.#random.between(1, this.#weather().delayMs);
-    this.#world.after(afterMs, null, `a turn of ${turn.queue} is due`, () => this.#handTurn(turn));
+    const afterMs = delayMs + this.random.between(1, this.weather().delayMs);
+    this.world.after(afterMs, null, `a turn of ${turn.queue} is due`, () => this.#handTurn(turn));
   }
 
   #handTurn(turn: StoredTurn): void {
@@ -79,29 +76,29 @@ export class TurnQueues {
       this.#turns.delete(turn.key);
       return;
     }
-    const { process, take } = this.#random.pick(workers);
+    const { process, take } = this.random.pick(workers);
     turn.holder = process;
     turn.run += 1;
     const { run, isStalled, priority } = turn;
     const ended = (backInMs: number | null): void => this.#endTurn(turn, run, backInMs);
-    this.#world.after(0, process, `takes a turn of ${turn.queue}`, () =>
+    this.world.after(0, process, `takes a turn of ${turn.queue}`, () =>
       running.run(process, () => void take(turn.data, { priority, run, isStalled }).then(ended, () => ended(null))),
     );
-    this.#watchLock(turn, process, this.#world.nowMsValue);
+    this.#watchLock(turn, process, this.world.nowMsValue);
   }
 
   /** Another worker gets the turn of one that is dead or frozen for too long. */
   #watchLock(turn: StoredTurn, process: SimProcess, renewedAtMs: number): void {
     const { run } = turn;
-    this.#world.after(LOCK_CHECK_MS, null, 'locks are checked', () => {
+    this.world.after(LOCK_CHECK_MS, null, 'locks are checked', () => {
       if (turn.holder !== process || turn.run !== run) return;
-      const nowMs = this.#world.nowMsValue;
+      const nowMs = this.world.nowMsValue;
       const isRunning = process.isAlive && process.frozenUntilMs <= nowMs;
       if (isRunning || nowMs - renewedAtMs < LOCK_MS) {
         this.#watchLock(turn, process, isRunning ? nowMs : renewedAtMs);
         return;
       }
-      this.#world.note(`the turn of ${process.name} is stalled`);
+      this.world.note(`the turn of ${process.name} is stalled`);
       turn.holder = null;
       turn.isStalled = true;
       this.#handLater(turn, 0);

@@ -70,7 +70,7 @@ export const run = () =>
       await client.query('ANALYZE');
       report(few, many, await measure(client, work));
     },
-    { postgresSettings: ['shared_preload_libraries=pg_stat_statements'] },
+    ['shared_preload_libraries=pg_stat_statements'],
   );
 
 /** Adds deliveries with their events that become due and are finished. Each hundredth one has failed. */

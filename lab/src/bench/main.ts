@@ -1,6 +1,5 @@
 /** `npm run bench`: measures the built apps on servers that it starts itself. `--help` names the benchmarks. */
-import { parseArgs } from 'node:util';
-import { ensurePrograms, Failure, progress } from '../bootstrap.js';
+import { ensurePrograms, Failure, parsed, progress } from '../bootstrap.js';
 import { exitOnSignals } from '../fleet/processes.js';
 
 interface Benchmark {
@@ -28,7 +27,11 @@ const PROGRAMS = ['redis-server', 'janus', 'turnserver'];
 
 export async function main(args: string[]): Promise<void> {
   const say = (line: string) => console.log(line);
-  const { values, positionals: chosen } = parsed(args);
+  const { values, positionals: chosen } = parsed({
+    args,
+    allowPositionals: true,
+    options: { help: { type: 'boolean', short: 'h' } },
+  });
   if (values.help === true) {
     say(USAGE);
     return;
@@ -45,13 +48,5 @@ export async function main(args: string[]): Promise<void> {
     if (!isChosen(name)) continue;
     console.log(`\n## ${name}\n`);
     await (await load()).run();
-  }
-}
-
-function parsed(args: string[]) {
-  try {
-    return parseArgs({ args, allowPositionals: true, options: { help: { type: 'boolean', short: 'h' } } });
-  } catch (error) {
-    throw new Failure((error as Error).message);
   }
 }

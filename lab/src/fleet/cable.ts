@@ -42,10 +42,7 @@ export class Cable {
 
   close(): void {
     this.#server.close();
-    for (const { near, far } of this.#pairs) {
-      near.destroy();
-      far.destroy();
-    }
+    for (const pair of this.#pairs) end(pair);
   }
 
   #join(near: Socket, to: number): void {
@@ -53,14 +50,18 @@ export class Cable {
     far.pause();
     const pair = { near, far };
     this.#pairs.add(pair);
-    const end = (): void => {
+    const ended = (): void => {
       this.#pairs.delete(pair);
-      near.destroy();
-      far.destroy();
+      end(pair);
     };
-    for (const socket of [near, far]) socket.on('error', () => undefined).once('close', end);
+    for (const socket of [near, far]) socket.on('error', () => undefined).once('close', ended);
     if (!this.#isCut) carry(pair);
   }
+}
+
+function end({ near, far }: Pair): void {
+  near.destroy();
+  far.destroy();
 }
 
 function carry({ near, far }: Pair): void {

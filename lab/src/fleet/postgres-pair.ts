@@ -80,7 +80,7 @@ export class PostgresPair {
    */
   async promote(): Promise<void> {
     const former = this.primary;
-    await this.#asAdmin(this.standby, (query) => query('SELECT pg_promote(true, 60)'));
+    await this.#asAdmin(this.standby, (client) => client.query('SELECT pg_promote(true, 60)'));
     this.standby.isStandby = false;
     this.#primary = 1 - this.#primary;
     await this.#alter('RESET synchronous_standby_names');
@@ -112,10 +112,10 @@ export class PostgresPair {
    */
   async inStep(): Promise<void> {
     await until('the standby was not in step', IN_STEP_WITHIN_MS, async () => {
-      const rows = await this.#asAdmin(this.primary, (query) =>
-        query(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'`),
-      ).catch(() => []);
-      return rows.length === 1;
+      const replies = await this.#asAdmin(this.primary, (client) =>
+        client.query(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'`),
+      ).catch(() => null);
+      return replies?.rowCount === 1;
     });
   }
 
@@ -165,12 +165,9 @@ export class PostgresPair {
       // The children of a killed server may still write.
       rmSync(standby.dataDir, { recursive: true, force: true, maxRetries: 10 });
     }
-    const client = await this.#connect(primary);
-    try {
-      await copyPostgres(client, primary.dataDir, standby.dataDir, () => Promise.resolve());
-    } finally {
-      await client.end();
-    }
+    await this.#asAdmin(primary, (client) =>
+      copyPostgres(client, primary.dataDir, standby.dataDir, () => Promise.resolve()),
+    );
     standby.isStandby = true;
     await standby.machine.start();
     await this.#alter(`SET synchronous_standby_names = '${STANDBY}'`);
@@ -178,22 +175,13 @@ export class PostgresPair {
   }
 
   async #alter(setting: string): Promise<void> {
-    await this.#asAdmin(this.primary, async (query) => {
-      await query(`ALTER SYSTEM ${setting}`);
-      return query('SELECT pg_reload_conf()');
+    await this.#asAdmin(this.primary, async (client) => {
+      await client.query(`ALTER SYSTEM ${setting}`);
+      await client.query('SELECT pg_reload_conf()');
     });
   }
 
-  async #asAdmin<T>(node: Node, work: (query: (sql: string) => Promise<unknown[]>) => Promise<T>): Promise<T> {
-    const client = await this.#connect(node);
-    try {
-      return await work(async (sql) => (await client.query(sql)).rows as unknown[]);
-    } finally {
-      await client.end();
-    }
-  }
-
-  async #connect({ port }: Node): Promise<pg.Client> {
+  async #asAdmin<T>({ port }: Node, work: (client: pg.Client) => Promise<T>): Promise<T> {
     const client = new pg.Client({
       connectionString: `postgresql://postgres:${this.password}@127.0.0.1:${port}/postgres`,
       connectionTimeoutMillis: CONNECT_WITHIN_MS,
@@ -201,7 +189,11 @@ export class PostgresPair {
     });
     client.on('error', () => undefined);
     await client.connect();
-    return client;
+    try {
+      return await work(client);
+    } finally {
+      await client.end();
+    }
   }
 }
 

@@ -16,9 +16,12 @@ export interface Started extends Pick<LocalServer, 'pid' | 'stop'> {
 
 export type Stage = Awaited<ReturnType<typeof openStage>>;
 
-/** Opens a stage for one benchmark, and closes it after its work. */
-export async function onStage(work: (stage: Stage) => Promise<void>, settings?: StageSettings): Promise<void> {
-  const stage = await openStage(settings);
+/**
+ * Opens a stage for one benchmark, and closes it after its work.
+ * @param postgresSettings more settings of PostgreSQL, such as `work_mem=8MB`.
+ */
+export async function onStage(work: (stage: Stage) => Promise<void>, postgresSettings?: string[]): Promise<void> {
+  const stage = await openStage(postgresSettings);
   try {
     await work(stage);
   } finally {
@@ -26,16 +29,11 @@ export async function onStage(work: (stage: Stage) => Promise<void>, settings?: 
   }
 }
 
-/** `postgresSettings`: more settings of PostgreSQL, such as `work_mem=8MB`. */
-interface StageSettings {
-  postgresSettings?: string[];
-}
-
 /**
  * The real servers and processes of one benchmark, with a migrated database and one tenant; `close` stops them all.
  * PostgreSQL is durable: a commit waits for the disk, as in production.
  */
-async function openStage({ postgresSettings = [] }: StageSettings = {}) {
+async function openStage(postgresSettings: string[] = []) {
   const processes = new Processes();
   const { dir } = processes;
   const closers: (() => unknown)[] = [];

@@ -2,16 +2,6 @@
  * The history of a run of `npm run torture`: what clients, receivers and the nemesis saw, as files of JSON lines in one
  * folder. The checker reads nothing else. One process writes all of them, so that all times have one clock.
  *
- * | file               | one line for each                                             | type         |
- * | ------------------ | ------------------------------------------------------------- | ------------ |
- * | `run.jsonl`        | run: exactly one line                                         | `RunLine`    |
- * | `requests.jsonl`   | request, when it has ended                                    | `RequestLine`|
- * | `frames.jsonl`     | opened, closed and lost WebSocket, and each frame             | `FrameLine`  |
- * | `deliveries.jsonl` | webhook request that a receiver got, when it was answered     | `DeliveryLine` |
- * | `media.jsonl`      | sample of the media that a call has received                  | `MediaLine`  |
- * | `nemesis.jsonl`    | begin and end of each fault                                   | `NemesisLine`|
- * | `marks.jsonl`      | phase of the run, and result of a final check                 | `MarkLine`   |
- *
  * Rules for readers:
  *
  * - `…Ms` are milliseconds since the begin of the run, by a monotonic clock that no fault changes. `wall` is the same

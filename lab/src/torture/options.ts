@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
-import { Failure } from '../bootstrap.js';
+import { Failure, parsed } from '../bootstrap.js';
 import { FAULT_KINDS, type FaultKind } from './faults.js';
 
 export const USAGE = `npm run torture -- …: a whole fleet on this machine under load and faults, whose history is checked
@@ -48,7 +47,7 @@ export interface Options {
  * @throws Failure with one line about a wrong value.
  */
 export function readOptions(args: string[]): Options | null {
-  const values = parsed(args);
+  const values = valuesOf(args);
   if (values.help === true) return null;
   const minutes = minutesOf(values);
   const seed = values.seed === undefined ? Date.now() % SEED_MAX : Number(values.seed || NaN);
@@ -61,7 +60,15 @@ export function readOptions(args: string[]): Options | null {
   return { check, minutes, seed, out, faults, bugs: values.bug?.split(',') ?? [], target };
 }
 
-type Values = ReturnType<typeof parsed>;
+type Values = ReturnType<typeof valuesOf>;
+
+function valuesOf(args: string[]) {
+  const text = { type: 'string' } as const;
+  const flags = { help: { type: 'boolean', short: 'h' }, key: { ...text, multiple: true } } as const;
+  const ofRun = { minutes: text, seconds: text, seed: text, out: text, faults: text, bug: text, check: text };
+  const ofTarget = { 'base-url': text, 'signaling-url': text, 'receiver-url': text };
+  return parsed({ args, options: { ...flags, ...ofRun, ...ofTarget } }).values;
+}
 
 function minutesOf({ minutes, seconds }: Values): number {
   if (minutes !== undefined && seconds !== undefined) throw new Failure('--minutes and --seconds exclude each other');
@@ -92,30 +99,6 @@ function targetOf(values: Values): Target | null {
 function urlOf(name: string, value: string, protocols: readonly string[]): void {
   if (!URL.canParse(value) || !protocols.includes(new URL(value).protocol))
     throw new Failure(`--${name} must be a URL that begins with ${protocols.join('// or ')}//, not ${value}`);
-}
-
-function parsed(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      options: {
-        check: { type: 'string' },
-        help: { type: 'boolean', short: 'h' },
-        minutes: { type: 'string' },
-        seconds: { type: 'string' },
-        seed: { type: 'string' },
-        out: { type: 'string' },
-        faults: { type: 'string' },
-        bug: { type: 'string' },
-        'base-url': { type: 'string' },
-        'signaling-url': { type: 'string' },
-        key: { type: 'string', multiple: true },
-        'receiver-url': { type: 'string' },
-      },
-    }).values;
-  } catch (error) {
-    throw new Failure((error as Error).message);
-  }
 }
 
 function faultsOf(list: string | undefined): readonly FaultKind[] {

@@ -34,18 +34,25 @@ export const CHROMIUM_ARGUMENTS = [
 interface ScriptedPage {
   goto(url: string): Promise<unknown>;
   waitForFunction(expression: string): Promise<unknown>;
-  evaluate(run: (argument: any) => unknown, argument: unknown): Promise<unknown>;
+  evaluate(run: (call: [what: string, argument: unknown]) => unknown, call: [string, unknown]): Promise<unknown>;
 }
 
 /** Calls a function of tests/browser/page.mjs. */
-export type Ask = <T = any>(what: string, argument?: unknown) => Promise<T>;
+export type Ask = <T>(what: string, argument?: unknown) => Promise<T>;
 
 /** Loads tests/browser/page.mjs with the SDK into a page, from the site of `servePage`. */
 export async function askPage(page: ScriptedPage, origin: string): Promise<Ask> {
   await page.goto(origin);
   await page.waitForFunction('globalThis.participant !== undefined');
-  return (what, argument) =>
-    page.evaluate(([name, value]) => (globalThis as any).participant[name](value), [what, argument]) as Promise<any>;
+  const ask = (what: string, argument?: unknown): Promise<unknown> =>
+    page.evaluate(
+      ([name, value]) =>
+        (globalThis as unknown as { participant: Record<string, (value: unknown) => unknown> }).participant[name]?.(
+          value,
+        ),
+      [what, argument],
+    );
+  return ask as Ask;
 }
 
 export interface Site {
