@@ -405,7 +405,7 @@ export interface paths {
         head?: never;
         /**
          * Change a webhook endpoint
-         * @description Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits and `standardWebhooks` apply to attempts that begin later, also of deliveries that are pending already.
+         * @description Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits, `standardWebhooks` and `retryRejected` apply to attempts that begin later, also of deliveries that are pending already.
          */
         patch: operations["updateWebhook"];
         trace?: never;
@@ -1673,6 +1673,8 @@ export interface components {
             maxConcurrent: number | null;
             /** @description Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
             standardWebhooks: boolean;
+            /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
+            retryRejected: boolean;
             /**
              * Format: date-time
              * @description When the endpoint was registered.
@@ -1709,6 +1711,8 @@ export interface components {
             maxConcurrent: number | null;
             /** @description Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
             standardWebhooks: boolean;
+            /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
+            retryRejected: boolean;
             /**
              * Format: date-time
              * @description When the endpoint was registered.
@@ -4127,6 +4131,7 @@ export interface operations {
                      *           "maxPerSecond": 50,
                      *           "maxConcurrent": null,
                      *           "standardWebhooks": false,
+                     *           "retryRejected": false,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "updatedAt": "2026-11-20T10:00:00.000Z"
                      *         }
@@ -4199,6 +4204,11 @@ export interface operations {
                      * @default false
                      */
                     standardWebhooks?: boolean;
+                    /**
+                     * @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final.
+                     * @default false
+                     */
+                    retryRejected?: boolean;
                 };
             };
         };
@@ -4229,6 +4239,7 @@ export interface operations {
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
+                     *       "retryRejected": false,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z",
                      *       "signingSecret": "whsec_…"
@@ -4294,6 +4305,7 @@ export interface operations {
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
+                     *       "retryRejected": false,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z"
                      *     }
@@ -4393,6 +4405,8 @@ export interface operations {
                     maxConcurrent?: number | null;
                     /** @description Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
                     standardWebhooks?: boolean;
+                    /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
+                    retryRejected?: boolean;
                 };
             };
         };
@@ -4422,6 +4436,7 @@ export interface operations {
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
+                     *       "retryRejected": false,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z"
                      *     }
@@ -4485,6 +4500,7 @@ export interface operations {
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
+                     *       "retryRejected": false,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z",
                      *       "signingSecret": "whsec_…"
