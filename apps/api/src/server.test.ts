@@ -4,7 +4,7 @@ import { createLogger, createMetrics } from '@callplane/runtime';
 import { eventually, rawExchange, stopAtEnd } from '@callplane/testing';
 import express, { type Request } from 'express';
 import { startTestApi, type TestApi } from './api.testkit.js';
-import { readJsonBody } from './http/body.js';
+import { readJsonBody } from './http/validate.js';
 import { errorHandler } from './http/errors.js';
 import { requestContext } from './http/request-context.js';
 import { requestLog } from './http/request-log.js';

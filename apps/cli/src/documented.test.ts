@@ -28,7 +28,7 @@ async function commandsBelow(path: string[]): Promise<string[][]> {
   return (await Promise.all(below.map((name) => commandsBelow([...path, name])))).flat();
 }
 
-test('docs/cli.md documents every command and its options', async () => {
+test('docs/cli.md documents every command and its options, and each has an example', async () => {
   const rows = readFileSync(join(repositoryRoot, 'docs', 'cli.md'), 'utf8')
     .split('\n')
     .filter((line) => line.startsWith('| `'));
@@ -39,10 +39,13 @@ test('docs/cli.md documents every command and its options', async () => {
     const name = path.join(' ');
     const row = rows.filter((line) => new RegExp(`\`${name}[ \`]`).test(line)).join('\n');
     if (row === '') missing.push(name);
-    const [, options = ''] = /\nOptions:\n([^]*?)(\n\n|$)/.exec(await helpOf(...path)) ?? [];
+    const help = await helpOf(...path);
+    if (!new RegExp(`\nExample:\n  \\$ .*rtc ${name}`).test(help)) missing.push(`${name}: example`);
+    const [, options = ''] = /\nOptions:\n([^]*?)(\n\n|$)/.exec(help) ?? [];
     for (const [option] of options.matchAll(/(?<=^ {2}(-\w, )?)--[a-z-]+/gm)) {
       if (!GENERAL.includes(option) && !row.includes(option)) missing.push(`${name} ${option}`);
     }
+    if (!options.includes('--json')) missing.push(`${name} --json`);
   }
   expect(missing).toEqual([]);
 });

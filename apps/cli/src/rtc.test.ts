@@ -277,27 +277,6 @@ describe('rtc db', () => {
 });
 
 describe('the command line', () => {
-  const leaves: [string, string][] = [
-    ['projects', 'create'],
-    ['projects', 'list'],
-    ['environments', 'create'],
-    ['environments', 'list'],
-    ['keys', 'create'],
-    ['keys', 'list'],
-    ['keys', 'revoke'],
-    ['signing-keys', 'rotate'],
-    ['signing-keys', 'list'],
-    ['db', 'migrate'],
-    ['db', 'status'],
-    ['db', 'tables'],
-  ];
-  test.each(leaves)('shows help with an example for %s %s without configuration', async (noun, verb) => {
-    const { code, stdout, stderr } = await rtcWith({ DATABASE_URL: '' }, noun, verb, '--help');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toContain(`$ rtc ${noun} ${verb}`);
-    expect(stdout).toContain('--json');
-  });
-
   test('exits with 2 for unknown commands, options and arguments', async () => {
     await expectUsageError([], '"rtc --help"');
     await expectUsageError(['keys'], '"rtc keys --help"');

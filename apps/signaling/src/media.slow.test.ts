@@ -163,7 +163,8 @@ describe('media', () => {
     const audio = { participantId: ada.participantId, trackId: 'mic' };
     await bob.client.ask({ type: 'subscribe', tracks: [audio] }, 'ok');
     await flows(bob.subscriber, 'audio');
-    expect(bob.client.of('subscribed').at(-1)!.tracks).toEqual([{ ...audio, mid: expect.any(String) }]);
+    const { tracks } = await bob.client.until('subscribed');
+    expect(tracks).toEqual([{ ...audio, mid: expect.any(String) }]);
     expect(bob.subscriber()!.framesReceived('video')).toBe(0);
     await bob.client.ask(
       { type: 'subscribe', tracks: [{ participantId: ada.participantId, trackId: 'cam', layer: { temporal: 0 } }] },
@@ -171,7 +172,10 @@ describe('media', () => {
     );
     await flows(bob.subscriber, 'video');
     await bob.client.ask({ type: 'unsubscribe', tracks: [audio] }, 'ok');
-    await bob.client.until('subscribed', ({ tracks }) => tracks.length === 1 && tracks[0]!.trackId === 'cam');
+    await bob.client.until(
+      'subscribed',
+      (received) => received.tracks.length === 1 && received.tracks[0]!.trackId === 'cam',
+    );
   });
 
   test('continues on the same peer connections after a resumption on the same instance', async () => {

@@ -4,7 +4,7 @@ import { ARRIVAL_LIMITS, type ArrivalLimit } from './arrivals/limits.js';
 import type { Ending } from './connections/connection.js';
 import { CLAIM_OUTCOMES, type ClaimOutcome } from './media/record.js';
 import { READ_REASONS, type ReadReason } from './rooms/rooms.js';
-import { BATCH_NAMES, type BatchName } from './writes/writes.js';
+import { BATCH_NAMES, type BatchName } from './writes/batch.js';
 
 export interface SignalingMetrics {
   /** Observes the size and the duration of a batch. */

@@ -1,7 +1,8 @@
 /**
  * The benchmark of rooms: three gateways without media servers, and clients in processes of their own. Environment:
  * `BENCH_SIZES` (default `3000,10000`), the sizes of the room; the largest one is the crowd. `BENCH_ROWS`, the rows to
- * measure (default all): joins, metadata, crowd, resume, latency, messages. Each size needs one connection a client.
+ * measure (default all): joins, metadata, crowd, resume, spread (as many clients in rooms of 5), latency, messages. Each
+ * size needs one connection a client.
  */
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -14,7 +15,7 @@ import { each, percentile, printHead, printRow, spread } from './figures.js';
 import { messagesPerSecond } from './messages.js';
 
 const SIZES = (process.env.BENCH_SIZES ?? '3000,10000').split(',').map(Number);
-const ROWS = (process.env.BENCH_ROWS ?? 'joins,metadata,crowd,resume,latency,messages').split(',');
+const ROWS = (process.env.BENCH_ROWS ?? 'joins,metadata,crowd,resume,spread,latency,messages').split(',');
 const CROWD = Math.max(...SIZES);
 const JOINS = Number(process.env.BENCH_JOINS ?? 500);
 const JOINS_PER_SECOND = 100;
@@ -61,6 +62,15 @@ export async function run() {
     if (wants('resume')) {
       await fill(fleet, crowd, tickets.slice(0, CROWD), false, 1);
       await resumeAfterKill(fleet, crowd, 1, CROWD);
+      await crowd.leaveAll();
+    }
+    if (wants('spread')) {
+      const rooms = await each(Array.from({ length: CROWD / 5 }), 16, () => fleet.newRoom(10));
+      const spread = await ticketsOf(fleet, rooms, CROWD);
+      await fill(fleet, crowd, spread, false);
+      const there = at(fleet, spread).filter(({ url }) => url === fleet.gateways[0]?.url);
+      row('rooms', String(rooms.length));
+      await resumeAfterKill(fleet, crowd, 0, there.length);
       await crowd.leaveAll();
     }
   } finally {

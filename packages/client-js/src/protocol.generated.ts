@@ -169,7 +169,7 @@ export interface ResumeRequest {
    * The answer repeats it as `replyTo`.
    */
   id?: string;
-  roomId: string;
+  roomId?: string;
   sessionId: string;
   resumeSecret: string;
   /**

@@ -22,7 +22,7 @@ export interface Command {
 export type Wrap = (file: string, args: string[]) => Command;
 
 /** Of util-linux, which every Debian has. */
-export const SETPRIV = '/usr/bin/setpriv';
+const SETPRIV = '/usr/bin/setpriv';
 
 const isRoot = process.getuid?.() === 0;
 let nobodyIds: { uid: number; gid: number } | undefined;

@@ -41,7 +41,8 @@ export const Resume = Type.Object(
   {
     type: Type.Literal('resume'),
     ...request,
-    roomId: ResourceId,
+    /** Without it, many resumptions of a room take longer. */
+    roomId: Type.Optional(ResourceId),
     sessionId: ResourceId,
     resumeSecret: Type.String({ minLength: 1, maxLength: 256 }),
     autoSubscribe: Type.Optional(Type.Boolean({ description: 'As in `join`; default true.' })),

@@ -3,7 +3,6 @@ export * from './config/common-settings.js';
 export * from './config/database-connection.js';
 export * from './config/environment.js';
 export * from './health/health.js';
-export * from './http/host-header.js';
 export * from './http/http-server.js';
 export * from './http/refusal.js';
 export * from './lifecycle/lifecycle.js';

@@ -1,8 +1,6 @@
-import { EVENT_READ_EVERY_MS, EVENT_WAITS_MAX, EVENT_WAITS_PER_ENVIRONMENT_MAX, PublicError } from '@callplane/core';
+import { EVENT_READ_EVERY_MS, EVENT_WAITS_MAX, EVENT_WAITS_PER_ENVIRONMENT_MAX } from '@callplane/core';
 import { latestSequences, newestEvents, type Database, type EventPosition } from '@callplane/db';
-
-/** `Retry-After` in seconds for a request that may not wait. */
-const RETRY_AFTER_SECONDS = 1;
+import { Places } from '../http/places.js';
 
 /** The newest event of each environment, and of each room, by id. Those without events are missing. */
 export interface Newest {
@@ -18,7 +16,7 @@ export interface Watched {
   roomId: string | null;
 }
 
-export interface EventWaiterSettings {
+interface EventWaiterSettings {
   everyMs: number;
   perEnvironmentMax: number;
   max: number;
@@ -62,50 +60,35 @@ export function readNewest({ sql }: Pick<Database, 'sql'>): ReadNewest {
  */
 export class EventWaiter {
   readonly #read: ReadNewest;
-  readonly #settings: EventWaiterSettings;
+  readonly #everyMs: number;
+  readonly #places: Places;
   readonly #waiting = new Set<Waiting>();
-  /** Requests with the right to wait, by environment. */
-  readonly #held = new Map<string, number>();
-  #count = 0;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(read: ReadNewest, settings: Partial<EventWaiterSettings> = {}) {
+  constructor(
+    read: ReadNewest,
+    {
+      everyMs = EVENT_READ_EVERY_MS,
+      perEnvironmentMax = EVENT_WAITS_PER_ENVIRONMENT_MAX,
+      max = EVENT_WAITS_MAX,
+    }: Partial<EventWaiterSettings> = {},
+  ) {
     this.#read = read;
-    this.#settings = {
-      everyMs: EVENT_READ_EVERY_MS,
-      perEnvironmentMax: EVENT_WAITS_PER_ENVIRONMENT_MAX,
-      max: EVENT_WAITS_MAX,
-      ...settings,
-    };
+    this.#everyMs = everyMs;
+    const message = 'Too many requests wait for events. See Retry-After.';
+    this.#places = new Places({ perEnvironmentMax, max, message, retryAfterSeconds: 1 });
   }
 
   /** Requests with the right to wait. */
   get count(): number {
-    return this.#count;
+    return this.#places.count;
   }
 
   /** @throws PublicError RATE_LIMITED if too many requests wait. */
   enter(watched: Watched): EventWait {
-    const { environmentId } = watched;
-    const held = this.#held.get(environmentId) ?? 0;
-    if (held >= this.#settings.perEnvironmentMax || this.#count >= this.#settings.max) {
-      throw new PublicError('RATE_LIMITED', {
-        message: 'Too many requests wait for events. See Retry-After.',
-        headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
-      });
-    }
-    this.#held.set(environmentId, held + 1);
-    this.#count += 1;
-    let hasLeft = false;
-    return {
-      ...this.watch(watched),
-      leave: () => {
-        if (hasLeft) return;
-        hasLeft = true;
-        this.#leave(environmentId);
-      },
-    };
+    const leave = this.#places.take(watched.environmentId);
+    return { ...this.watch(watched), leave };
   }
 
   /** A wait without a place of its own, for a caller that has a limit itself: one for all streams of an environment. */
@@ -153,16 +136,9 @@ export class EventWaiter {
     }
   }
 
-  #leave(environmentId: string): void {
-    const held = (this.#held.get(environmentId) ?? 1) - 1;
-    if (held === 0) this.#held.delete(environmentId);
-    else this.#held.set(environmentId, held);
-    this.#count -= 1;
-  }
-
   #schedule(): void {
     if (this.#closed) return;
-    this.#timer ??= setTimeout(() => void this.#tick(), this.#settings.everyMs);
+    this.#timer ??= setTimeout(() => void this.#tick(), this.#everyMs);
   }
 
   /** Never rejects. The next read begins after this one has ended, so reads never overlap. */

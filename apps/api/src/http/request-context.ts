@@ -57,7 +57,8 @@ export interface RequestContext {
 export function requestContext(headers: Readonly<Record<string, string>>) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const requestId = requestIdOf(request);
-    const sent = parseTraceparent(request.headers.traceparent);
+    const { traceparent } = request.headers;
+    const sent = traceparent === undefined ? null : parseTraceparent(traceparent);
     const span = spanOf(request, sent);
     const context: RequestContext = {
       requestId,

@@ -2,12 +2,11 @@ import { mayUse, PublicError, type ErrorDetail } from '@callplane/core';
 import { Router, type NextFunction, type Request, type Response } from 'express';
 import { Type } from 'typebox';
 import { UNAUTHENTICATED } from './authenticate.js';
-import { readJsonBody, type ParsedBody } from './body.js';
+import { PartValidator, readJsonBody, refuseFailures, type ParsedBody } from './validate.js';
 import { cursorsOf, type ListCursors, type PageCursor } from './cursor.js';
 import { contextOf } from './request-context.js';
 import { respond, respondWithin, type UnreadAnswers } from './respond.js';
 import type { Preference, Route } from './route.js';
-import { PartValidator, refuseFailures } from './validate.js';
 
 /**
  * Creates the Express router of these routes. Each request is checked in a fixed order: 404 or 405 for the route, 403,

@@ -198,7 +198,7 @@ export function roomRoutes(deps: Deps): Route[] {
   ];
 }
 
-export async function readRoom(deps: Pick<Deps, 'statements'>, tenant: Tenant, roomId: string): Promise<RoomState> {
+async function readRoom(deps: Pick<Deps, 'statements'>, tenant: Tenant, roomId: string): Promise<RoomState> {
   const room = await deps.statements.findRoom({ tenant, id: roomId });
   if (room === null) throw new PublicError('ROOM_NOT_FOUND');
   return room;
@@ -239,7 +239,7 @@ async function changeRoom(
 }
 
 /** Once this commits, the room issues no tokens and accepts no joins. A worker does the clean-up. */
-export async function endRoom(
+async function endRoom(
   deps: Pick<Deps, 'database' | 'clock'>,
   tenant: Tenant,
   roomId: string,
@@ -249,7 +249,7 @@ export async function endRoom(
   return accepted;
 }
 
-export async function readRoomOperation(
+async function readRoomOperation(
   deps: Pick<Deps, 'database' | 'statements'>,
   tenant: Tenant,
   roomId: string,

@@ -11,6 +11,7 @@ import {
 } from '@callplane/core';
 import { listEventChanges, newestEvents, type Database, type EventPosition } from '@callplane/db';
 import { BEFORE_ALL, type EventWaiter } from '../events/event-waiter.js';
+import { Places } from '../http/places.js';
 import { parsePosition, type Wanted } from './changes.js';
 import { EventFeed, type FeedReads } from './event-feed.js';
 import { EventStream, streamHead, type StreamEnd } from './event-stream.js';
@@ -20,13 +21,6 @@ import type { OnReadFailed } from './read-failures.js';
 const CHECK_EVERY_MS = 1000;
 /** Streams end at different times, within this many milliseconds. */
 const AGE_SPREAD_MS = 60_000;
-
-export interface StreamHubSettings {
-  checkEveryMs: number;
-  ageMsMax: number;
-  max: number;
-  perEnvironmentMax: number;
-}
 
 export interface StreamRequest extends Wanted {
   tenant: Tenant;
@@ -64,32 +58,28 @@ export class StreamHub {
   readonly #reads: StreamReads;
   readonly #waiter: EventWaiter;
   readonly #clock: Clock;
-  readonly #settings: StreamHubSettings;
   readonly #open = new Set<Open>();
-  /** Streams that are open or about to open, by environment. */
-  readonly #held = new Map<string, number>();
+  /** Of streams that are open or about to open. */
+  readonly #places = new Places({
+    max: STREAMS_MAX,
+    perEnvironmentMax: STREAMS_PER_ENVIRONMENT_MAX,
+    message: 'Too many streams are open. Close one, or see Retry-After.',
+    retryAfterSeconds: 5,
+  });
   readonly #feeds = new Map<string, EventFeed>();
-  #count = 0;
   #opened = 0;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(reads: StreamReads, waiter: EventWaiter, clock: Clock, settings: Partial<StreamHubSettings> = {}) {
+  constructor(reads: StreamReads, waiter: EventWaiter, clock: Clock) {
     this.#reads = reads;
     this.#waiter = waiter;
     this.#clock = clock;
-    this.#settings = {
-      checkEveryMs: CHECK_EVERY_MS,
-      ageMsMax: STREAM_AGE_MS_MAX,
-      max: STREAMS_MAX,
-      perEnvironmentMax: STREAMS_PER_ENVIRONMENT_MAX,
-      ...settings,
-    };
   }
 
   /** Streams that are open or about to open. */
   get count(): number {
-    return this.#count;
+    return this.#places.count;
   }
 
   /**
@@ -129,31 +119,13 @@ export class StreamHub {
       const message = 'This instance is about to stop. Connect again.';
       throw new PublicError('UNAVAILABLE', { message, headers: { 'retry-after': '1' } });
     }
-    const held = this.#held.get(environmentId) ?? 0;
-    if (held >= this.#settings.perEnvironmentMax || this.#count >= this.#settings.max) {
-      const message = 'Too many streams are open. Close one, or see Retry-After.';
-      throw new PublicError('RATE_LIMITED', { message, headers: { 'retry-after': '5' } });
-    }
-    this.#held.set(environmentId, held + 1);
-    this.#count += 1;
-    let hasLeft = false;
+    const giveBack = this.#places.take(environmentId);
     return () => {
-      if (hasLeft) return;
-      hasLeft = true;
-      this.#leave(environmentId);
+      giveBack();
+      if (this.#places.isTakenBy(environmentId)) return;
+      this.#feeds.get(environmentId)?.close();
+      this.#feeds.delete(environmentId);
     };
-  }
-
-  #leave(environmentId: string): void {
-    this.#count -= 1;
-    const held = (this.#held.get(environmentId) ?? 1) - 1;
-    if (held > 0) {
-      this.#held.set(environmentId, held);
-      return;
-    }
-    this.#held.delete(environmentId);
-    this.#feeds.get(environmentId)?.close();
-    this.#feeds.delete(environmentId);
   }
 
   #feedOf(tenant: Tenant): EventFeed {
@@ -170,7 +142,7 @@ export class StreamHub {
   #begin(request: StreamRequest, feed: EventFeed, response: ServerResponse, headers: Record<string, string>): void {
     const stream = new EventStream(response, headers, request);
     const spreadMs = (this.#opened++ * 7919) % AGE_SPREAD_MS;
-    const open = { stream, request, feed, endsAtMs: performance.now() + this.#settings.ageMsMax + spreadMs };
+    const open = { stream, request, feed, endsAtMs: performance.now() + STREAM_AGE_MS_MAX + spreadMs };
     this.#open.add(open);
     response.once('close', () => {
       this.#open.delete(open);
@@ -186,7 +158,7 @@ export class StreamHub {
       this.#reads.onFailed('backlog', error);
       response.destroy();
     });
-    this.#timer ??= setTimeout(() => void this.#check(), this.#settings.checkEveryMs);
+    this.#timer ??= setTimeout(() => void this.#check(), CHECK_EVERY_MS);
   }
 
   /** Null: the client has no position, or it says nothing any more. */
@@ -204,9 +176,7 @@ export class StreamHub {
     const nowMs = performance.now();
     await Promise.all([...this.#open].map((open) => this.#checkOne(open, nowMs)));
     this.#timer =
-      this.#isClosed || this.#open.size === 0
-        ? undefined
-        : setTimeout(() => void this.#check(), this.#settings.checkEveryMs);
+      this.#isClosed || this.#open.size === 0 ? undefined : setTimeout(() => void this.#check(), CHECK_EVERY_MS);
   }
 
   async #checkOne(open: Open, nowMs: number): Promise<void> {

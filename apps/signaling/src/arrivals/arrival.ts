@@ -10,7 +10,7 @@ import type { Rooms } from '../rooms/rooms.js';
 import type { Session } from '../sessions/session.js';
 import type { Sessions } from '../sessions/sessions.js';
 import { welcome, type WelcomeDeps, type WelcomeDetails } from '../sessions/welcome.js';
-import type { Wanted } from '../writes/wanted.js';
+import type { Wanted } from '../writes/batch.js';
 import type { Writes } from '../writes/writes.js';
 import type { ArrivalLimits } from './limits.js';
 import type { VerificationKeys } from './token.js';

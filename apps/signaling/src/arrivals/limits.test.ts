@@ -41,7 +41,7 @@ async function outcomeOf(client: TestClient): Promise<string> {
 
 const joinAs = async ({ token }: Invited, to = instance) => outcomeOf(await send(to, { type: 'join', token }));
 const resumeAs = async (sessionId: string, resumeSecret: string, headers = {}) =>
-  outcomeOf(await send(instance, { type: 'resume', roomId: 'room_x', sessionId, resumeSecret }, headers));
+  outcomeOf(await send(instance, { type: 'resume', sessionId, resumeSecret }, headers));
 
 /** Runs `work` while no statement can read a participant or a session: what gets an answer costs no query. */
 const withoutQueries = (work: () => Promise<void>): Promise<void> =>

@@ -38,6 +38,17 @@ type RequestType = Exclude<keyof ClientMessages, 'join' | 'resume'>;
  */
 type Handler<T extends RequestType> = (context: RequestContext, message: ClientMessages[T]) => void | Promise<void>;
 
+/** A handler whose answer says only that the work is done. */
+function acknowledged<T extends RequestType>(
+  work: (session: Session, message: ClientMessages[T]) => void | Promise<void>,
+): Handler<T> {
+  return ({ connection, session }, message) => {
+    const working = work(session, message);
+    if (working === undefined) ok(connection, message);
+    else return working.then(() => ok(connection, message));
+  };
+}
+
 const ROSTER_LIMIT_DEFAULT = 50;
 const MESSAGE_BYTES_MAX = PROTOCOL_LIMITS.messageBytesMax;
 
@@ -46,47 +57,27 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
     const sdp = await session.media.publish(message);
     connection.send({ type: 'published', ...replyTo(message), sdp });
   },
-  async unpublish({ connection, session }, message) {
-    await session.media.unpublish();
-    ok(connection, message);
-  },
-  async mute({ connection, session }, message) {
-    await session.media.mute(message.trackId, message.muted);
-    ok(connection, message);
-  },
-  subscribe({ connection, session }, message) {
-    session.media.subscribe(message.tracks);
-    ok(connection, message);
-  },
-  unsubscribe({ connection, session }, message) {
-    session.media.unsubscribe(message.tracks);
-    ok(connection, message);
-  },
-  async answer({ connection, session }, message) {
-    await session.media.answer(message.offerId, message.sdp);
-    ok(connection, message);
-  },
+  unpublish: acknowledged((session) => session.media.unpublish()),
+  mute: acknowledged((session, { trackId, muted }) => session.media.mute(trackId, muted)),
+  subscribe: acknowledged((session, { tracks }) => session.media.subscribe(tracks)),
+  unsubscribe: acknowledged((session, { tracks }) => session.media.unsubscribe(tracks)),
+  answer: acknowledged((session, { offerId, sdp }) => session.media.answer(offerId, sdp)),
   async candidate({ connection, session }, message) {
     const isTaken = await session.media.candidate(message);
     // A late candidate is no client error: it was in flight while the peer connection was dropped.
     if (!isTaken && message.id !== undefined) throw new RequestFailure('conflict');
     ok(connection, message);
   },
-  async resetMedia({ connection, session }, message) {
-    await session.media.reset(message.targets);
-    ok(connection, message);
-  },
+  resetMedia: acknowledged((session, { targets }) => session.media.reset(targets)),
   /** The offer follows, at once or after the client's answer to an earlier one. */
-  restartIce({ connection, session }, message) {
+  restartIce: acknowledged((session) => {
     if (!session.restartBucket.take(performance.now())) throw new RequestFailure('rate_limited');
     session.media.restartIce();
-    ok(connection, message);
-  },
-  refreshVideo({ connection, session }, message) {
+  }),
+  refreshVideo: acknowledged((session, { targets }) => {
     if (!session.refreshBucket.take(performance.now())) throw new RequestFailure('rate_limited');
-    session.media.refreshVideo(message.targets);
-    ok(connection, message);
-  },
+    session.media.refreshVideo(targets);
+  }),
   message: sendMessage,
   async metadata({ connection, deps, session }, message) {
     requirePermission(session, 'metadata:update');

@@ -37,7 +37,7 @@ export function isViewer({ tracks, participant }: SessionState): boolean {
 }
 
 /** A session as the other participants see it. */
-export function presentSession(session: SessionState): RemoteParticipant {
+function presentSession(session: SessionState): RemoteParticipant {
   const { participant } = session;
   return {
     participantId: participant.id,
@@ -51,12 +51,12 @@ export function presentSession(session: SessionState): RemoteParticipant {
   };
 }
 
-export function presentTrack({ trackId, kind, source, muted }: Track): Track {
+function presentTrack({ trackId, kind, source, muted }: Track): Track {
   return { trackId, kind, source, muted };
 }
 
 /** Whether everything but the tracks looks the same to the other participants. */
-export function sameExceptTracks(before: SessionState, after: SessionState): boolean {
+function sameExceptTracks(before: SessionState, after: SessionState): boolean {
   return (
     (before.disconnectedAt === null) === (after.disconnectedAt === null) &&
     before.participant.name === after.participant.name &&
@@ -66,7 +66,7 @@ export function sameExceptTracks(before: SessionState, after: SessionState): boo
 }
 
 /** Whether the tracks look the same to the other participants, wherever they are on the media server. */
-export function sameTracks(before: SessionState, after: SessionState): boolean {
+function sameTracks(before: SessionState, after: SessionState): boolean {
   return (
     before.tracks.length === after.tracks.length &&
     before.tracks.every((track, at) => sameTrack(track, after.tracks[at]))

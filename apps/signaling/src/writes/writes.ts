@@ -23,28 +23,15 @@ import {
   type ResumeOutcome,
 } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
-import { Batches, ONE_QUEUE, type Logger, type Turns } from '@callplane/runtime';
+import { ONE_QUEUE, type Logger, type Turns } from '@callplane/runtime';
 import pLimit from 'p-limit';
 import type { Rooms } from '../rooms/rooms.js';
-import { runWanted, type Unwanted, type Waiting, type Wanted } from './wanted.js';
+import { batchesOf, runWanted, type BatchMetrics, type Unwanted, type Waiting, type Wanted } from './batch.js';
 
 /** Pause between attempts of a write, in milliseconds. */
 const WRITE_AGAIN_MS = 1000;
 /** Maximum number of attempts of a write. If all fail, a sweep or a clean-up makes it later. */
 const TRIES_MAX = 30;
-
-/** The batches of the gateway, as labels of its metrics. */
-export const BATCH_NAMES = [
-  'admissions',
-  'joins',
-  'resumptions',
-  'disconnections',
-  'ends',
-  'metadata',
-  'mutes',
-  'quality',
-] as const;
-export type BatchName = (typeof BATCH_NAMES)[number];
 
 export interface WritesDeps {
   clock: Clock;
@@ -52,10 +39,7 @@ export interface WritesDeps {
   /** Maximum size of the connection pool of `database`. */
   databasePoolMax: number;
   logger: Logger;
-  metrics: {
-    /** Observes the size and the duration of a batch. */
-    batch(name: BatchName, size: number, durationMs: number): void;
-  };
+  metrics: BatchMetrics;
   producer: JobProducer;
   arrivalLimits: { joins: PaceTimes };
   /** A room with more live sessions is paged. */
@@ -107,9 +91,9 @@ export class Writes {
     return outcome;
   }
 
-  /** @param roomId as the client says. A wrong one only selects the queue of another room. */
-  resume(roomId: string, input: ResumeInput, wanted: () => Wanted): Promise<ResumeOutcome | Unwanted> {
-    return this.#arrivals.resumptions.add(roomId, { input, wanted });
+  /** @param roomId as the client says. With a wrong one or none, the resumption only waits in another queue. */
+  resume(roomId: string | undefined, input: ResumeInput, wanted: () => Wanted): Promise<ResumeOutcome | Unwanted> {
+    return this.#arrivals.resumptions.add(roomId ?? input.sessionId, { input, wanted });
   }
 
   /** Marks the session as disconnected, which starts its grace period. */
@@ -186,30 +170,17 @@ export class Writes {
   }
 }
 
-interface Row<Item, Result> {
-  name: BatchName;
-  sizeMax: number;
-  turns?: Turns;
-  /** Items of the same owner run in different batches, one after the other. */
-  ownerOf(item: Item): string;
-  run(roomId: string, items: Item[]): Promise<Result[]>;
-}
-
-function batches<Item, Result>({ metrics }: WritesDeps, { name, ...row }: Row<Item, Result>): Batches<Item, Result> {
-  return new Batches({ ...row, onBatch: (size, durationMs) => metrics.batch(name, size, durationMs) });
-}
-
 function arrivalBatches(deps: WritesDeps, turns: Turns) {
   const { arrivalLimits, clock, database, rosterFullMax } = deps;
   return {
-    admissions: batches<Waiting<JoinRequest>, Admission | Unwanted>(deps, {
+    admissions: batchesOf<Waiting<JoinRequest>, Admission | Unwanted>(deps.metrics, {
       name: 'admissions',
       sizeMax: 100,
       turns,
       ownerOf: ({ input }) => input.participantId,
       run: (_, items) => runWanted(items, (requests) => admitJoins(database.sql, requests, arrivalLimits.joins)),
     }),
-    joins: batches<Waiting<JoinInput>, JoinOutcome | Unwanted>(deps, {
+    joins: batchesOf<Waiting<JoinInput>, JoinOutcome | Unwanted>(deps.metrics, {
       name: 'joins',
       sizeMax: 50,
       turns,
@@ -217,7 +188,7 @@ function arrivalBatches(deps: WritesDeps, turns: Turns) {
       run: (roomId, items) =>
         runWanted(items, (inputs) => joinSessions(database, roomId, inputs, clock.now(), { rosterFullMax })),
     }),
-    resumptions: batches<Waiting<ResumeInput>, ResumeOutcome | Unwanted>(deps, {
+    resumptions: batchesOf<Waiting<ResumeInput>, ResumeOutcome | Unwanted>(deps.metrics, {
       name: 'resumptions',
       sizeMax: 100,
       turns,
@@ -230,7 +201,7 @@ function arrivalBatches(deps: WritesDeps, turns: Turns) {
 function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: Turns) {
   const { database } = deps;
   return {
-    disconnections: batches<DisconnectedSession, true>(deps, {
+    disconnections: batchesOf<DisconnectedSession, true>(deps.metrics, {
       name: 'disconnections',
       sizeMax: 500,
       turns,
@@ -240,7 +211,7 @@ function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: T
         return lost.map(() => true);
       },
     }),
-    metadata: batches<MetadataChange, boolean>(deps, {
+    metadata: batchesOf<MetadataChange, boolean>(deps.metrics, {
       name: 'metadata',
       sizeMax: 100,
       ownerOf: ({ held }) => held.sessionId,
@@ -251,7 +222,7 @@ function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: T
         return changes.map(({ held }) => written.has(held.sessionId));
       },
     }),
-    mutes: batches<MuteChange, boolean>(deps, {
+    mutes: batchesOf<MuteChange, boolean>(deps.metrics, {
       name: 'mutes',
       sizeMax: 100,
       ownerOf: ({ held }) => held.sessionId,
@@ -261,7 +232,7 @@ function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: T
         return written;
       },
     }),
-    quality: batches<{ sessionId: string; seconds: QualitySeconds }, true>(deps, {
+    quality: batchesOf<{ sessionId: string; seconds: QualitySeconds }, true>(deps.metrics, {
       name: 'quality',
       sizeMax: 500,
       turns,
@@ -276,7 +247,7 @@ function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: T
 
 function endBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: Turns, reason: EndReason) {
   const { clock, database, producer } = deps;
-  return batches<HeldSession, boolean>(deps, {
+  return batchesOf<HeldSession, boolean>(deps.metrics, {
     name: 'ends',
     sizeMax: 100,
     turns,

@@ -208,8 +208,7 @@ export function connectionClass(
           return;
         }
         isOver = true;
-        this.#endIfReadOnly(answer[0]);
-        if (isDiskFull(answer[0])) rules.onDiskFull();
+        if (answer[0]) this.#onRefused(answer[0]);
         callback(...answer);
       });
     }
@@ -240,7 +239,9 @@ export function connectionClass(
       return isBegin ? { ...query, text: rules.begin } : query;
     }
 
-    #endIfReadOnly(error: unknown): void {
+    /** PostgreSQL has refused a statement, or the connection has failed. */
+    #onRefused(error: unknown): void {
+      if (isDiskFull(error)) rules.onDiskFull();
       const ageMs = awake.nowMs - this.#openedAtMs;
       if (isReadOnlySession(error) && ageMs >= READ_ONLY_REPLACED_AFTER_MS) void this.end();
     }

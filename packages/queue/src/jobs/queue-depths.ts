@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq';
-import { untilReady } from '../redis/redis-facts.js';
+import { overRedis, untilReady } from '../redis/redis-facts.js';
 import type { RedisLocation } from '../redis/redis-target.js';
-import { connectRedis, disconnectRedis, KEY_PREFIX } from '../redis/redis.js';
+import { KEY_PREFIX, type RedisClient } from '../redis/redis.js';
 import { QUEUE_NAMES, type QueueName } from './catalogue.js';
 import { JobProducer, type OperationWakeUp } from './job-producer.js';
 import { QUEUE_OF_LANE, type Turn } from './turns.js';
@@ -25,36 +25,27 @@ const quiet = { onLost: () => undefined, onReady: () => undefined };
  * Reads the depths of all queues over its own connection.
  * @throws RedisUnusable if Redis cannot be reached.
  */
-export async function readQueueDepths(where: RedisLocation): Promise<QueueDepth[]> {
-  const redis = connectRedis(where, 'command', quiet);
-  try {
-    await untilReady(redis);
-    const depths = await Promise.all(
-      QUEUE_NAMES.map(async (name) => {
-        const queue = new Queue(name, { connection: redis, prefix: KEY_PREFIX, skipVersionCheck: true });
-        queue.on('error', () => undefined);
-        const [counts, workers] = await Promise.all([
-          queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active'),
-          queue.getWorkersCount(),
-        ]);
-        return {
-          queue: name,
-          waiting: (counts['waiting'] ?? 0) + (counts['prioritized'] ?? 0),
-          delayed: counts['delayed'] ?? 0,
-          active: counts['active'] ?? 0,
-          workers,
-        };
-      }),
-    );
+export function readQueueDepths(where: RedisLocation): Promise<QueueDepth[]> {
+  return overRedis(where, async (redis) => {
+    const depths = await Promise.all(QUEUE_NAMES.map((name) => depthOf(redis, name)));
     // Both lanes of deliveries count as one queue. Each worker takes turns of both.
     const { fast, slow } = QUEUE_OF_LANE;
     const slowDepth = depths.find(({ queue }) => queue === slow);
     return depths
       .filter(({ queue }) => queue !== slow)
       .map((depth) => (depth.queue === fast && slowDepth !== undefined ? sumOf(depth, slowDepth) : depth));
-  } finally {
-    await disconnectRedis(redis);
-  }
+  });
+}
+
+async function depthOf(redis: RedisClient, name: QueueName): Promise<QueueDepth> {
+  const queue = new Queue(name, { connection: redis, prefix: KEY_PREFIX, skipVersionCheck: true });
+  queue.on('error', () => undefined);
+  const [counts, workers] = await Promise.all([
+    queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active'),
+    queue.getWorkersCount(),
+  ]);
+  const { waiting = 0, prioritized = 0, delayed = 0, active = 0 } = counts;
+  return { queue: name, waiting: waiting + prioritized, delayed, active, workers };
 }
 
 const sumOf = (one: QueueDepth, other: QueueDepth): QueueDepth => ({

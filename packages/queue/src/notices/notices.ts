@@ -1,13 +1,8 @@
 import type { Redis } from 'ioredis';
+import { overRedis } from '../redis/redis-facts.js';
 import { isAnswering } from '../redis/redis-health.js';
 import type { RedisLocation } from '../redis/redis-target.js';
-import {
-  connectRedis,
-  connectSubscriber,
-  disconnectRedis,
-  type RedisClient,
-  type RedisEvents,
-} from '../redis/redis.js';
+import { connectSubscriber, disconnectRedis, type RedisClient, type RedisEvents } from '../redis/redis.js';
 
 /**
  * Hints between processes over Redis publish/subscribe. A notice may be lost, so a process that waits for one needs a
@@ -53,29 +48,10 @@ export function publishNoticesOnce(
   notice: Notice,
   payloads: readonly string[],
 ): Promise<boolean> {
-  return withRedis(where, async (redis) => {
+  return overRedis(where, async (redis) => {
     const sent = await Promise.all(payloads.map((payload) => publishNotice(redis, notice, payload)));
     return sent.every(Boolean);
-  });
-}
-
-/** Runs `work` with its own connection. Resolves to false if Redis cannot be reached. */
-export async function withRedis(
-  where: RedisLocation,
-  work: (redis: RedisClient) => Promise<boolean>,
-): Promise<boolean> {
-  const redis = connectRedis(where, 'command', { onLost: () => undefined, onReady: () => undefined });
-  try {
-    await new Promise<void>((resolve, reject) => {
-      redis.once('ready', resolve);
-      redis.once('error', reject);
-    });
-    return await work(redis);
-  } catch {
-    return false;
-  } finally {
-    await disconnectRedis(redis);
-  }
+  }).catch(() => false);
 }
 
 /** Listens for notices on its own connection. */

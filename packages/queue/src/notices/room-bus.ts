@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectSubscriber, disconnectRedis, type RedisClient, type RedisEvents } from '../redis/redis.js';
-import { publish, withRedis } from './notices.js';
+import { overRedis } from '../redis/redis-facts.js';
+import { publish } from './notices.js';
 
 /** What a notice says about a change of a room. Its receiver may have to read the room. */
 export interface RoomNotice {
@@ -85,10 +86,10 @@ export function publishRoomsChangedOnce(
   where: RedisLocation,
   rooms: readonly { roomId: string; version: number }[],
 ): Promise<boolean> {
-  return withRedis(where, async (redis) => {
+  return overRedis(where, async (redis) => {
     const published = await Promise.all(rooms.map(({ roomId, version }) => publishRoomChanged(redis, roomId, version)));
     return published.every(Boolean);
-  });
+  }).catch(() => false);
 }
 
 /** Publishes and receives the notices of rooms. It subscribes on its own connection. */

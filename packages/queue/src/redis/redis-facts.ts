@@ -42,6 +42,20 @@ export function untilReady(redis: RedisClient): Promise<void> {
   });
 }
 
+/**
+ * Runs `work` with a connection of its own, for commands that exit afterwards.
+ * @throws RedisUnusable if Redis cannot be reached.
+ */
+export async function overRedis<T>(where: RedisLocation, work: (redis: RedisClient) => Promise<T>): Promise<T> {
+  const redis = connectRedis(where, 'command', { onLost: () => undefined, onReady: () => undefined });
+  try {
+    await untilReady(redis);
+    return await work(redis);
+  } finally {
+    await disconnectRedis(redis);
+  }
+}
+
 /** Reads the facts over an existing connection. Rejects like any command. */
 export async function observeRedis(redis: RedisClient): Promise<RedisFacts> {
   return factsOf(await redis.info());
@@ -52,17 +66,13 @@ export async function observeRedis(redis: RedisClient): Promise<RedisFacts> {
  * @throws RedisUnusable if Redis cannot be reached.
  */
 export async function readRedisFacts(where: RedisLocation): Promise<RedisFacts & { trouble: RedisTrouble | null }> {
-  const redis = connectRedis(where, 'command', { onLost: () => undefined, onReady: () => undefined });
-  try {
-    await untilReady(redis);
+  return overRedis(where, async (redis) => {
     const facts = await observeRedis(redis);
     const health = watchRedis(redis);
     await health.probe();
     health.close();
     return { ...facts, trouble: health.trouble };
-  } finally {
-    await disconnectRedis(redis);
-  }
+  });
 }
 
 function factsOf(info: string): RedisFacts {

@@ -192,12 +192,13 @@ interface Queued<Item, Result> {
   reject: (error: unknown) => void;
 }
 
-const NO_TENANT = '';
+/** Without tenants and owners, all items wait in one line. */
+const ONE_LINE = '';
 
 /** The items of a key that wait for a batch. */
 class BatchQueue<Item, Result> {
   readonly #settings: QueueSettings<Item>;
-  /** The items of each tenant, oldest first. The tenants are in the order of their turns. */
+  /** The items of each tenant or owner, oldest first. The lines are in the order of their turns. */
   readonly #lines = new Map<string, Queued<Item, Result>[]>();
   #size = 0;
 
@@ -218,14 +219,14 @@ class BatchQueue<Item, Result> {
 
   /** @returns why the item was not added, or null. */
   push(queued: Queued<Item, Result>): string | null {
-    const { tenantOf, waitingMax } = this.#settings;
-    const tenant = tenantOf?.(queued.item) ?? NO_TENANT;
-    const line = this.#lines.get(tenant);
+    const { ownerOf, tenantOf, waitingMax } = this.#settings;
+    const name = (ownerOf ?? tenantOf)?.(queued.item) ?? ONE_LINE;
+    const line = this.#lines.get(name);
     if (waitingMax !== undefined) {
       if (this.#size >= waitingMax.all) return `${waitingMax.all} items`;
       if ((line?.length ?? 0) >= waitingMax.ofTenant) return `${waitingMax.ofTenant} items of one tenant`;
     }
-    if (line === undefined) this.#lines.set(tenant, [queued]);
+    if (line === undefined) this.#lines.set(name, [queued]);
     else line.push(queued);
     this.#size += 1;
     return null;
@@ -233,8 +234,21 @@ class BatchQueue<Item, Result> {
 
   /** Removes the items of the next batch. */
   take(max: number): Queued<Item, Result>[] {
-    const { ownerOf } = this.#settings;
-    const taken = ownerOf === undefined ? this.#takeInTurns(max) : this.#takeOnePerOwner(max, ownerOf);
+    const isOnePerOwner = this.#settings.ownerOf !== undefined;
+    const taken: Queued<Item, Result>[] = [];
+    const served: [string, Queued<Item, Result>[]][] = [];
+    for (const [name, line] of this.#lines) {
+      if (taken.length >= max) break;
+      // A lone tenant fills the rest of the batch.
+      const count = this.#lines.size === 1 && !isOnePerOwner ? max - taken.length : 1;
+      taken.push(...line.splice(0, count));
+      this.#lines.delete(name);
+      if (line.length === 0) continue;
+      // The loop comes to a line that is added again: a tenant gets its next turn, an owner has to wait.
+      if (isOnePerOwner) served.push([name, line]);
+      else this.#lines.set(name, line);
+    }
+    for (const [name, line] of served) this.#lines.set(name, line);
     this.#size -= taken.length;
     return taken;
   }
@@ -242,43 +256,12 @@ class BatchQueue<Item, Result> {
   /** Removes the items that were added before this time. */
   takeOlder(beforeMs: number): Queued<Item, Result>[] {
     const taken: Queued<Item, Result>[] = [];
-    for (const [tenant, line] of this.#lines) {
+    for (const [name, line] of this.#lines) {
       const firstYounger = line.findIndex(({ addedAtMs }) => addedAtMs > beforeMs);
       taken.push(...line.splice(0, firstYounger === -1 ? line.length : firstYounger));
-      if (line.length === 0) this.#lines.delete(tenant);
+      if (line.length === 0) this.#lines.delete(name);
     }
     this.#size -= taken.length;
-    return taken;
-  }
-
-  #takeInTurns(max: number): Queued<Item, Result>[] {
-    const taken: Queued<Item, Result>[] = [];
-    while (taken.length < max) {
-      const [next] = this.#lines;
-      if (next === undefined) break;
-      const [tenant, line] = next;
-      // A lone tenant fills the rest of the batch.
-      const count = this.#lines.size === 1 ? max - taken.length : 1;
-      taken.push(...line.splice(0, count));
-      this.#lines.delete(tenant);
-      if (line.length > 0) this.#lines.set(tenant, line);
-    }
-    return taken;
-  }
-
-  #takeOnePerOwner(max: number, ownerOf: (item: Item) => string): Queued<Item, Result>[] {
-    const line = this.#lines.get(NO_TENANT) ?? [];
-    const owners = new Set<string>();
-    const taken: Queued<Item, Result>[] = [];
-    const left: Queued<Item, Result>[] = [];
-    for (const queued of line) {
-      const owner = ownerOf(queued.item);
-      if (taken.length < max && !owners.has(owner)) taken.push(queued);
-      else left.push(queued);
-      owners.add(owner);
-    }
-    if (left.length > 0) this.#lines.set(NO_TENANT, left);
-    else this.#lines.delete(NO_TENANT);
     return taken;
   }
 }

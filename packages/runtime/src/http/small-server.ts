@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ErrorCode } from '@callplane/core';
-import { hostRefusal } from './host-header.js';
 import { createHttpServer } from './http-server.js';
-import { refuse, requestIdOf } from './refusal.js';
+import { hostRefusal, refuse, requestIdOf } from './refusal.js';
 
 export interface SmallAnswer {
   status: number;

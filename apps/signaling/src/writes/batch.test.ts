@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { runWanted, type Wanted } from './wanted.js';
+import { runWanted, type Wanted } from './batch.js';
 
 const waiting = (input: number, wanted: Wanted) => ({ input, wanted: () => wanted });
 

@@ -1,3 +1,39 @@
+import { Batches, type Turns } from '@callplane/runtime';
+
+/** The batches of the gateway, as labels of its metrics. */
+export const BATCH_NAMES = [
+  'admissions',
+  'joins',
+  'resumptions',
+  'disconnections',
+  'ends',
+  'metadata',
+  'mutes',
+  'quality',
+] as const;
+export type BatchName = (typeof BATCH_NAMES)[number];
+
+export interface BatchMetrics {
+  /** Observes the size and the duration of a batch. */
+  batch(name: BatchName, size: number, durationMs: number): void;
+}
+
+interface Row<Item, Result> {
+  name: BatchName;
+  sizeMax: number;
+  turns?: Turns;
+  /** Items of the same owner run in different batches, one after the other. */
+  ownerOf(item: Item): string;
+  run(roomId: string, items: Item[]): Promise<Result[]>;
+}
+
+export function batchesOf<Item, Result>(
+  metrics: BatchMetrics,
+  { name, ...row }: Row<Item, Result>,
+): Batches<Item, Result> {
+  return new Batches({ ...row, onBatch: (size, durationMs) => metrics.batch(name, size, durationMs) });
+}
+
 /** Whether a client still waits for this instance. */
 export type Wanted = 'yes' | 'drain' | 'disconnected';
 
