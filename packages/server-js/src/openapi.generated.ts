@@ -1043,6 +1043,7 @@ export interface components {
              */
             status: "created" | "active" | "ending" | "ended";
             maxParticipants: number;
+            emptyTimeoutSeconds: number | null;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -2718,6 +2719,7 @@ export interface operations {
                      *           },
                      *           "status": "active",
                      *           "maxParticipants": 20,
+                     *           "emptyTimeoutSeconds": 900,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": "2026-11-20T10:05:00.000Z",
                      *           "endedAt": null
@@ -2766,6 +2768,8 @@ export interface operations {
                      * @default 100
                      */
                     maxParticipants?: number;
+                    /** @default null */
+                    emptyTimeoutSeconds?: number | null;
                 };
             };
         };
@@ -2794,6 +2798,7 @@ export interface operations {
                      *       },
                      *       "status": "active",
                      *       "maxParticipants": 20,
+                     *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
                      *       "endedAt": null
@@ -2852,6 +2857,7 @@ export interface operations {
                      *       },
                      *       "status": "active",
                      *       "maxParticipants": 20,
+                     *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
                      *       "endedAt": null
@@ -2958,6 +2964,7 @@ export interface operations {
                     };
                     /** @description Maximum number of participants that are connected at the same time. A number below the present one removes no participant: joins are refused until enough have left. */
                     maxParticipants?: number;
+                    emptyTimeoutSeconds?: number | null;
                 };
             };
         };
@@ -2985,6 +2992,7 @@ export interface operations {
                      *       },
                      *       "status": "active",
                      *       "maxParticipants": 20,
+                     *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
                      *       "endedAt": null
@@ -4806,6 +4814,7 @@ export interface operations {
                      *             },
                      *             "status": "active",
                      *             "maxParticipants": 20,
+                     *             "emptyTimeoutSeconds": 900,
                      *             "createdAt": "2026-11-20T10:00:00.000Z",
                      *             "startedAt": "2026-11-20T10:05:00.000Z",
                      *             "endedAt": null
@@ -4825,7 +4834,7 @@ export interface operations {
                      *           "sessionId": "sess_01m7xhkw0cfvqteeeq2c3fv3q3"
                      *         }
                      *       },
-                     *       "body": "{\"id\":\"evt_01m7xhkw0cfvqteeeq2c3fv3q5\",\"type\":\"participant.joined\",\"apiVersion\":\"v1\",\"createdAt\":\"2026-11-20T10:05:00.000Z\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"sequence\":7,\"data\":{\"room\":{\"id\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"name\":\"Daily\",\"metadata\":{\"team\":\"blue\",\"tags\":[\"weekly\"]},\"status\":\"active\",\"maxParticipants\":20,\"createdAt\":\"2026-11-20T10:00:00.000Z\",\"startedAt\":\"2026-11-20T10:05:00.000Z\",\"endedAt\":null},\"participant\":{\"id\":\"part_01m7xhkw0cfvqteeeq2c3fv3q2\",\"roomId\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"externalId\":\"user-4711\",\"name\":\"Ada\",\"metadata\":{\"avatar\":\"https://example.com/ada.png\"},\"role\":\"participant\",\"joinedAt\":\"2026-11-20T10:05:00.000Z\",\"leftAt\":null},\"sessionId\":\"sess_01m7xhkw0cfvqteeeq2c3fv3q3\"}}",
+                     *       "body": "{\"id\":\"evt_01m7xhkw0cfvqteeeq2c3fv3q5\",\"type\":\"participant.joined\",\"apiVersion\":\"v1\",\"createdAt\":\"2026-11-20T10:05:00.000Z\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"sequence\":7,\"data\":{\"room\":{\"id\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"name\":\"Daily\",\"metadata\":{\"team\":\"blue\",\"tags\":[\"weekly\"]},\"status\":\"active\",\"maxParticipants\":20,\"emptyTimeoutSeconds\":900,\"createdAt\":\"2026-11-20T10:00:00.000Z\",\"startedAt\":\"2026-11-20T10:05:00.000Z\",\"endedAt\":null},\"participant\":{\"id\":\"part_01m7xhkw0cfvqteeeq2c3fv3q2\",\"roomId\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"externalId\":\"user-4711\",\"name\":\"Ada\",\"metadata\":{\"avatar\":\"https://example.com/ada.png\"},\"role\":\"participant\",\"joinedAt\":\"2026-11-20T10:05:00.000Z\",\"leftAt\":null},\"sessionId\":\"sess_01m7xhkw0cfvqteeeq2c3fv3q3\"}}",
                      *       "lastAttempt": {
                      *         "id": "att_01m7xhkw0cfvqteeeq2c3fv3qa",
                      *         "deliveryId": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
@@ -5499,6 +5508,7 @@ export interface operations {
                      *               },
                      *               "status": "active",
                      *               "maxParticipants": 20,
+                     *               "emptyTimeoutSeconds": 900,
                      *               "createdAt": "2026-11-20T10:00:00.000Z",
                      *               "startedAt": "2026-11-20T10:05:00.000Z",
                      *               "endedAt": null
@@ -5588,6 +5598,7 @@ export interface operations {
                      *           },
                      *           "status": "active",
                      *           "maxParticipants": 20,
+                     *           "emptyTimeoutSeconds": 900,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": "2026-11-20T10:05:00.000Z",
                      *           "endedAt": null
