@@ -38,6 +38,7 @@ export async function setUp(databaseUrl: string, nowMs: number, plan: Plan): Pro
       maxPerSecond: null,
       maxConcurrent,
       standardWebhooks: false,
+      retryRejected: false,
       createdAt,
       updatedAt: createdAt,
     };

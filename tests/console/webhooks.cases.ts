@@ -64,6 +64,7 @@ export function webhookCases({ stage, open }: Context): void {
 
         await page.getByRole('button', { name: 'Edit' }).click();
         await form.getByLabel('Events of a room in their order').check();
+        await form.getByLabel('Retry rejected deliveries').check();
         // Another session changes another field: the open form shows it, and saving keeps it.
         const id = page.url().split('/').pop()!;
         await stage().call('PATCH', `/v1/webhooks/${id}`, { maxConcurrent: 7 });
@@ -76,6 +77,7 @@ export function webhookCases({ stage, open }: Context): void {
           maxConcurrent: 7,
           maxPerSecond: 50,
           ordering: 'room',
+          retryRejected: true,
         });
 
         await page.getByRole('button', { name: 'Rotate the secret' }).click();

@@ -405,7 +405,7 @@ export interface paths {
         head?: never;
         /**
          * Change a webhook endpoint
-         * @description Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits and `standardWebhooks` apply to attempts that begin later, also of deliveries that are pending already.
+         * @description Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits, `standardWebhooks` and `retryRejected` apply to attempts that begin later, also of deliveries that are pending already.
          */
         patch: operations["updateWebhook"];
         trace?: never;
@@ -1700,6 +1700,8 @@ export interface components {
             maxConcurrent: number | null;
             /** @description Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
             standardWebhooks: boolean;
+            /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
+            retryRejected: boolean;
             /**
              * Format: date-time
              * @description When the endpoint was registered.
@@ -1736,6 +1738,8 @@ export interface components {
             maxConcurrent: number | null;
             /** @description Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
             standardWebhooks: boolean;
+            /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
+            retryRejected: boolean;
             /**
              * Format: date-time
              * @description When the endpoint was registered.
@@ -4165,6 +4169,7 @@ export interface operations {
                      *           "maxPerSecond": 50,
                      *           "maxConcurrent": null,
                      *           "standardWebhooks": false,
+                     *           "retryRejected": false,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "updatedAt": "2026-11-20T10:00:00.000Z"
                      *         }
@@ -4237,6 +4242,11 @@ export interface operations {
                      * @default false
                      */
                     standardWebhooks?: boolean;
+                    /**
+                     * @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final.
+                     * @default false
+                     */
+                    retryRejected?: boolean;
                 };
             };
         };
@@ -4267,6 +4277,7 @@ export interface operations {
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
+                     *       "retryRejected": false,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z",
                      *       "signingSecret": "whsec_…"
@@ -4332,6 +4343,7 @@ export interface operations {
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
+                     *       "retryRejected": false,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z"
                      *     }
@@ -4431,6 +4443,8 @@ export interface operations {
                     maxConcurrent?: number | null;
                     /** @description Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
                     standardWebhooks?: boolean;
+                    /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
+                    retryRejected?: boolean;
                 };
             };
         };
@@ -4460,6 +4474,7 @@ export interface operations {
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
+                     *       "retryRejected": false,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z"
                      *     }
@@ -4523,6 +4538,7 @@ export interface operations {
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
+                     *       "retryRejected": false,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z",
                      *       "signingSecret": "whsec_…"

@@ -248,7 +248,7 @@ export interface Operations {
   /**
    * Change a webhook endpoint.
    *
-   * Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits and `standardWebhooks` apply to attempts that begin later, also of deliveries that are pending already.
+   * Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits, `standardWebhooks` and `retryRejected` apply to attempts that begin later, also of deliveries that are pending already.
    *
    * `PATCH /v1/webhooks/{endpointId}`, scope `webhooks:write`.
    */

@@ -24,6 +24,7 @@ export async function insertTestEndpoint(
     maxPerSecond: null,
     maxConcurrent: null,
     standardWebhooks: false,
+    retryRejected: false,
     createdAt: now,
     updatedAt: now,
     ...more,

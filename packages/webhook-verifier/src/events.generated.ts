@@ -508,6 +508,8 @@ export interface components {
             maxConcurrent: number | null;
             /** @description Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
             standardWebhooks: boolean;
+            /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
+            retryRejected: boolean;
             /**
              * Format: date-time
              * @description When the endpoint was registered.

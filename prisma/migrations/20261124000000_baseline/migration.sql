@@ -362,6 +362,7 @@ CREATE TABLE webhook_endpoints (
     max_concurrent INTEGER,
     next_attempt_at TIMESTAMPTZ(6) NOT NULL DEFAULT '-infinity'::timestamptz,
     standard_webhooks BOOLEAN NOT NULL DEFAULT false,
+    retry_rejected BOOLEAN NOT NULL DEFAULT false,
     CONSTRAINT webhook_endpoints_url_length CHECK (char_length(url) BETWEEN 1 AND 2048),
     CONSTRAINT webhook_endpoints_events CHECK (cardinality(events) >= 1),
     CONSTRAINT webhook_endpoints_version CHECK (signing_key_version >= 1),

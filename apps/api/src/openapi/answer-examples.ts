@@ -81,6 +81,7 @@ const WEBHOOK: WebhookEndpointState = {
   maxPerSecond: 50,
   maxConcurrent: null,
   standardWebhooks: false,
+  retryRejected: false,
   createdAt: BEGIN,
   updatedAt: BEGIN,
 };

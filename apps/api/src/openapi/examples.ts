@@ -63,6 +63,7 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
       maxPerSecond: 50,
       maxConcurrent: null,
       standardWebhooks: false,
+      retryRejected: true,
     },
   },
   updateWebhook: {

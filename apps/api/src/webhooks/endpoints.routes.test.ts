@@ -36,6 +36,7 @@ describe('POST /v1/webhooks', () => {
       maxPerSecond: null,
       maxConcurrent: null,
       standardWebhooks: false,
+      retryRejected: false,
       createdAt: expect.stringMatching(TIMESTAMP),
       updatedAt: body.createdAt,
       signingSecret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
@@ -50,15 +51,22 @@ describe('POST /v1/webhooks', () => {
     expect(await api.logAfter(created)).not.toContain(signingSecret.slice(6));
   });
 
-  test('accepts an order, limits and the headers of Standard Webhooks, and changes them', async () => {
-    const sending = { ordering: 'room', maxPerSecond: 1000, maxConcurrent: 100, standardWebhooks: true };
+  test('accepts an order, limits, the headers of Standard Webhooks and retries of rejections, and changes them', async () => {
+    const sending = {
+      ordering: 'room',
+      maxPerSecond: 1000,
+      maxConcurrent: 100,
+      standardWebhooks: true,
+      retryRejected: true,
+    };
     const { body, path } = await webhook(api, sending);
     expect(body).toMatchObject(sending);
     expect((await api.call('GET', path)).body).toMatchObject(sending);
     const limited = await api.call('PATCH', path, { body: { ordering: 'none', maxConcurrent: null } });
     expect(limited.body).toMatchObject({ ...sending, ordering: 'none', maxConcurrent: null });
-    const open = await api.call('PATCH', path, { body: { maxPerSecond: null, standardWebhooks: false } });
-    expect(open.body).toMatchObject({ ordering: 'none', maxPerSecond: null, standardWebhooks: false });
+    const change = { maxPerSecond: null, standardWebhooks: false, retryRejected: false };
+    const open = await api.call('PATCH', path, { body: change });
+    expect(open.body).toMatchObject({ ordering: 'none', ...change });
   });
 
   test('changes an endpoint while a worker claims under its limits, without a deadlock', async () => {
@@ -89,6 +97,7 @@ describe('POST /v1/webhooks', () => {
     { maxConcurrent: 101 },
     { maxConcurrent: '4' },
     { standardWebhooks: null },
+    { retryRejected: null },
   ])('refuses %j, in a change too', async (field) => {
     const { path } = await webhook(api);
     const refused = [400, 'VALIDATION_FAILED'];

@@ -100,8 +100,8 @@ export function endpointRoutes(deps: Deps): Route[] {
       operationId: 'updateWebhook',
       summary: 'Change a webhook endpoint',
       description:
-        'Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits and ' +
-        '`standardWebhooks` apply to attempts that begin later, also of deliveries that are pending already.',
+        'Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits, ' +
+        '`standardWebhooks` and `retryRejected` apply to attempts that begin later, also of deliveries that are pending already.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,

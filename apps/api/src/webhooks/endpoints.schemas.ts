@@ -45,6 +45,11 @@ const sending = {
       'Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, ' +
       '`webhook-timestamp` and `webhook-signature`.',
   }),
+  retryRejected: Type.Boolean({
+    description:
+      'Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after ' +
+      '503. 410 stays final.',
+  }),
 };
 
 const endpointFields = {
@@ -97,6 +102,7 @@ export const CreateEndpointBody = strictObject(
     maxPerSecond: Type.Optional({ ...sending.maxPerSecond, default: null }),
     maxConcurrent: Type.Optional({ ...sending.maxConcurrent, default: null }),
     standardWebhooks: Type.Optional({ ...sending.standardWebhooks, default: false }),
+    retryRejected: Type.Optional({ ...sending.retryRejected, default: false }),
   },
   { title: 'CreateWebhookEndpoint' },
 );
@@ -113,6 +119,7 @@ export const UpdateEndpointBody = strictObject(
     maxPerSecond: Type.Optional(sending.maxPerSecond),
     maxConcurrent: Type.Optional(sending.maxConcurrent),
     standardWebhooks: Type.Optional(sending.standardWebhooks),
+    retryRejected: Type.Optional(sending.retryRejected),
   },
   { title: 'UpdateWebhookEndpoint' },
 );

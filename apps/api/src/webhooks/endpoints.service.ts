@@ -40,6 +40,7 @@ export interface EndpointInput {
   maxPerSecond?: number | null;
   maxConcurrent?: number | null;
   standardWebhooks?: boolean;
+  retryRejected?: boolean;
 }
 
 export type EndpointChange = Partial<Omit<EndpointInput, 'description'> & { description: string | null }>;
@@ -83,6 +84,7 @@ export function newEndpoint(input: EndpointInput, made: EndpointMade): EndpointW
     maxPerSecond: input.maxPerSecond ?? null,
     maxConcurrent: input.maxConcurrent ?? null,
     standardWebhooks: input.standardWebhooks ?? false,
+    retryRejected: input.retryRejected ?? false,
     createdAt,
     updatedAt: createdAt,
   };

@@ -118,6 +118,40 @@ describe('a delivery', () => {
     expect(await worker.attempt(id)).toBe(false);
   });
 
+  test('is retried like after 503 when its endpoint retries rejected ones, until the receiver answers 410', async () => {
+    let answer = 400;
+    const receiver = await startReceiver((_request, response) => response.writeHead(answer).end());
+    const id = await worker.newDelivery(receiver.url);
+    const { endpointId } = await worker.row(id);
+    await worker.sql(`UPDATE webhook_endpoints SET retry_rejected = true WHERE id = '${endpointId}'`);
+    for (const [index, seconds] of BACKOFF_SECONDS.slice(0, 3).entries()) {
+      await worker.attempt(id);
+      expect(await worker.row(id)).toMatchObject({ status: 'pending', failureReason: null, runAttempts: index + 1 });
+      const due = await dueInSeconds(id);
+      expect(due).toBeLessThanOrEqual(seconds);
+      expect(due).toBeGreaterThan(seconds - 2);
+      await makeDue(id);
+    }
+    answer = 410;
+    await worker.attempt(id);
+    expect(await worker.row(id)).toMatchObject({ status: 'failed', failureReason: 'rejected', runAttempts: 4 });
+  });
+
+  test('fails at its next rejection when its endpoint no longer retries rejected ones', async () => {
+    const receiver = await startReceiver((_request, response) => response.writeHead(400).end());
+    const id = await worker.newDelivery(receiver.url);
+    const { endpointId } = await worker.row(id);
+    for (const [retryRejected, status] of [
+      [true, 'pending'],
+      [false, 'failed'],
+    ] as const) {
+      await worker.sql(`UPDATE webhook_endpoints SET retry_rejected = ${retryRejected} WHERE id = '${endpointId}'`);
+      await makeDue(id);
+      await worker.attempt(id);
+      expect(await worker.row(id)).toMatchObject({ status });
+    }
+  });
+
   test('is not attempted if its endpoint is disabled or deleted', async () => {
     const receiver = await startReceiver();
     for (const change of ['enabled = false', 'deleted_at = now()']) {

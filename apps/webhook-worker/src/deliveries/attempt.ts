@@ -73,6 +73,7 @@ async function settle(deps: Deps, claim: TracedClaim, attempt: AttemptRecord, sl
     outcome: attempt.outcome,
     statusCode: attempt.statusCode,
     runAgeMs: claim.runAgeMs + attempt.durationMs,
+    retryRejected: claim.retryRejected,
     random: deps.random,
   });
   const proves = isProof(attempt.outcome, attempt.durationMs);

@@ -56,6 +56,7 @@ const endpoint: WebhookEndpointState = {
   maxPerSecond: null,
   maxConcurrent: null,
   standardWebhooks: false,
+  retryRejected: false,
   createdAt: at(0),
   updatedAt: at(9),
 };
@@ -83,7 +84,7 @@ const OPERATION =
 const WEBHOOK =
   '{"id":"whep_1","url":"https://example.com/","events":["*"],"description":null,"enabled":false,' +
   '"disabledReason":"by an operator","signingKeyVersion":2,"ordering":"none","maxPerSecond":null,' +
-  '"maxConcurrent":null,"standardWebhooks":false,"createdAt":"2026-11-22T08:00:00.000Z",' +
+  '"maxConcurrent":null,"standardWebhooks":false,"retryRejected":false,"createdAt":"2026-11-22T08:00:00.000Z",' +
   '"updatedAt":"2026-11-22T08:09:00.000Z"}';
 
 const [unpublishedAtEnd, left] = participantLeft(subject, ended, 'removed');

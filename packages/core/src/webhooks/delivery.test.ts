@@ -7,7 +7,15 @@ import { ATTEMPT_OUTCOMES, type AttemptOutcome } from './vocabulary.js';
 const noJitter = () => 0;
 const mostJitter = () => 1 - Number.EPSILON;
 const attempt = (changes: Partial<Parameters<typeof afterAttempt>[0]>) =>
-  afterAttempt({ runAttempt: 1, outcome: 'connect', statusCode: null, runAgeMs: 0, random: noJitter, ...changes });
+  afterAttempt({
+    runAttempt: 1,
+    outcome: 'connect',
+    statusCode: null,
+    runAgeMs: 0,
+    retryRejected: false,
+    random: noJitter,
+    ...changes,
+  });
 const retried = (outcome: AttemptOutcome, statusCode: number | null = null) =>
   attempt({ outcome, statusCode }).status === 'pending';
 
@@ -51,6 +59,21 @@ describe('a delivery after an attempt', () => {
       expect(attempt({ outcome, statusCode: 404 })).toEqual({ status: 'failed', reason: 'rejected' });
       expect(retried(outcome, 503)).toBe(true);
     }
+  });
+
+  test('is retried after any rejection but 410 if its endpoint retries rejected ones, with the same schedule', () => {
+    for (let statusCode = 300; statusCode <= 999; statusCode++) {
+      for (let runAttempt = 1; runAttempt <= ATTEMPTS_PER_RUN; runAttempt++) {
+        const answered = { runAttempt, outcome: 'response', retryRejected: true } as const;
+        const expected =
+          statusCode === 410 ? { status: 'failed', reason: 'rejected' } : attempt({ ...answered, statusCode: 503 });
+        expect([statusCode, attempt({ ...answered, statusCode })]).toEqual([statusCode, expected]);
+      }
+    }
+    expect(attempt({ outcome: 'blocked', retryRejected: true })).toEqual({
+      status: 'failed',
+      reason: 'unsafe_destination',
+    });
   });
 
   test('fails at once at an unsafe destination', () => {
@@ -113,6 +136,7 @@ describe('a delivery after an attempt', () => {
           outcome: fc.constantFrom(...ATTEMPT_OUTCOMES),
           statusCode: fc.option(fc.integer({ min: 100, max: 999 })),
           runAgeMs: fc.integer({ min: 0, max: RUN_AGE_MS_MAX * 2 }),
+          retryRejected: fc.boolean(),
         }),
         (input) => {
           const next = attempt(input);

@@ -65,6 +65,10 @@ describe('the diagnosis of a delivery', () => {
       summary: `All 8 attempts failed, the last one because of this: ${answered(503)!.summary}`,
       advice: 'Check that the receiver runs and is healthy. Then replay the delivery.',
     });
+    const rejected = { outcome: 'response', errorCode: 'HTTP_404', statusCode: 404 } as const;
+    expect(diagnoseDelivery('attempts_exhausted', 8, rejected)?.advice).toBe(
+      'Correct the path of the URL, or deploy the route. Then replay the delivery.',
+    );
     const gone = { outcome: 'response', errorCode: 'HTTP_410', statusCode: 410 } as const;
     expect(diagnoseDelivery('rejected', 1, gone)).toEqual(answered(410));
   });

@@ -19,6 +19,8 @@ export interface WebhookEndpointState {
   maxConcurrent: number | null;
   /** Whether its deliveries also carry the headers of the Standard Webhooks specification. */
   standardWebhooks: boolean;
+  /** Whether rejected deliveries are tried again, instead of failing for good. */
+  retryRejected: boolean;
   createdAt: Date;
   updatedAt: Date;
 }
@@ -37,6 +39,7 @@ export function presentWebhookEndpoint(endpoint: WebhookEndpointState) {
     maxPerSecond: endpoint.maxPerSecond,
     maxConcurrent: endpoint.maxConcurrent,
     standardWebhooks: endpoint.standardWebhooks,
+    retryRejected: endpoint.retryRejected,
     createdAt: formatTimestamp(endpoint.createdAt),
     updatedAt: formatTimestamp(endpoint.updatedAt),
   };

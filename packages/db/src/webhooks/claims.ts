@@ -126,7 +126,8 @@ async function claimWith(sql: TypedSql, request: ClaimRequest, { allowed, rooms,
       c.run_attempts AS "runAttempt", c.url, c.secret_version AS "secretVersion", c.secret_sealed AS "secretSealed",
       c.body, c.traceparent, c.lease_token::text AS "leaseToken", now() AS "startedAt",
       (extract(epoch FROM now() - c.run_started_at) * 1000)::float8 AS "runAgeMs",
-      (extract(epoch FROM now() - c.due_at) * 1000)::float8 AS "lagMs", e.standard_webhooks AS "standardWebhooks"
+      (extract(epoch FROM now() - c.due_at) * 1000)::float8 AS "lagMs", e.standard_webhooks AS "standardWebhooks",
+      e.retry_rejected AS "retryRejected"
     FROM endpoint e LEFT JOIN claimed c ON true ORDER BY c.due_at`;
   const [state] = rows;
   if (state === undefined) return { endpoint: null, claimed: [], isMore: false, nextInMs: null };

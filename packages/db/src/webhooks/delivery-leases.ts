@@ -35,6 +35,7 @@ export interface ClaimedDelivery {
   /** Time from the due time to the start of the attempt. */
   lagMs: number;
   standardWebhooks: boolean;
+  retryRejected: boolean;
   /** Null for events of no room. */
   roomId: string | null;
 }

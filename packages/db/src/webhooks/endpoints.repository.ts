@@ -15,7 +15,15 @@ import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
 export type WebhookEndpointChange = Partial<
   Pick<
     WebhookEndpointState,
-    'url' | 'events' | 'description' | 'enabled' | 'ordering' | 'maxPerSecond' | 'maxConcurrent' | 'standardWebhooks'
+    | 'url'
+    | 'events'
+    | 'description'
+    | 'enabled'
+    | 'ordering'
+    | 'maxPerSecond'
+    | 'maxConcurrent'
+    | 'standardWebhooks'
+    | 'retryRejected'
   >
 >;
 
@@ -31,6 +39,7 @@ const SHOWN = {
   maxPerSecond: true,
   maxConcurrent: true,
   standardWebhooks: true,
+  retryRejected: true,
   createdAt: true,
   updatedAt: true,
 } as const;

@@ -42,7 +42,8 @@ export function disableFailingEndpoint(
       RETURNING environments.project_id AS "projectId", e.environment_id AS "environmentId", e.id, e.url, e.events,
         e.description, e.enabled, e.disabled_reason AS "disabledReason", e.signing_key_version AS "signingKeyVersion",
         e.ordering, e.max_per_second AS "maxPerSecond", e.max_concurrent AS "maxConcurrent",
-        e.standard_webhooks AS "standardWebhooks", e.created_at AS "createdAt", e.updated_at AS "updatedAt"`;
+        e.standard_webhooks AS "standardWebhooks", e.retry_rejected AS "retryRejected", e.created_at AS "createdAt",
+        e.updated_at AS "updatedAt"`;
     if (endpoint === undefined) return null;
     return (await writeEvents(tx, [webhookDisabled(endpoint, endpoint, now)], { except: endpointId })).deliveries;
   });

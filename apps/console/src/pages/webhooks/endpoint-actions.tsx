@@ -144,7 +144,8 @@ function EditEndpoint({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClos
   return (
     <Dialog title="Edit the endpoint" onClose={onClose}>
       <p className="quiet form-intro">
-        A new URL applies to runs that begin later. Order, limits and headers apply to attempts that begin later.
+        A new URL applies to runs that begin later. Order, limits, headers and retries apply to attempts that begin
+        later.
       </p>
       <EndpointForm
         endpoint={endpoint}

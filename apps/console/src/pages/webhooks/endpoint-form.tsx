@@ -170,6 +170,12 @@ function SendingFields({ values, set }: Part) {
         checked={values.standardWebhooks}
         onChange={(event) => set({ standardWebhooks: event.target.checked })}
       />
+      <Check
+        label="Retry rejected deliveries"
+        hint="After a redirect or a 4xx answer that is final otherwise, such as 400, the delivery is tried again. 410 stays final."
+        checked={values.retryRejected}
+        onChange={(event) => set({ retryRejected: event.target.checked })}
+      />
     </fieldset>
   );
 }

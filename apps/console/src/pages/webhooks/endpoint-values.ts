@@ -11,6 +11,7 @@ export interface Values {
   maxPerSecond: string;
   maxConcurrent: string;
   standardWebhooks: boolean;
+  retryRejected: boolean;
 }
 
 export const EMPTY: Values = {
@@ -22,6 +23,7 @@ export const EMPTY: Values = {
   maxPerSecond: '',
   maxConcurrent: '',
   standardWebhooks: false,
+  retryRejected: false,
 };
 
 export function valuesOf(endpoint: WebhookEndpoint): Values {
@@ -34,6 +36,7 @@ export function valuesOf(endpoint: WebhookEndpoint): Values {
     maxPerSecond: endpoint.maxPerSecond?.toString() ?? '',
     maxConcurrent: endpoint.maxConcurrent?.toString() ?? '',
     standardWebhooks: endpoint.standardWebhooks,
+    retryRejected: endpoint.retryRejected,
   };
 }
 
@@ -55,6 +58,7 @@ export function fieldsOf(values: Values): EndpointFields {
     maxPerSecond: limit(values.maxPerSecond),
     maxConcurrent: limit(values.maxConcurrent),
     standardWebhooks: values.standardWebhooks,
+    retryRejected: values.retryRejected,
   };
 }
 
@@ -66,6 +70,7 @@ const NAMES: Record<keyof EndpointFields, string> = {
   maxPerSecond: 'Attempts a second',
   maxConcurrent: 'Attempts at once',
   standardWebhooks: 'Standard Webhooks headers',
+  retryRejected: 'Rejected deliveries',
 };
 
 /** @returns the fields of `now` that differ from those of `before` */

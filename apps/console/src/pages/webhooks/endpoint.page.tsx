@@ -75,6 +75,7 @@ function factsOf(endpoint: WebhookEndpoint) {
     ['Attempts at once', maxConcurrent ?? 'No limit'],
     ['Signing secret', `Version ${endpoint.signingKeyVersion}`],
     ['Standard Webhooks headers', endpoint.standardWebhooks ? 'Sent too' : 'Not sent'],
+    ['Rejected deliveries', endpoint.retryRejected ? 'Tried again, except after 410' : 'Fail at once'],
     ['Created', <Time value={endpoint.createdAt} />],
     ['Changed', <Time value={endpoint.updatedAt} />],
   ] as const;
