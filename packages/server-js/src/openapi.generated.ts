@@ -847,10 +847,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 operation: components["schemas"]["RuntimeOperation"];
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant?: components["schemas"]["Participant"];
             } & {
                 [key: string]: unknown;
@@ -906,9 +906,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -939,9 +939,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -994,9 +994,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 sessionId: string | null;
                 /** @description All permissions of the participant from now on. */
@@ -1051,6 +1051,8 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            /** @description Participants in the room at this moment, also those whose connection was lost a moment ago. */
+            participantCount: number;
         };
         RoomCreatedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
@@ -1070,7 +1072,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1100,7 +1102,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1134,7 +1136,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1164,7 +1166,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1325,6 +1327,30 @@ export interface components {
             /** @constant */
             verification: "Reject malformed headers and timestamps, and a timestamp more than 300 seconds from your clock. Verify timestamp, delivery id, replay count and signature against the raw bytes before parsing JSON, and compare signatures in constant time.";
         };
+        StoredRoom: {
+            /** @description Room identifier, `room_…`. */
+            id: string;
+            projectId: string;
+            environmentId: string;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description `created` → `active` (a participant joined) → `ending` (the end was accepted) → `ended` (the clean-up is complete).
+             * @enum {string}
+             */
+            status: "created" | "active" | "ending" | "ended";
+            maxParticipants: number;
+            emptyTimeoutSeconds: number | null;
+            /**
+             * Format: date-time
+             * @description When the room was created.
+             */
+            createdAt: string;
+            startedAt: string | null;
+            endedAt: string | null;
+        };
         Track: {
             trackId: string;
             /** @enum {string} */
@@ -1350,9 +1376,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -1384,9 +1410,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -1418,9 +1444,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -1641,7 +1667,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {
@@ -1784,7 +1810,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {
@@ -2722,7 +2748,8 @@ export interface operations {
                      *           "emptyTimeoutSeconds": 900,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": "2026-11-20T10:05:00.000Z",
-                     *           "endedAt": null
+                     *           "endedAt": null,
+                     *           "participantCount": 1
                      *         }
                      *       ],
                      *       "nextCursor": null
@@ -2801,7 +2828,8 @@ export interface operations {
                      *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
-                     *       "endedAt": null
+                     *       "endedAt": null,
+                     *       "participantCount": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Room"];
@@ -2860,7 +2888,8 @@ export interface operations {
                      *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
-                     *       "endedAt": null
+                     *       "endedAt": null,
+                     *       "participantCount": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Room"];
@@ -2995,7 +3024,8 @@ export interface operations {
                      *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
-                     *       "endedAt": null
+                     *       "endedAt": null,
+                     *       "participantCount": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Room"];
