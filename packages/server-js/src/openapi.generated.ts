@@ -847,11 +847,11 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 operation: components["schemas"]["RuntimeOperation"];
                 room: components["schemas"]["StoredRoom"];
-                participant?: components["schemas"]["Participant"];
+                participant?: components["schemas"]["StoredParticipant"];
             } & {
                 [key: string]: unknown;
             };
@@ -887,6 +887,15 @@ export interface components {
              */
             joinedAt: string;
             leftAt: string | null;
+            /**
+             * @description `invited`: it has not connected yet. `connected`: it is in the room. `disconnected`: it is in the room, but its connection was lost a moment ago. `left`: it may join again with a valid token. `removed`: it may not.
+             * @enum {string}
+             */
+            state: "invited" | "connected" | "disconnected" | "left" | "removed";
+            /** @description All permissions of the participant. */
+            permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
+            /** @description The tracks that the participant publishes at this moment. */
+            tracks: components["schemas"]["PublishedTrack"][];
         };
         ParticipantJoinedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
@@ -906,10 +915,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["StoredRoom"];
-                participant: components["schemas"]["Participant"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
             } & {
@@ -939,10 +948,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["StoredRoom"];
-                participant: components["schemas"]["Participant"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 /**
@@ -994,10 +1003,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["StoredRoom"];
-                participant: components["schemas"]["Participant"];
+                participant: components["schemas"]["StoredParticipant"];
                 sessionId: string | null;
                 /** @description All permissions of the participant from now on. */
                 permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
@@ -1027,6 +1036,15 @@ export interface components {
         /** @description The public keys that verify participant tokens. */
         PublicKeySet: {
             keys: components["schemas"]["PublicKey"][];
+        };
+        PublishedTrack: {
+            trackId: string;
+            /** @enum {string} */
+            kind: "audio" | "video";
+            /** @enum {string} */
+            source: "microphone" | "camera" | "screen" | "screen_audio";
+            /** @description Whether the participant or the server has muted it. */
+            muted: boolean;
         };
         Room: {
             /** @description Room identifier, `room_…`. */
@@ -1072,7 +1090,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1102,7 +1120,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1136,7 +1154,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1166,7 +1184,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1327,6 +1345,24 @@ export interface components {
             /** @constant */
             verification: "Reject malformed headers and timestamps, and a timestamp more than 300 seconds from your clock. Verify timestamp, delivery id, replay count and signature against the raw bytes before parsing JSON, and compare signatures in constant time.";
         };
+        StoredParticipant: {
+            /** @description Participant identifier, `part_…`. */
+            id: string;
+            roomId: string;
+            externalId: string | null;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** @description Always `participant`. */
+            role: string;
+            /**
+             * Format: date-time
+             * @description When the participant first connected. Before that, when its token was issued.
+             */
+            joinedAt: string;
+            leftAt: string | null;
+        };
         StoredRoom: {
             /** @description Room identifier, `room_…`. */
             id: string;
@@ -1376,10 +1412,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["StoredRoom"];
-                participant: components["schemas"]["Participant"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 track: components["schemas"]["Track"];
@@ -1410,10 +1446,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["StoredRoom"];
-                participant: components["schemas"]["Participant"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 track: components["schemas"]["Track"];
@@ -1444,10 +1480,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["StoredRoom"];
-                participant: components["schemas"]["Participant"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 track: components["schemas"]["Track"];
@@ -1667,7 +1703,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {
@@ -1810,7 +1846,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {
@@ -3334,7 +3370,20 @@ export interface operations {
                      *           },
                      *           "role": "participant",
                      *           "joinedAt": "2026-11-20T10:05:00.000Z",
-                     *           "leftAt": null
+                     *           "leftAt": null,
+                     *           "state": "connected",
+                     *           "permissions": [
+                     *             "room:join",
+                     *             "video:publish"
+                     *           ],
+                     *           "tracks": [
+                     *             {
+                     *               "trackId": "camera",
+                     *               "kind": "video",
+                     *               "source": "camera",
+                     *               "muted": true
+                     *             }
+                     *           ]
                      *         }
                      *       ],
                      *       "nextCursor": null
@@ -3394,7 +3443,20 @@ export interface operations {
                      *       },
                      *       "role": "participant",
                      *       "joinedAt": "2026-11-20T10:05:00.000Z",
-                     *       "leftAt": null
+                     *       "leftAt": null,
+                     *       "state": "connected",
+                     *       "permissions": [
+                     *         "room:join",
+                     *         "video:publish"
+                     *       ],
+                     *       "tracks": [
+                     *         {
+                     *           "trackId": "camera",
+                     *           "kind": "video",
+                     *           "source": "camera",
+                     *           "muted": true
+                     *         }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["Participant"];

@@ -22,11 +22,11 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 operation: components["schemas"]["RuntimeOperation"];
                 room: components["schemas"]["StoredRoom"];
-                participant?: components["schemas"]["Participant"];
+                participant?: components["schemas"]["StoredParticipant"];
             } & {
                 [key: string]: unknown;
             };
@@ -35,24 +35,6 @@ export interface components {
              * @description When the participant's personal data was erased from the event. No delivery carries this field.
              */
             erasedAt?: string;
-        };
-        Participant: {
-            /** @description Participant identifier, `part_…`. */
-            id: string;
-            roomId: string;
-            externalId: string | null;
-            name: string;
-            metadata: {
-                [key: string]: unknown;
-            };
-            /** @description Always `participant`. */
-            role: string;
-            /**
-             * Format: date-time
-             * @description When the participant first connected. Before that, when its token was issued.
-             */
-            joinedAt: string;
-            leftAt: string | null;
         };
         ParticipantJoinedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
@@ -72,10 +54,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["StoredRoom"];
-                participant: components["schemas"]["Participant"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
             } & {
@@ -105,10 +87,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["StoredRoom"];
-                participant: components["schemas"]["Participant"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 /**
@@ -143,10 +125,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["StoredRoom"];
-                participant: components["schemas"]["Participant"];
+                participant: components["schemas"]["StoredParticipant"];
                 sessionId: string | null;
                 /** @description All permissions of the participant from now on. */
                 permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
@@ -203,7 +185,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -233,7 +215,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -263,7 +245,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -293,7 +275,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -323,6 +305,24 @@ export interface components {
                 message: string;
             } | null;
             completedAt: string | null;
+        };
+        StoredParticipant: {
+            /** @description Participant identifier, `part_…`. */
+            id: string;
+            roomId: string;
+            externalId: string | null;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** @description Always `participant`. */
+            role: string;
+            /**
+             * Format: date-time
+             * @description When the participant first connected. Before that, when its token was issued.
+             */
+            joinedAt: string;
+            leftAt: string | null;
         };
         StoredRoom: {
             /** @description Room identifier, `room_…`. */
@@ -373,10 +373,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["StoredRoom"];
-                participant: components["schemas"]["Participant"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 track: components["schemas"]["Track"];
@@ -407,10 +407,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["StoredRoom"];
-                participant: components["schemas"]["Participant"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 track: components["schemas"]["Track"];
@@ -441,10 +441,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["StoredRoom"];
-                participant: components["schemas"]["Participant"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 track: components["schemas"]["Track"];
@@ -475,7 +475,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {
@@ -539,7 +539,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {

@@ -14,14 +14,14 @@ import { Type, type TProperties, type TSchema } from 'typebox';
 import { defineList, idOf, parseBase64Json, TAKEN_ELSEWHERE } from '../http/cursor.js';
 import { oneOf, orNull, PAGE_LIMIT_DEFAULT, pathId, timestamp } from '../http/schemas.js';
 import { OperationSchema } from '../operations/operations.js';
-import { ParticipantSchema } from '../participants/participants.routes.js';
+import { StoredParticipantSchema } from '../participants/participants.routes.js';
 import { RoomSchema, StoredRoomSchema } from '../rooms/rooms.routes.js';
 import { EndpointSchema } from '../webhooks/endpoints.schemas.js';
 import { TenantQuery } from '../http/checks.js';
 
 const sessionData = {
   room: StoredRoomSchema,
-  participant: ParticipantSchema,
+  participant: StoredParticipantSchema,
   sessionId: Type.String({ description: 'Session of the participant, `sess_…`.' }),
 };
 
@@ -43,7 +43,7 @@ const DATA: Record<EventType, TProperties> = {
   'participant.left': { ...sessionData, reason: oneOf(SESSION_END_REASONS, 'Why the session ended.') },
   'participant.updated': {
     room: StoredRoomSchema,
-    participant: ParticipantSchema,
+    participant: StoredParticipantSchema,
     sessionId: orNull(Type.String({ description: 'Live session of the participant, `sess_…`. Null without one.' })),
     permissions: Type.Array(oneOf(PERMISSIONS), { description: 'All permissions of the participant from now on.' }),
   },
@@ -53,7 +53,7 @@ const DATA: Record<EventType, TProperties> = {
   'operation.failed': {
     operation: OperationSchema,
     room: StoredRoomSchema,
-    participant: Type.Optional(ParticipantSchema),
+    participant: Type.Optional(StoredParticipantSchema),
   },
   'webhook.disabled': { webhook: EndpointSchema },
   'webhook.test': { webhook: EndpointSchema },
@@ -83,7 +83,7 @@ function eventSchema(type: EventType): TSchema {
         additionalProperties: true,
         description:
           'The resources of the event, each as the API returns it; the room of an event of a participant, a track or an ' +
-          'operation without `participantCount`. Later versions may add more.',
+          'operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more.',
       }),
       erasedAt: Type.Optional(
         timestamp("When the participant's personal data was erased from the event. No delivery carries this field."),

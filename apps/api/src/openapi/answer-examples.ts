@@ -5,6 +5,7 @@ import {
   participantLeft,
   participantUpdated,
   presentOperation,
+  presentLiveParticipant,
   presentParticipant,
   presentLiveRoom,
   presentSessionRecord,
@@ -232,7 +233,16 @@ export const ANSWER_EXAMPLES: Record<string, unknown> = {
     },
   },
   Room: room,
-  Participant: participant,
+  Participant: presentLiveParticipant(
+    {
+      ...PARTICIPANT,
+      isRemoved: false,
+      isConnected: true,
+      permissions: ['room:join', 'video:publish'],
+      tracks: [{ ...TRACK, muted: true }],
+    },
+    JOINED,
+  ),
   RuntimeOperation: operation,
   ParticipantToken: {
     token: 'eyJhbGciOiJFUzI1NiIsImtpZCI6Ii4uLiJ9.….…',

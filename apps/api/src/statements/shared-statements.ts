@@ -1,4 +1,4 @@
-import type { LiveRoomState, OperationState, ParticipantState, RoomStatus, Tenant } from '@callplane/core';
+import type { LiveRoomState, OperationState, LiveParticipantState, RoomStatus, Tenant } from '@callplane/core';
 import {
   findParticipantOperations,
   findParticipants,
@@ -39,7 +39,7 @@ export interface SharedStatements {
   /** @returns the status of the room (nothing was written unless it is open); null if there is no such room. */
   insertParticipantIfOpen(insert: ParticipantToInsert): Promise<RoomStatus | null>;
   findRoom(wanted: WantedRow): Promise<LiveRoomState | null>;
-  findParticipant(wanted: WantedParticipant): Promise<ParticipantState | null>;
+  findParticipant(wanted: WantedParticipant): Promise<LiveParticipantState | null>;
   /** @param wanted the id of the room. */
   findRoomOperation(wanted: WantedRow): Promise<OperationState | null>;
   /** @param wanted the id of the participant. */
