@@ -49,6 +49,8 @@ const WRITES: Record<string, object> = {
   'PATCH /v1/webhooks/{endpointId}': { description: 'A' },
   'DELETE /v1/webhooks/{endpointId}': {},
   'POST /v1/webhooks/{endpointId}/rotate-secret': {},
+  'POST /v1/webhooks/{endpointId}/rotate-secret/activate': {},
+  'DELETE /v1/webhooks/{endpointId}/rotate-secret': {},
   'POST /v1/webhooks/{endpointId}/test': {},
   'POST /v1/webhooks/{endpointId}/deliveries/{deliveryId}/replay': { expectedReplayCount: 0 },
   'POST /v1/webhooks/{endpointId}/deliveries/{deliveryId}/retry': {},
