@@ -20,6 +20,8 @@ test('counts joins by outcome, closes by reason, messages by type, and open conn
     'join_duration_seconds_count',
   ];
   const values = () => Promise.all(counters.map(valueOf));
+  // Sessions that another test file has left at this gateway are in their grace period.
+  await eventually(async () => (await valueOf('sessions{')) === 0);
   const before = await values();
   const lost = await valueOf('closes_total{reason="lost"');
   const roomId = await kit.newRoom();

@@ -1064,6 +1064,7 @@ export interface components {
              */
             status: "created" | "active" | "ending" | "ended";
             maxParticipants: number;
+            emptyTimeoutSeconds: number | null;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -2777,6 +2778,7 @@ export interface operations {
                      *           },
                      *           "status": "active",
                      *           "maxParticipants": 20,
+                     *           "emptyTimeoutSeconds": 900,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": "2026-11-20T10:05:00.000Z",
                      *           "endedAt": null
@@ -2825,6 +2827,8 @@ export interface operations {
                      * @default 100
                      */
                     maxParticipants?: number;
+                    /** @default null */
+                    emptyTimeoutSeconds?: number | null;
                 };
             };
         };
@@ -2853,6 +2857,7 @@ export interface operations {
                      *       },
                      *       "status": "active",
                      *       "maxParticipants": 20,
+                     *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
                      *       "endedAt": null
@@ -2911,6 +2916,7 @@ export interface operations {
                      *       },
                      *       "status": "active",
                      *       "maxParticipants": 20,
+                     *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
                      *       "endedAt": null
@@ -3017,6 +3023,7 @@ export interface operations {
                     };
                     /** @description Maximum number of participants that are connected at the same time. A number below the present one removes no participant: joins are refused until enough have left. */
                     maxParticipants?: number;
+                    emptyTimeoutSeconds?: number | null;
                 };
             };
         };
@@ -3044,6 +3051,7 @@ export interface operations {
                      *       },
                      *       "status": "active",
                      *       "maxParticipants": 20,
+                     *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
                      *       "endedAt": null
@@ -4995,6 +5003,7 @@ export interface operations {
                      *             },
                      *             "status": "active",
                      *             "maxParticipants": 20,
+                     *             "emptyTimeoutSeconds": 900,
                      *             "createdAt": "2026-11-20T10:00:00.000Z",
                      *             "startedAt": "2026-11-20T10:05:00.000Z",
                      *             "endedAt": null
@@ -5014,7 +5023,7 @@ export interface operations {
                      *           "sessionId": "sess_01m7xhkw0cfvqteeeq2c3fv3q3"
                      *         }
                      *       },
-                     *       "body": "{\"id\":\"evt_01m7xhkw0cfvqteeeq2c3fv3q5\",\"type\":\"participant.joined\",\"apiVersion\":\"v1\",\"createdAt\":\"2026-11-20T10:05:00.000Z\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"sequence\":7,\"data\":{\"room\":{\"id\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"name\":\"Daily\",\"metadata\":{\"team\":\"blue\",\"tags\":[\"weekly\"]},\"status\":\"active\",\"maxParticipants\":20,\"createdAt\":\"2026-11-20T10:00:00.000Z\",\"startedAt\":\"2026-11-20T10:05:00.000Z\",\"endedAt\":null},\"participant\":{\"id\":\"part_01m7xhkw0cfvqteeeq2c3fv3q2\",\"roomId\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"externalId\":\"user-4711\",\"name\":\"Ada\",\"metadata\":{\"avatar\":\"https://example.com/ada.png\"},\"role\":\"participant\",\"joinedAt\":\"2026-11-20T10:05:00.000Z\",\"leftAt\":null},\"sessionId\":\"sess_01m7xhkw0cfvqteeeq2c3fv3q3\"}}",
+                     *       "body": "{\"id\":\"evt_01m7xhkw0cfvqteeeq2c3fv3q5\",\"type\":\"participant.joined\",\"apiVersion\":\"v1\",\"createdAt\":\"2026-11-20T10:05:00.000Z\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"sequence\":7,\"data\":{\"room\":{\"id\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"name\":\"Daily\",\"metadata\":{\"team\":\"blue\",\"tags\":[\"weekly\"]},\"status\":\"active\",\"maxParticipants\":20,\"emptyTimeoutSeconds\":900,\"createdAt\":\"2026-11-20T10:00:00.000Z\",\"startedAt\":\"2026-11-20T10:05:00.000Z\",\"endedAt\":null},\"participant\":{\"id\":\"part_01m7xhkw0cfvqteeeq2c3fv3q2\",\"roomId\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"externalId\":\"user-4711\",\"name\":\"Ada\",\"metadata\":{\"avatar\":\"https://example.com/ada.png\"},\"role\":\"participant\",\"joinedAt\":\"2026-11-20T10:05:00.000Z\",\"leftAt\":null},\"sessionId\":\"sess_01m7xhkw0cfvqteeeq2c3fv3q3\"}}",
                      *       "lastAttempt": {
                      *         "id": "att_01m7xhkw0cfvqteeeq2c3fv3qa",
                      *         "deliveryId": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
@@ -5688,6 +5697,7 @@ export interface operations {
                      *               },
                      *               "status": "active",
                      *               "maxParticipants": 20,
+                     *               "emptyTimeoutSeconds": 900,
                      *               "createdAt": "2026-11-20T10:00:00.000Z",
                      *               "startedAt": "2026-11-20T10:05:00.000Z",
                      *               "endedAt": null
@@ -5777,6 +5787,7 @@ export interface operations {
                      *           },
                      *           "status": "active",
                      *           "maxParticipants": 20,
+                     *           "emptyTimeoutSeconds": 900,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": "2026-11-20T10:05:00.000Z",
                      *           "endedAt": null

@@ -174,6 +174,7 @@ export interface components {
              */
             status: "created" | "active" | "ending" | "ended";
             maxParticipants: number;
+            emptyTimeoutSeconds: number | null;
             /**
              * Format: date-time
              * @description When the room was created.

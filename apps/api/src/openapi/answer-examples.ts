@@ -44,6 +44,7 @@ const ROOM: RoomState = {
   metadata: { team: 'blue', tags: ['weekly'] },
   status: 'active',
   maxParticipants: 20,
+  emptyTimeoutSeconds: 900,
   createdAt: BEGIN,
   startedAt: JOINED,
   endedAt: null,

@@ -19,7 +19,12 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
   createConsoleSession: { all: {}, readOnly: { readOnly: true } },
   createRoom: {
     minimal: { name: 'Daily' },
-    complete: { name: 'Daily', metadata: { team: 'blue', tags: ['weekly'] }, maxParticipants: 20 },
+    complete: {
+      name: 'Daily',
+      metadata: { team: 'blue', tags: ['weekly'] },
+      maxParticipants: 20,
+      emptyTimeoutSeconds: 900,
+    },
   },
   updateRoom: {
     rename: { name: 'Daily, second half' },

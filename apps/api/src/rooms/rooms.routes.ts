@@ -2,6 +2,7 @@ import {
   presentOperation,
   presentRoom,
   PublicError,
+  ROOM_EMPTY_TIMEOUT_SECONDS,
   ROOM_MAX_PARTICIPANTS_MAX,
   ROOM_NAME_LENGTH_MAX,
   ROOM_STATUSES,
@@ -51,6 +52,13 @@ export const RoomSchema = Type.Object(
       '`created` → `active` (a participant joined) → `ending` (the end was accepted) → `ended` (the clean-up is complete).',
     ),
     maxParticipants: Type.Integer(),
+    emptyTimeoutSeconds: orNull(
+      Type.Integer({
+        description:
+          'Seconds until the room ends while it has no participants, from its creation or from the time at which the ' +
+          'last one left. Null: the setting of the deployment.',
+      }),
+    ),
     createdAt: timestamp('When the room was created.'),
     startedAt: orNull(timestamp('When the first participant joined.')),
     endedAt: orNull(timestamp('When the clean-up of the ended room was complete.')),
@@ -59,6 +67,15 @@ export const RoomSchema = Type.Object(
 );
 
 export const RoomPath = Type.Object({ roomId: pathId("Room in the key's environment.") });
+
+export const emptyTimeoutSeconds = (description: string) =>
+  orNull(
+    Type.Integer({
+      minimum: ROOM_EMPTY_TIMEOUT_SECONDS.min,
+      maximum: ROOM_EMPTY_TIMEOUT_SECONDS.max,
+      description: `Seconds until the room ends while it has no participants. ${description}`,
+    }),
+  );
 
 const UpdateRoomBody = strictObject(
   {
@@ -72,6 +89,9 @@ const UpdateRoomBody = strictObject(
           'Maximum number of participants that are connected at the same time. A number below the present one removes ' +
           'no participant: joins are refused until enough have left.',
       }),
+    ),
+    emptyTimeoutSeconds: Type.Optional(
+      emptyTimeoutSeconds('Null: the setting of the deployment. Counts from the time since which the room is empty.'),
     ),
   },
   { title: 'UpdateRoom' },

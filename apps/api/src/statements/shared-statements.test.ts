@@ -58,7 +58,14 @@ async function newTenant(): Promise<Tenant> {
 const newEndpoint = (tenant: Tenant) => insertTestEndpoint(database, tenant, { createdAt: NOON, updatedAt: NOON });
 
 function roomOf(tenant: Tenant, metadata: Record<string, unknown> = {}): RoomToInsert {
-  const room = { id: newId('room'), name: 'Room', metadata, maxParticipants: 7, createdAt: NOON };
+  const room = {
+    id: newId('room'),
+    name: 'Room',
+    metadata,
+    maxParticipants: 7,
+    emptyTimeoutSeconds: 60,
+    createdAt: NOON,
+  };
   const state = { ...room, status: 'created' as const, startedAt: null, endedAt: null };
   return { tenant, room, created: roomCreated(tenant, state) };
 }

@@ -119,7 +119,7 @@ const PROVOKE: Record<CloseReason, () => Promise<TestInstance>> = {
     slow.client.socket.pause();
     // At most 24 MB: more than the sockets of both sides buffer.
     for (let n = 0; n < 1500 && !patient.log().includes('slow_consumer'); n++) {
-      await sender.client.ask({ type: 'message', data: 'x'.repeat(16_000) }, 'ok');
+      await sender.client.request({ type: 'message', data: 'x'.repeat(16_000) });
     }
     await eventually(() => causesOf(patient).has('slow_consumer'));
     slow.client.terminate();

@@ -146,7 +146,8 @@ describe('the gateway closes a connection', () => {
     const before = residentBytes();
     // In total, more than the sockets of both sides buffer.
     for (let n = 0; n < 1500 && !unlimited.log().includes('slow_consumer'); n++) {
-      await sender!.client.ask({ type: 'message', data: 'x'.repeat(16_000) }, 'ok');
+      // On a busy machine, Redis may not pass a message on to the other gateway in time.
+      await sender!.client.request({ type: 'message', data: 'x'.repeat(16_000) });
     }
     await eventually(() => unlimited.log().includes('slow_consumer'));
     expect(residentBytes() - before).toBeLessThan(100_000_000);

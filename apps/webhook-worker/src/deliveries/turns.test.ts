@@ -111,8 +111,11 @@ test('one endpoint uses all four slots, but no more, and Redis shows its turns a
   }
   await eventually(async () => (await count({ status: 'succeeded' })) === 20);
   expect(receiver.requests).toHaveLength(20);
-  await eventually(async () => (await depth()).active === 0);
-  expect(await depth()).toMatchObject({ waiting: 0, active: 0, delayed: 0 });
+  // After a slow claim that found nothing, a turn comes back once more.
+  await eventually(async () => {
+    expect(await depth()).toMatchObject({ waiting: 0, active: 0, delayed: 0 });
+    return true;
+  });
 });
 
 test('a tenant whose proven endpoints begin to hang holds three of four slots beside another tenant', async () => {

@@ -25,7 +25,10 @@ import { logEndedLeases } from '../sweep/sweep.js';
 import { attemptDelivery, type Settled } from './attempt.js';
 import { FastSlots, remember, SHARED_SLOTS_MAX } from './fast-slots.js';
 
-/** A turn claims no more deliveries after this time, and begins none that it has claimed after the other, in milliseconds. */
+/**
+ * A turn claims no more deliveries after this time, and begins none that it has claimed after the other, in milliseconds.
+ * Until the first, its outcomes wait for each other, so that one statement settles them.
+ */
 const TURN_MS = 100;
 const TURN_MS_MAX = 250;
 /** A first attempt begins within this time of the sending of its claim: a frozen worker may have lost it since. */
@@ -170,7 +173,12 @@ export class Turns {
     const startedAtMs = performance.now();
     const ended = this.#usage[lane].begin(environmentId, turn.slotMs, startedAtMs);
     if (lane === 'fast') this.#fastSlots.hold(environmentId, 1);
+    const outcomes: (() => Promise<Settled | null>)[] = [];
     const settling: Promise<Settled | null>[] = [];
+    const settleAll = (): void => {
+      for (const settle of outcomes.splice(0)) settling.push(settle());
+    };
+    const settleSoon = setTimeout(settleAll, TURN_MS);
     let { slotMs } = turn;
     try {
       for (let claims = 0; ; claims += 1) {
@@ -190,13 +198,17 @@ export class Turns {
           }
           const attempted = await this.#attempt(turn, delivery, index === 0 ? 0 : now - askedAtMs);
           if (attempted === null) continue;
-          slotMs = slotMsAfter(slotMs, { durationMs: attempted.attempt.durationMs, hung: attempted.hung });
-          settling.push(attempted.settle(slotMs));
+          const expectedMs = slotMsAfter(slotMs, { durationMs: attempted.attempt.durationMs, hung: attempted.hung });
+          slotMs = expectedMs;
+          outcomes.push(() => attempted.settle(expectedMs));
+          if (performance.now() - startedAtMs >= TURN_MS) settleAll();
         }
         const isOver = performance.now() - startedAtMs >= TURN_MS || this.#isDraining;
         if (isOver || !claim.isMore || claimed.length === 0) return { claim, settling, slotMs };
       }
     } finally {
+      clearTimeout(settleSoon);
+      settleAll();
       ended(performance.now());
       if (lane === 'fast') this.#fastSlots.hold(environmentId, -1);
     }

@@ -19,6 +19,7 @@ const room: RoomState = {
   metadata: { tags: ['a'] },
   status: 'active',
   maxParticipants: 10,
+  emptyTimeoutSeconds: 900,
   createdAt: at(0),
   startedAt: at(1),
   endedAt: null,
@@ -70,7 +71,7 @@ const ended = { ...session, participant: { ...session.participant, leftAt: NOW }
 
 const ROOM =
   '{"id":"room_1","projectId":"proj_1","environmentId":"env_1","name":"Weekly","metadata":{"tags":["a"]},' +
-  '"status":"active","maxParticipants":10,"createdAt":"2026-11-22T08:00:00.000Z",' +
+  '"status":"active","maxParticipants":10,"emptyTimeoutSeconds":900,"createdAt":"2026-11-22T08:00:00.000Z",' +
   '"startedAt":"2026-11-22T08:01:00.000Z","endedAt":null}';
 const PARTICIPANT =
   '{"id":"part_1","roomId":"room_1","externalId":"user-7","name":"Ada","metadata":{},"role":"participant",' +

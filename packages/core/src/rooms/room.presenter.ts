@@ -12,6 +12,7 @@ export function presentRoom(tenant: Tenant, room: RoomState) {
     metadata: room.metadata,
     status: room.status,
     maxParticipants: room.maxParticipants,
+    emptyTimeoutSeconds: room.emptyTimeoutSeconds,
     createdAt: formatTimestamp(room.createdAt),
     startedAt: room.startedAt === null ? null : formatTimestamp(room.startedAt),
     endedAt: room.endedAt === null ? null : formatTimestamp(room.endedAt),

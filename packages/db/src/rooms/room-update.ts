@@ -4,7 +4,7 @@ import { writeEvents } from '../events/write-events.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { ROOM_COLUMNS } from './room.sql.js';
 
-export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata' | 'maxParticipants'>>;
+export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata' | 'maxParticipants' | 'emptyTimeoutSeconds'>>;
 
 export type RoomUpdate =
   | { outcome: 'not_found' | 'room_ended' }
@@ -38,15 +38,19 @@ export function updateRoom(
       name: patch.name ?? room.name,
       metadata: patch.metadata ?? room.metadata,
       maxParticipants: patch.maxParticipants ?? room.maxParticipants,
+      emptyTimeoutSeconds:
+        patch.emptyTimeoutSeconds === undefined ? room.emptyTimeoutSeconds : patch.emptyTimeoutSeconds,
     };
     const isSame =
       after.name === room.name &&
       after.maxParticipants === room.maxParticipants &&
+      after.emptyTimeoutSeconds === room.emptyTimeoutSeconds &&
       sameJson(after.metadata, room.metadata);
     if (isSame) return { outcome: 'updated', room, version: null, deliveries: [] };
     const [written] = await sql.$queryRaw<{ version: number }[]>`
       UPDATE rooms SET name = ${after.name}, metadata = ${JSON.stringify(after.metadata)}::jsonb,
-        max_participants = ${after.maxParticipants}, version = version + 1
+        max_participants = ${after.maxParticipants}, empty_timeout_seconds = ${after.emptyTimeoutSeconds}::int,
+        version = version + 1
       WHERE id = ${roomId} RETURNING version`;
     const { deliveries } = await writeEvents(sql, [roomUpdated({ tenant, room: after, now })]);
     return { outcome: 'updated', room: after, version: written?.version ?? null, deliveries };

@@ -4,8 +4,8 @@ import { Prisma } from '../generated/client.js';
 
 /** The columns of a `RoomState`; the table must have the name or alias `rooms`. */
 export const ROOM_COLUMNS = Prisma.sql`rooms.id, rooms.name, rooms.metadata, rooms.status,
-  rooms.max_participants AS "maxParticipants", rooms.created_at AS "createdAt", rooms.started_at AS "startedAt",
-  rooms.ended_at AS "endedAt"`;
+  rooms.max_participants AS "maxParticipants", rooms.empty_timeout_seconds AS "emptyTimeoutSeconds",
+  rooms.created_at AS "createdAt", rooms.started_at AS "startedAt", rooms.ended_at AS "endedAt"`;
 
 /** `isOpen` of core; the table must have the name or alias `rooms`. */
 export const isRoomOpen = Prisma.sql`rooms.status IN (${literals(OPEN_ROOM_STATUSES)})`;

@@ -6,7 +6,7 @@ import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../eve
 import { Prisma } from '../generated/client.js';
 import { ROOM_COLUMNS } from './room.sql.js';
 
-type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'createdAt'>;
+type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'emptyTimeoutSeconds' | 'createdAt'>;
 
 /** A room of a tenant, with its event `room.created`. */
 export interface RoomToInsert {
@@ -24,14 +24,17 @@ export async function insertRooms(db: TypedSql, rooms: readonly RoomToInsert[]):
   const states = rooms.map(({ room }) => room);
   const deliveries = await db.$queryRaw<WrittenDelivery[]>`
     WITH room AS (
-      INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at, last_sequence)
-      SELECT id, environment_id, name, metadata::jsonb, 'created', max_participants, created_at::timestamptz, 1
+      INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, empty_timeout_seconds,
+        empty_since, created_at, last_sequence)
+      SELECT id, environment_id, name, metadata::jsonb, 'created', max_participants, empty_timeout_seconds,
+        now(), created_at::timestamptz, 1
       FROM unnest(${texts(states.map(({ id }) => id))},
         ${texts(rooms.map(({ tenant }) => tenant.environmentId))}, ${texts(states.map(({ name }) => name))},
         ${texts(states.map(({ metadata }) => JSON.stringify(metadata)))},
         ${ints(states.map(({ maxParticipants }) => maxParticipants))},
+        ${ints(states.map(({ emptyTimeoutSeconds }) => emptyTimeoutSeconds))},
         ${texts(states.map(({ createdAt }) => createdAt.toISOString()))})
-        AS new (id, environment_id, name, metadata, max_participants, created_at)
+        AS new (id, environment_id, name, metadata, max_participants, empty_timeout_seconds, created_at)
     ), ${insertEvents(events)}
     ${fanOut()}`;
   const byEvent = new Map<string, WrittenDelivery[]>(events.map(({ id }) => [id, []]));

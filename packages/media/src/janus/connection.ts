@@ -44,10 +44,6 @@ export interface RequestOptions {
   /** The name of the request in error messages. */
   name?: string;
   deadlineMs?: number;
-  /**
-   * Called with a success that arrives after the deadline, so that the caller can free what Janus has created.
-   */
-  onLate?: (answer: JanusMessage) => void;
 }
 
 interface Pending {
@@ -55,7 +51,6 @@ interface Pending {
   awaitsEvent: boolean;
   onAcknowledged: (() => void) | undefined;
   timer: NodeJS.Timeout;
-  onLate: ((answer: JanusMessage) => void) | undefined;
   resolve: (answer: JanusMessage) => void;
   reject: (error: MediaError) => void;
 }
@@ -83,7 +78,6 @@ export class JanusConnection {
   /** The ids of the sessions that the connection held when it ended. Janus may still have them. */
   readonly lostSessions: number[] = [];
   readonly #pending = new Map<string, Pending>();
-  readonly #late = new Map<string, (answer: JanusMessage) => void>();
   readonly #sessions = new Map<number, SessionListener>();
   /**
    * Random for each connection. A claimed session may get answers to requests of its previous process, which must not
@@ -137,7 +131,7 @@ export class JanusConnection {
    */
   request(
     message: JanusRequest,
-    { awaitsEvent = false, onAcknowledged, name = message.janus, deadlineMs, onLate }: RequestOptions = {},
+    { awaitsEvent = false, onAcknowledged, name = message.janus, deadlineMs }: RequestOptions = {},
   ): Promise<JanusMessage> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     this.#lastTransaction += 1;
@@ -145,12 +139,11 @@ export class JanusConnection {
     return new Promise((resolve, reject) => {
       const overdue = () => {
         if (!this.#pending.delete(transaction)) return;
-        if (onLate !== undefined) this.#late.set(transaction, onLate);
         reject(new MediaError('timeout', `Janus did not answer "${name}" in time`));
       };
       // After a pause of this process the answer may be there, unread. Node runs timers before it reads sockets.
       const timer = setTimeout(() => setImmediate(overdue), deadlineMs ?? this.options.deadlines.requestMs);
-      this.#pending.set(transaction, { name, awaitsEvent, onAcknowledged, timer, onLate, resolve, reject });
+      this.#pending.set(transaction, { name, awaitsEvent, onAcknowledged, timer, resolve, reject });
       this.socket.send(JSON.stringify({ ...message, transaction, apisecret: this.options.apiSecret }));
     });
   }
@@ -177,12 +170,9 @@ export class JanusConnection {
 
   #answer(transaction: string, message: JanusMessage): void {
     const pending = this.#pending.get(transaction);
-    if (pending === undefined) {
-      // The request has timed out, or Janus sent the acknowledgement after the event that it announces.
-      if (message.janus === 'success') this.#late.get(transaction)?.(message);
-      this.#late.delete(transaction);
-      return;
-    }
+    // The request has timed out, or Janus sent the acknowledgement after the event that it announces. What a late answer
+    // has created stays unused: Janus ends a session without keep-alives, and handles with their session.
+    if (pending === undefined) return;
     if (message.janus === 'ack' && pending.awaitsEvent) {
       pending.onAcknowledged?.();
       return;
@@ -205,7 +195,6 @@ export class JanusConnection {
       pending.reject(lost);
     }
     this.#pending.clear();
-    this.#late.clear();
     const sessions = [...this.#sessions.values()];
     this.lostSessions.push(...this.#sessions.keys());
     this.#sessions.clear();

@@ -28,11 +28,7 @@ export class MediaSession implements HandleSession, SessionListener {
 
   /** @throws MediaError */
   static async create(connection: JanusConnection): Promise<MediaSession> {
-    const discard = (late: JanusMessage) => {
-      const id = idIn(late);
-      if (id !== undefined) connection.request({ janus: 'destroy', session_id: id }).catch(() => undefined);
-    };
-    const id = idIn(await connection.request({ janus: 'create' }, { onLate: discard }));
+    const id = idIn(await connection.request({ janus: 'create' }));
     if (id === undefined) throw new MediaError('refused', 'Janus created a session without an id');
     return new MediaSession(connection, id);
   }
@@ -99,12 +95,8 @@ export class MediaSession implements HandleSession, SessionListener {
   }
 
   async attach(label: string): Promise<number> {
-    const discard = (late: JanusMessage) => {
-      const handleId = idIn(late);
-      if (handleId !== undefined) void this.detach(handleId);
-    };
     const request = { janus: 'attach', plugin: 'janus.plugin.videoroom', opaque_id: label };
-    const handleId = idIn(await this.request(request, { onLate: discard }));
+    const handleId = idIn(await this.request(request));
     if (handleId === undefined) throw new MediaError('refused', 'Janus created a handle without an id');
     // The session may have ended before the handle had a listener.
     if (this.#over !== undefined) throw this.#over;
