@@ -222,7 +222,7 @@ function sealSecret(masterKeys: MasterKeys, secret: string, endpointId: string, 
 
 function withoutConflict<T>(result: T | ErrorCode | null): T {
   if (typeof result === 'string') throw new PublicError(result as ErrorCode);
-  return found(result as T | null);
+  return found(result);
 }
 
 function found<T>(row: T | null): T {
