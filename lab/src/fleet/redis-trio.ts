@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { freePort, startRedis, startSentinel } from '@callplane/local-servers';
-import { Redis } from 'ioredis';
+import { overRedis } from '@callplane/testing';
 import { Machine, until } from './machine.js';
 import type { Processes } from './processes.js';
 
@@ -76,7 +76,7 @@ export class RedisTrio {
       if (port !== null && port !== before) return true;
       // The first Sentinel that can: two of them would disturb each other. One refuses while no replica is ready.
       for (const sentinel of this.#sentinelPorts) {
-        const answer = await over(sentinel, undefined, (redis) => redis.call('SENTINEL', 'FAILOVER', MASTER)).catch(
+        const answer = await overRedis(urlOf(sentinel), (redis) => redis.call('SENTINEL', 'FAILOVER', MASTER)).catch(
           String,
         );
         if (answer === 'OK' || String(answer).includes('INPROG')) break;
@@ -89,7 +89,7 @@ export class RedisTrio {
   async flush(): Promise<void> {
     await until('no Redis can be emptied', READY_WITHIN_MS, async () => {
       const flushed = await Promise.all(
-        this.#ports.map((port) => over(port, this.password, (redis) => redis.flushall()).catch(() => null)),
+        this.#ports.map((port) => overRedis(urlOf(port, this.password), (redis) => redis.flushall()).catch(() => null)),
       );
       return flushed.includes('OK');
     });
@@ -118,7 +118,7 @@ export class RedisTrio {
   #views(): Promise<Record<string, string>[]> {
     return Promise.all(
       this.#sentinelPorts.map((port) =>
-        over(port, undefined, async (redis) => {
+        overRedis(urlOf(port), async (redis) => {
           const list = (await redis.call('SENTINEL', 'MASTER', MASTER)) as string[];
           return Object.fromEntries(list.flatMap((name, n) => (n % 2 === 0 ? [[name, list[n + 1] ?? '']] : [])));
         }).catch((): Record<string, string> => ({})),
@@ -127,22 +127,7 @@ export class RedisTrio {
   }
 }
 
-async function over<T>(port: number, password: string | undefined, work: (redis: Redis) => Promise<T>): Promise<T> {
-  const redis = new Redis({
-    host: '127.0.0.1',
-    port,
-    ...(password === undefined ? {} : { password }),
-    lazyConnect: true,
-    retryStrategy: null,
-    connectTimeout: 1000,
-    commandTimeout: 1000,
-    maxRetriesPerRequest: 0,
-  });
-  redis.on('error', () => undefined);
-  try {
-    await redis.connect();
-    return await work(redis);
-  } finally {
-    redis.disconnect();
-  }
+/** Of a server, or of a Sentinel, which has no password. */
+function urlOf(port: number, password?: string): string {
+  return `redis://${password === undefined ? '' : `:${password}@`}127.0.0.1:${port}`;
 }

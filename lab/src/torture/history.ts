@@ -22,8 +22,6 @@
  *   Everything else is as the client sent or got it.
  * - A request without a `status` has an unknown outcome: it may have had its effect, also later than `endMs`.
  */
-export const HISTORY_VERSION = 2;
-
 export const HISTORY_FILES = {
   run: 'run.jsonl',
   requests: 'requests.jsonl',
@@ -57,7 +55,6 @@ interface Line {
 }
 
 export interface RunLine extends Line {
-  version: typeof HISTORY_VERSION;
   /** 0 */
   atMs: number;
   seed: number;

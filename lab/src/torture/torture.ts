@@ -12,7 +12,6 @@ import { readAll, untilSettled } from './final-reads.js';
 import { startFleet, type Fleet } from '../fleet/fleet.js';
 import type { KnownTenant } from '../fleet/operator.js';
 import { HistoryWriter } from './history-writer.js';
-import { HISTORY_VERSION } from './history.js';
 import { Hooks } from './hooks.js';
 import { faketimeLibrary, LEASE_MS } from '../fleet/apps.js';
 import { KeyLoop } from './key-load.js';
@@ -96,7 +95,6 @@ async function play(run: Run, baseUrl: string): Promise<string[]> {
   const { minutes, seed } = options;
   history.write('run', {
     atMs: 0,
-    version: HISTORY_VERSION,
     seed,
     minutes,
     baseUrl,

@@ -868,10 +868,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 operation: components["schemas"]["RuntimeOperation"];
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant?: components["schemas"]["Participant"];
             } & {
                 [key: string]: unknown;
@@ -927,9 +927,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -960,9 +960,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -1015,9 +1015,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 sessionId: string | null;
                 /** @description All permissions of the participant from now on. */
@@ -1072,6 +1072,8 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            /** @description Participants in the room at this moment, also those whose connection was lost a moment ago. */
+            participantCount: number;
         };
         RoomCreatedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
@@ -1091,7 +1093,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1121,7 +1123,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1155,7 +1157,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1185,7 +1187,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1346,6 +1348,30 @@ export interface components {
             /** @constant */
             verification: "Reject malformed headers and timestamps, and a timestamp more than 300 seconds from your clock. Verify timestamp, delivery id, replay count and signature against the raw bytes before parsing JSON, and compare signatures in constant time.";
         };
+        StoredRoom: {
+            /** @description Room identifier, `room_…`. */
+            id: string;
+            projectId: string;
+            environmentId: string;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description `created` → `active` (a participant joined) → `ending` (the end was accepted) → `ended` (the clean-up is complete).
+             * @enum {string}
+             */
+            status: "created" | "active" | "ending" | "ended";
+            maxParticipants: number;
+            emptyTimeoutSeconds: number | null;
+            /**
+             * Format: date-time
+             * @description When the room was created.
+             */
+            createdAt: string;
+            startedAt: string | null;
+            endedAt: string | null;
+        };
         Track: {
             trackId: string;
             /** @enum {string} */
@@ -1371,9 +1397,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -1405,9 +1431,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -1439,9 +1465,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -1662,7 +1688,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {
@@ -1809,7 +1835,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {
@@ -2781,7 +2807,8 @@ export interface operations {
                      *           "emptyTimeoutSeconds": 900,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": "2026-11-20T10:05:00.000Z",
-                     *           "endedAt": null
+                     *           "endedAt": null,
+                     *           "participantCount": 1
                      *         }
                      *       ],
                      *       "nextCursor": null
@@ -2860,7 +2887,8 @@ export interface operations {
                      *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
-                     *       "endedAt": null
+                     *       "endedAt": null,
+                     *       "participantCount": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Room"];
@@ -2919,7 +2947,8 @@ export interface operations {
                      *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
-                     *       "endedAt": null
+                     *       "endedAt": null,
+                     *       "participantCount": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Room"];
@@ -3054,7 +3083,8 @@ export interface operations {
                      *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
-                     *       "endedAt": null
+                     *       "endedAt": null,
+                     *       "participantCount": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Room"];

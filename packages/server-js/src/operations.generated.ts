@@ -26,6 +26,7 @@ export type SessionPage = components['schemas']['SessionPage'];
 export type SessionQuality = components['schemas']['SessionQuality'];
 export type SessionTrack = components['schemas']['SessionTrack'];
 export type SignatureContract = components['schemas']['SignatureContract'];
+export type StoredRoom = components['schemas']['StoredRoom'];
 export type Track = components['schemas']['Track'];
 export type TurnCredentials = components['schemas']['TurnCredentials'];
 export type UpdatedParticipant = components['schemas']['UpdatedParticipant'];

@@ -22,10 +22,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 operation: components["schemas"]["RuntimeOperation"];
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant?: components["schemas"]["Participant"];
             } & {
                 [key: string]: unknown;
@@ -72,9 +72,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -105,9 +105,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -143,9 +143,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 sessionId: string | null;
                 /** @description All permissions of the participant from now on. */
@@ -182,6 +182,8 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            /** @description Participants in the room at this moment, also those whose connection was lost a moment ago. */
+            participantCount: number;
         };
         RoomCreatedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
@@ -201,7 +203,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -231,7 +233,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -261,7 +263,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -291,7 +293,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -322,6 +324,30 @@ export interface components {
             } | null;
             completedAt: string | null;
         };
+        StoredRoom: {
+            /** @description Room identifier, `room_…`. */
+            id: string;
+            projectId: string;
+            environmentId: string;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description `created` → `active` (a participant joined) → `ending` (the end was accepted) → `ended` (the clean-up is complete).
+             * @enum {string}
+             */
+            status: "created" | "active" | "ending" | "ended";
+            maxParticipants: number;
+            emptyTimeoutSeconds: number | null;
+            /**
+             * Format: date-time
+             * @description When the room was created.
+             */
+            createdAt: string;
+            startedAt: string | null;
+            endedAt: string | null;
+        };
         Track: {
             trackId: string;
             /** @enum {string} */
@@ -347,9 +373,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -381,9 +407,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -415,9 +441,9 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
+                room: components["schemas"]["StoredRoom"];
                 participant: components["schemas"]["Participant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
@@ -449,7 +475,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {
@@ -515,7 +541,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {

@@ -6,7 +6,7 @@ import {
   participantUpdated,
   presentOperation,
   presentParticipant,
-  presentRoom,
+  presentLiveRoom,
   presentSessionRecord,
   presentUsageDay,
   presentWebhookEndpoint,
@@ -89,7 +89,7 @@ const WEBHOOK: WebhookEndpointState = {
 };
 const TRACK: TrackIdentity = { trackId: 'camera', kind: 'video', source: 'camera' };
 
-const room = presentRoom(TENANT, ROOM);
+const room = presentLiveRoom(TENANT, { ...ROOM, participantCount: 1 });
 const participant = presentParticipant(PARTICIPANT, JOINED);
 const operation = presentOperation(OPERATION);
 const webhook = presentWebhookEndpoint(WEBHOOK);
@@ -107,8 +107,8 @@ const disabled = { ...WEBHOOK, enabled: false, disabledReason: 'Every attempt ha
 
 const EVENTS: readonly NewEvent[] = [
   roomCreated(TENANT, { ...ROOM, status: 'created', startedAt: null }),
-  roomStarted(subject),
-  roomUpdated({ ...subject, room: { ...ROOM, name: 'Daily, second half' } }),
+  roomStarted(subject, 1),
+  roomUpdated({ ...subject, room: { ...ROOM, name: 'Daily, second half' } }, 1),
   roomEnded({ ...subject, room: { ...ROOM, status: 'ended', endedAt: LEFT } }),
   participantJoined(subject, session),
   ...participantLeft(subject, left, 'left'),

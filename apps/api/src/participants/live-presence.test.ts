@@ -96,3 +96,40 @@ test('notifies the gateways of a room at once when it ends or a participant is r
   await api.call('DELETE', `/v1/rooms/${room}`);
   await eventually(() => changes === 2);
 });
+
+test('a room counts the participants that are in it, in reads, lists, changes and its own events', async () => {
+  const room = await api.room({ name: 'Counted' });
+  const counts = async () => {
+    const read = async (path: string) => (await api.call('GET', path)).body;
+    const lists = ['/v1/rooms', '/v1/rooms?name=Counted', '/v1/rooms?namePrefix=Count', '/v1/rooms?status=active'];
+    const listed = await Promise.all(
+      lists.map(
+        async (path) => (await read(path)).data.find(({ id }: { id: string }) => id === room)?.participantCount,
+      ),
+    );
+    return [(await read(`/v1/rooms/${room}`)).participantCount, ...listed];
+  };
+  const [ada, ben] = [await invite(room), await invite(room)];
+  expect(await counts()).toEqual([0, 0, 0, 0, undefined]);
+  const joined = await join(room, ada, at(1));
+  await join(room, ben, at(2));
+  // The second session of a participant replaces the first one.
+  await join(room, ben, at(3));
+  expect(await counts()).toEqual([2, 2, 2, 2, 2]);
+  const changed = (await api.call('PATCH', `/v1/rooms/${room}`, { body: { metadata: { a: 1 } } })).body;
+  expect(changed).toEqual((await api.call('GET', `/v1/rooms/${room}`)).body);
+  await leave(joined, at(4));
+  expect(await counts()).toEqual([1, 1, 1, 1, 1]);
+  const { data } = (await api.call('GET', `/v1/events?roomId=${room}`)).body;
+  const ofRoom = data.filter(({ type }: { type: string }) => type.startsWith('room.'));
+  expect(
+    ofRoom.map((event: { type: string; data: { room: { participantCount: number } } }) => [
+      event.type,
+      event.data.room.participantCount,
+    ]),
+  ).toEqual([
+    ['room.created', 0],
+    ['room.started', 1],
+    ['room.updated', 2],
+  ]);
+});

@@ -1,6 +1,6 @@
 import {
   newId,
-  presentRoom,
+  presentLiveRoom,
   ROOM_MAX_PARTICIPANTS_DEFAULT,
   ROOM_MAX_PARTICIPANTS_MAX,
   ROOM_NAME_LENGTH_MAX,
@@ -59,7 +59,7 @@ export function createRoomRoutes(deps: Deps): Route[] {
         };
         const answer = (made: GeneratedRoomValues): Reply => ({
           status: 201,
-          body: presentRoom(caller, roomAtCreation(body, made)),
+          body: presentLiveRoom(caller, { ...roomAtCreation(body, made), participantCount: 0 }),
         });
         const reply =
           idempotencyKey === null

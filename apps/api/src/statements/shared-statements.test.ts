@@ -112,7 +112,7 @@ describe('concurrent rooms', () => {
     ]);
     for (const [at, { tenant, room }] of rooms.entries()) {
       const found = await shared.findRoom({ tenant, id: room.id });
-      expect(found).toEqual({ ...room, status: 'created', startedAt: null, endedAt: null });
+      expect(found).toEqual({ ...room, status: 'created', startedAt: null, endedAt: null, participantCount: 0 });
       const [event] = await database.prisma.event.findMany({ where: { roomId: room.id } });
       expect(event).toMatchObject({ environmentId: tenant.environmentId, sequence: 1, type: 'room.created' });
       expect(JSON.parse(event!.body)).toMatchObject({ id: event!.id, sequence: 1, data: { room: { id: room.id } } });

@@ -1,7 +1,7 @@
 import { closeSync, createReadStream, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { HISTORY_FILES, HISTORY_VERSION, type HistoryLines } from '../history.js';
+import { HISTORY_FILES, type HistoryLines } from '../history.js';
 import { checkAcceptedWork } from './accepted-work.js';
 import { checkEvents } from './events.js';
 import { faultsOf, requestEvidence, textIn, type History } from './facts.js';
@@ -88,10 +88,6 @@ async function readHistory(folder: string): Promise<History> {
   };
   const [run] = await read('run');
   if (run === undefined) throw new Error(`${folder} holds no history of a run`);
-  // Of the type, the file may have any.
-  if ((run.version as number) !== HISTORY_VERSION) {
-    throw new Error(`${folder} has version ${String(run.version)}, and this checker reads ${HISTORY_VERSION}`);
-  }
   return {
     run,
     requests: await read('requests'),

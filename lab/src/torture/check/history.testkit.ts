@@ -15,7 +15,6 @@ const wall = '2026-01-01T00:00:00.000Z';
 const run: RunLine = {
   n: 0,
   wall,
-  version: 2,
   atMs: 0,
   seed: 1,
   minutes: 1,

@@ -73,6 +73,7 @@ const ROOM =
   '{"id":"room_1","projectId":"proj_1","environmentId":"env_1","name":"Weekly","metadata":{"tags":["a"]},' +
   '"status":"active","maxParticipants":10,"emptyTimeoutSeconds":900,"createdAt":"2026-11-22T08:00:00.000Z",' +
   '"startedAt":"2026-11-22T08:01:00.000Z","endedAt":null}';
+const LIVE_ROOM = (participantCount: number) => ROOM.replace('null}', `null,"participantCount":${participantCount}}`);
 const PARTICIPANT =
   '{"id":"part_1","roomId":"room_1","externalId":"user-7","name":"Ada","metadata":{},"role":"participant",' +
   '"joinedAt":"2026-11-22T08:01:00.000Z","leftAt":null}';
@@ -93,10 +94,10 @@ const [unpublishedAtEnd, left] = participantLeft(subject, ended, 'removed');
 
 /** Type, event, the bytes of `data`, and the participant by whom an erasure finds the event. */
 const EVENTS: readonly [type: EventType, event: NewEvent | undefined, data: string, participantId: string | null][] = [
-  ['room.created', { ...roomCreated(subject.tenant, subject.room), createdAt: NOW }, `{"room":${ROOM}}`, null],
-  ['room.started', roomStarted(subject), `{"room":${ROOM}}`, null],
-  ['room.updated', roomUpdated(subject), `{"room":${ROOM}}`, null],
-  ['room.ended', roomEnded(subject), `{"room":${ROOM}}`, null],
+  ['room.created', { ...roomCreated(subject.tenant, subject.room), createdAt: NOW }, `{"room":${LIVE_ROOM(0)}}`, null],
+  ['room.started', roomStarted(subject, 1), `{"room":${LIVE_ROOM(1)}}`, null],
+  ['room.updated', roomUpdated(subject, 3), `{"room":${LIVE_ROOM(3)}}`, null],
+  ['room.ended', roomEnded(subject), `{"room":${LIVE_ROOM(0)}}`, null],
   ['participant.joined', participantJoined(subject, session), `{${SESSION}}`, 'part_1'],
   ['participant.left', left, `{${SESSION.replace(PARTICIPANT, LEFT)},"reason":"removed"}`, 'part_1'],
   [

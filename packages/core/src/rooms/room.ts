@@ -16,6 +16,12 @@ export interface RoomState {
   endedAt: Date | null;
 }
 
+/** A room with the number of its participants at this moment. */
+export interface LiveRoomState extends RoomState {
+  /** Live sessions, also those within their grace period. */
+  participantCount: number;
+}
+
 export const ROOM_NAME_LENGTH_MAX = 120;
 export const ROOM_MAX_PARTICIPANTS_DEFAULT = 100;
 export const ROOM_MAX_PARTICIPANTS_MAX = 100_000;

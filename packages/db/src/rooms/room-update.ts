@@ -1,8 +1,8 @@
-import { isOpen, roomUpdated, sameJson, type RoomState, type Tenant } from '@callplane/core';
+import { isOpen, roomUpdated, sameJson, type LiveRoomState, type RoomState, type Tenant } from '@callplane/core';
 import type { Database } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
-import { ROOM_COLUMNS } from './room.sql.js';
+import { LIVE_ROOM_COLUMNS } from './room.sql.js';
 
 export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata' | 'maxParticipants' | 'emptyTimeoutSeconds'>>;
 
@@ -10,7 +10,7 @@ export type RoomUpdate =
   | { outcome: 'not_found' | 'room_ended' }
   | {
       outcome: 'updated';
-      room: RoomState;
+      room: LiveRoomState;
       /** The room's version after the change; null if nothing has changed. */
       version: number | null;
       deliveries: DueEndpoint[];
@@ -28,12 +28,12 @@ export function updateRoom(
   now: Date,
 ): Promise<RoomUpdate> {
   return database.sqlTransaction(async (sql) => {
-    const [room] = await sql.$queryRaw<RoomState[]>`
-      SELECT ${ROOM_COLUMNS} FROM rooms
+    const [room] = await sql.$queryRaw<LiveRoomState[]>`
+      SELECT ${LIVE_ROOM_COLUMNS} FROM rooms
       WHERE rooms.id = ${roomId} AND rooms.environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;
     if (room === undefined) return { outcome: 'not_found' };
     if (!isOpen(room.status)) return { outcome: 'room_ended' };
-    const after: RoomState = {
+    const after: LiveRoomState = {
       ...room,
       name: patch.name ?? room.name,
       metadata: patch.metadata ?? room.metadata,
@@ -52,7 +52,7 @@ export function updateRoom(
         max_participants = ${after.maxParticipants}, empty_timeout_seconds = ${after.emptyTimeoutSeconds}::int,
         version = version + 1
       WHERE id = ${roomId} RETURNING version`;
-    const { deliveries } = await writeEvents(sql, [roomUpdated({ tenant, room: after, now })]);
+    const { deliveries } = await writeEvents(sql, [roomUpdated({ tenant, room: after, now }, after.participantCount)]);
     return { outcome: 'updated', room: after, version: written?.version ?? null, deliveries };
   });
 }

@@ -62,6 +62,7 @@ function RoomView({ room }: { room: Room }) {
       <div className="card room-facts">
         <Facts
           facts={[
+            ['In the room', countText(room.participantCount)],
             ['Capacity', `${countText(room.maxParticipants)} participants`],
             ['Ends while empty', emptyTimeoutText(room.emptyTimeoutSeconds)],
             ['Created', <Time key="created" value={room.createdAt} />],
