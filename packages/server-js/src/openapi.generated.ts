@@ -421,9 +421,30 @@ export interface paths {
         put?: never;
         /**
          * Rotate the signing secret of a webhook endpoint
-         * @description Later delivery runs are signed with the new secret. Runs that have begun keep the old one: select the secret by `x-service-signing-key-version` when you verify.
+         * @description Delivery runs that begin after `activateInSeconds` (default 0: at once) are signed with the new secret. Runs that have begun keep the old one: select the secret by `x-service-signing-key-version` when you verify.
          */
         post: operations["rotateWebhookSecret"];
+        /**
+         * Cancel a rotation of the signing secret that waits for its activation
+         * @description The next secret signs nothing, and its version number is not given again.
+         */
+        delete: operations["cancelWebhookSecretRotation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}/rotate-secret/activate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Activate the next signing secret of a webhook endpoint at once */
+        post: operations["activateWebhookSecret"];
         delete?: never;
         options?: never;
         head?: never;
@@ -765,7 +786,7 @@ export interface components {
                  * @description Error code for programs. See docs/errors.md.
                  * @enum {string}
                  */
-                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "UNAVAILABLE";
+                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "SECRET_ROTATION_WAITS" | "NO_SECRET_ROTATION" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "UNAVAILABLE";
                 /** @description Error message for people. The text may change. */
                 message: string;
                 /** @description The value of the `x-request-id` header. */
@@ -1727,6 +1748,8 @@ export interface components {
             disabledReason: string | null;
             /** @description Version of the secret that signs new runs. */
             signingKeyVersion: number;
+            nextSigningKeyVersion: number | null;
+            nextActivatesAt: string | null;
             /**
              * @description `room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it has succeeded or failed for good. `none`: nothing waits.
              * @enum {string}
@@ -1765,6 +1788,8 @@ export interface components {
             disabledReason: string | null;
             /** @description Version of the secret that signs new runs. */
             signingKeyVersion: number;
+            nextSigningKeyVersion: number | null;
+            nextActivatesAt: string | null;
             /**
              * @description `room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it has succeeded or failed for good. `none`: nothing waits.
              * @enum {string}
@@ -1786,7 +1811,7 @@ export interface components {
              * @description When the endpoint was last changed through the API or disabled.
              */
             updatedAt: string;
-            /** @description Signing secret, `whsec_…`. Reads do not return it. */
+            /** @description Signing secret, `whsec_…`, of `nextSigningKeyVersion` or, if that is null, of `signingKeyVersion`. Reads do not return it. */
             signingSecret: string;
         };
         WebhookRecovery: {
@@ -2178,6 +2203,23 @@ export interface components {
                 };
             };
         };
+        /** @description `NO_SECRET_ROTATION`: No new secret of the endpoint waits for its activation. */
+        NoSecretRotation: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "NO_SECRET_ROTATION";
+                    };
+                };
+            };
+        };
         /** @description `PAYLOAD_TOO_LARGE`: The request body is too large. */
         PayloadTooLarge: {
             headers: {
@@ -2396,6 +2438,23 @@ export interface components {
                     error?: {
                         /** @enum {unknown} */
                         code?: "ROUTE_NOT_FOUND";
+                    };
+                };
+            };
+        };
+        /** @description `SECRET_ROTATION_WAITS`: A new secret of the endpoint waits for its activation. Activate or cancel that rotation first. */
+        SecretRotationWaits: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "SECRET_ROTATION_WAITS";
                     };
                 };
             };
@@ -4227,6 +4286,8 @@ export interface operations {
                      *           "enabled": true,
                      *           "disabledReason": null,
                      *           "signingKeyVersion": 1,
+                     *           "nextSigningKeyVersion": null,
+                     *           "nextActivatesAt": null,
                      *           "ordering": "room",
                      *           "maxPerSecond": 50,
                      *           "maxConcurrent": null,
@@ -4335,6 +4396,8 @@ export interface operations {
                      *       "enabled": true,
                      *       "disabledReason": null,
                      *       "signingKeyVersion": 1,
+                     *       "nextSigningKeyVersion": null,
+                     *       "nextActivatesAt": null,
                      *       "ordering": "room",
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
@@ -4401,6 +4464,8 @@ export interface operations {
                      *       "enabled": true,
                      *       "disabledReason": null,
                      *       "signingKeyVersion": 1,
+                     *       "nextSigningKeyVersion": null,
+                     *       "nextActivatesAt": null,
                      *       "ordering": "room",
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
@@ -4532,6 +4597,8 @@ export interface operations {
                      *       "enabled": true,
                      *       "disabledReason": null,
                      *       "signingKeyVersion": 1,
+                     *       "nextSigningKeyVersion": null,
+                     *       "nextActivatesAt": null,
                      *       "ordering": "room",
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
@@ -4573,7 +4640,17 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Seconds until the new secret signs new runs, so that the receiver can learn it before.
+                     * @default 0
+                     */
+                    activateInSeconds?: number;
+                };
+            };
+        };
         responses: {
             /** @description The endpoint, with its new secret. */
             200: {
@@ -4596,6 +4673,8 @@ export interface operations {
                      *       "enabled": true,
                      *       "disabledReason": null,
                      *       "signingKeyVersion": 1,
+                     *       "nextSigningKeyVersion": null,
+                     *       "nextActivatesAt": null,
                      *       "ordering": "room",
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
@@ -4613,6 +4692,116 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFound"];
+            409: components["responses"]["SecretRotationWaits"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    cancelWebhookSecretRotation: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rotation is cancelled. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["WebhookNotFound"];
+            409: components["responses"]["NoSecretRotation"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    activateWebhookSecret: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoint. Its next secret signs new runs. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "url": "https://example.com/hooks/calls",
+                     *       "events": [
+                     *         "room.ended",
+                     *         "participant.left"
+                     *       ],
+                     *       "description": "Billing",
+                     *       "enabled": true,
+                     *       "disabledReason": null,
+                     *       "signingKeyVersion": 1,
+                     *       "nextSigningKeyVersion": null,
+                     *       "nextActivatesAt": null,
+                     *       "ordering": "room",
+                     *       "maxPerSecond": 50,
+                     *       "maxConcurrent": null,
+                     *       "standardWebhooks": false,
+                     *       "retryRejected": false,
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
+                     *       "updatedAt": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["WebhookNotFound"];
+            409: components["responses"]["NoSecretRotation"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];

@@ -266,11 +266,25 @@ export interface Operations {
   /**
    * Rotate the signing secret of a webhook endpoint.
    *
-   * Later delivery runs are signed with the new secret. Runs that have begun keep the old one: select the secret by `x-service-signing-key-version` when you verify.
+   * Delivery runs that begin after `activateInSeconds` (default 0: at once) are signed with the new secret. Runs that have begun keep the old one: select the secret by `x-service-signing-key-version` when you verify.
    *
    * `POST /v1/webhooks/{endpointId}/rotate-secret`, scope `webhooks:write`.
    */
   rotateWebhookSecret: Operation<'rotateWebhookSecret'>;
+  /**
+   * Cancel a rotation of the signing secret that waits for its activation.
+   *
+   * The next secret signs nothing, and its version number is not given again.
+   *
+   * `DELETE /v1/webhooks/{endpointId}/rotate-secret`, scope `webhooks:write`.
+   */
+  cancelWebhookSecretRotation: Operation<'cancelWebhookSecretRotation'>;
+  /**
+   * Activate the next signing secret of a webhook endpoint at once.
+   *
+   * `POST /v1/webhooks/{endpointId}/rotate-secret/activate`, scope `webhooks:write`.
+   */
+  activateWebhookSecret: Operation<'activateWebhookSecret'>;
   /**
    * Send a webhook.test event to one endpoint.
    *

@@ -499,6 +499,8 @@ export interface components {
             disabledReason: string | null;
             /** @description Version of the secret that signs new runs. */
             signingKeyVersion: number;
+            nextSigningKeyVersion: number | null;
+            nextActivatesAt: string | null;
             /**
              * @description `room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it has succeeded or failed for good. `none`: nothing waits.
              * @enum {string}

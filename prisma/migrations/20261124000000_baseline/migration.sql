@@ -363,9 +363,14 @@ CREATE TABLE webhook_endpoints (
     next_attempt_at TIMESTAMPTZ(6) NOT NULL DEFAULT '-infinity'::timestamptz,
     standard_webhooks BOOLEAN NOT NULL DEFAULT false,
     retry_rejected BOOLEAN NOT NULL DEFAULT false,
+    next_signing_key_version INTEGER,
+    next_activates_at TIMESTAMPTZ(3),
     CONSTRAINT webhook_endpoints_url_length CHECK (char_length(url) BETWEEN 1 AND 2048),
     CONSTRAINT webhook_endpoints_events CHECK (cardinality(events) >= 1),
     CONSTRAINT webhook_endpoints_version CHECK (signing_key_version >= 1),
+    CONSTRAINT webhook_endpoints_next_version CHECK (
+        (next_signing_key_version IS NULL) = (next_activates_at IS NULL) AND next_signing_key_version > signing_key_version
+    ),
     CONSTRAINT webhook_endpoints_ordering CHECK (ordering IN ('none', 'room')),
     CONSTRAINT webhook_endpoints_max_per_second CHECK (max_per_second BETWEEN 1 AND 1000),
     CONSTRAINT webhook_endpoints_max_concurrent CHECK (max_concurrent BETWEEN 1 AND 100)

@@ -78,6 +78,8 @@ const WEBHOOK: WebhookEndpointState = {
   enabled: true,
   disabledReason: null,
   signingKeyVersion: 1,
+  nextSigningKeyVersion: null,
+  nextActivatesAt: null,
   ordering: 'room',
   maxPerSecond: 50,
   maxConcurrent: null,

@@ -52,6 +52,8 @@ const endpoint: WebhookEndpointState = {
   enabled: false,
   disabledReason: 'by an operator',
   signingKeyVersion: 2,
+  nextSigningKeyVersion: 3,
+  nextActivatesAt: new Date('2026-11-23T08:00:00Z'),
   ordering: 'none',
   maxPerSecond: null,
   maxConcurrent: null,
@@ -83,7 +85,8 @@ const OPERATION =
   '"lastError":{"code":"STEP_FAILED","message":"The step \\"x\\" failed."},"completedAt":null}';
 const WEBHOOK =
   '{"id":"whep_1","url":"https://example.com/","events":["*"],"description":null,"enabled":false,' +
-  '"disabledReason":"by an operator","signingKeyVersion":2,"ordering":"none","maxPerSecond":null,' +
+  '"disabledReason":"by an operator","signingKeyVersion":2,"nextSigningKeyVersion":3,' +
+  '"nextActivatesAt":"2026-11-23T08:00:00.000Z","ordering":"none","maxPerSecond":null,' +
   '"maxConcurrent":null,"standardWebhooks":false,"retryRejected":false,"createdAt":"2026-11-22T08:00:00.000Z",' +
   '"updatedAt":"2026-11-22T08:09:00.000Z"}';
 
