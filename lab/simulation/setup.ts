@@ -33,6 +33,8 @@ export async function setUp(databaseUrl: string, nowMs: number, plan: Plan): Pro
       enabled: true,
       disabledReason: null,
       signingKeyVersion: 1,
+      nextSigningKeyVersion: null,
+      nextActivatesAt: null,
       ordering,
       maxPerSecond: null,
       maxConcurrent,

@@ -81,12 +81,21 @@ export function webhookCases({ stage, open }: Context): void {
         });
 
         await page.getByRole('button', { name: 'Rotate the secret' }).click();
-        await page.getByText('Your receiver needs both.').waitFor();
+        expect(await form.getByLabel('The new secret signs new runs').inputValue()).toBe('86400');
         await inspect(page, 'webhooks-rotate');
         await confirm(page, 'Rotate the secret');
         await page.getByRole('dialog', { name: 'Signing secret, version 2' }).waitFor();
         await confirm(page, 'I have stored it');
-        await page.getByText('Version 2').waitFor();
+        await page.getByText('Version 1; version 2 signs from').waitFor();
+        await page.getByRole('button', { name: 'Cancel the rotation' }).click();
+        await confirm(page, 'Cancel the rotation');
+        await page.getByRole('button', { name: 'Rotate the secret' }).click();
+        await confirm(page, 'Rotate the secret');
+        await page.getByRole('dialog', { name: 'Signing secret, version 3' }).waitFor();
+        await confirm(page, 'I have stored it');
+        await page.getByRole('button', { name: 'Activate the new secret' }).click();
+        await confirm(page, 'Activate the secret');
+        await page.getByText('Version 3', { exact: true }).waitFor();
 
         await page.getByRole('button', { name: 'Disable' }).click();
         await confirm(page, 'Disable the endpoint');

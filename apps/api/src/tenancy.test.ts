@@ -68,6 +68,8 @@ const resources = (): [string, string, string, object?][] => [
   ['PATCH', `/v1/webhooks/${webhook}`, '/v1/webhooks/whep_0', { enabled: false }],
   ['DELETE', `/v1/webhooks/${webhook}`, '/v1/webhooks/whep_0'],
   ['POST', `/v1/webhooks/${webhook}/rotate-secret`, '/v1/webhooks/whep_0/rotate-secret'],
+  ['POST', `/v1/webhooks/${webhook}/rotate-secret/activate`, '/v1/webhooks/whep_0/rotate-secret/activate'],
+  ['DELETE', `/v1/webhooks/${webhook}/rotate-secret`, '/v1/webhooks/whep_0/rotate-secret'],
   ['POST', `/v1/webhooks/${webhook}/test`, '/v1/webhooks/whep_0/test'],
   ['GET', `/v1/webhooks/${webhook}/deliveries`, '/v1/webhooks/whep_0/deliveries'],
   ['GET', `/v1/webhooks/${webhook}/deliveries/${delivery}`, '/v1/webhooks/whep_0/deliveries/dlv_0'],

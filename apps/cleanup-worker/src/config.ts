@@ -36,7 +36,8 @@ export const CleanupWorkerConfig = Type.Object({
     minimum: 0,
     maximum: 604_800,
     description:
-      'Seconds after the last participant has left until an empty room ends automatically; 0 keeps it open. A room that no participant has joined yet stays open.',
+      'Seconds until a room without participants ends automatically, from its creation or from the time at which the last ' +
+      'participant left; 0 keeps it open. Applies to rooms whose `emptyTimeoutSeconds` is null.',
   }),
   ROOM_RETENTION_DAYS: Type.Integer({
     default: 90,

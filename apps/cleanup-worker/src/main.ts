@@ -140,7 +140,7 @@ for (const [name, intervalMs, work] of [
   ['rooms', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepRooms(deps, config.ROOM_RETENTION_DAYS, signal)],
   ['lost sessions', config.SWEEP_INTERVAL_MS, () => endLostSessions(deps)],
   ['dead instances', config.SWEEP_INTERVAL_MS, () => forgetDeadInstances(deps)],
-  ['empty rooms', config.SWEEP_INTERVAL_MS, () => (emptyMs === 0 ? Promise.resolve() : endEmptyRooms(deps, emptyMs))],
+  ['empty rooms', config.SWEEP_INTERVAL_MS, () => endEmptyRooms(deps, emptyMs)],
 ] as const) {
   app.repeatElected(elections, name, intervalMs, work, isDatabaseUnavailable);
 }

@@ -60,7 +60,7 @@ export interface TestWorker {
   lines: LogLine[];
   /** The metrics in the text format of a scrape. */
   metrics(): Promise<string>;
-  newRoom(status?: RoomStatus): Promise<string>;
+  newRoom(status?: RoomStatus, emptyTimeoutSeconds?: number | null): Promise<string>;
   newParticipant(roomId: string, participant?: TestParticipant): Promise<string>;
   /** Joins like a live signaling instance does, and publishes an audio track. */
   enter(roomId: string, options?: { instanceId?: string; mediaNodeId?: string }): Promise<Entered>;
@@ -119,7 +119,7 @@ export async function startTestWorker({
     tenant,
     lines,
     metrics: () => metrics.text(),
-    async newRoom(status = 'active') {
+    async newRoom(status = 'active', emptyTimeoutSeconds = null) {
       const id = newId('room');
       const { environmentId } = tenant;
       await database.prisma.room.create({
@@ -132,6 +132,8 @@ export async function startTestWorker({
           maxParticipants: 100,
           createdAt: NOON,
           startedAt: NOON,
+          emptySince: status === 'created' ? new Date() : null,
+          emptyTimeoutSeconds,
         },
       });
       return id;

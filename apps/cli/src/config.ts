@@ -29,7 +29,7 @@ export const CliConfig = Type.Object({
     Type.Array(Type.String(), {
       ...encryptionSettings.ENCRYPTION_KEYS,
       description:
-        'Master keys for secrets at rest, the same as for the API. Only `signing-keys rotate`, `encryption reseal` and one check of `doctor` need them.',
+        'Master keys for secrets at rest, the same as for the API. Only `signing-keys rotate`, `webhooks rotate-secret`, `encryption reseal` and one check of `doctor` need them.',
     }),
   ),
   GATEWAY_DATABASE_URL: Type.Optional(

@@ -148,6 +148,27 @@ describe('rtc webhooks and rtc deliveries', () => {
     await expectFailure(2, ['webhooks', 'disable', endpointId, '--reason', ' '], '1 to 255 characters');
   });
 
+  test('give an endpoint a new secret that signs a day later, and activate or cancel it', async () => {
+    const endpointId = await endpoint();
+    const rotated = await json('webhooks', 'rotate-secret', endpointId);
+    expect(rotated).toMatchObject({ signingKeyVersion: 1, nextSigningKeyVersion: 2 });
+    expect(rotated.signingSecret).toMatch(/^whsec_/);
+    const waitsMs = Date.parse(rotated.nextActivatesAt) - Date.parse(rotated.updatedAt);
+    expect(Math.abs(waitsMs - 86_400_000)).toBeLessThan(60_000);
+    await expectFailure(1, ['webhooks', 'rotate-secret', endpointId, '--activate-in', '0'], 'cancel-rotation');
+    expect(await json('webhooks', 'cancel-rotation', endpointId)).toMatchObject({
+      signingKeyVersion: 1,
+      nextSigningKeyVersion: null,
+    });
+    await expectFailure(1, ['webhooks', 'activate-secret', endpointId], 'No new secret');
+    await json('webhooks', 'rotate-secret', endpointId, '--activate-in', '7d');
+    expect(await json('webhooks', 'activate-secret', endpointId)).toMatchObject({ signingKeyVersion: 3 });
+    const atOnce = await json('webhooks', 'rotate-secret', endpointId, '--activate-in', '0');
+    expect(atOnce).toMatchObject({ signingKeyVersion: 4, nextSigningKeyVersion: null });
+    await expectFailure(2, ['webhooks', 'rotate-secret', endpointId, '--activate-in', '8d'], 'at most 7d');
+    await expectFailure(2, ['webhooks', 'rotate-secret', 'whep_x'], 'rtc webhooks list');
+  });
+
   test('refuse a replay to a disabled endpoint, and say how to enable it', async () => {
     const { endpointId, deliveryId } = await failedDelivery();
     await json('webhooks', 'disable', endpointId);

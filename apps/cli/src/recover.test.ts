@@ -214,7 +214,14 @@ async function deliveries(endpointId: string, count: number): Promise<string[]> 
 
 async function room(): Promise<string> {
   const createdAt = new Date();
-  const created = { id: newId('room'), name: 'Night', metadata: {}, maxParticipants: 100, createdAt };
+  const created = {
+    id: newId('room'),
+    name: 'Night',
+    metadata: {},
+    maxParticipants: 100,
+    emptyTimeoutSeconds: null,
+    createdAt,
+  };
   const state = { ...created, status: 'created' as const, startedAt: null, endedAt: null };
   await insertRooms(database.sql, [{ tenant, room: created, created: roomCreated(tenant, state) }]);
   return created.id;

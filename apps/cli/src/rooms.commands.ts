@@ -104,6 +104,7 @@ function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
       ['environment', room.environmentId],
       ['status', room.status],
       ['participants', `${room.participants} of ${room.maxParticipants} in the call`],
+      ['ends when empty', emptyTimeoutText(room.emptyTimeoutSeconds)],
       ...times.flatMap(([name, time]) => (time === null ? [] : [[name, formatTimestamp(time)]])),
       ['media server', room.mediaNodeId ?? 'none yet'],
       ['events', String(room.lastSequence)],
@@ -112,6 +113,10 @@ function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
     const text = [align(facts), ...(inCall.length === 0 ? [] : ['', tableOf(cli, inCall, IN_CALL_COLUMNS)])].join('\n');
     print(cli, options, { ...room, inCall }, text);
   });
+}
+
+function emptyTimeoutText(seconds: number | null): string {
+  return seconds === null ? 'as ROOM_EMPTY_TIMEOUT_SECONDS says' : `after ${seconds} s`;
 }
 
 function end(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {

@@ -23,6 +23,7 @@ import {
 import { addCommand, addList, counted, named, print, type OutputOptions } from './output.js';
 import { noEndpoint, recover, type RecoverOptions } from './recoveries.commands.js';
 import { quoted } from './terminal.js';
+import { addSecretCommands } from './webhook-secrets.commands.js';
 
 const DISABLED_BY_OPERATOR = 'Disabled by the operator.';
 
@@ -73,6 +74,7 @@ export function webhooksCommands(cli: Cli): Command {
     .option('--failed-only', 'replay failed deliveries, and leave pending ones at their due times')
     .option('--dry-run', 'only count the deliveries')
     .action((endpointId: string, options: RecoverOptions) => recover(cli, options, endpointId));
+  addSecretCommands(webhooks, cli);
   return webhooks;
 }
 

@@ -76,6 +76,11 @@ export interface TestWorker {
   sql(statement: string): Promise<unknown>;
 }
 
+/** @param context the owner of the secret. */
+export function sealTestSecret(secret: string, context: string): string {
+  return seal(parseMasterKeys([TEST_ENCRYPTION_KEYS]), secret, context);
+}
+
 /** Creates the dependencies of the worker with real PostgreSQL and Redis. They are closed when the test file ends. */
 export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWorker> {
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
@@ -155,7 +160,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
           secrets: {
             create: {
               version: 1,
-              secretSealed: seal(masterKeys, TEST_SECRET, `webhook-secret:${id}:1`),
+              secretSealed: sealTestSecret(TEST_SECRET, `webhook-secret:${id}:1`),
               createdAt: NOON,
             },
           },

@@ -4,6 +4,7 @@ import { buffersOf } from './client/buffers.testkit.js';
 import { holdSnapshot } from './client/held-snapshot.testkit.js';
 import { planOf } from './client/plan.testkit.js';
 import { listEvents, newestEvents } from './events/events.repository.js';
+import { acceptEmptyRoomEnds } from './operations/operations.repository.js';
 import { listTokens } from './participants/issued-tokens.js';
 import { listRooms } from './rooms/rooms.repository.js';
 import { startTestRooms, type TestRooms } from './sessions/sessions.testkit.js';
@@ -156,6 +157,27 @@ test('the frequent lists read an index in their own order, so that their cost do
     planOf(database, (db) => listTokens(db, tenant, roomId, page)),
   ]);
   for (const plan of plans) expect(plan).not.toMatch(/Seq Scan on (webhook_deliveries|rooms|participants|events)/);
+});
+
+test('the sweep of empty rooms reads only those that end, of any number of other rooms', async () => {
+  const { database, tenant } = rooms;
+  const cost = () => buffersOf(database, (db) => acceptEmptyRoomEnds(db, 60_000, 100, new Date()));
+  const before = await cost();
+  const { environmentId } = tenant;
+  await rooms.sql(`
+    INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at, started_at, ended_at,
+      empty_since, empty_timeout_seconds)
+    SELECT 'room_o' || n, '${environmentId}', 'Old', '{}', (ARRAY['ended', 'created', 'active'])[n % 3 + 1], 10, now(),
+      now(), CASE WHEN n % 3 = 0 THEN now() END, now() - CASE WHEN n % 3 = 0 THEN interval '2 days' ELSE interval '0' END,
+      CASE WHEN n % 2 = 0 THEN 86400 END
+    FROM generate_series(1, 12000) n`);
+  await rooms.sql('ANALYZE rooms');
+  expect(await cost()).toBeLessThan(before + 20);
+  await rooms.sql(`UPDATE rooms SET empty_since = now() - interval '2 days' WHERE id IN ('room_o1', 'room_o2')`);
+  const ends = await acceptEmptyRoomEnds(database.sql, 60_000, 100, new Date());
+  expect(ends.map(({ roomId }) => roomId).sort()).toEqual(['room_o1', 'room_o2']);
+  await rooms.sql("DELETE FROM runtime_operations WHERE room_id LIKE 'room_o%'");
+  await rooms.sql("DELETE FROM rooms WHERE id LIKE 'room_o%'");
 });
 
 test('rooms whose names begin with a text are one list by name, over all statuses and pages', async () => {

@@ -88,6 +88,12 @@ const CHECKS: Record<string, [table: Table, ...changes: Row[]]> = {
   webhook_endpoints_url_length: ['webhook_endpoints', { url: '' }, { url: 'x'.repeat(2049) }],
   webhook_endpoints_events: ['webhook_endpoints', { events: [] }],
   webhook_endpoints_version: ['webhook_endpoints', { signing_key_version: 0 }],
+  webhook_endpoints_next_version: [
+    'webhook_endpoints',
+    { next_signing_key_version: 2 },
+    { next_activates_at: AT },
+    { next_signing_key_version: 1, next_activates_at: AT },
+  ],
   webhook_endpoints_ordering: ['webhook_endpoints', { ordering: 'environment' }],
   webhook_endpoints_max_per_second: ['webhook_endpoints', { max_per_second: 0 }, { max_per_second: 1001 }],
   webhook_endpoints_max_concurrent: ['webhook_endpoints', { max_concurrent: 0 }, { max_concurrent: 101 }],

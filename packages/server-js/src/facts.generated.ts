@@ -79,6 +79,17 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
     method: 'POST',
     path: '/v1/webhooks/{endpointId}/rotate-secret',
     query: ['projectId', 'environmentId'],
+    hasBody: true,
+  },
+  cancelWebhookSecretRotation: {
+    method: 'DELETE',
+    path: '/v1/webhooks/{endpointId}/rotate-secret',
+    query: ['projectId', 'environmentId'],
+  },
+  activateWebhookSecret: {
+    method: 'POST',
+    path: '/v1/webhooks/{endpointId}/rotate-secret/activate',
+    query: ['projectId', 'environmentId'],
   },
   testWebhook: { method: 'POST', path: '/v1/webhooks/{endpointId}/test', query: ['projectId', 'environmentId'] },
   listDeliveries: {

@@ -421,9 +421,30 @@ export interface paths {
         put?: never;
         /**
          * Rotate the signing secret of a webhook endpoint
-         * @description Later delivery runs are signed with the new secret. Runs that have begun keep the old one: select the secret by `x-service-signing-key-version` when you verify.
+         * @description Delivery runs that begin after `activateInSeconds` (default 0: at once) are signed with the new secret. Runs that have begun keep the old one: select the secret by `x-service-signing-key-version` when you verify.
          */
         post: operations["rotateWebhookSecret"];
+        /**
+         * Cancel a rotation of the signing secret that waits for its activation
+         * @description The next secret signs nothing, and its version number is not given again.
+         */
+        delete: operations["cancelWebhookSecretRotation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}/rotate-secret/activate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Activate the next signing secret of a webhook endpoint at once */
+        post: operations["activateWebhookSecret"];
         delete?: never;
         options?: never;
         head?: never;
@@ -765,7 +786,7 @@ export interface components {
                  * @description Error code for programs. See docs/errors.md.
                  * @enum {string}
                  */
-                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "UNAVAILABLE";
+                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "SECRET_ROTATION_WAITS" | "NO_SECRET_ROTATION" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "UNAVAILABLE";
                 /** @description Error message for people. The text may change. */
                 message: string;
                 /** @description The value of the `x-request-id` header. */
@@ -847,11 +868,11 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 operation: components["schemas"]["RuntimeOperation"];
-                room: components["schemas"]["Room"];
-                participant?: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant?: components["schemas"]["StoredParticipant"];
             } & {
                 [key: string]: unknown;
             };
@@ -887,6 +908,15 @@ export interface components {
              */
             joinedAt: string;
             leftAt: string | null;
+            /**
+             * @description `invited`: it has not connected yet. `connected`: it is in the room. `disconnected`: it is in the room, but its connection was lost a moment ago. `left`: it may join again with a valid token. `removed`: it may not.
+             * @enum {string}
+             */
+            state: "invited" | "connected" | "disconnected" | "left" | "removed";
+            /** @description All permissions of the participant. */
+            permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
+            /** @description The tracks that the participant publishes at this moment. */
+            tracks: components["schemas"]["PublishedTrack"][];
         };
         ParticipantJoinedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
@@ -906,10 +936,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
-                participant: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
             } & {
@@ -939,10 +969,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
-                participant: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 /**
@@ -994,10 +1024,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
-                participant: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
                 sessionId: string | null;
                 /** @description All permissions of the participant from now on. */
                 permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
@@ -1028,6 +1058,15 @@ export interface components {
         PublicKeySet: {
             keys: components["schemas"]["PublicKey"][];
         };
+        PublishedTrack: {
+            trackId: string;
+            /** @enum {string} */
+            kind: "audio" | "video";
+            /** @enum {string} */
+            source: "microphone" | "camera" | "screen" | "screen_audio";
+            /** @description Whether the participant or the server has muted it. */
+            muted: boolean;
+        };
         Room: {
             /** @description Room identifier, `room_…`. */
             id: string;
@@ -1043,6 +1082,7 @@ export interface components {
              */
             status: "created" | "active" | "ending" | "ended";
             maxParticipants: number;
+            emptyTimeoutSeconds: number | null;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -1050,6 +1090,8 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            /** @description Participants in the room at this moment, also those whose connection was lost a moment ago. */
+            participantCount: number;
         };
         RoomCreatedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
@@ -1069,7 +1111,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1099,7 +1141,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1133,7 +1175,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1163,7 +1205,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -1324,6 +1366,48 @@ export interface components {
             /** @constant */
             verification: "Reject malformed headers and timestamps, and a timestamp more than 300 seconds from your clock. Verify timestamp, delivery id, replay count and signature against the raw bytes before parsing JSON, and compare signatures in constant time.";
         };
+        StoredParticipant: {
+            /** @description Participant identifier, `part_…`. */
+            id: string;
+            roomId: string;
+            externalId: string | null;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** @description Always `participant`. */
+            role: string;
+            /**
+             * Format: date-time
+             * @description When the participant first connected. Before that, when its token was issued.
+             */
+            joinedAt: string;
+            leftAt: string | null;
+        };
+        StoredRoom: {
+            /** @description Room identifier, `room_…`. */
+            id: string;
+            projectId: string;
+            environmentId: string;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description `created` → `active` (a participant joined) → `ending` (the end was accepted) → `ended` (the clean-up is complete).
+             * @enum {string}
+             */
+            status: "created" | "active" | "ending" | "ended";
+            maxParticipants: number;
+            emptyTimeoutSeconds: number | null;
+            /**
+             * Format: date-time
+             * @description When the room was created.
+             */
+            createdAt: string;
+            startedAt: string | null;
+            endedAt: string | null;
+        };
         Track: {
             trackId: string;
             /** @enum {string} */
@@ -1349,10 +1433,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
-                participant: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 track: components["schemas"]["Track"];
@@ -1383,10 +1467,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
-                participant: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 track: components["schemas"]["Track"];
@@ -1417,10 +1501,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
-                participant: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 track: components["schemas"]["Track"];
@@ -1640,7 +1724,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {
@@ -1664,6 +1748,8 @@ export interface components {
             disabledReason: string | null;
             /** @description Version of the secret that signs new runs. */
             signingKeyVersion: number;
+            nextSigningKeyVersion: number | null;
+            nextActivatesAt: string | null;
             /**
              * @description `room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it has succeeded or failed for good. `none`: nothing waits.
              * @enum {string}
@@ -1702,6 +1788,8 @@ export interface components {
             disabledReason: string | null;
             /** @description Version of the secret that signs new runs. */
             signingKeyVersion: number;
+            nextSigningKeyVersion: number | null;
+            nextActivatesAt: string | null;
             /**
              * @description `room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it has succeeded or failed for good. `none`: nothing waits.
              * @enum {string}
@@ -1723,7 +1811,7 @@ export interface components {
              * @description When the endpoint was last changed through the API or disabled.
              */
             updatedAt: string;
-            /** @description Signing secret, `whsec_…`. Reads do not return it. */
+            /** @description Signing secret, `whsec_…`, of `nextSigningKeyVersion` or, if that is null, of `signingKeyVersion`. Reads do not return it. */
             signingSecret: string;
         };
         WebhookRecovery: {
@@ -1783,7 +1871,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {
@@ -2115,6 +2203,23 @@ export interface components {
                 };
             };
         };
+        /** @description `NO_SECRET_ROTATION`: No new secret of the endpoint waits for its activation. */
+        NoSecretRotation: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "NO_SECRET_ROTATION";
+                    };
+                };
+            };
+        };
         /** @description `PAYLOAD_TOO_LARGE`: The request body is too large. */
         PayloadTooLarge: {
             headers: {
@@ -2333,6 +2438,23 @@ export interface components {
                     error?: {
                         /** @enum {unknown} */
                         code?: "ROUTE_NOT_FOUND";
+                    };
+                };
+            };
+        };
+        /** @description `SECRET_ROTATION_WAITS`: A new secret of the endpoint waits for its activation. Activate or cancel that rotation first. */
+        SecretRotationWaits: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "SECRET_ROTATION_WAITS";
                     };
                 };
             };
@@ -2718,9 +2840,11 @@ export interface operations {
                      *           },
                      *           "status": "active",
                      *           "maxParticipants": 20,
+                     *           "emptyTimeoutSeconds": 900,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": "2026-11-20T10:05:00.000Z",
-                     *           "endedAt": null
+                     *           "endedAt": null,
+                     *           "participantCount": 1
                      *         }
                      *       ],
                      *       "nextCursor": null
@@ -2766,6 +2890,8 @@ export interface operations {
                      * @default 100
                      */
                     maxParticipants?: number;
+                    /** @default null */
+                    emptyTimeoutSeconds?: number | null;
                 };
             };
         };
@@ -2794,9 +2920,11 @@ export interface operations {
                      *       },
                      *       "status": "active",
                      *       "maxParticipants": 20,
+                     *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
-                     *       "endedAt": null
+                     *       "endedAt": null,
+                     *       "participantCount": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Room"];
@@ -2852,9 +2980,11 @@ export interface operations {
                      *       },
                      *       "status": "active",
                      *       "maxParticipants": 20,
+                     *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
-                     *       "endedAt": null
+                     *       "endedAt": null,
+                     *       "participantCount": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Room"];
@@ -2958,6 +3088,7 @@ export interface operations {
                     };
                     /** @description Maximum number of participants that are connected at the same time. A number below the present one removes no participant: joins are refused until enough have left. */
                     maxParticipants?: number;
+                    emptyTimeoutSeconds?: number | null;
                 };
             };
         };
@@ -2985,9 +3116,11 @@ export interface operations {
                      *       },
                      *       "status": "active",
                      *       "maxParticipants": 20,
+                     *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": "2026-11-20T10:05:00.000Z",
-                     *       "endedAt": null
+                     *       "endedAt": null,
+                     *       "participantCount": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Room"];
@@ -3296,7 +3429,20 @@ export interface operations {
                      *           },
                      *           "role": "participant",
                      *           "joinedAt": "2026-11-20T10:05:00.000Z",
-                     *           "leftAt": null
+                     *           "leftAt": null,
+                     *           "state": "connected",
+                     *           "permissions": [
+                     *             "room:join",
+                     *             "video:publish"
+                     *           ],
+                     *           "tracks": [
+                     *             {
+                     *               "trackId": "camera",
+                     *               "kind": "video",
+                     *               "source": "camera",
+                     *               "muted": true
+                     *             }
+                     *           ]
                      *         }
                      *       ],
                      *       "nextCursor": null
@@ -3356,7 +3502,20 @@ export interface operations {
                      *       },
                      *       "role": "participant",
                      *       "joinedAt": "2026-11-20T10:05:00.000Z",
-                     *       "leftAt": null
+                     *       "leftAt": null,
+                     *       "state": "connected",
+                     *       "permissions": [
+                     *         "room:join",
+                     *         "video:publish"
+                     *       ],
+                     *       "tracks": [
+                     *         {
+                     *           "trackId": "camera",
+                     *           "kind": "video",
+                     *           "source": "camera",
+                     *           "muted": true
+                     *         }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["Participant"];
@@ -4127,6 +4286,8 @@ export interface operations {
                      *           "enabled": true,
                      *           "disabledReason": null,
                      *           "signingKeyVersion": 1,
+                     *           "nextSigningKeyVersion": null,
+                     *           "nextActivatesAt": null,
                      *           "ordering": "room",
                      *           "maxPerSecond": 50,
                      *           "maxConcurrent": null,
@@ -4235,6 +4396,8 @@ export interface operations {
                      *       "enabled": true,
                      *       "disabledReason": null,
                      *       "signingKeyVersion": 1,
+                     *       "nextSigningKeyVersion": null,
+                     *       "nextActivatesAt": null,
                      *       "ordering": "room",
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
@@ -4301,6 +4464,8 @@ export interface operations {
                      *       "enabled": true,
                      *       "disabledReason": null,
                      *       "signingKeyVersion": 1,
+                     *       "nextSigningKeyVersion": null,
+                     *       "nextActivatesAt": null,
                      *       "ordering": "room",
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
@@ -4432,6 +4597,8 @@ export interface operations {
                      *       "enabled": true,
                      *       "disabledReason": null,
                      *       "signingKeyVersion": 1,
+                     *       "nextSigningKeyVersion": null,
+                     *       "nextActivatesAt": null,
                      *       "ordering": "room",
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
@@ -4473,7 +4640,17 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Seconds until the new secret signs new runs, so that the receiver can learn it before.
+                     * @default 0
+                     */
+                    activateInSeconds?: number;
+                };
+            };
+        };
         responses: {
             /** @description The endpoint, with its new secret. */
             200: {
@@ -4496,6 +4673,8 @@ export interface operations {
                      *       "enabled": true,
                      *       "disabledReason": null,
                      *       "signingKeyVersion": 1,
+                     *       "nextSigningKeyVersion": null,
+                     *       "nextActivatesAt": null,
                      *       "ordering": "room",
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
@@ -4513,6 +4692,116 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFound"];
+            409: components["responses"]["SecretRotationWaits"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    cancelWebhookSecretRotation: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rotation is cancelled. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["WebhookNotFound"];
+            409: components["responses"]["NoSecretRotation"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    activateWebhookSecret: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoint. Its next secret signs new runs. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "url": "https://example.com/hooks/calls",
+                     *       "events": [
+                     *         "room.ended",
+                     *         "participant.left"
+                     *       ],
+                     *       "description": "Billing",
+                     *       "enabled": true,
+                     *       "disabledReason": null,
+                     *       "signingKeyVersion": 1,
+                     *       "nextSigningKeyVersion": null,
+                     *       "nextActivatesAt": null,
+                     *       "ordering": "room",
+                     *       "maxPerSecond": 50,
+                     *       "maxConcurrent": null,
+                     *       "standardWebhooks": false,
+                     *       "retryRejected": false,
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
+                     *       "updatedAt": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["WebhookNotFound"];
+            409: components["responses"]["NoSecretRotation"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -4806,6 +5095,7 @@ export interface operations {
                      *             },
                      *             "status": "active",
                      *             "maxParticipants": 20,
+                     *             "emptyTimeoutSeconds": 900,
                      *             "createdAt": "2026-11-20T10:00:00.000Z",
                      *             "startedAt": "2026-11-20T10:05:00.000Z",
                      *             "endedAt": null
@@ -4825,7 +5115,7 @@ export interface operations {
                      *           "sessionId": "sess_01m7xhkw0cfvqteeeq2c3fv3q3"
                      *         }
                      *       },
-                     *       "body": "{\"id\":\"evt_01m7xhkw0cfvqteeeq2c3fv3q5\",\"type\":\"participant.joined\",\"apiVersion\":\"v1\",\"createdAt\":\"2026-11-20T10:05:00.000Z\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"sequence\":7,\"data\":{\"room\":{\"id\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"name\":\"Daily\",\"metadata\":{\"team\":\"blue\",\"tags\":[\"weekly\"]},\"status\":\"active\",\"maxParticipants\":20,\"createdAt\":\"2026-11-20T10:00:00.000Z\",\"startedAt\":\"2026-11-20T10:05:00.000Z\",\"endedAt\":null},\"participant\":{\"id\":\"part_01m7xhkw0cfvqteeeq2c3fv3q2\",\"roomId\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"externalId\":\"user-4711\",\"name\":\"Ada\",\"metadata\":{\"avatar\":\"https://example.com/ada.png\"},\"role\":\"participant\",\"joinedAt\":\"2026-11-20T10:05:00.000Z\",\"leftAt\":null},\"sessionId\":\"sess_01m7xhkw0cfvqteeeq2c3fv3q3\"}}",
+                     *       "body": "{\"id\":\"evt_01m7xhkw0cfvqteeeq2c3fv3q5\",\"type\":\"participant.joined\",\"apiVersion\":\"v1\",\"createdAt\":\"2026-11-20T10:05:00.000Z\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"sequence\":7,\"data\":{\"room\":{\"id\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"name\":\"Daily\",\"metadata\":{\"team\":\"blue\",\"tags\":[\"weekly\"]},\"status\":\"active\",\"maxParticipants\":20,\"emptyTimeoutSeconds\":900,\"createdAt\":\"2026-11-20T10:00:00.000Z\",\"startedAt\":\"2026-11-20T10:05:00.000Z\",\"endedAt\":null},\"participant\":{\"id\":\"part_01m7xhkw0cfvqteeeq2c3fv3q2\",\"roomId\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"externalId\":\"user-4711\",\"name\":\"Ada\",\"metadata\":{\"avatar\":\"https://example.com/ada.png\"},\"role\":\"participant\",\"joinedAt\":\"2026-11-20T10:05:00.000Z\",\"leftAt\":null},\"sessionId\":\"sess_01m7xhkw0cfvqteeeq2c3fv3q3\"}}",
                      *       "lastAttempt": {
                      *         "id": "att_01m7xhkw0cfvqteeeq2c3fv3qa",
                      *         "deliveryId": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
@@ -5499,6 +5789,7 @@ export interface operations {
                      *               },
                      *               "status": "active",
                      *               "maxParticipants": 20,
+                     *               "emptyTimeoutSeconds": 900,
                      *               "createdAt": "2026-11-20T10:00:00.000Z",
                      *               "startedAt": "2026-11-20T10:05:00.000Z",
                      *               "endedAt": null
@@ -5588,6 +5879,7 @@ export interface operations {
                      *           },
                      *           "status": "active",
                      *           "maxParticipants": 20,
+                     *           "emptyTimeoutSeconds": 900,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": "2026-11-20T10:05:00.000Z",
                      *           "endedAt": null

@@ -58,9 +58,9 @@ type QueryOf<Id extends OperationId> = operations[Id]['parameters'] extends { qu
   ? OrNothing<NonNullable<Query>>
   : unknown;
 type BodyOf<Id extends OperationId> = operations[Id] extends {
-  requestBody: { content: { 'application/json': infer Body } };
+  requestBody?: { content: { 'application/json': infer Body } };
 }
-  ? Body
+  ? OrNothing<Body>
   : unknown;
 
 /** One type instead of an intersection, for readable hints in editors. */

@@ -17,6 +17,7 @@ export type ParticipantPage = components['schemas']['ParticipantPage'];
 export type ParticipantToken = components['schemas']['ParticipantToken'];
 export type PublicKey = components['schemas']['PublicKey'];
 export type PublicKeySet = components['schemas']['PublicKeySet'];
+export type PublishedTrack = components['schemas']['PublishedTrack'];
 export type Room = components['schemas']['Room'];
 export type RoomPage = components['schemas']['RoomPage'];
 export type RuntimeOperation = components['schemas']['RuntimeOperation'];
@@ -26,6 +27,8 @@ export type SessionPage = components['schemas']['SessionPage'];
 export type SessionQuality = components['schemas']['SessionQuality'];
 export type SessionTrack = components['schemas']['SessionTrack'];
 export type SignatureContract = components['schemas']['SignatureContract'];
+export type StoredParticipant = components['schemas']['StoredParticipant'];
+export type StoredRoom = components['schemas']['StoredRoom'];
 export type Track = components['schemas']['Track'];
 export type TurnCredentials = components['schemas']['TurnCredentials'];
 export type UpdatedParticipant = components['schemas']['UpdatedParticipant'];
@@ -263,11 +266,25 @@ export interface Operations {
   /**
    * Rotate the signing secret of a webhook endpoint.
    *
-   * Later delivery runs are signed with the new secret. Runs that have begun keep the old one: select the secret by `x-service-signing-key-version` when you verify.
+   * Delivery runs that begin after `activateInSeconds` (default 0: at once) are signed with the new secret. Runs that have begun keep the old one: select the secret by `x-service-signing-key-version` when you verify.
    *
    * `POST /v1/webhooks/{endpointId}/rotate-secret`, scope `webhooks:write`.
    */
   rotateWebhookSecret: Operation<'rotateWebhookSecret'>;
+  /**
+   * Cancel a rotation of the signing secret that waits for its activation.
+   *
+   * The next secret signs nothing, and its version number is not given again.
+   *
+   * `DELETE /v1/webhooks/{endpointId}/rotate-secret`, scope `webhooks:write`.
+   */
+  cancelWebhookSecretRotation: Operation<'cancelWebhookSecretRotation'>;
+  /**
+   * Activate the next signing secret of a webhook endpoint at once.
+   *
+   * `POST /v1/webhooks/{endpointId}/rotate-secret/activate`, scope `webhooks:write`.
+   */
+  activateWebhookSecret: Operation<'activateWebhookSecret'>;
   /**
    * Send a webhook.test event to one endpoint.
    *

@@ -20,6 +20,8 @@ export async function insertTestEndpoint(
     enabled: true,
     disabledReason: null,
     signingKeyVersion: 1,
+    nextSigningKeyVersion: null,
+    nextActivatesAt: null,
     ordering: 'none',
     maxPerSecond: null,
     maxConcurrent: null,

@@ -1,4 +1,4 @@
-// WEBHOOK_SECRETS='{"1":"whsec_…"}' PORT=4000 node express.mjs
+// WEBHOOK_SECRETS='{"1":"whsec_…","2":"whsec_…"}' PORT=4000 node express.mjs
 import express from 'express';
 import { verifyWebhook } from '@callplane/webhook-verifier';
 

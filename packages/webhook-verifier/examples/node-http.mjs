@@ -1,4 +1,4 @@
-// WEBHOOK_SECRETS='{"1":"whsec_…"}' PORT=4000 node node-http.mjs
+// WEBHOOK_SECRETS='{"1":"whsec_…","2":"whsec_…"}' PORT=4000 node node-http.mjs
 import { createServer } from 'node:http';
 import { verifyWebhook } from '@callplane/webhook-verifier';
 

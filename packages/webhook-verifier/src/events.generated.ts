@@ -22,11 +22,11 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 operation: components["schemas"]["RuntimeOperation"];
-                room: components["schemas"]["Room"];
-                participant?: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant?: components["schemas"]["StoredParticipant"];
             } & {
                 [key: string]: unknown;
             };
@@ -35,24 +35,6 @@ export interface components {
              * @description When the participant's personal data was erased from the event. No delivery carries this field.
              */
             erasedAt?: string;
-        };
-        Participant: {
-            /** @description Participant identifier, `part_…`. */
-            id: string;
-            roomId: string;
-            externalId: string | null;
-            name: string;
-            metadata: {
-                [key: string]: unknown;
-            };
-            /** @description Always `participant`. */
-            role: string;
-            /**
-             * Format: date-time
-             * @description When the participant first connected. Before that, when its token was issued.
-             */
-            joinedAt: string;
-            leftAt: string | null;
         };
         ParticipantJoinedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
@@ -72,10 +54,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
-                participant: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
             } & {
@@ -105,10 +87,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
-                participant: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 /**
@@ -143,10 +125,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
-                participant: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
                 sessionId: string | null;
                 /** @description All permissions of the participant from now on. */
                 permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
@@ -174,6 +156,7 @@ export interface components {
              */
             status: "created" | "active" | "ending" | "ended";
             maxParticipants: number;
+            emptyTimeoutSeconds: number | null;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -181,6 +164,8 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            /** @description Participants in the room at this moment, also those whose connection was lost a moment ago. */
+            participantCount: number;
         };
         RoomCreatedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
@@ -200,7 +185,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -230,7 +215,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -260,7 +245,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -290,7 +275,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 room: components["schemas"]["Room"];
             } & {
@@ -321,6 +306,48 @@ export interface components {
             } | null;
             completedAt: string | null;
         };
+        StoredParticipant: {
+            /** @description Participant identifier, `part_…`. */
+            id: string;
+            roomId: string;
+            externalId: string | null;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** @description Always `participant`. */
+            role: string;
+            /**
+             * Format: date-time
+             * @description When the participant first connected. Before that, when its token was issued.
+             */
+            joinedAt: string;
+            leftAt: string | null;
+        };
+        StoredRoom: {
+            /** @description Room identifier, `room_…`. */
+            id: string;
+            projectId: string;
+            environmentId: string;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description `created` → `active` (a participant joined) → `ending` (the end was accepted) → `ended` (the clean-up is complete).
+             * @enum {string}
+             */
+            status: "created" | "active" | "ending" | "ended";
+            maxParticipants: number;
+            emptyTimeoutSeconds: number | null;
+            /**
+             * Format: date-time
+             * @description When the room was created.
+             */
+            createdAt: string;
+            startedAt: string | null;
+            endedAt: string | null;
+        };
         Track: {
             trackId: string;
             /** @enum {string} */
@@ -346,10 +373,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
-                participant: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 track: components["schemas"]["Track"];
@@ -380,10 +407,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
-                participant: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 track: components["schemas"]["Track"];
@@ -414,10 +441,10 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
-                room: components["schemas"]["Room"];
-                participant: components["schemas"]["Participant"];
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
                 track: components["schemas"]["Track"];
@@ -448,7 +475,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {
@@ -472,6 +499,8 @@ export interface components {
             disabledReason: string | null;
             /** @description Version of the secret that signs new runs. */
             signingKeyVersion: number;
+            nextSigningKeyVersion: number | null;
+            nextActivatesAt: string | null;
             /**
              * @description `room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it has succeeded or failed for good. `none`: nothing waits.
              * @enum {string}
@@ -512,7 +541,7 @@ export interface components {
             projectId: string;
             environmentId: string;
             sequence: number | null;
-            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
             data: {
                 webhook: components["schemas"]["WebhookEndpoint"];
             } & {

@@ -102,6 +102,7 @@ CREATE TABLE rooms (
     metadata JSONB NOT NULL,
     status TEXT NOT NULL,
     max_participants INTEGER NOT NULL,
+    empty_timeout_seconds INTEGER,
     created_at TIMESTAMPTZ(3) NOT NULL,
     started_at TIMESTAMPTZ(3),
     ended_at TIMESTAMPTZ(3),
@@ -115,6 +116,7 @@ CREATE TABLE rooms (
     CONSTRAINT rooms_metadata_object CHECK (jsonb_typeof(metadata) = 'object'),
     CONSTRAINT rooms_status CHECK (status IN ('created', 'active', 'ending', 'ended')),
     CONSTRAINT rooms_max_participants CHECK (max_participants BETWEEN 1 AND 100000),
+    CONSTRAINT rooms_empty_timeout_seconds CHECK (empty_timeout_seconds BETWEEN 60 AND 604800),
     CONSTRAINT rooms_ended_at CHECK ((status = 'ended') = (ended_at IS NOT NULL)),
     CONSTRAINT rooms_started_at CHECK (status <> 'active' OR started_at IS NOT NULL)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
@@ -123,7 +125,11 @@ CREATE INDEX rooms_environment_id_status_id_idx ON rooms (environment_id, status
 -- A prefix is a range of names in the order of their bytes.
 CREATE INDEX rooms_status_name_idx ON rooms (environment_id, status, name COLLATE "C", id);
 CREATE INDEX rooms_on_media_node_idx ON rooms (media_node_id) WHERE media_node_id IS NOT NULL AND status <> 'ended';
-CREATE INDEX rooms_empty_idx ON rooms (empty_since) WHERE status = 'active' AND empty_since IS NOT NULL;
+CREATE INDEX rooms_empty_idx ON rooms (empty_since)
+    WHERE status IN ('created', 'active') AND empty_since IS NOT NULL AND empty_timeout_seconds IS NULL;
+-- When a room with a time-out of its own ends. Without a time zone, because only that is immutable.
+CREATE INDEX rooms_empty_until_idx ON rooms ((empty_since AT TIME ZONE 'UTC' + empty_timeout_seconds * interval '1 second'))
+    WHERE status IN ('created', 'active') AND empty_since IS NOT NULL AND empty_timeout_seconds IS NOT NULL;
 CREATE INDEX rooms_ended_idx ON rooms (ended_at) WHERE status = 'ended';
 
 CREATE TABLE participants (
@@ -357,9 +363,14 @@ CREATE TABLE webhook_endpoints (
     next_attempt_at TIMESTAMPTZ(6) NOT NULL DEFAULT '-infinity'::timestamptz,
     standard_webhooks BOOLEAN NOT NULL DEFAULT false,
     retry_rejected BOOLEAN NOT NULL DEFAULT false,
+    next_signing_key_version INTEGER,
+    next_activates_at TIMESTAMPTZ(3),
     CONSTRAINT webhook_endpoints_url_length CHECK (char_length(url) BETWEEN 1 AND 2048),
     CONSTRAINT webhook_endpoints_events CHECK (cardinality(events) >= 1),
     CONSTRAINT webhook_endpoints_version CHECK (signing_key_version >= 1),
+    CONSTRAINT webhook_endpoints_next_version CHECK (
+        (next_signing_key_version IS NULL) = (next_activates_at IS NULL) AND next_signing_key_version > signing_key_version
+    ),
     CONSTRAINT webhook_endpoints_ordering CHECK (ordering IN ('none', 'room')),
     CONSTRAINT webhook_endpoints_max_per_second CHECK (max_per_second BETWEEN 1 AND 1000),
     CONSTRAINT webhook_endpoints_max_concurrent CHECK (max_concurrent BETWEEN 1 AND 100)

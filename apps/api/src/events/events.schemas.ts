@@ -14,14 +14,14 @@ import { Type, type TProperties, type TSchema } from 'typebox';
 import { defineList, idOf, parseBase64Json, TAKEN_ELSEWHERE } from '../http/cursor.js';
 import { oneOf, orNull, PAGE_LIMIT_DEFAULT, pathId, timestamp } from '../http/schemas.js';
 import { OperationSchema } from '../operations/operations.js';
-import { ParticipantSchema } from '../participants/participants.routes.js';
-import { RoomSchema } from '../rooms/rooms.routes.js';
+import { StoredParticipantSchema } from '../participants/participants.routes.js';
+import { RoomSchema, StoredRoomSchema } from '../rooms/rooms.routes.js';
 import { EndpointSchema } from '../webhooks/endpoints.schemas.js';
 import { TenantQuery } from '../http/checks.js';
 
 const sessionData = {
-  room: RoomSchema,
-  participant: ParticipantSchema,
+  room: StoredRoomSchema,
+  participant: StoredParticipantSchema,
   sessionId: Type.String({ description: 'Session of the participant, `sess_…`.' }),
 };
 
@@ -42,8 +42,8 @@ const DATA: Record<EventType, TProperties> = {
   'participant.joined': sessionData,
   'participant.left': { ...sessionData, reason: oneOf(SESSION_END_REASONS, 'Why the session ended.') },
   'participant.updated': {
-    room: RoomSchema,
-    participant: ParticipantSchema,
+    room: StoredRoomSchema,
+    participant: StoredParticipantSchema,
     sessionId: orNull(Type.String({ description: 'Live session of the participant, `sess_…`. Null without one.' })),
     permissions: Type.Array(oneOf(PERMISSIONS), { description: 'All permissions of the participant from now on.' }),
   },
@@ -52,8 +52,8 @@ const DATA: Record<EventType, TProperties> = {
   'track.muted': trackData,
   'operation.failed': {
     operation: OperationSchema,
-    room: RoomSchema,
-    participant: Type.Optional(ParticipantSchema),
+    room: StoredRoomSchema,
+    participant: Type.Optional(StoredParticipantSchema),
   },
   'webhook.disabled': { webhook: EndpointSchema },
   'webhook.test': { webhook: EndpointSchema },
@@ -81,7 +81,9 @@ function eventSchema(type: EventType): TSchema {
       ),
       data: Type.Object(DATA[type], {
         additionalProperties: true,
-        description: 'The resources of the event, each as the API returns it. Later versions may add more.',
+        description:
+          'The resources of the event, each as the API returns it; the room of an event of a participant, a track or an ' +
+          'operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more.',
       }),
       erasedAt: Type.Optional(
         timestamp("When the participant's personal data was erased from the event. No delivery carries this field."),

@@ -38,6 +38,8 @@ const ROUTES: [string, string, Scope][] = [
   ['PATCH', '/v1/webhooks/whep_0', 'webhooks:write'],
   ['DELETE', '/v1/webhooks/whep_0', 'webhooks:write'],
   ['POST', '/v1/webhooks/whep_0/rotate-secret', 'webhooks:write'],
+  ['POST', '/v1/webhooks/whep_0/rotate-secret/activate', 'webhooks:write'],
+  ['DELETE', '/v1/webhooks/whep_0/rotate-secret', 'webhooks:write'],
   ['POST', '/v1/webhooks/whep_0/test', 'webhooks:write'],
   ['GET', '/v1/webhooks/whep_0/deliveries', 'webhooks:read'],
   ['GET', '/v1/webhooks/whep_0/deliveries/dlv_0', 'webhooks:read'],

@@ -95,6 +95,8 @@ interface RouteShape {
   query?: TSchema;
   /** Without this schema, the router rejects every body except an empty object. */
   body?: TSchema;
+  /** Whether a request without a body counts as one with an empty object. */
+  bodyOptional?: boolean;
   /** Checks that a schema cannot express. The router reports their failures together with those of the schemas. */
   validate?: (parts: UnvalidatedParts) => ErrorDetail[];
   /** Successful answers by status. A null schema means an empty answer. */

@@ -50,6 +50,7 @@ function serve(route: Route, unread: UnreadAnswers) {
 
     const details: ErrorDetail[] = [];
     const parsed = route.ignoresBody === true ? NO_BODY : await readJsonBody(request);
+    if (route.bodyOptional === true) parsed.value ??= {};
     const queryValues = readQuery(query, route, request, details);
     const idempotencyKey = route.idempotent === true ? readIdempotencyKey(request, details) : null;
     if (params !== undefined) details.push(...params.failures(request.params));

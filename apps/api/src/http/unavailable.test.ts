@@ -10,7 +10,7 @@ import {
 import { startTestApi, type Sent, type TestApi } from '../api.testkit.js';
 import { createResources, pathOf, type PathValues } from '../hostile-requests.testkit.js';
 import { apiRoutes } from '../routes.js';
-import { delivery } from '../webhooks/webhooks.testkit.js';
+import { delivery, webhook } from '../webhooks/webhooks.testkit.js';
 
 /**
  * PostgreSQL rejects writes while its disk is full or it is read-only. The API answers 503, because the state is
@@ -23,6 +23,8 @@ let api: TestApi;
 let values: PathValues;
 /** A delivery that waits. */
 let pendingId: string;
+/** An endpoint whose next secret waits. */
+let rotatingId: string;
 /** Of a console session. */
 let cookie: string;
 beforeAll(async () => {
@@ -30,6 +32,9 @@ beforeAll(async () => {
   api = await startTestApi({ DATABASE_URL: database.url, REDIS_URL: redis.url });
   values = await createResources(api);
   pendingId = (await delivery(api, `/v1/webhooks/${values['endpointId']}`)).id;
+  const rotating = await webhook(api);
+  rotatingId = rotating.id;
+  await api.call('POST', `${rotating.path}/rotate-secret`, { body: { activateInSeconds: 86_400 } });
   const { headers } = await api.call('POST', '/v1/console/sessions', { body: {} });
   [cookie = ''] = (headers['set-cookie'] as unknown as string[])[0]!.split(';');
 });
@@ -49,6 +54,8 @@ const WRITES: Record<string, object> = {
   'PATCH /v1/webhooks/{endpointId}': { description: 'A' },
   'DELETE /v1/webhooks/{endpointId}': {},
   'POST /v1/webhooks/{endpointId}/rotate-secret': {},
+  'POST /v1/webhooks/{endpointId}/rotate-secret/activate': {},
+  'DELETE /v1/webhooks/{endpointId}/rotate-secret': {},
   'POST /v1/webhooks/{endpointId}/test': {},
   'POST /v1/webhooks/{endpointId}/deliveries/{deliveryId}/replay': { expectedReplayCount: 0 },
   'POST /v1/webhooks/{endpointId}/deliveries/{deliveryId}/retry': {},
@@ -68,7 +75,12 @@ async function expectUnavailable(): Promise<void> {
   const ownPage = { cookie, origin: api.url, 'x-callplane-csrf': '1' };
   const writes = Object.entries(WRITES).map(([route, body]): [string, string, Sent] => {
     const [method = '', path = ''] = route.split(' ');
-    const ids = path.endsWith('/retry') ? { ...values, deliveryId: pendingId } : values;
+    const endsRotation = path.endsWith('/activate') || (route.startsWith('DELETE') && path.endsWith('/rotate-secret'));
+    const ids = {
+      ...values,
+      ...(path.endsWith('/retry') ? { deliveryId: pendingId } : {}),
+      ...(endsRotation ? { endpointId: rotatingId } : {}),
+    };
     const byPage = path.endsWith('/current') ? { key: null, headers: ownPage } : {};
     return [method, pathOf(path, 'GET', ids), { body, ...byPage }];
   });

@@ -5,8 +5,9 @@ import {
   participantLeft,
   participantUpdated,
   presentOperation,
+  presentLiveParticipant,
   presentParticipant,
-  presentRoom,
+  presentLiveRoom,
   presentSessionRecord,
   presentUsageDay,
   presentWebhookEndpoint,
@@ -44,6 +45,7 @@ const ROOM: RoomState = {
   metadata: { team: 'blue', tags: ['weekly'] },
   status: 'active',
   maxParticipants: 20,
+  emptyTimeoutSeconds: 900,
   createdAt: BEGIN,
   startedAt: JOINED,
   endedAt: null,
@@ -76,6 +78,8 @@ const WEBHOOK: WebhookEndpointState = {
   enabled: true,
   disabledReason: null,
   signingKeyVersion: 1,
+  nextSigningKeyVersion: null,
+  nextActivatesAt: null,
   ordering: 'room',
   maxPerSecond: 50,
   maxConcurrent: null,
@@ -86,7 +90,7 @@ const WEBHOOK: WebhookEndpointState = {
 };
 const TRACK: TrackIdentity = { trackId: 'camera', kind: 'video', source: 'camera' };
 
-const room = presentRoom(TENANT, ROOM);
+const room = presentLiveRoom(TENANT, { ...ROOM, participantCount: 1 });
 const participant = presentParticipant(PARTICIPANT, JOINED);
 const operation = presentOperation(OPERATION);
 const webhook = presentWebhookEndpoint(WEBHOOK);
@@ -104,8 +108,8 @@ const disabled = { ...WEBHOOK, enabled: false, disabledReason: 'Every attempt ha
 
 const EVENTS: readonly NewEvent[] = [
   roomCreated(TENANT, { ...ROOM, status: 'created', startedAt: null }),
-  roomStarted(subject),
-  roomUpdated({ ...subject, room: { ...ROOM, name: 'Daily, second half' } }),
+  roomStarted(subject, 1),
+  roomUpdated({ ...subject, room: { ...ROOM, name: 'Daily, second half' } }, 1),
   roomEnded({ ...subject, room: { ...ROOM, status: 'ended', endedAt: LEFT } }),
   participantJoined(subject, session),
   ...participantLeft(subject, left, 'left'),
@@ -231,7 +235,16 @@ export const ANSWER_EXAMPLES: Record<string, unknown> = {
     },
   },
   Room: room,
-  Participant: participant,
+  Participant: presentLiveParticipant(
+    {
+      ...PARTICIPANT,
+      isRemoved: false,
+      isConnected: true,
+      permissions: ['room:join', 'video:publish'],
+      tracks: [{ ...TRACK, muted: true }],
+    },
+    JOINED,
+  ),
   RuntimeOperation: operation,
   ParticipantToken: {
     token: 'eyJhbGciOiJFUzI1NiIsImtpZCI6Ii4uLiJ9.….…',

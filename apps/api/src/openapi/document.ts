@@ -73,7 +73,7 @@ function operation(route: Route, components: SchemaComponents, failures: Failure
     // The reference page shows badges, but not other extensions.
     ...(route.scope === null ? {} : { 'x-scope': route.scope, 'x-badges': [{ name: `scope ${route.scope}` }] }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.body === undefined ? {} : { requestBody: requestBody(route.operationId, route.body, components) }),
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route, route.body, components) }),
     responses: { ...successes(route, components), ...failures.ofRoute(route) },
   };
 }
@@ -128,11 +128,11 @@ function withExample(parameter: Parameter): Json {
  * Documents a request body. Its schema is inlined and never a component: outside a request body, openapi-typescript
  * treats fields with a default as required.
  */
-function requestBody(operationId: string, schema: TSchema, components: SchemaComponents): Json {
+function requestBody({ operationId, bodyOptional }: Route, schema: TSchema, components: SchemaComponents): Json {
   const { title } = schema as unknown as { title?: string };
   const examples = Object.entries(BODY_EXAMPLES[operationId] ?? {}).map(([name, value]) => [name, { value }]);
   return {
-    required: true,
+    required: bodyOptional !== true,
     content: {
       'application/json': {
         schema: { ...(title === undefined ? {} : { title }), ...components.inline(schema as unknown as Json) },

@@ -138,6 +138,8 @@ async function realIds(operationId: string): Promise<(text: string) => string> {
   const endpoint = await webhook(api);
   const sent = await delivery(api, endpoint.path);
   if (operationId === 'replayDelivery') await finish(api, sent.id);
+  if (['activateWebhookSecret', 'cancelWebhookSecretRotation'].includes(operationId))
+    await api.call('POST', `${endpoint.path}/rotate-secret`, { body: { activateInSeconds: 86_400 } });
   const eventId: string = (await api.call('GET', `/v1/events?roomId=${roomId}`)).body.data[0].id;
   const recovery = await api.call('POST', `${endpoint.path}/recoveries`, { body: { since: '2026-01-01T00:00:00Z' } });
   const room = `/v1/rooms/${roomId}`;

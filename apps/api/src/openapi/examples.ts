@@ -19,7 +19,12 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
   createConsoleSession: { all: {}, readOnly: { readOnly: true } },
   createRoom: {
     minimal: { name: 'Daily' },
-    complete: { name: 'Daily', metadata: { team: 'blue', tags: ['weekly'] }, maxParticipants: 20 },
+    complete: {
+      name: 'Daily',
+      metadata: { team: 'blue', tags: ['weekly'] },
+      maxParticipants: 20,
+      emptyTimeoutSeconds: 900,
+    },
   },
   updateRoom: {
     rename: { name: 'Daily, second half' },
@@ -66,6 +71,7 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
     subscribe: { events: ['*'], description: null },
     limit: { maxPerSecond: 100, maxConcurrent: 8 },
   },
+  rotateWebhookSecret: { inADay: { activateInSeconds: 86_400 }, atOnce: { activateInSeconds: 0 } },
   replayDelivery: { firstReplay: { expectedReplayCount: 0 } },
   createRecovery: {
     window: { since: '2026-11-20T10:00:00Z', until: '2026-11-20T12:00:00Z' },

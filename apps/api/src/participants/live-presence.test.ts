@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { type JoinOutcome } from '@callplane/db';
+import { publishTracks, setTracksMuted, type JoinOutcome } from '@callplane/db';
 import { RoomBus } from '@callplane/queue';
 import { endOne, eventually, joinOne, stopAtEnd, workerServers } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
@@ -95,4 +95,75 @@ test('notifies the gateways of a room at once when it ends or a participant is r
   await remove();
   await api.call('DELETE', `/v1/rooms/${room}`);
   await eventually(() => changes === 2);
+});
+
+test('a room counts the participants that are in it, in reads, lists, changes and its own events', async () => {
+  const room = await api.room({ name: 'Counted' });
+  const counts = async () => {
+    const read = async (path: string) => (await api.call('GET', path)).body;
+    const lists = ['/v1/rooms', '/v1/rooms?name=Counted', '/v1/rooms?namePrefix=Count', '/v1/rooms?status=active'];
+    const listed = await Promise.all(
+      lists.map(
+        async (path) => (await read(path)).data.find(({ id }: { id: string }) => id === room)?.participantCount,
+      ),
+    );
+    return [(await read(`/v1/rooms/${room}`)).participantCount, ...listed];
+  };
+  const [ada, ben] = [await invite(room), await invite(room)];
+  expect(await counts()).toEqual([0, 0, 0, 0, undefined]);
+  const joined = await join(room, ada, at(1));
+  await join(room, ben, at(2));
+  // The second session of a participant replaces the first one.
+  await join(room, ben, at(3));
+  expect(await counts()).toEqual([2, 2, 2, 2, 2]);
+  const changed = (await api.call('PATCH', `/v1/rooms/${room}`, { body: { metadata: { a: 1 } } })).body;
+  expect(changed).toEqual((await api.call('GET', `/v1/rooms/${room}`)).body);
+  await leave(joined, at(4));
+  expect(await counts()).toEqual([1, 1, 1, 1, 1]);
+  const { data } = (await api.call('GET', `/v1/events?roomId=${room}`)).body;
+  const ofRoom = data.filter(({ type }: { type: string }) => type.startsWith('room.'));
+  expect(
+    ofRoom.map((event: { type: string; data: { room: { participantCount: number } } }) => [
+      event.type,
+      event.data.room.participantCount,
+    ]),
+  ).toEqual([
+    ['room.created', 0],
+    ['room.started', 1],
+    ['room.updated', 2],
+  ]);
+});
+
+test('a participant shows its state, its permissions and its published tracks, in reads and lists', async () => {
+  const room = await api.room();
+  const invited = await invite(room);
+  const path = `/v1/rooms/${room}/participants/${invited.participantId}`;
+  const shown = async () => {
+    const { state, permissions, tracks } = (await api.call('GET', path)).body;
+    return { state, permissions, tracks };
+  };
+  const permissions = ['room:join', 'audio:publish'];
+  expect(await shown()).toEqual({ state: 'invited', permissions: ['room:join'], tracks: [] });
+  await api.call('PATCH', path, { body: { permissions } });
+  const joined = await join(room, invited, at(1));
+  if (joined.outcome !== 'joined') throw new Error(joined.outcome);
+  expect(await shown()).toEqual({ state: 'connected', permissions, tracks: [] });
+  const held = { sessionId: joined.sessionId, connection: 1 };
+  const microphone = { trackId: 'mic', kind: 'audio', source: 'microphone' } as const;
+  await api.database.prisma.participantSession.update({ where: { id: joined.sessionId }, data: { permissions } });
+  await publishTracks(api.database, held, [{ ...microphone, muted: false, feedId: 'feed', mid: '0' }], at(2));
+  expect((await shown()).tracks).toEqual([{ ...microphone, muted: false }]);
+  expect(await setTracksMuted(api.database, [{ held, trackId: 'mic', muted: true }])).toEqual([true]);
+  expect((await shown()).tracks).toEqual([{ ...microphone, muted: true }]);
+  const { data } = (await api.call('GET', `/v1/rooms/${room}/participants`)).body;
+  expect(data).toEqual([(await api.call('GET', path)).body]);
+  await api.database.prisma.participantSession.update({
+    where: { id: joined.sessionId },
+    data: { disconnectedAt: at(3) },
+  });
+  expect((await shown()).state).toBe('disconnected');
+  await leave(joined, at(4));
+  expect(await shown()).toEqual({ state: 'left', permissions, tracks: [] });
+  await api.call('DELETE', path, { headers: { prefer: 'respond-async' } });
+  expect((await shown()).state).toBe('removed');
 });

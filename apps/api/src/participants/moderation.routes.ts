@@ -1,6 +1,5 @@
 import {
   PARTICIPANT_NAME_LENGTH_MAX,
-  PERMISSIONS,
   presentParticipant,
   presentTrack,
   PublicError,
@@ -24,7 +23,12 @@ import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { defineRoute, type Route } from '../http/route.js';
 import { metadataObject, oneOf, pathId, strictObject, trimmedText } from '../http/schemas.js';
-import { ParticipantPath, ParticipantSchema, permissionsGiven } from './participants.routes.js';
+import {
+  effectivePermissions,
+  ParticipantPath,
+  permissionsGiven,
+  StoredParticipantSchema,
+} from './participants.routes.js';
 
 const UpdateParticipantBody = strictObject(
   {
@@ -41,8 +45,8 @@ const UpdateParticipantBody = strictObject(
 
 const UpdatedParticipantSchema = Type.Object(
   {
-    ...ParticipantSchema.properties,
-    permissions: Type.Array(oneOf(PERMISSIONS), { description: 'All permissions of the participant.' }),
+    ...StoredParticipantSchema.properties,
+    permissions: effectivePermissions,
   },
   { title: 'UpdatedParticipant', additionalProperties: false },
 );

@@ -2,11 +2,14 @@ import {
   EXTERNAL_ID_LENGTH_MAX,
   formatTimestamp,
   PARTICIPANT_NAME_LENGTH_MAX,
+  PARTICIPANT_STATES,
   PARTICIPANT_STATUSES,
   PERMISSIONS,
   presentOperation,
-  presentParticipant,
+  presentLiveParticipant,
   TOKEN_TTL_SECONDS,
+  TRACK_KINDS,
+  TRACK_SOURCES,
 } from '@callplane/core';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
@@ -38,17 +41,49 @@ import { issueToken } from './tokens.routes.js';
 /** The end of the year 9999. */
 const TIME_MS_MAX = 253_402_300_799_999;
 
-export const ParticipantSchema = Type.Object(
+const storedParticipant = {
+  id: Type.String({ description: 'Participant identifier, `part_…`.' }),
+  roomId: Type.String(),
+  externalId: orNull(Type.String({ description: 'The `externalId` of the token request, if it had one.' })),
+  name: Type.String(),
+  metadata: metadata(),
+  role: Type.String({ description: 'Always `participant`.' }),
+  joinedAt: timestamp('When the participant first connected. Before that, when its token was issued.'),
+  leftAt: orNull(
+    timestamp('When the last session of the participant ended. If it never connected, when its token expired.'),
+  ),
+};
+
+/** The participant in an event, and in the answer to a change. */
+export const StoredParticipantSchema = Type.Object(storedParticipant, {
+  title: 'StoredParticipant',
+  additionalProperties: false,
+});
+
+export const effectivePermissions = Type.Array(oneOf(PERMISSIONS), {
+  description: 'All permissions of the participant.',
+});
+
+const ParticipantSchema = Type.Object(
   {
-    id: Type.String({ description: 'Participant identifier, `part_…`.' }),
-    roomId: Type.String(),
-    externalId: orNull(Type.String({ description: 'The `externalId` of the token request, if it had one.' })),
-    name: Type.String(),
-    metadata: metadata(),
-    role: Type.String({ description: 'Always `participant`.' }),
-    joinedAt: timestamp('When the participant first connected. Before that, when its token was issued.'),
-    leftAt: orNull(
-      timestamp('When the last session of the participant ended. If it never connected, when its token expired.'),
+    ...storedParticipant,
+    state: oneOf(
+      PARTICIPANT_STATES,
+      '`invited`: it has not connected yet. `connected`: it is in the room. `disconnected`: it is in the room, but its ' +
+        'connection was lost a moment ago. `left`: it may join again with a valid token. `removed`: it may not.',
+    ),
+    permissions: effectivePermissions,
+    tracks: Type.Array(
+      Type.Object(
+        {
+          trackId: Type.String(),
+          kind: oneOf(TRACK_KINDS),
+          source: oneOf(TRACK_SOURCES),
+          muted: Type.Boolean({ description: 'Whether the participant or the server has muted it.' }),
+        },
+        { title: 'PublishedTrack', additionalProperties: false },
+      ),
+      { description: 'The tracks that the participant publishes at this moment.' },
     ),
   },
   { title: 'Participant', additionalProperties: false },
@@ -148,7 +183,7 @@ export function participantRoutes(deps: Deps): Route[] {
         const now = deps.clock.now();
         return {
           status: 200,
-          body: { data: rows.map((participant) => presentParticipant(participant, now)), nextCursor },
+          body: { data: rows.map((participant) => presentLiveParticipant(participant, now)), nextCursor },
         };
       },
     }),
@@ -164,7 +199,7 @@ export function participantRoutes(deps: Deps): Route[] {
       errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND'],
       async handle({ caller, params }) {
         const participant = await readParticipant(deps, caller, params.roomId, params.participantId);
-        return { status: 200, body: presentParticipant(participant, deps.clock.now()) };
+        return { status: 200, body: presentLiveParticipant(participant, deps.clock.now()) };
       },
     }),
     defineRoute({

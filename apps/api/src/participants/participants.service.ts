@@ -1,6 +1,6 @@
 import {
   type OperationState,
-  type ParticipantState,
+  type LiveParticipantState,
   type ParticipantStatus,
   PublicError,
   type Tenant,
@@ -15,7 +15,7 @@ export async function readParticipant(
   tenant: Tenant,
   roomId: string,
   participantId: string,
-): Promise<ParticipantState> {
+): Promise<LiveParticipantState> {
   const participant = await deps.statements.findParticipant({ tenant, roomId, id: participantId });
   if (participant === null) throw await notFound(deps, tenant, roomId);
   return participant;
@@ -27,7 +27,7 @@ export async function pageOfParticipants(
   roomId: string,
   query: { status?: ParticipantStatus; externalId?: string; limit?: number },
   cursor: PageCursor<{ connectedAtMs: number; id: string }>,
-): Promise<Page<ParticipantState>> {
+): Promise<Page<LiveParticipantState>> {
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
   const { position } = cursor;
   const after = position === null ? null : { connectedAt: new Date(position.connectedAtMs), id: position.id };

@@ -1,6 +1,6 @@
 import {
   newId,
-  presentRoom,
+  presentLiveRoom,
   ROOM_MAX_PARTICIPANTS_DEFAULT,
   ROOM_MAX_PARTICIPANTS_MAX,
   ROOM_NAME_LENGTH_MAX,
@@ -14,7 +14,7 @@ import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, type Reply, type Route } from '../http/route.js';
 import { metadataObject, strictObject, trimmedText } from '../http/schemas.js';
-import { RoomSchema } from './rooms.routes.js';
+import { emptyTimeoutSeconds, RoomSchema } from './rooms.routes.js';
 
 const CreateRoomBody = strictObject(
   {
@@ -28,6 +28,10 @@ const CreateRoomBody = strictObject(
         description: 'Maximum number of participants that are connected at the same time.',
       }),
     ),
+    emptyTimeoutSeconds: Type.Optional({
+      ...emptyTimeoutSeconds('Also ends a room that nobody joins. Null: the setting of the deployment.'),
+      default: null,
+    }),
   },
   { title: 'CreateRoom' },
 );
@@ -55,7 +59,7 @@ export function createRoomRoutes(deps: Deps): Route[] {
         };
         const answer = (made: GeneratedRoomValues): Reply => ({
           status: 201,
-          body: presentRoom(caller, roomAtCreation(body, made)),
+          body: presentLiveRoom(caller, { ...roomAtCreation(body, made), participantCount: 0 }),
         });
         const reply =
           idempotencyKey === null
@@ -77,6 +81,7 @@ interface RoomInput {
   name: string;
   metadata?: Record<string, unknown>;
   maxParticipants?: number;
+  emptyTimeoutSeconds?: number | null;
 }
 
 /** The generated values of a new room; the request body supplies the others. */
@@ -96,6 +101,7 @@ function roomAtCreation(input: RoomInput, made: GeneratedRoomValues): RoomState 
     metadata: input.metadata ?? {},
     status: 'created',
     maxParticipants: input.maxParticipants ?? ROOM_MAX_PARTICIPANTS_DEFAULT,
+    emptyTimeoutSeconds: input.emptyTimeoutSeconds ?? null,
     createdAt: new Date(made.createdAt),
     startedAt: null,
     endedAt: null,

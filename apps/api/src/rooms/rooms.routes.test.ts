@@ -32,9 +32,11 @@ describe('POST /v1/rooms', () => {
       metadata: {},
       status: 'created',
       maxParticipants: 100,
+      emptyTimeoutSeconds: null,
       createdAt: expect.stringMatching(TIMESTAMP),
       startedAt: null,
       endedAt: null,
+      participantCount: 0,
     });
     expect((await api.call('GET', `/v1/rooms/${response.body.id}`)).body).toEqual(response.body);
   });
@@ -55,6 +57,20 @@ describe('POST /v1/rooms', () => {
     const response = await api.call('POST', '/v1/rooms', { body: { name: 'x', maxParticipants } });
     expect(response.body.maxParticipants).toBe(maxParticipants);
   });
+
+  test.each([60, 604_800, null])(
+    'accepts emptyTimeoutSeconds %p, which reads, lists and events show',
+    async (value) => {
+      const { body } = await api.call('POST', '/v1/rooms', {
+        body: { name: `Empty ${value}`, emptyTimeoutSeconds: value },
+      });
+      expect(body.emptyTimeoutSeconds).toBe(value);
+      expect((await api.call('GET', `/v1/rooms/${body.id}`)).body).toEqual(body);
+      expect((await api.call('GET', `/v1/rooms?name=Empty ${value}`)).body.data).toEqual([body]);
+      const { data } = (await api.call('GET', `/v1/events?roomId=${body.id}`)).body;
+      expect(data[0].data).toEqual({ room: body });
+    },
+  );
 
   test('measures a name in code points', async () => {
     expect((await api.call('POST', '/v1/rooms', { body: { name: '😀'.repeat(120) } })).status).toBe(201);
@@ -121,6 +137,11 @@ describe('POST /v1/rooms', () => {
     expect(response.status).toBe(400);
     expect(response.body.error.code).toBe('VALIDATION_FAILED');
     expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
+  });
+
+  test.each([59, 604_801, 60.5, '60'])('rejects emptyTimeoutSeconds %p', async (emptyTimeoutSeconds) => {
+    const response = await api.call('POST', '/v1/rooms', { body: { name: 'x', emptyTimeoutSeconds } });
+    expect([response.status, response.body.error.details[0].path]).toEqual([400, 'body.emptyTimeoutSeconds']);
   });
 
   test('rejects a body that is missing, malformed, of another media type or too large', async () => {
@@ -314,6 +335,17 @@ describe('PATCH /v1/rooms/{roomId}', () => {
     expect(events[2].data).toEqual({ room: changed });
   });
 
+  test('sets emptyTimeoutSeconds, keeps it when other fields change, and gives it back to the deployment', async () => {
+    const room = await api.room({ name: 'Daily', emptyTimeoutSeconds: 60 });
+    expect((await change(room, { name: 'Weekly' })).body.emptyTimeoutSeconds).toBe(60);
+    expect((await change(room, { emptyTimeoutSeconds: 61 })).body.emptyTimeoutSeconds).toBe(61);
+    const changed = (await change(room, { emptyTimeoutSeconds: null })).body;
+    expect(changed.emptyTimeoutSeconds).toBeNull();
+    const events = await eventsOf(room);
+    expect(events).toHaveLength(4);
+    expect(events[3].data).toEqual({ room: changed });
+  });
+
   test('writes no event if nothing changes', async () => {
     const room = await api.room({ name: 'Daily', metadata: { a: 1, b: [{}] } });
     for (const body of [{}, { name: 'Daily' }, { metadata: { b: [{}], a: 1 }, maxParticipants: 100 }]) {
@@ -350,6 +382,10 @@ describe('PATCH /v1/rooms/{roomId}', () => {
   test.each([
     [{ name: ' ' }, 400, 'body.name'],
     [{ maxParticipants: 0 }, 400, 'body.maxParticipants'],
+    [{ emptyTimeoutSeconds: 59 }, 400, 'body.emptyTimeoutSeconds'],
+    [{ emptyTimeoutSeconds: 604_801 }, 400, 'body.emptyTimeoutSeconds'],
+    [{ emptyTimeoutSeconds: 60.5 }, 400, 'body.emptyTimeoutSeconds'],
+    [{ emptyTimeoutSeconds: '60' }, 400, 'body.emptyTimeoutSeconds'],
     [{ metadata: null }, 400, 'body.metadata'],
     [{ status: 'ended' }, 400, 'body.status'],
     [{ metadata: { x: 'x'.repeat(16 * 1024) } }, 413, 'body.metadata'],

@@ -1,12 +1,13 @@
 import {
   presentOperation,
-  presentRoom,
+  presentLiveRoom,
   PublicError,
+  ROOM_EMPTY_TIMEOUT_SECONDS,
   ROOM_MAX_PARTICIPANTS_MAX,
   ROOM_NAME_LENGTH_MAX,
   ROOM_STATUSES,
   type OperationState,
-  type RoomState,
+  type LiveRoomState,
   type RoomStatus,
   type Tenant,
 } from '@callplane/core';
@@ -39,26 +40,52 @@ import {
 } from '../http/schemas.js';
 import { answerOperation, OPERATION_ANSWERS, OperationSchema } from '../operations/operations.js';
 
+const storedRoom = {
+  id: Type.String({ description: 'Room identifier, `room_…`.' }),
+  projectId: Type.String(),
+  environmentId: Type.String(),
+  name: Type.String(),
+  metadata: metadata(),
+  status: oneOf(
+    ROOM_STATUSES,
+    '`created` → `active` (a participant joined) → `ending` (the end was accepted) → `ended` (the clean-up is complete).',
+  ),
+  maxParticipants: Type.Integer(),
+  emptyTimeoutSeconds: orNull(
+    Type.Integer({
+      description:
+        'Seconds until the room ends while it has no participants, from its creation or from the time at which the ' +
+        'last one left. Null: the setting of the deployment.',
+    }),
+  ),
+  createdAt: timestamp('When the room was created.'),
+  startedAt: orNull(timestamp('When the first participant joined.')),
+  endedAt: orNull(timestamp('When the clean-up of the ended room was complete.')),
+};
+
 export const RoomSchema = Type.Object(
   {
-    id: Type.String({ description: 'Room identifier, `room_…`.' }),
-    projectId: Type.String(),
-    environmentId: Type.String(),
-    name: Type.String(),
-    metadata: metadata(),
-    status: oneOf(
-      ROOM_STATUSES,
-      '`created` → `active` (a participant joined) → `ending` (the end was accepted) → `ended` (the clean-up is complete).',
-    ),
-    maxParticipants: Type.Integer(),
-    createdAt: timestamp('When the room was created.'),
-    startedAt: orNull(timestamp('When the first participant joined.')),
-    endedAt: orNull(timestamp('When the clean-up of the ended room was complete.')),
+    ...storedRoom,
+    participantCount: Type.Integer({
+      description: 'Participants in the room at this moment, also those whose connection was lost a moment ago.',
+    }),
   },
   { title: 'Room', additionalProperties: false },
 );
 
+/** The room in an event of one of its participants. */
+export const StoredRoomSchema = Type.Object(storedRoom, { title: 'StoredRoom', additionalProperties: false });
+
 export const RoomPath = Type.Object({ roomId: pathId("Room in the key's environment.") });
+
+export const emptyTimeoutSeconds = (description: string) =>
+  orNull(
+    Type.Integer({
+      minimum: ROOM_EMPTY_TIMEOUT_SECONDS.min,
+      maximum: ROOM_EMPTY_TIMEOUT_SECONDS.max,
+      description: `Seconds until the room ends while it has no participants. ${description}`,
+    }),
+  );
 
 const UpdateRoomBody = strictObject(
   {
@@ -72,6 +99,9 @@ const UpdateRoomBody = strictObject(
           'Maximum number of participants that are connected at the same time. A number below the present one removes ' +
           'no participant: joins are refused until enough have left.',
       }),
+    ),
+    emptyTimeoutSeconds: Type.Optional(
+      emptyTimeoutSeconds('Null: the setting of the deployment. Counts from the time since which the room is empty.'),
     ),
   },
   { title: 'UpdateRoom' },
@@ -106,7 +136,7 @@ export function roomRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'One page of rooms.', schema: RoomPage } },
       async handle({ caller, query, cursor }) {
         const { rows, nextCursor } = await pageOfRooms(deps, caller, query, cursor);
-        return { status: 200, body: { data: rows.map((room) => presentRoom(caller, room)), nextCursor } };
+        return { status: 200, body: { data: rows.map((room) => presentLiveRoom(caller, room)), nextCursor } };
       },
     }),
     defineRoute({
@@ -120,7 +150,7 @@ export function roomRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The room.', schema: RoomSchema } },
       errors: ['ROOM_NOT_FOUND'],
       async handle({ caller, params }) {
-        return { status: 200, body: presentRoom(caller, await readRoom(deps, caller, params.roomId)) };
+        return { status: 200, body: presentLiveRoom(caller, await readRoom(deps, caller, params.roomId)) };
       },
     }),
     defineRoute({
@@ -138,7 +168,7 @@ export function roomRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The room.', schema: RoomSchema } },
       errors: ['ROOM_NOT_FOUND', 'ROOM_ENDED'],
       async handle({ caller, params, body }) {
-        return { status: 200, body: presentRoom(caller, await changeRoom(deps, caller, params.roomId, body)) };
+        return { status: 200, body: presentLiveRoom(caller, await changeRoom(deps, caller, params.roomId, body)) };
       },
     }),
     defineRoute({
@@ -178,7 +208,7 @@ export function roomRoutes(deps: Deps): Route[] {
   ];
 }
 
-async function readRoom(deps: Pick<Deps, 'statements'>, tenant: Tenant, roomId: string): Promise<RoomState> {
+async function readRoom(deps: Pick<Deps, 'statements'>, tenant: Tenant, roomId: string): Promise<LiveRoomState> {
   const room = await deps.statements.findRoom({ tenant, id: roomId });
   if (room === null) throw new PublicError('ROOM_NOT_FOUND');
   return room;
@@ -189,7 +219,7 @@ async function pageOfRooms(
   tenant: Tenant,
   query: { status?: RoomStatus; name?: string; namePrefix?: string; limit?: number },
   cursor: PageCursor<{ id: string }>,
-): Promise<Page<RoomState>> {
+): Promise<Page<LiveRoomState>> {
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
   const rooms = await listRooms(deps.database.sql, tenant, {
     status: query.status ?? null,
@@ -207,7 +237,7 @@ async function changeRoom(
   tenant: Tenant,
   roomId: string,
   patch: RoomPatch,
-): Promise<RoomState> {
+): Promise<LiveRoomState> {
   const update = await updateRoom(database, tenant, roomId, patch, clock.now());
   if (update.outcome !== 'updated') {
     throw new PublicError(update.outcome === 'not_found' ? 'ROOM_NOT_FOUND' : 'ROOM_ENDED');

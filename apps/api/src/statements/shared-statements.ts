@@ -1,4 +1,4 @@
-import type { OperationState, ParticipantState, RoomState, RoomStatus, Tenant } from '@callplane/core';
+import type { LiveRoomState, OperationState, LiveParticipantState, RoomStatus, Tenant } from '@callplane/core';
 import {
   findParticipantOperations,
   findParticipants,
@@ -38,8 +38,8 @@ export interface SharedStatements {
   insertRoom(insert: RoomToInsert): Promise<WrittenDelivery[]>;
   /** @returns the status of the room (nothing was written unless it is open); null if there is no such room. */
   insertParticipantIfOpen(insert: ParticipantToInsert): Promise<RoomStatus | null>;
-  findRoom(wanted: WantedRow): Promise<RoomState | null>;
-  findParticipant(wanted: WantedParticipant): Promise<ParticipantState | null>;
+  findRoom(wanted: WantedRow): Promise<LiveRoomState | null>;
+  findParticipant(wanted: WantedParticipant): Promise<LiveParticipantState | null>;
   /** @param wanted the id of the room. */
   findRoomOperation(wanted: WantedRow): Promise<OperationState | null>;
   /** @param wanted the id of the participant. */

@@ -32,6 +32,8 @@ describe('POST /v1/webhooks', () => {
       enabled: true,
       disabledReason: null,
       signingKeyVersion: 1,
+      nextSigningKeyVersion: null,
+      nextActivatesAt: null,
       ordering: 'none',
       maxPerSecond: null,
       maxConcurrent: null,
@@ -300,6 +302,88 @@ describe('POST …/rotate-secret', () => {
     const answers = await Promise.all([1, 2, 3].map(() => api.call('POST', `${path}/rotate-secret`)));
     expect(answers.map(({ body }) => body.signingKeyVersion).sort()).toEqual([2, 3, 4]);
     expect(await codeOf('POST', '/v1/webhooks/whep_0/rotate-secret')).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+  });
+});
+
+describe('a rotation that waits', () => {
+  const DAY_SECONDS = 86_400;
+  const rotate = (path: string, activateInSeconds: number) =>
+    api.call('POST', `${path}/rotate-secret`, { body: { activateInSeconds } });
+  const shown = async (path: string) => {
+    const { signingKeyVersion, nextSigningKeyVersion, nextActivatesAt } = (await api.call('GET', path)).body;
+    return [signingKeyVersion, nextSigningKeyVersion, nextActivatesAt];
+  };
+  const versionOfDelivery = async (path: string) =>
+    (await api.call('GET', (await delivery(api, path)).path)).body.signingKeyVersion;
+
+  test('shows both versions until its time, and only the new one from then on', async () => {
+    const { id, path, signingSecret } = await webhook(api);
+    const earliestMs = Date.now() + DAY_SECONDS * 1000;
+    const { status, body } = await rotate(path, DAY_SECONDS);
+    const { signingSecret: next, ...endpoint } = body;
+    expect([status, body.signingKeyVersion, body.nextSigningKeyVersion]).toEqual([200, 1, 2]);
+    expect(next).toMatch(/^whsec_/);
+    expect(next).not.toBe(signingSecret);
+    // The clocks of this process and of PostgreSQL are those of one machine.
+    const activatesAtMs = Date.parse(body.nextActivatesAt);
+    expect(activatesAtMs).toBeGreaterThanOrEqual(earliestMs - 1);
+    expect(activatesAtMs).toBeLessThanOrEqual(Date.now() + DAY_SECONDS * 1000);
+    expect((await api.call('GET', path)).body).toEqual(endpoint);
+    const listed = (await api.call('GET', '/v1/webhooks?limit=100')).body.data;
+    expect(listed.find((one: { id: string }) => one.id === id)).toEqual(endpoint);
+    const stored = await api.database.prisma.webhookSecret.findFirstOrThrow({ where: { endpointId: id, version: 2 } });
+    const keys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
+    expect(open(keys, stored.secretSealed, `webhook-secret:${id}:2`)).toBe(next);
+    expect(await versionOfDelivery(path)).toBe(1);
+
+    await api.database.prisma.$executeRaw`UPDATE webhook_endpoints SET next_activates_at = now() WHERE id = ${id}`;
+    expect(await shown(path)).toEqual([2, null, null]);
+    expect(await versionOfDelivery(path)).toBe(2);
+    expect((await rotate(path, 60)).body).toMatchObject({ signingKeyVersion: 2, nextSigningKeyVersion: 3 });
+  });
+
+  test('refuses a second rotation, until it is activated or cancelled', async () => {
+    const { path } = await webhook(api);
+    await rotate(path, DAY_SECONDS);
+    for (const seconds of [0, 60]) {
+      const { status, body } = await rotate(path, seconds);
+      expect([status, body.error.code]).toEqual([409, 'SECRET_ROTATION_WAITS']);
+    }
+    const activated = await api.call('POST', `${path}/rotate-secret/activate`);
+    expect(activated.status).toBe(200);
+    expect(activated.body).toMatchObject({ signingKeyVersion: 2, nextSigningKeyVersion: null, nextActivatesAt: null });
+    expect(activated.body).not.toHaveProperty('signingSecret');
+    expect(await codeOf('POST', `${path}/rotate-secret/activate`)).toEqual([409, 'NO_SECRET_ROTATION']);
+    expect(await codeOf('DELETE', `${path}/rotate-secret`)).toEqual([409, 'NO_SECRET_ROTATION']);
+    await rotate(path, DAY_SECONDS);
+    expect((await api.call('DELETE', `${path}/rotate-secret`)).status).toBe(204);
+    expect(await shown(path)).toEqual([2, null, null]);
+  });
+
+  test('does not give the version of a cancelled secret again, which a receiver may know', async () => {
+    const { path } = await webhook(api);
+    await rotate(path, DAY_SECONDS);
+    await api.call('DELETE', `${path}/rotate-secret`);
+    expect((await rotate(path, 0)).body).toMatchObject({ signingKeyVersion: 3, nextSigningKeyVersion: null });
+  });
+
+  test('begins once when several requests arrive together', async () => {
+    const { path } = await webhook(api);
+    const answers = await Promise.all([1, 2, 3].map(() => rotate(path, 60)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+  });
+
+  test.each([-1, 604_801, 1.5, '60', null])('does not accept %j seconds', async (activateInSeconds) => {
+    const { path } = await webhook(api);
+    expect(await codeOf('POST', `${path}/rotate-secret`, { activateInSeconds })).toEqual([400, 'VALIDATION_FAILED']);
+    expect(await shown(path)).toEqual([1, null, null]);
+  });
+
+  test('survives other changes of the endpoint, and may take seven days', async () => {
+    const { path } = await webhook(api);
+    const { nextActivatesAt } = (await rotate(path, 604_800)).body;
+    const changed = await api.call('PATCH', path, { body: { description: 'Billing' } });
+    expect(changed.body).toMatchObject({ signingKeyVersion: 1, nextSigningKeyVersion: 2, nextActivatesAt });
   });
 });
 

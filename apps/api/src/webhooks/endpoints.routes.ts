@@ -13,11 +13,13 @@ import {
   EndpointSchema,
   EndpointWithSecretSchema,
   ListEndpointsQuery,
+  RotateSecretBody,
   UpdateEndpointBody,
 } from './endpoints.schemas.js';
 import {
   createEndpoint,
   checkEndpointUrl,
+  endRotation,
   newEndpoint,
   pageOfEndpoints,
   readEndpoint,
@@ -143,17 +145,55 @@ export function endpointRoutes(deps: Deps): Route[] {
       operationId: 'rotateWebhookSecret',
       summary: 'Rotate the signing secret of a webhook endpoint',
       description:
-        'Later delivery runs are signed with the new secret. Runs that have begun keep the old one: select the ' +
-        'secret by `x-service-signing-key-version` when you verify.',
+        'Delivery runs that begin after `activateInSeconds` (default 0: at once) are signed with the new secret. Runs ' +
+        'that have begun keep the old one: select the secret by `x-service-signing-key-version` when you verify.',
+      tag: 'Webhooks',
+      scope: 'webhooks:write',
+      params: EndpointPath,
+      query: TenantQuery,
+      body: RotateSecretBody,
+      bodyOptional: true,
+      validate: checkTenant,
+      responses: { 200: { description: 'The endpoint, with its new secret.', schema: EndpointWithSecretSchema } },
+      errors: ['WEBHOOK_NOT_FOUND', 'SECRET_ROTATION_WAITS'],
+      async handle({ caller, params, body }) {
+        const rotated = await rotateSecret(deps, caller, params.endpointId, body.activateInSeconds ?? 0);
+        return { status: 200, body: presentWithSecret(rotated) };
+      },
+    }),
+    defineRoute({
+      method: 'post',
+      path: `${PATH}/rotate-secret/activate`,
+      operationId: 'activateWebhookSecret',
+      summary: 'Activate the next signing secret of a webhook endpoint at once',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
       query: TenantQuery,
       validate: checkTenant,
-      responses: { 200: { description: 'The endpoint, with its new secret.', schema: EndpointWithSecretSchema } },
-      errors: ['WEBHOOK_NOT_FOUND'],
+      responses: { 200: { description: 'The endpoint. Its next secret signs new runs.', schema: EndpointSchema } },
+      errors: ['WEBHOOK_NOT_FOUND', 'NO_SECRET_ROTATION'],
       async handle({ caller, params }) {
-        return { status: 200, body: presentWithSecret(await rotateSecret(deps, caller, params.endpointId)) };
+        const endpoint = await endRotation(deps, caller, params.endpointId, 'activate');
+        return { status: 200, body: presentWebhookEndpoint(endpoint) };
+      },
+    }),
+    defineRoute({
+      method: 'delete',
+      path: `${PATH}/rotate-secret`,
+      operationId: 'cancelWebhookSecretRotation',
+      summary: 'Cancel a rotation of the signing secret that waits for its activation',
+      description: 'The next secret signs nothing, and its version number is not given again.',
+      tag: 'Webhooks',
+      scope: 'webhooks:write',
+      params: EndpointPath,
+      query: TenantQuery,
+      validate: checkTenant,
+      responses: { 204: { description: 'The rotation is cancelled.', schema: null } },
+      errors: ['WEBHOOK_NOT_FOUND', 'NO_SECRET_ROTATION'],
+      async handle({ caller, params }) {
+        await endRotation(deps, caller, params.endpointId, 'cancel');
+        return { status: 204 };
       },
     }),
     defineRoute({

@@ -1,4 +1,5 @@
 import {
+  ACTIVATE_IN_SECONDS_MAX,
   ALL_EVENTS,
   CONCURRENT_MAX,
   ENDPOINT_ORDERINGS,
@@ -64,6 +65,12 @@ const endpointFields = {
     }),
   ),
   signingKeyVersion: Type.Integer({ description: 'Version of the secret that signs new runs.' }),
+  nextSigningKeyVersion: orNull(
+    Type.Integer({
+      description: 'Version of the secret that signs new runs from `nextActivatesAt` on. Null unless a rotation waits.',
+    }),
+  ),
+  nextActivatesAt: orNull(timestamp('When the next secret begins to sign new runs. Null unless a rotation waits.')),
   ...sending,
   createdAt: timestamp('When the endpoint was registered.'),
   updatedAt: timestamp('When the endpoint was last changed through the API or disabled.'),
@@ -74,7 +81,11 @@ export const EndpointSchema = Type.Object(endpointFields, { title: 'WebhookEndpo
 export const EndpointWithSecretSchema = Type.Object(
   {
     ...endpointFields,
-    signingSecret: Type.String({ description: 'Signing secret, `whsec_…`. Reads do not return it.' }),
+    signingSecret: Type.String({
+      description:
+        'Signing secret, `whsec_…`, of `nextSigningKeyVersion` or, if that is null, of `signingKeyVersion`. Reads do ' +
+        'not return it.',
+    }),
   },
   { title: 'WebhookEndpointWithSecret', additionalProperties: false },
 );
@@ -122,6 +133,20 @@ export const UpdateEndpointBody = strictObject(
     retryRejected: Type.Optional(sending.retryRejected),
   },
   { title: 'UpdateWebhookEndpoint' },
+);
+
+export const RotateSecretBody = strictObject(
+  {
+    activateInSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: ACTIVATE_IN_SECONDS_MAX,
+        default: 0,
+        description: 'Seconds until the new secret signs new runs, so that the receiver can learn it before.',
+      }),
+    ),
+  },
+  { title: 'RotateWebhookSecret' },
 );
 
 export const ListEndpointsQuery = Type.Object({ ...TenantQuery.properties, ...pageQuery() });

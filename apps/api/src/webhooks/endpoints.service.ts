@@ -8,6 +8,7 @@ import {
   seal,
   webhookTest,
   type EndpointOrdering,
+  type ErrorCode,
   type ErrorDetail,
   type EventType,
   type MasterKeys,
@@ -16,6 +17,7 @@ import {
 } from '@callplane/core';
 import {
   deleteWebhookEndpoint,
+  endSecretRotation,
   findDelivery,
   findWebhookEndpoint,
   holdWebhookEndpoint,
@@ -80,6 +82,8 @@ export function newEndpoint(input: EndpointInput, made: EndpointMade): EndpointW
     enabled: input.enabled ?? true,
     disabledReason: null,
     signingKeyVersion: 1,
+    nextSigningKeyVersion: null,
+    nextActivatesAt: null,
     ordering: input.ordering ?? 'none',
     maxPerSecond: input.maxPerSecond ?? null,
     maxConcurrent: input.maxConcurrent ?? null,
@@ -153,13 +157,28 @@ export async function rotateSecret(
   deps: Pick<Deps, 'database' | 'clock' | 'masterKeys'>,
   tenant: Tenant,
   endpointId: string,
+  activateInSeconds: number,
 ): Promise<EndpointWithSecret> {
   const signingSecret = generateSigningSecret(randomBytes(32));
   const sealVersion = (version: number) => sealSecret(deps.masterKeys, signingSecret, endpointId, version);
-  const endpoint = await deps.database.transaction((tx) =>
-    rotateWebhookSecret(tx, tenant, endpointId, sealVersion, deps.clock.now()),
+  const rotation = { sealVersion, activateInSeconds };
+  const rotated = await deps.database.transaction((tx) =>
+    rotateWebhookSecret(tx, tenant, endpointId, rotation, deps.clock.now()),
   );
-  return { endpoint: found(endpoint), signingSecret };
+  return { endpoint: withoutConflict(rotated), signingSecret };
+}
+
+/** Ends the rotation that waits for its activation. */
+export async function endRotation(
+  deps: Pick<Deps, 'database' | 'clock'>,
+  tenant: Tenant,
+  endpointId: string,
+  end: 'activate' | 'cancel',
+): Promise<WebhookEndpointState> {
+  const { database, clock } = deps;
+  return withoutConflict(
+    await database.transaction((tx) => endSecretRotation(tx, tenant, endpointId, end, clock.now())),
+  );
 }
 
 /** Sends a `webhook.test` event to this endpoint only, whatever events it subscribes to. */
@@ -199,6 +218,11 @@ function normalUrl(url: string): string {
 
 function sealSecret(masterKeys: MasterKeys, secret: string, endpointId: string, version: number): string {
   return seal(masterKeys, secret, `webhook-secret:${endpointId}:${version}`);
+}
+
+function withoutConflict<T>(result: T | ErrorCode | null): T {
+  if (typeof result === 'string') throw new PublicError(result as ErrorCode);
+  return found(result);
 }
 
 function found<T>(row: T | null): T {

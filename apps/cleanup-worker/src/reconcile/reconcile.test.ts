@@ -41,7 +41,7 @@ test('concurrent sweeps end each lost session and write its events exactly once'
 });
 
 test('a room that has been empty for long enough ends through the same operation as one ended through the API', async () => {
-  const [empty, fresh, untouched] = [
+  const [empty, fresh, unjoined] = [
     await worker.newRoom('created'),
     await worker.newRoom('created'),
     await worker.newRoom('created'),
@@ -54,21 +54,56 @@ test('a room that has been empty for long enough ends through the same operation
   await aged(61);
   await leave(fresh);
   await Promise.all([1, 2, 3].map(() => endEmptyRooms(worker.deps, 60_000)));
-  expect([(await roomOf(empty)).status, (await roomOf(fresh)).status, (await roomOf(untouched)).status]).toEqual([
+  expect([(await roomOf(empty)).status, (await roomOf(fresh)).status, (await roomOf(unjoined)).status]).toEqual([
     'ending',
     'active',
-    'created',
+    'ending',
   ]);
   const { operation, wake } = await worker.endRoom(empty);
   expect(wake).toBeNull();
-  await eventually(() => worker.lines.some(({ message }) => message === 'empty room ends'));
+  const ends = () => worker.lines.filter((line) => line.message === 'empty room ends' && line['roomId'] === empty);
+  await eventually(() => ends().length > 0);
   // The wake-up may miss its deadline of 250 ms on a busy machine.
-  expect(worker.lines.filter(({ message }) => message === 'empty room ends')).toMatchObject([
-    { roomId: empty, operationId: operation.id, woken: expect.any(Boolean) },
-  ]);
+  expect(ends()).toMatchObject([{ operationId: operation.id, woken: expect.any(Boolean) }]);
   await workOnOperation(worker.deps, operation.id);
   expect(await roomOf(empty)).toMatchObject({ status: 'ended' });
   expect((await worker.events(empty)).slice(-2)).toEqual(['participant.left left', 'room.ended']);
+});
+
+test('a room that nobody joins ends, with its event', async () => {
+  const roomId = await worker.newRoom('created', 60);
+  await aged(61);
+  await endEmptyRooms(worker.deps, 0);
+  const { operation, wake } = await worker.endRoom(roomId);
+  expect([operation.kind, operation.status, wake]).toEqual(['room.end', 'pending', null]);
+  await workOnOperation(worker.deps, operation.id);
+  expect(await roomOf(roomId)).toMatchObject({ status: 'ended', emptyTimeoutSeconds: 60 });
+  expect(await worker.events(roomId)).toEqual(['room.ended']);
+});
+
+test('the time-out of a room goes before the setting of the deployment, and null is that setting', async () => {
+  const long = await worker.newRoom('created', 3600);
+  const short = await worker.newRoom('created', 60);
+  const unset = await worker.newRoom('created');
+  const emptyFor = (seconds: number) =>
+    worker.sql(`UPDATE rooms SET empty_since = now() - interval '${seconds} seconds'
+      WHERE id IN ('${long}', '${short}', '${unset}')`);
+  const statuses = async () => [
+    (await roomOf(long)).status,
+    (await roomOf(short)).status,
+    (await roomOf(unset)).status,
+  ];
+  await emptyFor(59);
+  await endEmptyRooms(worker.deps, 0);
+  expect(await statuses()).toEqual(['created', 'created', 'created']);
+  await emptyFor(3599);
+  await endEmptyRooms(worker.deps, 0);
+  expect(await statuses()).toEqual(['created', 'ending', 'created']);
+  await endEmptyRooms(worker.deps, 1_000_000);
+  expect(await statuses()).toEqual(['created', 'ending', 'ending']);
+  await emptyFor(3601);
+  await endEmptyRooms(worker.deps, 0);
+  expect(await statuses()).toEqual(['ending', 'ending', 'ending']);
 });
 
 test('a concurrent join prevents the end of an empty room', async () => {

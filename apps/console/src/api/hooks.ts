@@ -12,6 +12,8 @@ import { isShort, refreshQueries } from './refresh.js';
 const POLLED: ReadonlySet<string> = new Set<OperationId>([
   ...(['readOverview', 'listWebhooks', 'readWebhook', 'listAllDeliveries', 'readDelivery'] as const),
   ...(['listAttempts', 'listRecoveries'] as const),
+  // Mutes of the participants themselves have no event.
+  'listParticipants',
 ]);
 const { rereadEveryMs } = CONSOLE_LIMITS;
 

@@ -12,7 +12,7 @@ const READS: Record<Kind, readonly string[]> = {
   rooms: ['listRooms', 'readRoom', 'readRoomOperation', 'listEvents', 'listParticipants', 'listTokens'],
   participants: [
     ...['listParticipants', 'readParticipant', 'listRoomSessions', 'listParticipantSessions'],
-    ...['listTokens', 'listEvents', 'readParticipantOperation'],
+    ...['readRoom', 'listTokens', 'listEvents', 'readParticipantOperation'],
   ],
   operations: ['readRoomOperation', 'readParticipantOperation'],
 };

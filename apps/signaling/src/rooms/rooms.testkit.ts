@@ -59,6 +59,7 @@ export class FakeRoom {
         name: 'Room',
         metadata: {},
         maxParticipants: 100,
+        emptyTimeoutSeconds: null,
         status: this.status,
         createdAt: new Date(0),
         startedAt: new Date(1),

@@ -5,13 +5,14 @@ import {
   claimDeliveries,
   deleteWebhookEndpoint,
   logAttemptOfDeletedEndpoint,
+  rotateWebhookSecret,
   settleDeliveries,
   takeOverLeases,
 } from '@callplane/db';
 import { eventually } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { attemptDelivery } from './attempt.js';
-import { NOON, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
+import { NOON, sealTestSecret, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
 
 let worker: TestWorker;
 beforeAll(async () => {
@@ -91,6 +92,35 @@ describe('a delivery', () => {
     await makeDue(id);
     await worker.attempt(id);
     expect(receiver.requests.map(({ headers }) => headers['x-service-signing-key-version'])).toEqual(['1', '1']);
+  });
+
+  test('is signed with the next secret from its activation on, and keeps the version of a run that began before', async () => {
+    const receiver = await startReceiver((_request, response) => response.writeHead(503).end());
+    const endpointId = await worker.newEndpoint(receiver.url);
+    const { database } = worker.deps;
+    const next = 'whsec_next';
+    const sealVersion = (version: number) => sealTestSecret(next, `webhook-secret:${endpointId}:${version}`);
+    const rotation = { sealVersion, activateInSeconds: 3600 };
+    await database.transaction((tx) => rotateWebhookSecret(tx, worker.tenant, endpointId, rotation, NOON));
+    const [before] = await worker.emit(endpointId);
+    const send = async (id: string) => {
+      await makeDue(id);
+      await worker.attempt(id);
+      const { headers, body } = receiver.requests.at(-1)!;
+      const version = headers['x-service-signing-key-version'];
+      const secret = version === '2' ? next : TEST_SECRET;
+      const signed = `${NOON.getTime() / 1000}.${id}.0.${body.toString('utf8')}`;
+      const mac = createHmac('sha256', secret).update(signed).digest('hex');
+      expect(headers['x-service-signature']).toBe(`t=${NOON.getTime() / 1000},v1=${mac}`);
+      return version;
+    };
+    expect(await send(before!.id)).toBe('1');
+    // Nothing but the time in PostgreSQL activates it.
+    await worker.sql(`UPDATE webhook_endpoints SET next_activates_at = now() WHERE id = '${endpointId}'`);
+    expect(await send(before!.id)).toBe('1');
+    const [after] = await worker.emit(endpointId);
+    expect(await send(after!.id)).toBe('2');
+    expect((await worker.row(after!.id)).secretVersion).toBe(2);
   });
 
   test("fails after eight attempts with the contract's delays", async () => {

@@ -127,14 +127,36 @@ describe('the retention sweep', () => {
     const id = await worker.newDelivery(NOWHERE);
     await worker.attempt(id);
     await worker.sql(`INSERT INTO webhook_secrets SELECT endpoint_id, 2, secret_sealed, now() FROM webhook_secrets`);
-    await worker.sql(`UPDATE webhook_endpoints SET signing_key_version = 2`);
-    await sweepRetention(worker.deps, signal);
-    await worker.sql(`UPDATE webhook_secrets SET created_at = now() - interval '2 hours' WHERE version = 2`);
+    const rotatedAt = (time: string) =>
+      worker.sql(`UPDATE webhook_endpoints SET signing_key_version = 2, updated_at = ${time} WHERE id IN (
+        SELECT endpoint_id FROM webhook_secrets WHERE version = 2)`);
+    await rotatedAt(`now() - interval '2 hours'`);
     await sweepRetention(worker.deps, signal);
     expect(await count('webhook_secrets')).toBe(2);
     await worker.sql(`UPDATE webhook_deliveries SET status = 'succeeded', completed_at = now()`);
+    // A claim that began before the rotation may still pin the old one.
+    await rotatedAt('now()');
+    await sweepRetention(worker.deps, signal);
+    expect(await count('webhook_secrets')).toBe(2);
+    await rotatedAt(`now() - interval '2 hours'`);
     await sweepRetention(worker.deps, signal);
     expect(await count('webhook_secrets')).toBe(1);
+  });
+
+  test('keeps the old and the next secret until an hour after the activation', async () => {
+    const endpointId = await worker.newEndpoint(NOWHERE);
+    await worker.sql(`INSERT INTO webhook_secrets
+      SELECT endpoint_id, 2, secret_sealed, now() FROM webhook_secrets WHERE endpoint_id = '${endpointId}'`);
+    const versionsAfter = async (activation: string) => {
+      await worker.sql(`UPDATE webhook_endpoints SET next_signing_key_version = 2, next_activates_at = ${activation}
+        WHERE id = '${endpointId}'`);
+      await sweepRetention(worker.deps, signal);
+      const secrets = await worker.deps.database.prisma.webhookSecret.findMany({ where: { endpointId } });
+      return secrets.map(({ version }) => version).sort();
+    };
+    expect(await versionsAfter(`now() + interval '1 day'`)).toEqual([1, 2]);
+    expect(await versionsAfter(`now() - interval '59 minutes'`)).toEqual([1, 2]);
+    expect(await versionsAfter(`now() - interval '61 minutes'`)).toEqual([2]);
   });
 });
 

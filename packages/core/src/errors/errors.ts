@@ -43,6 +43,11 @@ export const ERROR_TABLE = {
   },
   REPLAY_LIMIT_REACHED: { status: 409, message: 'The delivery has been replayed 100 times.' },
   WEBHOOK_DISABLED: { status: 409, message: 'The webhook endpoint is disabled.' },
+  SECRET_ROTATION_WAITS: {
+    status: 409,
+    message: 'A new secret of the endpoint waits for its activation. Activate or cancel that rotation first.',
+  },
+  NO_SECRET_ROTATION: { status: 409, message: 'No new secret of the endpoint waits for its activation.' },
   WEBHOOK_LIMIT_REACHED: { status: 409, message: 'The environment already has 50 webhook endpoints.' },
   CONSOLE_SESSION_LIMIT_REACHED: {
     status: 409,

@@ -19,6 +19,7 @@ const room: RoomState = {
   metadata: { tags: ['a'] },
   status: 'active',
   maxParticipants: 10,
+  emptyTimeoutSeconds: 900,
   createdAt: at(0),
   startedAt: at(1),
   endedAt: null,
@@ -51,6 +52,8 @@ const endpoint: WebhookEndpointState = {
   enabled: false,
   disabledReason: 'by an operator',
   signingKeyVersion: 2,
+  nextSigningKeyVersion: 3,
+  nextActivatesAt: new Date('2026-11-23T08:00:00Z'),
   ordering: 'none',
   maxPerSecond: null,
   maxConcurrent: null,
@@ -68,8 +71,9 @@ const ended = { ...session, participant: { ...session.participant, leftAt: NOW }
 
 const ROOM =
   '{"id":"room_1","projectId":"proj_1","environmentId":"env_1","name":"Weekly","metadata":{"tags":["a"]},' +
-  '"status":"active","maxParticipants":10,"createdAt":"2026-11-22T08:00:00.000Z",' +
+  '"status":"active","maxParticipants":10,"emptyTimeoutSeconds":900,"createdAt":"2026-11-22T08:00:00.000Z",' +
   '"startedAt":"2026-11-22T08:01:00.000Z","endedAt":null}';
+const LIVE_ROOM = (participantCount: number) => ROOM.replace('null}', `null,"participantCount":${participantCount}}`);
 const PARTICIPANT =
   '{"id":"part_1","roomId":"room_1","externalId":"user-7","name":"Ada","metadata":{},"role":"participant",' +
   '"joinedAt":"2026-11-22T08:01:00.000Z","leftAt":null}';
@@ -81,7 +85,8 @@ const OPERATION =
   '"lastError":{"code":"STEP_FAILED","message":"The step \\"x\\" failed."},"completedAt":null}';
 const WEBHOOK =
   '{"id":"whep_1","url":"https://example.com/","events":["*"],"description":null,"enabled":false,' +
-  '"disabledReason":"by an operator","signingKeyVersion":2,"ordering":"none","maxPerSecond":null,' +
+  '"disabledReason":"by an operator","signingKeyVersion":2,"nextSigningKeyVersion":3,' +
+  '"nextActivatesAt":"2026-11-23T08:00:00.000Z","ordering":"none","maxPerSecond":null,' +
   '"maxConcurrent":null,"standardWebhooks":false,"retryRejected":false,"createdAt":"2026-11-22T08:00:00.000Z",' +
   '"updatedAt":"2026-11-22T08:09:00.000Z"}';
 
@@ -89,10 +94,10 @@ const [unpublishedAtEnd, left] = participantLeft(subject, ended, 'removed');
 
 /** Type, event, the bytes of `data`, and the participant by whom an erasure finds the event. */
 const EVENTS: readonly [type: EventType, event: NewEvent | undefined, data: string, participantId: string | null][] = [
-  ['room.created', { ...roomCreated(subject.tenant, subject.room), createdAt: NOW }, `{"room":${ROOM}}`, null],
-  ['room.started', roomStarted(subject), `{"room":${ROOM}}`, null],
-  ['room.updated', roomUpdated(subject), `{"room":${ROOM}}`, null],
-  ['room.ended', roomEnded(subject), `{"room":${ROOM}}`, null],
+  ['room.created', { ...roomCreated(subject.tenant, subject.room), createdAt: NOW }, `{"room":${LIVE_ROOM(0)}}`, null],
+  ['room.started', roomStarted(subject, 1), `{"room":${LIVE_ROOM(1)}}`, null],
+  ['room.updated', roomUpdated(subject, 3), `{"room":${LIVE_ROOM(3)}}`, null],
+  ['room.ended', roomEnded(subject), `{"room":${LIVE_ROOM(0)}}`, null],
   ['participant.joined', participantJoined(subject, session), `{${SESSION}}`, 'part_1'],
   ['participant.left', left, `{${SESSION.replace(PARTICIPANT, LEFT)},"reason":"removed"}`, 'part_1'],
   [

@@ -5,6 +5,13 @@ export const PARTICIPANT_ROLE = 'participant';
 export const PARTICIPANT_STATUSES = ['active', 'left'] as const;
 export type ParticipantStatus = (typeof PARTICIPANT_STATUSES)[number];
 
+/**
+ * `invited`: has not connected yet. `disconnected`: in the room, its connection was lost a moment ago and may resume.
+ * `left`: may join again with a valid token. `removed`: may not.
+ */
+export const PARTICIPANT_STATES = ['invited', 'connected', 'disconnected', 'left', 'removed'] as const;
+export type ParticipantLiveState = (typeof PARTICIPANT_STATES)[number];
+
 /** Why a session ended. */
 export const SESSION_END_REASONS = ['left', 'removed', 'room_ended', 'connection_lost', 'superseded'] as const;
 export type SessionEndReason = (typeof SESSION_END_REASONS)[number];

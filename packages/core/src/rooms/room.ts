@@ -9,14 +9,23 @@ export interface RoomState {
   metadata: Record<string, unknown>;
   status: RoomStatus;
   maxParticipants: number;
+  /** How long the room may be empty until it ends. Null: the setting of the deployment. */
+  emptyTimeoutSeconds: number | null;
   createdAt: Date;
   startedAt: Date | null;
   endedAt: Date | null;
 }
 
+/** A room with the number of its participants at this moment. */
+export interface LiveRoomState extends RoomState {
+  /** Live sessions, also those within their grace period. */
+  participantCount: number;
+}
+
 export const ROOM_NAME_LENGTH_MAX = 120;
 export const ROOM_MAX_PARTICIPANTS_DEFAULT = 100;
 export const ROOM_MAX_PARTICIPANTS_MAX = 100_000;
+export const ROOM_EMPTY_TIMEOUT_SECONDS = { min: 60, max: 604_800 } as const;
 
 /** The statuses in which tokens are issued and joins are accepted; both stop with `ending`. */
 export const OPEN_ROOM_STATUSES: readonly RoomStatus[] = ['created', 'active'];

@@ -11,7 +11,11 @@ export interface WebhookEndpointState {
   enabled: boolean;
   /** Why the service or an operator disabled it; null when it is enabled, or when its owner disabled it. */
   disabledReason: string | null;
+  /** Of the secret that signs new runs. */
   signingKeyVersion: number;
+  /** Of the secret that signs new runs from `nextActivatesAt` on; both are null unless a rotation waits. */
+  nextSigningKeyVersion: number | null;
+  nextActivatesAt: Date | null;
   ordering: EndpointOrdering;
   /** Maximum number of attempts that begin in a second; null for no limit. */
   maxPerSecond: number | null;
@@ -35,6 +39,8 @@ export function presentWebhookEndpoint(endpoint: WebhookEndpointState) {
     enabled: endpoint.enabled,
     disabledReason: endpoint.disabledReason,
     signingKeyVersion: endpoint.signingKeyVersion,
+    nextSigningKeyVersion: endpoint.nextSigningKeyVersion,
+    nextActivatesAt: endpoint.nextActivatesAt === null ? null : formatTimestamp(endpoint.nextActivatesAt),
     ordering: endpoint.ordering,
     maxPerSecond: endpoint.maxPerSecond,
     maxConcurrent: endpoint.maxConcurrent,

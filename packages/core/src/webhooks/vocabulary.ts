@@ -27,6 +27,8 @@ export type EndpointOrdering = (typeof ENDPOINT_ORDERINGS)[number];
 /** Maximum values of an endpoint's own limits: attempts that begin in a second, and attempts at once. */
 export const PER_SECOND_MAX = 1000;
 export const CONCURRENT_MAX = 100;
+/** Longest time until a new signing secret is activated, in seconds. */
+export const ACTIVATE_IN_SECONDS_MAX = 7 * 86_400;
 /** Constants of the webhook contract; the signature contract serves them too. */
 export const REPLAYS_MAX = 100;
 export const DELIVERY_DEADLINE_SECONDS = 10;

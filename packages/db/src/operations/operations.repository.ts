@@ -100,6 +100,9 @@ export async function acceptRoomEnd(
   });
 }
 
+/** The expression of rooms_empty_until_idx. */
+const EMPTY_UNTIL = Prisma.sql`(empty_since AT TIME ZONE 'UTC' + empty_timeout_seconds * interval '1 second')`;
+
 /** A room whose end was accepted because it is empty. */
 export interface EmptyRoomEnd extends WakeableOperation {
   roomId: string;
@@ -107,8 +110,11 @@ export interface EmptyRoomEnd extends WakeableOperation {
 }
 
 /**
- * Accepts the end of rooms that had participants and have been empty for `emptyMs`. Writes the same operation as a
- * request, in one conditional statement, so that a concurrent join wins. Concurrent calls share the rooms.
+ * Accepts the end of open rooms that have been empty for too long, also of those that nobody has joined. Writes the same
+ * operation as a request, in one conditional statement, so that a concurrent join wins. Concurrent calls share the
+ * rooms. The conditions are those of rooms_empty_idx and rooms_empty_until_idx.
+ * @param emptyMs for rooms without a time-out of their own; 0 keeps them open.
+ * @param limit of rooms of either kind.
  */
 export function acceptEmptyRoomEnds(
   db: TypedSql,
@@ -121,8 +127,14 @@ export function acceptEmptyRoomEnds(
       UPDATE rooms SET status = 'ending', version = version + 1
       WHERE id = ANY(ARRAY(
         SELECT id FROM rooms
-        WHERE status = 'active' AND empty_since <= now() - ${emptyMs}::int * interval '1 millisecond'
+        WHERE ${isRoomOpen} AND empty_timeout_seconds IS NULL AND ${emptyMs}::int > 0
+          AND empty_since <= now() - ${emptyMs}::int * interval '1 millisecond'
         ORDER BY empty_since LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
+      ) || ARRAY(
+        SELECT id FROM rooms
+        WHERE ${isRoomOpen} AND empty_since IS NOT NULL AND empty_timeout_seconds IS NOT NULL
+          AND ${EMPTY_UNTIL} <= now() AT TIME ZONE 'UTC'
+        ORDER BY ${EMPTY_UNTIL} LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
       ))
       RETURNING id, environment_id, version
     )

@@ -12,13 +12,15 @@ export interface RoomListing {
   /** Live sessions. */
   participants: number;
   maxParticipants: number;
+  /** Null: the setting of the deployment. */
+  emptyTimeoutSeconds: number | null;
   createdAt: Date;
   startedAt: Date | null;
   endedAt: Date | null;
 }
 
 const ROOM_LISTING = Prisma.sql`id, environment_id AS "environmentId", name, status,
-  max_participants AS "maxParticipants",
+  max_participants AS "maxParticipants", empty_timeout_seconds AS "emptyTimeoutSeconds",
   (SELECT count(*)::int FROM participant_sessions s WHERE s.room_id = rooms.id AND s.ended_at IS NULL) AS participants,
   created_at AS "createdAt", started_at AS "startedAt", ended_at AS "endedAt"`;
 

@@ -18,7 +18,7 @@ import { writeEvents } from '../events/write-events.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { ROOM_COLUMNS } from '../rooms/room.sql.js';
 import { rememberTracks } from '../sessions/past-tracks.sql.js';
-import { PARTICIPANT_COLUMNS } from './participant.sql.js';
+import { PARTICIPANT_COLUMNS, PARTICIPANT_PERMISSIONS } from './participant.sql.js';
 
 export interface ParticipantPatch {
   name?: string;
@@ -136,10 +136,7 @@ async function lock(
 ): Promise<Locked | { outcome: ModerationRefusal }> {
   const [row] = await sql.$queryRaw<(Locked['person'] & { removed: boolean })[]>`
     SELECT ${PARTICIPANT_COLUMNS}, participants.removed_at IS NOT NULL AS removed,
-      CASE WHEN participants.permissions <> '{}' THEN participants.permissions ELSE coalesce((
-        SELECT t.permissions FROM participant_tokens t WHERE t.participant_id = participants.id
-        ORDER BY t.created_at DESC LIMIT 1
-      ), '{}') END AS permissions
+      ${PARTICIPANT_PERMISSIONS}
     FROM participants
     WHERE id = ${participantId} AND room_id = ${roomId} AND environment_id = ${tenant.environmentId}
     FOR NO KEY UPDATE OF participants`;

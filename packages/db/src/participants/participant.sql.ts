@@ -6,6 +6,25 @@ export const PARTICIPANT_COLUMNS = Prisma.sql`participants.id, participants.room
   participants.created_at AS "createdAt", participants.token_expires_at AS "tokenExpiresAt",
   participants.connected_at AS "connectedAt", participants.left_at AS "leftAt"`;
 
+/** Permissions that the server has set, or those of the latest token. */
+export const PARTICIPANT_PERMISSIONS = Prisma.sql`
+  CASE WHEN participants.permissions <> '{}' THEN participants.permissions ELSE coalesce((
+    SELECT t.permissions FROM participant_tokens t WHERE t.participant_id = participants.id
+    ORDER BY t.created_at DESC LIMIT 1
+  ), '{}') END AS permissions`;
+
+/** The columns of a `LiveParticipantState`. participant_sessions_live_key has the live session of a participant. */
+export const LIVE_PARTICIPANT_COLUMNS = Prisma.sql`${PARTICIPANT_COLUMNS}, ${PARTICIPANT_PERMISSIONS},
+  participants.removed_at IS NOT NULL AS "isRemoved", (
+    SELECT live.disconnected_at IS NULL FROM participant_sessions live
+    WHERE live.participant_id = participants.id AND live.ended_at IS NULL
+  ) AS "isConnected", (
+    SELECT coalesce(json_agg(json_build_object('trackId', t.track_id, 'kind', t.kind, 'source', t.source,
+      'muted', t.muted) ORDER BY t.published_at, t.track_id), '[]')
+    FROM participant_sessions live JOIN session_tracks t ON t.session_id = live.id
+    WHERE live.participant_id = participants.id AND live.ended_at IS NULL
+  ) AS tracks`;
+
 /**
  * Whether an erasure was requested for the event's participant, so that the event is erased once its deliveries finish.
  * The events table must have the alias `v`.

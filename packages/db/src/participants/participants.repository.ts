@@ -1,10 +1,10 @@
-import type { ParticipantState, ParticipantStatus, Permission, RoomStatus, Tenant } from '@callplane/core';
+import type { LiveParticipantState, ParticipantStatus, Permission, RoomStatus, Tenant } from '@callplane/core';
 import { texts } from '../client/arrays.sql.js';
 import type { Db, TypedSql } from '../client/database.js';
 import { readWanted, type WantedRow } from '../client/wanted-rows.js';
 import { Prisma } from '../generated/client.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
-import { PARTICIPANT_COLUMNS } from './participant.sql.js';
+import { LIVE_PARTICIPANT_COLUMNS } from './participant.sql.js';
 
 export interface NewParticipant {
   id: string;
@@ -123,11 +123,11 @@ export interface WantedParticipant extends WantedRow {
 export async function findParticipants(
   db: TypedSql,
   wanted: readonly WantedParticipant[],
-): Promise<(ParticipantState | null)[]> {
-  const rows = await readWanted<ParticipantState>(
+): Promise<(LiveParticipantState | null)[]> {
+  const rows = await readWanted<LiveParticipantState>(
     wanted,
     (table) => db.$queryRaw`
-      SELECT wanted.at::int AS at, ${PARTICIPANT_COLUMNS}
+      SELECT wanted.at::int AS at, ${LIVE_PARTICIPANT_COLUMNS}
       FROM ${table} JOIN participants
         ON participants.id = wanted.id AND participants.environment_id = wanted.environment_id`,
   );
@@ -139,9 +139,9 @@ export async function findParticipant(
   tenant: Tenant,
   roomId: string,
   participantId: string,
-): Promise<ParticipantState | null> {
-  const [participant] = await db.$queryRaw<ParticipantState[]>`
-    SELECT ${PARTICIPANT_COLUMNS} FROM participants
+): Promise<LiveParticipantState | null> {
+  const [participant] = await db.$queryRaw<LiveParticipantState[]>`
+    SELECT ${LIVE_PARTICIPANT_COLUMNS} FROM participants
     WHERE id = ${participantId} AND room_id = ${roomId} AND environment_id = ${tenant.environmentId}`;
   return participant ?? null;
 }
@@ -164,7 +164,7 @@ export function listParticipants(
     after: ParticipantPosition | null;
     limit: number;
   },
-): PromiseLike<ParticipantState[]> {
+): PromiseLike<LiveParticipantState[]> {
   const { status, externalId, after } = page;
   const conditions = [
     Prisma.sql`room_id = ${roomId}`,
@@ -176,8 +176,8 @@ export function listParticipants(
       ? []
       : [Prisma.sql`(connected_at, id) < (${after.connectedAt.toISOString()}::timestamptz, ${after.id})`]),
   ];
-  return db.$queryRaw<ParticipantState[]>`
-    SELECT ${PARTICIPANT_COLUMNS} FROM participants WHERE ${Prisma.join(conditions, ' AND ')}
+  return db.$queryRaw<LiveParticipantState[]>`
+    SELECT ${LIVE_PARTICIPANT_COLUMNS} FROM participants WHERE ${Prisma.join(conditions, ' AND ')}
     ORDER BY connected_at DESC, id DESC LIMIT ${page.limit}`;
 }
 

@@ -1,16 +1,16 @@
-import { isOpen, roomUpdated, sameJson, type RoomState, type Tenant } from '@callplane/core';
+import { isOpen, roomUpdated, sameJson, type LiveRoomState, type RoomState, type Tenant } from '@callplane/core';
 import type { Database } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
-import { ROOM_COLUMNS } from './room.sql.js';
+import { LIVE_ROOM_COLUMNS } from './room.sql.js';
 
-export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata' | 'maxParticipants'>>;
+export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata' | 'maxParticipants' | 'emptyTimeoutSeconds'>>;
 
 export type RoomUpdate =
   | { outcome: 'not_found' | 'room_ended' }
   | {
       outcome: 'updated';
-      room: RoomState;
+      room: LiveRoomState;
       /** The room's version after the change; null if nothing has changed. */
       version: number | null;
       deliveries: DueEndpoint[];
@@ -28,27 +28,31 @@ export function updateRoom(
   now: Date,
 ): Promise<RoomUpdate> {
   return database.sqlTransaction(async (sql) => {
-    const [room] = await sql.$queryRaw<RoomState[]>`
-      SELECT ${ROOM_COLUMNS} FROM rooms
+    const [room] = await sql.$queryRaw<LiveRoomState[]>`
+      SELECT ${LIVE_ROOM_COLUMNS} FROM rooms
       WHERE rooms.id = ${roomId} AND rooms.environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;
     if (room === undefined) return { outcome: 'not_found' };
     if (!isOpen(room.status)) return { outcome: 'room_ended' };
-    const after: RoomState = {
+    const after: LiveRoomState = {
       ...room,
       name: patch.name ?? room.name,
       metadata: patch.metadata ?? room.metadata,
       maxParticipants: patch.maxParticipants ?? room.maxParticipants,
+      emptyTimeoutSeconds:
+        patch.emptyTimeoutSeconds === undefined ? room.emptyTimeoutSeconds : patch.emptyTimeoutSeconds,
     };
     const isSame =
       after.name === room.name &&
       after.maxParticipants === room.maxParticipants &&
+      after.emptyTimeoutSeconds === room.emptyTimeoutSeconds &&
       sameJson(after.metadata, room.metadata);
     if (isSame) return { outcome: 'updated', room, version: null, deliveries: [] };
     const [written] = await sql.$queryRaw<{ version: number }[]>`
       UPDATE rooms SET name = ${after.name}, metadata = ${JSON.stringify(after.metadata)}::jsonb,
-        max_participants = ${after.maxParticipants}, version = version + 1
+        max_participants = ${after.maxParticipants}, empty_timeout_seconds = ${after.emptyTimeoutSeconds}::int,
+        version = version + 1
       WHERE id = ${roomId} RETURNING version`;
-    const { deliveries } = await writeEvents(sql, [roomUpdated({ tenant, room: after, now })]);
+    const { deliveries } = await writeEvents(sql, [roomUpdated({ tenant, room: after, now }, after.participantCount)]);
     return { outcome: 'updated', room: after, version: written?.version ?? null, deliveries };
   });
 }

@@ -4,8 +4,13 @@ import { Prisma } from '../generated/client.js';
 
 /** The columns of a `RoomState`; the table must have the name or alias `rooms`. */
 export const ROOM_COLUMNS = Prisma.sql`rooms.id, rooms.name, rooms.metadata, rooms.status,
-  rooms.max_participants AS "maxParticipants", rooms.created_at AS "createdAt", rooms.started_at AS "startedAt",
-  rooms.ended_at AS "endedAt"`;
+  rooms.max_participants AS "maxParticipants", rooms.empty_timeout_seconds AS "emptyTimeoutSeconds",
+  rooms.created_at AS "createdAt", rooms.started_at AS "startedAt", rooms.ended_at AS "endedAt"`;
+
+/** The columns of a `LiveRoomState`. The count reads participant_sessions_live_in_room_idx. */
+export const LIVE_ROOM_COLUMNS = Prisma.sql`${ROOM_COLUMNS}, (
+    SELECT count(*)::int FROM participant_sessions live WHERE live.room_id = rooms.id AND live.ended_at IS NULL
+  ) AS "participantCount"`;
 
 /** `isOpen` of core; the table must have the name or alias `rooms`. */
 export const isRoomOpen = Prisma.sql`rooms.status IN (${literals(OPEN_ROOM_STATUSES)})`;

@@ -1,12 +1,19 @@
-import { ROOM_STATUSES, type NewEvent, type RoomState, type RoomStatus, type Tenant } from '@callplane/core';
+import {
+  ROOM_STATUSES,
+  type NewEvent,
+  type LiveRoomState,
+  type RoomState,
+  type RoomStatus,
+  type Tenant,
+} from '@callplane/core';
 import { ints, texts } from '../client/arrays.sql.js';
 import type { Db, TypedSql } from '../client/database.js';
 import { readWanted, type WantedRow } from '../client/wanted-rows.js';
 import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
-import { ROOM_COLUMNS } from './room.sql.js';
+import { LIVE_ROOM_COLUMNS } from './room.sql.js';
 
-type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'createdAt'>;
+type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'emptyTimeoutSeconds' | 'createdAt'>;
 
 /** A room of a tenant, with its event `room.created`. */
 export interface RoomToInsert {
@@ -24,14 +31,17 @@ export async function insertRooms(db: TypedSql, rooms: readonly RoomToInsert[]):
   const states = rooms.map(({ room }) => room);
   const deliveries = await db.$queryRaw<WrittenDelivery[]>`
     WITH room AS (
-      INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at, last_sequence)
-      SELECT id, environment_id, name, metadata::jsonb, 'created', max_participants, created_at::timestamptz, 1
+      INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, empty_timeout_seconds,
+        empty_since, created_at, last_sequence)
+      SELECT id, environment_id, name, metadata::jsonb, 'created', max_participants, empty_timeout_seconds,
+        now(), created_at::timestamptz, 1
       FROM unnest(${texts(states.map(({ id }) => id))},
         ${texts(rooms.map(({ tenant }) => tenant.environmentId))}, ${texts(states.map(({ name }) => name))},
         ${texts(states.map(({ metadata }) => JSON.stringify(metadata)))},
         ${ints(states.map(({ maxParticipants }) => maxParticipants))},
+        ${ints(states.map(({ emptyTimeoutSeconds }) => emptyTimeoutSeconds))},
         ${texts(states.map(({ createdAt }) => createdAt.toISOString()))})
-        AS new (id, environment_id, name, metadata, max_participants, created_at)
+        AS new (id, environment_id, name, metadata, max_participants, empty_timeout_seconds, created_at)
     ), ${insertEvents(events)}
     ${fanOut()}`;
   const byEvent = new Map<string, WrittenDelivery[]>(events.map(({ id }) => [id, []]));
@@ -40,20 +50,20 @@ export async function insertRooms(db: TypedSql, rooms: readonly RoomToInsert[]):
 }
 
 /** @returns the rooms in the order of the requests; null if the environment has no such room. */
-export async function findRooms(db: TypedSql, wanted: readonly WantedRow[]): Promise<(RoomState | null)[]> {
+export async function findRooms(db: TypedSql, wanted: readonly WantedRow[]): Promise<(LiveRoomState | null)[]> {
   const [one] = wanted;
   if (wanted.length === 1 && one !== undefined) return [await findRoom(db, one.tenant, one.id)];
-  return readWanted<RoomState>(
+  return readWanted<LiveRoomState>(
     wanted,
     (table) => db.$queryRaw`
-      SELECT wanted.at::int AS at, ${ROOM_COLUMNS}
+      SELECT wanted.at::int AS at, ${LIVE_ROOM_COLUMNS}
       FROM ${table} JOIN rooms ON rooms.id = wanted.id AND rooms.environment_id = wanted.environment_id`,
   );
 }
 
-export async function findRoom(db: TypedSql, tenant: Tenant, roomId: string): Promise<RoomState | null> {
-  const [row] = await db.$queryRaw<RoomState[]>`
-    SELECT ${ROOM_COLUMNS} FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId}`;
+export async function findRoom(db: TypedSql, tenant: Tenant, roomId: string): Promise<LiveRoomState | null> {
+  const [row] = await db.$queryRaw<LiveRoomState[]>`
+    SELECT ${LIVE_ROOM_COLUMNS} FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId}`;
   return row ?? null;
 }
 
@@ -82,22 +92,22 @@ export interface RoomListPage {
  * Lists rooms newest first: ids sort by the time of creation. Rooms that are added meanwhile sort before the last id of
  * a page, so no page shifts.
  */
-export function listRooms(db: TypedSql, tenant: Tenant, page: RoomListPage): PromiseLike<RoomState[]> {
+export function listRooms(db: TypedSql, tenant: Tenant, page: RoomListPage): PromiseLike<LiveRoomState[]> {
   const { status, name, namePrefix, limit } = page;
   if (namePrefix != null) return listRoomsByPrefix(db, tenant, { ...page, namePrefix });
   const before = page.beforeId === null ? Prisma.empty : Prisma.sql`AND rooms.id < ${page.beforeId}`;
   if (name === null) {
-    return db.$queryRaw<RoomState[]>`
-      SELECT ${ROOM_COLUMNS} FROM rooms
+    return db.$queryRaw<LiveRoomState[]>`
+      SELECT ${LIVE_ROOM_COLUMNS} FROM rooms
       WHERE rooms.environment_id = ${tenant.environmentId} ${before}
         ${status === null ? Prisma.empty : Prisma.sql`AND rooms.status = ${status}`}
       ORDER BY rooms.id DESC LIMIT ${limit}`;
   }
   // Each status is a range of rooms_status_name_idx.
-  return db.$queryRaw<RoomState[]>`
+  return db.$queryRaw<LiveRoomState[]>`
     SELECT found.* FROM ${ofStatuses(status)}
     CROSS JOIN LATERAL (
-      SELECT ${ROOM_COLUMNS} FROM rooms
+      SELECT ${LIVE_ROOM_COLUMNS} FROM rooms
       WHERE rooms.environment_id = ${tenant.environmentId} AND rooms.status = status.name
         AND rooms.name COLLATE "C" = ${name}
         ${page.beforeId === null ? Prisma.empty : Prisma.sql`AND rooms.id < ${page.beforeId}`}
@@ -114,17 +124,17 @@ function listRoomsByPrefix(
   db: TypedSql,
   { environmentId }: Tenant,
   { status, name, namePrefix, beforeId, limit }: RoomListPage & { namePrefix: string },
-): PromiseLike<RoomState[]> {
+): PromiseLike<LiveRoomState[]> {
   const after =
     beforeId === null
       ? Prisma.empty
       : Prisma.sql`AND (rooms.name COLLATE "C", rooms.id) > (
           (SELECT last.name FROM rooms last WHERE last.id = ${beforeId} AND last.environment_id = ${environmentId}),
           ${beforeId})`;
-  return db.$queryRaw<RoomState[]>`
+  return db.$queryRaw<LiveRoomState[]>`
     SELECT found.* FROM ${ofStatuses(status)}
     CROSS JOIN LATERAL (
-      SELECT ${ROOM_COLUMNS} FROM rooms
+      SELECT ${LIVE_ROOM_COLUMNS} FROM rooms
       WHERE rooms.environment_id = ${environmentId} AND rooms.status = status.name
         AND rooms.name COLLATE "C" >= ${namePrefix} AND rooms.name COLLATE "C" < ${`${namePrefix}\u{10ffff}`} ${after}
         ${name === null ? Prisma.empty : Prisma.sql`AND rooms.name COLLATE "C" = ${name}`}

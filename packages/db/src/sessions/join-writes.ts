@@ -97,7 +97,7 @@ function eventsOf(
     return [...left, participantJoined(subject, state)];
   });
   const { tenant } = elementAt(joins, 0).input;
-  return after.status === room.status ? events : [roomStarted({ tenant, room: after, now }), ...events];
+  return after.status === room.status ? events : [roomStarted({ tenant, room: after, now }, joins.length), ...events];
 }
 
 /** The CTEs `superseded`, `joined` and `session`. */

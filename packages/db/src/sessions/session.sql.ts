@@ -22,8 +22,8 @@ export const END_REASON = Prisma.sql`CASE WHEN s.end_reason IS NOT NULL THEN s.e
 export const SUBJECT_COLUMNS = Prisma.sql`s.id AS "sessionId", ${PARTICIPANT_COLUMNS},
   environments.id AS "environmentId", environments.project_id AS "projectId",
   rooms.name AS "roomName", rooms.metadata AS "roomMetadata", rooms.status AS "roomStatus",
-  rooms.max_participants AS "roomMaxParticipants", rooms.created_at AS "roomCreatedAt",
-  rooms.started_at AS "roomStartedAt", rooms.ended_at AS "roomEndedAt"`;
+  rooms.max_participants AS "roomMaxParticipants", rooms.empty_timeout_seconds AS "roomEmptyTimeoutSeconds",
+  rooms.created_at AS "roomCreatedAt", rooms.started_at AS "roomStartedAt", rooms.ended_at AS "roomEndedAt"`;
 
 /** The tables of {@link SUBJECT_COLUMNS}. */
 export const SUBJECT_TABLES = Prisma.sql`participant_sessions s
@@ -39,6 +39,7 @@ export interface SubjectRow extends ParticipantState {
   roomMetadata: Record<string, unknown>;
   roomStatus: RoomState['status'];
   roomMaxParticipants: number;
+  roomEmptyTimeoutSeconds: number | null;
   roomCreatedAt: Date;
   roomStartedAt: Date | null;
   roomEndedAt: Date | null;
@@ -60,6 +61,7 @@ export function toSubject(row: SubjectRow): Subject {
       metadata: row.roomMetadata,
       status: row.roomStatus,
       maxParticipants: row.roomMaxParticipants,
+      emptyTimeoutSeconds: row.roomEmptyTimeoutSeconds,
       createdAt: row.roomCreatedAt,
       startedAt: row.roomStartedAt,
       endedAt: row.roomEndedAt,

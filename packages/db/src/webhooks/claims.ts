@@ -3,6 +3,7 @@ import type { Database, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import type { ClaimedDelivery } from './delivery-leases.js';
 import { IS_OPEN } from './delivery.sql.js';
+import { SIGNING_KEY_VERSION } from './endpoint.sql.js';
 
 /** Time of `max_per_second` that a claim may catch up, in milliseconds: 4 % more attempts in one second at most. */
 const RATE_BURST_MS = 40;
@@ -84,6 +85,7 @@ async function claimWith(sql: TypedSql, request: ClaimRequest, { allowed, rooms,
   const rows = await sql.$queryRaw<ClaimRow[]>`
     WITH RECURSIVE found AS MATERIALIZED (
       SELECT e.*, ordering <> 'none' OR max_per_second IS NOT NULL OR max_concurrent IS NOT NULL AS is_limited,
+        ${SIGNING_KEY_VERSION} AS version_now,
         CASE WHEN ${lane} = 'fast' AND coalesce(slot_ms, ${SLOW_FROM_MS}::int) >= ${SLOW_FROM_MS}::int THEN 0
           WHEN slot_ms > ${SLOT_MS_MIN}::int OR slot_ms IS NULL OR max_per_second IS NOT NULL OR max_concurrent IS NOT NULL
           THEN 1 ELSE ${TURN_DELIVERIES_MAX}::int END AS batch,
@@ -103,10 +105,10 @@ async function claimWith(sql: TypedSql, request: ClaimRequest, { allowed, rooms,
       UPDATE webhook_deliveries d
       SET status = 'delivering', lease_token = ${token}::uuid,
         lease_expires_at = now() + ${leaseMs}::int * interval '1 millisecond', run_attempts = d.run_attempts + 1,
-        url = coalesce(d.url, e.url), secret_version = coalesce(d.secret_version, e.signing_key_version)
+        url = coalesce(d.url, e.url), secret_version = coalesce(d.secret_version, e.version_now)
       FROM endpoint e, webhook_secrets s, events v
       WHERE d.id = ANY(ARRAY(SELECT id FROM free)) AND d.status = 'pending' AND v.id = d.event_id
-        AND s.endpoint_id = d.endpoint_id AND s.version = coalesce(d.secret_version, e.signing_key_version)
+        AND s.endpoint_id = d.endpoint_id AND s.version = coalesce(d.secret_version, e.version_now)
       RETURNING d.*, s.secret_sealed, v.body, v.traceparent
     ), paced AS (
       UPDATE webhook_endpoints e

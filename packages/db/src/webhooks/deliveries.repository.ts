@@ -14,6 +14,7 @@ import type { Db, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { BRING_FORWARD, IS_OPEN, isErased, START_RUN } from './delivery.sql.js';
 import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
+import { SIGNING_KEY_VERSION } from './endpoint.sql.js';
 
 /** A delivery as the API shows it. */
 export interface DeliveryRow {
@@ -64,7 +65,7 @@ export interface AttemptRow {
 
 /** The columns of a {@link DeliveryRow}, for {@link deliveryTables}. */
 export const DELIVERY_COLUMNS = Prisma.sql`d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.endpoint_id AS "endpointId",
-    coalesce(d.url, e.url) AS url, coalesce(d.secret_version, e.signing_key_version) AS "signingKeyVersion",
+    coalesce(d.url, e.url) AS url, coalesce(d.secret_version, ${SIGNING_KEY_VERSION}) AS "signingKeyVersion",
     d.status, d.failure_reason AS "failureReason", d.replay_count AS "replayCount", d.run_attempts AS attempts,
     CASE WHEN d.status = 'pending' AND e.enabled AND blocker.id IS NULL THEN d.due_at END AS "nextAttemptAt",
     blocker.id AS "blockedBy", d.created_at AS "createdAt", d.completed_at AS "completedAt"`;

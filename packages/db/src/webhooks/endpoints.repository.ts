@@ -8,9 +8,10 @@ import {
 } from '@callplane/core';
 import type { Db } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
-import type { Prisma } from '../generated/client.js';
+import { Prisma } from '../generated/client.js';
 import { IS_OPEN } from './delivery.sql.js';
 import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
+import { ENDPOINT_COLUMNS } from './endpoint.sql.js';
 
 export type WebhookEndpointChange = Partial<
   Pick<
@@ -26,23 +27,6 @@ export type WebhookEndpointChange = Partial<
     | 'retryRejected'
   >
 >;
-
-const SHOWN = {
-  id: true,
-  url: true,
-  events: true,
-  description: true,
-  enabled: true,
-  disabledReason: true,
-  signingKeyVersion: true,
-  ordering: true,
-  maxPerSecond: true,
-  maxConcurrent: true,
-  standardWebhooks: true,
-  retryRejected: true,
-  createdAt: true,
-  updatedAt: true,
-} as const;
 
 /**
  * Adds an endpoint with the first version of its secret. Creations in one environment run one after another on the lock
@@ -70,11 +54,10 @@ export async function findWebhookEndpoint(
   tenant: Tenant,
   endpointId: string,
 ): Promise<WebhookEndpointState | null> {
-  const endpoint = await db.webhookEndpoint.findFirst({
-    where: { id: endpointId, environmentId: tenant.environmentId, deletedAt: null },
-    select: SHOWN,
-  });
-  return endpoint as WebhookEndpointState | null;
+  const [endpoint] = await db.$queryRaw<WebhookEndpointState[]>`
+    SELECT ${ENDPOINT_COLUMNS} FROM webhook_endpoints e
+    WHERE e.id = ${endpointId} AND e.environment_id = ${tenant.environmentId} AND e.deleted_at IS NULL`;
+  return endpoint ?? null;
 }
 
 /** Whether the endpoint exists or was deleted: its deliveries stay readable after the deletion. */
@@ -87,22 +70,17 @@ export async function webhookEndpointExisted(db: Db, tenant: Tenant, endpointId:
 }
 
 /** Newest first. */
-export async function listWebhookEndpoints(
+export function listWebhookEndpoints(
   db: Db,
   tenant: Tenant,
   page: { beforeId: string | null; limit: number },
 ): Promise<WebhookEndpointState[]> {
-  const endpoints = await db.webhookEndpoint.findMany({
-    where: {
-      environmentId: tenant.environmentId,
-      deletedAt: null,
-      ...(page.beforeId === null ? {} : { id: { lt: page.beforeId } }),
-    },
-    orderBy: { id: 'desc' },
-    take: page.limit,
-    select: SHOWN,
-  });
-  return endpoints as WebhookEndpointState[];
+  const { beforeId } = page;
+  return db.$queryRaw<WebhookEndpointState[]>`
+    SELECT ${ENDPOINT_COLUMNS} FROM webhook_endpoints e
+    WHERE e.environment_id = ${tenant.environmentId} AND e.deleted_at IS NULL
+      ${beforeId === null ? Prisma.empty : Prisma.sql`AND e.id < ${beforeId}`}
+    ORDER BY e.id DESC LIMIT ${page.limit}`;
 }
 
 /**
@@ -140,7 +118,7 @@ export async function updateWebhookEndpoint(
     (name) => JSON.stringify(change[name]) !== JSON.stringify(endpoint[name]),
   );
   if (!differs) return { endpoint, deliveries: [] };
-  const updated = await tx.webhookEndpoint.update({
+  await tx.webhookEndpoint.update({
     where: { id: endpointId },
     data: {
       ...change,
@@ -148,12 +126,11 @@ export async function updateWebhookEndpoint(
       ...(isMoved ? { proven: false, failingSince: null, failingReportedSince: null, slotMs: null } : {}),
       ...(isEnabling ? { disabledReason: null, failingSince: null, failingReportedSince: null } : {}),
     },
-    select: SHOWN,
+    select: { id: true },
   });
-  return {
-    endpoint: updated as WebhookEndpointState,
-    deliveries: updated.enabled ? await wakeHeldDeliveries(tx, endpointId) : [],
-  };
+  const updated = await findWebhookEndpoint(tx, tenant, endpointId);
+  if (updated === null) return null;
+  return { endpoint: updated, deliveries: updated.enabled ? await wakeHeldDeliveries(tx, endpointId) : [] };
 }
 
 /**
@@ -171,40 +148,12 @@ export async function setWebhookEndpointEnabled(
   const before = await lockWebhookEndpoint(tx, tenant, endpointId);
   if (before === null) return null;
   if (enabled) return updateWebhookEndpoint(tx, tenant, endpointId, { enabled }, now);
-  const endpoint = (await tx.webhookEndpoint.update({
-    where: { id: endpointId },
-    data: { enabled: false, disabledReason: reason, updatedAt: now },
-    select: SHOWN,
-  })) as WebhookEndpointState;
+  const change = { enabled: false, disabledReason: reason, updatedAt: now };
+  await tx.webhookEndpoint.update({ where: { id: endpointId }, data: change, select: { id: true } });
+  const endpoint = { ...before, ...change };
   if (!before.enabled) return { endpoint, deliveries: [] };
   const { deliveries } = await writeEvents(tx, [webhookDisabled(tenant, endpoint, now)], { except: endpointId });
   return { endpoint, deliveries };
-}
-
-/**
- * Gives an endpoint its next secret. A sweep deletes older ones that no open run is pinned to.
- * @param sealVersion seals a new secret for its version number.
- * @returns null when the environment has no such endpoint.
- */
-export async function rotateWebhookSecret(
-  tx: Prisma.TransactionClient,
-  tenant: Tenant,
-  endpointId: string,
-  sealVersion: (version: number) => string,
-  now: Date,
-): Promise<WebhookEndpointState | null> {
-  const endpoint = await lockWebhookEndpoint(tx, tenant, endpointId);
-  if (endpoint === null) return null;
-  const version = endpoint.signingKeyVersion + 1;
-  await tx.webhookSecret.create({
-    data: { endpointId, version, secretSealed: sealVersion(version), createdAt: now },
-  });
-  const rotated = await tx.webhookEndpoint.update({
-    where: { id: endpointId },
-    data: { signingKeyVersion: version, updatedAt: now },
-    select: SHOWN,
-  });
-  return rotated as WebhookEndpointState;
 }
 
 /**
@@ -247,7 +196,7 @@ export async function deleteWebhookEndpoint(
 }
 
 /** Serialises changes of one endpoint. Transactions can still insert rows that refer to it. */
-async function lockWebhookEndpoint(
+export async function lockWebhookEndpoint(
   tx: Prisma.TransactionClient,
   tenant: Tenant,
   endpointId: string,

@@ -2,6 +2,7 @@ import { webhookDisabled, type Tenant, type WebhookEndpointState } from '@callpl
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import type { DueEndpoint } from './due-endpoints.js';
+import { ENDPOINT_COLUMNS } from './endpoint.sql.js';
 import { failsAtPresent, hasFailedFor } from './endpoint-standing.sql.js';
 
 export interface FailingEndpoint {
@@ -39,11 +40,7 @@ export function disableFailingEndpoint(
       FROM environments
       WHERE e.id = ${endpointId} AND environments.id = e.environment_id AND e.enabled AND e.deleted_at IS NULL
         AND ${hasFailedFor(forMs)}
-      RETURNING environments.project_id AS "projectId", e.environment_id AS "environmentId", e.id, e.url, e.events,
-        e.description, e.enabled, e.disabled_reason AS "disabledReason", e.signing_key_version AS "signingKeyVersion",
-        e.ordering, e.max_per_second AS "maxPerSecond", e.max_concurrent AS "maxConcurrent",
-        e.standard_webhooks AS "standardWebhooks", e.retry_rejected AS "retryRejected", e.created_at AS "createdAt",
-        e.updated_at AS "updatedAt"`;
+      RETURNING environments.project_id AS "projectId", e.environment_id AS "environmentId", ${ENDPOINT_COLUMNS}`;
     if (endpoint === undefined) return null;
     return (await writeEvents(tx, [webhookDisabled(endpoint, endpoint, now)], { except: endpointId })).deliveries;
   });

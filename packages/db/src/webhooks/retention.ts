@@ -67,17 +67,18 @@ export async function deleteOldEvents(
 }
 
 /**
- * Deletes secrets that are not current and that no open run is pinned to. A replaced secret is kept for an hour,
- * because a concurrent claim may still pin it.
+ * Deletes secrets that are older than the current one and that no open run is pinned to. A replaced secret is kept for
+ * an hour, because a concurrent claim may still pin it: by `updated_at`, which every rotation sets, or after an
+ * activation by time.
  */
 export function deleteUnusedSecrets(db: TypedSql, limit: number): PromiseLike<number> {
   const rows = Prisma.sql`
     SELECT target.endpoint_id, target.version
     FROM webhook_secrets target
-      JOIN webhook_endpoints e ON e.id = target.endpoint_id AND target.version < e.signing_key_version
-    WHERE EXISTS (
-        SELECT 1 FROM webhook_secrets newer WHERE newer.endpoint_id = target.endpoint_id
-          AND newer.version > target.version AND newer.created_at <= now() - interval '1 hour')
+      JOIN webhook_endpoints e ON e.id = target.endpoint_id
+    WHERE target.version < CASE
+        WHEN e.next_activates_at <= now() - interval '1 hour' THEN e.next_signing_key_version
+        WHEN e.updated_at <= now() - interval '1 hour' THEN e.signing_key_version END
       AND NOT EXISTS (
         SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = target.endpoint_id
           AND ${IS_OPEN} AND d.secret_version = target.version)`;

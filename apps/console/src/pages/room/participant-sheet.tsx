@@ -126,6 +126,7 @@ function TrackRow({ participant, track }: { participant: Participant; track: Ses
   const confirm = useConfirm();
   const mayMute = useScope('participants:update');
   const source = SOURCES[track.source];
+  const isMuted = participant.tracks.some(({ trackId, muted }) => trackId === track.trackId && muted);
   const mute = useApiAction('muteTrack', { done: `The ${source} of ${participant.name} was muted.` });
   const ask = async () => {
     const agrees = await confirm({
@@ -147,10 +148,10 @@ function TrackRow({ participant, track }: { participant: Participant; track: Ses
         {source.slice(1)}
         <span className="quiet">
           {' '}
-          {track.kind}, since <Time value={track.publishedAt} />
+          {track.kind}, {isMuted && 'muted, '}since <Time value={track.publishedAt} />
         </span>
       </span>
-      {mayMute && (
+      {mayMute && !isMuted && (
         <Button className="small" onClick={() => void ask()} isBusy={mute.isPending}>
           Mute
         </Button>

@@ -17,6 +17,14 @@ const SHOWN = [
   ['left', 'Left'],
 ] as const;
 
+const STATES: Record<Participant['state'], string> = {
+  invited: 'invited',
+  connected: 'in room',
+  disconnected: 'reconnecting',
+  left: 'left',
+  removed: 'removed',
+};
+
 const NOBODY = { active: 'Nobody is in the room.', left: 'Nobody has left.', '': 'Nobody has joined yet.' };
 
 /** Everyone who has joined, with the connection of their newest session. */
@@ -105,9 +113,7 @@ function columnsOf(sessions: ReadonlyMap<string, Session>, open: (id: string) =>
     {
       title: 'State',
       width: '7rem',
-      cell: ({ leftAt }) => (
-        <Badge tone={leftAt === null ? 'good' : 'quiet'}>{leftAt === null ? 'in room' : 'left'}</Badge>
-      ),
+      cell: ({ state }) => <Badge tone={state === 'connected' ? 'good' : 'quiet'}>{STATES[state]}</Badge>,
     },
     {
       title: 'Connection',
@@ -115,7 +121,7 @@ function columnsOf(sessions: ReadonlyMap<string, Session>, open: (id: string) =>
       priority: 2,
       cell: (one) => <Quality session={sessionOf(one)} />,
     },
-    { title: 'Tracks', width: '6rem', priority: 2, cell: (one) => <TrackIcons session={sessionOf(one)} /> },
+    { title: 'Tracks', width: '6rem', priority: 2, cell: (one) => <TrackIcons participant={one} /> },
     {
       title: 'External id',
       width: '10rem',

@@ -8,6 +8,7 @@ import { Loaded } from '../../components/states.js';
 import { Tabs } from '../../components/tabs.js';
 import { Id, Json, Time } from '../../components/text.js';
 import { countText } from '../../format/number.js';
+import { durationText } from '../../format/time.js';
 import { Link } from '../../navigation/link.js';
 import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
@@ -61,7 +62,9 @@ function RoomView({ room }: { room: Room }) {
       <div className="card room-facts">
         <Facts
           facts={[
+            ['In the room', countText(room.participantCount)],
             ['Capacity', `${countText(room.maxParticipants)} participants`],
+            ['Ends while empty', emptyTimeoutText(room.emptyTimeoutSeconds)],
             ['Created', <Time key="created" value={room.createdAt} />],
             ['Started', <Time key="started" value={room.startedAt} />],
             ['Ended', <Time key="ended" value={room.endedAt} />],
@@ -72,6 +75,10 @@ function RoomView({ room }: { room: Room }) {
       <Tabs label="The room" tabs={tabs} />
     </Page>
   );
+}
+
+function emptyTimeoutText(seconds: number | null): string {
+  return seconds === null ? 'as the deployment is set' : `after ${durationText(seconds * 1000)}`;
 }
 
 function Actions({ room }: { room: Room }) {

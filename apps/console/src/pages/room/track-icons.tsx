@@ -1,4 +1,4 @@
-import type { Session, SessionTrack } from '@callplane/server/requests';
+import type { Participant, Session, SessionTrack } from '@callplane/server/requests';
 import { Icon, type IconName } from '../../components/icons.js';
 
 const ICONS: Record<SessionTrack['source'], IconName> = {
@@ -20,15 +20,16 @@ export function publishedTracks(session: Session | undefined): SessionTrack[] {
   return session.tracks.filter(({ unpublishedAt }) => unpublishedAt === null);
 }
 
-export function TrackIcons({ session }: { session: Session | undefined }) {
-  if (session === undefined) return <span className="quiet">–</span>;
-  const tracks = publishedTracks(session);
+/** The tracks that a participant publishes; muted ones are quiet. */
+export function TrackIcons({ participant: { tracks } }: { participant: Participant }) {
   if (tracks.length === 0) return <span className="quiet">none</span>;
-  const names = tracks.map(({ source }) => SOURCES[source]).join(', ');
+  const names = tracks.map(({ source, muted }) => `${SOURCES[source]}${muted ? ' (muted)' : ''}`).join(', ');
   return (
     <span className="track-icons" role="img" aria-label={names} title={names}>
-      {tracks.map(({ trackId, source }) => (
-        <Icon key={trackId} name={ICONS[source]} />
+      {tracks.map(({ trackId, source, muted }) => (
+        <span key={trackId} className={muted ? 'muted-track' : ''}>
+          <Icon name={ICONS[source]} />
+        </span>
       ))}
     </span>
   );

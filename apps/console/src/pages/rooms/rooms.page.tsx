@@ -17,6 +17,7 @@ const COLUMNS: readonly Column<Room>[] = [
   { title: 'Name', width: '3fr', cell: ({ name }) => name },
   { title: 'Status', width: '6.5rem', cell: ({ status }) => <RoomStatus status={status} /> },
   { title: 'Identifier', width: '18rem', priority: 3, cell: ({ id }) => <code>{id}</code> },
+  { title: 'In room', width: '5.5rem', priority: 2, align: 'end', cell: (room) => room.participantCount },
   { title: 'Capacity', width: '6rem', priority: 3, align: 'end', cell: (room) => room.maxParticipants },
   { title: 'Created', width: '8rem', priority: 2, cell: ({ createdAt }) => <Time value={createdAt} /> },
   { title: 'Started', width: '8rem', priority: 2, cell: ({ startedAt }) => <Time value={startedAt} /> },

@@ -1,4 +1,4 @@
-import type { WebhookEndpoint, WebhookEndpointWithSecret } from '@callplane/server/requests';
+import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useState } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
@@ -7,13 +7,13 @@ import { useConfirm } from '../../components/confirm.js';
 import { Dialog } from '../../components/dialog.js';
 import { navigate } from '../../navigation/location.js';
 import { EndpointForm } from './endpoint-form.js';
-import { SecretDialog } from './secret-dialog.js';
+import { RotateSecret } from './rotate-secret.js';
 
 /** The actions of an endpoint. Each says before what will happen. */
 export function EndpointActions({ endpoint }: { endpoint: WebhookEndpoint }) {
   const [isEditing, setEditing] = useState(false);
-  const [rotated, setRotated] = useState<WebhookEndpointWithSecret>();
-  const actions = useActions(endpoint, setRotated);
+  const [isRotating, setRotating] = useState(false);
+  const actions = useActions(endpoint);
   return (
     <>
       {/* The API refuses a test of a disabled endpoint. */}
@@ -23,9 +23,18 @@ export function EndpointActions({ endpoint }: { endpoint: WebhookEndpoint }) {
         </Button>
       )}
       <Button onClick={() => setEditing(true)}>Edit</Button>
-      <Button onClick={actions.rotate} isBusy={actions.isRotating}>
-        Rotate the secret
-      </Button>
+      {endpoint.nextSigningKeyVersion === null ? (
+        <Button onClick={() => setRotating(true)}>Rotate the secret</Button>
+      ) : (
+        <>
+          <Button onClick={actions.activate} isBusy={actions.isActivating}>
+            Activate the new secret
+          </Button>
+          <Button onClick={actions.cancelRotation} isBusy={actions.isCancelling}>
+            Cancel the rotation
+          </Button>
+        </>
+      )}
       <Button onClick={actions.toggle} isBusy={actions.isUpdating}>
         {endpoint.enabled ? 'Disable' : 'Enable'}
       </Button>
@@ -33,18 +42,12 @@ export function EndpointActions({ endpoint }: { endpoint: WebhookEndpoint }) {
         Remove
       </Button>
       {isEditing && <EditEndpoint endpoint={endpoint} onClose={() => setEditing(false)} />}
-      {rotated !== undefined && (
-        <SecretDialog
-          secret={rotated.signingSecret}
-          version={rotated.signingKeyVersion}
-          onClose={() => setRotated(undefined)}
-        />
-      )}
+      {isRotating && <RotateSecret endpoint={endpoint} onClose={() => setRotating(false)} />}
     </>
   );
 }
 
-function useActions(endpoint: WebhookEndpoint, showSecret: (endpoint: WebhookEndpointWithSecret) => void) {
+function useActions(endpoint: WebhookEndpoint) {
   const confirm = useConfirm();
   const { id: endpointId, url, enabled } = endpoint;
   const testing = useApiAction('testWebhook', {
@@ -54,7 +57,8 @@ function useActions(endpoint: WebhookEndpoint, showSecret: (endpoint: WebhookEnd
   const updating = useApiAction('updateWebhook', {
     done: (changed) => (changed.enabled ? 'The endpoint is enabled.' : 'The endpoint is disabled.'),
   });
-  const rotating = useApiAction('rotateWebhookSecret', { onDone: showSecret });
+  const activating = useApiAction('activateWebhookSecret', { done: 'The new secret signs new runs.' });
+  const cancelling = useApiAction('cancelWebhookSecretRotation', { done: 'The rotation is cancelled.' });
   const removing = useApiAction('deleteWebhook', {
     done: 'The endpoint has been removed.',
     onDone: () => navigate('/webhooks'),
@@ -62,14 +66,18 @@ function useActions(endpoint: WebhookEndpoint, showSecret: (endpoint: WebhookEnd
   return {
     isTesting: testing.isPending,
     isUpdating: updating.isPending,
-    isRotating: rotating.isPending,
+    isActivating: activating.isPending,
+    isCancelling: cancelling.isPending,
     isRemoving: removing.isPending,
     test: () => void confirm(testQuestion(endpoint)).then((agrees) => agrees && testing.mutate({ endpointId })),
     toggle: () =>
       void confirm(enabled ? disableQuestion(url) : enableQuestion(url)).then(
         (agrees) => agrees && updating.mutate({ endpointId, enabled: !enabled }),
       ),
-    rotate: () => void confirm(rotateQuestion(endpoint)).then((agrees) => agrees && rotating.mutate({ endpointId })),
+    activate: () =>
+      void confirm(activateQuestion(endpoint)).then((agrees) => agrees && activating.mutate({ endpointId })),
+    cancelRotation: () =>
+      void confirm(cancelQuestion(endpoint)).then((agrees) => agrees && cancelling.mutate({ endpointId })),
     remove: () => void confirm(removeQuestion(url)).then((agrees) => agrees && removing.mutate({ endpointId })),
   };
 }
@@ -105,21 +113,25 @@ const enableQuestion = (url: string) => ({
   action: 'Enable the endpoint',
 });
 
-const rotateQuestion = ({ url, signingKeyVersion }: WebhookEndpoint) => ({
-  title: 'Rotate the signing secret?',
+const activateQuestion = ({ url, signingKeyVersion, nextSigningKeyVersion }: WebhookEndpoint) => ({
+  title: 'Activate the new secret?',
   body: (
-    <>
-      <p>
-        Runs of <strong>{url}</strong> that begin from now on are signed with version {signingKeyVersion + 1}. Runs that
-        have begun keep version {signingKeyVersion}.
-      </p>
-      <p>
-        Your receiver needs both. Until it knows the new secret, let it answer 503 to an unknown version, so that the
-        delivery is tried again.
-      </p>
-    </>
+    <p>
+      Runs of <strong>{url}</strong> that begin from now on are signed with version {nextSigningKeyVersion}. Runs that
+      have begun keep version {signingKeyVersion}. Your receiver must know both.
+    </p>
   ),
-  action: 'Rotate the secret',
+  action: 'Activate the secret',
+});
+
+const cancelQuestion = ({ url, signingKeyVersion, nextSigningKeyVersion }: WebhookEndpoint) => ({
+  title: 'Cancel the rotation?',
+  body: (
+    <p>
+      Version {nextSigningKeyVersion} will sign nothing. <strong>{url}</strong> keeps version {signingKeyVersion}.
+    </p>
+  ),
+  action: 'Cancel the rotation',
 });
 
 const removeQuestion = (url: string) => ({

@@ -73,7 +73,17 @@ function factsOf(endpoint: WebhookEndpoint) {
     ['Order', ordering === 'room' ? 'Events of a room in their order' : 'None: nothing waits'],
     ['Attempts a second', maxPerSecond ?? 'No limit'],
     ['Attempts at once', maxConcurrent ?? 'No limit'],
-    ['Signing secret', `Version ${endpoint.signingKeyVersion}`],
+    [
+      'Signing secret',
+      endpoint.nextActivatesAt === null ? (
+        `Version ${endpoint.signingKeyVersion}`
+      ) : (
+        <>
+          Version {endpoint.signingKeyVersion}; version {endpoint.nextSigningKeyVersion} signs from{' '}
+          <Time value={endpoint.nextActivatesAt} full /> on
+        </>
+      ),
+    ],
     ['Standard Webhooks headers', endpoint.standardWebhooks ? 'Sent too' : 'Not sent'],
     ['Rejected deliveries', endpoint.retryRejected ? 'Tried again, except after 410' : 'Fail at once'],
     ['Created', <Time value={endpoint.createdAt} />],

@@ -1,0 +1,70 @@
+import type { WebhookEndpoint, WebhookEndpointWithSecret } from '@callplane/server/requests';
+import { useState } from 'react';
+import { asApiError, type ApiError } from '../../api/api-error.js';
+import { useApiAction } from '../../api/hooks.js';
+import { Dialog } from '../../components/dialog.js';
+import { Field, FormEnd } from '../../components/fields.js';
+import { SecretDialog } from './secret-dialog.js';
+
+/** When the new secret begins to sign, in seconds. The first one leaves time to deploy the secret. */
+const ACTIVATIONS = [
+  [86_400, 'In 24 hours'],
+  [3_600, 'In one hour'],
+  [604_800, 'In 7 days'],
+  [0, 'At once'],
+] as const;
+
+/** Asks when a new secret begins to sign, makes it, and shows it once. */
+export function RotateSecret({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClose: () => void }) {
+  const [activateInSeconds, setSeconds] = useState<number>(ACTIVATIONS[0][0]);
+  const [rotated, setRotated] = useState<WebhookEndpointWithSecret>();
+  const [error, setError] = useState<ApiError>();
+  const rotating = useApiAction('rotateWebhookSecret', {
+    onDone: setRotated,
+    onError: (failure) => setError(asApiError(failure)),
+  });
+  if (rotated !== undefined) {
+    const version = rotated.nextSigningKeyVersion ?? rotated.signingKeyVersion;
+    return <SecretDialog secret={rotated.signingSecret} version={version} onClose={onClose} />;
+  }
+  return (
+    <Dialog title="Rotate the signing secret?" onClose={onClose}>
+      <form
+        className="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setError(undefined);
+          rotating.mutate({ endpointId: endpoint.id, activateInSeconds });
+        }}
+      >
+        <p>
+          Callplane shows a new secret for <strong>{endpoint.url}</strong>. Runs that have begun keep version{' '}
+          {endpoint.signingKeyVersion}, for up to 7 days: your receiver needs both.
+        </p>
+        <Field
+          label="The new secret signs new runs"
+          hint={
+            activateInSeconds === 0
+              ? 'Your receiver does not know it yet. Until it does, let it answer 503 to an unknown version, so that the delivery is tried again.'
+              : 'Give it to your receiver before. You can activate it earlier, or cancel the rotation.'
+          }
+        >
+          {(attributes) => (
+            <select
+              {...attributes}
+              value={activateInSeconds}
+              onChange={(event) => setSeconds(Number(event.target.value))}
+            >
+              {ACTIVATIONS.map(([seconds, label]) => (
+                <option key={seconds} value={seconds}>
+                  {label}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <FormEnd error={error} action="Rotate the secret" isBusy={rotating.isPending} onCancel={onClose} />
+      </form>
+    </Dialog>
+  );
+}
