@@ -24,10 +24,7 @@ export const real = {
 };
 
 class SimTimer {
-  readonly cancel: () => void;
-  constructor(cancel: () => void) {
-    this.cancel = cancel;
-  }
+  constructor(readonly cancel: () => void) {}
   ref(): this {
     return this;
   }
