@@ -15,7 +15,6 @@ export {
 export { eventually } from './eventually.js';
 export { stopAtEnd } from './resources.js';
 export { createRtcPeer, type RtcAudioTrack, type RtcPeer, type RtcTrack } from './rtc-peer.js';
-export { overRedis } from './test-redis.js';
 export { breakRedis, REDIS_FAULTS, sendToRedis } from './redis-faults.js';
 export { repositoryRoot } from './repository-root.js';
 export { appMain, spawnApp, TEST_ENCRYPTION_KEYS, type LogLine, type TestApp } from './test-app.js';
