@@ -9,7 +9,7 @@ import { Operator } from './operator.js';
 import { Processes } from './processes.js';
 
 /** A process of a stage. */
-export interface Started extends Pick<LocalServer, 'pid' | 'stop'> {
+interface Started extends Pick<LocalServer, 'pid' | 'stop'> {
   /** Its HTTP address. */
   origin: string;
 }
