@@ -26,8 +26,9 @@ import { attemptDelivery, type Settled } from './attempt.js';
 import { FastSlots, remember, SHARED_SLOTS_MAX } from './fast-slots.js';
 
 /**
- * A turn claims no more deliveries after this time, and begins none that it has claimed after the other, in milliseconds.
- * Until the first, its outcomes wait for each other, so that one statement settles them.
+ * A turn claims no more deliveries after TURN_MS, and sends no more of its claimed ones after TURN_MS_MAX, in milliseconds.
+ * One statement settles the outcomes of the first TURN_MS. An endpoint with limits settles each at once: an open one
+ * holds a place.
  */
 const TURN_MS = 100;
 const TURN_MS_MAX = 250;
@@ -201,7 +202,7 @@ export class Turns {
           const expectedMs = slotMsAfter(slotMs, { durationMs: attempted.attempt.durationMs, hung: attempted.hung });
           slotMs = expectedMs;
           outcomes.push(() => attempted.settle(expectedMs));
-          if (performance.now() - startedAtMs >= TURN_MS) settleAll();
+          if (endpoint?.isLimited === true || performance.now() - startedAtMs >= TURN_MS) settleAll();
         }
         const isOver = performance.now() - startedAtMs >= TURN_MS || this.#isDraining;
         if (isOver || !claim.isMore || claimed.length === 0) return { claim, settling, slotMs };
