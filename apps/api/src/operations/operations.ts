@@ -68,7 +68,7 @@ async function wakeAndWait(
       const woken = await deps.producer.wakeOperations([wake]);
       if (!woken.ok) {
         // The operation is not lost: a scan of a worker finds its row, but only seconds later. Waiting would be in
-        // vain, because Redis is unusable or the environment has used up its allowance of jobs.
+        // vain: Redis is unusable, or this process has lately sent as many jobs of the environment as it may.
         call.log({ wakeUp: 'not sent' });
         return operation;
       }
