@@ -32,7 +32,7 @@ export interface SessionsDeps {
   heartbeat: Pick<Heartbeat, 'steadyMs'>;
   instanceId: string;
   logger: Logger;
-  mediaWrites: Pick<MediaWrites, 'flush' | 'overwritten'>;
+  mediaWrites: Pick<MediaWrites, 'flush'>;
   qualities: Qualities;
   reconnectGraceSeconds: number;
   rooms: Rooms;
@@ -145,11 +145,9 @@ export class Sessions implements SessionPort {
   }
 
   markLost(session: Session): void {
-    const { mediaWrites, qualities, writes } = this.#deps;
+    const { qualities, writes } = this.#deps;
     qualities.lose(session.sessionId);
-    mediaWrites.overwritten(session);
-    const written = writes.markLost({ ...session.held, media: session.mediaState }, session.roomId);
-    writes.track(written.finally(() => mediaWrites.overwritten(session)));
+    writes.track(writes.markLost({ ...session.held, media: session.mediaState }, session.roomId));
   }
 
   writeEnd(session: Session, reason: 'left' | 'connection_lost'): void {
