@@ -19,8 +19,6 @@ export interface SignalingMetrics {
   ended(ending: Ending): void;
   /** Counts a valid client message before it is handled. */
   message(type: ClientMessage['type']): void;
-  /** Counts a frame to a client. */
-  frame(isShared: boolean): void;
   /** Counts a room that is read from PostgreSQL. */
   roomRead(why: ReadReason): void;
 }
@@ -79,15 +77,6 @@ function trafficMetrics(metrics: Metrics) {
     { name: 'callplane_signaling_messages_total', help: 'Valid client messages, by type.', label: 'type' },
     () => messages,
   );
-  const frames = { true: 0, false: 0 };
-  metrics.totals(
-    {
-      name: 'callplane_signaling_frames_total',
-      help: 'Frames sent to clients, by whether the text was serialised once for all its receivers.',
-      label: 'shared',
-    },
-    () => frames,
-  );
   const reads = metrics.counter({
     name: 'callplane_signaling_room_reads_total',
     help: 'Rooms read from PostgreSQL, by reason.',
@@ -97,9 +86,6 @@ function trafficMetrics(metrics: Metrics) {
   return {
     message: (type: ClientMessage['type']) => {
       messages[type] += 1;
-    },
-    frame: (isShared: boolean) => {
-      frames[isShared ? 'true' : 'false'] += 1;
     },
     roomRead: (why: ReadReason) => reads.inc({ why }),
   };

@@ -2,6 +2,7 @@ import type { JoinOutcome } from '@callplane/db';
 import type { ClientMessages, CloseReason } from '@callplane/protocol';
 import type { Connection } from '../connections/connection.js';
 import type { Session } from '../sessions/session.js';
+import type { Wanted } from '../writes/batch.js';
 import { Arrival, type ArrivalDeps } from './arrival.js';
 import { hashOf, newResumeSecret } from './resume.js';
 import { verifyToken, type TokenClaims } from './token.js';
@@ -81,7 +82,7 @@ async function admit(deps: ArrivalDeps, arrival: Arrival, claims: TokenClaims): 
     arrivalLimits.refuse(arrival.connection, 'participant', knownWaitMs);
     return null;
   }
-  const admission = await writes.admit(claims, arrival.wanted);
+  const admission = await writes.admit(claims, () => wantedBy(arrival));
   switch (admission.outcome) {
     case 'admitted':
       return admission.number;
@@ -125,7 +126,7 @@ async function enter(
         mediaNodeId: room.state?.mediaNodeId ?? (await deps.places.pick()),
         joinNumber,
       },
-      arrival.wanted,
+      () => wantedBy(arrival),
     );
     if (outcome.outcome === 'abandoned' || outcome.outcome === 'disconnected') {
       arrival.log('disconnected');
@@ -153,6 +154,11 @@ async function enter(
     // The session holds the room from now on.
     if (session === null) deps.rooms.release(room);
   }
+}
+
+/** A client that asks to leave before its join is written gets no session. */
+function wantedBy({ connection, wanted }: Arrival): Wanted {
+  return connection.isLeaving ? 'disconnected' : wanted();
 }
 
 /** A new session has no media to take over. */

@@ -117,8 +117,6 @@ export interface ConnectionsDeps {
   metrics: {
     /** Counts an ended connection. */
     ended(ending: Ending): void;
-    /** Counts a frame to a client. */
-    frame(isShared: boolean): void;
   };
 }
 
@@ -163,10 +161,6 @@ export class Connections implements ConnectionHandler {
 
   onMessage(connection: Connection, message: ClientMessage): void | Promise<void> {
     return this.#handler.onMessage(connection, message);
-  }
-
-  onSend(isShared: boolean): void {
-    this.#deps.metrics.frame(isShared);
   }
 
   onInvalid(connection: Connection, { type, details }: InvalidMessage): void {

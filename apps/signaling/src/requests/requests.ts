@@ -151,9 +151,10 @@ export class Dispatch implements MessageHandler {
         ? arrivals.track(connection, null, () => join(this.#deps, connection, message))
         : arrivals.track(connection, message.sessionId, () => resume(this.#deps, connection, message));
     }
-    if (session?.isConnected !== true) throw new RequestFailure('conflict', 'The session has ended.');
-    const handle = HANDLERS[message.type] as Handler<RequestType>;
-    return handle({ deps: this.#deps, connection, session }, message);
+    // The client has given up its join, and nothing was written.
+    if (session === undefined && message.type === 'leave') connection.close('left', { cause: 'The client left.' });
+    else if (session?.isConnected !== true) throw new RequestFailure('conflict', 'The session has ended.');
+    else return (HANDLERS[message.type] as Handler<RequestType>)({ deps: this.#deps, connection, session }, message);
   }
 
   #onError(connection: Connection, message: ClientMessage, error: unknown): void {
@@ -187,7 +188,7 @@ function sendMessage(context: RequestContext, request: ClientMessages['message']
   const bytes = Buffer.byteLength(data);
   if (bytes > MESSAGE_BYTES_MAX) throw tooLarge('data', `must be at most ${MESSAGE_BYTES_MAX} bytes, not ${bytes}`);
   const { room } = session;
-  const absent = request.to?.filter((id) => !room.isInRoom(id));
+  const absent = request.to?.filter((id) => room.sessions.entryOf(id) === undefined);
   if (absent !== undefined && absent.length > 0) {
     throw new RequestFailure(
       'not_found',
