@@ -5,7 +5,6 @@ import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
 import type { OwnSession } from './own-session.js';
 import type { Publisher } from './publisher.js';
 import type { ClaimOutcome, MediaRecord, PublisherRecord } from './record.js';
-import type { LostPeers } from './resets.js';
 import type { Subscriber } from './subscriber.js';
 
 /** What a gateway knows about the media of a session that a client has resumed there. */
@@ -30,7 +29,8 @@ export interface HandoverParts {
   own: OwnSession;
   publisher: Publisher;
   subscriber: Subscriber;
-  lost: LostPeers;
+  /** The peer connections that the media server has lost while the client does not know it yet. */
+  lost: Set<PeerTarget>;
 }
 
 /** Where the session's media is, for a gateway that takes it over; null without media. */
