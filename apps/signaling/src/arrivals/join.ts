@@ -45,12 +45,10 @@ export async function join(deps: ArrivalDeps, connection: Connection, request: C
   const entered = await enter(deps, arrival, claims, joinNumber, request);
   if (entered === null) return;
   const { session, joined, resumeSecret } = entered;
-  await arrival.welcome(session, joined, nothing, () => ({
-    replyTo: request.id,
-    resumed: false,
-    resumeSecret,
-    mediaContinued: false,
-  }));
+  const own = joined.state;
+  await deps.rooms.loadForWelcome(roomId, own);
+  if (!arrival.holds(session, joined.connection)) return;
+  arrival.welcome(session, { replyTo: request.id, resumed: false, resumeSecret, mediaContinued: false, own });
 }
 
 /** @returns null if the token is refused; the connection has been closed then. */
@@ -159,9 +157,4 @@ async function enter(
 /** A client that asks to leave before its join is written gets no session. */
 function wantedBy({ connection, wanted }: Arrival): Wanted {
   return connection.isLeaving ? 'disconnected' : wanted();
-}
-
-/** A new session has no media to take over. */
-function nothing(): Promise<void> {
-  return Promise.resolve();
 }

@@ -2,15 +2,11 @@ import type { Duplex } from 'node:stream';
 import { addressKey, TokenBucket, type BucketSettings } from '@callplane/core';
 import { CLOSE_REASONS, type ClientMessage, type CloseReason, type ServerMessage } from '@callplane/protocol';
 import { WebSocket, type RawData } from 'ws';
+import type { Ending } from '../metrics.js';
 import { FrameReader, type InvalidMessage } from './frames.js';
 import { Inbox } from './inbox.js';
 import { Outbox } from './outbox.js';
 import { errorMessage } from './request-failure.js';
-
-/**
- * How a connection ended: a close reason, `lost` (the socket closed) or `moved` (the session has another connection).
- */
-export type Ending = CloseReason | 'lost' | 'moved';
 
 export interface CloseDetails {
   /** For the log: why the gateway chose this reason. */

@@ -13,7 +13,7 @@ import {
   type MediaPlace,
 } from './context.js';
 import { Feed, keepMutes, type FeedListener, type FeedPhase } from './feed.js';
-import type { MediaRecord, PublisherRecord } from './record.js';
+import type { MediaRecord, PublisherRecord } from './media-writes.js';
 import { checkOffer, type CheckedOffer } from './sdp-gate.js';
 
 /** What a publisher needs of the session's media. */

@@ -5,7 +5,7 @@ import { recordOf, takeOver, type HandoverParts, type ResumedMedia } from './han
 import { OwnSession } from './own-session.js';
 import { addCandidate } from './peer-notices.js';
 import { Publisher } from './publisher.js';
-import type { MediaRecord } from './record.js';
+import type { MediaRecord } from './media-writes.js';
 import { Republication } from './republication.js';
 import { Subscriber } from './subscriber.js';
 

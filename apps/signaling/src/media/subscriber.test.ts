@@ -8,7 +8,7 @@ import type { IndexedTrack, TrackIndex } from '../rooms/tracks.js';
 import { TrackOrder } from '../rooms/tracks.js';
 import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
 import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
-import type { SubscriberRecord } from './record.js';
+import type { SubscriberRecord } from './media-writes.js';
 import { nextOfferId } from './receiving-peer.js';
 import { Subscriber } from './subscriber.js';
 

@@ -6,9 +6,10 @@ import type { ArrivalDeps } from '../arrivals/arrival.js';
 import { join } from '../arrivals/join.js';
 import { resume } from '../arrivals/resume.js';
 import { logRefusal } from '../connections/connection-log.js';
-import type { Connection, Ending } from '../connections/connection.js';
+import type { Connection } from '../connections/connection.js';
 import type { MessageHandler } from '../connections/door.js';
 import { errorMessage, RequestFailure } from '../connections/request-failure.js';
+import type { Ending, SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { pageText, withParticipants } from '../rooms/roster.js';
 import type { Qualities } from '../sessions/quality-seconds.js';
@@ -115,10 +116,7 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
 
 export interface DispatchDeps extends RequestDeps, ArrivalDeps {
   logger: Logger;
-  metrics: ArrivalDeps['metrics'] & {
-    /** Counts a valid client message before it is handled. */
-    message(type: ClientMessage['type']): void;
-  };
+  metrics: Pick<SignalingMetrics, 'join' | 'message'>;
 }
 
 /** Hands each message of a client to its handler, and answers those that fail. */

@@ -25,7 +25,7 @@ export class Room {
   readonly sessions: RoomState;
   readonly tracks: TrackIndex;
   readonly roster: Roster;
-  readonly shown: Shown<RoomMember>;
+  readonly shown: Shown;
   readonly speakers: RoomSpeakers;
   readonly layers: RoomLayers;
   readonly quality: RoomQuality;
@@ -60,13 +60,12 @@ export class Room {
     this.roomId = roomId;
     this.#instanceId = instanceId;
     this.#onDeparture = onDeparture;
-    const members = (): RoomMember[] => this.members;
     const state = (this.sessions = new RoomState(instanceId));
     this.tracks = new TrackIndex(state);
     this.roster = new Roster(state);
-    const shown = (this.shown = new Shown(state, this.tracks.publishers, (member, text) => member.sendText(text)));
-    this.quality = new RoomQuality({ members, state, shown, report });
-    this.speakers = new RoomSpeakers(this.tracks, { members, wake: () => this.#wakeMembers(), report });
+    this.shown = new Shown(state, this.tracks.publishers);
+    this.quality = new RoomQuality(this, report);
+    this.speakers = new RoomSpeakers(this, report);
     this.layers = new RoomLayers(this.tracks, state, report);
     this.order = new TrackOrder(this.tracks, this.speakers.state);
   }
@@ -244,11 +243,11 @@ export class Room {
     if (this.tracks.version === version && this.tracks.muteVersion === muteVersion) return;
     this.speakers.onTracks();
     this.layers.onTracks();
-    this.#wakeMembers();
+    this.wakeMembers();
   }
 
   /** Wakes the members if what they receive may change. */
-  #wakeMembers(): void {
+  wakeMembers(): void {
     const { version } = this.order;
     if (version === this.#orderSeen) return;
     this.#orderSeen = version;

@@ -1,6 +1,7 @@
 import { readRoomChanges, type Database, type RoomChanges, type RoomRead, type SessionState } from '@callplane/db';
 import type { RoomBus, RoomNotice } from '@callplane/queue';
 import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
+import type { ReadReason, SignalingMetrics } from '../metrics.js';
 import type { ReportedLayers } from './layers.js';
 import type { Departure, RoomMember } from './member.js';
 import type { QualityEntry } from './quality.js';
@@ -15,24 +16,8 @@ export interface RoomsDeps {
   /** Identifies this process in the database and to other instances. */
   instanceId: string;
   logger: Logger;
-  metrics: {
-    /** Counts a room that is read from PostgreSQL. */
-    roomRead(why: ReadReason): void;
-  };
+  metrics: Pick<SignalingMetrics, 'roomRead'>;
 }
-
-/** Why a room is read, as the label of a metric. */
-export const READ_REASONS = [
-  /** This instance has changed the room, or sends a welcome. */
-  'changed',
-  /** A notice does not continue what is known, or carries no changes. */
-  'gap',
-  /** The periodic resync, and the one after an outage of Redis. */
-  'poll',
-  /** Finds out whether this instance still holds a session, for example after its feed has ended by itself. */
-  'check',
-] as const;
-export type ReadReason = (typeof READ_REASONS)[number];
 
 /** A read of a room that waits or runs. Requests that wait for the same read are combined. */
 interface Read {

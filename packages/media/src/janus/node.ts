@@ -63,12 +63,12 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
 
   /** `up` while the connection is open and the server answers pings. Starts as `down`. */
   get state(): 'up' | 'down' {
-    return this.#standing === undefined ? 'down' : 'up';
+    return this.#standing?.connection.isOpen === true ? 'up' : 'down';
   }
 
   /** How long the node has been down, in milliseconds; 0 while it is up. */
   get downForMs(): number {
-    return this.state === 'up' ? 0 : performance.now() - this.#downSinceMs;
+    return this.#standing === undefined ? performance.now() - this.#downSinceMs : 0;
   }
 
   /** Resolves once the node is up; rejects after the deadline. The node keeps trying to connect in either case. */
