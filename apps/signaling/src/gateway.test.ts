@@ -386,6 +386,7 @@ describe('draining', () => {
       return kit.resume(one.url, welcome);
     });
     await old.close();
+    expect(await old.app.exited).toEqual({ code: 0, signal: null });
     for (const { resumed, participants } of await Promise.all(moved)) {
       expect(resumed).toBe(true);
       expect(participants).toHaveLength(5);

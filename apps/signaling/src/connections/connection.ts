@@ -44,7 +44,7 @@ export class Connection {
   readonly id: string;
   /** Fields for the log line at the connection's end. Handlers add what they learn about the connection. */
   readonly logFields: Record<string, unknown> = {};
-  /** Refused requests; see connection-log.ts. */
+  /** Refused requests; see `logRefusal`. */
   refusalsLogged = 0;
   readonly openedAtMs = performance.now();
   /** Key of the client's address for the limit of failed arrivals. */

@@ -63,12 +63,17 @@ export class Feed {
     this.feedId = feedId;
     this.peerConnection = peerConnection;
     this.candidates = new HeldCandidates(session, 'publisher');
-    this.moderation = new Moderation(deps, session, node, feedId, () => (this.#isClosed ? [] : this.tracks));
+    this.moderation = new Moderation(deps, session, this);
   }
 
   /** Null until it is attached. */
   get handle(): MediaPublisher | null {
     return this.#handle;
+  }
+
+  /** The tracks, as long as it has not ended. */
+  get sent(): readonly SendingTrack[] {
+    return this.#isClosed ? [] : this.tracks;
   }
 
   /** What another gateway needs to go on with the feed. */

@@ -2,19 +2,17 @@ import { boundMessage, metadataSizeFailure, storedJsonBytes, type Clock, type Pe
 import { isDatabaseUnavailable } from '@callplane/db';
 import { PROTOCOL_LIMITS, type ClientMessage, type ClientMessages } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
-import type { ArrivalDeps } from '../arrivals/arrival.js';
+import { iceServersFor, type ArrivalDeps, type WelcomeDeps } from '../arrivals/arrival.js';
 import { join } from '../arrivals/join.js';
 import { resume } from '../arrivals/resume.js';
-import { logRefusal } from '../connections/connection-log.js';
 import type { Connection } from '../connections/connection.js';
 import type { MessageHandler } from '../connections/door.js';
-import { errorMessage, RequestFailure } from '../connections/request-failure.js';
+import { errorMessage, logRefusal, RequestFailure } from '../connections/request-failure.js';
 import type { Ending, SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { pageText, withParticipants } from '../rooms/roster.js';
 import type { Qualities } from '../sessions/quality-seconds.js';
 import type { Session } from '../sessions/session.js';
-import { iceServersFor, type WelcomeDeps } from '../sessions/welcome.js';
 import type { Writes } from '../writes/writes.js';
 
 /** What the requests of a session need. */

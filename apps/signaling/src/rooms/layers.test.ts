@@ -16,21 +16,6 @@ const camera = (participantId: string, feedId = 'feed'): IndexedTrack => ({
 });
 
 describe('the layers that are wanted of a track', () => {
-  test('are the highest of all sessions and gateways, and none without a session that receives it', () => {
-    const wants = new LayerWants();
-    expect(wants.wanted('ada/camera', [])).toBeNull();
-    wants.note('s1', new Map([['ada/camera', 0]]));
-    wants.note('s2', new Map([['ada/camera', 1]]));
-    expect(wants.wanted('ada/camera', [])).toBe(1);
-    wants.receive('other', [['ada/camera', 2]], 0);
-    expect(wants.wanted('ada/camera', ['other'])).toBe(2);
-    wants.receive('other', [], 0);
-    wants.note('s2', new Map());
-    expect(wants.wanted('ada/camera', ['other'])).toBe(0);
-    wants.forget('s1');
-    expect(wants.wanted('ada/camera', ['other'])).toBeNull();
-  });
-
   test('are all of them while a gateway does not report, reports too much, or reports no longer', () => {
     const wants = new LayerWants();
     expect(wants.wanted('ada/camera', ['silent'])).toBe(2);
@@ -72,16 +57,6 @@ describe('a publisher', () => {
     expect(settle(sent, 0, 12)).toBeUndefined();
     expect(settle(sent, 0, 16)).toBeUndefined();
     expect(settle(sent, 0, 17)).toBe(0);
-  });
-
-  test('sends each layer for 5 s after it was wanted last, also if less and less is wanted', () => {
-    const sent = new SentLayers();
-    settle(sent, 2, 0);
-    expect(settle(sent, 1, 10)).toBeUndefined();
-    expect(settle(sent, null, 14)).toBeUndefined();
-    expect(settle(sent, null, 15)).toBe(1);
-    expect(settle(sent, null, 18.9)).toBeUndefined();
-    expect(settle(sent, null, 19)).toBeNull();
   });
 
   test('is told again what it sends after another connection, and begins anew with another feed', () => {
