@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
-import { MediaWrites, type MediaWritesDeps } from './media-writes.js';
+import { MediaWrites, type MediaRecord, type MediaWritesDeps } from './media-writes.js';
 
 type WriteMedia = MediaWritesDeps['writeMedia'];
 
@@ -8,7 +8,7 @@ const session = (n: number) => ({
   held: { sessionId: `sess_${n}`, connection: 1 },
   roomId: 'room',
   isGone: false,
-  mediaState: { n } as unknown,
+  media: { record: { n } as unknown as MediaRecord },
 });
 const writesWith = (writeMedia: WriteMedia, warnings: string[]) =>
   new MediaWrites({
@@ -40,7 +40,7 @@ describe('the writes of media records', () => {
     const [one, two] = [session(1), session(2)];
     writes.changed(one);
     writes.changed(two);
-    one.mediaState = { n: 'later' };
+    one.media.record = { n: 'later' } as unknown as MediaRecord;
     writes.changed(one);
     expect(written).toEqual([]);
     await eventually(() => written.length > 0);

@@ -78,7 +78,7 @@ describe('the media of a session', () => {
     const stage = setUp('publishTracks');
     const { gate, session, media } = stage;
     await publish(stage);
-    const muted = media.mute('mic', true);
+    const muted = media.publisher.mute('mic', true);
     await settled();
     gate.open('publishTracks', true);
     await muted;
@@ -126,11 +126,11 @@ describe('the media of a session', () => {
     const stage = setUp('publishTracks');
     const { gate, session, media } = stage;
     await publish(stage);
-    expect(media.mediaState).toMatchObject({ publisher: null });
+    expect(media.record).toMatchObject({ publisher: null });
     const before = session.changes;
     gate.open('publishTracks', true);
     await settled();
-    expect(media.mediaState).toMatchObject({ publisher: { handle: 1 } });
+    expect(media.record).toMatchObject({ publisher: { handle: 1 } });
     expect(session.changes).toBe(before + 1);
     await media.unpublish();
     expect(session.changes).toBe(before + 2);
@@ -217,7 +217,7 @@ describe('the media of a session of another gateway', () => {
     session.isConnected = true;
     media.onWelcomed();
     const resets = session.of('mediaReset').flatMap(({ targets }) => targets);
-    return { continued, resets, choices: media.mediaState?.choices, node };
+    return { continued, resets, choices: media.record?.choices, node };
   }
   type Peers = ('publisher' | 'subscriber')[] | undefined;
   const publisher = { handle: 1, feedId: 'feed', peerConnection: '- 1' };

@@ -74,14 +74,12 @@ class Stage {
   }
 
   /** The client chooses what it receives. */
-  subscribe(...tracks: Parameters<Subscriber['wanted']['subscribe']>[0]): void {
-    this.subscriber.wanted.subscribe(tracks);
-    this.subscriber.chosen();
+  subscribe(...tracks: Parameters<Subscriber['subscribe']>[0]): void {
+    this.subscriber.subscribe(tracks);
   }
 
-  unsubscribe(...tracks: Parameters<Subscriber['wanted']['unsubscribe']>[0]): void {
-    this.subscriber.wanted.unsubscribe([...tracks]);
-    this.subscriber.chosen();
+  unsubscribe(...tracks: Parameters<Subscriber['unsubscribe']>[0]): void {
+    this.subscriber.unsubscribe([...tracks]);
   }
 
   get handle(): FakeSubscriber | undefined {

@@ -57,10 +57,10 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
     connection.send({ type: 'published', ...replyTo(message), sdp });
   },
   unpublish: acknowledged((session) => session.media.unpublish()),
-  mute: acknowledged((session, { trackId, muted }) => session.media.mute(trackId, muted)),
-  subscribe: acknowledged((session, { tracks }) => session.media.subscribe(tracks)),
-  unsubscribe: acknowledged((session, { tracks }) => session.media.unsubscribe(tracks)),
-  answer: acknowledged((session, { offerId, sdp }) => session.media.answer(offerId, sdp)),
+  mute: acknowledged((session, { trackId, muted }) => session.media.publisher.mute(trackId, muted)),
+  subscribe: acknowledged((session, { tracks }) => session.media.subscriber.subscribe(tracks)),
+  unsubscribe: acknowledged((session, { tracks }) => session.media.subscriber.unsubscribe(tracks)),
+  answer: acknowledged((session, { offerId, sdp }) => session.media.subscriber.answer(offerId, sdp)),
   async candidate({ connection, session }, message) {
     const isTaken = await session.media.candidate(message);
     // A late candidate is no client error: it was in flight while the peer connection was dropped.
@@ -71,7 +71,7 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
   /** The offer follows, at once or after the client's answer to an earlier one. */
   restartIce: acknowledged((session) => {
     if (!session.restartBucket.take(performance.now())) throw new RequestFailure('rate_limited');
-    session.media.restartIce();
+    session.media.subscriber.restart();
   }),
   refreshVideo: acknowledged((session, { targets }) => {
     if (!session.refreshBucket.take(performance.now())) throw new RequestFailure('rate_limited');

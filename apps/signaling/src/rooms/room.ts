@@ -169,7 +169,7 @@ export class Room {
 
   /** The room's media server went up or down. */
   mediaChanged(): void {
-    for (const member of this.members) member.onPlacement();
+    for (const member of this.members) member.media.onPlacement();
   }
 
   /** The periodic work: quality, speakers and layers, and in a paged room the numbers of participants. */
@@ -251,7 +251,7 @@ export class Room {
     const { version } = this.order;
     if (version === this.#orderSeen) return;
     this.#orderSeen = version;
-    for (const member of this.members) if (member.wantsTracks) member.onTracks();
+    for (const member of this.members) if (member.media.wantsTracks) member.media.onTracks();
   }
 }
 
