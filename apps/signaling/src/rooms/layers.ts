@@ -154,7 +154,7 @@ function rank(layer: number | null): number {
  */
 export class RoomLayers {
   readonly #index: TrackIndex;
-  readonly #room: Pick<RoomState, 'isElsewhere' | 'isHeldElsewhere' | 'otherInstances'>;
+  readonly #room: RoomState;
   readonly #send: SendReport;
   readonly #wants = new LayerWants();
   /** The members by session, with what they were told as publishers. */
@@ -167,11 +167,7 @@ export class RoomLayers {
   #reported = '';
 
   /** @param send to the other gateways of the room */
-  constructor(
-    index: TrackIndex,
-    room: Pick<RoomState, 'isElsewhere' | 'isHeldElsewhere' | 'otherInstances'>,
-    send: SendReport,
-  ) {
+  constructor(index: TrackIndex, room: RoomState, send: SendReport) {
     this.#index = index;
     this.#room = room;
     this.#send = send;
