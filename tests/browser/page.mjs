@@ -322,12 +322,6 @@ globalThis.participant = {
     }
     return { ...meter, atMs: performance.now() };
   },
-  /** What the SDK's controller reads of the receiving connection. */
-  async trace() {
-    const { downlinkSampleOf } = await import('/sdk/watching/line.js');
-    const { subscriber } = await call.getStats();
-    return subscriber && downlinkSampleOf(subscriber, Math.round(performance.now()));
-  },
   async statsOf(target) {
     const { [target]: report } = await call.getStats();
     return [...(report?.values() ?? [])];

@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hostIPv4, startUdpShaper, type UdpShaper } from '@callplane/local-servers';
 import { onStage } from '../fleet/stage.js';
@@ -15,8 +14,6 @@ const FREE_MS = Number(process.env.BENCH_FREE_SECONDS ?? 20) * 1_000;
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 1);
 const CUT_MS = 12_000;
 const SAMPLE_MS = 500;
-/** A folder for the statistics of the viewer, from which the controller's tests are made. */
-const TRACES = process.env.BENCH_TRACES;
 const IS_ADAPTIVE = process.env.BENCH_ADAPTIVE !== 'off';
 
 interface Scenario {
@@ -76,7 +73,7 @@ export const run = () =>
   });
 
 async function measure({ bench, pages, shaper }: Servers, scenario: Scenario): Promise<Measured> {
-  const { name, who, line, ms = LIMITED_MS, isFromStart = false } = scenario;
+  const { who, line, ms = LIMITED_MS, isFromStart = false } = scenario;
   const room = await bench.newRoom();
   const enter = async (participant: string, options: object = {}) => {
     const page = await pages.open();
@@ -94,9 +91,7 @@ async function measure({ bench, pages, shaper }: Servers, scenario: Scenario): P
     begin();
   }
   const viewer = await enter('viewer');
-  const trace: object[] = [];
   const sample = async (): Promise<Sample> => {
-    if (TRACES !== undefined) trace.push(await viewer.ask<object>('trace'));
     const [meter, others, sentBytes] = await Promise.all([viewer.meter(), other.meter(), sentBytesOf(publisher)]);
     return { meter, other: others, sentBytes };
   };
@@ -111,14 +106,6 @@ async function measure({ bench, pages, shaper }: Servers, scenario: Scenario): P
   shaper.shape({ down: ROUTE, up: ROUTE });
   const after = await forMs(FREE_MS, sample);
   const pauses = await viewer.ask<Pauses>('pauses');
-  if (TRACES !== undefined) {
-    const marks = [during, after].map((samples) => samples[0]?.meter.atMs);
-    const asked = (await viewer.ask<any[]>('frames')).filter(({ message }) =>
-      ['subscribe', 'slowLink'].includes(message.type),
-    );
-    const file = `${name.replace(/[^a-z0-9]+/g, '-')}.json`;
-    writeFileSync(join(TRACES, file), JSON.stringify({ marks, trace, asked }));
-  }
   return { during, after, pauses, cpuPercent };
 }
 
