@@ -21,6 +21,8 @@ interface Measured {
   affordable: Affordable;
   /** Bytes that the connection has received so far: the reports of the media server. */
   received: number | undefined;
+  /** Of each encoding, as they were set last. */
+  limits: readonly number[];
 }
 
 /** Encodes the layers that others receive, as the gateway reports it, and that the uplink affords. */
@@ -83,9 +85,11 @@ export class SentLayers {
     // Nothing is sent yet, the browser does not report rates, or the processor is what is too slow.
     if (!sent.some(({ targetBitrate = 0 }) => targetBitrate > 0)) return;
     if (sent.some(({ qualityLimitationReason }) => qualityLimitationReason === 'cpu')) return;
-    const lowestFirst = [...encodings].reverse().map(({ rid, maxBitrate = 0 }) => ({
+    const active = this.#sentOf(trackId, encodings.length);
+    const lowestFirst = [...encodings].reverse().map(({ rid, maxBitrate = 0 }, layer) => ({
       maxBitrate,
       targetBitrate: sent.find((one) => one.rid === rid)?.targetBitrate ?? 0,
+      isActive: active.has(layer),
     }));
     const known = this.#measured.get(trackId);
     const before = known?.affordable ?? everyLayer(lowestFirst.length);
@@ -96,8 +100,10 @@ export class SentLayers {
     const now = isCut
       ? interrupted(before)
       : afterMeasurement(before, lowestFirst, highestWanted, available?.availableOutgoingBitrate ?? 0);
-    this.#measured.set(trackId, { affordable: now, received });
-    if (now.top !== before.top) this.#apply(trackId, limitsOf(now, lowestFirst).reverse());
+    const limits = limitsOf(now, lowestFirst).reverse();
+    const limitsBefore = known?.limits ?? encodings.map(({ maxBitrate = 0 }) => maxBitrate);
+    this.#measured.set(trackId, { affordable: now, received, limits });
+    if (now.top !== before.top || String(limits) !== String(limitsBefore)) this.#apply(trackId, limits);
   }
 
   /**
