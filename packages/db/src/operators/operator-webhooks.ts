@@ -1,6 +1,7 @@
 /** What `rtc` reads about webhooks: across tenants, and therefore by bare id. Request handlers must never call them. */
 import type { DeliveryFailureReason, DeliveryStatus, EventType, RecoveryStatus, Tenant } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
+import type { Prisma } from '../generated/client.js';
 import { RECOVERY_FIELDS, type RecoveryRow } from '../webhooks/recoveries.repository.js';
 import { newestWith, type ListFilter } from './operator-lists.js';
 
@@ -12,9 +13,13 @@ export interface DeliveryListing {
   endpointId: string;
   eventId: string;
   eventType: EventType;
+  roomId: string | null;
   replayCount: number;
   /** Attempts of this run. */
   attempts: number;
+  /** Of the latest attempt over all runs. */
+  lastStatusCode: number | null;
+  lastErrorCode: string | null;
   dueAt: Date;
   createdAt: Date;
   completedAt: Date | null;
@@ -25,6 +30,7 @@ export interface DeliveryFilter extends ListFilter {
   failureReason: DeliveryFailureReason | null;
   eventType: EventType | null;
   endpointId: string | null;
+  roomId: string | null;
 }
 
 const DELIVERY = {
@@ -35,11 +41,13 @@ const DELIVERY = {
   endpointId: true,
   eventId: true,
   eventType: true,
+  roomId: true,
   replayCount: true,
   runAttempts: true,
   dueAt: true,
   createdAt: true,
   completedAt: true,
+  attempts: { select: { statusCode: true, errorCode: true }, orderBy: { id: 'desc' }, take: 1 },
 } as const;
 
 /** Newest first. */
@@ -48,10 +56,14 @@ export async function listAllDeliveries(db: Db, filter: DeliveryFilter): Promise
   const { where, ...newest } = newestWith(filter, { failureReason, eventType, endpointId });
   const rows = await db.webhookDelivery.findMany({
     ...newest,
-    where: { ...where, status: { in: [...filter.statuses] } },
+    where: {
+      ...where,
+      status: { in: [...filter.statuses] },
+      ...(filter.roomId === null ? {} : { event: { roomId: filter.roomId } }),
+    },
     select: DELIVERY,
   });
-  return rows.map(({ runAttempts, ...row }) => ({ ...row, attempts: runAttempts }) as DeliveryListing);
+  return rows.map(toDelivery);
 }
 
 export async function findDeliveryById(db: Db, deliveryId: string): Promise<(DeliveryListing & Tenant) | null> {
@@ -60,8 +72,17 @@ export async function findDeliveryById(db: Db, deliveryId: string): Promise<(Del
     select: { ...DELIVERY, endpoint: { select: { environment: { select: { projectId: true } } } } },
   });
   if (found === null) return null;
-  const { runAttempts, endpoint, ...row } = found;
-  return { ...row, attempts: runAttempts, ...endpoint.environment } as DeliveryListing & Tenant;
+  const { endpoint, ...row } = found;
+  return { ...toDelivery(row), ...endpoint.environment };
+}
+
+function toDelivery({
+  runAttempts,
+  attempts: [latest],
+  ...row
+}: Prisma.WebhookDeliveryGetPayload<{ select: typeof DELIVERY }>): DeliveryListing {
+  const answer = { lastStatusCode: latest?.statusCode ?? null, lastErrorCode: latest?.errorCode ?? null };
+  return { ...row, ...answer, attempts: runAttempts } as DeliveryListing;
 }
 
 export interface EndpointListing {
