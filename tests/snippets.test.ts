@@ -91,7 +91,11 @@ async function settled(): Promise<void> {
 async function withDatabase(use: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client({ connectionString: dev.databaseUrl });
   await client.connect();
-  await use(client).finally(() => client.end());
+  try {
+    await use(client);
+  } finally {
+    await client.end();
+  }
 }
 
 describe('the commands', () => {
