@@ -2,6 +2,7 @@ import {
   cutToSchema,
   describeSchemaFailure,
   ERROR_DETAILS_MAX,
+  isReported,
   parseJsonBody,
   TokenBucket,
   type BucketSettings,
@@ -77,7 +78,7 @@ export function readMessage(text: string): ReceivedFrame {
   if (validate(checked)) {
     return unstorable.length === 0 ? { is: 'message', message: checked, chars: text.length } : invalid(unstorable);
   }
-  const failures = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'anyOf').slice(0, ERROR_DETAILS_MAX);
+  const failures = (validate.errors ?? []).filter(isReported).slice(0, ERROR_DETAILS_MAX);
   return invalid(
     [...failures.map((failure) => describeSchemaFailure('', failure)), ...unstorable].slice(0, ERROR_DETAILS_MAX),
   );
