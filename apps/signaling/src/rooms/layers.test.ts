@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { LayerWants, RoomLayers, SentLayers, type ReportedLayers } from './layers.js';
 import type { RoomMember } from './member.js';
 import type { RoomState } from './state.js';
-import type { RoomState } from './state.js';
 import type { IndexedTrack, TrackIndex } from './tracks.js';
 
 const SECONDS = 1000;
