@@ -61,16 +61,8 @@ export class Arrivals {
   readonly #byConnection = new Map<Connection, Promise<void>>();
   /** Sessions whose resumption is in progress. Their rows may name this instance before it holds them. */
   readonly #resuming = new Set<string>();
-  #isDraining = false;
-
   /** Whether the instance drains. It begins no join and no resumption then: another instance can handle it. */
-  get isDraining(): boolean {
-    return this.#isDraining;
-  }
-
-  startDraining(): void {
-    this.#isDraining = true;
-  }
+  isDraining = false;
 
   has(connection: Connection): boolean {
     return this.#byConnection.has(connection);

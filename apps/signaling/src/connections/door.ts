@@ -76,7 +76,7 @@ function limitFirstMessage(socket: Duplex, headBytes: number, connection: Connec
   let bytes = headBytes;
   const count = (chunk: Buffer): void => {
     bytes += chunk.length;
-    if (connection.isIntroduced) socket.off('data', count);
+    if (connection.isIntroduced || !connection.isOpen) socket.off('data', count);
     else if (bytes > PROTOCOL_LIMITS.firstFrameBytesMax + FIRST_FRAME_OVERHEAD_BYTES) {
       socket.off('data', count);
       connection.close('message_too_large', { cause: `The first message is incomplete after ${bytes} bytes.` });

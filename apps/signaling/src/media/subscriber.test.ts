@@ -496,6 +496,15 @@ describe('a subscriber of another gateway', () => {
     await before.receive();
     return before;
   }
+
+  /** The gateway that goes on with what the other one has handed over, with its client. */
+  async function goingOn(before: Stage, record: SubscriberRecord | null): Promise<Stage> {
+    const after = new Stage({ autoSubscribe: false });
+    expect(await after.claim(before, record)).toBe(true);
+    after.subscriber.wanted.restore(before.subscriber.wanted.choices);
+    after.connect();
+    return after;
+  }
   const recordOf = ({ subscriber }: Stage) => JSON.parse(JSON.stringify(subscriber.record)) as SubscriberRecord | null;
   const sectionsOf = (stage: Stage) =>
     new Map(
@@ -508,7 +517,6 @@ describe('a subscriber of another gateway', () => {
   test('sends what its client is told, although the other gateway changed sections after its last record', async () => {
     const before = await receiving();
     const record = recordOf(before);
-    const choices = before.subscriber.wanted.choices;
     // The sections change places, one pauses, and another layer is chosen.
     await before.handle!.switch([
       { feedId: 'f1', mid: '1', subscriberMid: '0' },
@@ -518,10 +526,7 @@ describe('a subscriber of another gateway', () => {
       { subscriberMid: '0', paused: true },
       { subscriberMid: '1', spatial: 0 },
     ]);
-    const after = new Stage({ autoSubscribe: false });
-    expect(await after.claim(before, record)).toBe(true);
-    after.subscriber.wanted.restore(choices);
-    after.connect();
+    const after = await goingOn(before, record);
     await after.settle();
     expect([...sectionsOf(after)]).toEqual([
       ['0', 'p1'],
@@ -541,10 +546,7 @@ describe('a subscriber of another gateway', () => {
       { feedId: 'f1', mid: '1', subscriberMid: '0' },
       { feedId: 'f0', mid: '1', subscriberMid: '1' },
     ]);
-    const after = new Stage({ autoSubscribe: false });
-    expect(await after.claim(before, record)).toBe(true);
-    after.subscriber.wanted.restore(before.subscriber.wanted.choices);
-    after.connect();
+    const after = await goingOn(before, record);
     after.subscriber.restart();
     await after.settle();
     expect(after.of('offer')).toHaveLength(1);
@@ -588,10 +590,7 @@ describe('a subscriber of another gateway', () => {
 
   test('corrects what a late request of the other gateway changes', async () => {
     const before = await receiving();
-    const after = new Stage({ autoSubscribe: false });
-    expect(await after.claim(before, recordOf(before))).toBe(true);
-    after.subscriber.wanted.restore(before.subscriber.wanted.choices);
-    after.connect();
+    const after = await goingOn(before, recordOf(before));
     await after.settle();
     const { sent } = after.handle!;
     await after.handle!.configure([{ subscriberMid: '0', paused: true }]);

@@ -35,7 +35,7 @@ export class Roster {
 
   get counts(): { participantCount: number; viewerCount: number } {
     const participantCount = this.#state.entries.size;
-    return { participantCount, viewerCount: participantCount - this.#ids.size };
+    return { participantCount, viewerCount: participantCount - this.#ids.all.length };
   }
 
   /**
