@@ -6,14 +6,14 @@ import type { JobProducer } from '@callplane/queue';
 import { startSpan, type Logger, type Span } from '@callplane/runtime';
 import type { Connection } from '../connections/connection.js';
 import type { MediaPlaces } from '../media/places.js';
-import type { SignalingMetrics } from '../metrics.js';
+import type { ArrivalLimit, SignalingMetrics } from '../metrics.js';
 import { participantText } from '../rooms/changes.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { withParticipants } from '../rooms/roster.js';
 import type { RoomInfo } from '../rooms/state.js';
 import type { Session } from '../sessions/session.js';
 import type { Sessions } from '../sessions/sessions.js';
-import type { Wanted } from '../writes/batch.js';
+import type { Unwanted, Wanted } from '../writes/batch.js';
 import type { Writes } from '../writes/writes.js';
 import type { ArrivalLimits } from './limits.js';
 import type { VerificationKeys } from './token.js';
@@ -143,6 +143,25 @@ export class Arrival {
 
   refuseForDrain(): void {
     this.refuse('drain', 'This gateway drains.');
+  }
+
+  /** Refuses the arrival if it has to wait. @returns whether it was refused */
+  refusedByLimit(limit: ArrivalLimit, waitMs: number): boolean {
+    if (waitMs > 0) this.#deps.arrivalLimits.refuse(this.connection, limit, waitMs);
+    return waitMs > 0;
+  }
+
+  /**
+   * Ends the arrival of a client that has gone, that goes to another instance, or that comes too often.
+   * @param id of the participant or session that the limit is for
+   */
+  turnAway(refusal: Unwanted | { outcome: 'too_many'; waitMs: number }, limit: ArrivalLimit, id: string): void {
+    if (refusal.outcome === 'disconnected') this.log('disconnected');
+    else if (refusal.outcome === 'drain') this.refuseForDrain();
+    else {
+      this.#deps.arrivalLimits.refuseFor(id, refusal.waitMs);
+      this.refusedByLimit(limit, refusal.waitMs);
+    }
   }
 
   /** Logs the outcome and counts it in the metrics. */
