@@ -19,7 +19,6 @@ const run = promisify(execFile);
 const APPS = readdirSync(join(repositoryRoot, 'apps')).filter((name) =>
   existsSync(join(repositoryRoot, 'apps', name, 'src', 'config.ts')),
 );
-const PRUNE_WITHIN_MS = 120_000;
 let target: string;
 
 beforeAll(() => {
@@ -58,7 +57,6 @@ describe.each(APPS)('the image of %s', (name) => {
       if (name === 'cli') await startsCli(root);
       else await startsApp(name, root);
     },
-    PRUNE_WITHIN_MS,
   );
 });
 

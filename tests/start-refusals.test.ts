@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { childrenOf } from '@callplane/local-servers';
 import { eventually, repositoryRoot, stopAtEnd, temporaryDirectory } from '@callplane/testing';
-import { localStarts, SLOW_MS } from './start.testkit.js';
+import { localStarts } from './start.testkit.js';
 
 const local = localStarts();
 const { start, devFile } = local;
@@ -67,7 +67,6 @@ test(
     await eventually(() => childrenOf(begun.child.pid!).length === 0);
     expect(existsSync(devFile())).toBe(false);
   },
-  SLOW_MS,
 );
 
 test(
@@ -92,5 +91,4 @@ test(
     expect(second.output()).toContain('EADDRINUSE');
     expect(heard.join('\n')).not.toContain(secretKey);
   },
-  SLOW_MS,
 );

@@ -12,7 +12,7 @@ import { createClient } from '@callplane/server';
 import { eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
 import { measured } from './faults/faults.testkit.js';
 import { startExample } from './example-receivers.testkit.js';
-import { environmentOf, localStarts, READY_MS, SLOW_MS, type Dev, type Start } from './start.testkit.js';
+import { environmentOf, localStarts, READY_MS, type Dev, type Start } from './start.testkit.js';
 
 /**
  * What a newcomer does with one `npm start`, in this order: the first minutes of the README, receivers of the
@@ -31,7 +31,7 @@ beforeAll(async () => {
   npm = local.start({ SIGNALING_PORT: '' }, ['npm', 'start']);
   dev = await local.ready(npm);
   taken.close();
-}, SLOW_MS);
+});
 
 /** Runs a command of the README in a shell that has the two variables of the screen. */
 async function run(file: string, args: string[]): Promise<string> {
@@ -171,7 +171,6 @@ test(
       expect(receiver.processed()).toEqual([later]);
     }
   },
-  SLOW_MS,
 );
 
 test(
@@ -207,7 +206,6 @@ test(
     second.child.kill('SIGTERM');
     expect(await second.ended).toBe(0);
   },
-  SLOW_MS,
 );
 
 test(
@@ -225,7 +223,6 @@ test(
     const callplane = createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey });
     await eventually(() => callplane.createRoom({ name: 'Again' }), { timeoutMs: READY_MS });
   },
-  SLOW_MS,
 );
 
 test(
@@ -266,5 +263,4 @@ test(
     expect(again.processes.filter((each) => isAlive(each.pid))).toEqual([]);
     expect(existsSync(local.devFile())).toBe(false);
   },
-  SLOW_MS,
 );

@@ -4,17 +4,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
-import { Database } from '@callplane/db';
 import { freePort, hostIPv4 } from '@callplane/local-servers';
 import {
-  createTestDatabase,
-  createTestTenant,
   eventually,
   openTurnClient,
   repositoryRoot,
-  spawnApp,
   startTestCoturn,
-  startTestRedis,
   stopAtEnd,
   temporaryDirectory,
   turnCredential,
@@ -23,8 +18,8 @@ import {
   type TurnClient,
   type TurnClientOptions,
 } from '@callplane/testing';
+import { startStack, type Stack } from './faults/faults.testkit.js';
 
-const SLOW_MS = 180_000;
 /** Addresses that a relay must not reach: private networks, metadata services, this machine. */
 const REFUSED = [
   ...['0.0.0.0', '0.1.2.3', '10.1.2.3', '100.64.0.1', '127.0.0.1', '127.1.2.3', '169.254.169.254', '172.28.0.1'],
@@ -150,49 +145,31 @@ test(
     child.kill();
     await exited;
   },
-  SLOW_MS,
 );
 
 describe('relays of ended sessions', () => {
   let coturn: TestCoturn;
+  let stack: Stack;
   let api: TestApp;
-  let database: Database;
-  let tenant: Awaited<ReturnType<typeof createTestTenant>>;
   beforeAll(async () => {
-    const [target, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-    coturn = await startTestCoturn();
+    [stack, coturn] = await Promise.all([startStack(), startTestCoturn()]);
     const env = {
-      DATABASE_URL: target.url,
-      REDIS_URL: redis.url,
       TURN_SECRET: coturn.secret,
       TURN_URLS: `turn:${coturn.host}:${coturn.port}?transport=udp`,
     };
     const admin = { TURN_ADMIN_URLS: coturn.adminUrl, TURN_ADMIN_PASSWORD: coturn.adminPassword };
-    [api] = await Promise.all([
-      spawnApp({ name: 'api', env }),
-      spawnApp({ name: 'cleanup-worker', env: { ...env, ...admin } }),
-    ]);
-    database = new Database({ url: target.url, poolMax: 2, onConnectionError: () => undefined });
-    stopAtEnd(() => database.close());
-    tenant = await createTestTenant(database);
-  }, SLOW_MS);
+    [api] = await Promise.all([stack.spawnApi(env), stack.spawnWorker({ ...env, ...admin })]);
+  });
 
-  const call = async (method: string, path: string, body?: object) => {
-    const response = await fetch(`${api.url}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${tenant.key}`, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return { status: response.status, body: text === '' ? null : JSON.parse(text) };
-  };
+  const call = (method: string, path: string, body?: object) =>
+    stack.call(api, method, path, body === undefined ? {} : { body });
   /** A participant with a session, and the relay credential of the session. */
   const participantIn = async (roomId: string) => {
     const { participantId } = (await call('POST', `/v1/rooms/${roomId}/tokens`, { participantName: 'Ada' })).body;
     const id = newId('session');
-    const { environmentId } = tenant;
+    const { environmentId } = stack.tenant;
     const data = { id, environmentId, roomId, participantId, startedAt: new Date() };
-    await database.prisma.participantSession.create({ data });
+    await stack.database.prisma.participantSession.create({ data });
     const { body } = await call('POST', '/v1/turn/credentials', { roomId, sessionId: id });
     return { participantId, username: body.username, credential: body.iceServers.at(-1).credential };
   };
@@ -227,11 +204,8 @@ describe('relays of ended sessions', () => {
   test.each(['participant.remove', 'room.end'])(
     'after %s, the relay of a client that keeps refreshing is closed, and a new one of the same credential soon',
     async (kind) => {
-      const roomId = (await call('POST', '/v1/rooms', { name: 'Room' })).body.id as string;
-      const [gone, other] = [
-        await participantIn(roomId),
-        await participantIn((await call('POST', '/v1/rooms', { name: 'Other' })).body.id),
-      ];
+      const roomId = await stack.newRoom(api);
+      const [gone, other] = [await participantIn(roomId), await participantIn(await stack.newRoom(api))];
       const { packets, port } = await listen();
       await relayed(gone, 'gone', port);
       const staying = await relayed(other, 'other', port);
@@ -240,9 +214,8 @@ describe('relays of ended sessions', () => {
       const path = kind === 'room.end' ? '' : `/participants/${gone.participantId}`;
       const answer = await call('DELETE', `/v1/rooms/${roomId}${path}`);
       if (answer.status === 202) {
-        const of = kind === 'room.end' ? '' : `/participants/${gone.participantId}`;
         await eventually(async () => {
-          const { body } = await call('GET', `/v1/rooms/${roomId}${of}/runtime-operation`);
+          const { body } = await call('GET', `/v1/rooms/${roomId}${path}/runtime-operation`);
           return body.status === 'completed';
         });
       } else expect(answer.status).toBe(204);
@@ -262,6 +235,5 @@ describe('relays of ended sessions', () => {
       expect(await again.allocate()).toBe(0);
       await eventually(async () => (await again.refresh()) === 437);
     },
-    SLOW_MS,
   );
 });

@@ -1,10 +1,8 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { startUdpShaper, type UdpShaper } from '@callplane/local-servers';
-import { eventually, stopAtEnd } from '@callplane/testing';
+import { eventually, startUdpShaper, stopAtEnd, type UdpShaper } from '@callplane/testing';
 import { openBrowser, type Browsers, type ParticipantPage } from './pages.testkit.js';
 import { openStage, type Stage } from './stage.testkit.js';
 
-const SLOW_MS = 240_000;
 /** Chromium sends two layers of it. */
 const CAMERA = { width: 640, height: 360, frameRate: 15 };
 const PATIENCE = { timeoutMs: 60_000, intervalMs: 250 };
@@ -25,7 +23,7 @@ beforeAll(async () => {
   [stage, browsers] = await Promise.all([openStage({ relay: true }), openBrowser()]);
   shaper = await startUdpShaper(stage.coturn!);
   stopAtEnd(() => shaper.close());
-}, SLOW_MS);
+});
 
 async function join(roomId: string, name: string, options: object = {}): Promise<ParticipantPage> {
   const page = await browsers.newParticipant();
@@ -88,7 +86,6 @@ test(
     expect((await qualitiesOf(eve)).at(-1) ?? 'full').toBe('full');
     expect(await ada.ask('state')).toBe('connected');
   },
-  SLOW_MS,
 );
 
 test(
@@ -112,5 +109,4 @@ test(
       return true;
     }, PATIENCE);
   },
-  SLOW_MS,
 );

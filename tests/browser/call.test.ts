@@ -6,7 +6,6 @@ import { eventually, relaysByUser } from '@callplane/testing';
 import { mediaFlows, openBrowser, type Browsers, type JoinOptions, type ParticipantPage } from './pages.testkit.js';
 import { EVERYTHING, openStage, roomsOf, type Stage } from './stage.testkit.js';
 
-const SLOW_MS = 180_000;
 /** `user-quota` of infra/coturn/turnserver.conf. */
 const RELAYS_OF_A_SESSION_MAX = 24;
 /** Below the interval of the resync, which would make up for a lost notice. */
@@ -17,7 +16,7 @@ const pages: ParticipantPage[] = [];
 
 beforeAll(async () => {
   [stage, browsers] = await Promise.all([openStage({ relay: true }), openBrowser()]);
-}, SLOW_MS);
+});
 afterEach(async () => {
   await Promise.all(pages.splice(0).map((page) => page.close()));
 });
@@ -39,7 +38,6 @@ describe('a call', () => {
       const four = await Promise.all(['Ada', 'Bob', 'Eve', 'Dan'].map((name) => enter(roomId, name)));
       await mediaFlows(four);
     },
-    SLOW_MS,
   );
 
   test.each(['udp', 'tcp'] as const)(
@@ -57,7 +55,6 @@ describe('a call', () => {
       expect(await ada.ask('relays')).toEqual([way, way]);
       await gateway.stop();
     },
-    SLOW_MS,
   );
 });
 
@@ -76,7 +73,6 @@ test(
     expect(relays.length).toBeGreaterThanOrEqual(2);
     expect(Math.max(...relays)).toBeLessThanOrEqual(RELAYS_OF_A_SESSION_MAX / 3);
   },
-  SLOW_MS,
 );
 
 describe('permissions', () => {
@@ -91,7 +87,6 @@ describe('permissions', () => {
       expect(await quiet.ask('publish', { audio: true })).toBeNull();
       expect((await quiet.ask('frames')).filter(({ message }: any) => message.type === 'publish')).toHaveLength(1);
     },
-    SLOW_MS,
   );
 
   test.each([
@@ -106,7 +101,6 @@ describe('permissions', () => {
       const mallory = await enter(roomId, 'Mallory', { permissions, publish: false, hostile });
       expect(await mallory.ask('publish', { audio: true, video: true })).toBe(code);
     },
-    SLOW_MS,
   );
 
   test(
@@ -126,7 +120,6 @@ describe('permissions', () => {
       expect((await bob.ask('received')).Mallory.frames).toBe(0);
       expect((await bob.ask('others')).Mallory).toEqual(['microphone']);
     },
-    SLOW_MS,
   );
 });
 
@@ -158,7 +151,6 @@ describe('removal and end', () => {
         async () => (await stage.eventTypes(roomId)).filter((type) => type === 'participant.left').length === 1,
       );
     },
-    SLOW_MS,
   );
 
   test(
@@ -180,7 +172,6 @@ describe('removal and end', () => {
       const types = await stage.eventTypes(roomId);
       expect(types.filter((type) => type === 'participant.left')).toHaveLength(2);
     },
-    SLOW_MS,
   );
 });
 

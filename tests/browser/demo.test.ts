@@ -8,14 +8,13 @@ import { startDemo } from '../../packages/dev/src/demo/demo.js';
 import { openBrowser, type Browsers } from './pages.testkit.js';
 import { openStage, type Stage } from './stage.testkit.js';
 
-const SLOW_MS = 180_000;
 let browsers: Browsers;
 const opened: Page[] = [];
 const calls: Call[] = [];
 
 beforeAll(async () => {
   browsers = await openBrowser();
-}, SLOW_MS);
+});
 afterEach(async () => {
   await Promise.all(
     opened.splice(0).map(async (page) => {
@@ -97,7 +96,7 @@ describe('the demo page', () => {
   beforeAll(async () => {
     stage = await openStage();
     url = await openDemo(stage);
-  }, SLOW_MS);
+  });
 
   test(
     'two tabs join the same room, see each other, chat, and see each other leave',
@@ -135,7 +134,6 @@ describe('the demo page', () => {
       await eventually(async () => (await tiles(ada)) === 1);
       await ada.locator('#announcements', { hasText: 'Bob left' }).waitFor({ state: 'attached' });
     },
-    SLOW_MS,
   );
 
   test(
@@ -208,7 +206,6 @@ describe('the demo page', () => {
       await page.getByRole('heading', { name: 'Join a call' }).waitFor();
       expect(await focused()).toBe('join-button');
     },
-    SLOW_MS,
   );
 
   test(
@@ -231,7 +228,6 @@ describe('the demo page', () => {
       await page.getByRole('button', { name: 'Close' }).first().click();
       await eventually(async () => (await playing(page)) === 1);
     },
-    SLOW_MS,
   );
 
   test(
@@ -249,7 +245,6 @@ describe('the demo page', () => {
       await page.locator('#grid .tile:visible .pin').first().click();
       await page.locator('#grid .tile.staged').waitFor();
     },
-    SLOW_MS,
   );
 
   test(
@@ -270,7 +265,6 @@ describe('the demo page', () => {
       await another.getByRole('button', { name: 'Join' }).click();
       await another.getByRole('alert').getByText('The server does not answer').waitFor();
     },
-    SLOW_MS,
   );
 
   test(
@@ -283,7 +277,6 @@ describe('the demo page', () => {
       await page.getByRole('button', { name: 'Start camera' }).click();
       await page.locator('#banner', { hasText: 'Allow the camera' }).waitFor();
     },
-    SLOW_MS,
   );
 
   test(
@@ -295,7 +288,6 @@ describe('the demo page', () => {
       expect(await page.locator('#show-help').isVisible()).toBe(false);
       expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
     },
-    SLOW_MS,
   );
 
   test(
@@ -328,7 +320,6 @@ describe('the demo page', () => {
       await eventually(async () => (await tiles(ada)) === 4);
       expect(await ada.locator('#grid .tile.staged').count()).toBe(0);
     },
-    SLOW_MS,
   );
 });
 
@@ -336,7 +327,7 @@ describe('without a media server', () => {
   let stage: Stage;
   beforeAll(async () => {
     stage = await openStage({ media: false });
-  }, SLOW_MS);
+  });
 
   test(
     'everything except media works, and media requests fail with media_unavailable',
@@ -359,7 +350,6 @@ describe('without a media server', () => {
       opened.push(eve.page);
       expect(await eve.ask('joinCode', { url: stage.url, token, requireMedia: true })).toBe('media_unavailable');
     },
-    SLOW_MS,
   );
 
   test(
@@ -373,6 +363,5 @@ describe('without a media server', () => {
       await page.keyboard.press('Enter');
       await page.getByRole('log').getByText('anybody?').waitFor();
     },
-    SLOW_MS,
   );
 });

@@ -1,18 +1,16 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { eventually, type TestApp } from '@callplane/testing';
+import { eventually, startTcpProxy, type TestApp } from '@callplane/testing';
 import { mediaFlows, openBrowser, type Browsers, type JoinOptions, type ParticipantPage } from './pages.testkit.js';
 import { openStage, signalingUrl, type Stage } from './stage.testkit.js';
-import { startTcpProxy } from './tcp-proxy.testkit.js';
 
-const SLOW_MS = 180_000;
 let stage: Stage;
 let browsers: Browsers;
 const pages: ParticipantPage[] = [];
 
 beforeAll(async () => {
   [stage, browsers] = await Promise.all([openStage({ relay: true }), openBrowser()]);
-}, SLOW_MS);
+});
 afterEach(async () => {
   await Promise.all(pages.splice(0).map((page) => page.close()));
 });
@@ -57,7 +55,6 @@ describe('losses during a call', () => {
       ).toEqual((await bob.events()).some(({ name }) => name === 'participantJoined') ? ['participantJoined'] : []);
       expect(await joinsAndLeaves(roomId)).toEqual(['participant.joined', 'participant.joined']);
     },
-    SLOW_MS,
   );
 
   test(
@@ -85,7 +82,6 @@ describe('losses during a call', () => {
       expect(await joinsAndLeaves(roomId)).toEqual(['participant.joined', 'participant.joined']);
       await gateway.stop();
     },
-    SLOW_MS,
   );
 
   test(
@@ -103,7 +99,6 @@ describe('losses during a call', () => {
       expect(await statesOf(both[0])).toEqual([]);
       expect(await joinsAndLeaves(roomId)).toEqual(['participant.joined', 'participant.joined']);
     },
-    SLOW_MS,
   );
 
   test(
@@ -142,7 +137,6 @@ describe('losses during a call', () => {
       expect(await joinsAndLeaves(roomId)).toEqual(['participant.joined', 'participant.joined']);
       await three.stop();
     },
-    SLOW_MS,
   );
 });
 

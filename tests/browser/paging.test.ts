@@ -6,7 +6,6 @@ import { startShade, startTone, wrtcPlatform } from '../fleet/wrtc.testkit.js';
 import { openBrowser, type Browsers } from './pages.testkit.js';
 import { openStage, type Stage } from './stage.testkit.js';
 
-const SLOW_MS = 180_000;
 /** Brightness of each publisher's pictures. */
 const SHADES = { Ada: 60, Bob: 100, Cem: 150, Dan: 200 };
 type Name = keyof typeof SHADES;
@@ -19,7 +18,7 @@ const calls: Call[] = [];
 
 beforeAll(async () => {
   [stage, browsers] = await Promise.all([openStage(), openBrowser()]);
-}, SLOW_MS);
+});
 afterAll(async () => {
   await Promise.all(calls.map((call) => call.leave()));
 });
@@ -83,5 +82,4 @@ test(
       return speakers[0]!.audioLevel > 0;
     });
   },
-  SLOW_MS,
 );

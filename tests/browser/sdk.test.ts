@@ -7,7 +7,6 @@ import { eventually, repositoryRoot, temporaryDirectory } from '@callplane/testi
 import { openBrowser, serveFolder, type Browsers } from './pages.testkit.js';
 import { openStage, type Stage } from './stage.testkit.js';
 
-const SLOW_MS = 180_000;
 const packageFolder = join(repositoryRoot, 'packages', 'client-js');
 let stage: Stage;
 let browsers: Browsers;
@@ -58,7 +57,7 @@ beforeAll(async () => {
   );
   [stage, browsers, strict] = await Promise.all([openStage(), openBrowser(), openBrowser({ autoplay: false }), bundle]);
   origin = await serveFolder(folder);
-}, SLOW_MS);
+});
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((page) => page.context().close()));
 });
@@ -119,7 +118,6 @@ describe('attached tracks', () => {
       await bob.evaluate(`call.leave()`);
       expect(await counts(bob)).toBe(0);
     },
-    SLOW_MS,
   );
 
   test(
@@ -156,7 +154,6 @@ describe('attached tracks', () => {
       await bob.mouse.click(5, 5);
       await eventually(() => ['started false', 'audio plays'].every((text) => said.includes(text)));
     },
-    SLOW_MS,
   );
 });
 
@@ -203,7 +200,6 @@ describe('devices', () => {
       ).toBe(true);
       expect(await ada.evaluate(`call.publish({ video: true }).catch(({ code }) => code)`)).toBe('already_published');
     },
-    SLOW_MS,
   );
 });
 
@@ -247,7 +243,6 @@ describe('video that is displayed', () => {
       await actives(true, true);
       await shows(360);
     },
-    SLOW_MS,
   );
 
   test(
@@ -284,7 +279,6 @@ describe('video that is displayed', () => {
         { timeoutMs: 60_000, intervalMs: 250 },
       );
     },
-    SLOW_MS,
   );
 });
 
@@ -304,7 +298,6 @@ describe('connection quality', () => {
         ),
       ).toBe(true);
     },
-    SLOW_MS,
   );
 });
 
@@ -333,6 +326,5 @@ describe('the examples of the guide', () => {
       expect(types.filter((type) => type === 'participant.joined')).toHaveLength(2);
       expect(complaints).toEqual([]);
     },
-    SLOW_MS,
   );
 });

@@ -4,15 +4,14 @@ import type { Page } from 'playwright-core';
 import { inspect, openConsole, type ConsoleStage } from './console.testkit.js';
 import { webhookCases } from './webhooks.cases.js';
 
-const SLOW_MS = 240_000;
 /** Markup that would run if a page inserted it as HTML. */
 const HOSTILE = '<img src=x onerror="globalThis.isAttacked=1">"><script>globalThis.isAttacked=1</script>';
 let stage: ConsoleStage;
 const opened: Page[] = [];
 
 beforeAll(async () => {
-  stage = await openConsole({ more: ['webhook-worker'] });
-}, SLOW_MS);
+  stage = await openConsole();
+});
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((page) => page.context().close()));
   expect(stage.problems.splice(0)).toEqual([]);
@@ -261,7 +260,6 @@ describe('a call', () => {
       await page.getByText('completed').first().waitFor();
       await inspect(page, 'room-operation');
     },
-    SLOW_MS,
   );
 });
 
@@ -337,7 +335,6 @@ test(
         .then((count) => count === 0),
     );
   },
-  SLOW_MS,
 );
 
 test('the overview shows what is live, and each chart has its table', async () => {

@@ -1,4 +1,4 @@
-import type { LineShape } from '@callplane/local-servers';
+import type { LineShape } from '@callplane/testing';
 import { printRow } from './figures.js';
 import type { Meter } from './media-quality-pages.js';
 

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hostIPv4, startUdpShaper, type UdpShaper } from '@callplane/local-servers';
+import { hostIPv4 } from '@callplane/local-servers';
+import { startUdpShaper, type UdpShaper } from '@callplane/testing';
 import { onStage } from '../fleet/stage.js';
 import { printHead } from './figures.js';
 import { measureGrids } from './media-quality-grid.js';

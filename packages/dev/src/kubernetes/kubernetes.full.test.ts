@@ -5,11 +5,10 @@ import { kubernetesTools } from './tools.js';
 
 /** Renders the chart with Helm from an npm package, which `node scripts/dev.mjs kubernetes` installs as well. */
 
-const INSTALL_WITHIN_MS = 120_000;
 let helm: string;
 beforeAll(async () => {
   helm = (await kubernetesTools()).helm;
-}, INSTALL_WITHIN_MS);
+});
 
 async function manifestsWith(...values: string[]): Promise<Manifest[]> {
   const documents = await render(

@@ -92,7 +92,6 @@ async function runJest(program: string, args: string[], tier: Tier): Promise<Tes
       CALLPLANE_TEST_TIER: tier,
       ...(tier === 'image' ? { CALLPLANE_TEST_IMAGES: scratch } : {}),
       CALLPLANE_TEST_COUNTS: countsFile,
-      CALLPLANE_TEST_USAGE: join(scratch, 'usage.jsonl'),
     });
     return { exitCode, files: readJson(countsFile) as FileCounts[] | undefined };
   } finally {
