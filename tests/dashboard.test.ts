@@ -10,7 +10,7 @@ test('a dashboard of BullMQ shows an attempt as active while it runs, a retry as
   const [api] = await Promise.all([stack.spawnApi(), stack.spawnWebhookWorker()]);
   const queues = QUEUES.map((name) => new Queue(name, { connection: { url: stack.redis.url }, prefix: 'callplane' }));
   stopAtEnd(() => Promise.all(queues.map((queue) => queue.close())));
-  const counts = async () =>
+  const counts = async (): Promise<Record<string, Record<string, number>>> =>
     Object.fromEntries(await Promise.all(queues.map(async (queue) => [queue.name, await queue.getJobCounts()])));
   await stack.register(api, receiver);
   const gate = closedGate();

@@ -38,7 +38,10 @@ async function startReceiver() {
 /** Runs `rtc listen --json` with an empty environment but for the API key. */
 function startListening(...options: string[]) {
   const args = [appMain('cli'), 'listen', '--json', '--url', api.url, ...options];
-  const child = spawn(process.execPath, args, { env: { CALLPLANE_API_KEY: stack.tenant.key }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, args, {
+    env: { CALLPLANE_API_KEY: stack.tenant.key },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const steps: Step[] = [];
   let errors = '';
   createInterface(child.stdout).on('line', (line) => steps.push(JSON.parse(line) as Step));

@@ -94,58 +94,55 @@ describe('the relay policy', () => {
   });
 });
 
-test(
-  'the start script of the container passes the policy, the media servers and the quotas to coturn',
-  async () => {
-    const dir = temporaryDirectory('coturn-start');
-    const [host, port, adminPort] = [hostIPv4(), await freePort(hostIPv4()), await freePort()];
-    const policy = readFileSync(join(repositoryRoot, 'infra/coturn/turnserver.conf'), 'utf8');
-    const ports = [
-      `listening-port=${port}`,
-      'min-port=32000',
-      'max-port=32099',
-      `pidfile=${dir}/pid`,
-      `userdb=${dir}/db`,
-    ];
-    const files = {
-      'policy.conf': `${policy}\n${ports.join('\n')}\n`,
-      secret: 'north-secret',
-      password: 'admin-secret',
-    };
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
-    const child = spawn('sh', [join(repositoryRoot, 'infra/coturn/start.sh')], {
-      stdio: 'ignore',
-      env: {
-        PATH: process.env['PATH'],
-        TURN_IP: host,
-        MEDIA_IPS: '10.9.8.7,10.9.8.6',
-        TURN_USER_QUOTA: '2',
-        TURN_ADMIN_IP: '127.0.0.1',
-        TURN_ADMIN_PORT: String(adminPort),
-        TURN_CONFIG: join(dir, 'policy.conf'),
-        TURN_RUN_DIR: dir,
-        TURN_SECRET_FILE: join(dir, 'secret'),
-        TURN_ADMIN_PASSWORD_FILE: join(dir, 'password'),
-      },
-    });
-    const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    stopAtEnd(async () => {
-      child.kill();
-      await exited;
-    });
-    const server = { host, port, secret: 'north-secret' };
-    const client = await clientOf(server, 'env_1:start');
-    await eventually(async () => (await client.allocate().catch(() => 1)) === 0);
-    expect(await answersOf(['10.9.8.7', '10.9.8.6'], client.permit)).toEqual(all(['10.9.8.7', '10.9.8.6'], 0));
-    const refused = ['10.9.8.5', '169.254.169.254', host];
-    expect(await answersOf(refused, client.permit)).toEqual(all(refused, 403));
-    const codes: number[] = [];
-    for (let count = 0; count < 3; count += 1) codes.push(await (await clientOf(server, 'env_1:more')).allocate());
-    expect(codes).toEqual([0, 0, 486]);
+test('the start script of the container passes the policy, the media servers and the quotas to coturn', async () => {
+  const dir = temporaryDirectory('coturn-start');
+  const [host, port, adminPort] = [hostIPv4(), await freePort(hostIPv4()), await freePort()];
+  const policy = readFileSync(join(repositoryRoot, 'infra/coturn/turnserver.conf'), 'utf8');
+  const ports = [
+    `listening-port=${port}`,
+    'min-port=32000',
+    'max-port=32099',
+    `pidfile=${dir}/pid`,
+    `userdb=${dir}/db`,
+  ];
+  const files = {
+    'policy.conf': `${policy}\n${ports.join('\n')}\n`,
+    secret: 'north-secret',
+    password: 'admin-secret',
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
+  const child = spawn('sh', [join(repositoryRoot, 'infra/coturn/start.sh')], {
+    stdio: 'ignore',
+    env: {
+      PATH: process.env['PATH'],
+      TURN_IP: host,
+      MEDIA_IPS: '10.9.8.7,10.9.8.6',
+      TURN_USER_QUOTA: '2',
+      TURN_ADMIN_IP: '127.0.0.1',
+      TURN_ADMIN_PORT: String(adminPort),
+      TURN_CONFIG: join(dir, 'policy.conf'),
+      TURN_RUN_DIR: dir,
+      TURN_SECRET_FILE: join(dir, 'secret'),
+      TURN_ADMIN_PASSWORD_FILE: join(dir, 'password'),
+    },
+  });
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  stopAtEnd(async () => {
     child.kill();
     await exited;
-  },
-);
+  });
+  const server = { host, port, secret: 'north-secret' };
+  const client = await clientOf(server, 'env_1:start');
+  await eventually(async () => (await client.allocate().catch(() => 1)) === 0);
+  expect(await answersOf(['10.9.8.7', '10.9.8.6'], client.permit)).toEqual(all(['10.9.8.7', '10.9.8.6'], 0));
+  const refused = ['10.9.8.5', '169.254.169.254', host];
+  expect(await answersOf(refused, client.permit)).toEqual(all(refused, 403));
+  const codes: number[] = [];
+  for (let count = 0; count < 3; count += 1) codes.push(await (await clientOf(server, 'env_1:more')).allocate());
+  expect(codes).toEqual([0, 0, 486]);
+  child.kill();
+  await exited;
+});
 
 describe('relays of ended sessions', () => {
   let coturn: TestCoturn;

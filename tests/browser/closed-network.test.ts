@@ -37,25 +37,22 @@ beforeAll(async () => {
   });
 });
 
-test(
-  'two participants that reach only the port of https exchange media through TURN over TLS',
-  async () => {
-    const roomId = await stage.newRoom();
-    const enter = async (name: string): Promise<ParticipantPage> => {
-      const { token } = await stage.token(roomId, name);
-      const page = await browsers.newParticipant();
-      const url = `wss://signaling.${DOMAIN}:${nginx.port}/v1/signaling`;
-      await page.join({ url, token, publish: true, iceTransportPolicy: 'relay' });
-      return page;
-    };
-    const both = await Promise.all([enter('Ada'), enter('Bob')]);
-    await mediaFlows(both);
-    expect(await Promise.all(both.map((page) => page.ask('relays')))).toEqual([
-      ['tls', 'tls'],
-      ['tls', 'tls'],
-    ]);
-  },
-);
+test('two participants that reach only the port of https exchange media through TURN over TLS', async () => {
+  const roomId = await stage.newRoom();
+  const enter = async (name: string): Promise<ParticipantPage> => {
+    const { token } = await stage.token(roomId, name);
+    const page = await browsers.newParticipant();
+    const url = `wss://signaling.${DOMAIN}:${nginx.port}/v1/signaling`;
+    await page.join({ url, token, publish: true, iceTransportPolicy: 'relay' });
+    return page;
+  };
+  const both = await Promise.all([enter('Ada'), enter('Bob')]);
+  await mediaFlows(both);
+  expect(await Promise.all(both.map((page) => page.ask('relays')))).toEqual([
+    ['tls', 'tls'],
+    ['tls', 'tls'],
+  ]);
+});
 
 test('the server name of the handshake decides between https and TURN, and https knows the caller', async () => {
   const open = async (servername: string) => {

@@ -62,44 +62,38 @@ const pausesOf = (participants: ParticipantPage[]) =>
 const connectionsOf = async (page: ParticipantPage) => (await page.ask('negotiations')).connections as number;
 
 describe('the path of a participant’s media', () => {
-  test(
-    'is repaired after a cut of 12 s, on both peer connections, without new ones',
-    async () => {
-      const both = await callOverLine();
-      const before = await Promise.all(both.map(connectionsOf));
-      line.shape({ up: CUT, down: CUT });
-      await delay(CUT_MS);
-      line.shape({ up: {}, down: {} });
-      const restoredAt = performance.now();
-      await explained(both, () => mediaFlows(both));
-      const flowsAfterMs = Math.round(performance.now() - restoredAt);
-      // A pause is known when the next picture comes, which may be after the sound.
-      const pauses = await eventually(async () => {
-        const longest = await pausesOf(both);
-        if (longest.every(({ video }) => video > CUT_MS / 2)) return longest;
-        throw new Error(`the longest pauses in ms are ${JSON.stringify(longest)}`);
-      });
-      process.stderr.write(
-        `    measured: cut of ${CUT_MS} ms: media flows ${flowsAfterMs} ms after it, longest pauses in ms ${JSON.stringify(pauses)}\n`,
-      );
-      expect(await Promise.all(both.map(connectionsOf))).toEqual(before);
-    },
-  );
+  test('is repaired after a cut of 12 s, on both peer connections, without new ones', async () => {
+    const both = await callOverLine();
+    const before = await Promise.all(both.map(connectionsOf));
+    line.shape({ up: CUT, down: CUT });
+    await delay(CUT_MS);
+    line.shape({ up: {}, down: {} });
+    const restoredAt = performance.now();
+    await explained(both, () => mediaFlows(both));
+    const flowsAfterMs = Math.round(performance.now() - restoredAt);
+    // A pause is known when the next picture comes, which may be after the sound.
+    const pauses = await eventually(async () => {
+      const longest = await pausesOf(both);
+      if (longest.every(({ video }) => video > CUT_MS / 2)) return longest;
+      throw new Error(`the longest pauses in ms are ${JSON.stringify(longest)}`);
+    });
+    process.stderr.write(
+      `    measured: cut of ${CUT_MS} ms: media flows ${flowsAfterMs} ms after it, longest pauses in ms ${JSON.stringify(pauses)}\n`,
+    );
+    expect(await Promise.all(both.map(connectionsOf))).toEqual(before);
+  });
 
-  test(
-    'is repaired after a move to another network, on both peer connections',
-    async () => {
-      const [ada, bob] = await callOverLine();
-      const before = await connectionsOf(ada);
-      const context = ada.page.context();
-      await context.setOffline(true);
-      // No packet from or to the present addresses arrives any more.
-      line.loseClients();
-      await context.setOffline(false);
-      await explained([ada, bob], () => mediaFlows([ada, bob]));
-      const pauses = await pausesOf([ada, bob]);
-      process.stderr.write(`    measured: another network: longest pauses in ms ${JSON.stringify(pauses)}\n`);
-      expect(await connectionsOf(ada)).toBe(before);
-    },
-  );
+  test('is repaired after a move to another network, on both peer connections', async () => {
+    const [ada, bob] = await callOverLine();
+    const before = await connectionsOf(ada);
+    const context = ada.page.context();
+    await context.setOffline(true);
+    // No packet from or to the present addresses arrives any more.
+    line.loseClients();
+    await context.setOffline(false);
+    await explained([ada, bob], () => mediaFlows([ada, bob]));
+    const pauses = await pausesOf([ada, bob]);
+    process.stderr.write(`    measured: another network: longest pauses in ms ${JSON.stringify(pauses)}\n`);
+    expect(await connectionsOf(ada)).toBe(before);
+  });
 });

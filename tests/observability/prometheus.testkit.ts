@@ -98,10 +98,11 @@ async function startPrometheus(config: string, ruleFiles: string[]): Promise<Tes
         `--web.listen-address=127.0.0.1:${port}`,
       ]),
       logFile: join(dir, 'prometheus.log'),
-      isReady: () => fetch(`${url}/-/ready`).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
+      isReady: () =>
+        fetch(`${url}/-/ready`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
       onSpawn: undefined,
     });
   });

@@ -180,7 +180,6 @@ describe('Janus', () => {
     await server.stop();
     expect(isAlive(server.pid)).toBe(false);
   });
-
 });
 
 describe('a server whose starter is killed', () => {
@@ -221,7 +220,9 @@ describe('a server whose starter is killed', () => {
 
 function psLine(pid: number, ...columns: string[]): string[] {
   const format = columns.map((column) => `${column}=`).join(',');
-  return spawnSync('ps', ['-o', format, '-p', String(pid)], { encoding: 'utf8' }).stdout.trim().split(/\s+/);
+  return spawnSync('ps', ['-o', format, '-p', String(pid)], { encoding: 'utf8' })
+    .stdout.trim()
+    .split(/\s+/);
 }
 
 /** Sends lines to Redis, ends the connection, and returns the whole answer. */

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { freePort, startServer, type LocalServer, type ServerOptions } from '@callplane/local-servers';
 import { repositoryRoot } from './resources.js';
 import { temporaryDirectory, testServer, type TestServer } from './test-servers.js';
@@ -144,7 +144,7 @@ async function writeTls(
     ['http2 on;\n', ''],
   ];
   for (const [path, text] of Object.entries(files)) {
-    const file = join(dir, path.split('/').at(-1)!);
+    const file = join(dir, basename(path));
     writeFileSync(file, text, { mode: 0o600 });
     replaced.push([path, file]);
   }
