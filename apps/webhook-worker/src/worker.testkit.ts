@@ -9,14 +9,7 @@ import {
   slotMsAfter,
   type EventType,
 } from '@callplane/core';
-import {
-  claimDeliveries,
-  Database,
-  releaseDelivery,
-  writeEvents,
-  type ClaimedDelivery,
-  type WrittenDelivery,
-} from '@callplane/db';
+import { claimDeliveries, Database, writeEvents, type ClaimedDelivery, type WrittenDelivery } from '@callplane/db';
 import { JobProducer } from '@callplane/queue';
 import { createLogger, createMetrics } from '@callplane/runtime';
 import {
@@ -216,7 +209,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     },
     async attempt(deliveryId, own = deps) {
       const [claim, ...others] = await worker.claim((await worker.row(deliveryId)).endpointId);
-      await Promise.all(others.map((other) => releaseDelivery(database.sql, other, 0)));
+      await deps.settling.release(others);
       if (claim === undefined) return false;
       const attempted = await attemptDelivery(own, claim);
       if (attempted !== null) {

@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import {
   claimDeliveries,
   findDelivery,
-  releaseDelivery,
   retryDelivery,
   settleDeliveries,
   updateWebhookEndpoint,
@@ -177,7 +176,7 @@ describe('an endpoint with the ordering "room"', () => {
     const endpointId = await limitedEndpoint({ ordering: 'room' });
     const [first] = await worker.emitToRoom(endpointId, newId('room'), 2);
     const { claimed } = await claim(endpointId);
-    await releaseDelivery(worker.deps.database.sql, claimed[0]!, 0);
+    await worker.deps.settling.release(claimed);
     expect(ids(await claim(endpointId))).toEqual([first]);
   });
 });

@@ -51,4 +51,15 @@ describe('settling', () => {
     expect(await Promise.all([first, ...others])).toMatchObject([{ id: 'a' }, { id: 'b' }, { id: 'c' }]);
     expect(statements).toEqual([['a'], ['b', 'c']]);
   });
+
+  test('releases deliveries once PostgreSQL takes connections again', async () => {
+    const noSlots = Object.assign(new Error('sorry, too many clients already'), { code: '53300' });
+    const released: unknown[] = [];
+    const $executeRaw = (_query: unknown, ids: unknown) =>
+      released.push(ids) === 1 ? Promise.reject(noSlots) : Promise.resolve(2);
+    const logger = createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough());
+    settling = new Settling({ $executeRaw } as unknown as TypedSql, logger);
+    await settling.release([ended('a').claim, ended('b').claim]);
+    expect(released).toHaveLength(2);
+  });
 });
