@@ -254,4 +254,3 @@ describe('without a media server', () => {
     expect(await eve.ask('joinCode', { url: stage.url, token, requireMedia: true })).toBe('media_unavailable');
   });
 });
-});

@@ -31,7 +31,7 @@ export {
   updateMetadataOf,
   type TestTenant,
 } from './rows.js';
-export { listenUntilEnd, rawExchange, startTcpProxy, type TcpProxy } from './sockets.js';
+export { listenUntilEnd, rawExchange, startTcpProxy } from './sockets.js';
 export { workerServers } from './worker-servers.js';
 export { copyPostgres } from './postgres-copy.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';

