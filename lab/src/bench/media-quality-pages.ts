@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs';
-import { childrenOf } from '@callplane/local-servers';
 import { askPage, CHROMIUM_ARGUMENTS, servePage, type Ask } from '@callplane/testing';
 import { chromium, type Page } from 'playwright-core';
-import { cpuMs } from '../fleet/stage.js';
+import { cpuMs, treeOf } from '../fleet/stage.js';
 import { printRow } from './figures.js';
 
 /** Including the time in which the participants enter. */
@@ -28,6 +26,20 @@ export interface BenchPage {
   meter(): Promise<Meter>;
   /** Calls a function of page.mjs. */
   ask: Ask;
+}
+
+interface SentStats {
+  type: string;
+  bytesSent: number;
+  headerBytesSent?: number;
+}
+
+/** Of all media that the page has sent so far. */
+export async function sentBytesOf(page: BenchPage): Promise<number> {
+  const sent = await page.ask<SentStats[]>('statsOf', 'publisher');
+  return sent
+    .filter(({ type }) => type === 'outbound-rtp')
+    .reduce((sum, { bytesSent, headerBytesSent = 0 }) => sum + bytesSent + headerBytesSent, 0);
 }
 
 /**
@@ -86,9 +98,4 @@ export async function bounded(name: string, browsers: Pages[], measuring: () => 
     clearTimeout(timer);
     await closeAll();
   }
-}
-
-/** Each thread has the children that it has started: Chromium starts its services on a thread of their own. */
-function treeOf(pid: number): number[] {
-  return [pid, ...childrenOf(pid).flatMap(treeOf)].filter((one) => existsSync(`/proc/${one}/stat`));
 }
