@@ -283,7 +283,7 @@ describe('the page for developers', () => {
   test('the TURN test allocates a relay from the browser', async () => {
     const page = await open('/developers?tab=turn');
     await page.getByRole('button', { name: 'Test the TURN servers' }).click();
-    await page.getByText('relay allocated').waitFor({ timeout: 60_000 });
+    await page.getByText('relay allocated').first().waitFor({ timeout: 60_000 });
     await inspect(page, 'developers-turn');
   });
 });

@@ -73,4 +73,4 @@ export {
   type TurnClient,
   type TurnClientOptions,
 } from './turn-client.js';
-export { randomFrom, startUdpShaper, type LineShape, type UdpShaper } from './udp-shaper.js';
+export { randomFrom, startUdpShaper, type UdpShaper } from './udp-shaper.js';

@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 
 /** How one direction of a line treats packets. */
-export interface LineShape {
+interface LineShape {
   /** Undefined: unlimited. */
   kbitPerSecond?: number | undefined;
   /** Packets that would wait longer than this for their turn are dropped; default 300 ms. */
