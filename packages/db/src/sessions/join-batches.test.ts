@@ -126,16 +126,11 @@ describe('a batch of joins', () => {
       },
     };
     let transactions = 0;
-    const sqlTransaction: Database['sqlTransaction'] = (work) => {
+    const transaction: Database['transaction'] = (work) => {
       transactions += 1;
-      return database.sqlTransaction(work);
+      return database.transaction(work);
     };
-    const joined = joinSessions(
-      { sql, sqlTransaction } as unknown as Database,
-      roomId,
-      inputsOf(roomId, invited),
-      NOON,
-    );
+    const joined = joinSessions({ sql, transaction } as unknown as Database, roomId, inputsOf(roomId, invited), NOON);
     return joined.then((outcomes) => ({ outcomes: outcomesOf(outcomes), transactions }));
   }
 

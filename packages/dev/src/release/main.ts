@@ -91,7 +91,7 @@ async function writeChecksums(folder: string): Promise<{ name: string; bytes: nu
 }
 
 /** Files that no image needs. */
-const LEFT_OUT = [':(exclude).ci', ':(exclude)tests', ':(exclude)lab', ':(exclude)docs/benchmarks'];
+const LEFT_OUT = [':(exclude).ci', ':(exclude)tests', ':(exclude)lab'];
 
 /**
  * Writes the build context of all images as one archive of the committed sources:

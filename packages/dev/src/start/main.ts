@@ -9,13 +9,14 @@ import { freePort } from '@callplane/local-servers';
 import { explain, Failure, progress, root, takeLock, type Step } from '../bootstrap.js';
 import { devFileOf, localSecrets, rememberDataDirectory } from '../local-data.js';
 import { startDemo } from '../demo/demo.js';
+import { buildSite } from '../docs/site.js';
 import { APPS, startApp, type App } from './app.js';
 import { developmentKeys, migrate } from './development.js';
 import { keepRunning } from './keep-running.js';
 import { clearEarlierRun, openRecord, type RunRecord } from './record.js';
 import { onEnter, screen, handleSignals } from './terminal.js';
 import { startServers, type LocalServers } from './servers.js';
-import { choosePorts, originOf, readSettings, type Settings } from './settings.js';
+import { chooseDemoPort, chooseSignalingPort, originOf, readSettings, type Settings } from './settings.js';
 
 /** What this start has to undo. */
 interface Started {
@@ -64,7 +65,7 @@ async function start(context: Context): Promise<void> {
   const { dataDir } = settings;
   started.cleanUps.push(takeDataFolder(dataDir));
   await clearEarlierRun(dataDir, say);
-  const { signalingPort, demoPort } = await choosePorts(settings);
+  const signalingPort = await chooseSignalingPort(settings);
 
   const record = openRecord(dataDir);
   started.cleanUps.push(() => record.close());
@@ -107,6 +108,7 @@ async function start(context: Context): Promise<void> {
   await allOf([appsReady, keysReady]);
   const keys = await keysReady;
   stopSignal.throwIfAborted();
+  const demoPort = await chooseDemoPort(settings, signalingPort);
   const demo = await startDemo({
     port: demoPort,
     host: settings.host,
@@ -144,6 +146,9 @@ async function start(context: Context): Promise<void> {
   show();
   isReady = true;
   started.cleanUps.push(onEnter(show));
+  void buildSite(stopSignal).catch((error: unknown) => {
+    if (!stopSignal.aborted) say(`${(error as Error).message}: npm run docs shows why.`);
+  });
 }
 
 /**
