@@ -156,12 +156,11 @@ export class Arrival {
    * @param id of the participant or session that the limit is for
    */
   turnAway(refusal: Unwanted | { outcome: 'too_many'; waitMs: number }, limit: ArrivalLimit, id: string): void {
-    if (refusal.outcome === 'disconnected') this.log('disconnected');
-    else if (refusal.outcome === 'drain') this.refuseForDrain();
-    else {
+    if (refusal.outcome === 'too_many') {
       this.#deps.arrivalLimits.refuseFor(id, refusal.waitMs);
       this.refusedByLimit(limit, refusal.waitMs);
-    }
+    } else if (refusal.outcome === 'drain') this.refuseForDrain();
+    else this.log('disconnected');
   }
 
   /** Logs the outcome and counts it in the metrics. */
