@@ -12,6 +12,11 @@ export interface Line {
   queueMs: number | undefined;
   /** Invented audio samples of all played ones, from 0 to 1. */
   concealed: number;
+  /**
+   * How fast the packets of a picture follow each other, in bits per second: a slow line pulls them apart, however little
+   * is sent. Undefined if too few did, or in browsers that do not tell it.
+   */
+  burstBps?: number | undefined;
 }
 
 /** What earlier samples have shown. */
@@ -34,6 +39,8 @@ const BASELINE_RISES_MS = 10;
 const BUFFER_TOLERANCE_MS = 100;
 /** A stream of which nothing has arrived for this long was interrupted. A congested line carries some of each stream. */
 const INTERRUPTED_MS = 400;
+/** Packets after the first one of their picture that say how fast they followed. */
+const FOLLOWING_LEAST = 3;
 /** A busy machine stamps a report late, about as late as it samples. A longer delay is not its own alone. */
 const LATE_MS_MAX = 150;
 
@@ -62,6 +69,7 @@ export function lineBetween(
     // The sender reports are exact. The jitter buffer stands in for them.
     queueMs: now.transitMs === undefined ? Math.max(0, (buffer.queueMs ?? 0) - BUFFER_TOLERANCE_MS) : transitQueueMs,
     concealed: samples <= 0 || isInterrupted ? 0 : Math.min(1, concealed / samples),
+    burstBps: burstBetween(before, now),
   };
   return { line, base: { transitMs: transit.baseMs, bufferMs: buffer.baseMs, arrivedAtMs } };
 }
@@ -99,6 +107,21 @@ function packetsBetween(before: DownlinkSample, now: DownlinkSample, base: Basel
   return { ...sum, arrivedAtMs };
 }
 
+/** That of the fastest video: a sender's own line may be slow, and a picture whose packets were lost is complete late. */
+function burstBetween(before: DownlinkSample, now: DownlinkSample): number | undefined {
+  const rates = Object.entries(now.videos).flatMap(([id, to]) => {
+    const from = before.videos[id];
+    if (from?.assemblySeconds === undefined || to.assemblySeconds === undefined) return [];
+    const packets = to.packets - from.packets;
+    const following = packets - (to.frames - from.frames);
+    if (following < FOLLOWING_LEAST) return [];
+    const bits = (8 * (to.bytes - from.bytes) * following) / packets;
+    const seconds = to.assemblySeconds - from.assemblySeconds;
+    return [seconds <= 0 ? Infinity : bits / seconds];
+  });
+  return rates.length === 0 ? undefined : Math.max(...rates);
+}
+
 function queueOf(delayMs: number | undefined, baseMs: number | undefined, seconds: number) {
   const risen = baseMs === undefined ? undefined : baseMs + BASELINE_RISES_MS * seconds;
   if (delayMs === undefined) return { queueMs: undefined, baseMs: risen };
@@ -108,9 +131,14 @@ function queueOf(delayMs: number | undefined, baseMs: number | undefined, second
 
 /** Counters of one received video stream. */
 interface VideoCounters {
+  packets: number;
   /** With RTP headers. */
   bytes: number;
+  /** Complete ones. */
+  frames: number;
   framesDecoded: number;
+  /** From the first to the last packet of each picture. Undefined in browsers without it. */
+  assemblySeconds: number | undefined;
   width: number;
   height: number;
 }
@@ -168,7 +196,9 @@ interface Entry {
   totalSamplesReceived?: number;
   jitterBufferDelay?: number;
   jitterBufferEmittedCount?: number;
+  framesReceived?: number;
   framesDecoded?: number;
+  totalAssemblyTime?: number;
   frameWidth?: number;
   frameHeight?: number;
   nominated?: boolean;
@@ -216,7 +246,8 @@ function count(sample: DownlinkSample, entry: Entry): void {
     buffered: isAudio ? (entry.jitterBufferEmittedCount ?? 0) : 0,
   };
   if (!isAudio && entry.trackIdentifier !== undefined) {
-    const { framesDecoded = 0, frameWidth: width = 0, frameHeight: height = 0 } = entry;
-    sample.videos[entry.trackIdentifier] = { bytes, framesDecoded, width, height };
+    const { framesReceived: frames = 0, framesDecoded = 0, totalAssemblyTime: assemblySeconds } = entry;
+    const { packetsReceived: packets = 0, frameWidth: width = 0, frameHeight: height = 0 } = entry;
+    sample.videos[entry.trackIdentifier] = { packets, bytes, frames, framesDecoded, assemblySeconds, width, height };
   }
 }
