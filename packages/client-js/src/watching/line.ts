@@ -26,9 +26,11 @@ export interface Baseline {
   bufferMs: number | undefined;
   /** When packets of each stream arrived last, by id of the statistics. */
   arrivedAtMs: Readonly<Record<string, number>>;
+  /** The videos when their packets showed last how fast they follow each other, by id of the MediaStreamTrack. */
+  videos: DownlinkSample['videos'];
 }
 
-export const NO_BASELINE: Baseline = { transitMs: undefined, bufferMs: undefined, arrivedAtMs: {} };
+export const NO_BASELINE: Baseline = { transitMs: undefined, bufferMs: undefined, arrivedAtMs: {}, videos: {} };
 
 /**
  * A baseline rises so fast, in milliseconds for each second: a route that became longer counts as a queue only for a
@@ -60,6 +62,7 @@ export function lineBetween(
   const { bytes, audioBytes, concealed, samples, bufferSeconds, buffered } = countedBetween(before, now);
   const bufferMs = buffered <= 0 ? undefined : (1000 * bufferSeconds) / buffered;
   const buffer = queueOf(bufferMs, base.bufferMs, seconds);
+  const burst = burstBetween(base.videos, now.videos);
   const line = {
     seconds,
     bps: (8 * bytes) / seconds,
@@ -69,9 +72,9 @@ export function lineBetween(
     // The sender reports are exact. The jitter buffer stands in for them.
     queueMs: now.transitMs === undefined ? Math.max(0, (buffer.queueMs ?? 0) - BUFFER_TOLERANCE_MS) : transitQueueMs,
     concealed: samples <= 0 || isInterrupted ? 0 : Math.min(1, concealed / samples),
-    burstBps: burstBetween(before, now),
+    burstBps: burst.bps,
   };
-  return { line, base: { transitMs: transit.baseMs, bufferMs: buffer.baseMs, arrivedAtMs } };
+  return { line, base: { transitMs: transit.baseMs, bufferMs: buffer.baseMs, arrivedAtMs, videos: burst.videos } };
 }
 
 /** What the present streams have counted. What a stream has counted before it ended must not be subtracted. */
@@ -108,18 +111,20 @@ function packetsBetween(before: DownlinkSample, now: DownlinkSample, base: Basel
 }
 
 /** That of the fastest video: a sender's own line may be slow, and a picture whose packets were lost is complete late. */
-function burstBetween(before: DownlinkSample, now: DownlinkSample): number | undefined {
-  const rates = Object.entries(now.videos).flatMap(([id, to]) => {
-    const from = before.videos[id];
-    if (from?.assemblySeconds === undefined || to.assemblySeconds === undefined) return [];
-    const packets = to.packets - from.packets;
-    const following = packets - (to.frames - from.frames);
-    if (following < FOLLOWING_LEAST) return [];
-    const bits = (8 * (to.bytes - from.bytes) * following) / packets;
+function burstBetween(before: DownlinkSample['videos'], now: DownlinkSample['videos']) {
+  const videos: DownlinkSample['videos'] = {};
+  let bps: number | undefined;
+  for (const [id, to] of Object.entries(now)) {
+    const from = before[id];
+    const following = from === undefined ? Infinity : to.packets - from.packets - (to.frames - from.frames);
+    // Pictures of one packet say nothing.
+    videos[id] = from === undefined || following >= FOLLOWING_LEAST ? to : from;
+    if (from?.assemblySeconds === undefined || to.assemblySeconds === undefined || videos[id] !== to) continue;
+    const bits = (8 * (to.bytes - from.bytes) * following) / (to.packets - from.packets);
     const seconds = to.assemblySeconds - from.assemblySeconds;
-    return [seconds <= 0 ? Infinity : bits / seconds];
-  });
-  return rates.length === 0 ? undefined : Math.max(...rates);
+    bps = Math.max(bps ?? 0, seconds <= 0 ? Infinity : bits / seconds);
+  }
+  return { bps, videos };
 }
 
 function queueOf(delayMs: number | undefined, baseMs: number | undefined, seconds: number) {

@@ -108,7 +108,9 @@ export function simulate(
     if (carried > 0) packets.lost = packets.missing;
     const videoBits = carried * (1 - audioBps / Math.max(audioBps, sentBits / perStep));
     const videoPackets = videoBits / PACKET_BITS.video;
-    const frames = Math.min(videoPackets, videoBits === 0 ? 0 : keys.length * frameRate * braked * perStep);
+    const rates = keys.map((key) => (levelOf(key) % 2 === 1 ? frameRate / 2 : frameRate));
+    const pictures = rates.reduce((total, rate) => total + rate, 0) * braked * perStep;
+    const frames = Math.min(videoPackets, pictures);
     video.packets += videoPackets;
     video.bytes += videoBits / 8;
     video.frames += frames;
