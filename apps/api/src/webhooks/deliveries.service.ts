@@ -34,11 +34,14 @@ export function presentDelivery(delivery: DeliveryRow) {
     eventId: delivery.eventId,
     eventType: delivery.eventType,
     endpointId: delivery.endpointId,
+    roomId: delivery.roomId,
     url: delivery.url,
     status: delivery.status,
     failureReason: delivery.failureReason,
     replayCount: delivery.replayCount,
     attempts: delivery.attempts,
+    lastStatusCode: delivery.lastStatusCode,
+    lastErrorCode: delivery.lastErrorCode,
     nextAttemptAt: delivery.nextAttemptAt === null ? null : formatTimestamp(delivery.nextAttemptAt),
     blockedBy: delivery.blockedBy,
     signingKeyVersion: delivery.signingKeyVersion,
@@ -81,6 +84,7 @@ export function presentAttempt(attempt: AttemptRow, eventId: string) {
 interface DeliveriesQuery {
   /** All endpoints of the environment if it is absent. */
   endpointId?: string;
+  roomId?: string;
   status?: DeliveryStatus;
   eventType?: EventType;
   failureReason?: DeliveryFailureReason;
@@ -102,6 +106,7 @@ export async function pageOfDeliveries(
   const { endpointId = null } = query;
   const filter = {
     endpointId,
+    roomId: query.roomId ?? null,
     status: query.status ?? null,
     eventType: query.eventType ?? null,
     failureReason: query.failureReason ?? null,
@@ -163,7 +168,7 @@ export async function replay(
   path: { endpointId: string; deliveryId: string },
   expectedReplayCount: number,
 ): Promise<DeliveryRow> {
-  const result = await deps.database.sqlTransaction((tx) =>
+  const result = await deps.database.transaction((tx) =>
     replayDelivery(tx, tenant, path.endpointId, path.deliveryId, expectedReplayCount),
   );
   if (!result.ok) throw refusal(result);
@@ -177,9 +182,7 @@ export async function retryNow(
   tenant: Tenant,
   path: { endpointId: string; deliveryId: string },
 ): Promise<DeliveryRow> {
-  const result = await deps.database.sqlTransaction((tx) =>
-    retryDelivery(tx, tenant, path.endpointId, path.deliveryId),
-  );
+  const result = await deps.database.transaction((tx) => retryDelivery(tx, tenant, path.endpointId, path.deliveryId));
   if (!result.ok) throw refusal(result);
   void deps.producer.wakeDeliveries([result.wake]);
   return result.delivery;

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { LayerWants, RoomLayers, SentLayers, type ReportedLayers } from './layers.js';
 import type { RoomMember } from './member.js';
+import type { RoomState } from './state.js';
 import type { IndexedTrack, TrackIndex } from './tracks.js';
 
 const SECONDS = 1000;
@@ -145,7 +146,7 @@ describe('a room with two gateways', () => {
       },
       isHeldElsewhere: (participantId: string) => participantId === 'eve',
     };
-    layers = new RoomLayers(index, room, (_, report) => reports.push(report as ReportedLayers));
+    layers = new RoomLayers(index, room as unknown as RoomState, (_, report) => reports.push(report as ReportedLayers));
     layers.add(member('ada'));
   });
   afterEach(() => {

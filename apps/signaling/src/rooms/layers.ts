@@ -148,11 +148,11 @@ export class SentLayers {
 
 /**
  * Collects which layers the members of a room receive, and tells the publishers of this gateway how much of their video
- * is received (docs/decisions/0058-the-call-path.md).
+ * is received (docs/decisions/0011-the-call-path.md).
  */
 export class RoomLayers {
   readonly #index: TrackIndex;
-  readonly #room: Pick<RoomState, 'isElsewhere' | 'isHeldElsewhere' | 'otherInstances'>;
+  readonly #room: RoomState;
   readonly #send: SendReport;
   readonly #wants = new LayerWants();
   /** The members by session, with what they were told as publishers. */
@@ -165,11 +165,7 @@ export class RoomLayers {
   #reported = '';
 
   /** @param send to the other gateways of the room */
-  constructor(
-    index: TrackIndex,
-    room: Pick<RoomState, 'isElsewhere' | 'isHeldElsewhere' | 'otherInstances'>,
-    send: SendReport,
-  ) {
+  constructor(index: TrackIndex, room: RoomState, send: SendReport) {
     this.#index = index;
     this.#room = room;
     this.#send = send;

@@ -1,4 +1,8 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporaryDirectory } from '@callplane/testing';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { root } from '../bootstrap.js';
 import { render } from './main.js';
 import { parseManifests, problemsOf, type Manifest } from './manifests.testkit.js';
 import { kubernetesTools } from './tools.js';
@@ -22,6 +26,18 @@ const named = (manifests: Manifest[], kind: string, name: string) =>
   manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name)!;
 
 describe('the Helm chart', () => {
+  test('takes the values of the guide', async () => {
+    const guide = readFileSync(join(root, 'docs/operations/kubernetes.md'), 'utf8');
+    const [, values = ''] = /```yaml\n([^]*?)```/.exec(guide) ?? [];
+    const file = join(temporaryDirectory('chart'), 'my-values.yaml');
+    writeFileSync(file, values);
+    const manifests = (await render(helm, ['--values', file])).flatMap(parseManifests);
+    expect(problemsOf(manifests)).toEqual([]);
+    expect(named(manifests, 'Ingress', 'callplane').spec.rules[0].host).toBe('callplane.example.com');
+    const { containers } = named(manifests, 'Deployment', 'callplane-api').spec.template.spec;
+    expect(containers[0].env).toContainEqual({ name: 'TRUST_PROXY', value: '10.42.0.0/16' });
+  });
+
   test('scales webhook workers by due deliveries with KEDA, in place of the CPU', async () => {
     const manifests = await manifestsWith('keda.enabled=true', 'keda.max=40');
     expect(problemsOf(manifests)).toEqual([]);
@@ -36,9 +52,19 @@ describe('the Helm chart', () => {
     expect(named(manifests, 'Deployment', 'callplane-webhook-worker').spec.replicas).toBeUndefined();
   });
 
+  test.each([
+    [['ingress.enabled=true'], 'Set ingress.host to the public name of the service'],
+    [['ingres.enabled=true'], 'ingres'],
+    [['settings.all.LOG_LEVEL=5'], 'LOG_LEVEL'],
+    [['apps.api.memoryMiB=64'], 'memoryMiB'],
+  ])('with %j is refused with a reason', async (values, reason) => {
+    await expect(manifestsWith(...values)).rejects.toMatchObject({ output: expect.stringContaining(reason) });
+  });
+
   test('adds an ingress, a monitor, and files of other Secrets', async () => {
     const manifests = await manifestsWith(
       'ingress.enabled=true',
+      'ingress.host=calls.example.org',
       'podMonitor.enabled=true',
       'secrets.files[0].setting=REDIS_CA_FILE',
       'secrets.files[0].configMap=company-ca',
@@ -100,7 +126,7 @@ describe('the Helm chart', () => {
 
   test('runs another media server without the apps', async () => {
     const without = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'].map((app) => `apps.${app}=null`);
-    const manifests = await manifestsWith(...without, 'coturn.enabled=false');
+    const manifests = await manifestsWith(...without, 'coturn.enabled=false', 'cli.enabled=false');
     expect(problemsOf(manifests)).toEqual([]);
     expect(manifests.map(({ kind }) => kind)).not.toContain('Deployment');
     expect(named(manifests, 'StatefulSet', 'callplane-janus')).toBeDefined();

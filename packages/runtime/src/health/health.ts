@@ -1,4 +1,4 @@
-import { startSmallServer, type SmallAnswer } from '../http/small-server.js';
+import { startSmallServer, type SmallAnswer, type SmallServer } from '../http/small-server.js';
 import type { Logger } from '../logging/logger.js';
 
 /** A dependency. `ping` resolves if it answers and rejects if it does not. */
@@ -17,7 +17,7 @@ export interface HealthReport {
   body: { status: 'ok' | 'degraded' | 'unavailable'; checks?: Record<string, string>; instance?: string };
 }
 
-/** The check of Redis in every app: whether it accepts writes. No app needs Redis to be ready, see decision 0016. */
+/** The check of Redis in every app: whether it accepts writes. No app needs Redis to be ready, see decision 0001. */
 export function redisCheck(health: { check(): Promise<void> }): HealthCheck {
   return { ping: () => health.check(), optional: true };
 }
@@ -97,11 +97,8 @@ async function failure(check: HealthCheck): Promise<unknown> {
   }
 }
 
-/** Serves `/livez` and `/readyz` on their own port, for apps that serve no other HTTP. */
-export function startHealthServer(
-  health: Health,
-  address: { host: string; port: number },
-): Promise<{ port: number; close(): Promise<void> }> {
+/** Serves `/livez` and `/readyz`, for apps that serve no other HTTP. */
+export function startHealthServer(health: Health, address: { host: string; port: number }): Promise<SmallServer> {
   const answer = ({ status, body }: HealthReport): SmallAnswer => ({
     status,
     type: 'application/json',
