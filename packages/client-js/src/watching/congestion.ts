@@ -118,13 +118,13 @@ export function isCongested(state: DownlinkState, { concealed }: Line): boolean 
 }
 
 /** How fast the line is at least and at most, as the packets of pictures show it; undefined if they do not. */
-export function burstOf({ bursts, burstsFromMs }: DownlinkState, nowMs: number) {
-  if (bursts.length < BURSTS || nowMs < burstsFromMs) return undefined;
+export function burstOf({ bursts }: DownlinkState): { least: number; most: number } | undefined {
+  if (bursts.length < BURSTS) return undefined;
   return { least: Math.min(...bursts), most: Math.max(...bursts) };
 }
 
 export function isWide(state: DownlinkState, neededBps: number, nowMs: number): boolean {
-  return (burstOf(state, nowMs)?.least ?? 0) >= WIDE * neededBps;
+  return nowMs >= state.wideFromMs && (burstOf(state)?.least ?? 0) >= WIDE * neededBps;
 }
 
 /** A wide line has no queue: its route is longer. */

@@ -150,7 +150,7 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
     brake: isHard ? 'stop' : 'slow',
     brakedUntilMs: nowMs + BRAKE_MS,
     bursts: [],
-    burstsFromMs: isProbe ? nowMs + NOT_WIDE_MS : state.burstsFromMs,
+    wideFromMs: isProbe ? nowMs + NOT_WIDE_MS : state.wideFromMs,
     reducedAtMs: nowMs,
     settledAtMs: nowMs + SETTLE_MS,
     nextAtMs: nowMs + PAUSE_MS,
@@ -210,7 +210,7 @@ function probing(
 ): DownlinkState {
   const next = nextCostOf(competitors, state.levels);
   if (next === undefined) return { ...state, mode: 'free', budgetBps: Infinity, failures: 0, ceilingBps: Infinity };
-  const burst = burstOf(state, nowMs);
+  const burst = burstOf(state);
   const isNarrow = burst !== undefined && next + state.audioBps > burst.most;
   if (isNarrow && nowMs < state.reducedAtMs + NARROW_MS) return { ...state, nextAtMs: nowMs + PAUSE_MS };
   // After a reduction the bursts tell what fits, and after a probe that failed the ceiling does.

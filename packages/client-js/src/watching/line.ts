@@ -41,8 +41,9 @@ const BASELINE_RISES_MS = 10;
 const BUFFER_TOLERANCE_MS = 100;
 /** A stream of which nothing has arrived for this long was interrupted. A congested line carries some of each stream. */
 const INTERRUPTED_MS = 400;
-/** Packets after the first one of their picture that say how fast they followed. */
+/** Packets after the first one of their picture that say how fast they followed; and the bits of one, without headers. */
 const FOLLOWING_LEAST = 3;
+const PACKET_BITS = 8_800;
 /** A busy machine stamps a report late, about as late as it samples. A longer delay is not its own alone. */
 const LATE_MS_MAX = 150;
 
@@ -116,15 +117,20 @@ function burstBetween(before: DownlinkSample['videos'], now: DownlinkSample['vid
   let bps: number | undefined;
   for (const [id, to] of Object.entries(now)) {
     const from = before[id];
-    const following = from === undefined ? Infinity : to.packets - from.packets - (to.frames - from.frames);
+    const following = from === undefined ? Infinity : followingBetween(from, to);
     // Pictures of one packet say nothing.
-    videos[id] = from === undefined || following >= FOLLOWING_LEAST ? to : from;
+    videos[id] = following >= FOLLOWING_LEAST ? to : (from ?? to);
     if (from?.assemblySeconds === undefined || to.assemblySeconds === undefined || videos[id] !== to) continue;
-    const bits = (8 * (to.bytes - from.bytes) * following) / (to.packets - from.packets);
     const seconds = to.assemblySeconds - from.assemblySeconds;
-    bps = Math.max(bps ?? 0, seconds <= 0 ? Infinity : bits / seconds);
+    bps = Math.max(bps ?? 0, seconds <= 0 ? Infinity : (following * PACKET_BITS) / seconds);
   }
   return { bps, videos };
+}
+
+/** Pictures that are not complete have packets, but no time. With losses, each complete one counts for one packet. */
+function followingBetween(from: VideoCounters, to: VideoCounters): number {
+  if (to.lost > from.lost) return to.longFrames - from.longFrames;
+  return to.packets - from.packets - (to.frames - from.frames);
 }
 
 function queueOf(delayMs: number | undefined, baseMs: number | undefined, seconds: number) {
@@ -137,10 +143,12 @@ function queueOf(delayMs: number | undefined, baseMs: number | undefined, second
 /** Counters of one received video stream. */
 interface VideoCounters {
   packets: number;
+  lost: number;
   /** With RTP headers. */
   bytes: number;
-  /** Complete ones. */
+  /** Complete ones, and those of several packets. */
   frames: number;
+  longFrames: number;
   framesDecoded: number;
   /** From the first to the last packet of each picture. Undefined in browsers without it. */
   assemblySeconds: number | undefined;
@@ -204,6 +212,7 @@ interface Entry {
   framesReceived?: number;
   framesDecoded?: number;
   totalAssemblyTime?: number;
+  framesAssembledFromMultiplePackets?: number;
   frameWidth?: number;
   frameHeight?: number;
   nominated?: boolean;
@@ -251,8 +260,16 @@ function count(sample: DownlinkSample, entry: Entry): void {
     buffered: isAudio ? (entry.jitterBufferEmittedCount ?? 0) : 0,
   };
   if (!isAudio && entry.trackIdentifier !== undefined) {
-    const { framesReceived: frames = 0, framesDecoded = 0, totalAssemblyTime: assemblySeconds } = entry;
-    const { packetsReceived: packets = 0, frameWidth: width = 0, frameHeight: height = 0 } = entry;
-    sample.videos[entry.trackIdentifier] = { packets, bytes, frames, framesDecoded, assemblySeconds, width, height };
+    sample.videos[entry.trackIdentifier] = {
+      packets: entry.packetsReceived ?? 0,
+      lost: entry.packetsLost ?? 0,
+      bytes,
+      frames: entry.framesReceived ?? 0,
+      longFrames: entry.framesAssembledFromMultiplePackets ?? 0,
+      framesDecoded: entry.framesDecoded ?? 0,
+      assemblySeconds: entry.totalAssemblyTime,
+      width: entry.frameWidth ?? 0,
+      height: entry.frameHeight ?? 0,
+    };
   }
 }

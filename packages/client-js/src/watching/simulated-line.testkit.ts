@@ -82,7 +82,7 @@ export function simulate(
   const queue = { own: 0, all: 0 };
   const sum = { bytes: 0, audioBytes: 0 };
   const packets = { received: 0, missing: 0, lost: 0 };
-  const video = { packets: 0, bytes: 0, frames: 0, framesDecoded: 0, assemblySeconds: 0, width: 0, height: 0 };
+  const video = { packets: 0, lost: 0, bytes: 0, frames: 0, longFrames: 0, framesDecoded: 0, assemblySeconds: 0 };
   for (let atMs = STEP_MS; atMs <= 1000 * seconds; atMs += STEP_MS) {
     const { bps, loss = 0, delayMs = 0, queueMsMax = 300, othersBps = 0 } = lineAt(atMs / 1000);
     const levelOf = (key: string) => state.levels.get(key) ?? HIGHEST;
@@ -114,6 +114,8 @@ export function simulate(
     video.packets += videoPackets;
     video.bytes += videoBits / 8;
     video.frames += frames;
+    video.longFrames += Math.min(frames, videoPackets - frames);
+    video.lost = packets.lost;
     if (bps > 0) video.assemblySeconds += ((videoPackets - frames) * PACKET_BITS.video) / (own * bps);
     sum.audioBytes += ((carried / Math.max(1, sentBits)) * audioBps * perStep) / 8;
     // Sender reports arrive once a second.
@@ -125,7 +127,7 @@ export function simulate(
       transitMs: isNew ? 5_000_000 + delayMs + queueMs : before?.transitMs,
       reportAtMs,
       lateMs: 0,
-      videos: { all: { ...video, assemblySeconds: isBlind ? undefined : video.assemblySeconds } },
+      videos: { all: { ...video, width: 0, height: 0, assemblySeconds: isBlind ? undefined : video.assemblySeconds } },
     };
     if (before !== undefined) {
       const result = lineBetween(before, sample, base);

@@ -66,9 +66,9 @@ export interface DownlinkState {
   /** The queue as of the latest report, without the harmless part, in milliseconds; and the reports in a row with one. */
   queueMs: number;
   queued: number;
-  /** The latest two of {@link Line.burstBps} at the present rate, and until when they count for nothing. */
+  /** The latest two of {@link Line.burstBps} at the present rate, and until when they do not show a wide line. */
   bursts: readonly number[];
-  burstsFromMs: number;
+  wideFromMs: number;
   /** Samples in a row with more loss than what is harmless, and with so much that it shows congestion without a queue. */
   lossy: number;
   veryLossy: number;
@@ -103,7 +103,7 @@ export const INITIAL: DownlinkState = {
   queueMs: 0,
   queued: 0,
   bursts: [],
-  burstsFromMs: 0,
+  wideFromMs: 0,
   lossy: 0,
   veryLossy: 0,
   audioBps: 0,
