@@ -155,12 +155,12 @@ test('the packets of pictures tell how fast the line is, once enough of them fol
     });
   };
   const start = video(0, 0, 0);
-  expect(burstsOf({ v: start }, { v: start }, { v: video(20, 10, 0.22) })).toEqual([undefined, 400_000]);
+  expect(burstsOf({ v: start }, { v: start }, { v: video(20, 10, 0.2) })).toEqual([undefined, 400_000]);
   // A small picture has few packets, and one sample does not suffice.
-  const small = [video(6, 4, 0.044), video(12, 8, 0.088)].map((v) => ({ v }));
+  const small = [video(4, 2, 0.04), video(8, 4, 0.08)].map((v) => ({ v }));
   expect(burstsOf({ v: start }, { v: start }, ...small)).toEqual([undefined, undefined, 400_000]);
   // Most packets are those of pictures that never became complete.
-  expect(burstsOf({ v: start }, { v: start }, { v: video(40, 4, 0.088, 9) })).toEqual([undefined, 400_000]);
+  expect(burstsOf({ v: start }, { v: start }, { v: video(40, 4, 0.08, 9) })).toEqual([undefined, 400_000]);
   // The other sender's own line is slow.
   const both = { slow: start, fast: start };
   expect(burstsOf(both, both, { slow: video(20, 10, 0.8), fast: video(20, 10, 0) })).toEqual([undefined, Infinity]);

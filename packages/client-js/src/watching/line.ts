@@ -41,9 +41,8 @@ const BASELINE_RISES_MS = 10;
 const BUFFER_TOLERANCE_MS = 100;
 /** A stream of which nothing has arrived for this long was interrupted. A congested line carries some of each stream. */
 const INTERRUPTED_MS = 400;
-/** Packets after the first one of their picture that say how fast they followed; and the bits of one, without headers. */
-const FOLLOWING_LEAST = 3;
-const PACKET_BITS = 8_800;
+/** Pictures of several packets that say how fast these followed each other. */
+const LONG_FRAMES_LEAST = 3;
 /** A busy machine stamps a report late, about as late as it samples. A longer delay is not its own alone. */
 const LATE_MS_MAX = 150;
 
@@ -117,20 +116,23 @@ function burstBetween(before: DownlinkSample['videos'], now: DownlinkSample['vid
   let bps: number | undefined;
   for (const [id, to] of Object.entries(now)) {
     const from = before[id];
-    const following = from === undefined ? Infinity : followingBetween(from, to);
-    // Pictures of one packet say nothing.
-    videos[id] = following >= FOLLOWING_LEAST ? to : (from ?? to);
-    if (from?.assemblySeconds === undefined || to.assemblySeconds === undefined || videos[id] !== to) continue;
+    const hasEnough = from === undefined || to.longFrames - from.longFrames >= LONG_FRAMES_LEAST;
+    videos[id] = hasEnough ? to : from;
+    if (!hasEnough || from?.assemblySeconds === undefined || to.assemblySeconds === undefined) continue;
+    const bits = (8 * (to.bytes - from.bytes) * followingBetween(from, to)) / (to.packets - from.packets);
     const seconds = to.assemblySeconds - from.assemblySeconds;
-    bps = Math.max(bps ?? 0, seconds <= 0 ? Infinity : (following * PACKET_BITS) / seconds);
+    bps = Math.max(bps ?? 0, seconds <= 0 ? Infinity : bits / seconds);
   }
   return { bps, videos };
 }
 
-/** Pictures that are not complete have packets, but no time. With losses, each complete one counts for one packet. */
+/**
+ * The packets that came after the first one of their picture. With losses, each complete picture counts for one: those that
+ * are not complete have packets, but no time.
+ */
 function followingBetween(from: VideoCounters, to: VideoCounters): number {
-  if (to.lost > from.lost) return to.longFrames - from.longFrames;
-  return to.packets - from.packets - (to.frames - from.frames);
+  const least = to.longFrames - from.longFrames;
+  return to.lost > from.lost ? least : Math.max(least, to.packets - from.packets - (to.frames - from.frames));
 }
 
 function queueOf(delayMs: number | undefined, baseMs: number | undefined, seconds: number) {
