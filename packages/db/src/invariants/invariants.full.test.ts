@@ -1,6 +1,6 @@
 import { insertTestEndpoint } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
-import { buffersOf } from '../client/buffers.testkit.js';
+import { buffersOf } from '../client/statements.testkit.js';
 import { Prisma } from '../generated/client.js';
 import { startTestRooms } from '../sessions/sessions.testkit.js';
 import { checkInvariants, queryOf } from './check-invariants.js';

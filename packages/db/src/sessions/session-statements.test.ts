@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { planOf } from '../client/plan.testkit.js';
+import { planOf } from '../client/statements.testkit.js';
 import { readRoomChanges, readSessionEnd } from './room-changes.js';
 import { isParticipantHeld, sessionsHeldBy } from './signaling-instances.js';
 import { startTestRooms, type TestRooms } from './sessions.testkit.js';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { buffersOf } from '../client/buffers.testkit.js';
+import { buffersOf } from '../client/statements.testkit.js';
 import { admitJoins } from './admit-joins.js';
 import { lockParticipants, readJoining } from './join-locks.js';
 import type { JoinInput } from './session.js';

@@ -1,3 +1,5 @@
+import { stopAtEnd } from '@callplane/testing';
+import pg from 'pg';
 import { Prisma } from '../generated/client.js';
 import type { Database, TypedSql } from './database.js';
 
@@ -39,4 +41,31 @@ export async function buffersOf(database: Database, run: (db: TypedSql) => Promi
       if (error !== undone) throw error;
     });
   return buffers;
+}
+
+/** PostgreSQL's plan for the last statement that `run` sends. Every statement gets no rows. */
+export async function planOf(database: Database, run: (db: TypedSql) => PromiseLike<unknown>): Promise<string> {
+  let plan: PromiseLike<{ 'QUERY PLAN': string }[]> | undefined;
+  await run({
+    $queryRaw<T>(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): Promise<T> {
+      const statement = query instanceof Prisma.Sql ? query : Prisma.sql(query, ...values);
+      plan = database.sql.$queryRaw(Prisma.sql`EXPLAIN ${statement}`);
+      return Promise.resolve([] as T);
+    },
+    $executeRaw: () => Promise.reject(new Error('the statement reads')),
+  });
+  return (await plan!).map((row) => row['QUERY PLAN']).join('\n');
+}
+
+/**
+ * Opens a transaction with a snapshot, as `pg_dump` does. It locks no table, which would block the next test.
+ * @returns its connection: `ROLLBACK` releases the snapshot.
+ */
+export async function holdSnapshot(url: string): Promise<pg.Client> {
+  const holder = new pg.Client({ connectionString: url });
+  await holder.connect();
+  stopAtEnd(() => holder.end());
+  await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+  await holder.query('SELECT 1 FROM projects');
+  return holder;
 }
