@@ -1,8 +1,6 @@
 import { firstIdAt } from '@callplane/core';
 import { beforeAll, expect, test } from '@jest/globals';
-import { buffersOf } from './client/statements.testkit.js';
-import { holdSnapshot } from './client/statements.testkit.js';
-import { planOf } from './client/statements.testkit.js';
+import { buffersOf, holdSnapshot, planOf } from './client/statements.testkit.js';
 import { listEvents, newestEvents } from './events/events.repository.js';
 import { acceptEmptyRoomEnds } from './operations/operations.repository.js';
 import { listTokens } from './participants/issued-tokens.js';

@@ -1,10 +1,12 @@
 import type { Tenant } from '../api-keys/scopes.js';
-import type { OperationState } from '../operations/operation.js';
-import { presentOperation } from '../operations/operation.js';
-import type { Permission, SessionEndReason } from '../participants/participant.js';
-import { presentParticipant, type ParticipantState } from '../participants/participant.js';
-import type { RoomState } from '../rooms/room.js';
-import { presentRoom, presentLiveRoom } from '../rooms/room.js';
+import { presentOperation, type OperationState } from '../operations/operation.js';
+import {
+  presentParticipant,
+  type Permission,
+  type SessionEndReason,
+  type ParticipantState,
+} from '../participants/participant.js';
+import { presentRoom, presentLiveRoom, type RoomState } from '../rooms/room.js';
 import { type TrackIdentity, presentTrack } from '../sessions/track.js';
 import { formatTimestamp } from '../time.js';
 import { presentWebhookEndpoint, type WebhookEndpointState } from '../webhooks/endpoint.presenter.js';
