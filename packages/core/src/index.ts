@@ -14,6 +14,7 @@ export * from './metadata/metadata.js';
 export * from './operations/operation.js';
 export * from './operations/schedule.js';
 export * from './participants/participant.js';
+export * from './participants/participant.presenter.js';
 export * from './rooms/room.js';
 export * from './secrets/sealed-box.js';
 export * from './sessions/decide-joins.js';

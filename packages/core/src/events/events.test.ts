@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { OperationState } from '../operations/operation.js';
-import type { ParticipantState } from '../participants/participant.js';
+import type { ParticipantState } from '../participants/participant.presenter.js';
 import type { RoomState } from '../rooms/room.js';
 import type { WebhookEndpointState } from '../webhooks/endpoint.presenter.js';
 import { EVENT_TYPES, serialiseEvent, type EventType, type NewEvent, eraseEventBody } from './event.js';

@@ -1,11 +1,7 @@
 import type { Tenant } from '../api-keys/scopes.js';
 import { presentOperation, type OperationState } from '../operations/operation.js';
-import {
-  presentParticipant,
-  type Permission,
-  type SessionEndReason,
-  type ParticipantState,
-} from '../participants/participant.js';
+import type { Permission, SessionEndReason } from '../participants/participant.js';
+import { presentParticipant, type ParticipantState } from '../participants/participant.presenter.js';
 import { presentRoom, presentLiveRoom, type RoomState } from '../rooms/room.js';
 import { type TrackIdentity, presentTrack } from '../sessions/track.js';
 import { formatTimestamp } from '../time.js';
