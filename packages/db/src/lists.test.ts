@@ -1,12 +1,5 @@
 import { firstIdAt } from '@callplane/core';
 import { beforeAll, expect, test } from '@jest/globals';
-<<<<<<< HEAD
-import { buffersOf, holdSnapshot, planOf } from './client/statements.testkit.js';
-import { listEvents, newestEvents } from './events/events.repository.js';
-import { acceptEmptyRoomEnds } from './operations/operations.repository.js';
-import { listTokens } from './participants/issued-tokens.js';
-=======
->>>>>>> main
 import { listRooms } from './rooms/rooms.repository.js';
 import { startTestRooms, type TestRooms } from './sessions/sessions.testkit.js';
 import { listDeliveries, type DeliveryListFilter } from './webhooks/delivery-lists.js';

@@ -1,9 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-<<<<<<< HEAD
-import { KeyedPace, paceTimes, TokenBucket, addressKey } from './pace.js';
-=======
-import { KeyedPace, TokenBucket } from './pace.js';
->>>>>>> main
+import { addressKey, KeyedPace, TokenBucket } from './pace.js';
 
 describe('KeyedPace', () => {
   const tryAt = (pace: KeyedPace, key: string, nowMs: number): number => {

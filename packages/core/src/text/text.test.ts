@@ -1,9 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-<<<<<<< HEAD
-import { codePointLength, trimName, trimUnicode, unstorableReason, parseUrl } from './text.js';
-=======
 import { trimName, trimUnicode, unstorableReason } from './text.js';
->>>>>>> main
 
 describe('text helpers', () => {
   test('trim every Unicode white space at both ends and nowhere else', () => {
@@ -34,20 +30,5 @@ describe('text helpers', () => {
     expect(unstorableReason('a\u0000b')).toMatch(/U\+0000/);
     expect(unstorableReason('a\ud800b')).toMatch(/surrogate/);
     expect(unstorableReason('a😀b')).toBeNull();
-  });
-});
-
-describe('parseUrl', () => {
-  test('returns null for a text that is no absolute URL', () => {
-    for (const text of ['', 'example.com', '/path', 'https://', 'https://[::1']) expect(parseUrl(text)).toBeNull();
-  });
-
-  test('parses a URL with characters outside ASCII however often it was called', () => {
-    const hrefs = new Set<string | undefined>();
-    for (let n = 0; n < 100_000; n++) {
-      parseUrl('https://example.com/');
-      hrefs.add(parseUrl('https://münchen.example/ü')?.href);
-    }
-    expect([...hrefs]).toEqual(['https://xn--mnchen-3ya.example/%C3%BC']);
   });
 });

@@ -192,7 +192,7 @@ export async function releaseDeliveries(
 }
 
 /** Rounds a time for the log of attempts. */
-export function rounded(milliseconds: number | null): number | null {
+function rounded(milliseconds: number | null): number | null {
   return milliseconds === null ? null : Math.round(milliseconds);
 }
 
