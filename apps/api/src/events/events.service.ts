@@ -66,7 +66,7 @@ export async function readEvent(deps: Pick<Deps, 'database'>, tenant: Tenant, ev
 }
 
 function readEvents(
-  { database: { sql } }: EventsDeps,
+  { database: { prisma, sql } }: EventsDeps,
   tenant: Tenant,
   query: EventsQuery,
   after: EventPosition | null,
@@ -75,7 +75,7 @@ function readEvents(
   const page = { type: query.type ?? null, limit: query.limit ?? PAGE_LIMIT_DEFAULT, since };
   return query.roomId === undefined
     ? listEvents(sql, tenant, { ...page, after })
-    : listRoomEvents(sql, tenant, query.roomId, { ...page, afterSequence: after?.sequence ?? 0 });
+    : listRoomEvents(prisma, tenant, query.roomId, { ...page, afterSequence: after?.sequence ?? 0 });
 }
 
 /**
