@@ -5,7 +5,7 @@ import { gzip } from 'node:zlib';
 import { parseUrl, PublicError } from '@callplane/core';
 import type { NextFunction, Request, Response } from 'express';
 import { contextOf, isRead } from '../http/request-context.js';
-import { pageSecurityHeaders } from '../http/security-headers.js';
+import { pageSecurityHeaders } from '../http/respond.js';
 
 /** Files of the console, which a process keeps in memory. */
 const FILES_MAX = 500;

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { PublicError } from '@callplane/core';
 import { Router, type Request, type Response } from 'express';
 import { contextOf } from '../http/request-context.js';
-import { pageSecurityHeaders } from '../http/security-headers.js';
+import { pageSecurityHeaders } from '../http/respond.js';
 
 const PAGE = `<!doctype html>
 <html lang="en">

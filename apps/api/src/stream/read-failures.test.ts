@@ -3,8 +3,7 @@ import { createLogger, createMetrics } from '@callplane/runtime';
 import { eventually } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
 import type { EventWaiter } from '../events/event-waiter.js';
-import { EventFeed } from './event-feed.js';
-import { reportReadFailures, type StreamRead } from './read-failures.js';
+import { EventFeed, reportReadFailures, type StreamRead } from './event-feed.js';
 
 const away = () => Promise.reject(new Error('PostgreSQL is away'));
 

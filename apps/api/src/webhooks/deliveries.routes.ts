@@ -1,7 +1,7 @@
 import { diagnoseDelivery, type ErrorDetail } from '@callplane/core';
 import type { Deps } from '../deps.js';
 import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';
-import { checkTenant, TenantQuery, timeFailures } from '../http/checks.js';
+import { checkTenant, TenantQuery, timeFailures } from '../http/schemas.js';
 import {
   pageOfAttempts,
   pageOfDeliveries,

@@ -30,7 +30,7 @@ import {
   type EndpointMade,
   type EndpointWithSecret,
 } from './endpoints.service.js';
-import { checkTenant, TenantQuery } from '../http/checks.js';
+import { checkTenant, TenantQuery } from '../http/schemas.js';
 
 const PATH = '/v1/webhooks/{endpointId}';
 

@@ -3,7 +3,17 @@ import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { defineList, idOf } from '../http/cursor.js';
 import { defineRoute, type Route } from '../http/route.js';
-import { oneOf, orNull, page, pageQuery, pathId, strictObject, timestamp } from '../http/schemas.js';
+import {
+  checkTenant,
+  oneOf,
+  orNull,
+  page,
+  pageQuery,
+  pathId,
+  strictObject,
+  TenantQuery,
+  timestamp,
+} from '../http/schemas.js';
 import { EndpointPath } from './endpoints.schemas.js';
 import {
   checkWindow,
@@ -13,7 +23,6 @@ import {
   readRecovery,
   stopRecovery,
 } from './recoveries.service.js';
-import { checkTenant, TenantQuery } from '../http/checks.js';
 
 const RecoverySchema = Type.Object(
   {

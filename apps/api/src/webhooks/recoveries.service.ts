@@ -16,8 +16,7 @@ import {
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { cutPage, type Page, type PageCursor } from '../http/cursor.js';
-import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
-import { timeFailures } from '../http/checks.js';
+import { PAGE_LIMIT_DEFAULT, timeFailures } from '../http/schemas.js';
 
 /** A recovery in the form that the API returns. */
 export function presentRecovery(recovery: RecoveryRow) {

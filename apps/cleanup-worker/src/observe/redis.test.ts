@@ -2,7 +2,7 @@ import { JobProducer } from '@callplane/queue';
 import { createMetrics } from '@callplane/runtime';
 import { breakRedis, eventually, PATIENT_REDIS, startTestRedis, stopAtEnd } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
-import { RedisObserver } from './redis.js';
+import { RedisObserver } from './observe.js';
 
 test('the observer reports role, memory and persistence of Redis, and nothing while it does not answer', async () => {
   const server = await startTestRedis();

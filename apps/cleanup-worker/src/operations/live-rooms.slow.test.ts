@@ -11,7 +11,7 @@ import {
   stopAtEnd,
   type TestJanus,
 } from '@callplane/testing';
-import { endLostSessions } from '../reconcile/lost-sessions.js';
+import { endLostSessions } from '../reconcile/presence.js';
 import { MediaOrphans } from '../reconcile/media-orphans.js';
 import { NOON, startTestWorker, type Entered, type TestWorker } from '../worker.testkit.js';
 import { stepsOf } from './steps.js';

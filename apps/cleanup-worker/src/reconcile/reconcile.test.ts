@@ -4,8 +4,7 @@ import { MediaNodes } from '@callplane/media';
 import { endOne, eventually, joinOne, stopAtEnd } from '@callplane/testing';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { workOnOperation } from '../operations/work.js';
-import { endEmptyRooms } from './empty-rooms.js';
-import { endLostSessions, forgetDeadInstances } from './lost-sessions.js';
+import { endEmptyRooms, endLostSessions, forgetDeadInstances } from './presence.js';
 
 let worker: TestWorker;
 let media: MediaNodes;

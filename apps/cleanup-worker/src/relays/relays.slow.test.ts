@@ -12,10 +12,9 @@ import {
   type TestCoturn,
 } from '@callplane/testing';
 import { workOnOperation } from '../operations/work.js';
-import { closeEndedRelays } from '../reconcile/ended-relays.js';
+import { closeRelays, parseTurnServers } from './relays.js';
+import { closeEndedRelays } from '../reconcile/presence.js';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
-import { closeRelays } from './close-relays.js';
-import { parseTurnServers } from './relays.js';
 import type { TurnServer } from './turn-admin.js';
 
 const PASSWORD = 'test-turn-admin-password';

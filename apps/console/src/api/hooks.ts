@@ -141,15 +141,17 @@ function differsOnlyInSince(one: readonly unknown[] | undefined, other: readonly
 }
 
 /**
- * Changes something. A failure appears as a toast unless `onError` shows it elsewhere.
+ * Changes something. A failure appears as a toast.
  * @param options.done the toast after success
+ * @param options.isForm a form shows the failure instead, as the `error` of the result
  */
 export function useApiAction<Id extends OperationId>(
   id: Id,
   options: {
     done?: string | ((result: ResultOf<Id>) => string);
     onDone?: (result: ResultOf<Id>) => void;
-    onError?: (error: unknown) => void;
+    onError?: () => void;
+    isForm?: boolean;
     waitSeconds?: number;
   } = {},
 ) {
@@ -171,8 +173,8 @@ export function useApiAction<Id extends OperationId>(
     },
     onError: (error) => {
       attempts.failed(error);
-      if (options.onError !== undefined) options.onError(error);
-      else toastError(asApiError(error));
+      if (options.isForm !== true) toastError(asApiError(error));
+      options.onError?.();
     },
     // Also after a failure, because another session may have made the change meanwhile.
     onSettled: () => refreshQueries(client),

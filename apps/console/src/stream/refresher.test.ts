@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { QueryClient, QueryObserver } from '@tanstack/react-query';
-import { isTouched } from './changes.js';
-import { Refresher } from './refresher.js';
+import { isTouched, Refresher } from './refresher.js';
 
 describe('a change', () => {
   test('of a room makes reads of this room outdated, and not those of another one', () => {

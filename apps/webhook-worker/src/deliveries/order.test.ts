@@ -15,8 +15,7 @@ import {
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { Webhook } from 'standardwebhooks';
 import { startReceiver, type ReceivedRequest } from '../receivers.testkit.js';
-import { sweepRecoveries } from '../sweep/recoveries.js';
-import { sweepDeliveries } from '../sweep/sweep.js';
+import { sweepDeliveries, sweepRecoveries } from '../sweep/sweep.js';
 import { NOON, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
 import { Turns } from './turns.js';
 

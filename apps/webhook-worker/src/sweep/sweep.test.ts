@@ -5,9 +5,8 @@ import { eventually } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { FailingEndpoints } from './failing-endpoints.js';
-import { sweepRecoveries } from './recoveries.js';
+import { sweepDeliveries, sweepRecoveries } from './sweep.js';
 import { sweepRetention } from './retention.js';
-import { sweepDeliveries } from './sweep.js';
 
 const NOWHERE = 'http://127.0.0.1:1/';
 const { signal } = new AbortController();

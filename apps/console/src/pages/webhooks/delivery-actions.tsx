@@ -1,7 +1,7 @@
 import type { WebhookDeliveryDetail, WebhookEndpoint } from '@callplane/server/requests';
 import { useApiAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { useConfirm } from '../../components/confirm.js';
+import { useConfirm } from '../../components/dialog.js';
 
 /** Retry of a pending delivery, or replay of a finished one. */
 export function DeliveryActions({

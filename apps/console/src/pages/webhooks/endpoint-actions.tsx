@@ -1,10 +1,8 @@
 import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useState } from 'react';
-import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { useConfirm } from '../../components/confirm.js';
-import { Dialog } from '../../components/dialog.js';
+import { Dialog, useConfirm } from '../../components/dialog.js';
 import { navigate } from '../../navigation/location.js';
 import { EndpointForm } from './endpoint-form.js';
 import { RotateSecret } from './rotate-secret.js';
@@ -147,11 +145,10 @@ const removeQuestion = (url: string) => ({
 });
 
 function EditEndpoint({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClose: () => void }) {
-  const [error, setError] = useState<ApiError>();
   const update = useApiAction('updateWebhook', {
     done: 'The endpoint has been changed.',
     onDone: onClose,
-    onError: (failure) => setError(asApiError(failure)),
+    isForm: true,
   });
   return (
     <Dialog title="Edit the endpoint" onClose={onClose}>
@@ -162,11 +159,10 @@ function EditEndpoint({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClos
       <EndpointForm
         endpoint={endpoint}
         action="Save the changes"
-        error={error}
+        error={update.error}
         isBusy={update.isPending}
         onClose={onClose}
         onSubmit={(changed) => {
-          setError(undefined);
           if (Object.keys(changed).length === 0) onClose();
           else update.mutate({ endpointId: endpoint.id, ...changed });
         }}

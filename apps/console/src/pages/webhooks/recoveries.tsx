@@ -2,10 +2,10 @@ import type { WebhookEndpoint, WebhookRecovery } from '@callplane/server/request
 import { useState } from 'react';
 import { useApiAction, useApiList } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { useConfirm } from '../../components/confirm.js';
+import { useConfirm } from '../../components/dialog.js';
 import { Empty, Failure, Loading } from '../../components/states.js';
 import { Badge, Time } from '../../components/text.js';
-import { countText } from '../../format/number.js';
+import { countText } from '../../format.js';
 import { useScope } from '../../session/session.js';
 import { RecoverDialog } from './recover-dialog.js';
 

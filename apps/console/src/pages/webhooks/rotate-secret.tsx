@@ -1,6 +1,5 @@
 import type { WebhookEndpoint, WebhookEndpointWithSecret } from '@callplane/server/requests';
 import { useState } from 'react';
-import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
 import { Field, FormEnd } from '../../components/fields.js';
@@ -18,11 +17,7 @@ const ACTIVATIONS = [
 export function RotateSecret({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClose: () => void }) {
   const [activateInSeconds, setSeconds] = useState<number>(ACTIVATIONS[0][0]);
   const [rotated, setRotated] = useState<WebhookEndpointWithSecret>();
-  const [error, setError] = useState<ApiError>();
-  const rotating = useApiAction('rotateWebhookSecret', {
-    onDone: setRotated,
-    onError: (failure) => setError(asApiError(failure)),
-  });
+  const rotating = useApiAction('rotateWebhookSecret', { onDone: setRotated, isForm: true });
   if (rotated !== undefined) {
     const version = rotated.nextSigningKeyVersion ?? rotated.signingKeyVersion;
     return <SecretDialog secret={rotated.signingSecret} version={version} onClose={onClose} />;
@@ -33,7 +28,6 @@ export function RotateSecret({ endpoint, onClose }: { endpoint: WebhookEndpoint;
         className="form"
         onSubmit={(event) => {
           event.preventDefault();
-          setError(undefined);
           rotating.mutate({ endpointId: endpoint.id, activateInSeconds });
         }}
       >
@@ -63,7 +57,7 @@ export function RotateSecret({ endpoint, onClose }: { endpoint: WebhookEndpoint;
             </select>
           )}
         </Field>
-        <FormEnd error={error} action="Rotate the secret" isBusy={rotating.isPending} onCancel={onClose} />
+        <FormEnd error={rotating.error} action="Rotate the secret" isBusy={rotating.isPending} onCancel={onClose} />
       </form>
     </Dialog>
   );
