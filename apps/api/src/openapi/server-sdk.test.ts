@@ -202,3 +202,16 @@ function headersIn(request: string): Record<string, string> {
       .filter(([name]) => wanted.includes(name)),
   );
 }
+
+/** Never called. Contains calls that must not compile. */
+async function refused(client: Callplane, event: WebhookEvent): Promise<void> {
+  // @ts-expect-error a room has a name
+  await client.createRoom({ metadata: {} });
+  // @ts-expect-error metadata is an object
+  await client.createRoom({ name: 'Daily', metadata: 'text' });
+  // @ts-expect-error not every event has a room
+  void event.data.room.name;
+  // @ts-expect-error a room that was created has no participant
+  if (event.type === 'room.created') void event.data.participant.name;
+}
+void refused;

@@ -109,7 +109,7 @@ export class EventFeed {
  * of a stream still works.
  */
 const STREAM_READS = ['events', 'backlog', 'callers'] as const;
-export type StreamRead = (typeof STREAM_READS)[number];
+type StreamRead = (typeof STREAM_READS)[number];
 
 /** Reports a read that failed. The streams stay open and the read is repeated, so no caller sees the error. */
 export type OnReadFailed = (read: StreamRead, error: unknown) => void;

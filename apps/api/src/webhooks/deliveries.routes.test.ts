@@ -44,7 +44,7 @@ describe('GET …/deliveries', () => {
     const ids = (page: { data: { id: string }[] }) => page.data.map(({ id }) => id);
     const first = await list('?limit=2');
     expect(ids(first)).toEqual(made.slice(0, 2));
-    expect(ids(await list(`?limit=2&cursor=${first.nextCursor}`))).toEqual(made.slice(2));
+    expect(ids({ data: await api.pages(`${endpoint.path}/deliveries?limit=2`) })).toEqual(made);
     expect(ids(await list('?status=failed'))).toEqual([made[1]]);
     expect(ids(await list('?failureReason=rejected&limit=1'))).toEqual([made[1]]);
     expect(ids(await list('?status=pending&eventType=webhook.test'))).toEqual([made[0], made[2]]);
@@ -53,8 +53,6 @@ describe('GET …/deliveries', () => {
     const { createdAt } = first.data[1] as { createdAt: string };
     expect(ids(await list(`?since=${createdAt}&until=${createdAt}`))).toContain(made[1]);
     expect(ids(await list('?until=2026-01-01T00:00:00Z'))).toEqual([]);
-    const crossed = await api.call('GET', `${endpoint.path}/deliveries?status=failed&cursor=${first.nextCursor}`);
-    expect([crossed.status, crossed.body.error.details[0].path]).toEqual([400, 'query.cursor']);
   });
 
   test('lists those of all endpoints, with the same filters', async () => {
@@ -79,8 +77,6 @@ describe('GET …/deliveries', () => {
     expect(ids(await list('?failureReason=attempts_exhausted'))).toEqual([made[3]]);
     expect(ids(await list('?failureReason=rejected'))).toEqual([]);
     expect(ids(await list(`?since=2026-01-01T00:00:00Z&status=pending&limit=2`))).toEqual(made.slice(0, 2));
-    const foreign = await api.call('GET', `${endpoints[0]!.path}/deliveries?cursor=${first.nextCursor}`, { key });
-    expect(foreign.status).toBe(400);
     const unknown = await api.call('GET', '/v1/deliveries?endpointId=whep_0', { key });
     expect([unknown.status, unknown.body.error.code]).toEqual([404, 'WEBHOOK_NOT_FOUND']);
     // The deliveries of a removed endpoint stay in the list.
@@ -102,11 +98,6 @@ describe('GET …/deliveries', () => {
     expect(response.status).toBe(400);
     expect(response.body.error.details[0].path).toBe(`query.${query.split('=')[0]}`);
     expect((await api.call('GET', `/v1/deliveries?${query}`)).text).toContain(response.body.error.details[0].message);
-  });
-
-  test('answers 404 for an unknown endpoint', async () => {
-    const response = await api.call('GET', '/v1/webhooks/whep_0/deliveries');
-    expect([response.status, response.body.error.code]).toEqual([404, 'WEBHOOK_NOT_FOUND']);
   });
 });
 
@@ -237,10 +228,8 @@ describe('GET …/attempts', () => {
   test('lists attempts newest first, in pages', async () => {
     const made = await delivery(api, path);
     const ids = [await attempt(api, made.id, 1), await attempt(api, made.id, 2), await attempt(api, made.id, 3)];
-    const first = (await api.call('GET', `${made.path}/attempts?limit=2`)).body;
-    const second = (await api.call('GET', `${made.path}/attempts?limit=2&cursor=${first.nextCursor}`)).body;
-    expect([...first.data, ...second.data].map(({ id }) => id)).toEqual(ids.reverse());
-    expect(second.nextCursor).toBeNull();
+    const listed = await api.pages(`${made.path}/attempts?limit=2`);
+    expect(listed.map((each) => each.id)).toEqual(ids.reverse());
   });
 });
 

@@ -69,17 +69,6 @@ test('a room that has been empty for long enough ends through the same operation
   expect((await worker.events(empty)).slice(-2)).toEqual(['participant.left left', 'room.ended']);
 });
 
-test('a room that nobody joins ends, with its event', async () => {
-  const roomId = await worker.newRoom('created', 60);
-  await aged(61);
-  await endEmptyRooms(worker.deps, 0);
-  const { operation, wake } = await worker.endRoom(roomId);
-  expect([operation.kind, operation.status, wake]).toEqual(['room.end', 'pending', null]);
-  await workOnOperation(worker.deps, operation.id);
-  expect(await roomOf(roomId)).toMatchObject({ status: 'ended', emptyTimeoutSeconds: 60 });
-  expect(await worker.events(roomId)).toEqual(['room.ended']);
-});
-
 test('the time-out of a room goes before the setting of the deployment, and null is that setting', async () => {
   const long = await worker.newRoom('created', 3600);
   const short = await worker.newRoom('created', 60);

@@ -4,7 +4,6 @@ import { BACKOFF_SECONDS } from '@callplane/core';
 import {
   claimDeliveries,
   deleteWebhookEndpoint,
-  logAttemptOfDeletedEndpoint,
   rotateWebhookSecret,
   settleDeliveries,
   takeOverLeases,
@@ -12,7 +11,14 @@ import {
 import { eventually } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { attemptDelivery } from './attempt.js';
-import { NOON, sealTestSecret, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
+import {
+  endedAttempt,
+  NOON,
+  sealTestSecret,
+  startTestWorker,
+  TEST_SECRET,
+  type TestWorker,
+} from '../worker.testkit.js';
 
 let worker: TestWorker;
 beforeAll(async () => {
@@ -167,21 +173,6 @@ describe('a delivery', () => {
     expect(await worker.row(id)).toMatchObject({ status: 'failed', failureReason: 'rejected', runAttempts: 4 });
   });
 
-  test('fails at its next rejection when its endpoint no longer retries rejected ones', async () => {
-    const receiver = await startReceiver((_request, response) => response.writeHead(400).end());
-    const id = await worker.newDelivery(receiver.url);
-    const { endpointId } = await worker.row(id);
-    for (const [retryRejected, status] of [
-      [true, 'pending'],
-      [false, 'failed'],
-    ] as const) {
-      await worker.sql(`UPDATE webhook_endpoints SET retry_rejected = ${retryRejected} WHERE id = '${endpointId}'`);
-      await makeDue(id);
-      await worker.attempt(id);
-      expect(await worker.row(id)).toMatchObject({ status });
-    }
-  });
-
   test('is not attempted if its endpoint is disabled or deleted', async () => {
     const receiver = await startReceiver();
     for (const change of ['enabled = false', 'deleted_at = now()']) {
@@ -254,50 +245,6 @@ describe('the lease of a delivery', () => {
       }),
     ]);
   });
-
-  test('logs no attempt twice, and no attempt whose lease was lost for another reason', async () => {
-    const { database } = worker.deps;
-    const endpointId = await worker.newEndpoint((await startReceiver()).url);
-    await worker.emit(endpointId);
-    const [claim] = await worker.claim(endpointId);
-    if (claim === undefined) throw new Error('nothing was claimed');
-    const attempt = {
-      durationMs: 1.5,
-      outcome: 'response' as const,
-      errorCode: 'HTTP_404',
-      statusCode: 404,
-      address: '127.0.0.1',
-      timings: { dnsMs: null, connectMs: 1.2, tlsMs: null, firstByteMs: 2.8 },
-      responseBody: 'no',
-      responseTruncated: false,
-      exchange: { request: null, responseHeaders: { server: 'nginx' } },
-    };
-    // The row is still `delivering`, so another worker may hold it.
-    expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(false);
-    await database.transaction((tx) => deleteWebhookEndpoint(tx, worker.tenant, endpointId, NOON));
-    const earlier = { ...claim, runAttempt: claim.runAttempt + 1 };
-    expect(await logAttemptOfDeletedEndpoint(database.sql, { claim: earlier, attempt })).toBe(false);
-    expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(true);
-    expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(false);
-    expect(await worker.attempts(claim.id)).toEqual([
-      expect.objectContaining({ durationMs: 2, firstByteMs: 3, exchange: attempt.exchange }),
-    ]);
-  });
-
-  test('is claimed without waiting for the disk, but settled with it', async () => {
-    // The test server turns synchronous_commit off for all clients. The source of the setting shows who requested it.
-    const source = async (database: TestWorker['deps']['database']) => {
-      const [row] = await database.prisma.$queryRaw<{ source: string }[]>`
-        SELECT source FROM pg_settings WHERE name = 'synchronous_commit'`;
-      return row!.source;
-    };
-    // No app sends settings of its own through a pooler.
-    const isPooled = process.env['TEST_DATABASE_POOLER'] === 'transaction';
-    expect((await source(worker.deps.claimsDatabase)) === 'client').toBe(!isPooled);
-    expect(await source(worker.deps.database)).not.toBe('client');
-    const id = await worker.newDelivery('http://127.0.0.1:1/');
-    expect(await worker.claim((await worker.row(id)).endpointId)).toMatchObject([{ id, runAttempt: 1 }]);
-  });
 });
 
 describe('deliveries that are settled in one batch', () => {
@@ -305,23 +252,7 @@ describe('deliveries that are settled in one batch', () => {
     const endpointId = await worker.newEndpoint('http://127.0.0.1:1/', { failingSince: new Date(0) });
     await worker.emit(endpointId, 3);
     const claims = await worker.claim(endpointId, 3);
-    const ended = (at: number, outcome: 'success' | 'connect') => ({
-      claim: claims[at]!,
-      attempt: {
-        outcome,
-        durationMs: 1,
-        errorCode: null,
-        statusCode: null,
-        address: null,
-        responseBody: null,
-        timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null },
-        responseTruncated: false,
-        exchange: null,
-      },
-      after: { status: 'succeeded' as const },
-      proves: outcome === 'success',
-      slotMs: 1,
-    });
+    const ended = (at: number, outcome: 'success' | 'connect') => endedAttempt(claims[at]!, outcome);
     const beginning = new Date();
     // This one has lost its lease. Nothing is written for it, and the others are still settled.
     const stolen = { ...ended(2, 'success'), claim: { ...claims[2]!, leaseToken: randomUUID() } };
@@ -382,25 +313,6 @@ describe('the claim of due deliveries', () => {
     expect(second.nextInMs).toBeGreaterThan(15_000);
     expect(second.nextInMs).toBeLessThanOrEqual(20_000);
     expect(await claim(endpointId)).toMatchObject({ claimed: [], isMore: false });
-  });
-
-  test('takes one row of an endpoint that is not quick, and none of a slow one in the fast lane', async () => {
-    for (const slotMs of [undefined, 65, 5000]) {
-      const endpointId = await worker.newEndpoint(NOWHERE, slotMs === undefined ? {} : { slotMs });
-      await worker.emit(endpointId, 3);
-      const claims = [await claim(endpointId, { lane: 'fast' }), await claim(endpointId)];
-      expect(claims.map(({ claimed }) => claimed.length)).toEqual([slotMs === 65 ? 1 : 0, 1]);
-    }
-  });
-
-  test('skips locked rows', async () => {
-    const endpointId = await worker.newEndpoint(NOWHERE, { slotMs: 64 });
-    const [locked, free] = idsOf(await worker.emit(endpointId, 2));
-    await worker.deps.database.transaction(async (tx) => {
-      await tx.$queryRaw`SELECT 1 FROM webhook_deliveries WHERE id = ${locked} FOR UPDATE`;
-      expect(idsOf((await claim(endpointId)).claimed)).toEqual([free]);
-    });
-    expect(idsOf((await claim(endpointId)).claimed)).toEqual([locked]);
   });
 
   test('takes each row once while several workers claim concurrently', async () => {

@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import {
   claimDeliveries,
   findDelivery,
-  releaseDelivery,
   retryDelivery,
   settleDeliveries,
   updateWebhookEndpoint,
@@ -16,7 +15,7 @@ import { eventually, stopAtEnd } from '@callplane/testing';
 import { Webhook } from 'standardwebhooks';
 import { startReceiver, type ReceivedRequest } from '../receivers.testkit.js';
 import { sweepDeliveries, sweepRecoveries } from '../sweep/sweep.js';
-import { NOON, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
+import { endedAttempt, NOON, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
 import { Turns } from './turns.js';
 
 const NOWHERE = 'http://127.0.0.1:1/';
@@ -47,20 +46,11 @@ function claim(endpointId: string, afterRoomId = ''): Promise<Claim> {
 
 /** Settles a claimed delivery as a worker does. */
 async function settle(delivery: ClaimedDelivery, status: 'succeeded' | 'pending', delayMs = 0): Promise<void> {
-  const attempt = {
-    durationMs: 1,
-    outcome: status === 'succeeded' ? ('success' as const) : ('response' as const),
-    errorCode: null,
-    statusCode: status === 'succeeded' ? 200 : 503,
-    address: null,
-    timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null },
-    responseBody: null,
-    responseTruncated: false,
-    exchange: null,
-  };
-  const after = status === 'succeeded' ? { status } : { status, delayMs };
-  const { sql } = worker.deps.database;
-  await settleDeliveries(sql, [{ claim: delivery, attempt, after, proves: true, slotMs: 64 }]);
+  const ended =
+    status === 'succeeded'
+      ? endedAttempt(delivery, 'success')
+      : endedAttempt(delivery, 'response', { status, delayMs });
+  await settleDeliveries(worker.deps.database.sql, [{ ...ended, proves: true }]);
 }
 
 const read = async (endpointId: string, deliveryId: string): Promise<DeliveryRow> =>
@@ -170,14 +160,6 @@ describe('an endpoint with the ordering "room"', () => {
     expect(await read(endpointId, third!)).toMatchObject({ blockedBy: first });
     await settle(retry.claimed[0]!, 'succeeded');
     expect(ids(await claim(endpointId))).toEqual([second]);
-  });
-
-  test('gets a released delivery again before the next one', async () => {
-    const endpointId = await limitedEndpoint({ ordering: 'room' });
-    const [first] = await worker.emitToRoom(endpointId, newId('room'), 2);
-    const { claimed } = await claim(endpointId);
-    await releaseDelivery(worker.deps.database.sql, claimed[0]!, 0);
-    expect(ids(await claim(endpointId))).toEqual([first]);
   });
 });
 

@@ -199,12 +199,6 @@ describe('endpoints whose attempts all fail', () => {
     await endpoints.sweep();
     expect(await worker.endpoint(silent)).toMatchObject({ enabled: false });
   });
-
-  test('stay enabled by default', async () => {
-    const id = await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(1000), lastFailedAt: daysAgo(0) });
-    await new FailingEndpoints(worker.deps, 0).sweep();
-    expect(await worker.endpoint(id)).toMatchObject({ enabled: true });
-  });
 });
 
 describe('endpoints that fail', () => {
