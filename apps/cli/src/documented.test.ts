@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '@callplane/runtime';
 import { repositoryRoot } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
 import { run } from './program.js';
 
-/** Compares docs/cli.md with the output of `--help`. */
+/** Compares the documents with the output of `--help`. */
 
 const GENERAL = ['--json', '--help'];
 
@@ -48,4 +48,38 @@ test('docs/cli.md documents every command and its options, and each has an examp
     if (!options.includes('--json')) missing.push(`${name} --json`);
   }
   expect(missing).toEqual([]);
+});
+
+/** The command lines of `rtc` in a page: in code spans, and in blocks of commands. */
+function commandLinesOf(page: string): string[] {
+  const spans = [...page.matchAll(/`(?:\.\/)?rtc ([a-z][^`\n]*)`/g)];
+  const lines = [...page.matchAll(/^ *[^`\n]*(?:\brtc|--rm cli|main\.js) ([a-z][^`\n|]*)$/gm)];
+  return [...spans, ...lines].map(([, line]) => line!.replace(/ +#.*|[).,]+$/, ''));
+}
+
+test('every command of rtc that a guide names exists, with its options', async () => {
+  const guides = readdirSync(join(repositoryRoot, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md') && !file.startsWith('decisions'))
+    .map((file) => join('docs', file));
+  const wrong: string[] = [];
+  let seen = 0;
+  for (const guide of ['README.md', ...guides]) {
+    for (const line of commandLinesOf(readFileSync(join(repositoryRoot, guide), 'utf8'))) {
+      const words = line.split(' ');
+      const path: string[] = [];
+      let help = await helpOf();
+      while (subCommands(help).includes(words[path.length]!)) {
+        path.push(words[path.length]!);
+        help = await helpOf(...path);
+      }
+      const options = [...line.matchAll(/(?<= |^)--[a-z][a-z-]*/g)].map(([option]) => option);
+      if (subCommands(help).length > 0 && /^[a-z]/.test(words[path.length] ?? '')) wrong.push(`${guide}: rtc ${line}`);
+      wrong.push(
+        ...options.filter((option) => !help.includes(option)).map((option) => `${guide}: rtc ${line}: ${option}`),
+      );
+      seen += 1;
+    }
+  }
+  expect(wrong).toEqual([]);
+  expect(seen).toBeGreaterThan(80);
 });

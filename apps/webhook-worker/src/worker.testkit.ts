@@ -12,7 +12,6 @@ import {
 import {
   claimDeliveries,
   Database,
-  releaseDelivery,
   writeEvents,
   type ClaimedDelivery,
   type EndedAttempt,
@@ -229,7 +228,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     },
     async attempt(deliveryId, own = deps) {
       const [claim, ...others] = await worker.claim((await worker.row(deliveryId)).endpointId);
-      await Promise.all(others.map((other) => releaseDelivery(database.sql, other, 0)));
+      await deps.settling.release(others);
       if (claim === undefined) return false;
       const attempted = await attemptDelivery(own, claim);
       if (attempted !== null) {

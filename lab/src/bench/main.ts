@@ -10,6 +10,7 @@ interface Benchmark {
 const BENCHMARKS: Record<string, Benchmark> = {
   rest: { what: 'requests a second against a bare Express route', load: () => import('./rest.js') },
   deliveries: { what: 'deliveries a second against a bare BullMQ worker', load: () => import('./deliveries.js') },
+  events: { what: 'events from the API to a receiver, and a killed worker', load: () => import('./events.js') },
   isolation: { what: 'a tenant beside hostile ones', load: () => import('./isolation.js') },
   signaling: { what: 'first frames and ends of rooms', load: () => import('./signaling.js') },
   rooms: { what: 'rooms of up to 10,000, without media', load: () => import('./rooms.js') },

@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs';
-import { childrenOf } from '@callplane/local-servers';
 import { askPage, CHROMIUM_ARGUMENTS, servePage, type Ask } from '@callplane/testing';
 import { chromium, type Page } from 'playwright-core';
-import { cpuMs } from '../fleet/stage.js';
+import { cpuMs, treeOf } from '../fleet/stage.js';
 import { printRow } from './figures.js';
 
 /** Including the time in which the participants enter. */
@@ -86,9 +84,4 @@ export async function bounded(name: string, browsers: Pages[], measuring: () => 
     clearTimeout(timer);
     await closeAll();
   }
-}
-
-/** Each thread has the children that it has started: Chromium starts its services on a thread of their own. */
-function treeOf(pid: number): number[] {
-  return [pid, ...childrenOf(pid).flatMap(treeOf)].filter((one) => existsSync(`/proc/${one}/stat`));
 }

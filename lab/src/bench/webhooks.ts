@@ -42,6 +42,8 @@ export async function openReceiver(stage: Stage, waitMs = 0) {
         };
         child.on('message', note);
       }),
+    /** When the requests of a delivery have arrived so far, in milliseconds since 1970. */
+    arrivalsOf: (deliveryId: string): readonly number[] => arrivals.get(deliveryId) ?? [],
     /** When an attempt of a delivery has arrived, or will. */
     async arrivalOf(deliveryId: string, attempt = 1): Promise<number> {
       for (;;) {

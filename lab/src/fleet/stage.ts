@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, startPostgres, startRedis, type LocalServer } from '@callplane/local-servers';
+import { childrenOf, freePort, startPostgres, startRedis, type LocalServer } from '@callplane/local-servers';
 import { root } from '../bootstrap.js';
 import { ApiClient } from '../client.js';
 import { APPS, LOCAL_RECEIVERS, mainOf, startNode, type AppName } from './apps.js';
@@ -108,6 +108,11 @@ export function cpuMs(pid: number): number {
   // The name of the program, in parentheses, may contain spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+/** A process and all that it has started. A thread has children of its own: Chromium starts its services on one. */
+export function treeOf(pid: number): number[] {
+  return [pid, ...childrenOf(pid).flatMap(treeOf)].filter((one) => existsSync(`/proc/${one}/stat`));
 }
 
 /** Resident memory of a process, now or at most, in KiB. */

@@ -1,5 +1,5 @@
 import { afterAttempt, isProof, traceIdOf, type AfterAttempt } from '@callplane/core';
-import { releaseDelivery, type AttemptRecord, type ClaimedDelivery } from '@callplane/db';
+import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
 import { startSpan, type Span } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import { send } from '../sending/send.js';
@@ -90,7 +90,7 @@ async function openSecret(deps: Deps, claim: ClaimedDelivery): Promise<string | 
     return deps.secrets.open(claim.secretSealed, `webhook-secret:${claim.endpointId}:${claim.secretVersion}`);
   } catch (error) {
     deps.logger.error('signing secret not decrypted', { deliveryId: claim.id, endpointId: claim.endpointId, error });
-    await releaseDelivery(deps.database.sql, claim, KEY_MISSING_DELAY_MS);
+    await deps.settling.release([claim], KEY_MISSING_DELAY_MS);
     return null;
   }
 }

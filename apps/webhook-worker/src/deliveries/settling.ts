@@ -2,14 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   isDatabaseUnavailable,
   logAttemptOfDeletedEndpoint,
+  releaseDeliveries,
   settleDeliveries,
+  type ClaimedDelivery,
   type EndedAttempt,
   type TypedSql,
   type SettledDelivery,
 } from '@callplane/db';
 import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
 
-/** How long to retry settling while PostgreSQL is unavailable, and the pause between tries, in milliseconds. */
+/** How long to retry settling and releasing while PostgreSQL is unavailable, and the pause between tries, in milliseconds. */
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 250;
 
@@ -46,6 +48,26 @@ export class Settling {
    */
   settle(ended: EndedAttempt): Promise<SettledDelivery | null> {
     return this.#batches.add(ONE_QUEUE, { ended, until: performance.now() + PATIENCE_MS });
+  }
+
+  /**
+   * Releases claimed deliveries that were not sent, and retries while PostgreSQL is unavailable: otherwise they would
+   * wait for the end of their leases.
+   */
+  async release(claims: readonly Pick<ClaimedDelivery, 'id' | 'leaseToken'>[], delayMs = 0): Promise<void> {
+    const until = performance.now() + PATIENCE_MS;
+    for (;;) {
+      try {
+        await releaseDeliveries(this.#db, claims, delayMs);
+        return;
+      } catch (error) {
+        if (!isDatabaseUnavailable(error) || performance.now() + PAUSE_MS > until) {
+          this.#logger.error('deliveries not released', { deliveryIds: claims.map(({ id }) => id), error });
+          return;
+        }
+        await delay(PAUSE_MS);
+      }
+    }
   }
 
   async #settleAll(batch: readonly Waiting[]): Promise<(SettledDelivery | null | Promise<SettledDelivery | null>)[]> {

@@ -13,7 +13,6 @@ import {
 import {
   claimDeliveries,
   isDatabaseUnavailable,
-  releaseDelivery,
   takeOverLeases,
   type Claim,
   type ClaimedDelivery,
@@ -194,7 +193,7 @@ export class Turns {
           const now = performance.now();
           const isLate = index === 0 ? now - askedAtMs > CLAIM_MS_MAX : now - startedAtMs > TURN_MS_MAX;
           if (this.#isDraining || isLate) {
-            await this.#release(claimed.slice(index));
+            await this.#deps.settling.release(claimed.slice(index));
             return { claim: { ...claim, isMore: true }, settling, slotMs };
           }
           const attempted = await this.#attempt(turn, delivery, index === 0 ? 0 : now - askedAtMs);
@@ -213,10 +212,6 @@ export class Turns {
       ended(performance.now());
       if (lane === 'fast') this.#fastSlots.hold(environmentId, -1);
     }
-  }
-
-  async #release(claimed: readonly ClaimedDelivery[]): Promise<void> {
-    await Promise.all(claimed.map((claim) => releaseDelivery(this.#deps.database.sql, claim, 0)));
   }
 
   /** Rules that may have changed while the turn waited for its slot. */

@@ -168,20 +168,21 @@ function skipLockedIfSeveral(rows: number): Prisma.Sql {
 }
 
 /**
- * Releases a claimed row without counting the attempt. For failures of the worker itself, not of the receiver.
- * @returns false if the lease was lost, so that nothing was written.
+ * Releases claimed deliveries without counting the attempt, for failures of the worker itself, not of the receiver.
+ * Those whose lease was lost stay as they are.
  */
-export async function releaseDelivery(
+export async function releaseDeliveries(
   db: TypedSql,
-  claim: Pick<ClaimedDelivery, 'id' | 'leaseToken'>,
+  claims: readonly Pick<ClaimedDelivery, 'id' | 'leaseToken'>[],
   delayMs: number,
-): Promise<boolean> {
-  const released = await db.$executeRaw`
-    UPDATE webhook_deliveries
+): Promise<void> {
+  await db.$executeRaw`
+    UPDATE webhook_deliveries d
     SET status = 'pending', run_attempts = run_attempts - 1, lease_token = NULL, lease_expires_at = NULL,
       due_at = now() + ${delayMs}::int * interval '1 millisecond'
-    WHERE id = ${claim.id} AND lease_token = ${claim.leaseToken}::uuid`;
-  return released > 0;
+    FROM unnest(${claims.map(({ id }) => id)}::text[], ${claims.map(({ leaseToken }) => leaseToken)}::uuid[])
+      claim (id, lease_token)
+    WHERE d.id = claim.id AND d.lease_token = claim.lease_token`;
 }
 
 /** Rounds a time for the log of attempts. */

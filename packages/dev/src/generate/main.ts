@@ -31,10 +31,12 @@ const SERVER_SDK = 'packages/server-js/src';
 interface Setting {
   default?: string | number | boolean | readonly string[];
   description?: string;
-  minItems?: number;
   minLength?: number;
-  items?: { pattern?: string };
 }
+
+/** Name, default, form and meaning. */
+type SettingRow = [string, string, string, string];
+const COLUMNS = ['default', 'form', 'meaning'];
 
 interface Config {
   properties: Record<string, Setting>;
@@ -66,30 +68,29 @@ export async function main(args: string[]): Promise<void> {
 }
 
 async function configuration() {
-  const tables = [];
-  for (const { folder, schema, about } of APPS) {
+  const settings: { app: string; row: SettingRow }[] = [];
+  for (const { folder, schema } of APPS) {
     const config = (await built(`apps/${folder}/dist/config.js`))[schema] as Config;
-    const settings = Object.entries(config.properties);
-    const rows = settings.map(([name, setting]) => {
-      const secret = isSecret(setting) ? ` or \`${name}_FILE\`` : '';
-      const form = formOf(expectation(setting), setting);
-      const cells = [`\`${name}\`${secret}`, defaultOf(setting, config.required?.includes(name)), form];
-      return row([...cells, setting.description ?? '']);
-    });
-    tables.push(
-      [
-        `## ${folder}`,
-        '',
-        about,
-        '',
-        row(['setting', 'default', 'form', 'meaning']),
-        row(Array(4).fill('---')),
-        ...rows,
-      ]
-        .join('\n')
-        .concat('\n'),
-    );
+    for (const [name, setting] of Object.entries(config.properties)) {
+      settings.push({ app: folder, row: settingRow(name, setting, config.required?.includes(name)) });
+    }
   }
+  /** The apps that read each setting with the same default, form and meaning. */
+  const appsOf = new Map<string, typeof settings>();
+  for (const each of settings) {
+    const key = each.row.join('|');
+    appsOf.set(key, [...(appsOf.get(key) ?? []), each]);
+  }
+  const shared = [...appsOf.values()].filter((readers) => readers.length > 1);
+  const sharedRows = shared.map((readers) => {
+    const [name, ...rest] = readers[0]!.row;
+    return tableRow([name, readersOf(readers.map(({ app }) => app)), ...rest]);
+  });
+  const sections = APPS.map(({ folder, about }) => {
+    const own = settings.filter(({ app, row }) => app === folder && appsOf.get(row.join('|'))!.length === 1);
+    const table = [tableRow(['setting', ...COLUMNS]), tableRow(Array(4).fill('---'))];
+    return `## ${folder}\n\n${about}\n\n${[...table, ...own.map(({ row }) => tableRow(row))].join('\n')}\n`;
+  });
   return `# Configuration
 
 <!-- Written by packages/dev/src/generate from apps/*/src/config.ts. Do not edit; run "npm run generate". -->
@@ -97,32 +98,43 @@ async function configuration() {
 Each app reads its settings from the environment once, when it starts. If any are missing or wrong, it prints all
 problems, never the value of a secret, and exits with code 1 (the command line with 2).
 
-- An empty variable counts as not set.
-- Write numbers in decimal, and lists with commas.
-- A secret can come from a file instead: \`DATABASE_URL_FILE=/run/secrets/database_url\`. The app drops white space at
-  the end of the file. If both are set, the variable wins.
-- Names are the same in every app, so all apps can share one environment. Each app ignores settings of other apps.
+- An empty variable counts as not set. Write numbers in decimal, and lists with commas.
+- A secret (marked with \`_FILE\`) can come from a file instead: \`DATABASE_URL_FILE=/run/secrets/database_url\`. White
+  space at the end of the file is dropped. If both are set, the variable wins.
+- All apps can share one environment. Each ignores settings of other apps.
 
-${tables.join('\n')}`;
+## Shared settings
+
+${[tableRow(['setting', 'apps', ...COLUMNS]), tableRow(Array(5).fill('---')), ...sharedRows].join('\n')}
+
+${sections.join('\n')}`;
+}
+
+function settingRow(name: string, setting: Setting, required: boolean | undefined): SettingRow {
+  const secret = isSecret(setting) ? ', `_FILE`' : '';
+  const form = formOf(expectation(setting), setting);
+  return [`\`${name}\`${secret}`, defaultOf(setting, required), form, setting.description ?? ''];
+}
+
+function readersOf(apps: string[]): string {
+  const others = APPS.map(({ folder }) => folder).filter((folder) => !apps.includes(folder));
+  if (others.length === 0) return 'all';
+  return others.length === 1 ? `all but ${others[0]}` : apps.join(', ');
 }
 
 function defaultOf(setting: Setting, required: boolean | undefined) {
-  if (setting.default === undefined) return required ? '**required**' : 'none';
-  if (Array.isArray(setting.default)) return setting.default.length === 0 ? 'none' : `\`${setting.default.join(',')}\``;
+  if (setting.default === undefined) return required ? '**required**' : '';
+  if (Array.isArray(setting.default)) return setting.default.length === 0 ? '' : `\`${setting.default.join(',')}\``;
   return `\`${String(setting.default)}\``;
 }
 
 /** @param expectation `must be a whole number from 0 to 65535` */
-function formOf(expectation: string, { minItems, minLength, items }: Setting) {
-  const more = [
-    ...(minLength !== undefined && minLength > 1 ? [`at least ${minLength} characters`] : []),
-    ...(minItems === undefined ? [] : [`at least ${minItems}`]),
-    ...(items?.pattern === undefined ? [] : [`each like \`${items.pattern}\``]),
-  ];
-  return [expectation.replace(/^must be /, ''), ...more].join(', ');
+function formOf(expectation: string, { minLength }: Setting) {
+  const form = expectation.replace(/^must be /, '').replace(/^(a whole number from|one of) /, '');
+  return minLength !== undefined && minLength > 1 ? `${form}, at least ${minLength} characters` : form;
 }
 
-function row(cells: string[]) {
+function tableRow(cells: readonly string[]) {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 

@@ -1,0 +1,13 @@
+import { connect } from '@callplane/client-js';
+
+/** Joins with a token from your backend, plays everyone, and publishes microphone and camera. */
+export async function firstCall(url: string, token: string) {
+  const call = await connect({ url, token });
+  call.on('trackSubscribed', (track) => document.body.append(track.attach()));
+  call.on('trackUnsubscribed', (track) => track.detach().forEach((element) => element.remove()));
+  call.on('audioPlaybackBlocked', () => addEventListener('click', () => void call.startAudio(), { once: true }));
+  call.on('participantLeft', ({ name }) => console.log(`${name} left`));
+  call.on('closed', ({ reason }) => console.log(`The call is over: ${reason}`));
+  await call.publish({ audio: true, video: true });
+  return call;
+}
