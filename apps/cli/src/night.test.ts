@@ -10,7 +10,6 @@ import {
   writeEvents,
 } from '@callplane/db';
 import { OperationWorkers, TurnWorker } from '@callplane/queue';
-import { systemClock } from '@callplane/runtime';
 import {
   createTestDatabase,
   createTestTenant,
@@ -23,7 +22,7 @@ import {
   insertTestEndpoint,
 } from '@callplane/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { run } from './program.js';
+import { commandsWith } from './cli.testkit.js';
 
 /** The commands that operators use during an incident, on rows as the API and the workers write them. */
 
@@ -45,6 +44,12 @@ afterEach(async () => {
   closers = [];
 });
 afterAll(() => database.close());
+
+const { rtc, rtcWith, json, expectFailure } = commandsWith(() => ({
+  DATABASE_URL: target.url,
+  REDIS_URL: redis.url,
+  ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS,
+}));
 
 describe('rtc operations', () => {
   test('retries a failed operation in a new run, and wakes its worker', async () => {
@@ -348,44 +353,4 @@ async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string
     return queues.some((row) => row.queue === queue && row.redis?.workers === 1);
   });
   return woken;
-}
-
-interface Outcome {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
-function rtc(...commandLine: string[]): Promise<Outcome> {
-  return rtcWith({}, ...commandLine);
-}
-
-async function rtcWith(env: Record<string, string>, ...commandLine: string[]): Promise<Outcome> {
-  let stdout = '';
-  const environment = {
-    DATABASE_URL: target.url,
-    REDIS_URL: redis.url,
-    ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS,
-    ...env,
-  };
-  const write = (text: string) => void (stdout += text);
-  const failure = await run({ environment, clock: systemClock, write }, commandLine);
-  return { code: failure?.exitCode ?? 0, stdout, stderr: failure?.line ?? '' };
-}
-
-async function json(...commandLine: string[]): Promise<any> {
-  const { code, stdout, stderr } = await rtc(...commandLine, '--json');
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  return JSON.parse(stdout);
-}
-
-async function expectFailure(
-  code: 1 | 2,
-  commandLine: string[],
-  hint: string,
-  env: Record<string, string> = {},
-): Promise<void> {
-  const outcome = await rtcWith(env, ...commandLine);
-  expect(outcome).toMatchObject({ code, stdout: '' });
-  expect(outcome.stderr).toContain(hint);
 }
