@@ -5,7 +5,6 @@ import {
   Database,
   ensureSigningKey,
   loadSigningKeys,
-  readBacklogs,
   settleFailed,
   writeEvents,
 } from '@callplane/db';
@@ -175,12 +174,6 @@ describe('rtc webhooks and rtc deliveries', () => {
     await expectFailure(2, ['webhooks', 'rotate-secret', endpointId, '--activate-in', '8d'], 'at most 7d');
     await expectFailure(2, ['webhooks', 'rotate-secret', 'whep_x'], 'rtc webhooks list');
   });
-
-  test('refuse a replay to a disabled endpoint, and say how to enable it', async () => {
-    const { endpointId, deliveryId } = await failedDelivery();
-    await json('webhooks', 'disable', endpointId);
-    await expectFailure(1, ['deliveries', 'replay', deliveryId], '"rtc webhooks enable …" first');
-  });
 });
 
 describe('rtc queues', () => {
@@ -198,14 +191,6 @@ describe('rtc queues', () => {
     expect(data[0].oldestDueMs).toBeGreaterThanOrEqual(0);
     const without = await rtcWith({ REDIS_URL: '' }, 'queues');
     expect(without).toMatchObject({ code: 0, stdout: expect.stringMatching(/^room-end .*Redis: unknown$/m) });
-  });
-
-  test('does not count deliveries of a disabled endpoint as due', async () => {
-    const before = await dueDeliveries();
-    const endpointId = await endpoint();
-    await database.prisma.webhookEndpoint.update({ where: { id: endpointId }, data: { enabled: false } });
-    await deliveryTo(endpointId);
-    expect(await dueDeliveries()).toBe(before);
   });
 });
 
@@ -315,10 +300,6 @@ async function failedDelivery() {
     },
   });
   return { endpointId, deliveryId };
-}
-
-async function dueDeliveries(): Promise<number> {
-  return (await readBacklogs(database.sql)).find(({ queue }) => queue === 'webhook-delivery')!.due;
 }
 
 /** Starts a worker, and returns the ids of the operations or endpoints that the jobs of this queue wake from now on. */

@@ -95,17 +95,6 @@ describe('rtc webhooks recover and rtc recoveries', () => {
     await database.prisma.webhookRecovery.create({ data: { ...data, ...window, status: 'pending' } });
     expect(await json('recoveries', 'cancel', data.id)).toMatchObject({ id: data.id, status: 'cancelled' });
   });
-
-  test('create no recovery while ten of the endpoint are pending', async () => {
-    const endpointId = await endpoint();
-    const data = { environmentId: tenant.environmentId, endpointId, dryRun: false, status: 'pending' };
-    const window = { since: new Date(0), until: new Date(), createdAt: new Date() };
-    await database.prisma.webhookRecovery.createMany({
-      data: Array.from({ length: 10 }, () => ({ id: newId('recovery'), ...data, ...window })),
-    });
-    await expectFailure(1, ['webhooks', 'recover', endpointId, '--since', '2h'], '10 recoveries of');
-    expect(await database.prisma.webhookRecovery.count({ where: { endpointId } })).toBe(10);
-  });
 });
 
 describe('rtc rooms show, participants and events', () => {

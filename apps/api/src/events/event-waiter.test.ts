@@ -19,18 +19,3 @@ test('a request gets a position that it has not seen, in the order of numbers, a
   await waiter.close();
   expect(await late).toBeNull();
 });
-
-test('the number of requests that may wait is limited, for an environment and for all', () => {
-  const waiter = new EventWaiter(() => Promise.resolve(NONE), { perEnvironmentMax: 2, max: 3 });
-  const enter = (environmentId: string) => waiter.enter({ environmentId, roomId: null });
-  const [first] = [enter('env_a'), enter('env_a')];
-  expect(() => enter('env_a')).toThrow(
-    expect.objectContaining({ code: 'RATE_LIMITED', headers: { 'retry-after': '1' } }),
-  );
-  enter('env_b');
-  expect(() => enter('env_c')).toThrow(expect.objectContaining({ code: 'RATE_LIMITED' }));
-  first.leave();
-  first.leave();
-  enter('env_c');
-  expect(waiter.count).toBe(3);
-});

@@ -1,41 +1,10 @@
-import { connect, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
 import fc from 'fast-check';
-import { createHttpServer } from '@callplane/runtime';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { startTestApi } from '../api.testkit.js';
-import { SharedBound, UNREAD_BYTES_PER_ENVIRONMENT_MAX, UnreadAnswers } from './respond.js';
-
-const MIB = 1024 * 1024;
-
-test('answers count no longer once a caller with several requests on one connection hangs up', async () => {
-  const unread = new UnreadAnswers();
-  const hasRoom = (bytes: number): boolean => {
-    try {
-      unread.requireRoom('a', bytes);
-      return true;
-    } catch (error) {
-      expect(error).toMatchObject({ code: 'RATE_LIMITED', headers: { 'retry-after': '1' } });
-      return false;
-    }
-  };
-  let answered = 0;
-  const server = createHttpServer((_, response) => {
-    response.end(Buffer.alloc(8 * MIB));
-    unread.add('a', 8 * MIB, response);
-    answered += 1;
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  stopAtEnd(() => new Promise<void>((resolve) => server.close(() => resolve())));
-  const { port } = server.address() as AddressInfo;
-  const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(4)));
-  socket.pause();
-  await eventually(() => answered === 4);
-  expect(hasRoom(MIB)).toBe(false);
-  socket.destroy();
-  await eventually(() => hasRoom(UNREAD_BYTES_PER_ENVIRONMENT_MAX));
-});
+import { SharedBound } from './respond.js';
 
 test('a caller that reads none of its lists gets 429 until it reads or hangs up, and other environments go on', async () => {
   const api = await startTestApi();

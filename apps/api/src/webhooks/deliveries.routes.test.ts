@@ -404,26 +404,6 @@ describe('POST …/retry', () => {
     expect(await retry(made.path)).toMatchObject({ status: 404, code: 'WEBHOOK_NOT_FOUND' });
   });
 
-  test('either precedes a claim or finds the delivery in flight, and never takes a delivery from its worker', async () => {
-    const endpoint = await webhook(api);
-    for (let round = 0; round < 10; round++) {
-      const made = await delivery(api, endpoint.path);
-      const [retried, [claimed]] = await Promise.all([retry(made.path), claimOf(endpoint.id)]);
-      // A claim skips the row while the retry has locked it: then the retry succeeds, and wakes a worker.
-      expect([retried.status, retried.code]).toEqual(
-        retried.status === 202 ? [202, undefined] : [409, 'DELIVERY_IN_FLIGHT'],
-      );
-      if (claimed === undefined) expect(retried.status).toBe(202);
-      const stored = await row(made.id);
-      expect(stored).toMatchObject(
-        claimed === undefined
-          ? { status: 'pending', runAttempts: 0, leaseToken: null }
-          : { status: 'delivering', runAttempts: 1, leaseToken: claimed.leaseToken },
-      );
-      await finish(api, made.id);
-    }
-  });
-
   test('races with the settling of its delivery: the outcome is kept, and the delivery is claimed once more at most', async () => {
     const endpoint = await webhook(api);
     const { sql, prisma } = api.database;

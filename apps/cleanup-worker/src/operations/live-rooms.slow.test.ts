@@ -360,14 +360,3 @@ describe('an orphaned media room', () => {
     expect(await hasMediaRoom(node, roomId)).toBe(true);
   });
 });
-
-test('room.end completes for a room that the media server lost in a crash', async () => {
-  const { roomId } = await liveRoom(1);
-  const { operation } = await worker.endRoom(roomId);
-  janus.kill('SIGKILL');
-  await eventually(() => node.state === 'down');
-  await janus.start();
-  await workOnOperation(worker.deps, operation.id);
-  expect(await worker.row(operation.id)).toMatchObject({ status: 'completed' });
-  expect(['absent', 'gone', 'unreachable']).toContain((await attemptOf(operation.id))['media']);
-});

@@ -159,16 +159,4 @@ describe('participant.remove', () => {
     expect(await leftAt(other)).toBeNull();
     expect(await roomOf(roomId)).toMatchObject({ status: 'active' });
   });
-
-  test('removes a participant that has not joined yet, and one whose token has expired', async () => {
-    const roomId = await worker.newRoom();
-    const invited = await worker.newParticipant(roomId, { tokenExpiresAt: after(300) });
-    const expired = await worker.newParticipant(roomId, { tokenExpiresAt: before(10) });
-    for (const participantId of [invited, expired]) {
-      const id = await worker.workOn(worker.removeParticipant(roomId, participantId));
-      expect(await worker.row(id)).toMatchObject({ status: 'completed' });
-    }
-    expect(await leftAt(invited)).toEqual(NOON);
-    expect(await leftAt(expired)).toEqual(before(10));
-  });
 });

@@ -55,27 +55,6 @@ describe('reads after changes', () => {
     refresher.close();
   });
 
-  test('keep the pace also while the API refuses the read', async () => {
-    let refused = 0;
-    const queryFn = () => {
-      refused += 1;
-      return Promise.reject(new Error('refused'));
-    };
-    const options = { queryKey: ['listRooms', {}], queryFn, retry: false };
-    const end = new QueryObserver(client, options).subscribe(() => undefined);
-    await jest.advanceTimersByTimeAsync(0);
-    const refresher = new Refresher(client, () => Date.now());
-    for (let sent = 0; sent < 10; sent += 1) {
-      refresher.onChanges([change]);
-      await jest.advanceTimersByTimeAsync(10);
-    }
-    expect(refused).toBe(1);
-    await jest.advanceTimersByTimeAsync(5_000);
-    expect(refused).toBe(2);
-    refresher.close();
-    end();
-  });
-
   test('end with the page', async () => {
     await jest.advanceTimersByTimeAsync(0);
     const refresher = new Refresher(client, () => Date.now());

@@ -1,24 +1,11 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { BACKOFF_SECONDS } from '@callplane/core';
-import {
-  claimDeliveries,
-  deleteWebhookEndpoint,
-  rotateWebhookSecret,
-  settleDeliveries,
-  takeOverLeases,
-} from '@callplane/db';
+import { claimDeliveries, deleteWebhookEndpoint, rotateWebhookSecret, takeOverLeases } from '@callplane/db';
 import { eventually } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { attemptDelivery } from './attempt.js';
-import {
-  endedAttempt,
-  NOON,
-  sealTestSecret,
-  startTestWorker,
-  TEST_SECRET,
-  type TestWorker,
-} from '../worker.testkit.js';
+import { NOON, sealTestSecret, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
 
 let worker: TestWorker;
 beforeAll(async () => {
@@ -247,29 +234,6 @@ describe('the lease of a delivery', () => {
   });
 });
 
-describe('deliveries that are settled in one batch', () => {
-  test('change their endpoint as if they had ended one after another', async () => {
-    const endpointId = await worker.newEndpoint('http://127.0.0.1:1/', { failingSince: new Date(0) });
-    await worker.emit(endpointId, 3);
-    const claims = await worker.claim(endpointId, 3);
-    const ended = (at: number, outcome: 'success' | 'connect') => endedAttempt(claims[at]!, outcome);
-    const beginning = new Date();
-    // This one has lost its lease. Nothing is written for it, and the others are still settled.
-    const stolen = { ...ended(2, 'success'), claim: { ...claims[2]!, leaseToken: randomUUID() } };
-    const settled = await settleDeliveries(worker.deps.database.sql, [
-      ended(0, 'success'),
-      ended(1, 'connect'),
-      stolen,
-    ]);
-    expect(settled.map(({ id }) => id).sort()).toEqual([claims[0]!.id, claims[1]!.id].sort());
-    const endpoint = await worker.endpoint(endpointId);
-    expect(endpoint.proven).toBe(false);
-    expect(endpoint.failingSince!.getTime()).toBeGreaterThanOrEqual(beginning.getTime() - 5);
-    expect(endpoint.lastFailedAt).toEqual(endpoint.failingSince);
-    expect(await worker.row(claims[2]!.id)).toMatchObject({ status: 'delivering' });
-  });
-});
-
 test('of two attempts at one delivery in a worker only that with the lease is settled', async () => {
   const receiver = await startReceiver();
   const id = await worker.newDelivery(receiver.url);
@@ -291,29 +255,11 @@ test('of two attempts at one delivery in a worker only that with the lease is se
 
 describe('the claim of due deliveries', () => {
   const NOWHERE = 'http://127.0.0.1:1/';
-  const claim = (endpointId: string, more: { lane?: 'fast' } = {}) => {
+  const claim = (endpointId: string) => {
     const request = { endpointId, lane: 'slow' as const, token: randomUUID(), leaseMs: 60_000, afterRoomId: '' };
-    return claimDeliveries(worker.deps, { ...request, ...more });
+    return claimDeliveries(worker.deps, request);
   };
   const idsOf = (claimed: { id: string }[]) => claimed.map(({ id }) => id);
-
-  test('takes the oldest rows, and tells what is due later', async () => {
-    const endpointId = await worker.newEndpoint(NOWHERE, { slotMs: 64 });
-    const rows = await worker.emit(endpointId, 11);
-    await worker.sql(`UPDATE webhook_deliveries SET run_attempts = 3 WHERE id IN ('${rows[1]!.id}', '${rows[2]!.id}')`);
-    await worker.sql(`UPDATE webhook_deliveries SET due_at = now() + interval '20 s' WHERE id = '${rows[2]!.id}'`);
-    await worker.sql(`UPDATE webhook_deliveries SET due_at = now() - interval '1 h' WHERE id = '${rows[4]!.id}'`);
-    const first = await claim(endpointId);
-    expect(first).toMatchObject({ endpoint: { slotMs: 64, isLimited: false, paceMs: null }, isMore: true });
-    expect(first.claimed).toHaveLength(8);
-    expect(first.claimed[0]).toMatchObject({ id: rows[4]!.id, runAttempt: 1, replayCount: 0, secretVersion: 1 });
-    const second = await claim(endpointId);
-    expect([second.claimed.length, second.isMore]).toEqual([2, false]);
-    expect([...first.claimed, ...second.claimed].find(({ id }) => id === rows[1]!.id)).toMatchObject({ runAttempt: 4 });
-    expect(second.nextInMs).toBeGreaterThan(15_000);
-    expect(second.nextInMs).toBeLessThanOrEqual(20_000);
-    expect(await claim(endpointId)).toMatchObject({ claimed: [], isMore: false });
-  });
 
   test('takes each row once while several workers claim concurrently', async () => {
     const endpointId = await worker.newEndpoint(NOWHERE, { slotMs: 64 });

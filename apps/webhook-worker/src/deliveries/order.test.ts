@@ -340,24 +340,6 @@ test('two workers deliver rooms in order through failures, each room one at a ti
   for (const room of rooms) expect(arrived.get(room)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
-test('two workers keep to a maximum of concurrent attempts', async () => {
-  let now = 0;
-  let most = 0;
-  const receiver = await startReceiver((_request, response) => {
-    most = Math.max(most, (now += 1));
-    setTimeout(() => {
-      now -= 1;
-      response.end();
-    }, 100);
-  });
-  const endpointId = await limitedEndpoint({ maxConcurrent: 2 }, receiver.url);
-  await worker.emit(endpointId, 30);
-  const workers = runDirectly(endpointId);
-  await eventually(() => receiver.requests.length === 30);
-  await workers.stop();
-  expect(most).toBe(2);
-});
-
 test('a delivery with the headers of Standard Webhooks verifies with the library of that specification', async () => {
   const receiver = await startReceiver();
   const endpointId = await worker.newEndpoint(receiver.url);
