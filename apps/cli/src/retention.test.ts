@@ -67,9 +67,8 @@ describe('rtc rooms purge', () => {
       dryRun: true,
       rooms: 0,
     });
-    for (const age of ['0d', '23h']) {
-      await expectFailure(2, ['rooms', 'purge', '--older-than', age], 'Give at least 1d');
-    }
+    await expectFailure(2, ['rooms', 'purge', '--older-than', '0d'], 'such as 30m, 12h or 90d');
+    await expectFailure(2, ['rooms', 'purge', '--older-than', '23h'], 'Give at least 1d');
   });
 });
 

@@ -98,7 +98,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-interface Question {
+export interface Question {
   title: string;
   /** What will happen, to whom, and whether it can be undone. */
   body: ReactNode;

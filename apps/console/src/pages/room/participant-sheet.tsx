@@ -1,8 +1,8 @@
 import type { Participant, Session, SessionTrack } from '@callplane/server/requests';
 import { type SubmitEvent, useState } from 'react';
-import { useApiAction, useApiList } from '../../api/hooks.js';
+import { useApiAction, useApiList, useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { Dialog, useConfirm } from '../../components/dialog.js';
+import { Dialog } from '../../components/dialog.js';
 import { Check, FormEnd } from '../../components/fields.js';
 import { Facts, Section } from '../../components/layout.js';
 import { Failure } from '../../components/states.js';
@@ -78,29 +78,10 @@ function Actions({
   onRemoved: () => void;
 }) {
   const [open, setOpen] = useState<'message' | 'permissions'>();
-  const confirm = useConfirm();
   const mayUpdate = useScope('participants:update');
   const mayRemove = useScope('participants:remove');
   const { id, roomId, name, leftAt } = participant;
-  const remove = useApiAction('removeParticipant', { done: `${name} was removed from the room.`, onDone: onRemoved });
-  const askToRemove = async () => {
-    const agrees = await confirm({
-      title: `Remove ${name}?`,
-      isDangerous: true,
-      action: 'Remove the participant',
-      body: (
-        <>
-          <p>This happens at once, and cannot be undone:</p>
-          <ul>
-            {leftAt === null && <li>The participant is disconnected.</li>}
-            <li>The identity is blocked: its tokens stop working, and new connections are refused.</li>
-            <li>The person can come back only with a new token from your backend.</li>
-          </ul>
-        </>
-      ),
-    });
-    if (agrees) remove.mutate({ roomId, participantId: id });
-  };
+  const remove = useAskedAction('removeParticipant', { done: `${name} was removed from the room.`, onDone: onRemoved });
   const close = () => setOpen(undefined);
   if (!mayUpdate && !mayRemove) return null;
   return (
@@ -109,7 +90,11 @@ function Actions({
       {/* Without the session, the dialog would begin with no permissions, and take all away. */}
       {mayUpdate && session !== undefined && <Button onClick={() => setOpen('permissions')}>Change permissions</Button>}
       {mayRemove && (
-        <Button kind="danger" onClick={() => void askToRemove()} isBusy={remove.isPending}>
+        <Button
+          kind="danger"
+          onClick={() => remove.ask(removeQuestion(participant), { roomId, participantId: id })}
+          isBusy={remove.isPending}
+        >
           Remove
         </Button>
       )}
@@ -121,25 +106,39 @@ function Actions({
   );
 }
 
+const removeQuestion = ({ name, leftAt }: Participant) => ({
+  title: `Remove ${name}?`,
+  isDangerous: true,
+  action: 'Remove the participant',
+  body: (
+    <>
+      <p>This happens at once, and cannot be undone:</p>
+      <ul>
+        {leftAt === null && <li>The participant is disconnected.</li>}
+        <li>The identity is blocked: its tokens stop working, and new connections are refused.</li>
+        <li>The person can come back only with a new token from your backend.</li>
+      </ul>
+    </>
+  ),
+});
+
 function TrackRow({ participant, track }: { participant: Participant; track: SessionTrack }) {
-  const confirm = useConfirm();
   const mayMute = useScope('participants:update');
   const source = SOURCES[track.source];
   const isMuted = participant.tracks.some(({ trackId, muted }) => trackId === track.trackId && muted);
-  const mute = useApiAction('muteTrack', { done: `The ${source} of ${participant.name} was muted.` });
-  const ask = async () => {
-    const agrees = await confirm({
-      title: `Mute the ${source} of ${participant.name}?`,
-      action: 'Mute',
-      body: (
-        <p>
-          Everyone stops receiving it at once. The participant may unmute it again. To keep it silent, take the
-          permission away.
-        </p>
-      ),
-    });
-    if (agrees) mute.mutate({ roomId: participant.roomId, participantId: participant.id, trackId: track.trackId });
+  const mute = useAskedAction('muteTrack', { done: `The ${source} of ${participant.name} was muted.` });
+  const { roomId, id: participantId } = participant;
+  const question = {
+    title: `Mute the ${source} of ${participant.name}?`,
+    action: 'Mute',
+    body: (
+      <p>
+        Everyone stops receiving it at once. The participant may unmute it again. To keep it silent, take the permission
+        away.
+      </p>
+    ),
   };
+  const ask = () => mute.ask(question, { roomId, participantId, trackId: track.trackId });
   return (
     <li className="track-row">
       <span>
@@ -151,7 +150,7 @@ function TrackRow({ participant, track }: { participant: Participant; track: Ses
         </span>
       </span>
       {mayMute && !isMuted && (
-        <Button className="small" onClick={() => void ask()} isBusy={mute.isPending}>
+        <Button className="small" onClick={ask} isBusy={mute.isPending}>
           Mute
         </Button>
       )}

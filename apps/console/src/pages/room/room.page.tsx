@@ -1,9 +1,8 @@
 import type { Room } from '@callplane/server/requests';
 import { useState } from 'react';
 import { shownAnswer } from '../../api/api-error.js';
-import { useApi, useApiAction } from '../../api/hooks.js';
+import { useApi, useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { useConfirm } from '../../components/dialog.js';
 import { Facts, Page } from '../../components/layout.js';
 import { Loaded } from '../../components/states.js';
 import { Tabs } from '../../components/tabs.js';
@@ -81,7 +80,10 @@ function emptyTimeoutText(seconds: number | null): string {
 
 function Actions({ room }: { room: Room }) {
   const [open, setOpen] = useState<'edit' | 'message'>();
-  const endRoom = useEndRoom(room);
+  const end = useAskedAction('endRoom', {
+    done: (operation) =>
+      operation === undefined ? 'The room has ended.' : 'The room is ending. Its operation shows the progress.',
+  });
   const mayMessage = useScope('participants:update');
   const mayUpdate = useScope('rooms:update');
   const mayEnd = useScope('rooms:end');
@@ -98,7 +100,7 @@ function Actions({ room }: { room: Room }) {
       {mayMessage && room.status === 'active' && <Button onClick={() => setOpen('message')}>Send a message</Button>}
       {mayUpdate && isOpen && <Button onClick={() => setOpen('edit')}>Edit</Button>}
       {mayEnd && room.status !== 'ended' && (
-        <Button kind="danger" onClick={endRoom.ask} isBusy={endRoom.isPending}>
+        <Button kind="danger" onClick={() => end.ask(endQuestion(room), { roomId: room.id })} isBusy={end.isPending}>
           End the room
         </Button>
       )}
@@ -108,34 +110,22 @@ function Actions({ room }: { room: Room }) {
   );
 }
 
-/** Asks first, and says what will happen. */
-function useEndRoom(room: Room): { ask: () => void; isPending: boolean } {
-  const confirm = useConfirm();
-  const end = useApiAction('endRoom', {
-    done: (operation) =>
-      operation === undefined ? 'The room has ended.' : 'The room is ending. Its operation shows the progress.',
-  });
-  const ask = async () => {
-    const agrees = await confirm({
-      title: `End “${room.name}”?`,
-      isDangerous: true,
-      action: 'End the room',
-      body: (
-        <>
-          <p>This happens at once, and cannot be undone:</p>
-          <ul>
-            <li>Everyone in the room is disconnected.</li>
-            <li>Nobody can join it again. Its tokens stop working.</li>
-            <li>Its media is removed from the media servers.</li>
-            <li>
-              Webhooks get <code>participant.left</code> for each participant and <code>room.ended</code>.
-            </li>
-          </ul>
-          <p>Its history stays readable until its retention ends.</p>
-        </>
-      ),
-    });
-    if (agrees) end.mutate({ roomId: room.id });
-  };
-  return { ask: () => void ask(), isPending: end.isPending };
-}
+const endQuestion = ({ name }: Room) => ({
+  title: `End “${name}”?`,
+  isDangerous: true,
+  action: 'End the room',
+  body: (
+    <>
+      <p>This happens at once, and cannot be undone:</p>
+      <ul>
+        <li>Everyone in the room is disconnected.</li>
+        <li>Nobody can join it again. Its tokens stop working.</li>
+        <li>Its media is removed from the media servers.</li>
+        <li>
+          Webhooks get <code>participant.left</code> for each participant and <code>room.ended</code>.
+        </li>
+      </ul>
+      <p>Its history stays readable until its retention ends.</p>
+    </>
+  ),
+});

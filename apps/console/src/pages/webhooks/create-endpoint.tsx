@@ -4,7 +4,7 @@ import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
 import { navigate } from '../../navigation/location.js';
 import { EndpointForm } from './endpoint-form.js';
-import { SecretDialog } from './secret-dialog.js';
+import { SecretDialog } from './rotate-secret.js';
 
 /** Registers an endpoint, shows its secret once, and goes to its page. */
 export function CreateEndpoint({ onClose }: { onClose: () => void }) {
