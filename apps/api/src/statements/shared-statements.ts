@@ -1,8 +1,7 @@
 import type { LiveRoomState, OperationState, LiveParticipantState, RoomStatus, Tenant } from '@callplane/core';
 import {
-  findParticipantOperations,
+  findOperationsOf,
   findParticipants,
-  findRoomOperations,
   findRooms,
   insertParticipantsIfOpen,
   insertRooms,
@@ -29,7 +28,7 @@ export const WAITING_MAX = { all: 4_000, ofTenant: 1_000 };
 export const WAIT_MS_MAX = 3_000;
 
 /**
- * The statements that concurrent requests share (docs/decisions/0040). Each function gets the values of one request. It
+ * The statements that concurrent requests share (docs/decisions/0003). Each function gets the values of one request. It
  * rejects with OverloadedError if too many requests wait.
  */
 export interface SharedStatements {
@@ -89,8 +88,8 @@ export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: T
     insertParticipantIfOpen: share(insertIfOpen),
     findRoom: share((wanted: WantedRow[]) => findRooms(reads, wanted)),
     findParticipant: share((wanted: WantedParticipant[]) => findParticipants(reads, wanted)),
-    findRoomOperation: share((wanted: WantedRow[]) => findRoomOperations(reads, wanted)),
-    findParticipantOperation: share((wanted: WantedRow[]) => findParticipantOperations(reads, wanted)),
+    findRoomOperation: share((wanted: WantedRow[]) => findOperationsOf(reads, 'room.end', wanted)),
+    findParticipantOperation: share((wanted: WantedRow[]) => findOperationsOf(reads, 'participant.remove', wanted)),
   };
 }
 

@@ -34,7 +34,7 @@ export async function settleExhausted(deps: Deps): Promise<void> {
   }
 }
 
-/** Deletes expired idempotency records and console sessions, in batches, and expired signing keys. */
+/** Deletes expired idempotency records in batches, and expired console sessions and signing keys. */
 export async function sweepExpired({ database, clock, metrics }: Deps): Promise<void> {
   const now = clock.now();
   let deleted: number;
@@ -42,10 +42,7 @@ export async function sweepExpired({ database, clock, metrics }: Deps): Promise<
     deleted = await deleteExpiredIdempotencyRecords(database.sql, now, BATCH);
     metrics.purged('idempotency_records', deleted);
   } while (deleted === BATCH);
-  do {
-    deleted = await deleteExpiredConsoleSessions(database.sql, BATCH);
-    metrics.purged('console_sessions', deleted);
-  } while (deleted === BATCH);
+  metrics.purged('console_sessions', await deleteExpiredConsoleSessions(database.prisma, now));
   await deleteExpiredSigningKeys(database.prisma, now);
 }
 
@@ -81,6 +78,6 @@ export async function sweepRooms(deps: Deps, retentionDays: number, signal: Abor
 
 /** Rolls up the usage of days that are complete. Almost every call finds none. */
 export async function sweepUsage({ database, logger }: Deps): Promise<void> {
-  const days = await rollUpUsage(database.sql);
+  const days = await rollUpUsage(database);
   if (days > 0) logger.info('usage rolled up', { days });
 }

@@ -94,7 +94,7 @@ describe('a delivery', () => {
     const next = 'whsec_next';
     const sealVersion = (version: number) => sealTestSecret(next, `webhook-secret:${endpointId}:${version}`);
     const rotation = { sealVersion, activateInSeconds: 3600 };
-    await database.transaction((tx) => rotateWebhookSecret(tx, worker.tenant, endpointId, rotation, NOON));
+    await database.prisma.$transaction((tx) => rotateWebhookSecret(tx, worker.tenant, endpointId, rotation, NOON));
     const [before] = await worker.emit(endpointId);
     const send = async (id: string) => {
       await makeDue(id);
@@ -209,8 +209,8 @@ describe('the lease of a delivery', () => {
   test('logs an attempt that was in flight while its endpoint was deleted, and does not reopen the delivery', async () => {
     const { database } = worker.deps;
     const receiver = await startReceiver((_request, response) => {
-      void database
-        .transaction((tx) => deleteWebhookEndpoint(tx, worker.tenant, endpointId, NOON))
+      void database.prisma
+        .$transaction((tx) => deleteWebhookEndpoint(tx, worker.tenant, endpointId, NOON))
         .then(() => response.end('got it'));
     });
     const endpointId = await worker.newEndpoint(receiver.url);

@@ -9,6 +9,7 @@ import { freePort } from '@callplane/local-servers';
 import { explain, Failure, progress, root, takeLock, type Step } from '../bootstrap.js';
 import { devFileOf, rememberDataDirectory } from '../local-data.js';
 import { startDemo } from '../demo/demo.js';
+import { buildSite } from '../docs/site.js';
 import { APPS, startApp, type App } from './app.js';
 import { developmentKeys, migrate } from './development.js';
 import { keepRunning } from './keep-running.js';
@@ -16,7 +17,7 @@ import { clearEarlierRun, openRecord, type RunRecord } from './record.js';
 import { onEnter, screen } from './screen.js';
 import { localSecrets } from './secrets.js';
 import { startServers, type LocalServers } from './servers.js';
-import { choosePorts, originOf, readSettings, type Settings } from './settings.js';
+import { chooseDemoPort, chooseSignalingPort, originOf, readSettings, type Settings } from './settings.js';
 import { handleSignals } from './signals.js';
 
 /** What this start has to undo. */
@@ -66,7 +67,7 @@ async function start(context: Context): Promise<void> {
   const { dataDir } = settings;
   started.cleanUps.push(takeDataFolder(dataDir));
   await clearEarlierRun(dataDir, say);
-  const { signalingPort, demoPort } = await choosePorts(settings);
+  const signalingPort = await chooseSignalingPort(settings);
 
   const record = openRecord(dataDir);
   started.cleanUps.push(() => record.close());
@@ -109,6 +110,7 @@ async function start(context: Context): Promise<void> {
   await allOf([appsReady, keysReady]);
   const keys = await keysReady;
   stopSignal.throwIfAborted();
+  const demoPort = await chooseDemoPort(settings, signalingPort);
   const demo = await startDemo({
     port: demoPort,
     host: settings.host,
@@ -146,6 +148,9 @@ async function start(context: Context): Promise<void> {
   show();
   isReady = true;
   started.cleanUps.push(onEnter(show));
+  void buildSite(stopSignal).catch((error: unknown) => {
+    if (!stopSignal.aborted) say(`${(error as Error).message}: npm run docs shows why.`);
+  });
 }
 
 /**
