@@ -38,7 +38,7 @@ export class SharedBound {
 }
 
 /** Bytes of answers that the callers of one environment may leave unread. The largest answer has about 4 MiB. */
-export const UNREAD_BYTES_PER_ENVIRONMENT_MAX = 32 * 1024 * 1024;
+const UNREAD_BYTES_PER_ENVIRONMENT_MAX = 32 * 1024 * 1024;
 /** Bytes of unread answers from which on an environment gets no more than its share of them. */
 const UNREAD_BYTES_SHARED = 64 * 1024 * 1024;
 /** Bytes of all unread answers. */

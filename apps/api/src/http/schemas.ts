@@ -1,5 +1,6 @@
 import { type ErrorDetail, isAcceptedTime, PATH_ID_PATTERN } from '@callplane/core';
 import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import type { Page, PageCursor } from './cursor.js';
 import type { UnvalidatedParts } from './route.js';
 
 /** An object with named fields. A body with any other field is rejected. */
@@ -86,6 +87,23 @@ export function page(title: string, item: TSchema) {
     },
     { title, additionalProperties: false },
   );
+}
+
+/**
+ * Reads a page of rows that are ordered by id, the newest first.
+ * @param read gets the row before which the page begins, and one row more than the page shows: it tells whether another
+ *   page follows.
+ */
+export async function pageById<Row extends { id: string }>(
+  cursor: PageCursor<{ id: string }>,
+  query: { limit?: number },
+  read: (page: { beforeId: string | null; limit: number }) => PromiseLike<readonly Row[]>,
+): Promise<Page<Row>> {
+  const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
+  const found = await read({ beforeId: cursor.position?.id ?? null, limit: limit + 1 });
+  const rows = found.slice(0, limit);
+  const last = rows.at(-1);
+  return { rows, nextCursor: found.length > limit && last !== undefined ? cursor.encode({ id: last.id }) : null };
 }
 
 /**

@@ -13,7 +13,7 @@ import { acceptRoomEnd, listRooms, roomExists, updateRoom, type RoomPatch } from
 import { publishRoomChanged } from '@callplane/queue';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { cutPage, defineList, idOf } from '../http/cursor.js';
+import { defineList, idOf } from '../http/cursor.js';
 import { defineRoute, type Route } from '../http/route.js';
 import {
   exactText,
@@ -22,7 +22,7 @@ import {
   oneOf,
   orNull,
   page,
-  PAGE_LIMIT_DEFAULT,
+  pageById,
   pageQuery,
   pathId,
   strictObject,
@@ -126,15 +126,10 @@ export function roomRoutes(deps: Deps): Route[] {
       list: ROOM_LIST,
       responses: { 200: { description: 'One page of rooms.', schema: RoomPage } },
       async handle({ caller, query, cursor }) {
-        const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-        const rooms = await listRooms(deps.database.sql, caller, {
-          status: query.status ?? null,
-          name: query.name ?? null,
-          namePrefix: query.namePrefix ?? null,
-          beforeId: cursor.position?.id ?? null,
-          limit: limit + 1,
-        });
-        const { rows, nextCursor } = cutPage(cursor, rooms, limit);
+        const { status = null, name = null, namePrefix = null } = query;
+        const { rows, nextCursor } = await pageById(cursor, query, (part) =>
+          listRooms(deps.database.sql, caller, { status, name, namePrefix, ...part }),
+        );
         return { status: 200, body: { data: rows.map((room) => presentLiveRoom(caller, room)), nextCursor } };
       },
     }),
