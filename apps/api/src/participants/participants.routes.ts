@@ -220,7 +220,7 @@ export function participantRoutes(deps: Deps): Route[] {
         const { roomId, participantId } = params;
         // Once this commits, the participant is blocked and its tokens are revoked. A worker does the clean-up.
         const accepted = await acceptParticipantRemoval(deps.database, caller, roomId, participantId, deps.clock.now());
-        if (accepted === null) throw await notFound(deps, caller, roomId);
+        if (accepted === null) throw await participantNotFound(deps, caller, roomId);
         return answerOperation(deps, roomId, accepted, call);
       },
     }),
@@ -252,7 +252,7 @@ async function readParticipant(
   participantId: string,
 ): Promise<LiveParticipantState> {
   const participant = await deps.statements.findParticipant({ tenant, roomId, id: participantId });
-  if (participant === null) throw await notFound(deps, tenant, roomId);
+  if (participant === null) throw await participantNotFound(deps, tenant, roomId);
   return participant;
 }
 
@@ -285,7 +285,11 @@ async function pageOfParticipants(
 }
 
 /** Returns the error for the missing resource: the room or the participant. */
-async function notFound(deps: Pick<Deps, 'database'>, tenant: Tenant, roomId: string): Promise<PublicError> {
+export async function participantNotFound(
+  deps: Pick<Deps, 'database'>,
+  tenant: Tenant,
+  roomId: string,
+): Promise<PublicError> {
   const exists = await roomExists(deps.database.prisma, tenant, roomId);
   return new PublicError(exists ? 'PARTICIPANT_NOT_FOUND' : 'ROOM_NOT_FOUND');
 }

@@ -6,13 +6,10 @@ import {
   endDeliveriesOfDeleted,
   settleDeliveries,
   type ClaimedDelivery,
-  type Database,
   type EndedAttempt,
-  type TypedSql,
 } from '@callplane/db';
 import { eventually } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
-import { readDeliveryDetail } from './deliveries.service.js';
 import { attempt, delivery, finish, lease, webhook } from './webhooks.testkit.js';
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -132,28 +129,6 @@ describe('GET …/deliveries', () => {
 });
 
 describe('GET …/deliveries/{deliveryId}', () => {
-  test('reads the delivery, its event and its last attempt from one snapshot', async () => {
-    const endpoint = await webhook(api);
-    const made = await delivery(api, endpoint.path);
-    await lease(api, made.id);
-    // A worker settles the delivery between the statements of the read.
-    let settled = false;
-    const $queryRaw: TypedSql['$queryRaw'] = async <T>(...statement: Parameters<TypedSql['$queryRaw']>) => {
-      const result = await api.database.sql.$queryRaw<T>(...statement);
-      if (!settled) {
-        settled = true;
-        await attempt(api, made.id, 1);
-        await finish(api, made.id);
-      }
-      return result;
-    };
-    const deps = { database: { sql: { $queryRaw } } as unknown as Database };
-    const before = await readDeliveryDetail(deps, api.tenant, endpoint.id, made.id);
-    expect([settled, before.delivery.status, before.attempts]).toEqual([true, 'delivering', []]);
-    const after = await readDeliveryDetail(deps, api.tenant, endpoint.id, made.id);
-    expect([after.delivery.status, after.attempts.length]).toEqual(['failed', 1]);
-  });
-
   test('shows why a delivery failed, and its event as sent', async () => {
     const made = await delivery(api, path);
     await attempt(api, made.id, 1, 'dns');
