@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { BACKOFF_SECONDS } from '@callplane/core';
-import { claimDeliveries, deleteWebhookEndpoint, rotateWebhookSecret, takeOverLeases } from '@callplane/db';
+import { deleteWebhookEndpoint, rotateWebhookSecret, takeOverLeases } from '@callplane/db';
 import { eventually } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { attemptDelivery } from './attempt.js';
@@ -251,24 +251,6 @@ test('of two attempts at one delivery in a worker only that with the lease is se
   await eventually(() => statuses().length === 2);
   expect(statuses().sort()).toEqual(['lease_lost', 'succeeded']);
   expect(await worker.attempts(id)).toHaveLength(1);
-});
-
-describe('the claim of due deliveries', () => {
-  const NOWHERE = 'http://127.0.0.1:1/';
-  const claim = (endpointId: string) => {
-    const request = { endpointId, lane: 'slow' as const, token: randomUUID(), leaseMs: 60_000, afterRoomId: '' };
-    return claimDeliveries(worker.deps, request);
-  };
-  const idsOf = (claimed: { id: string }[]) => claimed.map(({ id }) => id);
-
-  test('takes each row once while several workers claim concurrently', async () => {
-    const endpointId = await worker.newEndpoint(NOWHERE, { slotMs: 64 });
-    const ids = idsOf(await worker.emit(endpointId, 40));
-    const claims = await Promise.all(Array.from({ length: 10 }, () => claim(endpointId)));
-    const claimed = claims.flatMap((each) => idsOf(each.claimed));
-    expect(new Set(claimed).size).toBe(claimed.length);
-    expect([...claimed, ...idsOf(await worker.claim(endpointId, 40))].sort()).toEqual(ids.sort());
-  });
 });
 
 describe('a turn that another worker takes over', () => {
