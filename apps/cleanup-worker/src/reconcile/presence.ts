@@ -1,5 +1,12 @@
 import { INSTANCE_DEAD_MS } from '@callplane/core';
-import { deleteDeadInstances, mediaPlacesOf, sweepLostSessions } from '@callplane/db';
+import {
+  acceptEmptyRoomEnds,
+  deleteDeadInstances,
+  endedAmong,
+  mediaPlacesOf,
+  recordTurnServerState,
+  sweepLostSessions,
+} from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import type { Deps } from '../deps.js';
 import { endMediaSessions, removeFeedsOf, untilNodesUp } from '../media/media-clean-up.js';
@@ -78,5 +85,45 @@ export async function forgetDeadInstances(deps: Pick<Deps, 'database' | 'logger'
   if (!maySilenceCount(deps)) return;
   for (const instanceId of await deleteDeadInstances(deps.database.sql, INSTANCE_DEAD_MS)) {
     deps.logger.warn('signaling instance dead', { instanceId });
+  }
+}
+
+/** Rooms per batch, of those with a time-out of their own and of the others. */
+const ROOMS_BATCH = 100;
+
+/**
+ * Accepts the end of every room that has been empty for too long.
+ * @param emptyMs for rooms without a time-out of their own; 0 keeps them open.
+ */
+export async function endEmptyRooms(
+  deps: Pick<Deps, 'database' | 'producer' | 'logger' | 'clock'>,
+  emptyMs: number,
+): Promise<void> {
+  let accepted: number;
+  do {
+    const ends = await acceptEmptyRoomEnds(deps.database.sql, emptyMs, ROOMS_BATCH, deps.clock.now());
+    accepted = ends.length;
+    if (accepted === 0) return;
+    const woken = await deps.producer.wakeOperations(ends);
+    for (const { id, roomId, roomVersion } of ends) {
+      deps.logger.info('empty room ends', { roomId, operationId: id, woken: woken.ok });
+      void publishRoomChanged(deps.producer.redis, roomId, roomVersion);
+    }
+  } while (accepted >= ROOMS_BATCH);
+}
+
+/**
+ * Closes the relays of ended sessions. coturn cannot revoke a credential, so a client can allocate new relays until its
+ * credential expires. This also covers sessions that ended without an operation.
+ */
+export async function closeEndedRelays(deps: Pick<Deps, 'database' | 'relays' | 'logger'>): Promise<void> {
+  if (!deps.relays.isConfigured) return;
+  const { sql } = deps.database;
+  const outcomes = await deps.relays.close('sweep', (sessionIds) => endedAmong(sql, sessionIds));
+  for (const { address, state, closed, error } of outcomes) {
+    if (closed > 0) deps.logger.warn('relays of ended sessions closed', { address, closed });
+    if (!(await recordTurnServerState(sql, address, state))) continue;
+    if (state === 'up') deps.logger.info('turn server state', { address, state });
+    else deps.logger.error('turn server state', { address, state, error });
   }
 }

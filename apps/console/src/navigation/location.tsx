@@ -1,7 +1,7 @@
-import { useCallback, useMemo, useSyncExternalStore } from 'react';
+import { type AnchorHTMLAttributes, type MouseEvent, useCallback, useMemo, useSyncExternalStore } from 'react';
 
 /** The path under which the API serves the console, without a slash at its end. */
-export const BASE = import.meta.env.BASE_URL.replace(/\/$/, '');
+const BASE = import.meta.env.BASE_URL.replace(/\/$/, '');
 const CHANGED = 'callplane:navigated';
 
 /**
@@ -51,4 +51,17 @@ export function useQueryParameters(): [URLSearchParams, (changes: Record<string,
     navigate(`${currentPath()}${query === '' ? '' : `?${query}`}`, { replace: true });
   }, []);
   return [parameters, change];
+}
+
+/** A link to another page of the console. `to` is the path below the console. */
+export function Link({ to, onClick, ...rest }: { to: string } & AnchorHTMLAttributes<HTMLAnchorElement>) {
+  const follow = (event: MouseEvent<HTMLAnchorElement>) => {
+    onClick?.(event);
+    // The browser opens tabs and windows itself.
+    const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+    if (event.defaultPrevented || !isPlain) return;
+    event.preventDefault();
+    navigate(to);
+  };
+  return <a href={`${BASE}${to}`} onClick={follow} {...rest} />;
 }

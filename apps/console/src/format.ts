@@ -1,3 +1,27 @@
+const whole = new Intl.NumberFormat('en');
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
+
+/** @returns such as "12,345" */
+export function countText(value: number): string {
+  return whole.format(value);
+}
+
+/** @returns such as "12.3K", for axes and tiles */
+export function shortCount(value: number): string {
+  return short.format(value);
+}
+
+/** @param share between 0 and 1 */
+export function shareText(share: number): string {
+  return percent.format(share);
+}
+
+/** @returns the count with its noun: "1 room", "2 rooms" */
+export function plural(count: number, noun: string): string {
+  return `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['day', 86_400],
   ['hour', 3_600],
@@ -46,4 +70,12 @@ export function durationText(milliseconds: number): string {
   const hours = Math.floor(minutes / 60);
   if (hours < 48) return `${hours} h ${minutes % 60} min`;
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** @returns the next round number at or above the value, so that half of it is round, too */
+export function niceTop(value: number): number {
+  if (value <= 2) return 2;
+  const power = 10 ** Math.floor(Math.log10(value));
+  const step = [1, 2, 4, 6, 8, 10].find((one) => one * power >= value) ?? 10;
+  return step * power;
 }

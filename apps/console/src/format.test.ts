@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { niceTop } from '../charts/nice-top.js';
-import { agoText, durationText } from './time.js';
+import { agoText, durationText, niceTop } from './format.js';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
 
