@@ -112,7 +112,7 @@ async function readEvent(deps: Pick<Deps, 'database'>, tenant: Tenant, eventId: 
 }
 
 function readEvents(
-  { database: { sql } }: EventsDeps,
+  { database: { prisma, sql } }: EventsDeps,
   tenant: Tenant,
   query: EventsQuery,
   after: EventPosition | null,
@@ -121,7 +121,7 @@ function readEvents(
   const page = { type: query.type ?? null, limit: query.limit ?? PAGE_LIMIT_DEFAULT, since };
   return query.roomId === undefined
     ? listEvents(sql, tenant, { ...page, after })
-    : listRoomEvents(sql, tenant, query.roomId, { ...page, afterSequence: after?.sequence ?? 0 });
+    : listRoomEvents(prisma, tenant, query.roomId, { ...page, afterSequence: after?.sequence ?? 0 });
 }
 
 /**

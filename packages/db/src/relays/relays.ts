@@ -1,5 +1,5 @@
 import type { TypedSql } from '../client/database.js';
-import { isObservationValid } from '../client/observation.sql.js';
+import { isObservationValid } from '../client/fragments.sql.js';
 
 /**
  * `down`: no process listens there, so the server relays nothing. `unreachable`: it may relay, but a worker cannot make
@@ -34,4 +34,24 @@ export async function recordTurnServerState(db: TypedSql, address: string, state
     ON CONFLICT (address) DO UPDATE SET state = excluded.state, checked_at = excluded.checked_at
     RETURNING state IS DISTINCT FROM (SELECT state FROM before) AS changed`;
   return row?.changed ?? false;
+}
+
+/** Returns those of the sessions that have ended. */
+export async function endedAmong(db: TypedSql, sessionIds: readonly string[]): Promise<string[]> {
+  const rows = await db.$queryRaw<{ id: string }[]>`
+    SELECT id FROM participant_sessions WHERE id = ANY(${[...sessionIds]}::text[]) AND ended_at IS NOT NULL`;
+  return rows.map(({ id }) => id);
+}
+
+/** Returns those of the sessions that belong to a room, or to one participant of it. */
+export async function belongingAmong(
+  db: TypedSql,
+  { roomId, participantId }: { roomId: string; participantId: string | null },
+  sessionIds: readonly string[],
+): Promise<string[]> {
+  const rows = await db.$queryRaw<{ id: string }[]>`
+    SELECT id FROM participant_sessions
+    WHERE id = ANY(${[...sessionIds]}::text[]) AND room_id = ${roomId}
+      AND (${participantId}::text IS NULL OR participant_id = ${participantId})`;
+  return rows.map(({ id }) => id);
 }
