@@ -86,6 +86,8 @@ export default defineConfig({
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   markdown: {
     anchor: { slugify: headingId },
+    // Braces are braces, as on GitHub.
+    attrs: false,
     config(md) {
       md.use(repositoryLinks).use(diagrams);
     },
