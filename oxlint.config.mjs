@@ -81,7 +81,7 @@ const higherFolders = (folder) => {
   return {
     group: [
       ...higher.flatMap((name) => [`../${name}/*`, `../../${name}/*`]),
-      ...['config', 'gateway', 'main', 'metrics', 'server'].flatMap((name) => [`../${name}.js`, `../../${name}.js`]),
+      ...['config', 'gateway', 'main'].flatMap((name) => [`../${name}.js`, `../../${name}.js`]),
     ],
     message: `Folders import downwards: ${[...signalingLayers].reverse().join(' → ')}; the root joins them.`,
   };

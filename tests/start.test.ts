@@ -70,6 +70,16 @@ test('writes dev.json for scripts, readable for its user alone, and shows a secr
   expect(spawnSync('sh', ['-c', `${pasted}; printf %s "$KEY"`], { encoding: 'utf8' }).stdout).toBe(dev.secretKey);
 });
 
+test('ends empty rooms after 15 minutes, and shows where each app has its metrics', async () => {
+  expect(environmentOf(local.pidOf('cleanup-worker'))['ROOM_EMPTY_TIMEOUT_SECONDS']).toBe('900');
+  const apps = ['api', 'cleanup-worker', 'webhook-worker', 'signaling'];
+  expect(Object.keys(dev.metricsUrls)).toEqual(apps);
+  for (const name of apps) {
+    expect(npm.output()).toContain(`${dev.metricsUrls[name]}   (${name})`);
+    expect(await (await fetch(dev.metricsUrls[name]!)).text()).toContain(`app="${name}"`);
+  }
+});
+
 test('shows no requests by default', async () => {
   await fetch(`${dev.baseUrl}/`, { headers: { authorization: `Bearer ${dev.secretKey}` } });
   const log = join(local.dataDir(), 'logs', 'api.log');
@@ -92,6 +102,10 @@ test('lets rtc find its servers, and the standard output of rtc contains only th
   });
   expect(direct(elsewhere, '--help').status).toBe(0);
   expect(direct({}, 'projects', 'list', '--json')).toMatchObject({ status: 0, stderr: '' });
+  // The key of the start is for its own API alone.
+  const listed = direct({}, 'api', 'readContext', '--json');
+  expect(JSON.parse(listed.stdout)).toMatchObject({ environmentId: dev.environmentId, keyType: 'secret' });
+  expect(direct({}, 'api', 'readContext', '--url', 'http://127.0.0.1:1').stderr).toContain('CALLPLANE_API_KEY');
   const made = rtc('keys', 'create', '--env', dev.environmentId, '--type', 'secret', '--json');
   expect(made.status).toBe(0);
   const { key } = JSON.parse(made.stdout) as { key: string };

@@ -17,6 +17,7 @@ export interface Dev {
   redisUrl: string;
   signalingUrl: string;
   demoUrl: string;
+  metricsUrls: Record<string, string>;
   processes: { name: string; pid: number }[];
 }
 

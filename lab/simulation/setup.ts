@@ -40,6 +40,7 @@ export async function setUp(databaseUrl: string, nowMs: number, plan: Plan): Pro
       maxConcurrent,
       standardWebhooks: false,
       retryRejected: false,
+      failingSince: null,
       createdAt,
       updatedAt: createdAt,
     };

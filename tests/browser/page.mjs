@@ -315,17 +315,12 @@ globalThis.participant = {
       } else {
         meter.frames += entry.framesDecoded ?? 0;
         meter.freezes += entry.freezeCount ?? 0;
-        meter.frozenSeconds += entry.totalFreezesDuration ?? 0;
+        // What stands still for more than five seconds is a pause.
+        meter.frozenSeconds += (entry.totalFreezesDuration ?? 0) + (entry.totalPausesDuration ?? 0);
         meter.height = Math.max(meter.height, entry.frameHeight ?? 0);
       }
     }
     return { ...meter, atMs: performance.now() };
-  },
-  /** What the SDK's controller reads of the receiving connection. */
-  async trace() {
-    const { downlinkSampleOf } = await import('/sdk/adaptation/downlink-sample.js');
-    const { subscriber } = await call.getStats();
-    return subscriber && downlinkSampleOf(subscriber, Math.round(performance.now()));
   },
   async statsOf(target) {
     const { [target]: report } = await call.getStats();

@@ -236,6 +236,37 @@ export function webhookCases({ stage, open }: Context): void {
   );
 
   test(
+    'the list has the latest answer, finds deliveries by endpoint and room, and a delivery leads to its room',
+    async () => {
+      const [good, bad] = [await endpoint(receiver.ok), await endpoint(receiver.hostile)];
+      await stage().call('PATCH', bad.path, { events: ['room.created'], description: 'Billing' });
+      const { body: room } = await stage().call('POST', '/v1/rooms', { name: 'Accounted' });
+      const other = await delivery(good.path);
+      const page = await open(`/deliveries?room=${room.id}`);
+      const row = page.getByRole('table', { name: 'Deliveries' }).getByRole('row', { name: /room\.created/ });
+      await row.getByRole('cell', { name: '404', exact: true }).waitFor();
+      await page.getByLabel('Room').fill('');
+      await page.getByLabel('Endpoint').selectOption(good.id);
+      await page.locator(`a[href$="${other.path.split('/').pop()!}"]`).waitFor();
+      await row.waitFor({ state: 'detached' });
+      await page.getByLabel('Endpoint').selectOption(bad.id);
+      await row.getByRole('link').click();
+      await page.getByRole('link', { name: room.id }).click();
+      await heading(page, 'Accounted');
+
+      // The endpoint that failed says since when, how often, and what it is for.
+      await page.goto(`${stage().origin}/console/webhooks`);
+      const failing = page.getByRole('row', { name: /Billing/ });
+      await failing.getByText('failing').waitFor();
+      await failing.getByText('100% of 1').waitFor();
+      await failing.getByRole('link').click();
+      await badge(page, 'failing');
+      await page.getByRole('definition').filter({ hasText: '100% of 1' }).waitFor();
+    },
+    SLOW_MS,
+  );
+
+  test(
     'a window is recovered after a count that changes nothing, with its progress',
     async () => {
       receiver.mended = false;

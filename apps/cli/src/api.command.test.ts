@@ -70,11 +70,11 @@ test('rtc api lists the operations that a key may call', async () => {
 test('rtc api says what the API refused, and what is wrong with a command line', async () => {
   answer = {
     status: 400,
-    body: '{"error":{"code":"VALIDATION_FAILED","message":"No.","requestId":"req_1","details":[{"path":"body.name","message":"too long"}]}}',
+    body: '{"error":{"code":"VALIDATION_FAILED","message":"body.name is required (and 1 more, see details)","requestId":"req_1","details":[{"path":"body.name","message":"is required"},{"path":"body.x","message":"is not a known field"}]}}',
   };
   expect((await rtc('createRoom', 'name=x')).failure).toEqual({
     exitCode: 1,
-    line: 'VALIDATION_FAILED: No. body.name: too long (HTTP 400, request req_1)',
+    line: 'VALIDATION_FAILED: body.name is required (and 1 more, see details); body.x is not a known field (HTTP 400, request req_1)',
   });
   answer = { status: 502, body: '<html>' };
   expect((await rtc('readContext')).failure).toEqual({ exitCode: 1, line: expect.stringContaining('HTTP 502') });

@@ -123,9 +123,10 @@ function refusal(url: string, status: number, answer: unknown, repetition: strin
   }
   const { code, message, requestId, details } = error;
   const wrong = (Array.isArray(details) ? details : [])
-    .map(
-      (detail: { path?: unknown; message?: unknown } | null) => ` ${String(detail?.path)}: ${String(detail?.message)}`,
-    )
-    .join('');
-  return new CommandError(`${code}: ${String(message)}${wrong} (HTTP ${status}, request ${String(requestId)})`);
+    .map((detail: { path?: unknown; message?: unknown } | null) => `${String(detail?.path)} ${String(detail?.message)}`)
+    // The message of an invalid request is its first detail.
+    .filter((text) => !String(message).startsWith(text));
+  return new CommandError(
+    `${[`${code}: ${String(message)}`, ...wrong].join('; ')} (HTTP ${status}, request ${String(requestId)})`,
+  );
 }

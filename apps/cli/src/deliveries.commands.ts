@@ -25,6 +25,8 @@ export function deliveriesCommands(cli: Cli): Command {
       STATUS: (row) => (row.failureReason === null ? row.status : `${row.status} (${row.failureReason})`),
       EVENT: (row) => row.eventType,
       ENDPOINT: (row) => row.endpointId,
+      ROOM: (row) => row.roomId ?? '',
+      ANSWER: (row) => (row.lastStatusCode === null ? (row.lastErrorCode ?? '') : `HTTP ${row.lastStatusCode}`),
       ATTEMPTS: (row) => counted(row.attempts, 'attempts'),
       REPLAYS: (row) => ({ cell: String(row.replayCount), plain: `replay ${row.replayCount}` }),
       WHEN: whenOf,

@@ -100,6 +100,8 @@ describe('rtc webhooks and rtc deliveries', () => {
     const { endpointId, deliveryId } = await failedDelivery();
     const listed = await json('deliveries', 'list', '--endpoint', endpointId, '--status', 'failed');
     expect(listed.data).toEqual([expect.objectContaining({ id: deliveryId, failureReason: 'rejected' })]);
+    expect((await rtc('deliveries', 'list', '--endpoint', endpointId)).stdout).toContain(' HTTP 404 ');
+    expect(await json('deliveries', 'list', '--endpoint', endpointId, '--room', 'room_0')).toEqual({ data: [] });
     expect(await json('deliveries', 'show', deliveryId)).toMatchObject({
       id: deliveryId,
       url: 'https://example.com/hook',

@@ -122,6 +122,7 @@ export const NEWEST: readonly Option[] = [
 export const DELIVERY_FILTERS: readonly Option[] = [
   ...NEWEST,
   ENDPOINT_FILTER,
+  ROOM_FILTER,
   new Option('--reason <reason>', 'filter by failure reason').choices(DELIVERY_FAILURE_REASONS),
   TYPE_FILTER,
 ];

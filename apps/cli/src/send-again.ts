@@ -29,6 +29,7 @@ export interface DeliveryOptions extends NewestOptions {
   reason?: DeliveryFailureReason;
   type?: EventType;
   endpoint?: string;
+  room?: string;
 }
 
 /** The options of a command for one delivery, or for all that the filters select. */
@@ -43,6 +44,7 @@ export function deliveryFilterOf(cli: Cli, options: DeliveryOptions): DeliveryFi
     failureReason: options.reason ?? null,
     eventType: options.type ?? null,
     endpointId: options.endpoint ?? null,
+    roomId: options.room ?? null,
   };
 }
 

@@ -33,6 +33,7 @@ export function showDelivery(cli: Cli, options: OutputOptions, deliveryId: strin
     const facts = [
       ['delivery', deliveryId],
       ['event', `${delivery.eventType} ${delivery.eventId}`],
+      ...(delivery.roomId === null ? [] : [['room', delivery.roomId]]),
       ['endpoint', `${delivery.endpointId} ${quoted(delivery.url)}`],
       ['status', delivery.failureReason === null ? delivery.status : `${delivery.status}: ${delivery.failureReason}`],
       ...(diagnosis === null ? [] : diagnosisFacts(diagnosis)),

@@ -313,8 +313,31 @@ describe('a lost connection', () => {
   });
 });
 
-describe('a room that another transaction has locked', () => {
-  test('delays lost connections and resumptions of no other room', async () => {
+describe('a row that another transaction has locked', () => {
+  const waiting = async (statements: number) => {
+    const [row] = await kit.database.sql.$queryRaw<{ count: number }[]>`
+      SELECT count(*)::int AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    return row?.count === statements;
+  };
+
+  test('leaves nothing of a join behind that its client gives up meanwhile', async () => {
+    const roomId = await kit.newRoom();
+    const bob = await kit.enter(one.url, await kit.newRoom());
+    const { token, participantId } = await kit.invite(roomId);
+    const client = await connectClient(one.url);
+    await kit.database.transaction(async (tx) => {
+      await tx.$queryRaw`SELECT 1 FROM participants WHERE id = ${participantId} FOR UPDATE`;
+      client.send({ type: 'join', token });
+      await eventually(() => waiting(1));
+      client.send({ type: 'leave' });
+      await bob.client.ask({ type: 'ping' }, 'pong');
+    });
+    await client.untilClosed('left');
+    expect(await kit.events(roomId)).toEqual([]);
+  });
+
+  test('delays lost connections and resumptions of no other room than its own', async () => {
     const instance = await kit.start();
     const [slow, other] = [await kit.newRoom(), await kit.newRoom()];
     const [ada, bob] = [await kit.enter(instance.url, slow), await kit.enter(instance.url, slow)];
@@ -324,12 +347,7 @@ describe('a room that another transaction has locked', () => {
       await tx.$queryRaw`SELECT 1 FROM rooms WHERE id = ${slow} FOR UPDATE`;
       ada.client.terminate();
       resuming = kit.resume(instance.url, bob.welcome);
-      await eventually(async () => {
-        const [row] = await kit.database.sql.$queryRaw<{ count: number }[]>`
-          SELECT count(*)::int AS count FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-        return row?.count === 2;
-      });
+      await eventually(() => waiting(2));
       cem.client.terminate();
       await dia.client.untilOthers((others) => others.get(cem.participantId)?.connected === false);
       expect(await kit.resume(instance.url, cem.welcome)).toMatchObject({ resumed: true });

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { Database, isDatabaseUnavailable, listRegisteredNodes, loadVerificationKeys, nodeLoads } from '@callplane/db';
 import { MediaNodes, parseMediaNodes } from '@callplane/media';
 import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES, RoomBus, readRedisTarget } from '@callplane/queue';
-import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
+import { AppProcess, orExit, readTurnSettings, redisEvents, startHealthServer, systemClock } from '@callplane/runtime';
 import { ArrivalLimits } from './arrivals/limits.js';
 import { VerificationKeys } from './arrivals/token.js';
 import { SignalingConfig } from './config.js';
@@ -11,7 +11,6 @@ import { acceptUpgrades, createCallerAddress } from './connections/door.js';
 import { Gateway, type Deps } from './gateway.js';
 import { logMediaNodes, MediaPlaces } from './media/places.js';
 import { addSignalingGauges, signalingMetrics } from './metrics.js';
-import { listen } from './server.js';
 
 /** How often the gateway reads the registry of media servers: a new one gets rooms within this time without Redis. */
 const REGISTRY_EVERY_MS = 5000;
@@ -110,15 +109,16 @@ const health = app.health(hasMedia ? { media: { ping: pingMedia, optional: true 
 // Calls get a media server from the first join on. Without PostgreSQL, the gateway starts all the same.
 await readRegistry();
 app.repeat('media registry', REGISTRY_EVERY_MS, () => nodes.refresh(), isDatabaseUnavailable);
-const listening = await listen(health, { host: config.HOST, port: config.PORT });
+const listening = await startHealthServer(health, { host: config.HOST, port: config.PORT });
 acceptUpgrades(listening.server, gateway.connections, {
   allowedOrigins: config.ALLOWED_ORIGINS,
   connectionsMax: config.MAX_CONNECTIONS,
   isDraining: () => lifecycle.isDraining,
   callerAddress,
 });
-// Registered after the gateway so that it closes first: no new connections arrive while the gateway drains.
-app.own('server', listening);
+// Registered after the gateway so that it closes first: no new connections arrive while the gateway drains. It waits for
+// no WebSocket: the gateway closes them.
+app.own('server', { close: () => Promise.resolve(void listening.close()) });
 await app.started('listening', {
   host: config.HOST,
   port: listening.port,

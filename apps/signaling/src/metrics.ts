@@ -1,34 +1,62 @@
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
-import { CLIENT_MESSAGES, CLOSE_REASONS, type ClientMessage } from '@callplane/protocol';
-import { ARRIVAL_LIMITS, type ArrivalLimit } from './arrivals/limits.js';
-import type { Ending } from './connections/connection.js';
-import { CLAIM_OUTCOMES, type ClaimOutcome } from './media/record.js';
-import { READ_REASONS, type ReadReason } from './rooms/rooms.js';
-import { BATCH_NAMES, type BatchName } from './writes/batch.js';
+import { CLIENT_MESSAGES, CLOSE_REASONS, type ClientMessage, type CloseReason } from '@callplane/protocol';
 
-export interface SignalingMetrics {
-  /** Observes the size and the duration of a batch. */
-  batch(name: BatchName, size: number, durationMs: number): void;
-  /** Counts a join or resumption by the outcome in its log line. */
-  join(outcome: string, durationMs: number): void;
-  /** Counts a join or resumption that a rate limit refused. */
-  limited(limit: ArrivalLimit): void;
-  /** Counts media that another gateway has handed over, by outcome. */
-  mediaClaim(outcome: ClaimOutcome): void;
-  /** Counts an ended connection. */
-  ended(ending: Ending): void;
-  /** Counts a valid client message before it is handled. */
-  message(type: ClientMessage['type']): void;
-  /** Counts a frame to a client. */
-  frame(isShared: boolean): void;
-  /** Counts a room that is read from PostgreSQL. */
-  roomRead(why: ReadReason): void;
-}
+/**
+ * How a connection ended: a close reason, `lost` (the socket closed) or `moved` (the session has another connection).
+ */
+export type Ending = CloseReason | 'lost' | 'moved';
+
+/** Limits that can refuse an arrival: joins per participant, resumptions per session, failures per client address. */
+const ARRIVAL_LIMITS = ['participant', 'session', 'address'] as const;
+export type ArrivalLimit = (typeof ARRIVAL_LIMITS)[number];
+
+/** The batches of writes. */
+const BATCH_NAMES = [
+  'admissions',
+  'joins',
+  'resumptions',
+  'disconnections',
+  'ends',
+  'metadata',
+  'mutes',
+  'quality',
+] as const;
+export type BatchName = (typeof BATCH_NAMES)[number];
+
+/** Why a room is read. */
+const READ_REASONS = [
+  /** This instance has changed the room, or sends a welcome. */
+  'changed',
+  /** A notice does not continue what is known, or carries no changes. */
+  'gap',
+  /** The periodic resync, and the one after an outage of Redis. */
+  'poll',
+  /** Finds out whether this instance still holds a session, for example after its feed has ended by itself. */
+  'check',
+] as const;
+export type ReadReason = (typeof READ_REASONS)[number];
+
+/** Outcomes for the media of a session that was resumed at this gateway. */
+const CLAIM_OUTCOMES = [
+  /** Each half that the other gateway had handed over goes on. */
+  'continued',
+  /** One half goes on. */
+  'partly',
+  /** Another gateway held the session in between, or the room's media is elsewhere by now. */
+  'outdated',
+  /** The client has lost its peer connections. */
+  'reset',
+  /** The media server does not have the session any more, or did not answer. */
+  'lost',
+] as const;
+export type ClaimOutcome = (typeof CLAIM_OUTCOMES)[number];
 
 const BATCH_SIZE_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 
+export type SignalingMetrics = ReturnType<typeof signalingMetrics>;
+
 /** Registers this instance's counters and histograms. docs/operations/monitoring.md explains how to read them. */
-export function signalingMetrics(metrics: Metrics): SignalingMetrics {
+export function signalingMetrics(metrics: Metrics) {
   return { ...connectionMetrics(metrics), ...trafficMetrics(metrics), ...batchMetrics(metrics) };
 }
 
@@ -63,6 +91,7 @@ function connectionMetrics(metrics: Metrics) {
     known: CLAIM_OUTCOMES.map((outcome) => ({ outcome })),
   });
   return {
+    /** Counts a join or resumption by the outcome in its log line. */
     join: (outcome: string, durationMs: number) => {
       joins.inc({ outcome });
       if (outcome === 'joined' || outcome === 'resumed') duration.observe(durationMs / 1000);
@@ -79,15 +108,6 @@ function trafficMetrics(metrics: Metrics) {
     { name: 'callplane_signaling_messages_total', help: 'Valid client messages, by type.', label: 'type' },
     () => messages,
   );
-  const frames = { true: 0, false: 0 };
-  metrics.totals(
-    {
-      name: 'callplane_signaling_frames_total',
-      help: 'Frames sent to clients, by whether the text was serialised once for all its receivers.',
-      label: 'shared',
-    },
-    () => frames,
-  );
   const reads = metrics.counter({
     name: 'callplane_signaling_room_reads_total',
     help: 'Rooms read from PostgreSQL, by reason.',
@@ -95,17 +115,15 @@ function trafficMetrics(metrics: Metrics) {
     known: READ_REASONS.map((why) => ({ why })),
   });
   return {
+    /** Counts a valid client message before it is handled. */
     message: (type: ClientMessage['type']) => {
       messages[type] += 1;
-    },
-    frame: (isShared: boolean) => {
-      frames[isShared ? 'true' : 'false'] += 1;
     },
     roomRead: (why: ReadReason) => reads.inc({ why }),
   };
 }
 
-function batchMetrics(metrics: Metrics): Pick<SignalingMetrics, 'batch'> {
+function batchMetrics(metrics: Metrics) {
   const batchSizes = metrics.histogram({
     name: 'callplane_signaling_batch_size',
     help: 'Writes in one batch, by kind.',
@@ -121,7 +139,7 @@ function batchMetrics(metrics: Metrics): Pick<SignalingMetrics, 'batch'> {
     buckets: SECONDS_BUCKETS,
   });
   return {
-    batch: (batch, size, durationMs) => {
+    batch: (batch: BatchName, size: number, durationMs: number) => {
       batchSizes.observe({ batch }, size);
       batchDurations.observe({ batch }, durationMs / 1000);
     },

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Stage } from '../fleet/stage.js';
 import { printHead, printRow } from './figures.js';
 import { writeCamera } from './media-quality-camera.js';
-import { bounded, openPages, type BenchPage, type Pages } from './media-quality-pages.js';
+import { bounded, openPages, sentBytesOf, type BenchPage, type Pages } from './media-quality-pages.js';
 import type { CallBench } from './signaling.js';
 
 const CAMERA = { width: 640, height: 360, frameRate: 15 };
@@ -37,11 +37,6 @@ const VARIANTS: Variant[] = [
   { name: 'adaptive, simulcast', adaptive: true, camera: CAMERA },
 ];
 
-interface SentStats {
-  type: string;
-  bytesSent: number;
-  headerBytesSent?: number;
-}
 interface Sums {
   frames: number;
   bytes: number;
@@ -61,7 +56,7 @@ interface Browsers {
  * send from one page of a browser of their own, and one of them receives the first: eight complete participants do not fit
  * two cores, and most of what they cost together is the processing of eight microphones.
  */
-export async function measureGrids(stage: Stage, bench: CallBench, modes: boolean[]): Promise<void> {
+export async function measureGrids(stage: Stage, bench: CallBench): Promise<void> {
   const camera = join(stage.dir, 'camera.y4m');
   writeCamera(camera, CAMERA);
   const own = await openPages({ camera });
@@ -69,7 +64,7 @@ export async function measureGrids(stage: Stage, bench: CallBench, modes: boolea
   const others = await openPages({ camera });
   stage.onClose(() => others.close());
   printHead(...COLUMNS);
-  for (const variant of VARIANTS.filter(({ adaptive }) => modes.includes(adaptive)))
+  for (const variant of VARIANTS)
     await bounded(variant.name, [own, others], () => measure(bench, { own, others }, variant));
 }
 
@@ -109,10 +104,7 @@ function report(name: string, before: Sums, after: Sums): void {
 }
 
 async function sumsOf(page: BenchPage): Promise<Omit<Sums, 'cpuMs' | 'othersCpuMs'>> {
-  const [meter, sent] = await Promise.all([page.meter(), page.ask<SentStats[]>('statsOf', 'publisher')]);
-  const sentBytes = sent
-    .filter(({ type }) => type === 'outbound-rtp')
-    .reduce((sum, { bytesSent, headerBytesSent = 0 }) => sum + bytesSent + headerBytesSent, 0);
+  const [meter, sentBytes] = await Promise.all([page.meter(), sentBytesOf(page)]);
   const { frames, bytes, height, atMs } = meter;
   return { frames, bytes, height, atMs, sentBytes };
 }

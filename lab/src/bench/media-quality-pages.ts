@@ -28,6 +28,20 @@ export interface BenchPage {
   ask: Ask;
 }
 
+interface SentStats {
+  type: string;
+  bytesSent: number;
+  headerBytesSent?: number;
+}
+
+/** Of all media that the page has sent so far. */
+export async function sentBytesOf(page: BenchPage): Promise<number> {
+  const sent = await page.ask<SentStats[]>('statsOf', 'publisher');
+  return sent
+    .filter(({ type }) => type === 'outbound-rtp')
+    .reduce((sum, { bytesSent, headerBytesSent = 0 }) => sum + bytesSent + headerBytesSent, 0);
+}
+
 /**
  * The system's Chromium, with fake devices.
  * @param camera a Y4M file that the camera shows over and over; undefined: Chromium's own pictures, which hardly move

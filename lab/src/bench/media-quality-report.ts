@@ -1,20 +1,14 @@
-import type { LineShape } from '@callplane/local-servers';
-import { printRow } from './figures.js';
+import { median, printHead, printRow } from './figures.js';
 import type { Meter } from './media-quality-pages.js';
 
-export interface Scenario {
-  name: string;
-  who: 'viewer' | 'publisher';
-  line: LineShape;
-  /** Milliseconds. */
-  for: number;
-  /** A second row has the figures of the time after the bad line. */
-  isUplink?: boolean;
-}
+/** Three layers in Chromium. */
+export const CAMERA = { width: 960, height: 540, frameRate: 20 };
 
 export interface Sample {
   meter: Meter;
   other: Meter;
+  /** By the publisher so far. */
+  sentBytes: number;
 }
 
 /** The longest of one received video and one received audio track, in milliseconds. */
@@ -24,7 +18,7 @@ export interface Pauses {
 }
 
 export interface Measured {
-  before: Sample[];
+  /** The time of the bad line, and that after it. */
   during: Sample[];
   after: Sample[];
   pauses: Pauses;
@@ -35,56 +29,49 @@ export interface Measured {
 const FULL_QUEUE_MS = 3_000;
 /** A picture counts as moving from here on. */
 const MOVING_FPS = 10;
-/** The part of the frame rate before the limit at which the quality is back. */
+/** The part of the frame rate at which the quality is back. */
 const BACK_FROM = 0.75;
 
-export const COLUMNS = [
-  'scenario',
-  'adaptive',
-  'frames/s',
-  'moving after',
-  'freezes',
-  'frozen',
-  'concealed',
-  'after 3 s',
-  'kbit/s',
-  'full again after',
-  'longest pause: picture, sound',
-  'other viewer',
-  'CPU',
+const isFull: Condition = ({ fps }, { height }) => height >= CAMERA.height && fps >= BACK_FROM * CAMERA.frameRate;
+
+/** What a column has of one round. */
+const COLUMNS: { title: string; digits?: number; unit?: string; of: (one: Measured) => number }[] = [
+  { title: 'frames/s', digits: 1, of: ({ during }) => whole(during).fps },
+  { title: 'lines', of: ({ during }) => median(during.map(({ meter }) => meter.height)) },
+  { title: 'received kbit/s', of: ({ during }) => whole(during).kbps },
+  { title: 'sent kbit/s', of: ({ during }) => sentKbps(during) },
+  { title: 'freezes', of: ({ during }) => whole(during).freezes },
+  { title: 'frozen', digits: 1, unit: ' s', of: ({ during }) => whole(during).frozenSeconds },
+  { title: 'concealed', digits: 1, unit: ' %', of: ({ during }) => whole(during).concealedPercent },
+  { title: 'after 3 s', digits: 1, unit: ' %', of: ({ during }) => whole(settled(during)).concealedPercent },
+  { title: 'moving after', digits: 1, unit: ' s', of: ({ during }) => secondsUntil(during, isMoving) },
+  { title: 'full again after', digits: 1, unit: ' s', of: ({ after }) => secondsUntil(after, isFull) },
+  { title: 'longest pause: picture', digits: 1, unit: ' s', of: ({ pauses }) => pauses.video / 1000 },
+  { title: 'sound', digits: 1, unit: ' s', of: ({ pauses }) => pauses.audio / 1000 },
+  { title: 'other viewer, frames/s', digits: 1, of: ({ during }) => others(during).fps },
+  { title: 'CPU', unit: ' %', of: ({ cpuPercent }) => cpuPercent },
 ];
 
-export function report(scenario: Scenario, adaptive: boolean, measured: Measured): void {
-  const { during, after } = measured;
-  row(scenario.name, adaptive, during, measured);
-  if (scenario.isUplink === true) row(`after it`, adaptive, after, measured);
+export function printTitles(): void {
+  printHead('line', ...COLUMNS.map(({ title }) => title));
 }
 
-function row(name: string, adaptive: boolean, samples: Sample[], { before, after, pauses, cpuPercent }: Measured) {
-  const first = (of: Sample[]) => of[0]!.meter;
-  const last = (of: Sample[]) => of.at(-1)!.meter;
-  const whole = differenceOf(first(samples), last(samples));
-  const settled =
-    samples.find(({ meter }) => meter.atMs - first(samples).atMs >= FULL_QUEUE_MS)?.meter ?? last(samples);
-  const full = { fps: differenceOf(first(before), last(before)).fps, height: last(before).height };
-  const fullAfter = secondsUntil(after, ({ fps }, { height }) => height >= full.height && fps >= BACK_FROM * full.fps);
-  const others = differenceOf(samples[0]!.other, samples.at(-1)!.other);
-  const inSeconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
-  printRow(
-    name,
-    adaptive ? 'on' : 'off',
-    whole.fps.toFixed(1),
-    secondsUntil(samples, ({ fps }) => fps >= MOVING_FPS),
-    whole.freezes,
-    `${whole.frozenSeconds.toFixed(1)} s`,
-    `${whole.concealedPercent.toFixed(1)} %`,
-    `${differenceOf(settled, last(samples)).concealedPercent.toFixed(1)} %`,
-    whole.kbps.toFixed(0),
-    fullAfter,
-    `${inSeconds(pauses.video)}, ${inSeconds(pauses.audio)}`,
-    `${others.fps.toFixed(1)} frames/s`,
-    `${cpuPercent.toFixed(0)} %`,
-  );
+export function report(name: string, rounds: Measured[]): void {
+  const cells = COLUMNS.map(({ digits = 0, unit = '', of }) => {
+    const value = median(rounds.map(of));
+    return value === Infinity ? 'never' : `${value.toFixed(digits)}${unit}`;
+  });
+  printRow(name, ...cells);
+}
+
+const whole = (samples: Sample[]) => differenceOf(samples[0]!.meter, samples.at(-1)!.meter);
+const others = (samples: Sample[]) => differenceOf(samples[0]!.other, samples.at(-1)!.other);
+const settled = (samples: Sample[]) =>
+  samples.filter(({ meter }) => meter.atMs - samples[0]!.meter.atMs >= FULL_QUEUE_MS);
+
+function sentKbps(samples: Sample[]): number {
+  const [first, last] = [samples[0]!, samples.at(-1)!];
+  return (8 * (last.sentBytes - first.sentBytes)) / (last.meter.atMs - first.meter.atMs);
 }
 
 /** Counters start again at zero with a new connection. */
@@ -101,15 +88,18 @@ function differenceOf(from: Meter, to: Meter) {
   };
 }
 
-/** Since when the condition has held for a second. */
-function secondsUntil(
-  samples: Sample[],
-  holds: (line: ReturnType<typeof differenceOf>, now: Meter) => boolean,
-): string {
+type Condition = (line: ReturnType<typeof differenceOf>, now: Meter) => boolean;
+
+function isMoving({ fps }: { fps: number }): boolean {
+  return fps >= MOVING_FPS;
+}
+
+/** Since when the condition has held for a second; Infinity if it never did. */
+function secondsUntil(samples: Sample[], holds: Condition): number {
   const began = samples[0]!.meter.atMs;
   for (let at = 2; at < samples.length; at++) {
     const [from, to] = [samples[at - 2]!.meter, samples[at]!.meter];
-    if (holds(differenceOf(from, to), to)) return `${Math.max(0, (from.atMs - began) / 1000).toFixed(1)} s`;
+    if (holds(differenceOf(from, to), to)) return Math.max(0, (from.atMs - began) / 1000);
   }
-  return 'never';
+  return Infinity;
 }

@@ -1,6 +1,6 @@
 import { connect } from '@callplane/client-js';
 
-/** Joins with a token from your backend, plays everyone, and publishes microphone and camera. */
+/** Joins with a token that permits `audio:publish` and `video:publish`, plays everyone, and publishes both. */
 export async function firstCall(url: string, token: string) {
   const call = await connect({ url, token });
   call.on('trackSubscribed', (track) => document.body.append(track.attach()));

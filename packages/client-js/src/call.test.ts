@@ -11,6 +11,9 @@ import {
 import { Subscriptions } from './subscriptions.js';
 import { eventually } from '@callplane/testing';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const calls: Call[] = [];
@@ -79,6 +82,26 @@ describe('joining', () => {
     const began = performance.now();
     await expect(join(gateway.url, { connectTimeoutMs: 700 })).rejects.toMatchObject({ code: 'unreachable' });
     expect(performance.now() - began).toBeGreaterThan(600);
+  });
+
+  test('names a URL that is not a gateway, and why', async () => {
+    const server = createServer((_, response) => response.writeHead(404).end());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/v1/calls`;
+    const refused = async () => (await join(url, { connectTimeoutMs: 200 }).catch((error: unknown) => error)) as Error;
+    expect(await refused()).toMatchObject({ code: 'unreachable' });
+    expect((await refused()).message).toContain(`${url}: a server answers there, but takes no call`);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    expect((await refused()).message).toContain(`${url}: no server answers there`);
+  });
+
+  test('a message and metadata without the permission say which one is missing, and are not sent', async () => {
+    const gateway = await startScriptedGateway({ join: () => welcome({ permissions: ['room:join'] }) });
+    const call = await join(gateway.url);
+    await expect(call.send('hello')).rejects.toThrow(/The permission messages:send is missing. Your backend gives it/);
+    await expect(call.updateMetadata({})).rejects.toThrow(/metadata:update/);
+    expect((await gateway.connection(0)).received.map(({ type }) => type)).toEqual(['join']);
   });
 
   test('retries a gateway that drains or has lost its database', async () => {

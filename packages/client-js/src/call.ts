@@ -1,6 +1,6 @@
 import { Emitter } from './emitter.js';
 import { Engine } from './engine.js';
-import { abortable, abortedError, assertNotAborted, CallplaneError } from './errors.js';
+import { abortable, abortedError, assertNotAborted, assertPermitted, CallplaneError } from './errors.js';
 import type { CallEvents } from './events.js';
 import { assertMessage, assertMetadata, assertPage, assertShown, assertTracks } from './limits.js';
 import type { DeviceOptions, ScreenOptions } from './local/create-tracks.js';
@@ -172,6 +172,7 @@ export class Call extends Emitter<CallEvents> {
   /** Sends JSON to all other participants, or to those in `to`. Needs `messages:send`. */
   async send(data: unknown, { to, signal }: { to?: string[]; signal?: AbortSignal } = {}): Promise<void> {
     assertMessage(data, to);
+    assertPermitted(this.permissions, 'messages:send');
     const { session } = this.#engine;
     await abortable(session.request({ type: 'message', data, ...(to === undefined ? {} : { to }) }), signal);
   }
@@ -179,6 +180,7 @@ export class Call extends Emitter<CallEvents> {
   /** Replaces your own metadata. Needs `metadata:update`. */
   async updateMetadata(metadata: ParticipantMetadata): Promise<void> {
     assertMetadata(metadata);
+    assertPermitted(this.permissions, 'metadata:update');
     await this.#engine.session.request({ type: 'metadata', metadata });
     this.#engine.presence.ownMetadata(metadata);
   }
@@ -237,7 +239,7 @@ export async function connect(options: ConnectOptions): Promise<Call> {
     void call.leave();
     if (signal?.aborted === true) throw abortedError(signal);
     if (error instanceof CallplaneError) throw error;
-    throw new CallplaneError('invalid_argument', `Cannot connect to ${options.url}.`, { cause: error });
+    throw new CallplaneError('invalid_argument', `Cannot connect to ${settings.url}.`, { cause: error });
   } finally {
     signal?.removeEventListener('abort', giveUp);
   }

@@ -8,7 +8,7 @@ export type ClientErrorCode =
   | 'already_published'
   /** No further track fits into the session. Unpublish one first. */
   | 'too_many_tracks'
-  /** No gateway was reached within `connectTimeoutMs`. */
+  /** No gateway was reached within `connectTimeoutMs`. The message names the URL and the likely cause. */
   | 'unreachable'
   /** The connection was lost before the answer came; the request may or may not have been carried out. */
   | 'connection_lost'
@@ -77,6 +77,15 @@ export function asCallplaneError(
 
 export function invalidArgument(path: string, message: string): CallplaneError {
   return new CallplaneError('invalid_argument', `\`${path}\` ${message}`, { details: [{ path, message }] });
+}
+
+/** @throws CallplaneError `permission_denied`, which says where to add the permission. */
+export function assertPermitted(permissions: readonly string[], needed: string): void {
+  if (permissions.includes(needed)) return;
+  throw new CallplaneError(
+    'permission_denied',
+    `The permission ${needed} is missing. Your backend gives it in \`permissions\` when it issues the token.`,
+  );
 }
 
 export function abortedError(signal: AbortSignal): CallplaneError {

@@ -2,7 +2,7 @@ import { CallplaneError, invalidArgument } from './errors.js';
 import type { Platform } from './platform.js';
 
 export interface ConnectOptions {
-  /** The gateway: `wss://calls.example.com/v1/signaling`. */
+  /** The gateway: `wss://calls.example.com`, or with a path of its own. */
   url: string;
   /** Participant token, issued by your backend over the REST API. */
   token: string;
@@ -17,7 +17,10 @@ export interface ConnectOptions {
   requireMedia?: boolean;
   /** `relay` sends all media through TURN; default `all`. */
   iceTransportPolicy?: RTCIceTransportPolicy;
-  /** How long the first connection may take, retries included, in milliseconds; default 15000. */
+  /**
+   * How long the first connection may take, retries included, in milliseconds; default 15000, and 4000 while nothing at
+   * `url` accepts a WebSocket.
+   */
   connectTimeoutMs?: number;
   /** How long to wait for the answer to a request, in milliseconds; default 15000. */
   requestTimeoutMs?: number;
@@ -29,11 +32,16 @@ export interface ConnectOptions {
   platform?: Partial<Platform>;
 }
 
-export type Settings = Required<Omit<ConnectOptions, 'platform' | 'signal'>>;
+export type Settings = Required<Omit<ConnectOptions, 'platform' | 'signal'>> & {
+  /** The share of `connectTimeoutMs` in which a WebSocket must open for the first time. */
+  reachTimeoutMs: number;
+};
+
+const REACH_TIMEOUT_MS = 4_000;
 
 /** @throws CallplaneError `invalid_argument`, `invalid_token` or `token_expired`, before anything is sent. */
 export function settingsOf({ platform: _, signal: _signal, ...options }: ConnectOptions, nowMs: number): Settings {
-  if (!/^wss?:\/\//.test(options.url)) throw invalidArgument('url', 'must begin with wss:// or ws://');
+  const url = gatewayUrl(options.url);
   if (typeof options.token !== 'string' || options.token === '') throw invalidArgument('token', 'must not be empty');
   assertToken(options.token, nowMs);
   return {
@@ -42,10 +50,26 @@ export function settingsOf({ platform: _, signal: _signal, ...options }: Connect
     requireMedia: false,
     iceTransportPolicy: 'all',
     connectTimeoutMs: 15_000,
+    reachTimeoutMs: options.connectTimeoutMs ?? REACH_TIMEOUT_MS,
     requestTimeoutMs: 15_000,
     leaveOnPageHide: true,
     ...options,
+    url,
   };
+}
+
+/** The gateway of a host is at its usual path unless the URL names another one. */
+function gatewayUrl(text: string): string {
+  try {
+    const url = new URL(text);
+    if (/^wss?:$/.test(url.protocol)) {
+      if (url.pathname === '/') url.pathname = '/v1/signaling';
+      return url.href;
+    }
+  } catch {
+    // No URL: refused like one of another scheme.
+  }
+  throw invalidArgument('url', `must be the gateway, like wss://calls.example.com, not "${text}"`);
 }
 
 const CHARS_MAX = 8192;

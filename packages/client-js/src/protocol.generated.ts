@@ -702,9 +702,11 @@ export interface LayersWantedMessage {
      */
     trackId: string;
     /**
-     * The highest simulcast layer that is received, 0 being the lowest; null: none is.
+     * The simulcast layers that are received, 0 being the lowest. Of a track that has fewer layers, the highest one stands for those above it.
+     *
+     * @maxItems 3
      */
-    maxSpatial: number | null;
+    layers: number[];
   }[];
 }
 

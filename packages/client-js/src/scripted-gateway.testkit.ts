@@ -68,7 +68,7 @@ export function welcome(more: Partial<WelcomeMessage> = {}): WelcomeMessage {
     room: { id: 'room_1' },
     participant: participant('me'),
     participants: [],
-    permissions: ['room:join', 'audio:publish', 'video:publish', 'screen:publish'],
+    permissions: ['room:join', 'audio:publish', 'video:publish', 'screen:publish', 'messages:send', 'metadata:update'],
     iceServers: [],
     iceServersExpireAt: new Date(Date.now() + 3_600_000).toISOString(),
     media: { state: 'up', continued: false },

@@ -16,6 +16,7 @@ const DELIVERIES = 6000;
 const ENDPOINTS = 3;
 const NO_FILTER: DeliveryListFilter = {
   endpointId: null,
+  roomId: null,
   status: null,
   eventType: null,
   failureReason: null,
@@ -104,6 +105,35 @@ test('deliveries are filtered by status, type, reason and time, with both ends i
   expect(await list({ since: at(900), until: at(2100), status: 'failed' })).toEqual(idsOf(2000, 1000));
   expect(await list({ since: at(5999) })).toEqual(idsOf(5999));
   expect(await list({ until: new Date(0) })).toEqual([]);
+});
+
+test('deliveries of one room are in the order of its events, with the same filters', async () => {
+  const { environmentId } = rooms.tenant;
+  const other = await rooms.newRoom();
+  for (const [room, prefix] of [
+    [roomId, 'r'],
+    [other, 's'],
+  ]) {
+    await rooms.sql(`
+      INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at)
+      SELECT 'evt_${prefix}' || n, '${environmentId}', 'room.updated', '${room}', 100 + n, '{}', now()
+      FROM generate_series(1, 5) n`);
+    await rooms.sql(`
+      INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, room_id, sequence, status,
+        created_at, completed_at)
+      SELECT 'dlv_${prefix}' || n || 'e' || e, '${environmentId}', 'whep_' || e, 'evt_${prefix}' || n, 'room.updated', '${room}',
+        100 + n, CASE n WHEN 2 THEN 'succeeded' ELSE 'pending' END, now(), CASE n WHEN 2 THEN now() END
+      FROM generate_series(1, 5) n, generate_series(0, 1) e`);
+  }
+  expect(await list({ roomId }, 3)).toEqual(['dlv_r5e1', 'dlv_r5e0', 'dlv_r4e1']);
+  expect(await list({ roomId }, 2, 'dlv_r4e1')).toEqual(['dlv_r4e0', 'dlv_r3e1']);
+  expect(await list({ roomId, endpointId: 'whep_0', status: 'pending' }, 4)).toEqual(
+    [5, 4, 3, 1].map((n) => `dlv_r${n}e0`),
+  );
+  expect(await list({ roomId, eventType: 'room.ended' })).toEqual([]);
+  expect(await list({ roomId: 'room_unknown' })).toEqual([]);
+  await rooms.sql(`DELETE FROM webhook_deliveries WHERE room_id IS NOT NULL`);
+  await rooms.sql(`DELETE FROM events WHERE room_id IS NOT NULL AND sequence > 100`);
 });
 
 test('a delivery whose id is a minute younger than its event is found by the time of the event', async () => {

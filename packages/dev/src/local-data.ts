@@ -1,5 +1,5 @@
-import { renameSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { root } from './bootstrap.js';
 
 /**
@@ -8,6 +8,20 @@ import { root } from './bootstrap.js';
  */
 export function dataDirectory(): string {
   return resolve(root, process.env['DATA_DIR'] || '.data');
+}
+
+/** The file that names the folder of the latest start. */
+const LATEST = join(root, '.tools', 'data-dir');
+
+export function rememberDataDirectory(dataDir: string, file = LATEST): void {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, dataDir);
+}
+
+/** The folder of a running start: that of DATA_DIR, or else the usual one, or else that of the latest start. */
+export function runningDataDirectory(dataDir = dataDirectory(), file = LATEST): string {
+  const isFound = process.env['DATA_DIR'] || existsSync(devFileOf(dataDir)) || !existsSync(file);
+  return isFound ? dataDir : readFileSync(file, 'utf8');
 }
 
 /** The running processes and keys, for scripts and people. */

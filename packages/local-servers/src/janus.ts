@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import WebSocket from 'ws';
 import { LocalServerError, startServer, type LocalServer, type ServerOptions } from './server.js';
@@ -107,6 +108,7 @@ function configuration(options: JanusOptions, dir: string, pidFile: string): Rec
         session_timeout: 30,
         reclaim_session_timeout: 30,
         hide_dependencies: true,
+        event_loops: availableParallelism(),
       },
       media: {
         rtp_port_range: `${options.rtpPortMin}-${options.rtpPortMax}`,

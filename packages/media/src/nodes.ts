@@ -17,6 +17,8 @@ interface MediaNodesOptions {
 }
 
 interface MediaNodesEvents {
+  up: [node: MediaNode];
+  down: [node: MediaNode, error: Error];
   /** A node has been registered. It is not up yet. */
   added: [node: MediaNode];
   /** A node is no longer registered, or has another address. It emits no `down`, and its handles have ended. */
@@ -44,6 +46,7 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
     super();
     this.#configured = new Map(nodes.map((node) => [node.id, node]));
     this.#options = options;
+    for (const node of nodes) this.#watch(node);
   }
 
   /**
@@ -134,7 +137,13 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
     const { apiSecret = '', adminKey = '', random = () => 0 } = this.#options ?? {};
     const node = new MediaNode({ ...address, apiSecret, adminKey, random });
     this.#registered.set(address.id, { url: address.url, node });
+    this.#watch(node);
     this.emit('added', node);
+  }
+
+  #watch(node: MediaNode): void {
+    node.on('up', () => this.emit('up', node));
+    node.on('down', (error) => this.emit('down', node, error));
   }
 
   #remove(id: string, node: MediaNode): void {

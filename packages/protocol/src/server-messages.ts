@@ -295,7 +295,7 @@ export const SlowLink = Type.Object(
 
 /**
  * How much of the client's own video is received: all of its video tracks. After a welcome and a publication, and when it
- * changes. A client may ignore it, or save the encodings above.
+ * changes. A client may ignore it, or save the other encodings.
  */
 export const LayersWanted = Type.Object(
   {
@@ -304,8 +304,10 @@ export const LayersWanted = Type.Object(
       Type.Object(
         {
           trackId: TrackId,
-          maxSpatial: Type.Union([Type.Integer({ minimum: 0, maximum: 2 }), Type.Null()], {
-            description: 'The highest simulcast layer that is received, 0 being the lowest; null: none is.',
+          layers: Type.Array(Type.Integer({ minimum: 0, maximum: 2 }), {
+            maxItems: 3,
+            description:
+              'The simulcast layers that are received, 0 being the lowest. Of a track that has fewer layers, the highest one stands for those above it.',
           }),
         },
         strict,

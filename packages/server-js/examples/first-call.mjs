@@ -2,7 +2,8 @@ import { createClient } from '@callplane/server';
 
 const callplane = createClient({ baseUrl: process.env.BASE, apiKey: process.env.KEY });
 const room = await callplane.createRoom({ name: 'Stand-up', metadata: { team: 'core' }, maxParticipants: 25 });
-const { token } = await callplane.issueToken({ roomId: room.id, participantName: 'Ada' });
+const permissions = ['room:join', 'audio:publish', 'video:publish'];
+const { token } = await callplane.issueToken({ roomId: room.id, participantName: 'Ada', permissions });
 const { iceServers } = await callplane.issueTurnCredentials();
 console.log(room.id, token.length, iceServers.length);
 

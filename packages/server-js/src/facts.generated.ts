@@ -95,7 +95,18 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
   listDeliveries: {
     method: 'GET',
     path: '/v1/webhooks/{endpointId}/deliveries',
-    query: ['projectId', 'environmentId', 'status', 'eventType', 'failureReason', 'since', 'until', 'limit', 'cursor'],
+    query: [
+      'projectId',
+      'environmentId',
+      'roomId',
+      'status',
+      'eventType',
+      'failureReason',
+      'since',
+      'until',
+      'limit',
+      'cursor',
+    ],
     cursor: 'cursor',
   },
   listAllDeliveries: {
@@ -105,6 +116,7 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
       'projectId',
       'environmentId',
       'endpointId',
+      'roomId',
       'status',
       'eventType',
       'failureReason',

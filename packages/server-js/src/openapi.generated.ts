@@ -800,7 +800,7 @@ export interface components {
             };
         };
         /** @description The `type` determines the content of `data`. Later versions may add types: ignore types that you do not know. */
-        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookTestEvent"];
+        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookEndpointFailingEvent"] | components["schemas"]["WebhookEndpointRecoveredEvent"] | components["schemas"]["WebhookTestEvent"];
         EventPage: {
             data: components["schemas"]["Event"][];
             nextCursor: string | null;
@@ -1641,8 +1641,9 @@ export interface components {
             id: string;
             eventId: string;
             /** @enum {string} */
-            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
             endpointId: string;
+            roomId: string | null;
             /** @description URL of this run. Before its first attempt, the endpoint's current URL. */
             url: string;
             /** @enum {string} */
@@ -1652,6 +1653,8 @@ export interface components {
             replayCount: number;
             /** @description Attempts of this run. An attempt counts when it begins. */
             attempts: number;
+            lastStatusCode: number | null;
+            lastErrorCode: string | null;
             nextAttemptAt: string | null;
             blockedBy: string | null;
             /** @description Version of the secret that signs this run. */
@@ -1668,8 +1671,9 @@ export interface components {
             id: string;
             eventId: string;
             /** @enum {string} */
-            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
             endpointId: string;
+            roomId: string | null;
             /** @description URL of this run. Before its first attempt, the endpoint's current URL. */
             url: string;
             /** @enum {string} */
@@ -1679,6 +1683,8 @@ export interface components {
             replayCount: number;
             /** @description Attempts of this run. An attempt counts when it begins. */
             attempts: number;
+            lastStatusCode: number | null;
+            lastErrorCode: string | null;
             nextAttemptAt: string | null;
             blockedBy: string | null;
             /** @description Version of the secret that signs this run. */
@@ -1741,7 +1747,7 @@ export interface components {
             id: string;
             url: string;
             /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
-            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
             enabled: boolean;
@@ -1761,6 +1767,7 @@ export interface components {
             standardWebhooks: boolean;
             /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
             retryRejected: boolean;
+            failingSince: string | null;
             /**
              * Format: date-time
              * @description When the endpoint was registered.
@@ -1772,16 +1779,81 @@ export interface components {
              */
             updatedAt: string;
         };
+        WebhookEndpointFailingEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "webhook.endpoint.failing";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                webhook: components["schemas"]["WebhookEndpoint"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
         WebhookEndpointPage: {
             data: components["schemas"]["WebhookEndpoint"][];
             nextCursor: string | null;
+        };
+        WebhookEndpointRecoveredEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "webhook.endpoint.recovered";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                webhook: components["schemas"]["WebhookEndpoint"];
+                /**
+                 * Format: date-time
+                 * @description Time of the first failed attempt of the series that has ended.
+                 */
+                failedSince: string;
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
         };
         WebhookEndpointWithSecret: {
             /** @description Endpoint identifier, `whep_…`. */
             id: string;
             url: string;
             /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
-            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
             enabled: boolean;
@@ -1801,6 +1873,7 @@ export interface components {
             standardWebhooks: boolean;
             /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
             retryRejected: boolean;
+            failingSince: string | null;
             /**
              * Format: date-time
              * @description When the endpoint was registered.
@@ -1925,6 +1998,12 @@ export interface components {
                  */
                 failingSince: string;
                 lastFailedAt: string | null;
+            }[];
+            /** @description How many deliveries of the last hour were tried, and of how many of these the latest attempt has failed. Endpoints without such deliveries are left out. */
+            failureRates: {
+                endpointId: string;
+                tried: number;
+                failed: number;
             }[];
         };
     };
@@ -2544,7 +2623,7 @@ export interface components {
             };
         };
         /**
-         * @description `VALIDATION_FAILED`: The request is invalid. See details.
+         * @description `VALIDATION_FAILED`: The request is invalid.
          *
          *     `MALFORMED_JSON`: The request body is not valid JSON.
          */
@@ -4027,6 +4106,13 @@ export interface operations {
                      *             "failingSince": "2026-11-20T10:05:00.000Z",
                      *             "lastFailedAt": "2026-11-20T10:45:00.000Z"
                      *           }
+                     *         ],
+                     *         "failureRates": [
+                     *           {
+                     *             "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *             "tried": 12,
+                     *             "failed": 3
+                     *           }
                      *         ]
                      *       }
                      *     }
@@ -4293,6 +4379,7 @@ export interface operations {
                      *           "maxConcurrent": null,
                      *           "standardWebhooks": false,
                      *           "retryRejected": false,
+                     *           "failingSince": null,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "updatedAt": "2026-11-20T10:00:00.000Z"
                      *         }
@@ -4342,7 +4429,7 @@ export interface operations {
                      *       "*"
                      *     ]
                      */
-                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
                     /** @description Free text for people. Trimmed, 1-500 characters. */
                     description?: string;
                     /**
@@ -4403,6 +4490,7 @@ export interface operations {
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
                      *       "retryRejected": false,
+                     *       "failingSince": null,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z",
                      *       "signingSecret": "whsec_…"
@@ -4471,6 +4559,7 @@ export interface operations {
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
                      *       "retryRejected": false,
+                     *       "failingSince": null,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z"
                      *     }
@@ -4557,7 +4646,7 @@ export interface operations {
                      */
                     url?: string;
                     /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
-                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
                     description?: string | null;
                     /** @description `true` also clears `disabledReason` and sends the deliveries that were held back. */
                     enabled?: boolean;
@@ -4604,6 +4693,7 @@ export interface operations {
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
                      *       "retryRejected": false,
+                     *       "failingSince": null,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z"
                      *     }
@@ -4680,6 +4770,7 @@ export interface operations {
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
                      *       "retryRejected": false,
+                     *       "failingSince": null,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z",
                      *       "signingSecret": "whsec_…"
@@ -4790,6 +4881,7 @@ export interface operations {
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
                      *       "retryRejected": false,
+                     *       "failingSince": null,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z"
                      *     }
@@ -4844,11 +4936,14 @@ export interface operations {
                      *       "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
                      *       "eventType": "participant.joined",
                      *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *       "url": "https://example.com/hooks/calls",
                      *       "status": "pending",
                      *       "failureReason": null,
                      *       "replayCount": 0,
                      *       "attempts": 1,
+                     *       "lastStatusCode": 503,
+                     *       "lastErrorCode": null,
                      *       "nextAttemptAt": "2026-11-20T10:05:06.000Z",
                      *       "blockedBy": null,
                      *       "signingKeyVersion": 1,
@@ -4878,8 +4973,10 @@ export interface operations {
                 projectId?: string;
                 /** @description Must match the key's environment. */
                 environmentId?: string;
+                /** @description Returns only deliveries of the events of this room. */
+                roomId?: string;
                 status?: "pending" | "delivering" | "succeeded" | "failed";
-                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
                 /** @description Returns only failed deliveries with this reason. */
                 failureReason?: "attempts_exhausted" | "rejected" | "unsafe_destination" | "run_expired" | "endpoint_deleted";
                 /** @description Returns only deliveries that were created at this time or later. */
@@ -4920,11 +5017,14 @@ export interface operations {
                      *           "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
                      *           "eventType": "participant.joined",
                      *           "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *           "url": "https://example.com/hooks/calls",
                      *           "status": "pending",
                      *           "failureReason": null,
                      *           "replayCount": 0,
                      *           "attempts": 1,
+                     *           "lastStatusCode": 503,
+                     *           "lastErrorCode": null,
                      *           "nextAttemptAt": "2026-11-20T10:05:06.000Z",
                      *           "blockedBy": null,
                      *           "signingKeyVersion": 1,
@@ -4958,8 +5058,10 @@ export interface operations {
                 environmentId?: string;
                 /** @description Returns only the deliveries of this endpoint. */
                 endpointId?: string;
+                /** @description Returns only deliveries of the events of this room. */
+                roomId?: string;
                 status?: "pending" | "delivering" | "succeeded" | "failed";
-                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
                 /** @description Returns only failed deliveries with this reason. */
                 failureReason?: "attempts_exhausted" | "rejected" | "unsafe_destination" | "run_expired" | "endpoint_deleted";
                 /** @description Returns only deliveries that were created at this time or later. */
@@ -4994,11 +5096,14 @@ export interface operations {
                      *           "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
                      *           "eventType": "participant.joined",
                      *           "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *           "url": "https://example.com/hooks/calls",
                      *           "status": "pending",
                      *           "failureReason": null,
                      *           "replayCount": 0,
                      *           "attempts": 1,
+                     *           "lastStatusCode": 503,
+                     *           "lastErrorCode": null,
                      *           "nextAttemptAt": "2026-11-20T10:05:06.000Z",
                      *           "blockedBy": null,
                      *           "signingKeyVersion": 1,
@@ -5063,11 +5168,14 @@ export interface operations {
                      *       "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
                      *       "eventType": "participant.joined",
                      *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *       "url": "https://example.com/hooks/calls",
                      *       "status": "pending",
                      *       "failureReason": null,
                      *       "replayCount": 0,
                      *       "attempts": 1,
+                     *       "lastStatusCode": 503,
+                     *       "lastErrorCode": null,
                      *       "nextAttemptAt": "2026-11-20T10:05:06.000Z",
                      *       "blockedBy": null,
                      *       "signingKeyVersion": 1,
@@ -5371,11 +5479,14 @@ export interface operations {
                      *       "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
                      *       "eventType": "participant.joined",
                      *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *       "url": "https://example.com/hooks/calls",
                      *       "status": "pending",
                      *       "failureReason": null,
                      *       "replayCount": 0,
                      *       "attempts": 1,
+                     *       "lastStatusCode": 503,
+                     *       "lastErrorCode": null,
                      *       "nextAttemptAt": "2026-11-20T10:05:06.000Z",
                      *       "blockedBy": null,
                      *       "signingKeyVersion": 1,
@@ -5438,11 +5549,14 @@ export interface operations {
                      *       "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
                      *       "eventType": "participant.joined",
                      *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *       "url": "https://example.com/hooks/calls",
                      *       "status": "pending",
                      *       "failureReason": null,
                      *       "replayCount": 0,
                      *       "attempts": 1,
+                     *       "lastStatusCode": 503,
+                     *       "lastErrorCode": null,
                      *       "nextAttemptAt": "2026-11-20T10:05:06.000Z",
                      *       "blockedBy": null,
                      *       "signingKeyVersion": 1,
@@ -5739,7 +5853,7 @@ export interface operations {
                 environmentId?: string;
                 /** @description Returns only the events of this room, ordered by their sequence. */
                 roomId?: string;
-                type?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+                type?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
                 /** @description `nextCursor` of an earlier page, or the id of an event. The list starts after it. `latest` stands for the newest event: the answer then always has a `nextCursor`. */
                 after?: string;
                 /** @description The list starts with the first event that was created at this time or later. No effect with `after`. */

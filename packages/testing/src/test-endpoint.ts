@@ -27,6 +27,7 @@ export async function insertTestEndpoint(
     maxConcurrent: null,
     standardWebhooks: false,
     retryRejected: false,
+    failingSince: null,
     createdAt: now,
     updatedAt: now,
     ...more,

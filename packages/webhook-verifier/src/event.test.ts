@@ -17,6 +17,8 @@ const SUMMARIES: { [Type in WebhookEventType]: (event: WebhookEventOf<Type>) => 
   'track.muted': ({ data }) => data.track.trackId,
   'operation.failed': ({ data }) => data.operation.kind,
   'webhook.disabled': ({ data }) => data.webhook.url,
+  'webhook.endpoint.failing': ({ data }) => data.webhook.failingSince ?? '',
+  'webhook.endpoint.recovered': ({ data }) => data.failedSince,
   'webhook.test': ({ data }) => data.webhook.url,
 };
 

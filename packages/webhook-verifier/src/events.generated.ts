@@ -3,7 +3,7 @@
 export interface components {
     schemas: {
         /** @description The `type` determines the content of `data`. Later versions may add types: ignore types that you do not know. */
-        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookTestEvent"];
+        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookEndpointFailingEvent"] | components["schemas"]["WebhookEndpointRecoveredEvent"] | components["schemas"]["WebhookTestEvent"];
         OperationFailedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
             id: string;
@@ -492,7 +492,7 @@ export interface components {
             id: string;
             url: string;
             /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
-            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
             enabled: boolean;
@@ -512,6 +512,7 @@ export interface components {
             standardWebhooks: boolean;
             /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
             retryRejected: boolean;
+            failingSince: string | null;
             /**
              * Format: date-time
              * @description When the endpoint was registered.
@@ -522,6 +523,71 @@ export interface components {
              * @description When the endpoint was last changed through the API or disabled.
              */
             updatedAt: string;
+        };
+        WebhookEndpointFailingEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "webhook.endpoint.failing";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                webhook: components["schemas"]["WebhookEndpoint"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        WebhookEndpointRecoveredEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "webhook.endpoint.recovered";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                webhook: components["schemas"]["WebhookEndpoint"];
+                /**
+                 * Format: date-time
+                 * @description Time of the first failed attempt of the series that has ended.
+                 */
+                failedSince: string;
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
         };
         WebhookTestEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */

@@ -56,6 +56,11 @@ const DATA: Record<EventType, TProperties> = {
     participant: Type.Optional(StoredParticipantSchema),
   },
   'webhook.disabled': { webhook: EndpointSchema },
+  'webhook.endpoint.failing': { webhook: EndpointSchema },
+  'webhook.endpoint.recovered': {
+    webhook: EndpointSchema,
+    failedSince: timestamp('Time of the first failed attempt of the series that has ended.'),
+  },
   'webhook.test': { webhook: EndpointSchema },
 };
 

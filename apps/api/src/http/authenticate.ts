@@ -14,6 +14,19 @@ export interface Directories {
 /** Options of every 401. */
 export const UNAUTHENTICATED = { headers: { 'www-authenticate': 'Bearer' } } as const;
 
+/** Why a request has no caller, for people: the status and the code are the same for all. */
+const WRONG_CREDENTIALS = {
+  absent: 'The request has no API key. Send it as "Authorization: Bearer <API_KEY>".',
+  malformed:
+    'The Authorization header has no well-formed API key: send "Bearer " and a whole key, rtc_sk_… or rtc_pk_… with ' +
+    '49 characters after it.',
+  unknown: 'No such API key is valid here: it was revoked, has expired or is of another deployment.',
+  session: 'The console session has ended. Sign in again.',
+} as const;
+
+const unauthenticated = (why: keyof typeof WRONG_CREDENTIALS) =>
+  new PublicError('UNAUTHENTICATED', { ...UNAUTHENTICATED, message: WRONG_CREDENTIALS[why] });
+
 /** What a request proves its caller with: an API key, the code of a link, or the cookie of a session. */
 interface Credential {
   hash: Buffer;
@@ -39,7 +52,7 @@ export function authenticate(
     const credential = credentialOf(directories, request, isSignIn);
     if (credential === null) {
       metrics.unauthenticated('no_key');
-      throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
+      throw unauthenticated(request.headers.authorization === undefined ? 'absent' : 'malformed');
     }
     const { hash, directory } = credential;
     const context = contextOf(response);
@@ -59,7 +72,7 @@ export function authenticate(
       throw new PublicError('RATE_LIMITED', { headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) } });
     }
     if (isUnknown && !isLimited) unknownKeyPace.charge(addressKey(context.ip), performance.now());
-    throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
+    throw unauthenticated(request.headers.authorization === undefined ? 'session' : 'unknown');
   };
 }
 

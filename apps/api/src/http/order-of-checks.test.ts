@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { SCOPES, type Scope } from '@callplane/core';
+import { formatApiKey, SCOPES, type Scope } from '@callplane/core';
 import { eventually } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 import { apiRoutes } from '../routes.js';
@@ -98,6 +99,18 @@ describe('authentication', () => {
       401,
       'UNAUTHENTICATED',
     ]);
+  });
+
+  test('tells a missing, a malformed and an unknown key apart in the message', async () => {
+    const messageOf = async (headers: Record<string, string>) =>
+      (await api.call('GET', '/v1/rooms', { key: null, headers })).body.error.message;
+    const { key } = api.tenant;
+    const unknown = formatApiKey('secret', randomBytes(32));
+    expect(await messageOf({})).toContain('has no API key');
+    for (const authorization of [key, `Bearer ${key.slice(0, -1)}`, 'Bearer x', `Basic ${key}`]) {
+      expect(await messageOf({ authorization })).toContain('no well-formed API key');
+    }
+    expect(await messageOf({ authorization: `Bearer ${unknown}` })).toContain('No such API key is valid here');
   });
 
   test('rejects malformed, unknown, mistyped, revoked and expired keys, and other schemes', async () => {

@@ -3,6 +3,7 @@ import {
   cutToSchema,
   describeSchemaFailure,
   formatPath,
+  isReported,
   metadataSizeFailure,
   parseJsonBody,
   PublicError,
@@ -11,7 +12,7 @@ import {
   trimUnicode,
   type ErrorDetail,
 } from '@callplane/core';
-import type { ErrorObject, SchemaValidateFunction, ValidateFunction } from 'ajv';
+import type { SchemaValidateFunction, ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Request } from 'express';
@@ -109,11 +110,6 @@ export class PartValidator {
 /** @throws PublicError VALIDATION_FAILED with all details, unless the list is empty. */
 export function refuseFailures(details: readonly ErrorDetail[]): void {
   if (details.length > 0) throw new PublicError('VALIDATION_FAILED', { details });
-}
-
-/** Hides the errors of single items under `contains`: the error of `contains` itself already says what is wrong. */
-function isReported(error: ErrorObject): boolean {
-  return !error.schemaPath.includes('/contains/');
 }
 
 /** Maximum size of a request body, in bytes. */

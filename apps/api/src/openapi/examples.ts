@@ -105,9 +105,8 @@ export function parameterExample(name: string, schema: Record<string, unknown>):
 
 /** An example error body with this code. */
 export function errorExample(code: string, message: string): unknown {
-  const details =
-    code === 'VALIDATION_FAILED'
-      ? { details: [{ path: 'path.roomId', message: 'must match ^[A-Za-z0-9_-]{1,128}$' }] }
-      : {};
-  return { error: { code, message, requestId: REQUEST_ID, ...details } };
+  if (code !== 'VALIDATION_FAILED') return { error: { code, message, requestId: REQUEST_ID } };
+  const detail = { path: 'path.roomId', message: 'must match ^[A-Za-z0-9_-]{1,128}$' };
+  const first = `${detail.path} ${detail.message}`;
+  return { error: { code, message: first, requestId: REQUEST_ID, details: [detail] } };
 }

@@ -32,7 +32,7 @@ Every error has the same shape, and its \`requestId\` is also in the header \`x-
 {
   "error": {
     "code": "VALIDATION_FAILED",
-    "message": "The request is invalid. See details.",
+    "message": "body.name must be a string",
     "requestId": "req_01m7xhkw0cfvqteeeq2c3fv3q8",
     "details": [{ "path": "body.name", "message": "must be a string" }]
   }

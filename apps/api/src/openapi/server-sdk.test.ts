@@ -32,6 +32,8 @@ function summary(event: WebhookEvent): string {
     case 'operation.failed':
       return `${event.data.operation.id} failed: ${event.data.participant?.name ?? event.data.room.name}`;
     case 'webhook.disabled':
+    case 'webhook.endpoint.failing':
+    case 'webhook.endpoint.recovered':
     case 'webhook.test':
       return `${event.type} ${event.data.webhook.url}`;
     default:

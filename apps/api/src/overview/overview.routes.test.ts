@@ -68,7 +68,12 @@ test('the overview counts what is live in the environment, by slots of five minu
     where: { id: newest!.id },
     data: { status: 'succeeded', completedAt: new Date() },
   });
+  // Two wait for a retry.
+  const [waiting, again] = others;
+  await prisma.webhookDelivery.update({ where: { id: waiting!.id }, data: { runAttempts: 1 } });
+  await prisma.webhookDelivery.update({ where: { id: again!.id }, data: { runAttempts: 2 } });
   const { calls, webhooks } = await overview(tenant.key);
+  expect(webhooks.failureRates).toEqual([{ endpointId: failing, tried: 3, failed: 2 }]);
   expect(calls).toMatchObject({
     activeRooms: { count: 1, capped: false },
     participants: { count: 2, capped: false },

@@ -90,6 +90,17 @@ const WebhooksOverview = Type.Object(
       ),
       { description: 'Endpoints without a success since `failingSince`, those that fail for the longest time first.' },
     ),
+    failureRates: Type.Array(
+      Type.Object(
+        { endpointId: Type.String(), tried: Type.Integer(), failed: Type.Integer() },
+        { additionalProperties: false },
+      ),
+      {
+        description:
+          'How many deliveries of the last hour were tried, and of how many of these the latest attempt has failed. ' +
+          'Endpoints without such deliveries are left out.',
+      },
+    ),
   },
   { title: 'WebhooksOverview', additionalProperties: false },
 );
@@ -181,6 +192,7 @@ async function readWebhooks({ database: { sql } }: OverviewDeps, tenant: Tenant,
       disabled: endpoints.filter(({ enabled }) => !enabled).length,
     },
     failingEndpoints: endpoints.filter(isFailing).sort(byDuration).map(presentFailing),
+    failureRates: endpoints.map(({ id }) => failureRate(id, counts)).filter(({ tried }) => tried > 0),
   };
 }
 
@@ -202,6 +214,12 @@ function presentFailing({ id, url, enabled, failingSince, lastFailedAt }: Failin
     failingSince: formatTimestamp(failingSince),
     lastFailedAt: lastFailedAt === null ? null : formatTimestamp(lastFailedAt),
   };
+}
+
+function failureRate(endpointId: string, counts: readonly DeliveryCount[]) {
+  const own = counts.filter((row) => row.endpointId === endpointId);
+  const failed = own.reduce((total, { unsuccessful }) => total + unsuccessful, 0);
+  return { endpointId, tried: failed + sum(own.filter(({ status }) => status === 'succeeded')), failed };
 }
 
 function outcomes(counts: readonly DeliveryCount[]): Record<DeliveryStatus, number> {

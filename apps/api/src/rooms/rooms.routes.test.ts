@@ -105,6 +105,9 @@ describe('POST /v1/rooms', () => {
     });
     expect(response.status).toBe(400);
     expect(response.body.error.code).toBe('VALIDATION_FAILED');
+    expect(response.body.error.message).toBe(
+      'headers.idempotency-key must be 1 to 255 printable ASCII characters (and 5 more, see details)',
+    );
     expect(response.body.error.details.map((d: { path: string }) => d.path).sort()).toEqual([
       'body.__proto',
       'body.colour',
@@ -120,6 +123,7 @@ describe('POST /v1/rooms', () => {
     ['{"name":"a","maxParticipants":100001}', 'body.maxParticipants'],
     ['{"name":"a","maxParticipants":1.5}', 'body.maxParticipants'],
     ['{"name":"a","maxParticipants":null}', 'body.maxParticipants'],
+    ['{"name":"a","emptyTimeoutSeconds":"900"}', 'body.emptyTimeoutSeconds'],
     ['{"name":1}', 'body.name'],
     ['{}', 'body.name'],
     ['{"name":"a\\u0000b"}', 'body.name'],

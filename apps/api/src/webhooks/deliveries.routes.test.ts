@@ -88,8 +88,38 @@ describe('GET …/deliveries', () => {
     expect(ids(await list('?limit=1'))).toEqual([made[0]]);
   });
 
+  test('lists those of one room, with the status of the latest attempt', async () => {
+    const tenant = await api.newTenant();
+    const { key } = tenant;
+    const endpoints = [await webhook(api, {}, key), await webhook(api, {}, key)];
+    const newRoom = async () =>
+      (await api.call('POST', '/v1/rooms', { key, body: { name: 'Daily' } })).body.id as string;
+    const [roomId] = [await newRoom(), await newRoom()];
+    const list = async (query: string) => (await api.call('GET', `/v1/deliveries?${query}`, { key })).body;
+    const ofRoom = await list(`roomId=${roomId}`);
+    expect(ofRoom.data).toHaveLength(2);
+    expect(ofRoom.data[0]).toMatchObject({ roomId, lastStatusCode: null, lastErrorCode: null });
+    const [first] = ofRoom.data as { id: string; endpointId: string }[];
+    await attempt(api, first!.id, 1, 'dns');
+    await attempt(api, first!.id, 2);
+    const path = `/v1/webhooks/${first!.endpointId}/deliveries`;
+    for (const answer of [
+      (await api.call('GET', `${path}?roomId=${roomId}`, { key })).body,
+      await list(`roomId=${roomId}&endpointId=${first!.endpointId}`),
+    ]) {
+      expect(answer.data).toMatchObject([{ id: first!.id, lastStatusCode: 503, lastErrorCode: null }]);
+    }
+    const page = await list(`roomId=${roomId}&limit=1`);
+    expect((await list(`roomId=${roomId}&limit=1&cursor=${page.nextCursor}`)).data).toMatchObject([ofRoom.data[1]]);
+    expect(endpoints.map(({ id }) => id).sort()).toEqual(
+      ofRoom.data.map((row: typeof first) => row!.endpointId).sort(),
+    );
+    expect((await list('roomId=room_0')).data).toEqual([]);
+  });
+
   test.each([
     'status=lost',
+    'roomId=a/b',
     'failureReason=bad_luck',
     'eventType=room.exploded',
     'cursor=x',

@@ -19,11 +19,16 @@ const deliveryFields = {
   eventId: Type.String(),
   eventType: oneOf(EVENT_TYPES),
   endpointId: Type.String(),
+  roomId: orNull(Type.String({ description: 'Room of the event. Null for events without a room.' })),
   url: Type.String({ description: "URL of this run. Before its first attempt, the endpoint's current URL." }),
   status: oneOf(DELIVERY_STATUSES),
   failureReason: orNull(oneOf(DELIVERY_FAILURE_REASONS)),
   replayCount: Type.Integer({ description: 'Explicit replays so far. Send it as `expectedReplayCount`.' }),
   attempts: Type.Integer({ description: 'Attempts of this run. An attempt counts when it begins.' }),
+  lastStatusCode: orNull(
+    Type.Integer({ description: 'HTTP status of the latest attempt over all runs. Null if there was no answer.' }),
+  ),
+  lastErrorCode: orNull(Type.String({ description: '`errorCode` of the latest attempt over all runs.' })),
   nextAttemptAt: orNull(
     timestamp(
       'When the next attempt is due. Null unless the delivery is pending, its endpoint is enabled and `blockedBy` is null.',
@@ -139,6 +144,9 @@ export const DeliveryPath = Type.Object({
 });
 
 const deliveryFilters = {
+  roomId: Type.Optional(
+    Type.String({ pattern: PATH_ID_PATTERN, description: 'Returns only deliveries of the events of this room.' }),
+  ),
   status: Type.Optional(oneOf(DELIVERY_STATUSES)),
   eventType: Type.Optional(oneOf(EVENT_TYPES)),
   failureReason: Type.Optional(oneOf(DELIVERY_FAILURE_REASONS, 'Returns only failed deliveries with this reason.')),

@@ -34,11 +34,14 @@ export function presentDelivery(delivery: DeliveryRow) {
     eventId: delivery.eventId,
     eventType: delivery.eventType,
     endpointId: delivery.endpointId,
+    roomId: delivery.roomId,
     url: delivery.url,
     status: delivery.status,
     failureReason: delivery.failureReason,
     replayCount: delivery.replayCount,
     attempts: delivery.attempts,
+    lastStatusCode: delivery.lastStatusCode,
+    lastErrorCode: delivery.lastErrorCode,
     nextAttemptAt: delivery.nextAttemptAt === null ? null : formatTimestamp(delivery.nextAttemptAt),
     blockedBy: delivery.blockedBy,
     signingKeyVersion: delivery.signingKeyVersion,
@@ -81,6 +84,7 @@ export function presentAttempt(attempt: AttemptRow, eventId: string) {
 interface DeliveriesQuery {
   /** All endpoints of the environment if it is absent. */
   endpointId?: string;
+  roomId?: string;
   status?: DeliveryStatus;
   eventType?: EventType;
   failureReason?: DeliveryFailureReason;
@@ -102,6 +106,7 @@ export async function pageOfDeliveries(
   const { endpointId = null } = query;
   const filter = {
     endpointId,
+    roomId: query.roomId ?? null,
     status: query.status ?? null,
     eventType: query.eventType ?? null,
     failureReason: query.failureReason ?? null,

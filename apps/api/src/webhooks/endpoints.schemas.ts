@@ -72,6 +72,9 @@ const endpointFields = {
   ),
   nextActivatesAt: orNull(timestamp('When the next secret begins to sign new runs. Null unless a rotation waits.')),
   ...sending,
+  failingSince: orNull(
+    timestamp('Time of the first failed attempt since the last success. Null if the latest attempt succeeded.'),
+  ),
   createdAt: timestamp('When the endpoint was registered.'),
   updatedAt: timestamp('When the endpoint was last changed through the API or disabled.'),
 };

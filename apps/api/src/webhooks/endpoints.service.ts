@@ -89,6 +89,7 @@ export function newEndpoint(input: EndpointInput, made: EndpointMade): EndpointW
     maxConcurrent: input.maxConcurrent ?? null,
     standardWebhooks: input.standardWebhooks ?? false,
     retryRejected: input.retryRejected ?? false,
+    failingSince: null,
     createdAt,
     updatedAt: createdAt,
   };

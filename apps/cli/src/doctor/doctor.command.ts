@@ -1,7 +1,9 @@
 import {
   checkInvariants,
+  countEndpointsFailing,
   Database,
   isDatabaseUnavailable,
+  listEndpointsFailing,
   listMediaNodes,
   listRunningApps,
   listTurnServers,
@@ -30,10 +32,11 @@ import {
   checkTables,
 } from './postgres.js';
 import { examineRedis } from './redis.js';
-import { checkMedia, checkQueue, checkRelays, checkSignaling, checkWebhookNetworks } from './work.js';
+import { checkEndpoints, checkMedia, checkQueue, checkRelays, checkSignaling, checkWebhookNetworks } from './work.js';
 
 /** Enough for the latest hours of a busy deployment, in about a second. */
 const ROWS_DEFAULT = 1000;
+const ENDPOINTS_NAMED = 5;
 const parseRows = parseCount('a number of rows', 1, 10_000);
 
 interface DoctorOptions extends OutputOptions {
@@ -61,7 +64,11 @@ export function addDoctorCommand(rtc: Command, cli: Cli): void {
         CHECK: ({ check }) => check,
         FINDING: ({ detail, advice }) => (advice === undefined ? detail : `${detail}. ${advice}`),
       });
-      const failed = findings.filter(({ status }) => status === 'failure').length;
+      const countOf = (wanted: Finding['status']) => findings.filter(({ status }) => status === wanted).length;
+      const warnings = countOf('warning');
+      if (options.json !== true)
+        cli.write(`${countOf('ok')} ok, ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}\n`);
+      const failed = countOf('failure');
       if (failed > 0) throw new CommandError(`${failed} of ${findings.length} checks failed.`);
     });
 }
@@ -99,6 +106,10 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number): Promi
       checkSignaling(facts.signalingInstances),
       ...checkMedia(await listMediaNodes(database.sql)),
       ...checkRelays(await listTurnServers(database.sql)),
+      checkEndpoints(
+        await countEndpointsFailing(database.sql),
+        await listEndpointsFailing(database.sql, ENDPOINTS_NAMED),
+      ),
       ...checkWebhookNetworks(config.WEBHOOK_ALLOWED_CIDRS, facts.projects),
       ...(rows === 0 ? [] : (await checkInvariants(database, rows)).map(checkInvariant)),
     ];

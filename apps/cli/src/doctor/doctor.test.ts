@@ -36,7 +36,7 @@ import {
   checkTables,
 } from './postgres.js';
 import { checkRedis, checkRedisTrouble, checkSentinels, type DoctorFacts } from './redis.js';
-import { checkMedia, checkQueue, checkRelays, checkSignaling, checkWebhookNetworks } from './work.js';
+import { checkEndpoints, checkMedia, checkQueue, checkRelays, checkSignaling, checkWebhookNetworks } from './work.js';
 
 const GOOD: DatabaseFacts = {
   versionNumber: 180_004,
@@ -88,6 +88,7 @@ const NODE: MediaNodeRow = {
   agent: null,
   heartbeatAt: null,
 };
+const FAILING = { id: 'whep_1', environmentId: 'env_1', failingSince: new Date('2026-11-20T10:00:00Z') };
 const IDLE: Backlog = { queue: 'webhook-delivery', due: 0, scheduled: 0, held: 0, oldestDueMs: null };
 const WORKER = { app: 'webhook-worker', instance: '1@here', silentMs: 5000 };
 const HOLDS: InvariantResult = {
@@ -108,7 +109,7 @@ describe('the findings of the doctor', () => {
     expect(bad(checkRedis(REDIS, [IDLE]))).toEqual([]);
     expect(bad(checkSentinels(SENTINELS, 1))).toEqual([]);
     expect(bad([...checkMedia([NODE]), checkSignaling(1)])).toEqual([]);
-    expect(bad(checkRelays([{ address: 'a:5766', state: 'up' }]))).toEqual([]);
+    expect(bad([...checkRelays([{ address: 'a:5766', state: 'up' }]), checkEndpoints(0, [])])).toEqual([]);
     expect(bad(checkWebhookNetworks(['backend=10.0.5.0/24', '127.0.0.0/8'], 1))).toEqual([]);
     expect(bad([checkSchema([]), checkMasterKeys(['k1'], ['k2', 'k1']), checkQueue(IDLE, [WORKER], null)])).toEqual([]);
   });
@@ -162,6 +163,7 @@ describe('the findings of the doctor', () => {
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'down' }])],
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'unreachable' }])],
     ['signaling: warning', [checkSignaling(0)]],
+    ['webhook endpoints: warning', [checkEndpoints(2, [FAILING])]],
     ['webhook networks: warning', checkWebhookNetworks(['backend=10.0.5.0/24'], 2)],
     ['webhook networks lan: warning', checkWebhookNetworks(['backend=10.0.5.0/24', 'lan=10.0.0.0/8'], 1)],
     ['webhook networks aws: warning', checkWebhookNetworks(['aws=169.254.169.254/32'], 1)],
@@ -183,6 +185,12 @@ describe('the findings of the doctor', () => {
 test('the doctor trusts a count of workers in Redis if PostgreSQL knows none of them by name', () => {
   const finding = checkQueue(IDLE, [], [{ ...NONE_IN_REDIS[0]!, workers: 2 }]);
   expect(finding).toMatchObject({ status: 'ok', detail: 'nothing is due; 2 workers' });
+});
+
+test('the doctor names failing endpoints, and how many more there are', () => {
+  expect(checkEndpoints(3, [FAILING]).detail).toBe(
+    'all attempts fail of whep_1 since 2026-11-20T10:00:00.000Z, and 2 more',
+  );
 });
 
 const table = (liveRows: number, deadRows: number): TableHealth => ({
@@ -279,8 +287,16 @@ describe('rtc doctor', () => {
         const event = { type: 'webhook.test' as const, tenant, roomId: null, participantId: null, data: {} };
         await writeEvents(tx, [{ ...event, createdAt: new Date() }], { only: endpointId });
         await tx.$executeRaw`UPDATE webhook_deliveries SET due_at = now() - interval '70 seconds'`;
+        await tx.$executeRaw`
+          UPDATE webhook_endpoints SET failing_since = now() - interval '16 minutes', last_failed_at = now()`;
       });
       const lone = await doctor(env);
+      expect(findingOf(lone.findings, 'webhook endpoints')).toMatchObject({
+        status: 'warning',
+        detail: expect.stringContaining(endpointId),
+      });
+      const count = (status: string) => lone.findings.filter((finding) => finding.status === status).length;
+      expect((await rtcDoctor(env, [])).stdout).toContain(`\n${count('ok')} ok, ${count('warning')} warnings\n`);
       expect(findingOf(lone.findings, 'queue webhook-delivery')).toMatchObject({
         status: 'failure',
         detail: expect.stringMatching(/^1 due, the oldest for \d+\.\d s; no webhook-worker is connected$/),
@@ -329,10 +345,15 @@ async function doctor(
   environment: Record<string, string>,
   options: string[] = [],
 ): Promise<{ code: number; findings: Finding[] }> {
+  const { code, stdout } = await rtcDoctor(environment, ['--json', ...options]);
+  return { code, findings: JSON.parse(stdout).data };
+}
+
+async function rtcDoctor(environment: Record<string, string>, options: string[]) {
   let stdout = '';
   const write = (text: string) => void (stdout += text);
-  const failure = await run({ environment, clock: systemClock, write }, ['doctor', '--json', ...options]);
-  return { code: failure?.exitCode ?? 0, findings: JSON.parse(stdout).data };
+  const failure = await run({ environment, clock: systemClock, write }, ['doctor', ...options]);
+  return { code: failure?.exitCode ?? 0, stdout };
 }
 
 function invariantsOf(findings: readonly Finding[]): string[] {

@@ -1,5 +1,5 @@
-import { parseAllowedNetworks, risksOf, type AllowedNetwork, type NetworkRisk } from '@callplane/core';
-import type { Backlog, MediaNodeRow, RunningApp, TurnServerRow } from '@callplane/db';
+import { formatTimestamp, parseAllowedNetworks, risksOf, type AllowedNetwork, type NetworkRisk } from '@callplane/core';
+import type { Backlog, FailingEndpoint, MediaNodeRow, RunningApp, TurnServerRow } from '@callplane/db';
 import type { QueueDepth } from '@callplane/queue';
 import { failure, ok, seconds, warning, type Finding } from './finding.js';
 
@@ -40,6 +40,19 @@ export function checkQueue(
   }
   const proof = latest === null ? '' : `, which read PostgreSQL ${seconds(latest)} ago`;
   return ok(check, `${detail}; ${workers} ${workers === 1 ? 'worker' : 'workers'}${proof}`);
+}
+
+/**
+ * @param count how many endpoints fail at present.
+ * @param longest some of them.
+ */
+export function checkEndpoints(count: number, longest: readonly FailingEndpoint[]): Finding {
+  const check = 'webhook endpoints';
+  if (count === 0) return ok(check, 'none has failed for 15 minutes');
+  const names = longest.map(({ id, failingSince }) => `${id} since ${formatTimestamp(failingSince)}`).join(', ');
+  const others = count > longest.length ? `, and ${count - longest.length} more` : '';
+  const advice = 'Tell their owners. "rtc deliveries list --endpoint <id>" shows the answers of a receiver.';
+  return warning(check, `all attempts fail of ${names}${others}`, advice);
 }
 
 /** @param nodes in the state that the cleanup workers saw last. */

@@ -2,12 +2,14 @@ import type { ApiError } from '../api/api-error.js';
 
 /** What went wrong, with what support needs to find the request in the logs. */
 export function ErrorText({ error }: { error: ApiError }) {
+  // The message of an invalid request is its first detail.
+  const details = error.details.filter(({ path, message }) => !error.message.startsWith(`${path} ${message}`));
   return (
     <>
       <p className="error-message">{error.message}</p>
-      {error.details.length > 0 && (
+      {details.length > 0 && (
         <ul className="error-details">
-          {error.details.map(({ path, message }) => (
+          {details.map(({ path, message }) => (
             <li key={path + message}>
               <code>{path}</code> {message}
             </li>

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { traceIdOf } from '@callplane/core';
-import type { SessionState } from '@callplane/db';
 import type { CloseReason } from '@callplane/protocol';
 import type { JobProducer } from '@callplane/queue';
 import { startSpan, type Logger, type Span } from '@callplane/runtime';
 import type { Connection } from '../connections/connection.js';
 import type { MediaPlaces } from '../media/places.js';
+import type { SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Session } from '../sessions/session.js';
 import type { Sessions } from '../sessions/sessions.js';
@@ -28,10 +28,7 @@ export interface ArrivalDeps extends WelcomeDeps {
   arrivals: Arrivals;
   keys: VerificationKeys;
   logger: Logger;
-  metrics: {
-    /** Counts a join or resumption by the outcome in its log line. */
-    join(outcome: string, durationMs: number): void;
-  };
+  metrics: Pick<SignalingMetrics, 'join'>;
   places: MediaPlaces;
   producer: JobProducer;
   rooms: Rooms;
@@ -179,23 +176,8 @@ export class Arrival {
     this.log(reason, { cause });
   }
 
-  /**
-   * Loads the room with the session in it, and sends the welcome if this arrival still holds the session then.
-   * @param written the session as this arrival has written it, and the connection number that it got then
-   * @param prepare runs when the room is known
-   * @param describe called after it
-   * @throws if the room cannot be read
-   */
-  async welcome(
-    session: Session,
-    written: { connection: number; state: SessionState },
-    prepare: () => Promise<void>,
-    describe: () => Omit<WelcomeDetails, 'own'>,
-  ): Promise<void> {
-    await this.#deps.rooms.loadForWelcome(session.roomId, written.state);
-    await prepare();
-    if (!this.#holds(session, written.connection)) return;
-    const details = { ...describe(), own: written.state };
+  /** Sends the welcome. The room is loaded with the session in it. */
+  welcome(session: Session, details: WelcomeDetails): void {
     const { resumed, mediaContinued } = details;
     if (!welcome(this.#deps, this.#deps.sessions, session, this.connection, details)) this.log('ended');
     else if (resumed) this.log('resumed', { mediaContinued });
@@ -203,7 +185,7 @@ export class Arrival {
   }
 
   /** Whether this arrival still holds the session. If not, its connection ends, and the reason is logged. */
-  #holds(session: Session, connectionNumber: number): boolean {
+  holds(session: Session, connectionNumber: number): boolean {
     if (session.connectionNumber !== connectionNumber) {
       this.connection.drop();
       this.log('overtaken');

@@ -2,6 +2,7 @@ import type { JoinOutcome } from '@callplane/db';
 import type { ClientMessages, CloseReason } from '@callplane/protocol';
 import type { Connection } from '../connections/connection.js';
 import type { Session } from '../sessions/session.js';
+import type { Wanted } from '../writes/batch.js';
 import { Arrival, type ArrivalDeps } from './arrival.js';
 import { hashOf, newResumeSecret } from './resume.js';
 import { verifyToken, type TokenClaims } from './token.js';
@@ -44,12 +45,10 @@ export async function join(deps: ArrivalDeps, connection: Connection, request: C
   const entered = await enter(deps, arrival, claims, joinNumber, request);
   if (entered === null) return;
   const { session, joined, resumeSecret } = entered;
-  await arrival.welcome(session, joined, nothing, () => ({
-    replyTo: request.id,
-    resumed: false,
-    resumeSecret,
-    mediaContinued: false,
-  }));
+  const own = joined.state;
+  await deps.rooms.loadForWelcome(roomId, own);
+  if (!arrival.holds(session, joined.connection)) return;
+  arrival.welcome(session, { replyTo: request.id, resumed: false, resumeSecret, mediaContinued: false, own });
 }
 
 /** @returns null if the token is refused; the connection has been closed then. */
@@ -81,7 +80,7 @@ async function admit(deps: ArrivalDeps, arrival: Arrival, claims: TokenClaims): 
     arrivalLimits.refuse(arrival.connection, 'participant', knownWaitMs);
     return null;
   }
-  const admission = await writes.admit(claims, arrival.wanted);
+  const admission = await writes.admit(claims, () => wantedBy(arrival));
   switch (admission.outcome) {
     case 'admitted':
       return admission.number;
@@ -125,7 +124,7 @@ async function enter(
         mediaNodeId: room.state?.mediaNodeId ?? (await deps.places.pick()),
         joinNumber,
       },
-      arrival.wanted,
+      () => wantedBy(arrival),
     );
     if (outcome.outcome === 'abandoned' || outcome.outcome === 'disconnected') {
       arrival.log('disconnected');
@@ -155,7 +154,7 @@ async function enter(
   }
 }
 
-/** A new session has no media to take over. */
-function nothing(): Promise<void> {
-  return Promise.resolve();
+/** A client that asks to leave before its join is written gets no session. */
+function wantedBy({ connection, wanted }: Arrival): Wanted {
+  return connection.isLeaving ? 'disconnected' : wanted();
 }

@@ -1,10 +1,7 @@
 import { KeyedPace, paceTimes, type Pace, type PaceTimes } from '@callplane/core';
 import type { Logger } from '@callplane/runtime';
 import type { Connection } from '../connections/connection.js';
-
-/** Limits that can refuse an arrival: joins per participant, resumptions per session, failures per client address. */
-export const ARRIVAL_LIMITS = ['participant', 'session', 'address'] as const;
-export type ArrivalLimit = (typeof ARRIVAL_LIMITS)[number];
+import type { ArrivalLimit, SignalingMetrics } from '../metrics.js';
 
 export interface ArrivalPaces {
   /** Joins of one participant across all instances. */
@@ -13,11 +10,6 @@ export interface ArrivalPaces {
   resumptions: Pace;
   /** Failed joins and resumptions from one client address at this instance. */
   failures: Pace;
-}
-
-export interface ArrivalMetrics {
-  /** Counts a join or resumption that a rate limit refused. */
-  limited(limit: ArrivalLimit): void;
 }
 
 /** Maximum size of each map: one of client addresses, one of refused participants and sessions. */
@@ -33,7 +25,7 @@ export class ArrivalLimits {
   readonly joins: PaceTimes;
   readonly resumptions: PaceTimes;
   readonly #failures: KeyedPace;
-  readonly #metrics: ArrivalMetrics;
+  readonly #metrics: Pick<SignalingMetrics, 'limited'>;
   readonly #logger: Logger;
   readonly #monotonicMs: () => number;
   /** By participant or session id: the monotonic time until which PostgreSQL refuses it. */
@@ -42,7 +34,7 @@ export class ArrivalLimits {
 
   constructor(
     paces: ArrivalPaces,
-    { metrics, logger }: { metrics: ArrivalMetrics; logger: Logger },
+    { metrics, logger }: { metrics: Pick<SignalingMetrics, 'limited'>; logger: Logger },
     monotonicMs: () => number = () => performance.now(),
   ) {
     this.joins = paceTimes(paces.joins);

@@ -29,23 +29,26 @@ export async function resume(
   if (taken === null) return;
   const { session, isHere } = taken;
   const clientHasPeers = request.continueMedia !== false;
-  const prepare = (): Promise<void> =>
-    isHere
-      ? session.media.takenOver()
-      : session.media.takeOver({
-          media: outcome.media,
-          previousConnection: outcome.connection - 1,
-          clientHasPeers,
-          clientPeers: request.peers,
-          answeredOffer: request.offerId,
-          tracks: outcome.state.tracks,
-        });
-  await arrival.welcome(session, outcome, prepare, () => ({
+  await deps.rooms.loadForWelcome(roomId, outcome.state);
+  if (isHere) await session.media.takenOver();
+  else {
+    await session.media.takeOver({
+      media: outcome.media,
+      previousConnection: outcome.connection - 1,
+      clientHasPeers,
+      clientPeers: request.peers,
+      answeredOffer: request.offerId,
+      tracks: outcome.state.tracks,
+    });
+  }
+  if (!arrival.holds(session, outcome.connection)) return;
+  arrival.welcome(session, {
     replyTo: request.id,
     resumed: true,
     resumeSecret: request.resumeSecret,
     mediaContinued: session.media.resumed(clientHasPeers),
-  }));
+    own: outcome.state,
+  });
 }
 
 /** @returns null if the resumption is refused; the connection has been closed then. */

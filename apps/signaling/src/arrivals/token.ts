@@ -91,23 +91,13 @@ const FRESH_MS = 30_000;
 /** Minimum pause between reloads for unknown key ids, in milliseconds. Any client can send such an id. */
 const UNKNOWN_KID_PAUSE_MS = 1000;
 
-/** A load of the keys in progress, and the generation of the keys when it began. */
-interface Loading {
-  generation: number;
-  done: Promise<void>;
-}
-
 /** Cache of the public keys that verify participant tokens. */
 export class VerificationKeys {
   readonly #load: () => Promise<VerificationJwk[]>;
   readonly #monotonicMs: () => number;
-  #keys = new Map<string, KeyObject>();
-  /** Grows with each rotation. Keys whose load began in an earlier generation are stale. */
-  #generation = 0;
-  #loadedGeneration = -1;
+  /** The latest load, which may still run; null if it has failed, or began before a rotation. */
+  #loaded: Promise<ReadonlyMap<string, KeyObject>> | null = null;
   #loadedAtMs = -Infinity;
-  #triedAtMs = -Infinity;
-  #loading: Loading | null = null;
 
   constructor(load: () => Promise<VerificationJwk[]>, monotonicMs: () => number = () => performance.now()) {
     this.#load = load;
@@ -119,47 +109,32 @@ export class VerificationKeys {
    * @throws if the keys have to be loaded and cannot be.
    */
   async find(kid: string): Promise<KeyObject | null> {
-    if (!this.#isFresh) await this.#reload();
-    const known = this.#keys.get(kid);
+    const loaded = this.#loaded !== null && this.#ageMs <= FRESH_MS ? this.#loaded : this.#reload();
+    const known = (await loaded).get(kid);
     if (known !== undefined) return known;
-    if (this.#monotonicMs() - this.#triedAtMs < UNKNOWN_KID_PAUSE_MS) return null;
-    await this.#reload();
-    return this.#keys.get(kid) ?? null;
+    return this.#ageMs < UNKNOWN_KID_PAUSE_MS ? null : ((await this.#reload()).get(kid) ?? null);
   }
 
   /** Call this when keys are rotated: a `find` from now on uses keys whose load began after this call. */
   expire(): void {
-    this.#generation += 1;
+    this.#loaded = null;
   }
 
-  get #isFresh(): boolean {
-    return this.#loadedGeneration === this.#generation && this.#monotonicMs() - this.#loadedAtMs <= FRESH_MS;
+  get #ageMs(): number {
+    return this.#monotonicMs() - this.#loadedAtMs;
   }
 
-  /** Joins the load in progress, unless it began before the last rotation: such a load may miss the new keys. */
-  async #reload(): Promise<void> {
-    while (this.#loading !== null && this.#loading.generation !== this.#generation) {
-      await this.#loading.done.catch(() => undefined);
-    }
-    this.#loading ??= this.#startLoading();
-    await this.#loading.done;
+  #reload(): Promise<ReadonlyMap<string, KeyObject>> {
+    const loaded = this.#load().then((jwks) => new Map(jwks.map(({ kid, ...jwk }) => [kid, publicKeyOf(jwk)])));
+    loaded.catch(() => {
+      if (this.#loaded === loaded) this.#loaded = null;
+    });
+    this.#loaded = loaded;
+    this.#loadedAtMs = this.#monotonicMs();
+    return loaded;
   }
+}
 
-  #startLoading(): Loading {
-    const generation = this.#generation;
-    const startedAtMs = this.#monotonicMs();
-    this.#triedAtMs = startedAtMs;
-    const done = this.#load()
-      .then((jwks) => {
-        this.#keys = new Map(
-          jwks.map(({ kid, kty, crv, x, y }) => [kid, createPublicKey({ key: { kty, crv, x, y }, format: 'jwk' })]),
-        );
-        this.#loadedGeneration = generation;
-        this.#loadedAtMs = startedAtMs;
-      })
-      .finally(() => {
-        this.#loading = null;
-      });
-    return { generation, done };
-  }
+function publicKeyOf({ kty, crv, x, y }: Omit<VerificationJwk, 'kid'>): KeyObject {
+  return createPublicKey({ key: { kty, crv, x, y }, format: 'jwk' });
 }

@@ -1,6 +1,7 @@
 import { boundMessage, type ErrorDetail } from '@callplane/core';
 import type { Logger } from '@callplane/runtime';
-import type { Connection, Ending } from './connection.js';
+import type { Ending } from '../metrics.js';
+import type { Connection } from './connection.js';
 
 /** Refusals of one connection that get a log line of their own. The rest is counted in the line of its end. */
 const REFUSALS_LOGGED_MAX = 20;

@@ -2,15 +2,11 @@ import type { Duplex } from 'node:stream';
 import { addressKey, TokenBucket, type BucketSettings } from '@callplane/core';
 import { CLOSE_REASONS, type ClientMessage, type CloseReason, type ServerMessage } from '@callplane/protocol';
 import { WebSocket, type RawData } from 'ws';
+import type { Ending } from '../metrics.js';
 import { FrameReader, type InvalidMessage } from './frames.js';
 import { Inbox } from './inbox.js';
 import { Outbox } from './outbox.js';
 import { errorMessage } from './request-failure.js';
-
-/**
- * How a connection ended: a close reason, `lost` (the socket closed) or `moved` (the session has another connection).
- */
-export type Ending = CloseReason | 'lost' | 'moved';
 
 export interface CloseDetails {
   /** For the log: why the gateway chose this reason. */
@@ -33,11 +29,6 @@ export interface ConnectionHandler {
   onMessage(connection: Connection, message: ClientMessage): void | Promise<void>;
   /** Called when a message does not match its schema. The client has its answer already. */
   onInvalid(connection: Connection, invalid: InvalidMessage): void;
-  /**
-   * Called for each frame that is sent.
-   * @param isShared whether its text was serialised once for all its receivers
-   */
-  onSend(isShared: boolean): void;
   /** Called once, as soon as the end is known. The socket may still be closing. */
   onEnd(connection: Connection, ending: Ending): void;
 }
@@ -60,6 +51,8 @@ export class Connection {
   readonly addressKey: string;
   readonly messagesBucket: TokenBucket;
   readonly metadataBucket: TokenBucket;
+  /** Whether the client has asked to leave. The request may still wait behind others. */
+  isLeaving = false;
   /** `new` until the first message is received, which must be a join or resumption. */
   #state: 'new' | 'introduced' | 'ended' = 'new';
   #ending: Ending | null = null;
@@ -121,16 +114,12 @@ export class Connection {
   }
 
   send(message: ServerMessage): void {
-    this.sendText(JSON.stringify(message), false);
+    this.sendText(JSON.stringify(message));
   }
 
-  /**
-   * Sends a message that is already serialised.
-   * @param isShared whether other clients get the same text
-   */
-  sendText(text: string, isShared = true): void {
+  /** Sends a message that is already serialised, perhaps for several clients. */
+  sendText(text: string): void {
     if (!this.#canSend) return;
-    this.#handler.onSend(isShared);
     this.#outbox.send(text);
     this.#closeIfOverfull();
   }
@@ -141,7 +130,6 @@ export class Connection {
     const { code, message, reconnect } = CLOSE_REASONS[reason];
     this.logFields['cause'] = cause;
     if (this.#canSend) {
-      this.#handler.onSend(false);
       this.#outbox.sendNow(JSON.stringify({ type: 'closing', reason, message, reconnect, ...more }));
       this.#webSocket.close(code, reason);
     }
@@ -239,6 +227,7 @@ export class Connection {
     }
     // The first valid message ends the state `new`, even if its join or resumption is then refused.
     this.#state = 'introduced';
+    this.isLeaving ||= frame.message.type === 'leave';
     if (!this.#inbox.push(frame.message, frame.chars)) this.close('rate_limited', { cause: 'Too many messages wait.' });
   }
 

@@ -5,8 +5,9 @@ import { PROTOCOL_LIMITS, SUBPROTOCOL, type ClientMessage } from '@callplane/pro
 import { hostRefusal, refuseSocket, requestIdOf, type Logger, type Refusal } from '@callplane/runtime';
 import proxyAddr from 'proxy-addr';
 import { WebSocketServer, type WebSocket } from 'ws';
+import type { Ending, SignalingMetrics } from '../metrics.js';
 import { logEnd, logRefusal } from './connection-log.js';
-import { Connection, type ConnectionHandler, type ConnectionSettings, type Ending } from './connection.js';
+import { Connection, type ConnectionHandler, type ConnectionSettings } from './connection.js';
 import type { InvalidMessage } from './frames.js';
 import { Outbox } from './outbox.js';
 
@@ -114,12 +115,7 @@ function unavailability(count: number, settings: UpgradeSettings): string | null
 
 export interface ConnectionsDeps {
   logger: Logger;
-  metrics: {
-    /** Counts an ended connection. */
-    ended(ending: Ending): void;
-    /** Counts a frame to a client. */
-    frame(isShared: boolean): void;
-  };
+  metrics: Pick<SignalingMetrics, 'ended'>;
 }
 
 /** Handles the messages of all connections. Must neither throw nor reject. */
@@ -163,10 +159,6 @@ export class Connections implements ConnectionHandler {
 
   onMessage(connection: Connection, message: ClientMessage): void | Promise<void> {
     return this.#handler.onMessage(connection, message);
-  }
-
-  onSend(isShared: boolean): void {
-    this.#deps.metrics.frame(isShared);
   }
 
   onInvalid(connection: Connection, { type, details }: InvalidMessage): void {

@@ -2,6 +2,7 @@ import {
   cutToSchema,
   describeSchemaFailure,
   ERROR_DETAILS_MAX,
+  isReported,
   parseJsonBody,
   TokenBucket,
   type BucketSettings,
@@ -17,25 +18,18 @@ const BYTES_PER_TOKEN = 16 * 1024;
 /** Rate-limit cost of an invalid message, in tokens. Validating it is more expensive than validating a valid one. */
 const INVALID_MESSAGE_TOKENS = 10;
 
-/** A message that does not match its schema. */
+/** A message that does not match its schema. The sender gets the details, with the message's id. */
 export interface InvalidMessage {
+  is: 'invalid';
   /** A type of the protocol, or `unknown`. */
   type: string;
   id: string | undefined;
   details: ErrorDetail[];
 }
 
-export type ReadMessage =
-  | { ok: true; message: ClientMessage }
-  /** Not a message: not JSON, or not an object with a `type`. */
-  | { ok: false; protocolError: string }
-  /** The sender gets the details, with the message's id. */
-  | ({ ok: false; protocolError: null } & InvalidMessage);
-
 export type ReceivedFrame =
   | { is: 'message'; message: ClientMessage; chars: number }
-  /** The message does not match its schema. */
-  | ({ is: 'invalid' } & InvalidMessage)
+  | InvalidMessage
   /** The connection has to be closed. `cause` is for the log. */
   | { is: 'violation'; reason: CloseReason; cause: string };
 
@@ -60,19 +54,18 @@ const SCHEMAS = new Map<string, MessageSchema>(
 );
 
 /** Parses and validates one frame. Never throws. */
-export function readMessage(text: string): ReadMessage {
+export function readMessage(text: string): ReceivedFrame {
   const parsed = parseJsonBody(text);
-  if (!parsed.ok) return { ok: false, protocolError: 'The frame is not JSON.' };
+  if (!parsed.ok) return violation('protocol_error', 'The frame is not JSON.');
   const { value } = parsed;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { ok: false, protocolError: 'The frame is not a JSON object.' };
+    return violation('protocol_error', 'The frame is not a JSON object.');
   }
   const { type, id: givenId } = value as { type?: unknown; id?: unknown };
-  if (typeof type !== 'string') return { ok: false, protocolError: 'The message has no type.' };
+  if (typeof type !== 'string') return violation('protocol_error', 'The message has no type.');
   const id = typeof givenId === 'string' && givenId.length >= 1 && givenId.length <= 64 ? givenId : undefined;
-  const invalid = (details: ErrorDetail[]): ReadMessage => ({
-    ok: false,
-    protocolError: null,
+  const invalid = (details: ErrorDetail[]): InvalidMessage => ({
+    is: 'invalid',
     type: SCHEMAS.has(type) ? type : 'unknown',
     id,
     details,
@@ -82,8 +75,10 @@ export function readMessage(text: string): ReadMessage {
   const unstorable = parsed.details.map(({ path, message }) => ({ path: path.replace(/^body\.?/, ''), message }));
   const { schema, validate } = known;
   const checked: unknown = cutToSchema(schema, value);
-  if (validate(checked)) return unstorable.length === 0 ? { ok: true, message: checked } : invalid(unstorable);
-  const failures = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'anyOf').slice(0, ERROR_DETAILS_MAX);
+  if (validate(checked)) {
+    return unstorable.length === 0 ? { is: 'message', message: checked, chars: text.length } : invalid(unstorable);
+  }
+  const failures = (validate.errors ?? []).filter(isReported).slice(0, ERROR_DETAILS_MAX);
   return invalid(
     [...failures.map((failure) => describeSchemaFailure('', failure)), ...unstorable].slice(0, ERROR_DETAILS_MAX),
   );
@@ -114,18 +109,12 @@ export class FrameReader {
     const bytesMax = isFirst ? PROTOCOL_LIMITS.firstFrameBytesMax : PROTOCOL_LIMITS.frameBytesMax;
     if (bytes > bytesMax) return violation('message_too_large', `The frame has ${bytes} bytes.`);
     if (isBinary) return violation('protocol_error', 'The frame is binary.');
-    const text = toText(data);
-    const read = readMessage(text);
-    if (!read.ok) {
-      if (read.protocolError !== null) return violation('protocol_error', read.protocolError);
-      this.#take(INVALID_MESSAGE_TOKENS - 1);
-      return { is: 'invalid', id: read.id, type: read.type, details: read.details };
-    }
-    const { message } = read;
-    if (isFirst && message.type !== 'join' && message.type !== 'resume') {
+    const read = readMessage(toText(data));
+    if (read.is === 'invalid') this.#take(INVALID_MESSAGE_TOKENS - 1);
+    if (isFirst && read.is === 'message' && read.message.type !== 'join' && read.message.type !== 'resume') {
       return violation('protocol_error', 'The first message is neither join nor resume.');
     }
-    return { is: 'message', message, chars: text.length };
+    return read;
   }
 
   /** Takes tokens. False as soon as one is missing. */

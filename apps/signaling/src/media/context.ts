@@ -4,12 +4,12 @@ import { MediaError, type MediaNode, type MediaSession } from '@callplane/media'
 import type { ServerMessage } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import { RequestFailure } from '../connections/request-failure.js';
+import type { SignalingMetrics } from '../metrics.js';
 import type { RoomMember } from '../rooms/member.js';
 import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { MediaWrites, RecordedSession } from './media-writes.js';
 import type { MediaPlaces } from './places.js';
-import type { ClaimOutcome } from './record.js';
 
 /** The session whose media this is. */
 export interface MediaOwner extends RoomMember, RecordedSession {
@@ -27,10 +27,7 @@ export interface MediaDeps {
   places: MediaPlaces;
   rooms: Pick<Rooms, 'load'>;
   writes: MediaWrites;
-  metrics: {
-    /** Counts media that another gateway has handed over, by outcome. */
-    mediaClaim(outcome: ClaimOutcome): void;
-  };
+  metrics: Pick<SignalingMetrics, 'mediaClaim'>;
 }
 
 /** The room's current media server and the generation of the placement. */

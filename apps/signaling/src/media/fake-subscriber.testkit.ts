@@ -40,8 +40,6 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> {
   isDetached = false;
   /** Set to let the next request fail. */
   failure: MediaError | null = null;
-  /** Whether requests get no answer. */
-  hangs = false;
   #isOffered = false;
   readonly #published: ReadonlyMap<string, FakeStream>;
 
@@ -167,7 +165,6 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> {
 
   async #requested(what: string): Promise<void> {
     this.did.push(what);
-    if (this.hangs) await new Promise(() => undefined);
     await Promise.resolve();
     const { failure } = this;
     this.failure = null;

@@ -2,7 +2,7 @@ import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } from '@callplane/media';
 import { trackKey } from '../rooms/tracks.js';
 import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
-import type { PublisherRecord } from './record.js';
+import type { PublisherRecord } from './media-writes.js';
 import { Moderation } from './moderation.js';
 import { HeldCandidates, reportSlowLink } from './peer-notices.js';
 import type { SendingTrack } from './sdp-gate.js';

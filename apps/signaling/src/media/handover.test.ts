@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import type { MediaErrorCode, MediaNode } from '@callplane/media';
 import type { Logger } from '@callplane/runtime';
 import { claimSession } from './handover.js';
+import type { MediaRecord } from './media-writes.js';
 import { mediaError } from './media.testkit.js';
-import type { MediaRecord } from './record.js';
 
 const RECORD: MediaRecord = {
   connection: 2,
@@ -29,8 +29,8 @@ async function claimThatFailsWith(code: MediaErrorCode) {
   const host = {
     logger: { warn: (...line: unknown[]) => logged.push(line) } as unknown as Logger,
   };
-  const context = { place: { node, generation: 1 }, previousConnection: 2, clientHasPeers: true };
-  return { outcome: await claimSession(host, RECORD, context), destroyed, logged };
+  const resumed = { previousConnection: 2, clientHasPeers: true };
+  return { outcome: await claimSession(host, RECORD, { node, generation: 1 }, resumed), destroyed, logged };
 }
 
 describe('a claim that fails', () => {

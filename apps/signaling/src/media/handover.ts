@@ -1,11 +1,11 @@
 import type { TrackState } from '@callplane/db';
-import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
+import { MediaError, type MediaSession } from '@callplane/media';
 import type { PeerTarget } from '@callplane/protocol';
+import type { ClaimOutcome } from '../metrics.js';
 import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
+import type { MediaRecord, PublisherRecord } from './media-writes.js';
 import type { OwnSession } from './own-session.js';
 import type { Publisher } from './publisher.js';
-import type { ClaimOutcome, MediaRecord, PublisherRecord } from './record.js';
-import type { LostPeers } from './resets.js';
 import type { Subscriber } from './subscriber.js';
 
 /** What a gateway knows about the media of a session that a client has resumed there. */
@@ -30,7 +30,8 @@ export interface HandoverParts {
   own: OwnSession;
   publisher: Publisher;
   subscriber: Subscriber;
-  lost: LostPeers;
+  /** The peer connections that the media server has lost while the client does not know it yet. */
+  lost: Set<PeerTarget>;
 }
 
 /** Where the session's media is, for a gateway that takes it over; null without media. */
@@ -65,7 +66,7 @@ export async function takeOver(
 ): Promise<ClaimOutcome | null> {
   const record = resumed.media as MediaRecord | null;
   if (record === null || !mayTakeOver()) return null;
-  const claimed = await claimSession(deps, record, { ...resumed, place });
+  const claimed = await claimSession(deps, record, place, resumed);
   if (typeof claimed === 'string' || place === null) return claimed as ClaimOutcome;
   if (!mayTakeOver()) {
     await claimed.destroy();
@@ -89,14 +90,6 @@ export async function takeOver(
   return isSending === (sending !== null) && isReceiving === (receiving !== null) ? 'continued' : 'partly';
 }
 
-interface ClaimContext {
-  /** Where the room's media is; null if its media server is unreachable. */
-  place: { node: MediaNode; generation: number } | null;
-  /** Number of the connection before this resumption. */
-  previousConnection: number;
-  clientHasPeers: boolean;
-}
-
 /**
  * Claims the session that another gateway has handed over. One that cannot be continued is ended: this gateway has just
  * written the resumption, so no other one holds it.
@@ -104,7 +97,8 @@ interface ClaimContext {
 export async function claimSession(
   { logger }: Pick<MediaDeps, 'logger'>,
   record: MediaRecord,
-  { place, previousConnection, clientHasPeers }: ClaimContext,
+  place: Pick<MediaPlace, 'node' | 'generation'> | null,
+  { previousConnection, clientHasPeers }: Pick<ResumedMedia, 'previousConnection' | 'clientHasPeers'>,
 ): Promise<MediaSession | Exclude<ClaimOutcome, 'continued' | 'partly'>> {
   if (place === null) return 'lost';
   const { node, generation } = place;

@@ -10,7 +10,7 @@ const session = (n: number) => ({
   isGone: false,
   mediaState: { n } as unknown,
 });
-const writesWith = (writeMedia: WriteMedia, warnings: string[] = []) =>
+const writesWith = (writeMedia: WriteMedia, warnings: string[]) =>
   new MediaWrites({
     writeMedia,
     logger: { warn: (message: string) => warnings.push(message) },
@@ -30,12 +30,9 @@ function setUp() {
     }
     written.push(records.map(({ held, media }) => ({ sessionId: held.sessionId, media })));
     if (server.isSlow) await new Promise<void>((go) => waiting.push(go));
-    return idsOf(records);
   }, warnings);
   return { writes, written, warnings, waiting, server, fail: (times: number) => (failures = times) };
 }
-
-const idsOf = (records: { held: { sessionId: string } }[]) => new Set(records.map(({ held }) => held.sessionId));
 
 describe('the writes of media records', () => {
   test('write the changes of many sessions in one statement, each with its latest state', async () => {
@@ -67,33 +64,6 @@ describe('the writes of media records', () => {
     gone.isGone = true;
     await writes.flush();
     expect(written).toEqual([[{ sessionId: 'sess_1', media: { n: 1 } }]]);
-    writes.close();
-  });
-
-  test('leave out a record that was written before, unless another statement has written one since', async () => {
-    const { writes, written } = setUp();
-    const one = session(1);
-    for (const isOverwritten of [false, false, true]) {
-      if (isOverwritten) writes.overwritten(one);
-      writes.changed(one);
-      await writes.flush();
-    }
-    expect(written).toHaveLength(2);
-    writes.close();
-  });
-
-  test('write a record again that this gateway could not write because it did not hold the session', async () => {
-    let statements = 0;
-    const writes = writesWith((records) => {
-      statements += 1;
-      return Promise.resolve(statements > 1 ? idsOf(records) : new Set<string>());
-    });
-    const one = session(1);
-    for (let n = 0; n < 3; n += 1) {
-      writes.changed(one);
-      await writes.flush();
-    }
-    expect(statements).toBe(2);
     writes.close();
   });
 

@@ -7,12 +7,51 @@ import {
   type TracksOutcome,
   type TrackState,
 } from '@callplane/db';
+import type { Layer } from '@callplane/protocol';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import pLimit from 'p-limit';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Writes } from '../writes/writes.js';
-import type { MediaRecord } from './record.js';
+
+/** What a client has said about a track. */
+export interface Choice {
+  /** False: the client declined it. */
+  selected: boolean;
+  layer: Layer | undefined;
+  paused: boolean;
+}
+
+/**
+ * Where a session's media is, as `participant_sessions.media` holds it: what another gateway needs to take over the peer
+ * connections while media flows. A half that is negotiating is null. The tracks themselves are in `session_tracks`; what
+ * the media sections carry is asked of the media server.
+ */
+export interface MediaRecord {
+  /** Number of the session's connection whose gateway wrote this. Another gateway in between leaves it outdated. */
+  connection: number;
+  nodeId: string;
+  generation: number;
+  /** Id of the session on the media server that holds both handles. */
+  janusSession: number;
+  publisher: PublisherRecord | null;
+  subscriber: SubscriberRecord | null;
+  /** What the client has chosen to receive, by track key. It holds even if the subscriber starts anew. */
+  choices: readonly (readonly [string, Choice])[];
+}
+
+export interface PublisherRecord {
+  handle: number;
+  feedId: string;
+  /** Identifies the client's RTCPeerConnection; see `CheckedOffer`. */
+  peerConnection: string;
+}
+
+export interface SubscriberRecord {
+  handle: number;
+  /** The last offer, which the client has answered. */
+  offerId: number;
+}
 
 /** How long changes of records wait, so that one statement writes those of many sessions. */
 const WITHIN_MS = 250;
@@ -37,16 +76,13 @@ export interface MediaWritesDeps {
   producer: JobProducer;
   rooms: Pick<Rooms, 'changed'>;
   writes: Pick<Writes, 'mute'>;
-  /** @returns the ids of the sessions that were written */
-  writeMedia: (records: { held: HeldSession; media: unknown }[]) => Promise<ReadonlySet<string>>;
+  writeMedia: (records: { held: HeldSession; media: unknown }[]) => Promise<void>;
 }
 
 /** Writes the tracks of sessions, and where their media is: the latter a moment after it has changed. */
 export class MediaWrites {
   readonly #deps: MediaWritesDeps;
   readonly #changed = new Set<RecordedSession>();
-  /** The record of each session as this class wrote it last. */
-  readonly #written = new WeakMap<RecordedSession, string>();
   readonly #inTurn = pLimit(1);
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -61,12 +97,7 @@ export class MediaWrites {
    */
   async publish(session: RecordedSession, tracks: TrackState[], record: MediaRecord | null): Promise<boolean> {
     const { clock, database } = this.#deps;
-    this.overwritten(session);
-    try {
-      return this.#wrote(session, await publishTracks(database, session.held, tracks, clock.now(), record));
-    } finally {
-      this.overwritten(session);
-    }
+    return this.#wrote(session, await publishTracks(database, session.held, tracks, clock.now(), record));
   }
 
   async unpublishAll(session: RecordedSession): Promise<void> {
@@ -83,11 +114,6 @@ export class MediaWrites {
     if (session.isGone || this.#isClosed) return;
     this.#changed.add(session);
     this.#schedule(WITHIN_MS);
-  }
-
-  /** Call this when another statement writes the record, before and after: the next change is written in any case. */
-  overwritten(session: RecordedSession): void {
-    this.#written.delete(session);
   }
 
   /** Writes all changed records now, after a write that is under way. Never rejects: failed writes are repeated. */
@@ -112,37 +138,19 @@ export class MediaWrites {
     const sessions = [...this.#changed];
     this.#changed.clear();
     for (let at = 0; at < sessions.length; at += SESSIONS_PER_WRITE_MAX) {
+      // A session may have gone while the sessions before it were written.
+      const held = sessions.slice(at, at + SESSIONS_PER_WRITE_MAX).filter(({ isGone }) => !isGone);
       try {
-        await this.#writeSome(sessions.slice(at, at + SESSIONS_PER_WRITE_MAX));
+        await this.#deps.writeMedia(held.map((session) => ({ held: session.held, media: session.mediaState })));
       } catch (error) {
         const left = sessions.slice(at);
         this.#deps.logger.warn('media records not written', { sessions: left.length, error });
-        for (const session of left) this.#written.delete(session);
         if (this.#isClosed) return;
         for (const session of left) this.#changed.add(session);
         this.#schedule(AGAIN_MS);
         return;
       }
     }
-  }
-
-  async #writeSome(sessions: readonly RecordedSession[]): Promise<void> {
-    const records = sessions
-      // A session may have gone while the sessions before it were written.
-      .filter(({ isGone }) => !isGone)
-      .map((session) => ({ session, held: session.held, media: session.mediaState }))
-      .filter(({ session, media }) => this.#isDue(session, media));
-    if (records.length === 0) return;
-    const written = await this.#deps.writeMedia(records.map(({ held, media }) => ({ held, media })));
-    for (const { session, held } of records) if (!written.has(held.sessionId)) this.#written.delete(session);
-  }
-
-  /** Notes the record as written, before it is: another statement that follows calls `overwritten`. */
-  #isDue(session: RecordedSession, media: unknown): boolean {
-    const text = JSON.stringify(media);
-    if (this.#written.get(session) === text) return false;
-    this.#written.set(session, text);
-    return true;
   }
 
   /**

@@ -3,8 +3,6 @@ import type { Candidate, PeerTarget } from '@callplane/protocol';
 import type { EventEmitter } from 'node:events';
 import type { MediaOwner } from './context.js';
 
-/** Maximum number of candidates that are repeated. Media servers find one or two for each address. */
-const REPEATED_MAX = 50;
 /** The media server reports each section of a connection at most once a second; the client learns of one of them. */
 export const SLOW_LINK_EVERY_MS = 1_000;
 
@@ -12,10 +10,9 @@ export const SLOW_LINK_EVERY_MS = 1_000;
 export class HeldCandidates {
   readonly #session: Pick<MediaOwner, 'send'>;
   readonly #target: PeerTarget;
-  /** Without repetitions, in the order in which the client needs them. */
-  readonly #found: (IceCandidate | null)[] = [];
-  /** The number of those in `#found` that were sent. */
-  #sent = 0;
+  #waiting: (IceCandidate | null)[] = [];
+  /** Those of the latest description. */
+  #sent: (IceCandidate | null)[] = [];
   #isReleased = false;
 
   constructor(session: Pick<MediaOwner, 'send'>, target: PeerTarget) {
@@ -24,34 +21,29 @@ export class HeldCandidates {
   }
 
   add(candidate: IceCandidate | null): void {
-    // After an ICE restart the media server finds the same candidates again.
-    const known = this.#found.findIndex((one) => one?.candidate === candidate?.candidate);
-    if (known >= 0) this.#found.splice(known, 1);
-    if (known >= 0 && known < this.#sent) this.#sent -= 1;
-    if (this.#found.length < REPEATED_MAX) this.#found.push(candidate);
-    else if (this.#isReleased) this.#send(candidate);
-    if (this.#isReleased) this.#sendFrom(this.#sent);
+    this.#waiting.push(candidate);
+    if (this.#isReleased) this.release();
   }
 
-  /** Call this when the client will get another description, perhaps with an ICE restart: keeps later candidates. */
+  /**
+   * Call this when the client will get another description: keeps later candidates. An ICE restart finds the earlier
+   * ones again.
+   */
   hold(): void {
     this.#isReleased = false;
+    this.#sent = [];
   }
 
   /** Call this when the client has got the description: sends the candidates so far, and later ones at once. */
   release(): void {
     this.#isReleased = true;
-    this.#sendFrom(this.#sent);
+    this.#sent.push(...this.#waiting);
+    for (const candidate of this.#waiting.splice(0)) this.#send(candidate);
   }
 
   /** Call this when the client has another connection: those that were sent over the lost one may not have arrived. */
   repeat(): void {
-    if (this.#isReleased) this.#sendFrom(0);
-  }
-
-  #sendFrom(first: number): void {
-    for (const candidate of this.#found.slice(first)) this.#send(candidate);
-    this.#sent = this.#found.length;
+    if (this.#isReleased) for (const candidate of this.#sent) this.#send(candidate);
   }
 
   #send(candidate: IceCandidate | null): void {

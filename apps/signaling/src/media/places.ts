@@ -6,33 +6,24 @@ import type { Rooms } from '../rooms/rooms.js';
 
 /** How long the loads stay valid after a read, in milliseconds. Until then, rooms placed here are added to them. */
 const LOADS_FRESH_MS = 1000;
-/** Nodes whose last loss is remembered. Names of removed nodes would add up otherwise. */
-const LOSSES_KEPT_MAX = 1000;
 
-/** Chooses media servers for rooms. Knows which are up, since when the others are down, and how loaded they are. */
+/** Chooses media servers for rooms. Knows which are up, and how loaded they are. */
 export class MediaPlaces {
   readonly #nodes: MediaNodes;
   readonly #readLoads: () => Promise<ReadonlyMap<string, NodeLoad>>;
-  readonly #downSinceMs = new Map<string, number>();
-  readonly #listeners: ((nodeId: string) => void)[] = [];
   #loads = new Map<string, NodeLoad>();
   #loadsAtMs = -Infinity;
 
   constructor(nodes: MediaNodes, readLoads: () => Promise<ReadonlyMap<string, NodeLoad>>) {
     this.#nodes = nodes;
     this.#readLoads = readLoads;
-    for (const node of nodes.all()) this.#watch(node);
-    nodes.on('added', (node) => this.#watch(node));
-    nodes.on('removed', ({ id }) => {
-      // Its rooms move as if it were down.
-      this.#lost(id);
-      this.#notify(id);
-    });
   }
 
-  /** Calls `listener` whenever a node goes up or down. */
+  /** Calls `listener` whenever a node goes up or down, or is removed. */
   onChange(listener: (nodeId: string) => void): void {
-    this.#listeners.push(listener);
+    this.#nodes.on('up', ({ id }) => listener(id));
+    this.#nodes.on('down', ({ id }) => listener(id));
+    this.#nodes.on('removed', ({ id }) => listener(id));
   }
 
   get anyUp(): boolean {
@@ -50,10 +41,13 @@ export class MediaPlaces {
     return node?.state === 'up' ? node : null;
   }
 
-  /** How long the node has been down, in milliseconds. An unknown node counts as down since the first call. */
-  downForMs(nodeId: string): number {
-    if (this.up(nodeId) !== null) return 0;
-    return performance.now() - this.#lost(nodeId);
+  /**
+   * Whether the node has been down for longer than this time, or is no longer registered.
+   * @throws if the registry has to be read and cannot be
+   */
+  async isLost(nodeId: string, deadMs: number): Promise<boolean> {
+    const node = await this.#nodes.lookUp(nodeId);
+    return node === undefined || node.downForMs > deadMs;
   }
 
   /** The least loaded node that is up and takes rooms, or null. Never rejects: a failed read leaves the old loads. */
@@ -74,35 +68,6 @@ export class MediaPlaces {
     this.#loads.set(best, { ...load, rooms: load.rooms + 1 });
     return best;
   }
-
-  #watch(node: MediaNode): void {
-    const { id } = node;
-    const isKnown = (): boolean => this.#nodes.get(id) === node;
-    if (node.state === 'down') this.#lost(id);
-    node.on('up', () => {
-      if (!isKnown()) return;
-      this.#downSinceMs.delete(id);
-      this.#notify(id);
-    });
-    node.on('down', () => {
-      if (!isKnown()) return;
-      this.#lost(id);
-      this.#notify(id);
-    });
-  }
-
-  /** @returns when the node was lost; now, if it was not lost before. */
-  #lost(nodeId: string): number {
-    const since = this.#downSinceMs.get(nodeId) ?? performance.now();
-    this.#downSinceMs.set(nodeId, since);
-    const [oldest] = this.#downSinceMs.keys();
-    if (this.#downSinceMs.size > LOSSES_KEPT_MAX && oldest !== undefined) this.#downSinceMs.delete(oldest);
-    return since;
-  }
-
-  #notify(nodeId: string): void {
-    for (const listener of this.#listeners) listener(nodeId);
-  }
 }
 
 interface MoveRoomsDeps {
@@ -117,14 +82,13 @@ interface MoveRoomsDeps {
  */
 export async function moveRooms(deps: MoveRoomsDeps, rooms: Rooms, deadMs: number): Promise<void> {
   if (!deps.places.anyUp) return;
-  for (const room of [...rooms.all]) if (needsPlace(deps.places, room, deadMs)) await move(deps, rooms, room);
+  for (const room of [...rooms.all]) if (await needsPlace(deps.places, room, deadMs)) await move(deps, rooms, room);
 }
 
-function needsPlace(places: MediaPlaces, room: Room, deadMs: number): boolean {
+async function needsPlace(places: MediaPlaces, room: Room, deadMs: number): Promise<boolean> {
   const { state } = room;
   if (state === null || room.isClosed || room.size === 0) return false;
-  const { mediaNodeId } = state;
-  return mediaNodeId === null || (places.up(mediaNodeId) === null && places.downForMs(mediaNodeId) > deadMs);
+  return state.mediaNodeId === null || (await places.isLost(state.mediaNodeId, deadMs));
 }
 
 async function move({ database, logger, places }: MoveRoomsDeps, rooms: Rooms, room: Room): Promise<void> {
@@ -141,14 +105,8 @@ async function move({ database, logger, places }: MoveRoomsDeps, rooms: Rooms, r
 
 /** Logs which media servers this process knows and reaches. */
 export function logMediaNodes(nodes: MediaNodes, logger: Logger): void {
-  const watch = (node: MediaNode): void => {
-    node.on('up', () => logger.info('media server up', { node: node.id }));
-    node.on('down', (error) => logger.warn('media server down', { node: node.id, error }));
-  };
-  nodes.all().forEach(watch);
-  nodes.on('added', (node) => {
-    logger.info('media server registered', { node: node.id });
-    watch(node);
-  });
+  nodes.on('up', ({ id }) => logger.info('media server up', { node: id }));
+  nodes.on('down', ({ id }, error) => logger.warn('media server down', { node: id, error }));
+  nodes.on('added', ({ id }) => logger.info('media server registered', { node: id }));
   nodes.on('removed', ({ id }) => logger.info('media server removed', { node: id }));
 }

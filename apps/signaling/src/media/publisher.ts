@@ -13,7 +13,7 @@ import {
   type MediaPlace,
 } from './context.js';
 import { Feed, keepMutes, type FeedListener, type FeedPhase } from './feed.js';
-import type { MediaRecord, PublisherRecord } from './record.js';
+import type { MediaRecord, PublisherRecord } from './media-writes.js';
 import { checkOffer, type CheckedOffer } from './sdp-gate.js';
 
 /** What a publisher needs of the session's media. */
@@ -26,8 +26,6 @@ interface PublisherPort {
   /** Called when the media server has lost the client's peer connection. */
   onLost(): void;
 }
-
-type Offer = Extract<CheckedOffer, { ok: true }>;
 
 /** Pause before a failed write of the tracks is tried again, in milliseconds. */
 const ANNOUNCE_AGAIN_MS = 1000;
@@ -94,7 +92,6 @@ export class Publisher implements FeedListener {
   async publish({ sdp, tracks }: ClientMessages['publish']): Promise<string> {
     const { connectionNumber, permissions } = this.#session;
     const offer = checkOffer(sdp, tracks, permissions);
-    if (!offer.ok) throw new RequestFailure(offer.refusal.code, offer.refusal.message, offer.refusal.details);
     return this.#publications(() => this.#publish(offer, connectionNumber));
   }
 
@@ -161,7 +158,7 @@ export class Publisher implements FeedListener {
     this.#checked = isLive.then((is) => (is ? this.#lose() : undefined));
   }
 
-  async #publish(offer: Offer, connectionNumber: number): Promise<string> {
+  async #publish(offer: CheckedOffer, connectionNumber: number): Promise<string> {
     await this.#checked;
     const place = this.#port.place();
     // The client of this request may have lost its connection meanwhile.
@@ -194,7 +191,7 @@ export class Publisher implements FeedListener {
     return new Feed(this.#deps, this.#session, { node, feedId, peerConnection }, this);
   }
 
-  async #offer(feed: Feed, { sdp }: Offer, place: MediaPlace): Promise<string> {
+  async #offer(feed: Feed, { sdp }: CheckedOffer, place: MediaPlace): Promise<string> {
     if (feed.handle === null) await feed.attach(place);
     if (feed.handle === null) throw mediaUnavailable();
     const publishers = this.#session.room.tracks.publishers.all.length;

@@ -1,12 +1,7 @@
 import { PERMISSION_OF_SOURCE, type Permission } from '@callplane/core';
-import {
-  PROTOCOL_LIMITS,
-  type ClientMessages,
-  type ErrorCode,
-  type TrackKind,
-  type TrackSource,
-} from '@callplane/protocol';
+import { PROTOCOL_LIMITS, type ClientMessages, type TrackKind, type TrackSource } from '@callplane/protocol';
 import sdpTransform, { type MediaDescription, type SessionDescription } from 'sdp-transform';
+import { RequestFailure } from '../connections/request-failure.js';
 
 /** A track that the client declares, with the media section that carries it. */
 export type DeclaredTrack = ClientMessages['publish']['tracks'][number];
@@ -20,33 +15,21 @@ export interface SendingTrack {
   muted: boolean;
 }
 
-interface Refusal {
-  code: Extract<ErrorCode, 'invalid_sdp' | 'permission_denied'>;
-  message: string;
-  details?: { path: string; message: string }[];
-}
-
 type Direction = NonNullable<MediaDescription['direction']>;
 
-export type CheckedOffer =
-  | {
-      ok: true;
-      /** The validated description, serialised again. Only this form goes to the media server. */
-      sdp: string;
-      tracks: SendingTrack[];
-      /** Identifies the client's RTCPeerConnection: the session id in the `o=` line is the same in all its offers. */
-      peerConnection: string;
-    }
-  | { ok: false; refusal: Refusal };
+export interface CheckedOffer {
+  /** The validated description, serialised again. Only this form goes to the media server. */
+  sdp: string;
+  tracks: SendingTrack[];
+  /** Identifies the client's RTCPeerConnection: the session id in the `o=` line is the same in all its offers. */
+  peerConnection: string;
+}
 
-type CheckedAnswer =
-  | {
-      ok: true;
-      sdp: string;
-      /** The media sections that the client does not receive. */
-      refusedMids: string[];
-    }
-  | { ok: false; refusal: Refusal };
+interface CheckedAnswer {
+  sdp: string;
+  /** The media sections that the client does not receive. */
+  refusedMids: string[];
+}
 
 const MID_PATTERN = /^[A-Za-z0-9!#$%&'*+.^_`{|}~-]{1,64}$/;
 /** Printable ASCII, tab, CR and LF. With other characters, two parsers could disagree on where a line ends. */
@@ -58,9 +41,11 @@ interface Section {
   direction: Direction;
 }
 
-type ReadDescription =
-  | { ok: true; text: string; origin: string; sections: Section[] }
-  | { ok: false; refusal: Refusal };
+interface ReadDescription {
+  text: string;
+  origin: string;
+  sections: Section[];
+}
 
 /** Maximum number of sections in an offer. Browsers keep a section for every track ever sent, but reuse free ones. */
 const SECTIONS_MAX = 32;
@@ -77,6 +62,7 @@ const KIND_OF_SOURCE = {
 /**
  * Checks a publisher's offer against the session's permissions and the declared tracks. Whether a section carries a
  * camera or a screen is the client's claim. The gate itself enforces how many sections of a kind may send.
+ * @throws RequestFailure `invalid_sdp` or `permission_denied`
  */
 export function checkOffer(
   sdp: string,
@@ -84,7 +70,6 @@ export function checkOffer(
   permissions: readonly Permission[],
 ): CheckedOffer {
   const read = readDescription(sdp, SECTIONS_MAX);
-  if (!read.ok) return read;
   const details: { path: string; message: string }[] = [];
   const byMid = new Map<string, { track: DeclaredTrack; path: string }>();
   const trackIds = new Set<string>();
@@ -128,25 +113,28 @@ export function checkOffer(
   for (const { path } of byMid.values()) {
     details.push({ path: `${path}.mid`, message: 'is not a sending section of the offer' });
   }
-  if (details.length > 0) return refused('invalid_sdp', 'The offer and its tracks do not match.', details);
-  if (denied.length > 0) return refused('permission_denied', 'The participant lacks a required permission.', denied);
-  return { ok: true, sdp: read.text, tracks, peerConnection: read.origin };
+  if (details.length > 0) throw invalid('The offer and its tracks do not match.', details);
+  if (denied.length > 0) {
+    throw new RequestFailure('permission_denied', 'The participant lacks a required permission.', denied);
+  }
+  return { sdp: read.text, tracks, peerConnection: read.origin };
 }
 
-/** Checks that a subscriber's answer receives and never sends. */
+/**
+ * Checks that a subscriber's answer receives and never sends.
+ * @throws RequestFailure `invalid_sdp`
+ */
 export function checkAnswer(sdp: string): CheckedAnswer {
-  const read = readDescription(sdp, ANSWER_SECTIONS_MAX);
-  if (!read.ok) return read;
-  const sending = read.sections.filter(({ direction }) => sends(direction));
+  const { sections, text } = readDescription(sdp, ANSWER_SECTIONS_MAX);
+  const sending = sections.filter(({ direction }) => sends(direction));
   if (sending.length > 0) {
-    return refused(
-      'invalid_sdp',
+    throw invalid(
       'An answer must not send.',
       sending.map(({ mid }) => ({ path: 'sdp', message: `section ${mid} must not send` })),
     );
   }
-  const refusedMids = read.sections.filter(({ direction }) => direction === 'inactive').map(({ mid }) => mid);
-  return { ok: true, sdp: read.text, refusedMids };
+  const refusedMids = sections.filter(({ direction }) => direction === 'inactive').map(({ mid }) => mid);
+  return { sdp: text, refusedMids };
 }
 
 function sends(direction: Direction): boolean {
@@ -155,30 +143,28 @@ function sends(direction: Direction): boolean {
 
 /** Parses a description, drops unknown attributes, and serialises it with an explicit direction in every section. */
 function readDescription(sdp: string, sectionsMax: number): ReadDescription {
-  if (sdp.length > PROTOCOL_LIMITS.sdpCharsMax) return refused('invalid_sdp', 'The session description is too long.');
-  if (!TEXT_PATTERN.test(sdp))
-    return refused('invalid_sdp', 'The session description has characters other than printable ASCII.');
+  if (sdp.length > PROTOCOL_LIMITS.sdpCharsMax) throw invalid('The session description is too long.');
+  if (!TEXT_PATTERN.test(sdp)) throw invalid('The session description has characters other than printable ASCII.');
   const parsed = parse(sdp);
-  if (parsed === null) return refused('invalid_sdp', 'The session description cannot be parsed.');
   const { origin } = parsed;
   // The type says that `origin` always exists, but a hostile description may lack it.
-  if ((origin as unknown) === undefined) return refused('invalid_sdp', 'The session description has no origin line.');
+  if ((origin as unknown) === undefined) throw invalid('The session description has no origin line.');
   if (parsed.media.length > sectionsMax) {
-    return refused('invalid_sdp', `The session description has more than ${sectionsMax} media sections.`);
+    throw invalid(`The session description has more than ${sectionsMax} media sections.`);
   }
   const mids = new Set<string>();
   const sections: Section[] = [];
   const media: MediaDescription[] = [];
   for (const section of parsed.media) {
     if (section.type !== 'audio' && section.type !== 'video') {
-      return refused('invalid_sdp', 'Only audio and video sections are supported. Send data with `message`.');
+      throw invalid('Only audio and video sections are supported. Send data with `message`.');
     }
     if (!/^UDP\/TLS\/RTP\/SAVPF?$/.test(section.protocol)) {
-      return refused('invalid_sdp', 'Media must be encrypted: use UDP/TLS/RTP/SAVPF.');
+      throw invalid('Media must be encrypted: use UDP/TLS/RTP/SAVPF.');
     }
     const mid = midOf(section);
-    if (!MID_PATTERN.test(mid)) return refused('invalid_sdp', 'Every media section needs a mid.');
-    if (mids.has(mid)) return refused('invalid_sdp', `The mid ${mid} is used more than once.`);
+    if (!MID_PATTERN.test(mid)) throw invalid('Every media section needs a mid.');
+    if (mids.has(mid)) throw invalid(`The mid ${mid} is used more than once.`);
     mids.add(mid);
     // RFC 8866, section 6.7: a section without a direction has the session's. Without either, it is sendrecv.
     const declared = section.direction ?? parsed.direction ?? 'sendrecv';
@@ -192,7 +178,7 @@ function readDescription(sdp: string, sectionsMax: number): ReadDescription {
   // Parses our own output again and rejects it if it differs from what was validated.
   const again = parse(text);
   const same =
-    again?.media.length === sections.length &&
+    again.media.length === sections.length &&
     again.direction === undefined &&
     again.media.every((section, index) => {
       const checked = sections[index];
@@ -203,8 +189,8 @@ function readDescription(sdp: string, sectionsMax: number): ReadDescription {
         section.direction === checked.direction
       );
     });
-  if (!same) return refused('invalid_sdp', 'The session description cannot be parsed.');
-  return { ok: true, text, origin: `${origin.username} ${origin.sessionId}`, sections };
+  if (!same) throw invalid('The session description cannot be parsed.');
+  return { text, origin: `${origin.username} ${origin.sessionId}`, sections };
 }
 
 /** Returns the mid as a string. sdp-transform turns numeric mids into numbers, although its types say otherwise. */
@@ -212,11 +198,11 @@ function midOf({ mid }: MediaDescription): string {
   return String((mid as string | number | undefined) ?? '');
 }
 
-function parse(sdp: string): SessionDescription | null {
+function parse(sdp: string): SessionDescription {
   try {
     return sdpTransform.parse(sdp);
   } catch {
-    return null;
+    throw invalid('The session description cannot be parsed.');
   }
 }
 
@@ -278,10 +264,6 @@ function pick(from: object, fields: readonly string[]): Record<string, unknown> 
   );
 }
 
-function refused(
-  code: Refusal['code'],
-  message: string,
-  details?: { path: string; message: string }[],
-): { ok: false; refusal: Refusal } {
-  return { ok: false, refusal: { code, message, ...(details === undefined ? {} : { details }) } };
+function invalid(message: string, details?: { path: string; message: string }[]): RequestFailure {
+  return new RequestFailure('invalid_sdp', message, details);
 }

@@ -11,7 +11,7 @@ import { LAYER_HIGHEST } from '../rooms/layers.js';
 import { trackKey, type IndexedTrack } from '../rooms/tracks.js';
 import type { TrackOrder } from '../rooms/tracks.js';
 import type { MediaOwner } from './context.js';
-import type { Choice } from './record.js';
+import type { Choice } from './media-writes.js';
 
 /** A track that a client is to receive. */
 export interface Want {
@@ -48,16 +48,6 @@ const CLASS = { chosenAndHeld: 0, chosen: 1, pausedAndHeld: 2, automatic: 3, pau
 const CHOICES_MAX = 2 * PROTOCOL_LIMITS.subscriptionsMax;
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** A selection, and all that it depends on. */
-interface Cached {
-  orderVersion: number;
-  choiceVersion: number;
-  autoSubscribe: boolean;
-  held: ReadonlySet<string>;
-  refused: ReadonlySet<string>;
-  selection: Selection;
-}
-
 type Receiver = Pick<MediaOwner, 'autoSubscribe' | 'isGone' | 'participantId' | 'room' | 'sessionId'>;
 
 /** The others' tracks that a client wants: its choices by `subscribe` and `unsubscribe`, else `autoSubscribe`. */
@@ -66,7 +56,8 @@ export class WantedTracks {
   readonly #choices = new Map<string, Choice>();
   /** Grows when the choices have changed. */
   #choiceVersion = 0;
-  #cached: Cached | null = null;
+  /** The latest selection, and what it depends on. */
+  #cached: { basis: string; selection: Selection } | null = null;
 
   constructor(session: Receiver) {
     this.#session = session;
@@ -129,29 +120,25 @@ export class WantedTracks {
   select(held: ReadonlySet<string> = NOTHING, refused: ReadonlySet<string> = NOTHING): Selection {
     const { autoSubscribe, participantId, sessionId, isGone, room } = this.#session;
     const { order } = room;
-    const orderVersion = order.version;
-    const choiceVersion = this.#choiceVersion;
     const hasChoices = this.#choices.size > 0;
     const cached = this.#cached;
-    if (
-      cached?.orderVersion === orderVersion &&
-      cached.choiceVersion === choiceVersion &&
-      cached.autoSubscribe === autoSubscribe &&
-      isSame(cached.refused, refused) &&
-      // Without choices, the order of the room decides alone.
-      (!hasChoices || isSame(cached.held, held))
-    ) {
-      return cached.selection;
-    }
+    // Without choices, what the client receives already does not matter.
+    const basis = [
+      order.version,
+      this.#choiceVersion,
+      autoSubscribe,
+      ...refused,
+      '',
+      ...(hasChoices ? held : []),
+    ].join();
+    if (cached?.basis === basis) return cached.selection;
     const select = () => selectTracks({ order, choices: this.#choices, autoSubscribe, participantId, held, refused });
     const isPlain = !hasChoices && refused.size === 0;
     const isViewer = isPlain && autoSubscribe && room.tracks.of(participantId).length === 0;
     const selection = isViewer ? sharedSelection(order, select) : select();
     // Reported before the media sections carry it, so that the publishers send by then.
     if (selection !== cached?.selection && !isGone) room.layers.note(sessionId, layersOf(selection));
-    // The caller's sets may change.
-    const known = { held: new Set(held), refused: new Set(refused) };
-    this.#cached = { orderVersion, choiceVersion, autoSubscribe, selection, ...known };
+    this.#cached = { basis, selection };
     return selection;
   }
 
@@ -179,10 +166,6 @@ function sharedSelection(order: TrackOrder, select: () => Selection): Selection 
   const selection = select();
   SHARED.set(order, { version: order.version, selection });
   return selection;
-}
-
-function isSame(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
-  return a.size === b.size && [...a].every((key) => b.has(key));
 }
 
 /**

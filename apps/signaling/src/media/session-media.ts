@@ -5,8 +5,8 @@ import { recordOf, takeOver, type HandoverParts, type ResumedMedia } from './han
 import { OwnSession } from './own-session.js';
 import { addCandidate } from './peer-notices.js';
 import { Publisher } from './publisher.js';
-import type { MediaRecord } from './record.js';
-import { LostPeers, Republication } from './resets.js';
+import type { MediaRecord } from './media-writes.js';
+import { Republication } from './republication.js';
 import { Subscriber } from './subscriber.js';
 
 /**
@@ -21,7 +21,8 @@ export class SessionMedia {
   readonly #inTurn = pLimit(1);
   readonly #publisher: Publisher;
   readonly #subscriber: Subscriber;
-  readonly #lost = new LostPeers((targets) => this.#sendReset(targets));
+  /** The peer connections that the media server has lost while the client does not know it yet. */
+  readonly #lost = new Set<PeerTarget>();
   readonly #republication: Republication;
   readonly #parts: HandoverParts;
   #state: 'up' | 'down' = 'down';
@@ -39,9 +40,9 @@ export class SessionMedia {
       place,
       inTurn: this.#inTurn,
       recordWith: (publisher) => recordOf(this.#parts, publisher),
-      onLost: () => this.#lose('publisher', 0),
+      onLost: () => this.#lose('publisher'),
     });
-    this.#subscriber = new Subscriber(deps, session, place, (pauseMs) => this.#lose('subscriber', pauseMs));
+    this.#subscriber = new Subscriber(deps, session, place, () => this.#lose('subscriber'));
     const isOverdue = () => !this.#closed && !this.#publisher.isAnnounced;
     this.#republication = new Republication(deps, session, this.#inTurn, isOverdue);
     const [own, publisher, subscriber, lost] = [this.#own, this.#publisher, this.#subscriber, this.#lost];
@@ -99,15 +100,13 @@ export class SessionMedia {
       this.#state = state;
       if (this.#session.isConnected) this.#session.send({ type: 'mediaState', state });
     }
-    if (!isUp) return;
-    if (!this.#lost.isDelayed || moved) this.#lost.report();
+    this.#reportLost();
     this.#subscriber.wake();
   }
 
   /** Call this when the connection is lost. A resumption can continue with the peer connections. */
   onConnectionLost(): void {
     this.#republication.cancel();
-    this.#lost.cancel();
     this.#publisher.clientLost();
     this.#subscriber.pause();
   }
@@ -250,7 +249,6 @@ export class SessionMedia {
   #close(): void {
     this.#closed = true;
     this.#republication.cancel();
-    this.#lost.cancel();
   }
 
   #place(): MediaPlace | null {
@@ -272,17 +270,18 @@ export class SessionMedia {
     void this.#subscriber.drop();
   }
 
-  #lose(target: PeerTarget, pauseMs: number): void {
-    if (this.#closed) return;
+  #lose(target: PeerTarget): void {
     this.#lost.add(target);
-    if (this.#place() !== null) this.#lost.report(pauseMs);
+    this.#reportLost();
   }
 
-  #sendReset(targets: PeerTarget[]): boolean {
-    if (this.#closed || !this.#session.isConnected || this.#place() === null) return false;
+  /** Tells the client which peer connections are lost. Waits until it is connected, and a media server is up. */
+  #reportLost(): void {
+    if (this.#closed || this.#lost.size === 0 || !this.#session.isConnected || this.#place() === null) return;
+    const targets = [...this.#lost];
+    this.#lost.clear();
     this.#session.send({ type: 'mediaReset', targets });
     if (targets.includes('publisher')) this.#republication.expect();
     if (targets.includes('subscriber')) this.#subscriber.unblock();
-    return true;
   }
 }

@@ -1,7 +1,7 @@
 import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
 import { RequestFailure } from '../connections/request-failure.js';
 import { mediaUnavailable, type MediaDeps, type MediaOwner, type MediaPlace } from './context.js';
-import type { SubscriberRecord } from './record.js';
+import type { SubscriberRecord } from './media-writes.js';
 import { nextOfferId, ReceivingPeer, type ReceivingPeerListener } from './receiving-peer.js';
 import { WantedTracks, type Selection } from './selection.js';
 import { SubscriberReports } from './subscriber-reports.js';
@@ -23,7 +23,7 @@ export class Subscriber implements ReceivingPeerListener {
   readonly #deps: MediaDeps;
   readonly #session: MediaOwner;
   readonly #place: () => MediaPlace | null;
-  readonly #onLost: (pauseMs: number) => void;
+  readonly #onLost: () => void;
   readonly wanted: WantedTracks;
   readonly #reports: SubscriberReports;
   #peer: ReceivingPeer | null = null;
@@ -33,18 +33,17 @@ export class Subscriber implements ReceivingPeerListener {
   #clientKnows = true;
   #isClosed = false;
   #isRunning = false;
-  /** What the sections carry. */
+  /** What the sections carry, or will if the alignment under way succeeds; null if that has to be compared. */
   #aligned: Selection | null = null;
-  /** Whether it has to be compared with what is wanted, although the selection is the same. */
-  #mustCompare = false;
   #mustRefresh = false;
   /** Of the latest offer. */
   #offerId = 0;
   #failures = 0;
-  /** Set while a failure before the first offer pauses the loop. */
+  /** Set while a failure pauses the loop. */
   #pauseTimer: NodeJS.Timeout | undefined;
 
-  constructor(deps: MediaDeps, session: MediaOwner, place: () => MediaPlace | null, onLost: (pauseMs: number) => void) {
+  /** @param onLost called when the peer connection of the client is lost; `unblock` says that the client knows it */
+  constructor(deps: MediaDeps, session: MediaOwner, place: () => MediaPlace | null, onLost: () => void) {
     this.#deps = deps;
     this.#session = session;
     this.#place = place;
@@ -62,7 +61,7 @@ export class Subscriber implements ReceivingPeerListener {
 
   /**
    * Goes on with the peer of another gateway.
-   * @returns false if the media server does not say in time what it carries
+   * @returns false if the media server does not say what it carries
    */
   async claim(node: MediaNode, session: MediaSession, record: SubscriberRecord): Promise<boolean> {
     if (this.#peer !== null || this.#isClosed) return false;
@@ -195,7 +194,7 @@ export class Subscriber implements ReceivingPeerListener {
     const peer = this.#peer;
     const selection = this.#select();
     if (peer === null) return selection.wants.size === 0 ? null : { place, selection };
-    return selection === this.#aligned && !this.#mustCompare ? null : { place, selection };
+    return selection === this.#aligned ? null : { place, selection };
   }
 
   async #run(first: Turn): Promise<void> {
@@ -212,7 +211,7 @@ export class Subscriber implements ReceivingPeerListener {
   }
 
   async #align(peer: ReceivingPeer, { place, selection }: Turn): Promise<void> {
-    this.#mustCompare = false;
+    this.#aligned = selection;
     const result = await peer.align(place, selection.wants, this.#session.room.tracks);
     if (peer !== this.#peer) return;
     if (result.outcome === 'exhausted') {
@@ -223,11 +222,10 @@ export class Subscriber implements ReceivingPeerListener {
     // `unpause` requests absent streams again, too.
     if (this.#isConnected) peer.expectAbsent(selection.wants, () => this.#compare());
     if (result.outcome !== 'aligned') {
-      this.#mustCompare = true;
+      this.#aligned = null;
       if (result.outcome === 'offer') await this.#negotiate(peer, result.sdp);
       return;
     }
-    this.#aligned = selection;
     this.#reports.report(peer, this.#select());
     if (this.#mustRefresh) peer.refresh().catch(() => undefined);
     this.#mustRefresh = false;
@@ -235,7 +233,7 @@ export class Subscriber implements ReceivingPeerListener {
 
   /** Compares what is wanted with the sections, although the selection is the same. */
   #compare(): void {
-    this.#mustCompare = true;
+    this.#aligned = null;
     this.wake();
   }
 
@@ -277,15 +275,13 @@ export class Subscriber implements ReceivingPeerListener {
 
   #giveUp({ hasOffer }: ReceivingPeer, pauseMs: number): void {
     void this.#release();
-    if (hasOffer) {
-      this.#clientKnows = false;
-      this.#onLost(pauseMs);
-      return;
-    }
     this.#pauseTimer = setTimeout(() => {
       this.#pauseTimer = undefined;
       this.wake();
     }, pauseMs);
+    if (!hasOffer) return;
+    this.#clientKnows = false;
+    this.#onLost();
   }
 
   #release(): Promise<void> {

@@ -6,9 +6,10 @@ import type { ArrivalDeps } from '../arrivals/arrival.js';
 import { join } from '../arrivals/join.js';
 import { resume } from '../arrivals/resume.js';
 import { logRefusal } from '../connections/connection-log.js';
-import type { Connection, Ending } from '../connections/connection.js';
+import type { Connection } from '../connections/connection.js';
 import type { MessageHandler } from '../connections/door.js';
 import { errorMessage, RequestFailure } from '../connections/request-failure.js';
+import type { Ending, SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { pageText, withParticipants } from '../rooms/roster.js';
 import type { Qualities } from '../sessions/quality-seconds.js';
@@ -115,10 +116,7 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
 
 export interface DispatchDeps extends RequestDeps, ArrivalDeps {
   logger: Logger;
-  metrics: ArrivalDeps['metrics'] & {
-    /** Counts a valid client message before it is handled. */
-    message(type: ClientMessage['type']): void;
-  };
+  metrics: Pick<SignalingMetrics, 'join' | 'message'>;
 }
 
 /** Hands each message of a client to its handler, and answers those that fail. */
@@ -151,9 +149,10 @@ export class Dispatch implements MessageHandler {
         ? arrivals.track(connection, null, () => join(this.#deps, connection, message))
         : arrivals.track(connection, message.sessionId, () => resume(this.#deps, connection, message));
     }
-    if (session?.isConnected !== true) throw new RequestFailure('conflict', 'The session has ended.');
-    const handle = HANDLERS[message.type] as Handler<RequestType>;
-    return handle({ deps: this.#deps, connection, session }, message);
+    // The client has given up its join, and nothing was written.
+    if (session === undefined && message.type === 'leave') connection.close('left', { cause: 'The client left.' });
+    else if (session?.isConnected !== true) throw new RequestFailure('conflict', 'The session has ended.');
+    else return (HANDLERS[message.type] as Handler<RequestType>)({ deps: this.#deps, connection, session }, message);
   }
 
   #onError(connection: Connection, message: ClientMessage, error: unknown): void {
@@ -187,7 +186,7 @@ function sendMessage(context: RequestContext, request: ClientMessages['message']
   const bytes = Buffer.byteLength(data);
   if (bytes > MESSAGE_BYTES_MAX) throw tooLarge('data', `must be at most ${MESSAGE_BYTES_MAX} bytes, not ${bytes}`);
   const { room } = session;
-  const absent = request.to?.filter((id) => !room.isInRoom(id));
+  const absent = request.to?.filter((id) => room.sessions.entryOf(id) === undefined);
   if (absent !== undefined && absent.length > 0) {
     throw new RequestFailure(
       'not_found',

@@ -55,38 +55,6 @@ function presentTrack({ trackId, kind, source, muted }: Track): Track {
   return { trackId, kind, source, muted };
 }
 
-/** Whether everything but the tracks looks the same to the other participants. */
-function sameExceptTracks(before: SessionState, after: SessionState): boolean {
-  return (
-    (before.disconnectedAt === null) === (after.disconnectedAt === null) &&
-    before.participant.name === after.participant.name &&
-    before.participant.externalId === after.participant.externalId &&
-    sameJson(before.participant.metadata, after.participant.metadata)
-  );
-}
-
-/** Whether the tracks look the same to the other participants, wherever they are on the media server. */
-function sameTracks(before: SessionState, after: SessionState): boolean {
-  return (
-    before.tracks.length === after.tracks.length &&
-    before.tracks.every((track, at) => sameTrack(track, after.tracks[at]))
-  );
-}
-
-function sameTrack(before: Track, after: Track | undefined): boolean {
-  return (
-    before.trackId === after?.trackId &&
-    before.kind === after.kind &&
-    before.source === after.source &&
-    before.muted === after.muted
-  );
-}
-
-/** Compares the text: both values come from a `jsonb` column, where PostgreSQL keeps the keys in one order. */
-function sameJson(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
-}
-
 /** The text of a participant for the others, made once for each state. */
 export function participantText(session: SessionState): string {
   let text = TEXTS.get(session);
@@ -98,6 +66,10 @@ export function participantText(session: SessionState): string {
 }
 
 const TEXTS = new WeakMap<SessionState, string>();
+
+function textWithoutTracks(session: SessionState): string {
+  return JSON.stringify({ ...presentSession(session), tracks: [] });
+}
 
 /** An entry of a `changes` message as text. */
 export type ChangeText = string;
@@ -121,8 +93,8 @@ export function goneEntry(
 
 /** The new state of a participant whose earlier state the client knows; null if it looks the same. */
 export function changedEntry(before: SessionState, after: SessionState): ChangeText | null {
-  if (!sameExceptTracks(before, after)) return participantEntry(after);
-  if (sameTracks(before, after)) return null;
+  if (participantText(before) === participantText(after)) return null;
+  if (textWithoutTracks(before) !== textWithoutTracks(after)) return participantEntry(after);
   const { participant, sessionId, tracks } = after;
   return JSON.stringify({ kind: 'tracks', participantId: participant.id, sessionId, tracks: tracks.map(presentTrack) });
 }

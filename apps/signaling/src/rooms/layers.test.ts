@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { LayerWants, RoomLayers, SentLayers, type ReportedLayers } from './layers.js';
 import type { RoomMember } from './member.js';
+import type { RoomState } from './state.js';
 import type { IndexedTrack, TrackIndex } from './tracks.js';
 
 const SECONDS = 1000;
@@ -15,84 +16,92 @@ const camera = (participantId: string, feedId = 'feed'): IndexedTrack => ({
 });
 
 describe('the layers that are wanted of a track', () => {
-  test('are the highest of all sessions and gateways, and none without a session that receives it', () => {
+  test('are those of all sessions and gateways, and none without a session that receives it', () => {
     const wants = new LayerWants();
-    expect(wants.wanted('ada/camera', [])).toBeNull();
+    expect(wants.wanted('ada/camera', [])).toEqual([]);
     wants.note('s1', new Map([['ada/camera', 0]]));
-    wants.note('s2', new Map([['ada/camera', 1]]));
-    expect(wants.wanted('ada/camera', [])).toBe(1);
-    wants.receive('other', [['ada/camera', 2]], 0);
-    expect(wants.wanted('ada/camera', ['other'])).toBe(2);
+    wants.note('s2', new Map([['ada/camera', 2]]));
+    expect(wants.wanted('ada/camera', [])).toEqual([0, 2]);
+    wants.receive('other', [['ada/camera', [1]]], 0);
+    expect(wants.wanted('ada/camera', ['other'])).toEqual([0, 1, 2]);
     wants.receive('other', [], 0);
     wants.note('s2', new Map());
-    expect(wants.wanted('ada/camera', ['other'])).toBe(0);
+    expect(wants.wanted('ada/camera', ['other'])).toEqual([0]);
     wants.forget('s1');
-    expect(wants.wanted('ada/camera', ['other'])).toBeNull();
+    expect(wants.wanted('ada/camera', ['other'])).toEqual([]);
   });
 
   test('are all of them while a gateway does not report, reports too much, or reports no longer', () => {
     const wants = new LayerWants();
-    expect(wants.wanted('ada/camera', ['silent'])).toBe(2);
+    expect(wants.wanted('ada/camera', ['silent'])).toEqual([0, 1, 2]);
     wants.receive('other', [], 0);
     wants.expire(15 * SECONDS);
-    expect(wants.wanted('ada/camera', ['other'])).toBeNull();
+    expect(wants.wanted('ada/camera', ['other'])).toEqual([]);
     wants.expire(17 * SECONDS);
-    expect(wants.wanted('ada/camera', ['other'])).toBe(2);
+    expect(wants.wanted('ada/camera', ['other'])).toEqual([0, 1, 2]);
     wants.receive('other', null, 20 * SECONDS);
-    expect(wants.wanted('ada/camera', ['other'])).toBe(2);
-    const many = Array.from({ length: 2001 }, (_, at): [string, number] => [`p${at}/camera`, 0]);
+    expect(wants.wanted('ada/camera', ['other'])).toEqual([0, 1, 2]);
+    const many = Array.from({ length: 2001 }, (_, at): [string, number[]] => [`p${at}/camera`, [0]]);
     wants.receive('other', many, 20 * SECONDS);
-    expect(wants.wanted('ada/camera', ['other'])).toBe(2);
+    expect(wants.wanted('ada/camera', ['other'])).toEqual([0, 1, 2]);
   });
 
   test('are reported for tracks of other gateways only, and as everything beyond 2000 tracks', () => {
     const wants = new LayerWants();
     wants.note('s1', new Map([['ada/camera', 1], ['eve/camera', 2]])); // oxfmt-ignore
-    expect(wants.report((key) => key.startsWith('eve'))).toEqual([['eve/camera', 2]]);
+    expect(wants.report((key) => key.startsWith('eve'))).toEqual([['eve/camera', [2]]]);
     for (let at = 0; at <= 2000; at += 1) wants.note(`t${at}`, new Map([[`p${at}/camera`, 0]]));
     expect(wants.report(() => true)).toBeNull();
   });
 });
 
 describe('a publisher', () => {
-  const settle = (sent: SentLayers, wanted: number | null, atSeconds: number, feedId?: string) =>
-    sent.settle([camera('ada', feedId)], () => wanted, atSeconds * SECONDS)?.[0]?.maxSpatial;
+  const settle = (sent: SentLayers, wanted: number[], atSeconds: number, feedId?: string) =>
+    sent.settle([camera('ada', feedId)], () => wanted, atSeconds * SECONDS)?.[0]?.layers;
 
-  test('begins with all layers, stops those above 5 s after they were wanted last, and begins again at once', () => {
+  test('begins with all layers, stops those that nobody receives after 5 s, and begins again at once', () => {
     const sent = new SentLayers();
-    expect(settle(sent, null, 0)).toBe(2);
-    expect(settle(sent, null, 4.9)).toBeUndefined();
-    expect(settle(sent, null, 5)).toBeNull();
-    expect(settle(sent, 0, 5.1)).toBe(0);
-    expect(settle(sent, 1, 5.2)).toBe(1);
-    expect(settle(sent, 0, 6)).toBeUndefined();
+    expect(settle(sent, [], 0)).toEqual([0, 1, 2]);
+    expect(settle(sent, [], 4.9)).toBeUndefined();
+    expect(settle(sent, [], 5)).toEqual([]);
+    expect(settle(sent, [0], 5.1)).toEqual([0]);
+    expect(settle(sent, [2], 5.2)).toEqual([0, 2]);
+    expect(settle(sent, [0], 6)).toBeUndefined();
     // Wanted again meanwhile: the 5 s begin anew.
-    expect(settle(sent, 1, 10)).toBeUndefined();
-    expect(settle(sent, 0, 12)).toBeUndefined();
-    expect(settle(sent, 0, 16)).toBeUndefined();
-    expect(settle(sent, 0, 17)).toBe(0);
+    expect(settle(sent, [2], 10)).toBeUndefined();
+    expect(settle(sent, [0], 12)).toBeUndefined();
+    expect(settle(sent, [0], 16)).toBeUndefined();
+    expect(settle(sent, [0], 17)).toEqual([0]);
+  });
+
+  test('stops the lower layers too, if everyone receives the highest one', () => {
+    const sent = new SentLayers();
+    settle(sent, [2], 0);
+    expect(settle(sent, [2], 5)).toEqual([2]);
+    expect(settle(sent, [1], 6)).toEqual([1, 2]);
+    expect(settle(sent, [1], 11)).toEqual([1]);
   });
 
   test('sends each layer for 5 s after it was wanted last, also if less and less is wanted', () => {
     const sent = new SentLayers();
-    settle(sent, 2, 0);
-    expect(settle(sent, 1, 10)).toBeUndefined();
-    expect(settle(sent, null, 14)).toBeUndefined();
-    expect(settle(sent, null, 15)).toBe(1);
-    expect(settle(sent, null, 18.9)).toBeUndefined();
-    expect(settle(sent, null, 19)).toBeNull();
+    settle(sent, [0, 1, 2], 0);
+    expect(settle(sent, [0, 1], 10)).toBeUndefined();
+    expect(settle(sent, [], 14)).toBeUndefined();
+    expect(settle(sent, [], 15)).toEqual([0, 1]);
+    expect(settle(sent, [], 18.9)).toBeUndefined();
+    expect(settle(sent, [], 19)).toEqual([]);
   });
 
   test('is told again what it sends after another connection, and begins anew with another feed', () => {
     const sent = new SentLayers();
-    settle(sent, 0, 0);
-    expect(settle(sent, 0, 5)).toBe(0);
+    settle(sent, [0], 0);
+    expect(settle(sent, [0], 5)).toEqual([0]);
     sent.repeat();
-    expect(settle(sent, 0, 6)).toBe(0);
-    expect(settle(sent, 0, 7)).toBeUndefined();
-    expect(settle(sent, 0, 8, 'another')).toBe(2);
-    expect(settle(sent, 0, 13, 'another')).toBe(0);
-    expect(sent.settle([], () => null, 0)).toBeNull();
+    expect(settle(sent, [0], 6)).toEqual([0]);
+    expect(settle(sent, [0], 7)).toBeUndefined();
+    expect(settle(sent, [0], 8, 'another')).toEqual([0, 1, 2]);
+    expect(settle(sent, [0], 13, 'another')).toEqual([0]);
+    expect(sent.settle([], () => [], 0)).toBeNull();
   });
 });
 
@@ -107,7 +116,7 @@ describe('a room with two gateways', () => {
     ({
       sessionId: `s-${name}`,
       participantId: name,
-      sendText: (text: string) => (told[name] ??= []).push(JSON.parse(text).tracks[0].maxSpatial),
+      sendText: (text: string) => (told[name] ??= []).push(JSON.parse(text).tracks[0].layers.join('')),
     }) as unknown as RoomMember;
   /** As the room's timer does. */
   const pass = async (seconds: number) => {
@@ -137,7 +146,7 @@ describe('a room with two gateways', () => {
       },
       isHeldElsewhere: (participantId: string) => participantId === 'eve',
     };
-    layers = new RoomLayers(index, room, (_, report) => reports.push(report as ReportedLayers));
+    layers = new RoomLayers(index, room as unknown as RoomState, (_, report) => reports.push(report as ReportedLayers));
     layers.add(member('ada'));
   });
   afterEach(() => {
@@ -149,27 +158,27 @@ describe('a room with two gateways', () => {
     others.add('there');
     layers.receive('there', []);
     await pass(7);
-    expect(told).toEqual({ ada: [2, null] });
+    expect(told).toEqual({ ada: ['012', ''] });
     layers.note('s-viewer', new Map([['ada/camera', 0], ['eve/camera', 1]])); // oxfmt-ignore
-    layers.receive('there', [['ada/camera', 1]]);
+    layers.receive('there', [['ada/camera', [1]]]);
     await jest.advanceTimersByTimeAsync(150);
-    expect(told['ada']).toEqual([2, null, 1]);
-    expect(reports.at(-1)).toEqual([['eve/camera', 1]]);
+    expect(told['ada']).toEqual(['012', '', '01']);
+    expect(reports.at(-1)).toEqual([['eve/camera', [1]]]);
     muted.add('ada');
     layers.onTracks();
     await pass(6);
-    expect(told['ada']).toEqual([2, null, 1, null]);
+    expect(told['ada']).toEqual(['012', '', '01', '']);
     muted.clear();
     layers.onTracks();
     await jest.advanceTimersByTimeAsync(150);
-    expect(told['ada']).toEqual([2, null, 1, null, 1]);
+    expect(told['ada']).toEqual(['012', '', '01', '', '01']);
     layers.remove(member('viewer'));
     // The other gateway reports no longer, so its members may want everything, until they are gone.
     await pass(20);
-    expect(told['ada']!.at(-1)).toBe(2);
+    expect(told['ada']!.at(-1)).toBe('012');
     others.delete('there');
     await pass(7);
-    expect(told['ada']!.at(-1)).toBeNull();
+    expect(told['ada']!.at(-1)).toBe('');
   });
 
   test('repeats its report every 5 s, and a publisher that comes back is told again', async () => {
@@ -178,7 +187,7 @@ describe('a room with two gateways', () => {
     expect(reports).toEqual([[], [], [], []]);
     layers.add(member('ada'));
     await jest.advanceTimersByTimeAsync(150);
-    expect(told['ada']).toEqual([2, 2]);
+    expect(told['ada']).toEqual(['012', '012']);
   });
 
   test('sends a publisher few messages, whatever its receivers do', async () => {
@@ -186,6 +195,6 @@ describe('a room with two gateways', () => {
       layers.note('s-viewer', new Map(at % 2 === 0 ? [['ada/camera', at % 3]] : []));
       await jest.advanceTimersByTimeAsync(20);
     }
-    expect(told['ada']).toEqual([2]);
+    expect(told['ada']).toEqual(['012']);
   });
 });

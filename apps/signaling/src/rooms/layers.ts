@@ -3,8 +3,10 @@ import type { RoomMember } from './member.js';
 import type { RoomState } from './state.js';
 import { trackKey, trackOf, type IndexedTrack, type TrackIndex } from './tracks.js';
 
-/** The highest simulcast layer. Wanted of every track of which nothing is known. */
+/** The highest simulcast layer. */
 export const LAYER_HIGHEST = 2;
+/** All simulcast layers, the lowest first. Wanted of every track of which nothing is known. */
+const EVERY_LAYER: readonly number[] = [0, 1, 2];
 /** Gateways repeat what their members want this often, in milliseconds. */
 const LAYERS_REPEATED_MS = 5000;
 /** Age at which the report of a gateway counts no more, in milliseconds. Its members then want everything. */
@@ -13,18 +15,18 @@ const STALE_AFTER_MS = 16_000;
 const REPORTED_MAX = 2000;
 /** The shortest pause between two reports to other gateways, and between two messages to a publisher. */
 const FLUSH_EVERY_MS = 100;
-/** How long a lower layer must have been enough until the publisher stops the ones above, in milliseconds. */
+/** How long a publisher sends a layer that nobody receives any longer, in milliseconds. */
 const OFF_AFTER_MS = 5000;
 
-/** The highest layer that is wanted of each track, by track key; null: the highest there is, of every track. */
-export type ReportedLayers = readonly (readonly [trackKey: string, layer: number])[] | null;
+/** The layers that are wanted of each track, by track key; null: all of every track. */
+export type ReportedLayers = readonly (readonly [trackKey: string, layers: readonly number[]])[] | null;
 
 /** What the receivers of a room want of each video track: those of this gateway, and those of the others. */
 export class LayerWants {
   readonly #ofSession = new Map<string, ReadonlyMap<string, number>>();
   /** How many sessions of this gateway want each layer of a track. */
   readonly #own = new Map<string, number[]>();
-  readonly #reports = new LatestReports<ReadonlyMap<string, number> | null>(STALE_AFTER_MS);
+  readonly #reports = new LatestReports<ReadonlyMap<string, readonly number[]> | null>(STALE_AFTER_MS);
 
   /** The session receives these layers from now on, by track key. */
   note(sessionId: string, layers: ReadonlyMap<string, number>): void {
@@ -51,26 +53,24 @@ export class LayerWants {
   }
 
   /**
-   * The highest layer that any member wants of the track; null if none wants it.
+   * The layers of the track that any member wants.
    * @param gateways those that hold members of the room, beside this one
    */
-  wanted(trackKey: string, gateways: Iterable<string>): number | null {
-    let highest = (this.#own.get(trackKey) ?? []).findLastIndex((count) => count > 0);
+  wanted(trackKey: string, gateways: Iterable<string>): readonly number[] {
+    const wanted = new Set(layersOf(this.#own.get(trackKey) ?? []));
     for (const gateway of gateways) {
       // A gateway whose reports are lost must not lose its pictures.
       const report = this.#reports.get(gateway) ?? null;
-      if (report === null) return LAYER_HIGHEST;
-      highest = Math.max(highest, report.get(trackKey) ?? -1);
+      if (report === null) return EVERY_LAYER;
+      for (const layer of report.get(trackKey) ?? []) wanted.add(layer);
     }
-    return highest === -1 ? null : highest;
+    return EVERY_LAYER.filter((layer) => wanted.has(layer));
   }
 
   /** What this gateway reports: the wants of its members for the tracks that `isReported` accepts. */
   report(isReported: (trackKey: string) => boolean): ReportedLayers {
-    const layers: [string, number][] = [];
-    for (const [key, counts] of this.#own) {
-      if (isReported(key)) layers.push([key, counts.findLastIndex((count) => count > 0)]);
-    }
+    const layers: [string, number[]][] = [];
+    for (const [key, counts] of this.#own) if (isReported(key)) layers.push([key, layersOf(counts)]);
     return layers.length > REPORTED_MAX ? null : layers;
   }
 
@@ -82,18 +82,22 @@ export class LayerWants {
   }
 }
 
-/** The highest layer that a publisher should send; null: none. */
-interface SentLayer {
+function layersOf(counts: readonly number[]): number[] {
+  return EVERY_LAYER.filter((layer) => (counts[layer] ?? 0) > 0);
+}
+
+/** The layers that a publisher should send. */
+interface SentTrack {
   trackId: string;
-  maxSpatial: number | null;
+  layers: readonly number[];
 }
 
 interface Sent {
   /** Where the track is on the media server. */
   stream: string;
-  layer: number | null;
+  layers: readonly number[];
   /** What was wanted at the last look. */
-  wanted: number | null;
+  wanted: readonly number[];
   /** Until when each layer was wanted, the lowest first. */
   wantedUntilMs: number[];
 }
@@ -111,41 +115,35 @@ export class SentLayers {
   /** @returns all tracks with their layers if the publisher has to be told; else null */
   settle(
     tracks: readonly IndexedTrack[],
-    wantedOf: (track: IndexedTrack) => number | null,
+    wantedOf: (track: IndexedTrack) => readonly number[],
     nowMs: number,
-  ): SentLayer[] | null {
+  ): SentTrack[] | null {
     const trackIds = new Set(tracks.map(({ trackId }) => trackId));
     for (const trackId of this.#sent.keys()) if (!trackIds.has(trackId)) this.#sent.delete(trackId);
     let isNews = this.#mustRepeat;
     for (const track of tracks) isNews = this.#settle(track, wantedOf(track), nowMs) || isNews;
     this.#mustRepeat = false;
     if (!isNews || tracks.length === 0) return null;
-    return [...this.#sent].map(([trackId, { layer }]) => ({ trackId, maxSpatial: layer }));
+    return [...this.#sent].map(([trackId, { layers }]) => ({ trackId, layers }));
   }
 
   /** @returns whether the publisher has to be told */
-  #settle({ trackId, feedId, mid }: IndexedTrack, wanted: number | null, nowMs: number): boolean {
+  #settle({ trackId, feedId, mid }: IndexedTrack, wanted: readonly number[], nowMs: number): boolean {
     const stream = `${feedId}/${mid}`;
     let sent = this.#sent.get(trackId);
     // A publisher begins with all layers, on each connection. It is told so, because an earlier message about the track
     // may arrive after that.
     const isNew = sent?.stream !== stream;
     if (sent === undefined || isNew) {
-      sent = { stream, layer: LAYER_HIGHEST, wanted: LAYER_HIGHEST, wantedUntilMs: [] };
+      sent = { stream, layers: EVERY_LAYER, wanted: EVERY_LAYER, wantedUntilMs: [] };
       this.#sent.set(trackId, sent);
     }
-    const before = sent.layer;
-    for (let layer = 0; layer <= Math.max(rank(wanted), rank(sent.wanted)); layer += 1)
-      sent.wantedUntilMs[layer] = nowMs;
+    const { layers: before, wantedUntilMs } = sent;
+    for (const layer of [...wanted, ...sent.wanted]) wantedUntilMs[layer] = nowMs;
     sent.wanted = wanted;
-    const kept = sent.wantedUntilMs.findLastIndex((untilMs) => nowMs - untilMs < OFF_AFTER_MS);
-    sent.layer = kept === -1 ? null : kept;
-    return isNew || sent.layer !== before;
+    sent.layers = EVERY_LAYER.filter((layer) => nowMs - (wantedUntilMs[layer] ?? -Infinity) < OFF_AFTER_MS);
+    return isNew || String(sent.layers) !== String(before);
   }
-}
-
-function rank(layer: number | null): number {
-  return layer ?? -1;
 }
 
 /**
@@ -154,7 +152,7 @@ function rank(layer: number | null): number {
  */
 export class RoomLayers {
   readonly #index: TrackIndex;
-  readonly #room: Pick<RoomState, 'isElsewhere' | 'isHeldElsewhere' | 'otherInstances'>;
+  readonly #room: RoomState;
   readonly #send: SendReport;
   readonly #wants = new LayerWants();
   /** The members by session, with what they were told as publishers. */
@@ -167,11 +165,7 @@ export class RoomLayers {
   #reported = '';
 
   /** @param send to the other gateways of the room */
-  constructor(
-    index: TrackIndex,
-    room: Pick<RoomState, 'isElsewhere' | 'isHeldElsewhere' | 'otherInstances'>,
-    send: SendReport,
-  ) {
+  constructor(index: TrackIndex, room: RoomState, send: SendReport) {
     this.#index = index;
     this.#room = room;
     this.#send = send;
@@ -243,9 +237,9 @@ export class RoomLayers {
     const { member, sent } = this.#members.get(sessionId) ?? {};
     if (member === undefined || sent === undefined) return;
     const own = this.#index.of(member.participantId).filter(({ kind }) => kind === 'video');
-    const wantedOf = (track: IndexedTrack): number | null =>
+    const wantedOf = (track: IndexedTrack): readonly number[] =>
       this.#index.isMuted(track)
-        ? null
+        ? []
         : this.#wants.wanted(trackKey(track.participantId, track.trackId), this.#room.otherInstances);
     const tracks = sent.settle(own, wantedOf, performance.now());
     if (tracks !== null) member.sendText(JSON.stringify({ type: 'layersWanted', tracks }));

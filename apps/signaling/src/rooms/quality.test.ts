@@ -2,8 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { RoomChange } from './changes.js';
 import { RoomQuality, type QualityEntry } from './quality.js';
 import type { RoomMember } from './member.js';
-import type { Shown } from './shown.js';
-import type { RoomState } from './state.js';
+import type { Room } from './room.js';
 
 const entry = (participantId: string, level: string) => ({ participantId, level }) as QualityEntry;
 
@@ -18,12 +17,8 @@ describe('levels of quality', () => {
 
   beforeEach(() => {
     [told, reported] = [[], []];
-    quality = new RoomQuality({
-      members: () => [member],
-      state: { info: { rosterPaged: false } } as unknown as RoomState,
-      shown: {} as Shown<RoomMember>,
-      report: (kind, report) => reported.push([kind, report]),
-    });
+    const room = { members: [member], state: { rosterPaged: false } } as unknown as Room;
+    quality = new RoomQuality(room, (kind, report) => reported.push([kind, report]));
   });
 
   test('are told once per change, to the members and to other instances', () => {

@@ -1,20 +1,11 @@
 import type { QualityLevel } from '@callplane/core';
 import type { RoomChange } from './changes.js';
-import type { SendReport } from './reports.js';
+import type { ReportedRoom, SendReport } from './reports.js';
 import type { RoomMember } from './member.js';
-import type { Shown } from './shown.js';
-import type { RoomState } from './state.js';
 
 export interface QualityEntry {
   participantId: string;
   level: QualityLevel;
-}
-
-export interface RoomQualityPort {
-  members(): readonly RoomMember[];
-  state: RoomState;
-  shown: Shown<RoomMember>;
-  report: SendReport;
 }
 
 /**
@@ -22,15 +13,17 @@ export interface RoomQualityPort {
  * delays a level.
  */
 export class RoomQuality {
-  readonly #port: RoomQualityPort;
+  readonly #room: ReportedRoom;
+  readonly #report: SendReport;
   readonly #levels = new Map<string, QualityLevel>();
   /** Participants whose level the members of this instance do not know yet. */
   readonly #changed = new Set<string>();
   /** Participants whose level other instances do not know yet. */
   readonly #reported = new Set<string>();
 
-  constructor(port: RoomQualityPort) {
-    this.#port = port;
+  constructor(room: ReportedRoom, report: SendReport) {
+    this.#room = room;
+    this.#report = report;
   }
 
   /** A client of this instance reports its level. */
@@ -56,13 +49,13 @@ export class RoomQuality {
     const entries = this.#take(this.#changed);
     if (entries.length > 0) {
       const text = textOf(entries);
-      for (const member of this.#port.members()) {
+      for (const member of this.#room.members) {
         if (this.#isPaged) this.#sendTo(member, entries);
         else member.sendText(text);
       }
     }
     const reported = this.#take(this.#reported);
-    if (reported.length > 0) this.#port.report('quality', reported);
+    if (reported.length > 0) this.#report('quality', reported);
   }
 
   /** Sends a member the levels below `good`, after its welcome or a `show`. */
@@ -75,14 +68,14 @@ export class RoomQuality {
   }
 
   get #isPaged(): boolean {
-    return this.#port.state.info?.rosterPaged === true;
+    return this.#room.state?.rosterPaged === true;
   }
 
   #sendTo(member: RoomMember, entries: readonly QualityEntry[]): void {
     const isPaged = this.#isPaged;
     const shown = entries.filter(
       ({ participantId }) =>
-        participantId !== member.participantId && (!isPaged || this.#port.shown.isShown(member, participantId)),
+        participantId !== member.participantId && (!isPaged || this.#room.shown.isShown(member, participantId)),
     );
     if (shown.length > 0) member.sendText(textOf(shown));
   }

@@ -1,9 +1,24 @@
+import type { RoomMember } from './member.js';
+import type { Shown } from './shown.js';
+import type { RoomInfo } from './state.js';
+import type { TrackIndex } from './tracks.js';
+
 /**
  * What a gateway reports to the others that hold sessions of a room: who talks at its publishers, what its members want of
  * the tracks of others, and the levels of quality that have changed. Any report may be lost.
  */
 export type ReportKind = 'speakers' | 'layers' | 'quality';
 export type SendReport = (kind: ReportKind, report: unknown) => void;
+
+/** A room, as the parts that report about it see it. */
+export interface ReportedRoom {
+  readonly members: readonly RoomMember[];
+  readonly state: RoomInfo | null;
+  readonly shown: Shown;
+  readonly tracks: TrackIndex;
+  /** What members receive may change. */
+  wakeMembers(): void;
+}
 
 /** The latest report of each gateway. One that its gateway does not repeat counts no more. */
 export class LatestReports<Report> {

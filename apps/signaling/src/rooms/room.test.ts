@@ -144,7 +144,7 @@ describe('a small room', () => {
       ['s2', 'moved'],
     ]);
     expect([ada, bob, cem].map((member) => room.departureOf(member))).toEqual(['missing', 'moved', null]);
-    expect(room.isElsewhere).toBe(true);
+    expect(room.sessions.isElsewhere).toBe(true);
     // A complete read contains live sessions only, so it does not say why one is missing.
     new Member('s4');
     fake.set({ sessionId: 's4', gone: 'left' });
@@ -184,7 +184,7 @@ describe('a paged room', () => {
     jest.advanceTimersByTime(TICK_MS);
     expect(ada.take()).toEqual([]);
     expect(room.roster.counts).toEqual({ participantCount: 2, viewerCount: 2 });
-    room.sendCounts();
+    room.eachSecond();
     expect(ada.take()).toEqual([{ type: 'viewerCount', participantCount: 2, viewerCount: 2 }]);
   });
 

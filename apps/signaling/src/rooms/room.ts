@@ -21,9 +21,11 @@ const UPDATES_EVERY_MS = 1000;
 /** A room in which this instance holds sessions. Keeps its state and sends the members what changes. */
 export class Room {
   readonly roomId: string;
-  readonly tracks = new TrackIndex(() => this.state?.mediaNodeId ?? null);
+  /** All live sessions, also those of other instances. */
+  readonly sessions: RoomState;
+  readonly tracks: TrackIndex;
   readonly roster: Roster;
-  readonly shown: Shown<RoomMember>;
+  readonly shown: Shown;
   readonly speakers: RoomSpeakers;
   readonly layers: RoomLayers;
   readonly quality: RoomQuality;
@@ -31,8 +33,9 @@ export class Room {
   readonly order: TrackOrder;
   /** Sessions, and joins and resumptions in progress, that use the room. It is removed when none is left. */
   holders = 0;
+  /** When it was read completely. */
+  completeAtMs = performance.now();
   readonly #instanceId: string;
-  readonly #state: RoomState;
   /** By session id. */
   readonly #members = new Map<string, RoomMember>();
   readonly #onDeparture: (member: RoomMember, departure: Departure) => void;
@@ -45,6 +48,7 @@ export class Room {
   );
   /** The order's version at which the members were woken last. */
   #orderSeen = 0;
+  #countsSent = '';
 
   /** @param report to the other instances that hold sessions of the room */
   constructor(
@@ -56,12 +60,12 @@ export class Room {
     this.roomId = roomId;
     this.#instanceId = instanceId;
     this.#onDeparture = onDeparture;
-    const members = (): RoomMember[] => this.members;
-    const state = (this.#state = new RoomState(instanceId));
+    const state = (this.sessions = new RoomState(instanceId));
+    this.tracks = new TrackIndex(state);
     this.roster = new Roster(state);
-    const shown = (this.shown = new Shown(state, this.tracks.publishers, (member, text) => member.sendText(text)));
-    this.quality = new RoomQuality({ members, state, shown, report });
-    this.speakers = new RoomSpeakers(this.tracks, { members, wake: () => this.#wakeMembers(), report });
+    this.shown = new Shown(state, this.tracks.publishers);
+    this.quality = new RoomQuality(this, report);
+    this.speakers = new RoomSpeakers(this, report);
     this.layers = new RoomLayers(this.tracks, state, report);
     this.order = new TrackOrder(this.tracks, this.speakers.state);
   }
@@ -77,7 +81,7 @@ export class Room {
 
   /** The room without its sessions; null until it was read for the first time. */
   get state(): RoomInfo | null {
-    return this.#state.info;
+    return this.sessions.info;
   }
 
   /** Whether the room is no longer open. */
@@ -85,33 +89,20 @@ export class Room {
     return this.state !== null && !isOpen(this.state.room.status);
   }
 
-  /** Whether the room has sessions that this instance does not hold. Possibly no instance holds them. */
-  get isElsewhere(): boolean {
-    return this.#state.isElsewhere;
-  }
-
   /** The participant's session: everyone in a small room, the roster in a paged one. */
   sessionOf(participantId: string): SessionState | undefined {
-    return this.#state.entryOf(participantId)?.state ?? undefined;
-  }
-
-  isInRoom(participantId: string): boolean {
-    return this.#state.entryOf(participantId) !== undefined;
-  }
-
-  isHeldElsewhere(participantId: string): boolean {
-    return this.#state.isHeldElsewhere(participantId);
+    return this.sessions.entryOf(participantId)?.state ?? undefined;
   }
 
   /** The participant's session, if it is a member at this instance. */
   memberOf(participantId: string): RoomMember | undefined {
-    return this.#members.get(this.#state.entryOf(participantId)?.sessionId ?? '');
+    return this.#members.get(this.sessions.entryOf(participantId)?.sessionId ?? '');
   }
 
   /** Why, according to the last read, this instance no longer holds the session; null if it still does. */
   departureOf(member: RoomMember): Departure | null {
     if (this.isClosed) return 'room_ended';
-    const entry = this.#state.entries.get(member.sessionId);
+    const entry = this.sessions.entries.get(member.sessionId);
     if (entry === undefined) return 'missing';
     // A higher number on this same instance is a resumption in progress.
     return entry.connection > member.connectionNumber && entry.instanceId !== this.#instanceId ? 'moved' : null;
@@ -148,7 +139,7 @@ export class Room {
    * @param atStart the version that was known when the read began.
    */
   apply(read: RoomChanges | null, atStart: number | null = null): void {
-    const applied = this.#state.apply(read, atStart);
+    const applied = this.sessions.apply(read, atStart);
     const { after, before, changes } = applied;
     this.#afterChange(changes);
     if (after === null || !isOpen(after.room.status)) {
@@ -170,7 +161,7 @@ export class Room {
 
   /** Takes over the state of a session that this instance has just written. A welcome then need not wait for a read. */
   learn(state: SessionState): void {
-    const changes = this.#state.learn(state);
+    const changes = this.sessions.learn(state);
     this.#afterChange(changes);
     this.#send(changes, this.state?.rosterPaged === true);
     this.#wakeForTracks(changes);
@@ -181,9 +172,15 @@ export class Room {
     for (const member of this.members) member.onPlacement();
   }
 
-  /** Sends everyone in the room the numbers of participants. */
-  sendCounts(): void {
-    this.#sendAll(JSON.stringify({ type: 'viewerCount', ...this.roster.counts }));
+  /** The periodic work: quality, speakers and layers, and in a paged room the numbers of participants. */
+  eachSecond(): void {
+    this.quality.eachSecond();
+    this.speakers.eachSecond();
+    this.layers.eachSecond();
+    if (this.state?.rosterPaged !== true) return;
+    const text = JSON.stringify({ type: 'viewerCount', ...this.roster.counts });
+    if (text !== this.#countsSent) this.#sendAll(text);
+    this.#countsSent = text;
   }
 
   #afterChange(changes: readonly RoomChange[]): void {
@@ -246,11 +243,11 @@ export class Room {
     if (this.tracks.version === version && this.tracks.muteVersion === muteVersion) return;
     this.speakers.onTracks();
     this.layers.onTracks();
-    this.#wakeMembers();
+    this.wakeMembers();
   }
 
   /** Wakes the members if what they receive may change. */
-  #wakeMembers(): void {
+  wakeMembers(): void {
     const { version } = this.order;
     if (version === this.#orderSeen) return;
     this.#orderSeen = version;

@@ -1,6 +1,7 @@
 import { readRoomChanges, type Database, type RoomChanges, type RoomRead, type SessionState } from '@callplane/db';
 import type { RoomBus, RoomNotice } from '@callplane/queue';
 import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
+import type { ReadReason, SignalingMetrics } from '../metrics.js';
 import type { ReportedLayers } from './layers.js';
 import type { Departure, RoomMember } from './member.js';
 import type { QualityEntry } from './quality.js';
@@ -15,24 +16,8 @@ export interface RoomsDeps {
   /** Identifies this process in the database and to other instances. */
   instanceId: string;
   logger: Logger;
-  metrics: {
-    /** Counts a room that is read from PostgreSQL. */
-    roomRead(why: ReadReason): void;
-  };
+  metrics: Pick<SignalingMetrics, 'roomRead'>;
 }
-
-/** Why a room is read, as the label of a metric. */
-export const READ_REASONS = [
-  /** This instance has changed the room, or sends a welcome. */
-  'changed',
-  /** A notice does not continue what is known, or carries no changes. */
-  'gap',
-  /** The periodic resync, and the one after an outage of Redis. */
-  'poll',
-  /** Finds out whether this instance still holds a session, for example after its feed has ended by itself. */
-  'check',
-] as const;
-export type ReadReason = (typeof READ_REASONS)[number];
 
 /** A read of a room that waits or runs. Requests that wait for the same read are combined. */
 interface Read {
@@ -50,10 +35,7 @@ interface Read {
 const ROOMS_PER_READ_MAX = 200;
 /** Maximum number of statements that run at once. */
 const READS_MAX = 3;
-/**
- * Interval of the periodic work of all rooms: connection quality, speakers and layers. A paged room also sends its
- * number of viewers.
- */
+/** Interval of the periodic work of all rooms. */
 const EACH_SECOND_MS = 1000;
 /** How often a room is read completely: in a restored database, the version of a change may be known already. */
 const COMPLETE_EVERY_MS = 60_000;
@@ -67,18 +49,11 @@ interface Passed {
   text: string;
 }
 
-/** What this class knows of a room beside the room itself. */
-interface Held {
-  room: Room;
-  completeAtMs: number;
-  countsSent: string;
-}
-
 /** The rooms in which this instance holds sessions. Notices and a periodic resync keep them up to date. */
 export class Rooms {
   readonly #deps: RoomsDeps;
   readonly #onDeparture: (member: RoomMember, departure: Departure) => void;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, Room>();
   readonly #timer: NodeJS.Timeout;
   readonly #reads: Batches<Read, true>;
   /** The read of each room that has not begun, and the one that runs. */
@@ -93,37 +68,26 @@ export class Rooms {
       sizeMax: ROOMS_PER_READ_MAX,
       atOnce: READS_MAX,
     });
-    this.#timer = setInterval(() => this.#eachSecond(), EACH_SECOND_MS);
+    this.#timer = setInterval(() => {
+      for (const room of this.#held.values()) room.eachSecond();
+    }, EACH_SECOND_MS);
     this.#timer.unref();
   }
 
   get all(): Iterable<Room> {
-    return [...this.#held.values()].map(({ room }) => room);
+    return this.#held.values();
   }
 
   close(): void {
     clearInterval(this.#timer);
-    for (const { room } of this.#held.values()) room.close();
+    for (const room of this.#held.values()) room.close();
   }
 
   /** Returns the room. It lives until it is released as often as it was acquired. */
   acquire(roomId: string): Room {
-    let held = this.#held.get(roomId);
-    if (held === undefined) {
-      const { bus, instanceId } = this.#deps;
-      const room = new Room(roomId, instanceId, this.#onDeparture, (kind, report) => {
-        if (room.isElsewhere) void bus.publishReport(roomId, kind, report);
-      });
-      held = { room, completeAtMs: performance.now(), countsSent: '' };
-      this.#held.set(roomId, held);
-      bus.subscribe(roomId, {
-        changed: (notice) => this.#onChanged(roomId, room, notice),
-        message: (message) => deliver(room, message as Passed),
-        report: (kind, report, from) => receive(room, kind as ReportKind, report, from),
-      });
-    }
-    held.room.holders += 1;
-    return held.room;
+    const room = this.#held.get(roomId) ?? this.#add(roomId);
+    room.holders += 1;
+    return room;
   }
 
   release(room: Room): void {
@@ -157,7 +121,7 @@ export class Rooms {
    * @throws if the room cannot be read.
    */
   async loadForWelcome(roomId: string, own: SessionState): Promise<void> {
-    const room = this.#held.get(roomId)?.room;
+    const room = this.#held.get(roomId);
     if (room === undefined) throw new Error(`${roomId} is not held`);
     if (room.state?.rosterPaged === true) {
       room.learn(own);
@@ -187,8 +151,22 @@ export class Rooms {
     // An id and a timestamp need no escaping.
     const passed = { from, to, text: `{"type":"message","from":"${from}","data":${data},"sentAt":"${sentAt}"}` };
     deliver(room, passed);
-    const isPassedOn = to === null ? room.isElsewhere : to.some((id) => room.isHeldElsewhere(id));
+    const isPassedOn = to === null ? room.sessions.isElsewhere : to.some((id) => room.sessions.isHeldElsewhere(id));
     return !isPassedOn || this.#deps.bus.publishMessage(room.roomId, passed);
+  }
+
+  #add(roomId: string): Room {
+    const { bus, instanceId } = this.#deps;
+    const room = new Room(roomId, instanceId, this.#onDeparture, (kind, report) => {
+      if (room.sessions.isElsewhere) void bus.publishReport(roomId, kind, report);
+    });
+    this.#held.set(roomId, room);
+    bus.subscribe(roomId, {
+      changed: (notice) => this.#onChanged(roomId, room, notice),
+      message: (message) => deliver(room, message as Passed),
+      report: (kind, report, from) => receive(room, kind as ReportKind, report, from),
+    });
+    return room;
   }
 
   /**
@@ -220,7 +198,7 @@ export class Rooms {
       this.#waiting.delete(roomId);
       this.#running.set(roomId, read);
       this.#deps.metrics.roomRead(why);
-      const known = this.#held.get(roomId)?.room.state?.version ?? null;
+      const known = this.#held.get(roomId)?.state?.version ?? null;
       return { read, roomId, known, after: complete ? null : known };
     });
     try {
@@ -240,14 +218,14 @@ export class Rooms {
   }
 
   #apply({ publish, roomId }: Read, changes: RoomChanges | null, known: number | null): void {
-    const held = this.#held.get(roomId);
+    const room = this.#held.get(roomId);
     if (changes !== null && publish) {
       const { after, version } = changes;
       void this.#deps.bus.publishChanged(roomId, { range: { after, version }, ...(after === null ? {} : { changes }) });
     }
-    if (held === undefined) return;
-    if (changes?.after === null) held.completeAtMs = performance.now();
-    held.room.apply(changes, known);
+    if (room === undefined) return;
+    if (changes?.after === null) room.completeAtMs = performance.now();
+    room.apply(changes, known);
   }
 
   #onChanged(roomId: string, room: Room, notice: RoomNotice): void {
@@ -257,19 +235,6 @@ export class Rooms {
       this.#read(roomId, 'gap').catch((error: unknown) => {
         this.#deps.logger.warn('room changes not loaded', { roomId, error });
       });
-    }
-  }
-
-  #eachSecond(): void {
-    for (const held of this.#held.values()) {
-      const { room } = held;
-      room.quality.eachSecond();
-      room.speakers.eachSecond();
-      room.layers.eachSecond();
-      if (room.state?.rosterPaged !== true) continue;
-      const counts = JSON.stringify(room.roster.counts);
-      if (counts !== held.countsSent) room.sendCounts();
-      held.countsSent = counts;
     }
   }
 }

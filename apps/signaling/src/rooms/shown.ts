@@ -12,6 +12,7 @@ import {
   type RoomChange,
   type SessionEntry,
 } from './changes.js';
+import type { RoomMember } from './member.js';
 import type { SortedIds } from './sorted-ids.js';
 import type { RoomState } from './state.js';
 
@@ -29,12 +30,11 @@ const SHOWS_PUBLISHERS: Showing = { participantIds: new Set(), publishers: true 
  * publishers by session id. A change costs as much as it has receivers: members without a `show` of their own share one
  * frame.
  */
-export class Shown<Member> {
+export class Shown {
   readonly #state: RoomState;
   readonly #publishers: SortedIds;
-  readonly #send: (member: Member, text: string) => void;
-  readonly #showing = new Map<Member, Showing>();
-  readonly #showersOf = new Map<string, Set<Member>>();
+  readonly #showing = new Map<RoomMember, Showing>();
+  readonly #showersOf = new Map<string, Set<RoomMember>>();
   /** Participants that have changed since the last flush, with their sessions at that time. */
   readonly #changed = new Map<string, SessionEntry | null>();
   /** The participants whom members showed as publishers at the last flush. */
@@ -42,23 +42,22 @@ export class Shown<Member> {
   #tick: NodeJS.Timeout | undefined;
 
   /** @param publishers the session ids of the publishers of the room. */
-  constructor(state: RoomState, publishers: SortedIds, send: (member: Member, text: string) => void) {
+  constructor(state: RoomState, publishers: SortedIds) {
     this.#state = state;
     this.#publishers = publishers;
-    this.#send = send;
   }
 
-  add(member: Member): void {
+  add(member: RoomMember): void {
     if (!this.#showing.has(member)) this.#showing.set(member, SHOWS_PUBLISHERS);
   }
 
-  remove(member: Member): void {
+  remove(member: RoomMember): void {
     this.#forget(member);
     this.#showing.delete(member);
   }
 
   /** Replaces what the member shows. @returns the present state of the participants that are in the roster. */
-  show(member: Member, participantIds: readonly string[], publishers: boolean): string[] {
+  show(member: RoomMember, participantIds: readonly string[], publishers: boolean): string[] {
     this.#forget(member);
     this.#showing.set(member, { participantIds: new Set(participantIds), publishers });
     for (const id of participantIds) {
@@ -74,7 +73,7 @@ export class Shown<Member> {
   }
 
   /** Whether the member gets the changes of this participant. */
-  isShown(member: Member, participantId: string): boolean {
+  isShown(member: RoomMember, participantId: string): boolean {
     const showing = this.#showing.get(member);
     if (showing === undefined) return false;
     return showing.participantIds.has(participantId) || (showing.publishers && this.#published.has(participantId));
@@ -92,22 +91,17 @@ export class Shown<Member> {
     this.#published = this.#publishedNow();
   }
 
-  /** @returns whether a flush has something to send. */
-  note(changes: readonly RoomChange[]): boolean {
+  /** Notes changes that members get within TICK_MS. */
+  noteSoon(changes: readonly RoomChange[]): void {
     for (const change of changes) {
       if (inRoster(change.before) === null && inRoster(change.after) === null) continue;
       const { participantId } = subjectOf(change);
       if (!this.#changed.has(participantId)) this.#changed.set(participantId, change.before);
     }
-    return this.#changed.size > 0;
-  }
-
-  /** Notes changes that members get within TICK_MS. */
-  noteSoon(changes: readonly RoomChange[]): void {
-    if (!this.note(changes)) return;
+    if (this.#changed.size === 0) return;
     this.#tick ??= setTimeout(() => {
       this.#tick = undefined;
-      this.flush();
+      this.#flush();
     }, TICK_MS);
   }
 
@@ -118,8 +112,8 @@ export class Shown<Member> {
   }
 
   /** Sends each member what has changed since the last flush among those that it shows. */
-  flush(): void {
-    const frames = new Map<Member, ChangeText[]>();
+  #flush(): void {
+    const frames = new Map<RoomMember, ChangeText[]>();
     const published = this.#published;
     this.#published = this.#publishedNow();
     for (const [id, before] of this.#changed) {
@@ -130,11 +124,11 @@ export class Shown<Member> {
     this.#changed.clear();
     for (const [member, entries] of frames) {
       const text = changesText(entries);
-      if (text !== null) this.#send(member, text);
+      if (text !== null) member.sendText(text);
     }
   }
 
-  #flushPublishers(published: ReadonlySet<string>, frames: Map<Member, ChangeText[]>): void {
+  #flushPublishers(published: ReadonlySet<string>, frames: Map<RoomMember, ChangeText[]>): void {
     const entries = new Map<string, ChangeText[]>();
     for (const id of new Set([...published, ...this.#published])) {
       const after = this.#state.entryOf(id) ?? null;
@@ -148,7 +142,7 @@ export class Shown<Member> {
     if (text === null) return;
     for (const [member, { participantIds, publishers }] of this.#showing) {
       if (!publishers) continue;
-      if (participantIds.size === 0) this.#send(member, text);
+      if (participantIds.size === 0) member.sendText(text);
       else for (const [id, own] of entries) if (!participantIds.has(id)) append(frames, member, own);
     }
   }
@@ -157,7 +151,7 @@ export class Shown<Member> {
     return new Set(this.firstPublishers().map(({ participant }) => participant.id));
   }
 
-  #forget(member: Member): void {
+  #forget(member: RoomMember): void {
     for (const id of this.#showing.get(member)?.participantIds ?? []) {
       const showers = this.#showersOf.get(id);
       showers?.delete(member);
@@ -186,7 +180,7 @@ function entriesOf(before: SessionEntry | null, after: SessionEntry | null | und
   return entry === null ? [] : [entry];
 }
 
-function append<Member>(frames: Map<Member, ChangeText[]>, member: Member, entries: readonly ChangeText[]): void {
+function append(frames: Map<RoomMember, ChangeText[]>, member: RoomMember, entries: readonly ChangeText[]): void {
   if (entries.length === 0) return;
   const frame = frames.get(member);
   if (frame === undefined) frames.set(member, [...entries]);

@@ -24,10 +24,6 @@ export class SortedIds {
     if (this.#ids[at] === id) this.#ids.splice(at, 1);
   }
 
-  clear(): void {
-    this.#ids.length = 0;
-  }
-
   /** The ids after this one; null begins with the first. */
   *after(id: string | null): Iterable<string> {
     let at = id === null ? 0 : this.#position(id);

@@ -1,7 +1,5 @@
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
-import { LatestReports, Paced, type SendReport } from './reports.js';
-import type { RoomMember } from './member.js';
-import type { TrackIndex } from './tracks.js';
+import { LatestReports, Paced, type ReportedRoom, type SendReport } from './reports.js';
 
 /** Gateways repeat who talks at their publishers this often, in milliseconds. */
 export const SPEAKERS_REPEATED_MS = 2000;
@@ -89,33 +87,26 @@ function isSame(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>):
   return a.size === b.size && [...b].every(([key, level]) => a.get(key) === level);
 }
 
-export interface RoomSpeakersPort {
-  members(): readonly RoomMember[];
-  /** The speakers have changed: what members receive may change. */
-  wake(): void;
-  report: SendReport;
-}
-
 /** Collects who talks in a room, reports it to the other gateways, and sends it to the members, each at a bounded rate. */
 export class RoomSpeakers {
   readonly state = new Speakers();
-  readonly #index: TrackIndex;
-  readonly #port: RoomSpeakersPort;
+  readonly #room: ReportedRoom;
+  readonly #report: SendReport;
   readonly #flushes = new Paced(
     () => REPORT_EVERY_MS,
     () => this.#flush(),
   );
   readonly #sends = new Paced(
-    () => Math.max(SEND_EVERY_MS, this.#port.members().length / MEMBERS_PER_MS),
+    () => Math.max(SEND_EVERY_MS, this.#room.members.length / MEMBERS_PER_MS),
     () => this.#send(),
   );
   #sentText = '[]';
   #reportedMs = -Infinity;
   #isReportDue = false;
 
-  constructor(index: TrackIndex, port: RoomSpeakersPort) {
-    this.#index = index;
-    this.#port = port;
+  constructor(room: ReportedRoom, report: SendReport) {
+    this.#room = room;
+    this.#report = report;
   }
 
   /** A track of this gateway's publishers carries speech from now on, or (null) no longer. */
@@ -137,7 +128,7 @@ export class RoomSpeakers {
   eachSecond(): void {
     const { version, own } = this.state;
     const nowMs = performance.now();
-    this.state.expire((key) => this.#index.entries.has(key), nowMs);
+    this.state.expire((key) => this.#room.tracks.entries.has(key), nowMs);
     if (own.length > 0 && nowMs - this.#reportedMs >= SPEAKERS_REPEATED_MS) this.#isReportDue = true;
     if (this.#isReportDue || this.state.version !== version) this.#flushes.soon();
   }
@@ -162,9 +153,9 @@ export class RoomSpeakers {
     if (this.#isReportDue) {
       this.#isReportDue = false;
       this.#reportedMs = performance.now();
-      this.#port.report('speakers', this.state.own);
+      this.#report('speakers', this.state.own);
     }
-    this.#port.wake();
+    this.#room.wakeMembers();
     this.#sends.soon();
   }
 
@@ -172,15 +163,15 @@ export class RoomSpeakers {
     const text = this.#text();
     if (text === this.#sentText) return;
     this.#sentText = text;
-    for (const member of this.#port.members()) member.sendText(messageOf(text));
+    for (const member of this.#room.members) member.sendText(messageOf(text));
   }
 
   /** The speakers as JSON, the loudest first. A participant with several microphones has the level of the loudest. */
   #text(): string {
     const levels = new Map<string, number>();
     for (const [key, dBov] of this.state.talking) {
-      const track = this.#index.entries.get(key);
-      if (track?.source !== 'microphone' || this.#index.isMuted(track)) continue;
+      const track = this.#room.tracks.entries.get(key);
+      if (track?.source !== 'microphone' || this.#room.tracks.isMuted(track)) continue;
       levels.set(track.participantId, Math.min(dBov, levels.get(track.participantId) ?? Infinity));
     }
     const speakers = [...levels]

@@ -1,7 +1,8 @@
-import type { SessionState } from '@callplane/db';
+import type { TrackState } from '@callplane/db';
 import { PROTOCOL_LIMITS, type TrackKind, type TrackReference, type TrackSource } from '@callplane/protocol';
-import type { RoomChange } from './changes.js';
+import { subjectOf, type RoomChange, type SessionEntry } from './changes.js';
 import { SortedIds } from './sorted-ids.js';
+import type { RoomState } from './state.js';
 
 export interface IndexedTrack {
   readonly participantId: string;
@@ -30,33 +31,26 @@ export class TrackIndex {
   version = 0;
   /** Grows when a track is muted or unmuted. */
   muteVersion = 0;
-  readonly #publishers = new SortedIds();
-  readonly #sessions = new Map<string, SessionState>();
-  readonly #ofParticipant = new Map<string, string>();
+  /** The session ids of the publishers, in order. */
+  readonly publishers = new SortedIds();
+  readonly #state: RoomState;
   #entries: Map<string, IndexedTrack> | null = null;
   #hasVideo: boolean | null = null;
   /** Names of the locations on the media server; null if the tracks have changed since. */
   #streams: Set<string> | null = null;
-  readonly #nodeId: () => string | null;
 
-  /** @param nodeId the media server of the room, which has all its tracks */
-  constructor(nodeId: () => string | null = () => null) {
-    this.#nodeId = nodeId;
-  }
-
-  /** The session ids of the publishers, in order. */
-  get publishers(): SortedIds {
-    return this.#publishers;
+  constructor(state: RoomState) {
+    this.#state = state;
   }
 
   /** By {@link trackKey}, in order of session id. The map is replaced when the version grows. */
   get entries(): ReadonlyMap<string, IndexedTrack> {
     if (this.#entries === null) {
       this.#entries = new Map();
-      for (const sessionId of this.#publishers.all) {
-        const session = this.#sessions.get(sessionId);
-        for (const track of session === undefined ? [] : this.#located(session))
+      for (const sessionId of this.publishers.all) {
+        for (const track of this.#tracksOf(this.#state.entries.get(sessionId))) {
           this.#entries.set(trackKey(track.participantId, track.trackId), track);
+        }
       }
     }
     return this.#entries;
@@ -74,47 +68,28 @@ export class TrackIndex {
 
   /** The tracks of one participant. */
   of(participantId: string): IndexedTrack[] {
-    const session = this.#sessions.get(this.#ofParticipant.get(participantId) ?? '');
-    return session === undefined ? [] : this.#located(session);
+    return this.#tracksOf(this.#state.entryOf(participantId));
   }
 
   has(participantId: string, trackId: string): boolean {
     return this.of(participantId).some((track) => track.trackId === trackId);
   }
 
-  isMuted({ participantId, trackId }: Pick<IndexedTrack, 'participantId' | 'trackId'>): boolean {
-    const session = this.#sessions.get(this.#ofParticipant.get(participantId) ?? '');
-    return session?.tracks.find((track) => track.trackId === trackId)?.muted === true;
+  isMuted({ participantId, trackId }: TrackReference): boolean {
+    const tracks = this.#state.entryOf(participantId)?.state?.tracks;
+    return tracks?.find((track) => track.trackId === trackId)?.muted === true;
   }
 
-  /** Takes over changes. @returns whether the version has grown. */
-  apply(changes: readonly RoomChange[]): boolean {
-    const { version } = this;
-    for (const { before, after } of changes) {
-      const entry = after ?? before;
-      if (entry !== null) this.#replace(entry.sessionId, entry.participantId, after?.state ?? null);
+  /** Call this when the state has taken over these changes. */
+  apply(changes: readonly RoomChange[]): void {
+    for (const change of changes) {
+      const before = change.before?.state?.tracks ?? [];
+      const after = change.after?.state?.tracks ?? [];
+      if (after.length > 0) this.publishers.add(subjectOf(change).sessionId);
+      else this.publishers.delete(subjectOf(change).sessionId);
+      if (!sameLocations(before, after)) this.moved();
+      else if (!sameMutes(before, after)) this.muteVersion += 1;
     }
-    return this.version !== version;
-  }
-
-  #replace(sessionId: string, participantId: string, state: SessionState | null): void {
-    const before = this.#sessions.get(sessionId);
-    const after = state === null || state.tracks.length === 0 ? undefined : state;
-    if (before === undefined && after === undefined) return;
-    if (after === undefined) {
-      this.#sessions.delete(sessionId);
-      this.#publishers.delete(sessionId);
-      if (this.#ofParticipant.get(participantId) === sessionId) this.#ofParticipant.delete(participantId);
-    } else {
-      this.#sessions.set(sessionId, after);
-      this.#publishers.add(sessionId);
-      this.#ofParticipant.set(participantId, sessionId);
-    }
-    if (before !== undefined && after !== undefined && sameLocations(before, after)) {
-      if (!sameMutes(before, after)) this.muteVersion += 1;
-      return;
-    }
-    this.moved();
   }
 
   /** The room has another media server. */
@@ -125,17 +100,12 @@ export class TrackIndex {
     this.#streams = null;
   }
 
-  #located({ participant, tracks }: SessionState): IndexedTrack[] {
-    const nodeId = this.#nodeId();
-    return tracks.map(({ trackId, kind, source, feedId, mid }) => ({
-      participantId: participant.id,
-      trackId,
-      kind,
-      source,
-      nodeId,
-      feedId,
-      mid,
-    }));
+  #tracksOf(entry: SessionEntry | undefined): IndexedTrack[] {
+    const nodeId = this.#state.info?.mediaNodeId ?? null;
+    const { participantId = '', state } = entry ?? {};
+    return (state?.tracks ?? []).map(({ trackId, kind, source, feedId, mid }) => {
+      return { participantId, trackId, kind, source, nodeId, feedId, mid };
+    });
   }
 }
 
@@ -143,18 +113,14 @@ function streamName({ feedId, mid }: Pick<IndexedTrack, 'feedId' | 'mid'>): stri
   return `${feedId}/${mid}`;
 }
 
-function sameLocations(before: SessionState, after: SessionState): boolean {
-  return (
-    before.tracks.length === after.tracks.length &&
-    before.tracks.every((track, at) => {
-      const other = after.tracks[at];
-      return track.trackId === other?.trackId && track.feedId === other.feedId && track.mid === other.mid;
-    })
-  );
+function sameLocations(before: readonly TrackState[], after: readonly TrackState[]): boolean {
+  const isSame = (track: TrackState, other: TrackState | undefined) =>
+    track.trackId === other?.trackId && track.feedId === other.feedId && track.mid === other.mid;
+  return before.length === after.length && before.every((track, at) => isSame(track, after[at]));
 }
 
-function sameMutes(before: SessionState, after: SessionState): boolean {
-  return before.tracks.every(({ muted }, at) => muted === after.tracks[at]?.muted);
+function sameMutes(before: readonly TrackState[], after: readonly TrackState[]): boolean {
+  return before.every(({ muted }, at) => muted === after[at]?.muted);
 }
 
 /** Who speaks in a room. */

@@ -88,6 +88,8 @@ describe('a session', () => {
           expect(did.filter((one) => one.startsWith('gone'))).toEqual([`gone ${isOver ? reason : null}`]);
           expect(did.includes(isOver ? `close ${reason}` : 'drop')).toBe(hadClient && event !== 'drained');
         }
+        // Ends the timer of a grace period.
+        session.dispatch('notHeld');
       }),
       { numRuns: 500 },
     );

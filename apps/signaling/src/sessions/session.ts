@@ -61,7 +61,7 @@ const LEAVE_WITHIN_MS = 1000;
 /** The client's connection, as its session needs it. */
 export interface SessionClient {
   readonly isOpen: boolean;
-  sendText(text: string, isShared?: boolean): void;
+  sendText(text: string): void;
   close(reason: CloseReason, details: { cause: string }): void;
   /** Ends it without a reason, because the session goes on over another connection. */
   drop(): void;
@@ -191,7 +191,7 @@ export class Session implements RoomMember {
 
   /** Sends a message, unless the client is waiting for the welcome, which contains what the message says. */
   send(message: ServerMessage): void {
-    if (this.isConnected) this.#client?.sendText(JSON.stringify(message), false);
+    if (this.isConnected) this.#client?.sendText(JSON.stringify(message));
   }
 
   sendText(text: string): void {

@@ -2,9 +2,10 @@ import type { Clock, SessionEndReason } from '@callplane/core';
 import { readSessionEnd, sessionsHeldBy, type Database } from '@callplane/db';
 import { CLOSE_REASONS, type CloseReason } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
-import type { Connection, Ending } from '../connections/connection.js';
+import type { Connection } from '../connections/connection.js';
 import type { MediaWrites } from '../media/media-writes.js';
 import type { SessionMedia } from '../media/session-media.js';
+import type { Ending } from '../metrics.js';
 import type { Departure, RoomMember } from '../rooms/member.js';
 import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
@@ -32,7 +33,7 @@ export interface SessionsDeps {
   heartbeat: Pick<Heartbeat, 'steadyMs'>;
   instanceId: string;
   logger: Logger;
-  mediaWrites: Pick<MediaWrites, 'flush' | 'overwritten'>;
+  mediaWrites: Pick<MediaWrites, 'flush'>;
   qualities: Qualities;
   reconnectGraceSeconds: number;
   rooms: Rooms;
@@ -145,11 +146,9 @@ export class Sessions implements SessionPort {
   }
 
   markLost(session: Session): void {
-    const { mediaWrites, qualities, writes } = this.#deps;
+    const { qualities, writes } = this.#deps;
     qualities.lose(session.sessionId);
-    mediaWrites.overwritten(session);
-    const written = writes.markLost({ ...session.held, media: session.mediaState }, session.roomId);
-    writes.track(written.finally(() => mediaWrites.overwritten(session)));
+    writes.track(writes.markLost({ ...session.held, media: session.mediaState }, session.roomId));
   }
 
   writeEnd(session: Session, reason: 'left' | 'connection_lost'): void {

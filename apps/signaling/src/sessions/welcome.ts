@@ -47,7 +47,7 @@ export function welcome(
   const text = welcomeText(deps, session, room.state, details);
   room.add(session);
   session.dispatch('welcomed');
-  connection.sendText(text, false);
+  connection.sendText(text);
   const speakers = room.speakers.present();
   if (speakers !== null) session.sendText(speakers);
   if (session.isConnected) session.media.onWelcomed();

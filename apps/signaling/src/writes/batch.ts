@@ -1,37 +1,14 @@
-import { Batches, type Turns } from '@callplane/runtime';
+import { Batches, type BatchSettings } from '@callplane/runtime';
+import type { BatchName, SignalingMetrics } from '../metrics.js';
 
-/** The batches of the gateway, as labels of its metrics. */
-export const BATCH_NAMES = [
-  'admissions',
-  'joins',
-  'resumptions',
-  'disconnections',
-  'ends',
-  'metadata',
-  'mutes',
-  'quality',
-] as const;
-export type BatchName = (typeof BATCH_NAMES)[number];
+export type BatchMetrics = Pick<SignalingMetrics, 'batch'>;
 
-export interface BatchMetrics {
-  /** Observes the size and the duration of a batch. */
-  batch(name: BatchName, size: number, durationMs: number): void;
-}
-
-interface Row<Item, Result> {
-  name: BatchName;
-  sizeMax: number;
-  turns?: Turns;
-  /** Items of the same owner run in different batches, one after the other. */
-  ownerOf(item: Item): string;
-  run(roomId: string, items: Item[]): Promise<Result[]>;
-}
-
+/** Batches by room, in which items of the same owner run one after the other. */
 export function batchesOf<Item, Result>(
   metrics: BatchMetrics,
-  { name, ...row }: Row<Item, Result>,
+  { name, ...settings }: BatchSettings<Item, Result> & { name: BatchName; ownerOf(item: Item): string },
 ): Batches<Item, Result> {
-  return new Batches({ ...row, onBatch: (size, durationMs) => metrics.batch(name, size, durationMs) });
+  return new Batches({ ...settings, onBatch: (size, durationMs) => metrics.batch(name, size, durationMs) });
 }
 
 /** Whether a client still waits for this instance. */

@@ -1,17 +1,10 @@
-import {
-  countEndpointsFailing,
-  disableFailingEndpoint,
-  findFailingEndpoints,
-  takeEndpointReports,
-} from '@callplane/db';
+import { countEndpointsFailing, disableFailingEndpoint, findFailingEndpoints, reportEndpoints } from '@callplane/db';
 import type { Deps } from '../deps.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const BATCH = 500;
-/** An endpoint whose attempts have all failed for this long is reported. */
-const REPORTED_AFTER_MS = 15 * 60 * 1000;
-/** The longest delay between two attempts is 7.2 hours. An endpoint without a failure for longer is silent. */
-const RECENT_MS = 8 * 60 * 60 * 1000;
+/** Endpoints that one transaction reports. Each gets an event, which goes to up to 49 others. */
+const REPORT_BATCH = 20;
 
 /**
  * Reports endpoints that only fail. Disables those whose attempts have all failed for `disableAfterDays` days, and warns
@@ -38,20 +31,24 @@ export class FailingEndpoints {
   /** Sets the metric. Every worker does. */
   async count(): Promise<void> {
     const { database, metrics } = this.#deps;
-    metrics.setEndpointsFailing(await countEndpointsFailing(database.sql, REPORTED_AFTER_MS, RECENT_MS));
+    metrics.setEndpointsFailing(await countEndpointsFailing(database.sql));
   }
 
-  /** Logs the beginning and the end of a failure. */
+  /** Logs the beginning and the end of each failure, and sends an event of it. */
   async #report(): Promise<void> {
-    const { database, logger } = this.#deps;
-    const limits = { forMs: REPORTED_AFTER_MS, recentMs: RECENT_MS, limit: BATCH };
-    const { failing, recovered } = await takeEndpointReports(database.sql, limits);
-    for (const { id, environmentId, failingSince } of failing) {
-      logger.warn('webhook endpoint fails', { endpointId: id, environmentId, failingSince });
-    }
-    for (const { id, environmentId, failingSince } of recovered) {
-      logger.info('webhook endpoint works again', { endpointId: id, environmentId, failingSince });
-    }
+    const { database, logger, producer, clock } = this.#deps;
+    let taken: number;
+    do {
+      const { failing, recovered, deliveries } = await reportEndpoints(database, REPORT_BATCH, clock.now());
+      for (const { id, environmentId, failingSince } of failing) {
+        logger.warn('webhook endpoint fails', { endpointId: id, environmentId, failingSince });
+      }
+      for (const { id, environmentId, failingSince } of recovered) {
+        logger.info('webhook endpoint works again', { endpointId: id, environmentId, failingSince });
+      }
+      await producer.wakeDeliveries(deliveries);
+      taken = Math.max(failing.length, recovered.length);
+    } while (taken === REPORT_BATCH);
   }
 
   async #disable(): Promise<void> {

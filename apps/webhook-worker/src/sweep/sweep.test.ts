@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { RECOVERY_PACE } from '@callplane/core';
 import { stepRecovery } from '@callplane/db';
-import { eventually } from '@callplane/testing';
+import { createTestTenant, eventually } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { FailingEndpoints } from './failing-endpoints.js';
@@ -166,6 +166,7 @@ describe('endpoints whose attempts all fail', () => {
   test('are disabled after the configured days, and other endpoints of the environment get an event', async () => {
     const failing = await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(5.1), lastFailedAt: daysAgo(0) });
     const half = await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(3), lastFailedAt: daysAgo(0.4) });
+    await worker.sql(`UPDATE webhook_endpoints SET failing_reported_since = failing_since`);
     const fine = await worker.newEndpoint(NOWHERE);
     const endpoints = new FailingEndpoints(worker.deps, 5);
     await endpoints.sweep();
@@ -243,6 +244,59 @@ describe('endpoints that fail', () => {
     await workers[1]!.count();
     expect(said('webhook endpoint works again')).toMatchObject([{ endpointId: failing }]);
     expect(shown).toBe(0);
+  });
+
+  /** The events of this type, with the endpoints that get them. */
+  async function sent(type: string) {
+    const { prisma } = worker.deps.database;
+    const events = await prisma.event.findMany({
+      where: { type },
+      include: { deliveries: true },
+      orderBy: { id: 'asc' },
+    });
+    return events.map(({ body, deliveries }) => ({
+      data: JSON.parse(body).data,
+      to: deliveries.map(({ endpointId }) => endpointId),
+    }));
+  }
+
+  test('and work again are told to the subscribed endpoints of their environment, once for each spell', async () => {
+    const [began, again] = [minutesAgo(20), minutesAgo(16)];
+    const failing = await worker.newEndpoint(NOWHERE, { failingSince: began, lastFailedAt: minutesAgo(1) });
+    const subscribed = await worker.newEndpoint(NOWHERE);
+    const unsubscribed = await worker.newEndpoint(NOWHERE);
+    const foreign = await createTestTenant(worker.deps.database);
+    await worker.newEndpoint(NOWHERE, { environmentId: foreign.environmentId });
+    await worker.sql(`UPDATE webhook_endpoints SET events = '{room.created}' WHERE id = '${unsubscribed}'`);
+    const workers = [0, 1, 2].map(() => new FailingEndpoints(worker.deps, 0));
+    const sweep = () => Promise.all(workers.map((endpoints) => endpoints.sweep()));
+    await sweep();
+    await sweep();
+    const failed = { data: { webhook: { id: failing, failingSince: began.toISOString() } }, to: [subscribed] };
+    expect(await sent('webhook.endpoint.failing')).toMatchObject([failed]);
+    expect(await sent('webhook.endpoint.recovered')).toEqual([]);
+
+    // An attempt succeeds, and later ones have failed for 16 minutes before the next sweep.
+    const now = { failingSince: again, lastFailedAt: minutesAgo(0) };
+    await worker.deps.database.prisma.webhookEndpoint.update({ where: { id: failing }, data: now });
+    await sweep();
+    await sweep();
+    expect(await sent('webhook.endpoint.recovered')).toMatchObject([
+      { data: { webhook: { id: failing }, failedSince: began.toISOString() }, to: [subscribed] },
+    ]);
+    expect(await sent('webhook.endpoint.failing')).toMatchObject([
+      failed,
+      { data: { webhook: { failingSince: again.toISOString() } }, to: [subscribed] },
+    ]);
+  });
+
+  test('all at once are each reported once', async () => {
+    const states = { failingSince: minutesAgo(20), lastFailedAt: minutesAgo(1) };
+    for (let n = 0; n < 45; n++) await worker.newEndpoint(NOWHERE, states);
+    await new FailingEndpoints(worker.deps, 0).sweep();
+    const reports = await sent('webhook.endpoint.failing');
+    expect(new Set(reports.map(({ data }) => data.webhook.id)).size).toBe(45);
+    expect(reports.map(({ to }) => to.length)).toEqual(Array(45).fill(44));
   });
 });
 

@@ -21,9 +21,9 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{/* The heap of V8 in a container: two thirds of the memory, of it three semi-spaces of 64 MiB. */}}
+{{/* The heap of V8 in a container: two thirds of the memory, of it three semi-spaces of 8 MiB. */}}
 {{- define "callplane.nodeOptions" -}}
---enable-source-maps --max-semi-space-size=64 --max-old-space-size={{ sub (div (mul 2 (int .)) 3) 192 }}
+--enable-source-maps --max-semi-space-size=8 --max-old-space-size={{ sub (div (mul 2 (int .)) 3) 24 }}
 {{- end }}
 
 {{/* The heap of V8 for `rtc` in a container of 256 MiB: less than two thirds. */}}

@@ -1,4 +1,4 @@
-import { CallplaneError, invalidArgument } from '../errors.js';
+import { assertPermitted, CallplaneError, invalidArgument } from '../errors.js';
 import { PROTOCOL_LIMITS, type TrackSource } from '../protocol.generated.js';
 import type { LocalTrack } from './local-track.js';
 
@@ -44,9 +44,7 @@ export class Reservations {
     wanted: readonly Wanted[],
     task: (trackIds: ReadonlyMap<TrackSource, string>) => Promise<T>,
   ): Promise<T> {
-    for (const { source } of wanted)
-      if (!this.isPermitted(source))
-        throw new CallplaneError('permission_denied', `The token lacks the permission ${PERMISSION_OF[source]}.`);
+    for (const { source } of wanted) assertPermitted(this.#permissions(), PERMISSION_OF[source]);
     if (wanted.length > this.free)
       throw new CallplaneError(
         'too_many_tracks',

@@ -55,22 +55,25 @@ describe('layers that are received', () => {
   }
 
   test.each([
-    [[true, true, true], 2, []],
-    [[true, undefined, true], 1, [[false, true, true]]],
-    [[false, false, true], null, [[false, false, false]]],
-    [[false, false], 0, [[false, true]]],
-    [[false], 2, [[true]]],
-  ])('are active, and those above are not: of %j, up to %j', async (before, maxSpatial, expected) => {
+    [[true, true, true], [0, 1, 2], []],
+    [[true, undefined, true], [0, 1], [[false, true, true]]],
+    [[true, true, true], [2], [[true, false, false]]],
+    [[false, false, true], [], [[false, false, false]]],
+    [[false, false], [0], [[false, true]]],
+    // The highest of two layers, and of one.
+    [[false, true], [2], [[true, false]]],
+    [[false], [2], [[true]]],
+  ])('are active, and no others: of %j, %j', async (before, wanted, expected) => {
     const { layers, written } = camera(...before);
-    layers.receive({ tracks: [{ trackId: 'camera', maxSpatial }] });
+    layers.receive({ tracks: [{ trackId: 'camera', layers: wanted }] });
     await settled();
     expect(written).toEqual(expected);
   });
 
   test('are applied to the sender of the track, and forgotten with it', async () => {
     const { layers, written } = camera(true, true);
-    layers.receive({ tracks: [{ trackId: 'camera', maxSpatial: 0 }, { trackId: 'gone', maxSpatial: 0 }] }); // oxfmt-ignore
-    layers.receive({ tracks: [{ trackId: 'camera', maxSpatial: null }] });
+    layers.receive({ tracks: [{ trackId: 'camera', layers: [0] }, { trackId: 'gone', layers: [0] }] }); // oxfmt-ignore
+    layers.receive({ tracks: [{ trackId: 'camera', layers: [] }] });
     await settled();
     // Of several messages, the last one counts.
     expect(written).toEqual([[false, false]]);

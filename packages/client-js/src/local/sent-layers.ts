@@ -21,14 +21,16 @@ interface Measured {
   affordable: Affordable;
   /** Bytes that the connection has received so far: the reports of the media server. */
   received: number | undefined;
+  /** Of each encoding, as they were set last. */
+  limits: readonly number[];
 }
 
-/** Encodes no more layers than others receive, as the gateway reports it, and than the uplink affords. */
+/** Encodes the layers that others receive, as the gateway reports it, and that the uplink affords. */
 export class SentLayers {
   readonly #publisher: Pick<Publisher, 'senderOf' | 'tracks'>;
   readonly #serial = new Serial();
-  /** The highest layer that is received of each track; null: none. */
-  readonly #wanted = new Map<string, number | null>();
+  /** The layers that are received of each track. */
+  readonly #wanted = new Map<string, readonly number[]>();
   /** By track id, for tracks that are sent in several layers. */
   readonly #measured = new Map<string, Measured>();
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -38,8 +40,8 @@ export class SentLayers {
   }
 
   receive({ tracks }: Pick<LayersWantedMessage, 'tracks'>): void {
-    for (const { trackId, maxSpatial } of tracks) {
-      this.#wanted.set(trackId, maxSpatial);
+    for (const { trackId, layers } of tracks) {
+      this.#wanted.set(trackId, layers);
       this.#apply(trackId);
     }
   }
@@ -83,26 +85,35 @@ export class SentLayers {
     // Nothing is sent yet, the browser does not report rates, or the processor is what is too slow.
     if (!sent.some(({ targetBitrate = 0 }) => targetBitrate > 0)) return;
     if (sent.some(({ qualityLimitationReason }) => qualityLimitationReason === 'cpu')) return;
-    const lowestFirst = [...encodings].reverse().map(({ rid, maxBitrate = 0 }) => ({
+    const active = this.#sentOf(trackId, encodings.length);
+    const lowestFirst = [...encodings].reverse().map(({ rid, maxBitrate = 0 }, layer) => ({
       maxBitrate,
       targetBitrate: sent.find((one) => one.rid === rid)?.targetBitrate ?? 0,
+      isActive: active.has(layer),
     }));
     const known = this.#measured.get(trackId);
     const before = known?.affordable ?? everyLayer(lowestFirst.length);
     const received = available?.bytesReceived;
     // No report arrives during a cut, and the browser sends less and less. The line may be as good as before afterwards.
     const isCut = received !== undefined && received === known?.received;
+    const highestWanted = Math.max(...(this.#wanted.get(trackId) ?? [Infinity]));
     const now = isCut
       ? interrupted(before)
-      : afterMeasurement(before, lowestFirst, this.#wantedOf(trackId), available?.availableOutgoingBitrate ?? 0);
-    this.#measured.set(trackId, { affordable: now, received });
-    if (now.top !== before.top) this.#apply(trackId, limitsOf(now, lowestFirst).reverse());
+      : afterMeasurement(before, lowestFirst, highestWanted, available?.availableOutgoingBitrate ?? 0);
+    const limits = limitsOf(now, lowestFirst).reverse();
+    const limitsBefore = known?.limits ?? encodings.map(({ maxBitrate = 0 }) => maxBitrate);
+    this.#measured.set(trackId, { affordable: now, received, limits });
+    if (now.top !== before.top || String(limits) !== String(limitsBefore)) this.#apply(trackId, limits);
   }
 
-  /** The highest layer that is received; -1: none, and infinite before the gateway has said so. */
-  #wantedOf(trackId: string): number {
-    const wanted = this.#wanted.get(trackId);
-    return wanted === undefined ? Infinity : (wanted ?? -1);
+  /**
+   * Those who want a layer that is not affordable, or that the track does not have, get the highest one below it.
+   * @returns the layers to send of the first so many
+   */
+  #sentOf(trackId: string, count: number): Set<number> {
+    const top = Math.min(count - 1, this.#measured.get(trackId)?.affordable.top ?? Infinity);
+    const wanted = this.#wanted.get(trackId) ?? Array.from({ length: count }, (_, layer) => layer);
+    return new Set(wanted.map((layer) => Math.min(layer, top)));
   }
 
   /**
@@ -116,13 +127,13 @@ export class SentLayers {
       const parameters = sender?.getParameters();
       if (parameters === undefined) return;
       const { encodings } = parameters;
-      const top = Math.min(this.#wantedOf(trackId), this.#measured.get(trackId)?.affordable.top ?? Infinity);
+      const sent = this.#sentOf(trackId, encodings.length);
       let hasChanged = limits.length > 0;
       for (const [at, encoding] of encodings.entries()) {
         const limit = limits[at];
         if (limit !== undefined) encoding.maxBitrate = limit;
-        // The last encoding is layer 0. It is there for each receiver, whatever it asks for.
-        const active = encodings.length - 1 - at <= top;
+        // The last encoding is layer 0.
+        const active = sent.has(encodings.length - 1 - at);
         hasChanged ||= active !== (encoding.active ?? true);
         encoding.active = active;
       }

@@ -39,6 +39,8 @@ const PONG_WITHIN_MS = 5_000;
 /** The deadline of a ping after the browser reports a network change, when a dead connection is likely. */
 const PROBE_WITHIN_MS = 2_000;
 const LEAVE_WITHIN_MS = 1_000;
+/** How long the question may take whether any server answers at the URL. */
+const ASK_WITHIN_MS = 800;
 
 /** A session over any number of connections: joins, keeps alive, resumes, gives up. */
 export class Session {
@@ -50,6 +52,8 @@ export class Session {
   readonly #listener: SessionListener;
   /** Ends the waits for a connection. */
   readonly #waiting: (() => void)[] = [];
+  /** Whether a WebSocket has opened. */
+  #hasOpened = false;
   #welcome: WelcomeMessage | undefined;
   #socket: SignalingSocket | undefined;
   #pinging: ReturnType<typeof setInterval> | undefined;
@@ -70,13 +74,35 @@ export class Session {
 
   /** Rejects with the gateway's reason, `unreachable`, or `closed` after `leave()`. */
   async join(): Promise<void> {
-    const { token, autoSubscribe, requireMedia, connectTimeoutMs } = this.#settings;
-    const giveUpAt = this.#platform.now() + connectTimeoutMs;
-    await this.#connect(() => ({ type: 'join', token, autoSubscribe, requireMedia }), giveUpAt, {
-      reason: 'unreachable',
-      message: 'No gateway is reachable.',
-    });
+    const { token, autoSubscribe, requireMedia, connectTimeoutMs, reachTimeoutMs } = this.#settings;
+    const beganAt = this.#platform.now();
+    // A gateway that restarts is worth the wait. Nothing at all is more likely a wrong URL.
+    const giveUpAt = () => beganAt + (this.#hasOpened ? connectTimeoutMs : reachTimeoutMs);
+    await this.#connect(
+      () => ({ type: 'join', token, autoSubscribe, requireMedia }),
+      giveUpAt,
+      async () => ({
+        reason: 'unreachable',
+        message: this.#hasOpened
+          ? `The gateway at ${this.#settings.url} closes every connection.`
+          : `No gateway was reached at ${this.#settings.url}: ${await this.#cause()}`,
+      }),
+    );
     this.assertOpen();
+  }
+
+  /** Why no WebSocket opens. Browsers do not say, so this asks whether anything answers there. */
+  async #cause(): Promise<string> {
+    const abort = new AbortController();
+    const tooLong = setTimeout(() => abort.abort(), ASK_WITHIN_MS);
+    try {
+      await fetch(this.#settings.url.replace(/^ws/, 'http'), { mode: 'no-cors', signal: abort.signal });
+      return 'a server answers there, but takes no call. Check the path, and ALLOWED_ORIGINS of the gateway.';
+    } catch {
+      return 'no server answers there. Check the host and the port, and whether the gateway runs.';
+    } finally {
+      clearTimeout(tooLong);
+    }
   }
 
   /** @throws CallplaneError if the call is over */
@@ -125,23 +151,31 @@ export class Session {
       autoSubscribe,
       ...this.#listener.presentPeers(),
     });
-    await this.#connect(first, giveUpAt, {
-      reason: 'connection_lost',
-      message: 'The connection was lost and could not be restored within the grace period.',
-    });
+    await this.#connect(
+      first,
+      () => giveUpAt,
+      () => ({
+        reason: 'connection_lost',
+        message: 'The connection was lost and could not be restored within the grace period.',
+      }),
+    );
   }
 
   /**
    * Tries until a gateway welcomes this session or refuses it, but starts no attempt after `giveUpAt`.
    * @param otherwise why the call is over if no gateway says why
    */
-  async #connect(first: () => ClientMessage, giveUpAt: number, otherwise: CloseInfo): Promise<void> {
+  async #connect(
+    first: () => ClientMessage,
+    giveUpAt: () => number,
+    otherwise: () => CloseInfo | Promise<CloseInfo>,
+  ): Promise<void> {
     let retryAfterMs = 0;
     for (let attempt = 0; ; attempt++) {
       // The first attempt to join needs no pause: no other client lost a gateway at the same moment.
       if (attempt > 0 || this.#welcome !== undefined) {
         const pauseMs = retryAfterMs + backoffMs(attempt, this.#platform.random());
-        const waiting = pause(Math.min(pauseMs, giveUpAt - this.#platform.now()));
+        const waiting = pause(Math.min(pauseMs, giveUpAt() - this.#platform.now()));
         this.#hurry = waiting.end;
         await waiting.over;
       }
@@ -150,8 +184,8 @@ export class Session {
       if (end === undefined) return;
       // The gateway would refuse an attempt before `retryAfterMs` again.
       ({ retryAfterMs } = end);
-      if (end.reconnect === 'resume' && this.#platform.now() + retryAfterMs < giveUpAt) continue;
-      this.#finish(end.reason === undefined ? otherwise : { reason: end.reason, message: end.message });
+      if (end.reconnect === 'resume' && this.#platform.now() + retryAfterMs < giveUpAt()) continue;
+      this.#finish(end.reason === undefined ? await otherwise() : { reason: end.reason, message: end.message });
       return;
     }
   }
@@ -162,6 +196,7 @@ export class Session {
       let isWelcome = false;
       const socket = new SignalingSocket(this.#platform, this.#settings.url, {
         onOpen: () => {
+          this.#hasOpened = true;
           if (this.#isClosed()) socket.close();
           else socket.send(first());
         },

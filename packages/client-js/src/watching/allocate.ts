@@ -5,8 +5,8 @@ export interface Competitor {
   key: string;
   /** The highest level that it has, that the page displays, and that the application wants. */
   highest: number;
-  /** Half of its frame rate still moves well. */
-  isSmoothAtHalf: boolean;
+  /** Pictures a second in a level with the whole frame rate; 0 if not known. */
+  frameRate: number;
   /** Tracks of a higher rank keep their quality longer. */
   rank: number;
   /** Bits per second that its levels have needed, by level. */
@@ -30,7 +30,7 @@ export function allocate(competitors: readonly Competitor[], budgetBps: number):
     // A track must not jump over a level that it cannot afford: what a level really needs is known only afterwards.
     for (;;) {
       const from = levels.get(one.key) ?? PAUSED;
-      const level = levelAbove(from, highest, one.isSmoothAtHalf);
+      const level = levelAbove(from, highest, one.frameRate);
       if (level <= from) return;
       const more = bpsOf(level, one.measured) - bpsOf(from, one.measured);
       if (more > left + ROUNDING_BPS) return;
@@ -51,10 +51,10 @@ export function nextCostOf(
   competitors: readonly Competitor[],
   levels: ReadonlyMap<string, number>,
 ): number | undefined {
-  const steps = competitors.flatMap(({ key, highest, isSmoothAtHalf, measured }) => {
+  const steps = competitors.flatMap(({ key, highest, frameRate, measured }) => {
     const level = levels.get(key) ?? PAUSED;
     if (level >= highest) return [];
-    return [bpsOf(levelAbove(level, highest, isSmoothAtHalf), measured) - bpsOf(level, measured)];
+    return [bpsOf(levelAbove(level, highest, frameRate), measured) - bpsOf(level, measured)];
   });
   return steps.length === 0 ? undefined : costOf(competitors, levels) + Math.min(...steps);
 }
@@ -66,9 +66,9 @@ export function stepsBetween(
   to: ReadonlyMap<string, number>,
 ): number {
   let steps = 0;
-  for (const { key, isSmoothAtHalf } of competitors) {
+  for (const { key, frameRate } of competitors) {
     const highest = to.get(key) ?? PAUSED;
-    for (let level = from.get(key) ?? PAUSED; level < highest; level = levelAbove(level, highest, isSmoothAtHalf))
+    for (let level = from.get(key) ?? PAUSED; level < highest; level = levelAbove(level, highest, frameRate))
       steps += 1;
   }
   return steps;

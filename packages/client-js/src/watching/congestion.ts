@@ -1,4 +1,4 @@
-import { SETTLE_MS, type DownlinkState, type SuspectedQueue } from './state.js';
+import { SETTLE_MS, type DownlinkState, type Packets, type SuspectedQueue } from './state.js';
 import type { Line } from './line.js';
 
 /** A queue of this length shows congestion at once, */
@@ -10,6 +10,9 @@ export const LOSS_WITH_QUEUE = 0.02;
 /** Loss that shows congestion without a queue, as behind a policer, if it goes on: that of a short cut does not. */
 export const LOSS_ALONE = 0.15;
 const LOSSY_IN_A_ROW = 2;
+/** Of the packets of this time, loss counts only by as much as chance does not explain: two standard deviations. */
+const LOSS_WITHIN_MS = 2_000;
+const DEVIATIONS = 2;
 /** Invented audio shows congestion if there is a queue or loss that may be its cause. */
 const CONCEALED = 0.08;
 const QUEUE_SHORT_MS = 40;
@@ -18,8 +21,9 @@ const FADES = 0.97;
 /** If a lower rate leaves more than this part of the loss, the rate was not its cause. */
 const LOSS_REMAINS = 0.7;
 const HARMLESS_LOSS_MAX = 0.4;
-/** If a lower rate leaves more than this part of a queue, and no loss, there is no queue: the route is longer. */
+/** If a lower rate leaves more than this part of a queue, and all but so much, there is no queue: the route is longer. */
 const QUEUE_REMAINS = 0.8;
+const QUEUE_DRAINS_MS = 250;
 /** A report shows the effect of a reduction if it was sent at most this much before the reduction counts as settled. */
 const EFFECT_EARLIER_MS = 300;
 /** A probe ends at the first sign of congestion, once the key frames of its larger pictures are there. */
@@ -29,12 +33,13 @@ const PROBE_CONCEALED = 0.03;
 
 /** Notes the signs of a sample. */
 export function withLine(
-  state: DownlinkState,
-  { queueMs: delayMs, audioBps, loss }: Line,
+  before: DownlinkState,
+  { queueMs: delayMs, audioBps, packets, loss }: Line,
   nowMs: number,
 ): DownlinkState {
   const sent = audioBps / Math.max(0.8, 1 - loss);
-  const { harmlessLoss } = state;
+  const state = withPackets(before, { atMs: nowMs, sent: packets, lost: loss * packets });
+  const excess = state.sureLoss - state.harmlessLoss;
   const harmlessQueueMs = Math.min(state.harmlessQueueMs, delayMs ?? Infinity);
   const queueMs = delayMs === undefined ? undefined : delayMs - harmlessQueueMs;
   const queued = queueMs !== undefined && queueMs > QUEUE_MS ? state.queued + 1 : 0;
@@ -44,12 +49,40 @@ export function withLine(
     suspectedQueue: delayMs === undefined ? state.suspectedQueue : stillSuspected(state, delayMs, nowMs),
     queueMs: queueMs ?? state.queueMs,
     queued: queueMs === undefined ? state.queued : queued,
-    lossy: loss - harmlessLoss > LOSS_WITH_QUEUE ? state.lossy + 1 : 0,
-    veryLossy: loss - harmlessLoss > LOSS_ALONE ? state.veryLossy + 1 : 0,
-    harmlessLoss: loss < harmlessLoss ? FADES * harmlessLoss : harmlessLoss,
+    lossy: excess > LOSS_WITH_QUEUE ? state.lossy + 1 : 0,
+    veryLossy: excess > LOSS_ALONE ? state.veryLossy + 1 : 0,
     // Rises at once, and falls slowly: a pause of the speakers is short.
     audioBps: Math.max(sent, 0.95 * state.audioBps),
   };
+}
+
+/** The packets of another rate say nothing about the present one. What one sample proves counts at once. */
+function withPackets(state: DownlinkState, sample: Packets): DownlinkState {
+  const fromMs = Math.max(sample.atMs - LOSS_WITHIN_MS, state.brakedUntilMs);
+  const packets = [...state.packets.filter(({ atMs }) => atMs > fromMs), sample];
+  const all = lossOf(packets);
+  const one = lossOf([sample]);
+  const { harmlessLoss } = state;
+  return {
+    ...state,
+    packets,
+    loss: all.loss,
+    // The loss of a short cut is over with the next sample.
+    sureLoss: Math.min(one.loss, Math.max(one.least, all.least)),
+    harmlessLoss: all.most < harmlessLoss ? FADES * harmlessLoss : harmlessLoss,
+  };
+}
+
+/** Wilson's score interval: between which values the loss of the line is, unless chance goes beyond the deviations. */
+function lossOf(packets: readonly Packets[]): { loss: number; least: number; most: number } {
+  const sent = packets.reduce((sum, one) => sum + one.sent, 0);
+  const lost = packets.reduce((sum, one) => sum + one.lost, 0);
+  if (sent === 0) return { loss: 0, least: 0, most: 1 };
+  const loss = lost / sent;
+  const square = DEVIATIONS ** 2 / sent;
+  const middle = (loss + square / 2) / (1 + square);
+  const half = Math.sqrt(square * loss * (1 - loss) + square ** 2 / 4) / (1 + square);
+  return { loss, least: middle - half, most: middle + half };
 }
 
 /** A report that was sent before the reduction shows how long the queue became until then: it may be seconds long. */
@@ -58,41 +91,47 @@ function stillSuspected(
   delayMs: number,
   nowMs: number,
 ): SuspectedQueue | undefined {
-  if (suspectedQueue === undefined || delayMs < QUEUE_REMAINS * suspectedQueue.queueMs) return undefined;
+  if (suspectedQueue === undefined) return undefined;
+  const { queueMs } = suspectedQueue;
+  if (delayMs < Math.max(QUEUE_REMAINS * queueMs, queueMs - QUEUE_DRAINS_MS)) return undefined;
   const isOlder = nowMs - delayMs < settledAtMs - SETTLE_MS;
-  return isOlder ? { ...suspectedQueue, queueMs: Math.max(suspectedQueue.queueMs, delayMs) } : suspectedQueue;
+  return isOlder ? { ...suspectedQueue, queueMs: Math.max(queueMs, delayMs) } : suspectedQueue;
 }
 
-export function isCongested(state: DownlinkState, { loss, concealed }: Line): boolean {
-  const { mode, queued, queueMs, harmlessLoss, lossy, veryLossy } = state;
-  const excess = loss - harmlessLoss;
+export function isCongested(state: DownlinkState, { concealed }: Line): boolean {
+  const { mode, queued, queueMs, sureLoss, harmlessLoss, provenLoss, lossy, veryLossy } = state;
   if (queueMs > QUEUE_LONG_MS || queued >= QUEUED_IN_A_ROW) return true;
-  if (queueMs > QUEUE_MS && excess > LOSS_WITH_QUEUE) return true;
+  if (queueMs > QUEUE_MS && sureLoss - harmlessLoss > LOSS_WITH_QUEUE) return true;
   if (concealed > CONCEALED && queueMs > QUEUE_SHORT_MS) return true;
   if (veryLossy >= LOSSY_IN_A_ROW) return true;
   if (concealed > CONCEALED && lossy >= LOSSY_IN_A_ROW) return true;
-  const isHeard = queueMs > QUEUE_SHORT_MS || excess > LOSS_WITH_QUEUE;
+  // What was lost before the probe is not its doing.
+  const more = sureLoss - Math.max(harmlessLoss, provenLoss);
+  const isHeard = queueMs > QUEUE_SHORT_MS || more > LOSS_WITH_QUEUE;
   return (
-    mode === 'probing' && (queueMs > PROBE_QUEUE_MS || excess > PROBE_LOSS || (concealed > PROBE_CONCEALED && isHeard))
+    mode === 'probing' && (queueMs > PROBE_QUEUE_MS || more > PROBE_LOSS || (concealed > PROBE_CONCEALED && isHeard))
   );
 }
 
 /** Compares the loss, or the queue, before and after the reduction. */
 export function judged(state: DownlinkState, line: Line, nowMs: number): DownlinkState {
-  return withJudgedQueue(withJudgedLoss(state, line), line, nowMs);
+  return withJudgedQueue(withJudgedLoss(state), line, nowMs);
 }
 
-function withJudgedLoss(state: DownlinkState, { loss }: Line): DownlinkState {
+function withJudgedLoss(state: DownlinkState): DownlinkState {
   if (state.suspectedLoss === undefined) return state;
+  const { loss } = state;
   const remains = loss > state.suspectedLoss * LOSS_REMAINS && loss <= HARMLESS_LOSS_MAX;
   return { ...state, suspectedLoss: undefined, harmlessLoss: remains ? loss : state.harmlessLoss };
 }
 
-/** The queue counts from the first report that was sent when the effect of the reduction was there. */
-function withJudgedQueue(state: DownlinkState, { loss, queueMs }: Line, nowMs: number): DownlinkState {
-  const { suspectedQueue, harmlessLoss, settledAtMs } = state;
+/**
+ * The queue counts from the first report that was sent when the effect of the reduction was there. What is still lost then
+ * is no more the doing of the rate than the delay.
+ */
+function withJudgedQueue(state: DownlinkState, { queueMs }: Line, nowMs: number): DownlinkState {
+  const { suspectedQueue, settledAtMs } = state;
   if (suspectedQueue === undefined) return state;
-  if (loss - harmlessLoss > LOSS_WITH_QUEUE) return { ...state, suspectedQueue: undefined };
   // An earlier report says nothing yet.
   if (queueMs === undefined || nowMs - queueMs < settledAtMs - EFFECT_EARLIER_MS)
     return { ...state, queueMs: 0, queued: 0 };
@@ -108,6 +147,7 @@ function withJudgedQueue(state: DownlinkState, { loss, queueMs }: Line, nowMs: n
     nextAtMs: 0,
     suspectedQueue: undefined,
     harmlessQueueMs: queueMs,
+    harmlessLoss: Math.max(state.harmlessLoss, state.loss),
     queueMs: 0,
     queued: 0,
   };

@@ -3,13 +3,14 @@ import { decide } from './controller.js';
 import { INITIAL, type DownlinkState } from './state.js';
 import { HIGHEST, PAUSED } from './ladder.js';
 import type { Line } from './line.js';
-import { CAMERA, simulate, type Simulated } from './simulated-line.testkit.js';
+import { CAMERA, MOVING, simulate, type LineNow, type Simulated } from './simulated-line.testkit.js';
 
 const FREE = { bps: 20_000_000 };
 const levelsOf = ({ state }: Simulated) => [...state.levels.values()];
 const between = (run: Simulated[], from: number, to: number) =>
   run.filter(({ atMs }) => atMs > 1000 * from && atMs <= 1000 * to);
 const congestedShare = (run: Simulated[]) => run.filter(({ loss }) => loss > 0.01).length / run.length;
+const shareInFull = (run: Simulated[]) => run.filter((one) => levelsOf(one)[0] === HIGHEST).length / run.length;
 /** The last second in which something was limited. */
 const limitedUntil = (run: Simulated[]) =>
   (run.findLast(({ state }) => state.mode !== 'free' || levelsOf({ state } as Simulated).some((one) => one < HIGHEST))
@@ -25,8 +26,10 @@ describe('the downlink controller', () => {
     ['a cut of 12 s', (second: number) => (second > 10 && second <= 22 ? { bps: 0 } : FREE)],
     ['a cut that ends within a sample', (second: number) => (second === 10.5 ? { ...FREE, loss: 0.7 } : FREE)],
   ])('limits nothing because of %s', (_what, lineAt) => {
-    const run = simulate({ ada: CAMERA, bob: CAMERA }, 60, lineAt);
-    expect(limitedUntil(run)).toBe(0);
+    for (let seed = 1; seed <= 10; seed += 1) {
+      const run = simulate({ ada: CAMERA, bob: CAMERA }, 60, lineAt, { seed });
+      expect([seed, limitedUntil(run)]).toEqual([seed, 0]);
+    }
   });
 
   test('holds after a cut what it held before it', () => {
@@ -62,7 +65,7 @@ describe('the downlink controller', () => {
     const received = (one: Simulated) => levelsOf(one).filter((level) => level > PAUSED).length;
     const simulateTiles = (delayAt: (second: number) => number) =>
       between(
-        simulate(tiles, 120, (second) => ({ ...FREE, delayMs: delayAt(second) }), 280_000),
+        simulate(tiles, 120, (second) => ({ ...FREE, delayMs: delayAt(second) }), { audioBps: 280_000 }),
         5,
         120,
       );
@@ -132,6 +135,85 @@ describe('the downlink controller', () => {
     expect(congestedShare(between(run, 24, 60))).toBeLessThan(0.1);
   });
 
+  describe('while packets are lost at random, whatever is sent', () => {
+    const SEEDS = Array.from({ length: 30 }, (_, at) => at + 1);
+    /** Of each run, the seconds of the last 30 in which everything was received. */
+    const secondsInFull = (lineAt: (second: number) => LineNow) =>
+      SEEDS.map((seed) => {
+        const run = between(simulate({ ada: CAMERA }, 50, lineAt, { seed }), 20, 50);
+        return run.filter((one) => levelsOf(one)[0] === HIGHEST).length / 2;
+      });
+    const mean = (values: number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
+
+    test.each([
+      ['from the beginning', () => 0.03],
+      ['from then on', (second: number) => (second > 20 ? 0.03 : 0)],
+    ])('gives everything back on a route that became 150 ms longer, with 3 %% loss %s', (_when, lossAt) => {
+      const inFull = secondsInFull((second) => ({
+        ...FREE,
+        loss: lossAt(second),
+        delayMs: second > 20 ? 150 : 0,
+      }));
+      expect(mean(inFull)).toBeGreaterThan(25);
+      expect(Math.min(...inFull)).toBeGreaterThan(15);
+    });
+
+    test('gives everything back on such a route also with 10 % loss', () => {
+      const inFull = secondsInFull((second) => ({ ...FREE, loss: 0.1, delayMs: second > 20 ? 150 : 0 }));
+      expect(mean(inFull)).toBeGreaterThan(25);
+    });
+
+    test('receives everything again within 15 s after a slow line is free', () => {
+      const late = SEEDS.filter((seed) => {
+        const lineAt = (second: number) => ({
+          ...(second > 10 && second <= 30 ? { bps: 400_000 } : FREE),
+          loss: 0.1,
+        });
+        return limitedUntil(simulate({ ada: CAMERA }, 60, lineAt, { seed })) > 45;
+      });
+      expect(late).toEqual([]);
+    });
+
+    test('lowers layers on a line of 400 kbit/s all the same, and rarely congests it afterwards', () => {
+      for (const seed of SEEDS) {
+        const lineAt = (second: number) => ({ bps: second > 10 ? 400_000 : FREE.bps, loss: 0.03 });
+        const run = between(simulate({ ada: CAMERA }, 60, lineAt, { seed }), 14, 60);
+        expect(shareInFull(run)).toBeLessThan(0.2);
+        expect(run.filter(({ queueMs }) => queueMs > 200).length / run.length).toBeLessThan(0.1);
+      }
+    });
+  });
+
+  test.each([1_000, 3_000, 8_000])('does not take a queue of %i ms for a longer route', (queueMsMax) => {
+    for (const loss of [0, 0.03]) {
+      const slow = { bps: 400_000, queueMsMax, loss };
+      const run = simulate({ ada: CAMERA }, 90, (second) => (second > 10 ? slow : { ...FREE, loss }));
+      expect(shareInFull(between(run, 20, 90))).toBeLessThan(0.2);
+      expect(run.at(-1)!.state.harmlessQueueMs).toBeLessThan(100);
+      expect(Math.max(...between(run, 30, 90).map(({ queueMs }) => queueMs))).toBeLessThan(600);
+    }
+  });
+
+  test('leaves a queue that others keep filled as it is, and takes no more than what gets through', () => {
+    const shared = { bps: 2_000_000, othersBps: 1_950_000 };
+    for (let seed = 1; seed <= 10; seed += 1) {
+      const run = simulate({ ada: CAMERA }, 90, (second) => (second > 10 ? shared : FREE), { seed });
+      expect(shareInFull(between(run, 20, 90))).toBeLessThan(0.2);
+      expect(between(run, 20, 90).every((one) => levelsOf(one)[0]! > PAUSED)).toBe(true);
+    }
+  });
+
+  test('uses 330 of 400 kbit/s, with 20 pictures a second of which half count in the middle layer', () => {
+    for (let seed = 1; seed <= 10; seed += 1) {
+      const lineAt = (second: number) => (second > 10 ? { bps: 400_000 } : FREE);
+      const run = between(simulate({ ada: MOVING }, 70, lineAt, { seed, frameRate: 20 }), 13, 70);
+      const bps = run.reduce((sum, one) => sum + one.bps, 0) / run.length;
+      expect(bps).toBeGreaterThan(330_000);
+      expect(run.filter((one) => levelsOf(one)[0]! >= 3).length / run.length).toBeGreaterThan(0.8);
+      expect(congestedShare(run)).toBeLessThan(0.1);
+    }
+  });
+
   test('keeps the quality of the highest rank longest', () => {
     const cameras = { screen: CAMERA, speaker: CAMERA, other: CAMERA };
     const run = simulate(cameras, 60, (second) => (second <= 10 ? FREE : { bps: 1_000_000 }));
@@ -166,7 +248,7 @@ describe('the downlink controller', () => {
 });
 
 describe('the downlink controller, while a budget is held', () => {
-  const LINE: Line = { seconds: 0.5, bps: 50_000, audioBps: 0, loss: 0, queueMs: 0, concealed: 0 };
+  const LINE: Line = { seconds: 0.5, bps: 50_000, audioBps: 0, packets: 25, loss: 0, queueMs: 0, concealed: 0 };
   const held = (level: number, more: Partial<DownlinkState> = {}): DownlinkState => ({
     ...INITIAL,
     mode: 'held',
@@ -178,7 +260,7 @@ describe('the downlink controller, while a budget is held', () => {
   });
   /** The states after samples every 500 ms. */
   const statesOf = (from: DownlinkState, lines: (Line | undefined)[], measured: (number | undefined)[] = []) => {
-    const screen = { key: 'screen', highest: HIGHEST, rank: 0, isSmoothAtHalf: false, measured };
+    const screen = { key: 'screen', highest: HIGHEST, rank: 0, frameRate: 15, measured };
     let state = from;
     return lines.map((line, at) => (state = decide(state, line, [screen], 500 * (at + 1))));
   };

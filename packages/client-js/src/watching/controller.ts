@@ -5,7 +5,7 @@ import { isNewPicture, PAUSED } from './ladder.js';
 import type { Line } from './line.js';
 
 /** What a line carries while everything is paused and everyone is silent. */
-const SILENCE: Line = { seconds: 1, bps: 0, audioBps: 0, loss: 0, queueMs: 0, concealed: 0 };
+const SILENCE: Line = { seconds: 1, bps: 0, audioBps: 0, packets: 0, loss: 0, queueMs: 0, concealed: 0 };
 
 /** The part of the measured capacity that is used, so that the queue drains. */
 const USED = 0.85;
@@ -68,7 +68,7 @@ export function decide(
   if (nowMs < noted.enteredAtMs) return entering(noted, present, competitors, nowMs);
   const isSettled = nowMs >= noted.settledAtMs;
   const judgedState = isSettled ? judged(noted, present, nowMs) : noted;
-  const isReducible = isExpecting || present.loss - judgedState.harmlessLoss > LOSS_WITH_QUEUE;
+  const isReducible = isExpecting || judgedState.sureLoss - judgedState.harmlessLoss > LOSS_WITH_QUEUE;
   const isAlarm = isSettled && isCongested(judgedState, present);
   if (isAlarm && isReducible) return reduced(judgedState, present, competitors, nowMs);
   // With all video paused, a queue is that of others or jitter: it must not delay the next probe for ever.
@@ -95,7 +95,7 @@ function entering(state: DownlinkState, line: Line, competitors: readonly Compet
   const sinceMs = nowMs - (state.enteredAtMs - ENTRY_MS.most);
   const isReported = line.queueMs !== undefined && sinceMs >= ENTRY_MS.least;
   const isQueued = isReported && state.queueMs > ENTRY_QUEUE_MS;
-  if (isQueued || line.loss - state.harmlessLoss > LOSS_ALONE) return reduced(state, line, competitors, nowMs);
+  if (isQueued || state.sureLoss - state.harmlessLoss > LOSS_ALONE) return reduced(state, line, competitors, nowMs);
   const next = { ...allocated(state, competitors), queueMs: 0, queued: 0 };
   return isReported ? { ...next, enteredAtMs: 0, brakedUntilMs: nowMs, nextAtMs: nowMs + PROBE_MS } : next;
 }
@@ -115,7 +115,7 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
   const failures = isProbe || isLateFailure ? state.failures + 1 : 0;
   // How bad a line is that has just become slow is not known yet.
   const isNew = state.mode === 'free';
-  const isHard = isNew || state.queueMs > QUEUE_LONG_MS || line.loss - state.harmlessLoss > LOSS_TO_STOP;
+  const isHard = isNew || state.queueMs > QUEUE_LONG_MS || state.sureLoss - state.harmlessLoss > LOSS_TO_STOP;
   const failed = isProbe
     ? Math.min(state.budgetBps, costOf(competitors, state.levels))
     : Math.min(state.ceilingBps, line.bps - audioReserve(state));
@@ -133,24 +133,22 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
     brakedUntilMs: nowMs + BRAKE_MS,
     settledAtMs: nowMs + SETTLE_MS,
     nextAtMs: nowMs + PAUSE_MS,
-    suspectedLoss: state.queueMs > QUEUE_MS ? undefined : line.loss,
-    suspectedQueue: suspectedQueueOf(state, line, isProbe),
+    suspectedLoss: state.queueMs > QUEUE_MS ? undefined : state.loss,
+    suspectedQueue: suspectedQueueOf(state, isProbe),
     queueMs: 0,
     queued: 0,
   };
 }
 
-/** A queue that is full loses packets. */
-function suspectedQueueOf(state: DownlinkState, line: Line, isProbe: boolean) {
-  const isQueueAlone = state.queueMs > QUEUE_MS && line.loss - state.harmlessLoss <= LOSS_WITH_QUEUE;
-  if (!isQueueAlone) return undefined;
+function suspectedQueueOf(state: DownlinkState, isProbe: boolean) {
+  if (state.queueMs <= QUEUE_MS) return undefined;
   const budgetBps = isProbe ? state.provenBps : state.budgetBps;
   return { queueMs: state.queueMs + state.harmlessQueueMs, budgetBps };
 }
 
 function capacityOf(state: DownlinkState, line: Line, isProbe: boolean): number {
   const capacity = USED * line.bps - audioReserve(state);
-  if (isProbe || line.loss - state.harmlessLoss > LOSS_WITH_QUEUE) return capacity;
+  if (isProbe || state.sureLoss - state.harmlessLoss > LOSS_WITH_QUEUE) return capacity;
   return Math.max(capacity, VIDEO_KEPT * (line.bps - line.audioBps));
 }
 
@@ -210,10 +208,11 @@ function probing(state: DownlinkState, competitors: readonly Competitor[], nowMs
     mode: 'probing',
     budgetBps,
     provenBps: state.budgetBps,
+    provenLoss: state.loss,
     levels,
     enteredAtMs,
     brake: isNew ? 'slow' : 'none',
-    brakedUntilMs: enteredAtMs,
+    brakedUntilMs: isNew ? enteredAtMs : nowMs,
     nextAtMs: nowMs + PROBE_MS + (isNew ? ENTRY_MS.most : 0),
   };
 }

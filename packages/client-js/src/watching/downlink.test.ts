@@ -34,6 +34,7 @@ function setUp(videos: Video[]) {
   let bps = 1_200_000;
   /** How long this machine takes for each sample. */
   let takesMs = 0;
+  let lossPercent = 0;
   let [bytes, packets, lost, lookedAt, reads] = [0, 0, 0, 0, 0];
   const getStats = async () => {
     reads += 1;
@@ -43,11 +44,13 @@ function setUp(videos: Video[]) {
     else packets += nowMs - lookedAt;
     // A full queue loses packets, a longer route does not.
     if (queueMs >= 300) lost += 0.05 * (nowMs - lookedAt);
+    lost += (lossPercent / 100) * (nowMs - lookedAt);
     lookedAt = nowMs;
     const each = { type: 'inbound-rtp', kind: 'video', frameWidth: 1280, frameHeight: 720 };
     const counters = { packetsReceived: packets, packetsLost: bps === 0 ? 0 : lost };
     return new Map<string, object>([
       ['audio', { id: 'audio', type: 'inbound-rtp', kind: 'audio', bytesReceived: nowMs * 5, ...counters }],
+      ['pair', { type: 'candidate-pair', nominated: true, currentRoundTripTime: 0.3 }],
       ['report', { type: 'remote-outbound-rtp', timestamp: nowMs + queueMs, remoteTimestamp: nowMs - 5_000 }],
       ...videos.map(({ track: { mediaStreamTrack } }): [string, object] => {
         const id = mediaStreamTrack!.id;
@@ -55,7 +58,9 @@ function setUp(videos: Video[]) {
       }),
     ]);
   };
-  const open = () => ({ connectionState: 'connected', getStats }) as unknown as RTCPeerConnection;
+  const receiver: Pick<RTCRtpReceiver, 'jitterBufferTarget'> = { jitterBufferTarget: null };
+  const open = () =>
+    ({ connectionState: 'connected', getStats, getReceivers: () => [receiver] }) as unknown as RTCPeerConnection;
   let connection = open();
   const limits = new Map<string, Limit | undefined>();
   const qualities = new Map<string, TrackQuality>();
@@ -72,9 +77,28 @@ function setUp(videos: Video[]) {
     },
     onQuality: ({ track, quality }) => qualities.set(track.participant.participantId, quality),
   });
+  const change = (to: { queueMs?: number; bps?: number; takesMs?: number; lossPercent?: number }) => {
+    ({ queueMs = queueMs, bps = bps, takesMs = takesMs, lossPercent = lossPercent } = to);
+  };
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 50) {
+      nowMs += 50;
+      await jest.advanceTimersByTimeAsync(50);
+    }
+  };
   return {
     downlink,
     limits,
+    receiver,
+    change,
+    pass,
+    /** The queue of the slow line is full until less is sent. */
+    becomeSlow: async (to: number) => {
+      change({ queueMs: 300, bps: to });
+      await pass(700);
+      change({ queueMs: 0 });
+      await pass(2_000);
+    },
     /** `full` unless something else was reported. */
     quality: (participantId: string) => qualities.get(participantId) ?? 'full',
     reads: () => reads,
@@ -83,15 +107,6 @@ function setUp(videos: Video[]) {
     },
     replace: () => {
       connection = open();
-    },
-    change: (to: { queueMs?: number; bps?: number; takesMs?: number }) => {
-      ({ queueMs = queueMs, bps = bps, takesMs = takesMs } = to);
-    },
-    pass: async (ms: number) => {
-      for (let passed = 0; passed < ms; passed += 50) {
-        nowMs += 50;
-        await jest.advanceTimersByTimeAsync(50);
-      }
     },
   };
 }
@@ -122,10 +137,9 @@ describe('the downlink', () => {
 
   test('lifts the limit of a video that has lost its media section', async () => {
     const videos = [video('ada'), video('eve')];
-    const { downlink, limits, quality, change, pass } = setUp(videos);
+    const { downlink, limits, quality, becomeSlow, pass } = setUp(videos);
     await pass(3_000);
-    change({ queueMs: 300, bps: 60_000 });
-    await pass(4_000);
+    await becomeSlow(60_000);
     expect(limits.get('eve')).toBeDefined();
     videos.pop();
     await pass(1_000);
@@ -173,26 +187,38 @@ describe('the downlink', () => {
   });
 
   test('takes the limits of a slow line over to another connection', async () => {
-    const { downlink, limits, quality, change, replace, pass } = setUp([video('ada')]);
+    const { downlink, limits, quality, becomeSlow, replace, pass } = setUp([video('ada')]);
     await pass(3_000);
-    change({ queueMs: 300, bps: 300_000 });
-    await pass(2_500);
-    const before = limits.get('ada');
-    expect(before).toBeDefined();
+    await becomeSlow(300_000);
+    const spatial = limits.get('ada')?.layer.spatial;
+    expect(spatial).toBeDefined();
     replace();
-    change({ queueMs: 0 });
     await pass(1_500);
-    expect(limits.get('ada')).toEqual(before);
+    expect(limits.get('ada')).toMatchObject({ isPaused: false, layer: { spatial } });
     await pass(20_000);
     expect(quality('ada')).toBe('full');
     downlink.close();
   });
 
-  test('never goes above the layer that the application chose', async () => {
-    const { downlink, limits, change, pass } = setUp([video('ada', { layer: { spatial: 0 } })]);
+  test('waits a round trip for packets that are sent again, until ten seconds after the last loss', async () => {
+    const { downlink, receiver, quality, change, pass } = setUp([video('ada')]);
+    await pass(5_000);
+    expect(receiver.jitterBufferTarget).toBeNull();
+    change({ lossPercent: 3 });
     await pass(3_000);
-    change({ queueMs: 300, bps: 60_000 });
+    expect([receiver.jitterBufferTarget, quality('ada')]).toEqual([400, 'full']);
+    change({ lossPercent: 0 });
+    await pass(9_000);
+    expect(receiver.jitterBufferTarget).toBe(400);
     await pass(4_000);
+    expect(receiver.jitterBufferTarget).toBeNull();
+    downlink.close();
+  });
+
+  test('never goes above the layer that the application chose', async () => {
+    const { downlink, limits, becomeSlow, pass } = setUp([video('ada', { layer: { spatial: 0 } })]);
+    await pass(3_000);
+    await becomeSlow(60_000);
     expect(limits.get('ada')?.layer.spatial).toBe(0);
     downlink.close();
   });

@@ -5,6 +5,7 @@ import type { Competitor } from './allocate.js';
 import { decide } from './controller.js';
 import { HIGHEST, highestLevelOf, layerOf, levelOf, PAUSED, slowedLayerOf } from './ladder.js';
 import { downlinkSampleOf, lineBetween, NO_BASELINE, type Baseline, type DownlinkSample } from './line.js';
+import { PlayOut } from './play-out.js';
 import { brakeAt, INITIAL, resumed, type Brake, type DownlinkState } from './state.js';
 
 const SAMPLE_EVERY_MS = 500;
@@ -17,8 +18,6 @@ const SAMPLE_EVERY_SUSPECT_MS = 200;
 const SAMPLE_PAUSE_MS = 250;
 /** What a level needs is measured only after the media server has switched to it. */
 const SWITCHED_AFTER_MS = 1_500;
-/** Pictures a second of which half still look like motion. */
-const SMOOTH_AT_HALF_FROM = 24;
 /** Loss up to which a measurement says what was sent. */
 const MEASURABLE_LOSS = 0.3;
 
@@ -49,6 +48,7 @@ export class Downlink {
   readonly #context: DownlinkContext;
   readonly #known = new Map<string, Known>();
   readonly #qualities = new WeakMap<RemoteTrack, TrackQuality>();
+  readonly #playOut = new PlayOut();
   #connection: RTCPeerConnection | undefined;
   #before: DownlinkSample | undefined;
   #base: Baseline = NO_BASELINE;
@@ -124,6 +124,7 @@ export class Downlink {
       .filter((track) => !track.muted && subscriptions.displayOf(referenceTo(track))?.isHidden !== true)
       .map((track) => this.#competitorOf(track, before, now, line?.loss ?? 1));
     this.#state = decide(this.#state, line, competitors, now.atMs);
+    this.#playOut.update(connection.getReceivers(), this.#state, now.roundTripMs, now.atMs);
     this.#apply(videos, competitors, now.atMs);
   }
 
@@ -169,7 +170,7 @@ export class Downlink {
     // Screens first, then those who speak, then the larger ones.
     const rank =
       (source === 'screen' ? 2e9 : 0) + (participant.isSpeaking ? 1e9 : 0) + Math.min(1e8, display?.pixels ?? 0);
-    return { key, highest, rank, isSmoothAtHalf: known.frameRate >= SMOOTH_AT_HALF_FROM, measured: known.measured };
+    return { key, highest, rank, frameRate: known.frameRate, measured: known.measured };
   }
 
   #apply(videos: readonly RemoteTrack[], competitors: readonly Competitor[], nowMs: number): void {

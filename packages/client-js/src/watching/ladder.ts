@@ -10,9 +10,11 @@ export const SMALLEST = 2;
 export const HIGHEST = 6;
 
 /** Bits of a level, compared with the highest: browsers divide them like this between simulcast layers. */
-const RELATIVE = [0, 0.055, 0.09, 0.18, 0.3, 0.6, 1] as const;
+const RELATIVE = [0, 0.06, 0.1, 0.15, 0.25, 0.6, 1] as const;
 /** A level is not expected to need less than this, in bits per second, until it was measured. */
-const AT_LEAST_BPS = [0, 75_000, 120_000, 220_000, 350_000, 500_000, 800_000] as const;
+const AT_LEAST_BPS = [0, 75_000, 120_000, 190_000, 310_000, 500_000, 800_000] as const;
+/** From this frame rate on, half of it still moves well: by layer. The smallest one needs so few bits that it always counts. */
+const HALF_FROM_FPS = [0, 16, 24] as const;
 /** Bits per second of the highest level of a track of which nothing is known: 1280×720 in Chromium. */
 const HIGHEST_BPS = 1_500_000;
 /** Pictures that are at least so large, in pixels, have three and two layers in Chromium. */
@@ -35,14 +37,15 @@ export function layerOf(level: number): Layer {
 }
 
 /**
- * The level above. A smaller picture that moves well is better than a larger one that does not, so only the smallest one
- * always comes at half its frame rate, too.
+ * The level above. A smaller picture that moves well is better than a larger one that does not, so larger ones come at half
+ * their frame rate only if the whole one is high.
  * @param highest no level above it is needed
- * @param isSmoothAtHalf half of the frame rate still moves well
+ * @param frameRate pictures a second of the track; 0 if not known
  */
-export function levelAbove(level: number, highest: number, isSmoothAtHalf: boolean): number {
-  const isHalfUsed = isSmoothAtHalf || level < SMALLEST;
-  return Math.min(highest, isHalfUsed ? level + 1 : 2 * (level >> 1) + 2);
+export function levelAbove(level: number, highest: number, frameRate: number): number {
+  const isHalfNext = level % 2 === 0;
+  const isSkipped = isHalfNext && frameRate < (HALF_FROM_FPS[level >> 1] ?? 0);
+  return Math.min(highest, isSkipped ? level + 2 : level + 1);
 }
 
 /** Whether a higher level begins with a key frame: that of another layer, or of a track that was paused. */

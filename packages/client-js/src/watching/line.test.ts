@@ -46,6 +46,7 @@ describe('the line between two samples', () => {
       seconds: 1,
       bps: 8_000,
       audioBps: 4_000,
+      packets: 125,
       loss: 0.2,
       queueMs: 0,
       concealed: 0.01,
@@ -201,7 +202,7 @@ function recorded(name: string): { limitedAtMs: number; states: { atMs: number; 
     const result = lineBetween(samples[at]!, now, base);
     ({ base } = result);
     const measured = [...Array<undefined>(HIGHEST), 620_000];
-    const camera = { key: 'camera', highest: HIGHEST, rank: 0, isSmoothAtHalf: false, measured };
+    const camera = { key: 'camera', highest: HIGHEST, rank: 0, frameRate: 15, measured };
     state = decide(state, result.line, [camera], now.atMs);
     return { atMs: now.atMs, state };
   });

@@ -4,6 +4,8 @@ export interface Line {
   /** Received, in bits per second. */
   bps: number;
   audioBps: number;
+  /** Sent to this client, with the lost ones. */
+  packets: number;
   /** Lost packets of all sent ones, from 0 to 1. */
   loss: number;
   /** How long packets wait in queues on the way, in milliseconds; undefined if nothing new is known of it. */
@@ -55,6 +57,7 @@ export function lineBetween(
     seconds,
     bps: (8 * bytes) / seconds,
     audioBps: (8 * audioBytes) / seconds,
+    packets: lost + received,
     loss: lost / (lost + received),
     // The sender reports are exact. The jitter buffer stands in for them.
     queueMs: now.transitMs === undefined ? Math.max(0, (buffer.queueMs ?? 0) - BUFFER_TOLERANCE_MS) : transitQueueMs,
@@ -140,6 +143,8 @@ export interface DownlinkSample {
   transitMs: number | undefined;
   /** When the latest report arrived. */
   reportAtMs: number | undefined;
+  /** To the media server, or the relay before it; undefined in browsers without it. */
+  roundTripMs?: number | undefined;
   /** How late this machine was with the sample, in milliseconds. */
   lateMs: number;
   /** By id of the received MediaStreamTrack. */
@@ -166,6 +171,8 @@ interface Entry {
   framesDecoded?: number;
   frameWidth?: number;
   frameHeight?: number;
+  nominated?: boolean;
+  currentRoundTripTime?: number;
 }
 
 /** Of the reports of several streams that arrived within this time, the fastest one says how long the queue is. */
@@ -183,7 +190,8 @@ export function downlinkSampleOf(report: RTCStatsReport, atMs: number): Downlink
   const reports: { atMs: number; transitMs: number }[] = [];
   for (const entry of (report as unknown as Map<string, Entry>).values()) {
     if (entry.type === 'inbound-rtp') count(sample, entry);
-    const { type, timestamp, remoteTimestamp } = entry;
+    const { type, timestamp, remoteTimestamp, nominated, currentRoundTripTime } = entry;
+    if (nominated === true && currentRoundTripTime !== undefined) sample.roundTripMs = 1000 * currentRoundTripTime;
     if (type !== 'remote-outbound-rtp' || remoteTimestamp === undefined) continue;
     reports.push({ atMs: timestamp, transitMs: timestamp - remoteTimestamp });
   }

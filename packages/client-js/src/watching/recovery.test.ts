@@ -29,6 +29,7 @@ function anyLine({ random, upTo, isNow }: ReturnType<typeof dice>): Line | undef
     seconds: 0.5,
     bps,
     audioBps: Math.min(300_000, bps * random()),
+    packets: upTo(300),
     loss: isNow(0.6) ? 0 : random(),
     queueMs: isNow(0.4) ? undefined : isNow(0.4) ? 0 : upTo(isNow(0.2) ? 5_000 : 400),
     concealed: isNow(0.7) ? 0 : random(),
@@ -39,7 +40,7 @@ function anyCompetitors({ random, upTo, isNow }: ReturnType<typeof dice>): Compe
   return Array.from({ length: 1 + upTo(4) }, (_, at) => ({
     key: `camera ${at}`,
     highest: HIGHEST,
-    isSmoothAtHalf: isNow(0.3),
+    frameRate: upTo(30),
     rank: upTo(3),
     measured: CAMERA.map((bps, level) => (level > 0 && isNow(0.5) ? bps * (0.2 + 2 * random()) : undefined)),
   }));
@@ -57,7 +58,8 @@ function secondsToRecover(seed: number): number {
     if (all.isNow(0.05)) state = resumed(state, nowMs);
     state = decide(state, anyLine(all), competitors, nowMs);
   }
-  const clean: Line = { seconds: 0.5, bps: 1_000_000, audioBps: 40_000, loss: 0, queueMs: 0, concealed: 0 };
+  const counted = { seconds: 0.5, bps: 1_000_000, audioBps: 40_000, packets: 100 };
+  const clean: Line = { ...counted, loss: 0, queueMs: 0, concealed: 0 };
   const isSilent = all.isNow(0.2);
   for (let at = 0; at < 240; at += 1) {
     nowMs += 500;
@@ -93,7 +95,7 @@ test('after any line, a clean one brings every video back', () => {
   const late = Array.from({ length: 60 }, (_, at) => at + FIRST_SEED).filter((seed) => {
     const { lineAt, cleanFrom } = anyLineAndClean(seed);
     const cameras = { ada: CAMERA, bob: CAMERA.map((bps) => 0.7 * bps), eve: CAMERA.map((bps) => 0.4 * bps) };
-    const run = simulate(cameras, cleanFrom + 40, lineAt);
+    const run = simulate(cameras, cleanFrom + 40, lineAt, { seed });
     return run.some(({ atMs, state }) => atMs > 1000 * (cleanFrom + 30) && !isInFull(state));
   });
   expect(late).toEqual([]);

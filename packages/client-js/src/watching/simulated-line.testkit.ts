@@ -1,3 +1,4 @@
+import { randomFrom } from '@callplane/local-servers';
 import type { Competitor } from './allocate.js';
 import { decide } from './controller.js';
 import { HIGHEST } from './ladder.js';
@@ -12,6 +13,17 @@ export interface LineNow {
   delayMs?: number;
   /** Packets that would wait longer are lost; default 300. */
   queueMsMax?: number;
+  /** What others send over it, whatever is lost, in bits per second. */
+  othersBps?: number;
+}
+
+export interface SimulationOptions {
+  /** Of all microphones. */
+  audioBps?: number;
+  /** Which packets are lost. */
+  seed?: number;
+  /** Pictures a second of each camera. */
+  frameRate?: number;
 }
 
 export interface Simulated {
@@ -20,12 +32,14 @@ export interface Simulated {
   /** Of the packets that were sent in this step. */
   loss: number;
   queueMs: number;
+  /** Received, in bits per second. */
+  bps: number;
 }
 
 const STEP_MS = 500;
-/** Of one microphone. */
+/** Of one microphone, with 50 packets a second. */
 const AUDIO_BPS = 45_000;
-const PACKET_BITS = 8_000;
+const PACKET_BITS = { audio: 900, video: 8_800 };
 
 /** Of a stream of which nothing has arrived. */
 export const NO_COUNTERS: StreamCounters = {
@@ -41,43 +55,52 @@ export const NO_COUNTERS: StreamCounters = {
 
 /** A camera with three layers, as Chromium sends it. */
 export const CAMERA = [0, 60_000, 100_000, 240_000, 400_000, 700_000, 1_200_000];
+/** One of 960×540 that moves and has noise: all layers need as much as they may, and half the frame rate 60 % of it. */
+export const MOVING = [0, 75_000, 125_000, 190_000, 310_000, 740_000, 1_230_000];
 
 /**
- * Runs the controller on a line with a bounded queue.
+ * Runs the controller on a line with a bounded queue, which loses packets one by one.
  * @param cameras what each level of each track needs, by key; in the order of their ranks
- * @param audioBps of all microphones
  */
 export function simulate(
   cameras: Record<string, readonly number[]>,
   seconds: number,
   lineAt: (second: number) => LineNow,
-  audioBps = AUDIO_BPS,
+  { audioBps = AUDIO_BPS, seed = 1, frameRate = 15 }: SimulationOptions = {},
 ): Simulated[] {
+  const random = randomFrom(seed);
+  const lostOf = (packets: number, loss: number) =>
+    Array.from({ length: packets }, random).filter((one) => one < loss).length;
   const keys = Object.keys(cameras);
   const measured = new Map<string, (number | undefined)[]>(keys.map((key) => [key, []]));
   const all: Simulated[] = [];
   let state = INITIAL;
   let base: Baseline = NO_BASELINE;
   let before: DownlinkSample | undefined;
-  let queuedBits = 0;
+  const queue = { own: 0, all: 0 };
   const sum = { bytes: 0, audioBytes: 0 };
   const packets = { received: 0, missing: 0, lost: 0 };
   for (let atMs = STEP_MS; atMs <= 1000 * seconds; atMs += STEP_MS) {
-    const { bps, loss = 0, delayMs = 0, queueMsMax = 300 } = lineAt(atMs / 1000);
+    const { bps, loss = 0, delayMs = 0, queueMsMax = 300, othersBps = 0 } = lineAt(atMs / 1000);
     const levelOf = (key: string) => state.levels.get(key) ?? HIGHEST;
     const braked = { none: 1, slow: 0.4, stop: 0 }[brakeAt(state, atMs - 1)];
     const videoBps = keys.reduce((total, key) => total + (cameras[key]?.[levelOf(key)] ?? 0), 0);
     const perStep = STEP_MS / 1000;
     const sentBits = (braked * videoBps + audioBps) * perStep;
-    const offered = queuedBits + sentBits * (1 - loss);
-    const carried = Math.min(offered, bps * perStep);
-    const kept = Math.min(offered - carried, (bps * queueMsMax) / 1000);
-    const lostBits = sentBits * loss + (offered - carried - kept);
-    queuedBits = kept;
-    const queueMs = bps === 0 ? 0 : (1000 * queuedBits) / bps;
+    const sentPackets = Math.ceil(((braked * videoBps) / PACKET_BITS.video + audioBps / PACKET_BITS.audio) * perStep);
+    const passed = sentBits * (1 - lostOf(sentPackets, loss) / sentPackets);
+    const offered = { own: queue.own + passed, all: queue.all + passed + othersBps * perStep };
+    const allCarried = Math.min(offered.all, bps * perStep);
+    const allKept = Math.min(offered.all - allCarried, (bps * queueMsMax) / 1000);
+    // Packets of all wait in the same queue.
+    const own = offered.own / offered.all;
+    const carried = own * allCarried;
+    Object.assign(queue, { own: own * allKept, all: allKept });
+    const lostBits = sentBits - passed + offered.own - carried - queue.own;
+    const queueMs = bps === 0 ? 0 : (1000 * queue.all) / bps;
     sum.bytes += carried / 8;
-    packets.received += carried / PACKET_BITS;
-    packets.missing += lostBits / PACKET_BITS;
+    packets.received += (carried * sentPackets) / sentBits;
+    packets.missing += (lostBits * sentPackets) / sentBits;
     // A receiver finds out what is missing when the next packet arrives.
     if (carried > 0) packets.lost = packets.missing;
     sum.audioBytes += ((carried / Math.max(1, sentBits)) * audioBps * perStep) / 8;
@@ -103,13 +126,13 @@ export function simulate(
         key,
         highest: HIGHEST,
         rank: -at,
-        isSmoothAtHalf: false,
+        frameRate,
         measured: measured.get(key) ?? [],
       }));
       state = decide(state, result.line, competitors, atMs);
     }
     before = sample;
-    all.push({ atMs, state, loss: lostBits / sentBits, queueMs });
+    all.push({ atMs, state, loss: lostBits / sentBits, queueMs, bps: carried / perStep });
   }
   return all;
 }

@@ -17,12 +17,20 @@ export interface SuspectedQueue {
   budgetBps: number;
 }
 
+/** The packets of one sample. */
+export interface Packets {
+  atMs: number;
+  sent: number;
+  lost: number;
+}
+
 export interface DownlinkState {
   mode: DownlinkMode;
   /** Bits per second for video; Infinity if `free`. */
   budgetBps: number;
-  /** The budget before the present probe. */
+  /** The budget before the present probe, and the loss with it. */
   provenBps: number;
+  provenLoss: number;
   /** Probes that failed in a row. */
   failures: number;
   /** The budget that failed: until `ceilingUntilMs` no probe reaches it. Infinity once a probe has passed it. */
@@ -30,7 +38,7 @@ export interface DownlinkState {
   ceilingUntilMs: number;
   /** Until then the key frames of a probe's larger pictures arrive. */
   enteredAtMs: number;
-  /** Until `brakedUntilMs`, video waits (`stop`) or comes at a low frame rate (`slow`), so that the queue drains. */
+  /** Until `brakedUntilMs`, when the present rate begins, video waits (`stop`) or comes at a low frame rate (`slow`), so that the queue drains. */
   brake: Brake;
   brakedUntilMs: number;
   passedAtMs: number;
@@ -40,6 +48,11 @@ export interface DownlinkState {
   nextAtMs: number;
   /** Until then the effect of a reduction is not there yet, and congestion is no news. */
   settledAtMs: number;
+  /** Of the latest samples at the present rate. */
+  packets: readonly Packets[];
+  /** Their loss, from 0 to 1; and what the line loses at least, as of the last sample, if the rest is chance. */
+  loss: number;
+  sureLoss: number;
   /** Loss that lower rates have not reduced, such as that of a radio link. */
   harmlessLoss: number;
   /** The loss because of which the budget was reduced last, if no queue was seen. */
@@ -63,6 +76,7 @@ export const INITIAL: DownlinkState = {
   mode: 'free',
   budgetBps: Infinity,
   provenBps: 0,
+  provenLoss: 0,
   failures: 0,
   ceilingBps: Infinity,
   ceilingUntilMs: 0,
@@ -73,6 +87,9 @@ export const INITIAL: DownlinkState = {
   heardAtMs: -Infinity,
   nextAtMs: 0,
   settledAtMs: 0,
+  packets: [],
+  loss: 0,
+  sureLoss: 0,
   harmlessLoss: 0,
   suspectedLoss: undefined,
   harmlessQueueMs: 0,
@@ -98,6 +115,7 @@ export function resumed(state: DownlinkState, nowMs: number): DownlinkState {
     enteredAtMs: 0,
     brake: 'none',
     brakedUntilMs: 0,
+    packets: [],
     suspectedLoss: undefined,
     harmlessQueueMs: 0,
     suspectedQueue: undefined,

@@ -22,4 +22,13 @@ describe('the table of public errors', () => {
     expect(error.message).toBe(ERROR_TABLE.ROOM_NOT_FOUND.message);
     expect(error.details).toBeUndefined();
   });
+
+  test('says the first failure of an invalid request, and how many others there are', () => {
+    const name = { path: 'body.name', message: 'is required' };
+    const messageOf = (details: { path: string; message: string }[]) =>
+      new PublicError('VALIDATION_FAILED', { details }).message;
+    expect(messageOf([name])).toBe('body.name is required');
+    expect(messageOf([name, name, name])).toBe('body.name is required (and 2 more, see details)');
+    expect(new PublicError('REPLAY_COUNT_MISMATCH', { details: [name] }).message).toContain('See details.');
+  });
 });

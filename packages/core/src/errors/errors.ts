@@ -1,6 +1,6 @@
 /** The single table of public errors: code → HTTP status and default message. docs/errors.md explains each. */
 export const ERROR_TABLE = {
-  VALIDATION_FAILED: { status: 400, message: 'The request is invalid. See details.' },
+  VALIDATION_FAILED: { status: 400, message: 'The request is invalid.' },
   MALFORMED_JSON: { status: 400, message: 'The request body is not valid JSON.' },
   UNAUTHENTICATED: {
     status: 401,
@@ -93,7 +93,10 @@ export class PublicError extends Error {
       cause?: unknown;
     } = {},
   ) {
-    super(options.message ?? ERROR_TABLE[code].message, 'cause' in options ? { cause: options.cause } : undefined);
+    super(
+      options.message ?? defaultMessage(code, options.details),
+      'cause' in options ? { cause: options.cause } : undefined,
+    );
     this.name = 'PublicError';
     this.code = code;
     this.details = options.details;
@@ -103,4 +106,12 @@ export class PublicError extends Error {
   get status(): number {
     return ERROR_TABLE[this.code].status;
   }
+}
+
+/** An invalid request is told its first failure, because many clients show nothing but the message. */
+function defaultMessage(code: ErrorCode, details: readonly ErrorDetail[] = []): string {
+  const [first] = details;
+  if (code !== 'VALIDATION_FAILED' || first === undefined) return ERROR_TABLE[code].message;
+  const others = details.length === 1 ? '' : ` (and ${details.length - 1} more, see details)`;
+  return `${first.path} ${first.message}${others}`;
 }

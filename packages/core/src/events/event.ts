@@ -15,6 +15,8 @@ export const EVENT_TYPES = [
   'track.muted',
   'operation.failed',
   'webhook.disabled',
+  'webhook.endpoint.failing',
+  'webhook.endpoint.recovered',
   'webhook.test',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];

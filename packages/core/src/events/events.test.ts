@@ -8,7 +8,7 @@ import { operationFailed } from './operation.events.js';
 import { participantJoined, participantLeft, participantUpdated } from './participant.events.js';
 import { roomCreated, roomEnded, roomStarted, roomUpdated } from './room.events.js';
 import { trackMuted, trackPublished, trackUnpublished } from './track.events.js';
-import { webhookDisabled, webhookTest } from './webhook.events.js';
+import { webhookDisabled, webhookFailing, webhookRecovered, webhookTest } from './webhook.events.js';
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 22, 8, minute));
 const NOW = at(9);
@@ -59,6 +59,7 @@ const endpoint: WebhookEndpointState = {
   maxConcurrent: null,
   standardWebhooks: false,
   retryRejected: false,
+  failingSince: at(3),
   createdAt: at(0),
   updatedAt: at(9),
 };
@@ -87,7 +88,8 @@ const WEBHOOK =
   '{"id":"whep_1","url":"https://example.com/","events":["*"],"description":null,"enabled":false,' +
   '"disabledReason":"by an operator","signingKeyVersion":2,"nextSigningKeyVersion":3,' +
   '"nextActivatesAt":"2026-11-23T08:00:00.000Z","ordering":"none","maxPerSecond":null,' +
-  '"maxConcurrent":null,"standardWebhooks":false,"retryRejected":false,"createdAt":"2026-11-22T08:00:00.000Z",' +
+  '"maxConcurrent":null,"standardWebhooks":false,"retryRejected":false,' +
+  '"failingSince":"2026-11-22T08:03:00.000Z","createdAt":"2026-11-22T08:00:00.000Z",' +
   '"updatedAt":"2026-11-22T08:09:00.000Z"}';
 
 const [unpublishedAtEnd, left] = participantLeft(subject, ended, 'removed');
@@ -124,6 +126,13 @@ const EVENTS: readonly [type: EventType, event: NewEvent | undefined, data: stri
     'part_1',
   ],
   ['webhook.disabled', webhookDisabled(tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
+  ['webhook.endpoint.failing', webhookFailing(tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
+  [
+    'webhook.endpoint.recovered',
+    webhookRecovered(tenant, { ...row(endpoint), failingSince: null }, at(3), NOW),
+    `{"webhook":${WEBHOOK.replace('"2026-11-22T08:03:00.000Z"', 'null')},"failedSince":"2026-11-22T08:03:00.000Z"}`,
+    null,
+  ],
   ['webhook.test', webhookTest(tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
 ];
 

@@ -3,6 +3,7 @@ import { describeSchemaFailure, type SchemaFailure } from './schema-failure.js';
 
 const failure = (keyword: string, more: Partial<SchemaFailure> = {}): SchemaFailure => ({
   keyword,
+  schemaPath: `#/${keyword}`,
   instancePath: '/items/0/name',
   params: {},
   message: 'as Ajv words it',

@@ -4,12 +4,22 @@ import type { ErrorDetail } from '../errors/errors.js';
 /** An error as Ajv reports it. */
 export interface SchemaFailure {
   keyword: string;
+  schemaPath: string;
   /** JSON pointer to the value. */
   instancePath: string;
   params: Record<string, unknown>;
   message?: string;
   /** The value of the keyword in the schema; only with Ajv's option `verbose`. */
   schema?: unknown;
+}
+
+/**
+ * Whether the caller gets to know a failure. Others say the same better: those of the value itself about a value that may
+ * also be null, and that of `contains` about the entries of an array.
+ */
+export function isReported({ keyword, params, schemaPath }: SchemaFailure): boolean {
+  if (keyword === 'anyOf' || (keyword === 'type' && params['type'] === 'null')) return false;
+  return !schemaPath.includes('/contains/');
 }
 
 /**

@@ -25,6 +25,8 @@ export interface WebhookEndpointState {
   standardWebhooks: boolean;
   /** Whether rejected deliveries are tried again, instead of failing for good. */
   retryRejected: boolean;
+  /** Time of the first failed attempt since the last success; null if there is none. */
+  failingSince: Date | null;
   createdAt: Date;
   updatedAt: Date;
 }
@@ -46,6 +48,7 @@ export function presentWebhookEndpoint(endpoint: WebhookEndpointState) {
     maxConcurrent: endpoint.maxConcurrent,
     standardWebhooks: endpoint.standardWebhooks,
     retryRejected: endpoint.retryRejected,
+    failingSince: endpoint.failingSince === null ? null : formatTimestamp(endpoint.failingSince),
     createdAt: formatTimestamp(endpoint.createdAt),
     updatedAt: formatTimestamp(endpoint.updatedAt),
   };

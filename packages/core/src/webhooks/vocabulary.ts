@@ -37,3 +37,7 @@ export const RUN_AGE_DAYS_MAX = 7;
 export const TERMINAL_RETENTION_DAYS = 30;
 /** Number of bytes of a response body that the attempt log keeps. */
 export const RESPONSE_BODY_KEPT_BYTES = 1024;
+/** An endpoint is failing when more than one attempt, and all of them, have failed for this long. */
+export const ENDPOINT_FAILS_AFTER_MS = 15 * 60_000;
+/** The longest delay between two attempts is 7.2 hours. An endpoint without a failure for longer may work again. */
+export const ENDPOINT_FAILURE_RECENT_MS = 8 * 3_600_000;

@@ -2,6 +2,7 @@
 import type { DeliveryFailureReason, DeliveryStatus, EventType, RecoveryStatus, Tenant } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
+import { LATEST_ATTEMPT } from '../webhooks/delivery.sql.js';
 import type { RecoveryRow } from '../webhooks/recoveries.repository.js';
 import { conditions, type ListFilter } from './operator-filters.js';
 
@@ -13,9 +14,13 @@ export interface DeliveryListing {
   endpointId: string;
   eventId: string;
   eventType: EventType;
+  roomId: string | null;
   replayCount: number;
   /** Attempts of this run. */
   attempts: number;
+  /** Of the latest attempt over all runs. */
+  lastStatusCode: number | null;
+  lastErrorCode: string | null;
   dueAt: Date;
   createdAt: Date;
   completedAt: Date | null;
@@ -26,29 +31,36 @@ export interface DeliveryFilter extends ListFilter {
   failureReason: DeliveryFailureReason | null;
   eventType: EventType | null;
   endpointId: string | null;
+  roomId: string | null;
 }
 
 const DELIVERY_LISTING = Prisma.sql`id, status, failure_reason AS "failureReason", environment_id AS "environmentId",
-  endpoint_id AS "endpointId", event_id AS "eventId", event_type AS "eventType", replay_count AS "replayCount",
+  endpoint_id AS "endpointId", event_id AS "eventId", event_type AS "eventType", room_id AS "roomId",
+  latest.status_code AS "lastStatusCode", latest.error_code AS "lastErrorCode", replay_count AS "replayCount",
   run_attempts AS attempts, due_at AS "dueAt", created_at AS "createdAt", completed_at AS "completedAt"`;
 
 /** Newest first. */
 export function listAllDeliveries(db: TypedSql, filter: DeliveryFilter): PromiseLike<DeliveryListing[]> {
   return db.$queryRaw<DeliveryListing[]>`
-    SELECT ${DELIVERY_LISTING} FROM webhook_deliveries
-    ${conditions(filter, [
-      Prisma.sql`status = ANY(${[...filter.statuses]}::text[])`,
-      filter.failureReason === null ? null : Prisma.sql`failure_reason = ${filter.failureReason}`,
-      filter.eventType === null ? null : Prisma.sql`event_type = ${filter.eventType}`,
-      filter.endpointId === null ? null : Prisma.sql`endpoint_id = ${filter.endpointId}`,
-    ])}
-    ORDER BY id DESC LIMIT ${filter.limit}`;
+    SELECT ${DELIVERY_LISTING} FROM (
+      SELECT * FROM webhook_deliveries
+      ${conditions(filter, [
+        Prisma.sql`status = ANY(${[...filter.statuses]}::text[])`,
+        filter.failureReason === null ? null : Prisma.sql`failure_reason = ${filter.failureReason}`,
+        filter.eventType === null ? null : Prisma.sql`event_type = ${filter.eventType}`,
+        filter.endpointId === null ? null : Prisma.sql`endpoint_id = ${filter.endpointId}`,
+        filter.roomId === null
+          ? null
+          : Prisma.sql`event_id = ANY(ARRAY(SELECT v.id FROM events v WHERE v.room_id = ${filter.roomId}))`,
+      ])}
+      ORDER BY id DESC LIMIT ${filter.limit}
+    ) d ${LATEST_ATTEMPT} ORDER BY id DESC`;
 }
 
 export async function findDeliveryById(db: TypedSql, deliveryId: string): Promise<(DeliveryListing & Tenant) | null> {
   const [row] = await db.$queryRaw<(DeliveryListing & Tenant)[]>`
     SELECT ${DELIVERY_LISTING}, (SELECT project_id FROM environments WHERE environments.id = environment_id) AS "projectId"
-    FROM webhook_deliveries WHERE id = ${deliveryId}`;
+    FROM webhook_deliveries d ${LATEST_ATTEMPT} WHERE id = ${deliveryId}`;
   return row ?? null;
 }
 

@@ -76,6 +76,8 @@ export function listOverviewEndpoints(db: TypedSql, { environmentId }: Tenant): 
 export interface DeliveryCount extends SlotCount {
   endpointId: string;
   status: DeliveryStatus;
+  /** Those whose latest attempt has failed. */
+  unsuccessful: number;
 }
 
 /** Counts the deliveries that were created in a time span, of each endpoint the newest `max` ones. */
@@ -88,9 +90,11 @@ export function countDeliveries(
   return db.$queryRaw<DeliveryCount[]>`
     SELECT e.id AS "endpointId", sent.status,
       floor(extract(epoch FROM sent.created_at - ${since.toISOString()}::timestamptz) / ${slotSeconds}::int)::int AS slot,
-      count(*)::int AS count
+      count(*)::int AS count, count(*) FILTER (
+        WHERE sent.status <> 'succeeded' AND sent.run_attempts > (sent.status = 'delivering')::int
+      )::int AS unsuccessful
     FROM webhook_endpoints e CROSS JOIN LATERAL (
-      SELECT d.status, d.created_at FROM webhook_deliveries d
+      SELECT d.status, d.run_attempts, d.created_at FROM webhook_deliveries d
       WHERE d.endpoint_id = e.id AND d.id >= ${firstIdAt('delivery', since)}
       ORDER BY d.id DESC LIMIT ${max}
     ) sent

@@ -39,20 +39,18 @@ export async function markDisconnected(database: Database, held: readonly Discon
  * Writes where the media of sessions is. Participants do not see it, so the rooms keep their versions. Skips sessions
  * that have ended or that another connection holds.
  * @param states null for a session whose media is gone.
- * @returns the ids of the sessions that were written
  */
 export async function writeMedia(
   db: TypedSql,
   states: readonly { held: HeldSession; media: unknown }[],
-): Promise<Set<string>> {
-  if (states.length === 0) return new Set();
+): Promise<void> {
+  if (states.length === 0) return;
   const ids = states.map(({ held }) => held.sessionId);
-  const rows = await db.$queryRaw<{ id: string }[]>`
+  await db.$executeRaw`
     WITH ${lockHeld(states.map(({ held }) => held))}
     UPDATE participant_sessions s SET media = input.media::jsonb
     FROM held JOIN unnest(${ids}::text[], ${states.map(mediaText)}::text[]) AS input (id, media) ON input.id = held.id
-    WHERE s.id = held.id RETURNING s.id`;
-  return new Set(rows.map(({ id }) => id));
+    WHERE s.id = held.id`;
 }
 
 /** The session on a media server that holds the peer connections of a participant session. */

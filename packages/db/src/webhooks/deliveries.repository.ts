@@ -12,7 +12,7 @@ import {
 } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
-import { BRING_FORWARD, IS_OPEN, isErased, START_RUN } from './delivery.sql.js';
+import { BRING_FORWARD, IS_OPEN, isErased, LATEST_ATTEMPT, START_RUN } from './delivery.sql.js';
 import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
 import { SIGNING_KEY_VERSION } from './endpoint.sql.js';
 
@@ -22,6 +22,8 @@ export interface DeliveryRow {
   eventId: string;
   eventType: EventType;
   endpointId: string;
+  /** Null for an event of no room. */
+  roomId: string | null;
   /** URL of this run once it is pinned, otherwise the endpoint's current URL; likewise for the key version. */
   url: string;
   signingKeyVersion: number;
@@ -30,6 +32,9 @@ export interface DeliveryRow {
   replayCount: number;
   /** Attempts of this run. */
   attempts: number;
+  /** Of the latest attempt over all runs; both are null before it has ended. */
+  lastStatusCode: number | null;
+  lastErrorCode: string | null;
   /** Null unless the delivery is pending, its endpoint is enabled and it waits for no other delivery. */
   nextAttemptAt: Date | null;
   /** The delivery of an earlier event of the room that this one waits for, if the endpoint gets rooms in order. */
@@ -65,6 +70,7 @@ export interface AttemptRow {
 
 /** The columns of a {@link DeliveryRow}, for {@link deliveryTables}. */
 export const DELIVERY_COLUMNS = Prisma.sql`d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.endpoint_id AS "endpointId",
+    d.room_id AS "roomId", latest.status_code AS "lastStatusCode", latest.error_code AS "lastErrorCode",
     coalesce(d.url, e.url) AS url, coalesce(d.secret_version, ${SIGNING_KEY_VERSION}) AS "signingKeyVersion",
     d.status, d.failure_reason AS "failureReason", d.replay_count AS "replayCount", d.run_attempts AS attempts,
     CASE WHEN d.status = 'pending' AND e.enabled AND blocker.id IS NULL THEN d.due_at END AS "nextAttemptAt",
@@ -80,7 +86,8 @@ export const deliveryTables = (deliveries: Prisma.Sql): Prisma.Sql => Prisma.sql
       WHERE d.status = 'pending' AND e.ordering = 'room' AND endpoint_id = d.endpoint_id AND room_id = d.room_id
         AND (replay_count > 0) = (d.replay_count > 0) AND ${IS_OPEN} AND sequence < d.sequence
       ORDER BY sequence LIMIT 1
-    ) blocker ON true`;
+    ) blocker ON true
+    ${LATEST_ATTEMPT}`;
 export const DELIVERY_TABLES = deliveryTables(Prisma.sql`webhook_deliveries`);
 
 export async function findDelivery(

@@ -28,3 +28,8 @@ export const isErased = Prisma.sql`(v.erased_at IS NOT NULL OR ${isErasureReques
 export const ATTEMPT_COLUMNS = Prisma.sql`id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
   duration_ms, outcome, error_code, status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms, response_body,
   response_truncated, exchange`;
+
+/** Joins the latest attempt, `latest`, to the deliveries `d`. */
+export const LATEST_ATTEMPT = Prisma.sql`LEFT JOIN LATERAL (
+      SELECT a.status_code, a.error_code FROM webhook_attempts a WHERE a.delivery_id = d.id ORDER BY a.id DESC LIMIT 1
+    ) latest ON true`;

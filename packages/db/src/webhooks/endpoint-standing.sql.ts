@@ -3,28 +3,30 @@
 // (`failing_since`), and the latest failure (`last_failed_at`). Workers choose the lane by it, and a sweep disables
 // endpoints that keep failing.
 
-import { SLOW_FROM_MS } from '@callplane/core';
+import { ENDPOINT_FAILS_AFTER_MS, ENDPOINT_FAILURE_RECENT_MS, SLOW_FROM_MS } from '@callplane/core';
 import { Prisma } from '../generated/client.js';
 
 /** Minimum interval between two updates of the failure time of a failing endpoint, in seconds. */
 const FAILURE_NOTED_SECONDS = 60;
+
+/** A duration as PostgreSQL's interval. */
+const milliseconds = (ms: number): Prisma.Sql => Prisma.sql`${ms}::float8 * interval '1 millisecond'`;
 
 /**
  * Whether all attempts of an endpoint have failed for `forMs`. The failures must span that time: a single failure
  * followed by silence does not count. The endpoints table must have the alias `e`.
  */
 export const hasFailedFor = (forMs: number): Prisma.Sql => Prisma.sql`(
-  e.failing_since <= now() - ${forMs}::float8 * interval '1 millisecond'
-  AND e.last_failed_at >= e.failing_since + ${forMs}::float8 * interval '1 millisecond')`;
+  e.failing_since <= now() - ${milliseconds(forMs)} AND e.last_failed_at >= e.failing_since + ${milliseconds(forMs)})`;
 
 /**
- * Whether an endpoint fails at present: all attempts have failed for `forMs`, more than one of them, and the latest one
- * within `recentMs`. An endpoint that got no event since may work again. The endpoints table must have the alias `e`.
+ * Whether an endpoint fails at present: all attempts have failed for 15 minutes, more than one of them, and the latest one
+ * within 8 hours. The endpoints table must have the alias `e`.
  */
-export const failsAtPresent = (forMs: number, recentMs: number): Prisma.Sql => Prisma.sql`(
+export const FAILS_AT_PRESENT = Prisma.sql`(
   e.enabled AND e.deleted_at IS NULL AND e.last_failed_at > e.failing_since
-  AND e.failing_since <= now() - ${forMs}::float8 * interval '1 millisecond'
-  AND e.last_failed_at > now() - ${recentMs}::float8 * interval '1 millisecond')`;
+  AND e.failing_since <= now() - ${milliseconds(ENDPOINT_FAILS_AFTER_MS)}
+  AND e.last_failed_at > now() - ${milliseconds(ENDPOINT_FAILURE_RECENT_MS)})`;
 
 /**
  * The end of a statement whose CTE `settled` has just settled attempts: writes the rows of their endpoints that change.

@@ -12,4 +12,4 @@ export const ENDPOINT_COLUMNS = Prisma.sql`e.id, e.url, e.events, e.description,
   CASE WHEN ${WAITS} THEN e.next_signing_key_version END AS "nextSigningKeyVersion",
   CASE WHEN ${WAITS} THEN e.next_activates_at END AS "nextActivatesAt", e.ordering,
   e.max_per_second AS "maxPerSecond", e.max_concurrent AS "maxConcurrent", e.standard_webhooks AS "standardWebhooks",
-  e.retry_rejected AS "retryRejected", e.created_at AS "createdAt", e.updated_at AS "updatedAt"`;
+  e.retry_rejected AS "retryRejected", e.failing_since AS "failingSince", e.created_at AS "createdAt", e.updated_at AS "updatedAt"`;

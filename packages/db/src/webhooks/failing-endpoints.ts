@@ -1,9 +1,16 @@
-import { webhookDisabled, type Tenant, type WebhookEndpointState } from '@callplane/core';
+import {
+  webhookDisabled,
+  webhookFailing,
+  webhookRecovered,
+  type Tenant,
+  type WebhookEndpointState,
+} from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
+import { Prisma } from '../generated/client.js';
 import type { DueEndpoint } from './due-endpoints.js';
 import { ENDPOINT_COLUMNS } from './endpoint.sql.js';
-import { failsAtPresent, hasFailedFor } from './endpoint-standing.sql.js';
+import { FAILS_AT_PRESENT, hasFailedFor } from './endpoint-standing.sql.js';
 
 export interface FailingEndpoint {
   id: string;
@@ -46,13 +53,17 @@ export function disableFailingEndpoint(
   });
 }
 
-/**
- * Counts the enabled endpoints that fail at present: all attempts have failed for `forMs`, and the latest one is at most
- * `recentMs` old.
- */
-export async function countEndpointsFailing(db: TypedSql, forMs: number, recentMs: number): Promise<number> {
+/** The endpoints that fail at present, the one that fails for the longest time first. */
+export function listEndpointsFailing(db: TypedSql, limit: number): PromiseLike<FailingEndpoint[]> {
+  return db.$queryRaw<FailingEndpoint[]>`
+    SELECT id, environment_id AS "environmentId", failing_since AS "failingSince" FROM webhook_endpoints e
+    WHERE ${FAILS_AT_PRESENT} ORDER BY failing_since LIMIT ${limit}`;
+}
+
+/** Counts the endpoints that fail at present. */
+export async function countEndpointsFailing(db: TypedSql): Promise<number> {
   const [row] = await db.$queryRaw<[{ count: number }]>`
-    SELECT count(*)::int AS count FROM webhook_endpoints e WHERE ${failsAtPresent(forMs, recentMs)}`;
+    SELECT count(*)::int AS count FROM webhook_endpoints e WHERE ${FAILS_AT_PRESENT}`;
   return row.count;
 }
 
@@ -61,28 +72,52 @@ export interface EndpointReports {
   failing: FailingEndpoint[];
   /** `failingSince` of the series that has ended. */
   recovered: FailingEndpoint[];
+  /** The deliveries of their events to wake. */
+  deliveries: DueEndpoint[];
 }
 
-/** Takes the endpoints that fail at present and those that work again since, once each over all workers. */
-export async function takeEndpointReports(
-  db: TypedSql,
-  { forMs, recentMs, limit }: { forMs: number; recentMs: number; limit: number },
-): Promise<EndpointReports> {
-  const failing = await db.$queryRaw<FailingEndpoint[]>`
-    UPDATE webhook_endpoints e SET failing_reported_since = e.failing_since
-    WHERE e.id = ANY(ARRAY(
-      SELECT e.id FROM webhook_endpoints e
-      WHERE ${failsAtPresent(forMs, recentMs)} AND e.failing_reported_since IS DISTINCT FROM e.failing_since
-      ORDER BY e.failing_since LIMIT ${limit} FOR NO KEY UPDATE OF e SKIP LOCKED
-    ))
-    RETURNING e.id, e.environment_id AS "environmentId", e.failing_since AS "failingSince"`;
-  const recovered = await db.$queryRaw<FailingEndpoint[]>`
-    WITH worked AS (
-      SELECT e.id, e.failing_reported_since FROM webhook_endpoints e
-      WHERE e.failing_reported_since IS NOT NULL AND e.failing_since IS NULL AND e.deleted_at IS NULL
-      LIMIT ${limit} FOR NO KEY UPDATE OF e SKIP LOCKED
-    )
-    UPDATE webhook_endpoints e SET failing_reported_since = NULL FROM worked WHERE e.id = worked.id
-    RETURNING e.id, e.environment_id AS "environmentId", worked.failing_reported_since AS "failingSince"`;
-  return { failing, recovered };
+/** An endpoint whose failure or recovery is reported. */
+type Reported = WebhookEndpointState & Tenant & { failedSince: Date };
+
+/**
+ * Takes endpoints that fail at present and those that work again since, once each over all workers, and notifies the
+ * other endpoints of their environments, in one transaction. Reports of one endpoint alternate: a failure is not reported
+ * again before the success that ended it.
+ * @param limit how many of each kind. Their rows stay locked until the commit.
+ */
+export function reportEndpoints(database: Database, limit: number, now: Date): Promise<EndpointReports> {
+  return database.transaction(async (tx) => {
+    const report = (reported: Prisma.Sql, chosen: Prisma.Sql): PromiseLike<Reported[]> => tx.$queryRaw<Reported[]>`
+      WITH chosen AS (
+        SELECT e.id, coalesce(e.failing_reported_since, e.failing_since) AS since FROM webhook_endpoints e
+        WHERE ${chosen} ORDER BY e.failing_since LIMIT ${limit} FOR NO KEY UPDATE OF e SKIP LOCKED
+      )
+      UPDATE webhook_endpoints e SET failing_reported_since = ${reported} FROM chosen, environments
+      WHERE e.id = chosen.id AND environments.id = e.environment_id
+      RETURNING environments.project_id AS "projectId", e.environment_id AS "environmentId",
+        chosen.since AS "failedSince", ${ENDPOINT_COLUMNS}`;
+    const recovered = await report(
+      Prisma.sql`NULL`,
+      Prisma.sql`e.failing_reported_since IS NOT NULL AND e.failing_since IS DISTINCT FROM e.failing_reported_since
+        AND e.deleted_at IS NULL`,
+    );
+    const failing = await report(
+      Prisma.sql`e.failing_since`,
+      Prisma.sql`e.failing_reported_since IS NULL AND ${FAILS_AT_PRESENT}`,
+    );
+    const deliveries: DueEndpoint[] = [];
+    for (const endpoint of recovered) {
+      const event = webhookRecovered(endpoint, endpoint, endpoint.failedSince, now);
+      deliveries.push(...(await writeEvents(tx, [event], { except: endpoint.id })).deliveries);
+    }
+    for (const endpoint of failing) {
+      const event = webhookFailing(endpoint, endpoint, now);
+      deliveries.push(...(await writeEvents(tx, [event], { except: endpoint.id })).deliveries);
+    }
+    return { failing: failing.map(reportOf), recovered: recovered.map(reportOf), deliveries };
+  });
+}
+
+function reportOf({ id, environmentId, failedSince }: Reported): FailingEndpoint {
+  return { id, environmentId, failingSince: failedSince };
 }

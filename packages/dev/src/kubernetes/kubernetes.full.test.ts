@@ -36,9 +36,19 @@ describe('the Helm chart', () => {
     expect(named(manifests, 'Deployment', 'callplane-webhook-worker').spec.replicas).toBeUndefined();
   });
 
+  test.each([
+    [['ingress.enabled=true'], 'Set ingress.host to the public name of the service'],
+    [['ingres.enabled=true'], 'ingres'],
+    [['settings.all.LOG_LEVEL=5'], 'LOG_LEVEL'],
+    [['apps.api.memoryMiB=64'], 'memoryMiB'],
+  ])('with %j is refused with a reason', async (values, reason) => {
+    await expect(manifestsWith(...values)).rejects.toMatchObject({ output: expect.stringContaining(reason) });
+  });
+
   test('adds an ingress, a monitor, and files of other Secrets', async () => {
     const manifests = await manifestsWith(
       'ingress.enabled=true',
+      'ingress.host=calls.example.org',
       'podMonitor.enabled=true',
       'secrets.files[0].setting=REDIS_CA_FILE',
       'secrets.files[0].configMap=company-ca',
@@ -100,7 +110,7 @@ describe('the Helm chart', () => {
 
   test('runs another media server without the apps', async () => {
     const without = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'].map((app) => `apps.${app}=null`);
-    const manifests = await manifestsWith(...without, 'coturn.enabled=false');
+    const manifests = await manifestsWith(...without, 'coturn.enabled=false', 'cli.enabled=false');
     expect(problemsOf(manifests)).toEqual([]);
     expect(manifests.map(({ kind }) => kind)).not.toContain('Deployment');
     expect(named(manifests, 'StatefulSet', 'callplane-janus')).toBeDefined();

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { readJson, root } from '../bootstrap.js';
-import { dataDirectory } from '../local-data.js';
+import { runningDataDirectory } from '../local-data.js';
 
 const NOT_STARTED = 'The local start does not run: start it with "npm start" in another terminal, or set DATABASE_URL.';
 
@@ -16,6 +16,13 @@ export async function main(args: string[]): Promise<void> {
   if (local === null && !isHelp(args) && args[0] !== 'listen') {
     process.stderr.write(`${NOT_STARTED}\n`);
     process.exit(2);
+  }
+  // The key is for the local start, and for no other service.
+  if (
+    local !== null &&
+    (given['CALLPLANE_URL'] !== undefined || args.some((argument) => argument.startsWith('--url')))
+  ) {
+    delete local['CALLPLANE_API_KEY'];
   }
   // The command runs in this process: a second one would take as long as the command itself.
   process.env = { ...local, ...given };
@@ -30,9 +37,9 @@ function isHelp(args: readonly string[]): boolean {
 
 /** The addresses and keys of the local start's servers; null if it does not run. */
 function localEnvironment(): NodeJS.ProcessEnv | null {
-  const dataDir = dataDirectory();
+  const dataDir = runningDataDirectory();
   const dev = readJson(join(dataDir, 'dev.json')) as
-    | { baseUrl: string; databaseUrl: string; redisUrl: string }
+    | { baseUrl: string; secretKey: string; databaseUrl: string; redisUrl: string }
     | undefined;
   if (dev === undefined) return null;
   const secrets = readJson(join(dataDir, 'secrets.json')) as { encryptionKeys: string } | undefined;
@@ -41,6 +48,7 @@ function localEnvironment(): NodeJS.ProcessEnv | null {
     DATABASE_URL: dev.databaseUrl,
     REDIS_URL: dev.redisUrl,
     CALLPLANE_URL: dev.baseUrl,
+    CALLPLANE_API_KEY: dev.secretKey,
     ...keys,
     RTC_LOCAL_START: 'true',
   };

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { freePort } from '@callplane/local-servers';
 import { explain, Failure, progress, root, takeLock, type Step } from '../bootstrap.js';
-import { devFileOf } from '../local-data.js';
+import { devFileOf, rememberDataDirectory } from '../local-data.js';
 import { startDemo } from '../demo/demo.js';
 import { buildSite } from '../docs/site.js';
 import { APPS, startApp, type App } from './app.js';
@@ -95,7 +95,13 @@ async function start(context: Context): Promise<void> {
   const onLine = (name: string, line: string): void => {
     if (isReady && (isVerbose || !isRoutine(line))) say(`${name.padEnd(NAME_WIDTH)} | ${line}`);
   };
-  const envOf = ({ name }: App) => (name === 'signaling' ? { ...env, PORT: String(signalingPort) } : env);
+  const metricsPorts: Record<string, number> = {};
+  for (const { name } of APPS) metricsPorts[name] = await freePort();
+  const envOf = ({ name }: App) => ({
+    ...env,
+    METRICS_PORT: String(metricsPorts[name]),
+    ...(name === 'signaling' ? { PORT: String(signalingPort) } : {}),
+  });
   const appsReady = step(`Starting ${APPS.map(({ name }) => name).join(', ')}`, () =>
     allOf(APPS.map((app) => runApp(context, { app, settings, record, onLine, env: envOf(app) }))),
   );
@@ -116,7 +122,11 @@ async function start(context: Context): Promise<void> {
   });
   started.apps.push(() => demo.close());
   const demoUrl = `${originOf(settings.host, demoPort)}/demo/`;
-  const urls = { baseUrl: `${settings.origin}/v1`, signalingUrl, demoUrl };
+  const metricsUrls = Object.fromEntries(
+    Object.entries(metricsPorts).map(([name, port]) => [name, `http://127.0.0.1:${port}/metrics`]),
+  );
+  const urls = { baseUrl: `${settings.origin}/v1`, signalingUrl, demoUrl, metricsUrls };
+  rememberDataDirectory(dataDir);
   record.publish({ ...urls, ...keys, databaseUrl: servers.databaseUrl, redisUrl: servers.redisUrl });
   const seconds = (performance.now() - began) / 1000;
   const show = () =>
@@ -206,13 +216,12 @@ async function runApp(context: Context, { app, settings, record, env, onLine }: 
   const { name, readyPort } = app;
   const { say, stopSignal, started } = context;
   const healthPort = await freePort();
-  const metricsPort = await freePort();
   const origin = readyPort === 'PORT' ? originOf(settings.host, Number(env['PORT'])) : `http://127.0.0.1:${healthPort}`;
   const begin = () =>
     startApp({
       name,
       origin,
-      env: { ...env, HEALTH_PORT: String(healthPort), METRICS_PORT: String(metricsPort) },
+      env: { ...env, HEALTH_PORT: String(healthPort) },
       logFile: join(settings.dataDir, 'logs', `${name}.log`),
       onLine: (line) => onLine(name, line),
       // A little more than the app's own deadline for finishing its work.

@@ -16,6 +16,8 @@ interface Published {
   redisUrl: string;
   signalingUrl: string;
   demoUrl: string;
+  /** Where each app shows its metrics, by its name. */
+  metricsUrls: Readonly<Record<string, string>>;
 }
 
 const GONE_WITHIN_MS = 10_000;

@@ -9,6 +9,7 @@ export interface ScreenFacts {
   origin: string;
   signalingUrl: string;
   demoUrl: string;
+  metricsUrls: Readonly<Record<string, string>>;
   dataDir: string;
   turn: string | undefined;
   hasMedia: boolean;
@@ -23,6 +24,7 @@ export interface ScreenFacts {
 export function screen(facts: ScreenFacts): string {
   const { isTerminal, isVerbose, devFile, origin, signalingUrl, demoUrl, dataDir, turn, hasMedia, seconds, keys } =
     facts;
+  const metrics = Object.entries(facts.metricsUrls).map(([name, url]) => `${url}   (${name})`);
   const shownKey = isTerminal ? keys.secretKey : `in ${devFile}`;
   const pastedKey = isTerminal ? keys.secretKey : `$(sed -n 's/.*"secretKey": *"\\([^"]*\\)".*/\\1/p' '${devFile}')`;
   const data = relative(root, dataDir).startsWith('..') ? dataDir : relative(root, dataDir);
@@ -39,6 +41,7 @@ Callplane runs (ready in ${seconds.toFixed(1)} s). Ctrl-C stops everything. Stor
   Secret key       ${shownKey}
   Publishable key  ${keys.publishableKey}
   STUN and TURN    ${turn ?? 'none (coturn is not installed)'}
+  Metrics          ${metrics.join(`\n${' '.repeat(19)}`)}
   Data and logs    ${data} and ${data}/logs
 
 Paste into another terminal:
@@ -46,7 +49,7 @@ Paste into another terminal:
   export BASE=${origin}/v1 KEY=${pastedKey}
   api() { curl -s -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' "$@"; echo; }
   ROOM=$(api $BASE/rooms -d '{"name":"Stand-up"}' | sed -n 's/.*"id":"\\(room_[0-9a-z]*\\)".*/\\1/p'); echo "$ROOM"
-  api $BASE/rooms/$ROOM/tokens -d '{"participantName":"Ada","permissions":["room:join","audio:publish"]}'
+  api $BASE/rooms/$ROOM/tokens -d '{"participantName":"Ada","permissions":["room:join","audio:publish","video:publish"]}'
   api $BASE/turn/credentials -d '{}'
   api -X DELETE $BASE/rooms/$ROOM -w '%{http_code}'
   api $BASE/rooms/$ROOM/runtime-operation

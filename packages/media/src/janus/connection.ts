@@ -126,6 +126,11 @@ export class JanusConnection {
     }
   }
 
+  /** False from its loss on, before its sessions learn of that. */
+  get isOpen(): boolean {
+    return this.#lost === undefined;
+  }
+
   /**
    * Sends a request and resolves to its answer. Rejects with a JanusError, or a MediaError `timeout` or `unavailable`.
    */

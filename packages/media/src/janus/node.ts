@@ -47,6 +47,7 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
   #standing: Standing | undefined;
   /** The reason why the node is down. */
   #absence: unknown;
+  #downSinceMs = performance.now();
   /** Sessions of lost connections, which Janus may still have with unused peer connections. */
   #lostSessions: number[] = [];
 
@@ -62,7 +63,12 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
 
   /** `up` while the connection is open and the server answers pings. Starts as `down`. */
   get state(): 'up' | 'down' {
-    return this.#standing === undefined ? 'down' : 'up';
+    return this.#standing?.connection.isOpen === true ? 'up' : 'down';
+  }
+
+  /** How long the node has been down, in milliseconds; 0 while it is up. */
+  get downForMs(): number {
+    return this.#standing === undefined ? performance.now() - this.#downSinceMs : 0;
   }
 
   /** Resolves once the node is up; rejects after the deadline. The node keeps trying to connect in either case. */
@@ -174,6 +180,7 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
         void this.#endLostSessions();
         const error = await standing.connection.ended;
         this.#absence = error;
+        this.#downSinceMs = performance.now();
         this.#standing = undefined;
         this.#lostSessions.push(...standing.connection.lostSessions);
         // Closing the node is not a loss.

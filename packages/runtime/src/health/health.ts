@@ -1,4 +1,4 @@
-import { startSmallServer, type SmallAnswer } from '../http/small-server.js';
+import { startSmallServer, type SmallAnswer, type SmallServer } from '../http/small-server.js';
 import type { Logger } from '../logging/logger.js';
 
 /** A dependency. `ping` resolves if it answers and rejects if it does not. */
@@ -97,11 +97,8 @@ async function failure(check: HealthCheck): Promise<unknown> {
   }
 }
 
-/** Serves `/livez` and `/readyz` on their own port, for apps that serve no other HTTP. */
-export function startHealthServer(
-  health: Health,
-  address: { host: string; port: number },
-): Promise<{ port: number; close(): Promise<void> }> {
+/** Serves `/livez` and `/readyz`, for apps that serve no other HTTP. */
+export function startHealthServer(health: Health, address: { host: string; port: number }): Promise<SmallServer> {
   const answer = ({ status, body }: HealthReport): SmallAnswer => ({
     status,
     type: 'application/json',

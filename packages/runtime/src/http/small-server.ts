@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ErrorCode } from '@callplane/core';
 import { createHttpServer } from './http-server.js';
@@ -10,6 +10,14 @@ export interface SmallAnswer {
   text: string;
 }
 
+export interface SmallServer {
+  /** For the upgrades of an app. */
+  server: Server;
+  port: number;
+  /** Stops accepting connections. Resolves when all of them, upgraded ones included, are closed. */
+  close(): Promise<void>;
+}
+
 /**
  * Starts a server that answers `GET` on a few paths, such as health checks and metrics. Everything else gets an error in
  * the common shape.
@@ -18,7 +26,7 @@ export interface SmallAnswer {
 export async function startSmallServer(
   pages: Readonly<Record<string, () => SmallAnswer | Promise<SmallAnswer>>>,
   address: { host: string; port: number },
-): Promise<{ port: number; close(): Promise<void> }> {
+): Promise<SmallServer> {
   const server = createHttpServer((request, response) => {
     const requestId = requestIdOf(request);
     const fail = (status: number, code: ErrorCode, headers = {}): void =>
@@ -43,6 +51,7 @@ export async function startSmallServer(
     server.listen(address.port, address.host, resolve);
   });
   return {
+    server,
     port: (server.address() as AddressInfo).port,
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };

@@ -1,5 +1,6 @@
+import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useId, useMemo } from 'react';
-import { Filters, SelectFilter } from '../../components/fields.js';
+import { Filters, SelectFilter, TextFilter } from '../../components/fields.js';
 import { useMovingTime } from '../../moving-time.js';
 import { useQueryParameters } from '../../navigation/location.js';
 import { filterOf, PERIODS, stepOf, type DeliveryFilter } from './filter-of.js';
@@ -11,7 +12,7 @@ const PERIOD_OPTIONS = [
   ['range', 'From … to …'],
 ] as const;
 
-const PARAMETERS = { status: '', type: '', reason: '', period: '', from: '', to: '' };
+const PARAMETERS = { status: '', type: '', reason: '', endpoint: '', room: '', period: '', from: '', to: '' };
 
 /** The filters of a list of deliveries, kept in the address. */
 export function useDeliveryFilter(): { filter: DeliveryFilter; isFiltered: boolean; clear: () => void } {
@@ -22,7 +23,8 @@ export function useDeliveryFilter(): { filter: DeliveryFilter; isFiltered: boole
   return { filter, isFiltered: Object.keys(filter).length > 0, clear: () => change(PARAMETERS) };
 }
 
-export function DeliveryFilters() {
+/** @param props.endpoints to choose from; none on the page of one endpoint */
+export function DeliveryFilters({ endpoints }: { endpoints: readonly WebhookEndpoint[] | undefined }) {
   const [parameters, change] = useQueryParameters();
   const value = (name: string) => parameters.get(name) ?? '';
   return (
@@ -45,6 +47,20 @@ export function DeliveryFilters() {
         value={value('reason')}
         options={[['', 'All'], ...REASONS.map((reason) => [reason, REASON_TEXTS[reason]] as const)]}
         onChange={(reason) => change({ reason, ...(reason === '' ? {} : { status: 'failed' }) })}
+      />
+      {endpoints !== undefined && (
+        <SelectFilter
+          label="Endpoint"
+          value={value('endpoint')}
+          options={[['', 'All'], ...endpoints.map(({ id, url }) => [id, url] as const)]}
+          onChange={(endpoint) => change({ endpoint })}
+        />
+      )}
+      <TextFilter
+        label="Room"
+        value={value('room')}
+        placeholder="room_…"
+        onChange={(room) => change({ room: room.trim() })}
       />
       <SelectFilter
         label="Created"

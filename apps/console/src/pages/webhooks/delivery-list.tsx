@@ -1,4 +1,4 @@
-import type { WebhookDelivery } from '@callplane/server/requests';
+import type { WebhookDelivery, WebhookEndpoint } from '@callplane/server/requests';
 import { useMemo } from 'react';
 import { useApi, useApiList } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
@@ -16,11 +16,15 @@ export function DeliveryList({
   endpointId?: string;
 }) {
   const { filter, isFiltered, clear } = useDeliveryFilter();
-  const list = useApiList('listAllDeliveries', { ...filter, ...(endpointId === undefined ? {} : { endpointId }) });
-  const columns = useColumns(endpointId === undefined);
+  const list = useApiList('listAllDeliveries', {
+    ...filter,
+    ...(endpointId === undefined ? {} : { endpointId }),
+  });
+  const { data: endpoints } = useApi('listWebhooks', { limit: 100 }, { enabled: endpointId === undefined });
+  const columns = useColumns(endpoints?.data, endpointId === undefined);
   return (
     <>
-      <DeliveryFilters />
+      <DeliveryFilters endpoints={endpointId === undefined ? (endpoints?.data ?? []) : undefined} />
       <ListTable
         label="Deliveries"
         list={list}
@@ -43,6 +47,11 @@ export function DeliveryList({
   );
 }
 
+/** What the latest attempt got: a status or why there was none. */
+function answerText({ lastStatusCode, lastErrorCode }: WebhookDelivery) {
+  return lastStatusCode ?? lastErrorCode ?? <span className="quiet">–</span>;
+}
+
 /** The type, and in a narrow list the time below it, which has no column there. */
 function EventCell({ eventType, createdAt }: WebhookDelivery) {
   return (
@@ -55,10 +64,12 @@ function EventCell({ eventType, createdAt }: WebhookDelivery) {
   );
 }
 
-function useColumns(hasEndpoint: boolean): readonly Column<WebhookDelivery>[] {
-  const { data } = useApi('listWebhooks', { limit: 100 }, { enabled: hasEndpoint });
+function useColumns(
+  endpoints: readonly WebhookEndpoint[] | undefined,
+  hasEndpoint: boolean,
+): readonly Column<WebhookDelivery>[] {
   return useMemo(() => {
-    const urls = new Map(data?.data.map(({ id, url }) => [id, url]));
+    const urls = new Map(endpoints?.map(({ id, url }) => [id, url]));
     const endpoint: Column<WebhookDelivery> = {
       title: 'Endpoint',
       width: '2.2fr',
@@ -68,11 +79,17 @@ function useColumns(hasEndpoint: boolean): readonly Column<WebhookDelivery>[] {
     return [
       { title: 'Event', width: '1.6fr', cell: (delivery) => <EventCell {...delivery} /> },
       { title: 'Status', width: '7rem', cell: ({ status }) => <DeliveryStatus status={status} /> },
-      { title: 'Reason', width: '1.4fr', priority: 2, cell: (delivery) => <DeliveryReason {...delivery} /> },
+      { title: 'Answer', width: '8rem', priority: 2, cell: answerText },
+      { title: 'Reason', width: '1.4fr', priority: 3, cell: (delivery) => <DeliveryReason {...delivery} /> },
       ...(hasEndpoint ? [endpoint] : []),
-      { title: 'Identifier', width: '17rem', priority: 3, cell: ({ id }) => <code>{id}</code> },
       { title: 'Attempts', width: '5.5rem', priority: 3, align: 'end', cell: ({ attempts }) => attempts },
+      {
+        title: 'Next attempt',
+        width: '7.5rem',
+        priority: 3,
+        cell: ({ nextAttemptAt }) => <Time value={nextAttemptAt} />,
+      },
       { title: 'Created', width: '7.5rem', priority: 2, cell: ({ createdAt }) => <Time value={createdAt} /> },
     ];
-  }, [data, hasEndpoint]);
+  }, [endpoints, hasEndpoint]);
 }

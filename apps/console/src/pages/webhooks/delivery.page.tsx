@@ -91,10 +91,11 @@ function Diagnosis({ delivery }: { delivery: WebhookDeliveryDetail }) {
 }
 
 function factsOf(delivery: WebhookDeliveryDetail) {
-  const { failureReason, blockedBy, nextAttemptAt } = delivery;
+  const { failureReason, blockedBy, nextAttemptAt, roomId } = delivery;
   return [
     ['Delivery', <Id value={delivery.id} />],
     ['Event', <Id value={delivery.eventId} />],
+    ...(roomId === null ? [] : ([['Room', <Link to={`/rooms/${roomId}`}>{roomId}</Link>]] as const)),
     ...(failureReason === null ? [] : ([['Failure reason', REASON_TEXTS[failureReason]]] as const)),
     ...(blockedBy === null
       ? []

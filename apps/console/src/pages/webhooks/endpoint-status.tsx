@@ -1,7 +1,11 @@
 import type { WebhookEndpoint } from '@callplane/server/requests';
+import { useMemo } from 'react';
+import { useApi } from '../../api/hooks.js';
 import { Badge } from '../../components/text.js';
+import { countText, shareText } from '../../format/number.js';
 
-export function EndpointStatus({ enabled, disabledReason }: Pick<WebhookEndpoint, 'enabled' | 'disabledReason'>) {
+export function EndpointStatus({ enabled, disabledReason, failingSince }: WebhookEndpoint) {
+  if (enabled && failingSince !== null) return <Badge tone="warn">failing</Badge>;
   if (enabled) return <Badge tone="good">enabled</Badge>;
   return <Badge tone={disabledReason === null ? 'quiet' : 'bad'}>disabled</Badge>;
 }
@@ -20,4 +24,20 @@ export function sendingText({ ordering, maxPerSecond, maxConcurrent }: WebhookEn
     ...(maxConcurrent === null ? [] : [`${maxConcurrent} at once`]),
   ];
   return parts.length === 0 ? 'No order, no limits' : parts.join(', ');
+}
+
+/** What share of an endpoint's deliveries of the last hour failed at their latest attempt, in words, by its id. */
+export type FailureRates = ReadonlyMap<string, string>;
+
+export function useFailureRates(): FailureRates {
+  const { data } = useApi('readOverview', {});
+  const rates = data?.webhooks?.failureRates;
+  return useMemo(
+    () => new Map((rates ?? []).map(({ endpointId, tried, failed }) => [endpointId, rateText(tried, failed)])),
+    [rates],
+  );
+}
+
+function rateText(tried: number, failed: number): string {
+  return `${shareText(failed / tried)} of ${countText(tried)}`;
 }

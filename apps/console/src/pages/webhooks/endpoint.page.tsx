@@ -9,7 +9,7 @@ import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
 import { DeliveryList } from './delivery-list.js';
 import { EndpointActions } from './endpoint-actions.js';
-import { EndpointStatus, eventsText } from './endpoint-status.js';
+import { EndpointStatus, eventsText, useFailureRates } from './endpoint-status.js';
 import { Recoveries } from './recoveries.js';
 import { VerifySnippets } from './verify-snippets.js';
 
@@ -33,6 +33,7 @@ export default function EndpointPage({ parameters }: { parameters: PathParameter
 
 function Endpoint({ endpoint }: { endpoint: WebhookEndpoint }) {
   const mayWrite = useScope('webhooks:write');
+  const rates = useFailureRates();
   return (
     <Page
       title={endpoint.url}
@@ -51,7 +52,7 @@ function Endpoint({ endpoint }: { endpoint: WebhookEndpoint }) {
         </p>
       )}
       <div className="card below">
-        <Facts facts={factsOf(endpoint)} />
+        <Facts facts={factsOf(endpoint, rates.get(endpoint.id))} />
       </div>
       <Tabs
         label="Parts of the endpoint"
@@ -65,10 +66,12 @@ function Endpoint({ endpoint }: { endpoint: WebhookEndpoint }) {
   );
 }
 
-function factsOf(endpoint: WebhookEndpoint) {
+function factsOf(endpoint: WebhookEndpoint, failureRate: string | undefined) {
   const { events, ordering, maxPerSecond, maxConcurrent } = endpoint;
   return [
     ['Identifier', <Id value={endpoint.id} />],
+    ['Failing since', <Time value={endpoint.failingSince} full />],
+    ['Failed in the last hour', failureRate ?? 'Nothing was tried'],
     ['Events', events.length > 2 ? <span title={events.join(', ')}>{eventsText(events)}</span> : eventsText(events)],
     ['Order', ordering === 'room' ? 'Events of a room in their order' : 'None: nothing waits'],
     ['Attempts a second', maxPerSecond ?? 'No limit'],

@@ -1,5 +1,5 @@
 import type { WebhookEndpoint } from '@callplane/server/requests';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { useApiList } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Page } from '../../components/layout.js';
@@ -8,21 +8,24 @@ import { Empty } from '../../components/states.js';
 import { Time } from '../../components/text.js';
 import { useScope } from '../../session/session.js';
 import { CreateEndpoint } from './create-endpoint.js';
-import { EndpointStatus, eventsText, sendingText } from './endpoint-status.js';
+import { EndpointStatus, eventsText, sendingText, useFailureRates, type FailureRates } from './endpoint-status.js';
 
-const COLUMNS: readonly Column<WebhookEndpoint>[] = [
+const columnsWith = (rates: FailureRates): readonly Column<WebhookEndpoint>[] => [
   { title: 'URL', width: '3fr', cell: ({ url }) => <span className="url-cell">{url}</span> },
   { title: 'Status', width: '6.5rem', cell: (endpoint) => <EndpointStatus {...endpoint} /> },
-  { title: 'Description', width: '2fr', priority: 3, cell: ({ description }) => description ?? '–' },
-  { title: 'Events', width: '11rem', priority: 2, cell: ({ events }) => eventsText(events) },
+  { title: 'Failing since', width: '7.5rem', priority: 2, cell: ({ failingSince }) => <Time value={failingSince} /> },
+  { title: 'Failed, last hour', width: '8rem', priority: 2, cell: ({ id }) => rates.get(id) ?? '–' },
+  { title: 'Description', width: '2fr', priority: 2, cell: ({ description }) => description ?? '–' },
+  { title: 'Events', width: '11rem', priority: 3, cell: ({ events }) => eventsText(events) },
   { title: 'Order and limits', width: '13rem', priority: 3, cell: sendingText },
-  { title: 'Created', width: '7.5rem', priority: 2, cell: ({ createdAt }) => <Time value={createdAt} /> },
 ];
 
 export default function EndpointsPage() {
   const [isCreating, setCreating] = useState(false);
   const mayWrite = useScope('webhooks:write');
   const list = useApiList('listWebhooks', {});
+  const rates = useFailureRates();
+  const columns = useMemo(() => columnsWith(rates), [rates]);
   return (
     <Page
       title="Webhooks"
@@ -38,7 +41,7 @@ export default function EndpointsPage() {
       <ListTable
         label="Endpoints"
         list={list}
-        columns={COLUMNS}
+        columns={columns}
         keyOf={({ id }) => id}
         to={({ id }) => `/webhooks/${id}`}
         empty={

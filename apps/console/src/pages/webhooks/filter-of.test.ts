@@ -12,6 +12,8 @@ describe('the filter of deliveries in an address', () => {
       eventType: 'room.created',
       failureReason: 'rejected',
     });
+    expect(filter('endpoint=whep_1&room=room_1')).toEqual({ endpointId: 'whep_1', roomId: 'room_1' });
+    expect(filter('endpoint=a/b&room=')).toEqual({});
     expect(filter('status=toString&type=x&reason=__proto__&period=constructor')).toEqual({});
   });
 

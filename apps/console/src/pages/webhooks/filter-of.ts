@@ -21,7 +21,7 @@ export function stepOf(parameters: URLSearchParams): number {
 
 export type DeliveryFilter = Pick<
   InputOf<'listAllDeliveries'>,
-  'status' | 'eventType' | 'failureReason' | 'since' | 'until'
+  'status' | 'eventType' | 'failureReason' | 'endpointId' | 'roomId' | 'since' | 'until'
 >;
 /** An address may hold anything, so that only known values count. */
 export function filterOf(parameters: URLSearchParams, nowMs: number): DeliveryFilter {
@@ -33,12 +33,21 @@ export function filterOf(parameters: URLSearchParams, nowMs: number): DeliveryFi
     EVENT_TEXTS.map(([type]) => type),
   );
   const failureReason = pick('reason', REASONS);
+  const endpointId = idIn(parameters, 'endpoint');
+  const roomId = idIn(parameters, 'room');
   return {
     ...(status === undefined ? {} : { status }),
     ...(eventType === undefined ? {} : { eventType }),
     ...(failureReason === undefined ? {} : { failureReason }),
+    ...(endpointId === undefined ? {} : { endpointId }),
+    ...(roomId === undefined ? {} : { roomId }),
     ...timesOf(parameters, nowMs),
   };
+}
+
+function idIn(parameters: URLSearchParams, name: string): string | undefined {
+  const id = parameters.get(name) ?? '';
+  return /^[A-Za-z0-9_-]{1,128}$/.test(id) ? id : undefined;
 }
 
 function timesOf(parameters: URLSearchParams, nowMs: number): Pick<DeliveryFilter, 'since' | 'until'> {

@@ -19,6 +19,8 @@ const EVENTS: Record<EventType, string> = {
   'track.muted': 'A track was muted or unmuted.',
   'operation.failed': 'A clean-up failed for good.',
   'webhook.disabled': 'An endpoint was disabled.',
+  'webhook.endpoint.failing': 'All attempts of another endpoint have failed for 15 minutes.',
+  'webhook.endpoint.recovered': 'A failing endpoint works again.',
   'webhook.test': 'A test that somebody asked for.',
 };
 export const EVENT_TEXTS = Object.entries(EVENTS) as [EventType, string][];

@@ -1,0 +1,37 @@
+import type { DownlinkState } from './state.js';
+
+/** From this loss on, sound and picture wait for the packets that are sent again; and so much longer. */
+const LOSS_FROM = 0.005;
+const KEPT_MS = 10_000;
+/** Such a packet comes a round trip later, and a loss is noticed only with the packets after it. */
+const EXTRA_MS = 100;
+const MOST_MS = 600;
+/** Smaller changes of the round trip are not worth a change of the speed of the sound. */
+const STEP_MS = 50;
+
+/**
+ * Delays what is played while packets are sent again. Browsers do not do so by themselves: a connection that only receives
+ * does not know its round trip, and drops what comes after it as too late.
+ */
+export class PlayOut {
+  #untilMs = -Infinity;
+  #targetMs: number | null = null;
+
+  /** @param roundTripMs undefined in browsers that do not tell it */
+  update(
+    receivers: readonly RTCRtpReceiver[],
+    { sureLoss }: Pick<DownlinkState, 'sureLoss'>,
+    roundTripMs: number | undefined,
+    nowMs: number,
+  ): void {
+    if (sureLoss > LOSS_FROM) this.#untilMs = nowMs + KEPT_MS;
+    const isLossy = nowMs < this.#untilMs && roundTripMs !== undefined;
+    const targetMs = isLossy ? Math.min(MOST_MS, roundTripMs + EXTRA_MS) : null;
+    const isNews = targetMs === null || this.#targetMs === null || Math.abs(targetMs - this.#targetMs) >= STEP_MS;
+    if (isNews) this.#targetMs = targetMs;
+    for (const receiver of receivers) {
+      if ('jitterBufferTarget' in receiver && receiver.jitterBufferTarget !== this.#targetMs)
+        receiver.jitterBufferTarget = this.#targetMs;
+    }
+  }
+}
