@@ -301,7 +301,7 @@ describe('the lease of a delivery', () => {
 });
 
 describe('deliveries that are settled in one batch', () => {
-  test('change their endpoint as if they had ended one after another', async () => {
+  test('leave their endpoint as if each had been settled alone', async () => {
     const endpointId = await worker.newEndpoint('http://127.0.0.1:1/', { failingSince: new Date(0) });
     await worker.emit(endpointId, 3);
     const claims = await worker.claim(endpointId, 3);
