@@ -23,6 +23,9 @@ const ENTRY = `
   import { Track, useCall } from './react.tsx';
   export * from '@callplane/client-js';
   export { enterRoom } from './plain.ts';
+  export { firstCall } from './first-call.ts';
+  export { preview } from './devices.ts';
+  export { pagesOf } from './pages.ts';
   function Room({ url, token }) {
     const { tracks } = useCall(url, token);
     return tracks.map((track) => createElement(Track, { track, key: track.participant.participantId + track.trackId }));
@@ -332,6 +335,36 @@ describe('the examples of the guide', () => {
       const types = await stage.eventTypes(roomId);
       expect(types.filter((type) => type === 'participant.joined')).toHaveLength(2);
       expect(complaints).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    'the first call plays the other one, a preview shows the camera and fills its menu, and another page stops a camera',
+    async () => {
+      const roomId = await stage.newRoom();
+      const [one, two] = await Promise.all([open(), open()]);
+      await one.evaluate(`{
+        const menu = document.body.appendChild(document.createElement('select'));
+        sdk.preview(document.body, menu).then((tracks) => Object.assign(globalThis, { tracks, menu }));
+      }`);
+      await becomes(one, `globalThis.tracks?.length === 2 && menu.options[0].text !== ''`);
+      await plays(one, 1, 0);
+      await one.evaluate(
+        `for (const track of tracks) { track.detach().forEach((element) => element.remove()); track.stop(); }`,
+      );
+      for (const page of [one, two]) {
+        const { token } = await stage.token(roomId, 'Someone');
+        await page.evaluate(
+          `sdk.firstCall(${JSON.stringify(stage.url)}, ${JSON.stringify(token)}).then((call) => { globalThis.call = call; })`,
+        );
+      }
+      await Promise.all([plays(one, 1, 1), plays(two, 1, 1)]);
+      await one.evaluate(`globalThis.turn = sdk.pagesOf(call); turn([...call.participants.values()])`);
+      await one.evaluate(`turn([])`);
+      await plays(one, 0, 1);
+      await one.evaluate(`turn([...call.participants.values()])`);
+      await plays(one, 1, 1);
     },
     SLOW_MS,
   );

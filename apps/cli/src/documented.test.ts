@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '@callplane/runtime';
 import { repositoryRoot } from '@callplane/testing';
@@ -58,9 +59,11 @@ function commandLinesOf(page: string): string[] {
 }
 
 test('every command of rtc that a guide names exists, with its options', async () => {
-  const guides = readdirSync(join(repositoryRoot, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.md') && !file.startsWith('decisions'))
-    .map((file) => join('docs', file));
+  const listed = execFileSync('git', ['ls-files', 'docs/*.md', ':(exclude)docs/decisions'], {
+    cwd: repositoryRoot,
+    encoding: 'utf8',
+  });
+  const guides = listed.split('\n').filter((file) => file !== '');
   const wrong: string[] = [];
   let seen = 0;
   for (const guide of ['README.md', ...guides]) {

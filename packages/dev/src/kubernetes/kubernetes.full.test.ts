@@ -1,4 +1,8 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporaryDirectory } from '@callplane/testing';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { root } from '../bootstrap.js';
 import { render } from './main.js';
 import { parseManifests, problemsOf, type Manifest } from './manifests.testkit.js';
 import { kubernetesTools } from './tools.js';
@@ -22,6 +26,18 @@ const named = (manifests: Manifest[], kind: string, name: string) =>
   manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name)!;
 
 describe('the Helm chart', () => {
+  test('takes the values of the guide', async () => {
+    const guide = readFileSync(join(root, 'docs/operations/kubernetes.md'), 'utf8');
+    const [, values = ''] = /```yaml\n([^]*?)```/.exec(guide) ?? [];
+    const file = join(temporaryDirectory('chart'), 'my-values.yaml');
+    writeFileSync(file, values);
+    const manifests = (await render(helm, ['--values', file])).flatMap(parseManifests);
+    expect(problemsOf(manifests)).toEqual([]);
+    expect(named(manifests, 'Ingress', 'callplane').spec.rules[0].host).toBe('callplane.example.com');
+    const { containers } = named(manifests, 'Deployment', 'callplane-api').spec.template.spec;
+    expect(containers[0].env).toContainEqual({ name: 'TRUST_PROXY', value: '10.42.0.0/16' });
+  });
+
   test('scales webhook workers by due deliveries with KEDA, in place of the CPU', async () => {
     const manifests = await manifestsWith('keda.enabled=true', 'keda.max=40');
     expect(problemsOf(manifests)).toEqual([]);

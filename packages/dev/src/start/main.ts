@@ -17,7 +17,7 @@ import { clearEarlierRun, openRecord, type RunRecord } from './record.js';
 import { onEnter, screen } from './screen.js';
 import { localSecrets } from './secrets.js';
 import { startServers, type LocalServers } from './servers.js';
-import { choosePorts, originOf, readSettings, type Settings } from './settings.js';
+import { chooseDemoPort, chooseSignalingPort, originOf, readSettings, type Settings } from './settings.js';
 import { handleSignals } from './signals.js';
 
 /** What this start has to undo. */
@@ -67,7 +67,7 @@ async function start(context: Context): Promise<void> {
   const { dataDir } = settings;
   started.cleanUps.push(takeDataFolder(dataDir));
   await clearEarlierRun(dataDir, say);
-  const { signalingPort, demoPort } = await choosePorts(settings);
+  const signalingPort = await chooseSignalingPort(settings);
 
   const record = openRecord(dataDir);
   started.cleanUps.push(() => record.close());
@@ -110,6 +110,7 @@ async function start(context: Context): Promise<void> {
   await allOf([appsReady, keysReady]);
   const keys = await keysReady;
   stopSignal.throwIfAborted();
+  const demoPort = await chooseDemoPort(settings, signalingPort);
   const demo = await startDemo({
     port: demoPort,
     host: settings.host,

@@ -42,19 +42,23 @@ export function readSettings(env = process.env) {
 export type Settings = ReturnType<typeof readSettings>;
 
 /**
- * Chooses the ports of the gateway and the demo page. Fails here if the API or the gateway could not listen, before
- * anything else has started.
+ * Chooses the port of the gateway. Fails here if the API or the gateway could not listen, before anything else has
+ * started.
  */
-export async function choosePorts(settings: Settings): Promise<{ signalingPort: number; demoPort: number }> {
+export async function chooseSignalingPort(settings: Settings): Promise<number> {
   const { port, host } = settings;
   await checkPort('PORT', port, host);
   if (settings.signalingPort === port) {
     throw new Failure(`PORT and SIGNALING_PORT are both ${port}; choose different ports`);
   }
   if (settings.signalingPort !== undefined) await checkPort('SIGNALING_PORT', settings.signalingPort, host);
-  // The start prints links with these ports, so that they need not be fixed ones.
-  const signalingPort = settings.signalingPort ?? (await freePortFrom(SIGNALING_PORT, [port], host));
-  return { signalingPort, demoPort: await freePortFrom(DEMO_PORT, [port, signalingPort], host) };
+  // The start prints links with its ports, so that they need not be fixed ones.
+  return settings.signalingPort ?? (await freePortFrom(SIGNALING_PORT, [port], host));
+}
+
+/** Chooses the port of the demo page, right before it listens, because another start takes the next free port too. */
+export function chooseDemoPort({ host, port }: Settings, signalingPort: number): Promise<number> {
+  return freePortFrom(DEMO_PORT, [port, signalingPort], host);
 }
 
 async function freePortFrom(first: number, taken: readonly number[], host: string): Promise<number> {
