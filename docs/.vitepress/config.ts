@@ -41,10 +41,13 @@ const READERS = [
       { text: 'Operations', link: '/operations' },
       { text: 'Deploy', link: '/operations/deploy' },
       { text: 'Kubernetes', link: '/operations/kubernetes' },
+      { text: 'systemd', link: '/operations/systemd' },
+      { text: 'Managed servers', link: '/operations/managed' },
       { text: 'Upgrade', link: '/operations/upgrade' },
       { text: 'Backup', link: '/operations/backup' },
       { text: 'Scale', link: '/operations/scale' },
       { text: 'Monitoring', link: '/operations/monitoring' },
+      { text: 'Background work', link: '/operations/workers' },
       { text: 'Incidents', link: '/operations/incidents' },
       { text: 'Security', link: '/operations/security' },
       { text: 'PostgreSQL', link: '/operations/postgresql' },
@@ -69,9 +72,16 @@ const READERS = [
       { text: 'Decisions', link: '/decisions/' },
       { text: 'Style and glossary', link: '/style' },
       { text: 'Changes', link: '/changelog' },
+      { text: 'Reporting a vulnerability', link: '/reporting-a-vulnerability' },
     ],
   },
 ];
+
+/** The index of the decisions leads to each of them. */
+function isInNavigation(page: string): boolean {
+  if (page === 'index.md' || page.startsWith('decisions/')) return true;
+  return READERS.some(({ items }) => items.some(({ link }) => `${link.slice(1)}.md` === page));
+}
 
 /** The site of the documents that GitHub shows, too. `npm run docs` builds it; the API serves it at /docs. */
 export default defineConfig({
@@ -86,6 +96,8 @@ export default defineConfig({
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   markdown: {
     anchor: { slugify: headingId },
+    // Braces are braces, as on GitHub.
+    attrs: false,
     config(md) {
       md.use(repositoryLinks).use(diagrams);
     },
@@ -109,7 +121,9 @@ export default defineConfig({
     ],
     sidebar: READERS,
   },
-  buildEnd({ outDir }) {
+  buildEnd({ outDir, pages, rewrites }) {
+    const missing = pages.map((page) => rewrites.map[page] ?? page).filter((page) => !isInNavigation(page));
+    if (missing.length > 0) throw new Error(`the navigation lacks ${missing.join(', ')}`);
     const out = join(outDir, 'reference');
     cpSync(join(docs, 'reference'), out, { recursive: true });
     const scalar = require.resolve('@scalar/api-reference/style.css');

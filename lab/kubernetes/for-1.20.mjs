@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 const { parseAllDocuments } = createRequire(new URL('../../packages/dev/package.json', import.meta.url))('yaml');
 
 const OLDER_VERSIONS = { 'policy/v1': 'policy/v1beta1', 'autoscaling/v2': 'autoscaling/v2beta2' };
-// 1.21, 1.25 and 1.26.
+// Kubernetes added these fields in 1.21, 1.25 and 1.26.
 const YOUNGER_FIELDS = new Set(['endPort', 'matchLabelKeys', 'unhealthyPodEvictionPolicy']);
 
 const manifests = parseAllDocuments(await text(process.stdin))

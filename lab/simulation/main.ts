@@ -9,7 +9,7 @@ import { Postgres } from './ports/postgres.js';
 import { Coverage, failureReport, shrink } from './report.js';
 import { currentWorld, preparePrisma, simulate, type Outcome } from './run.js';
 
-/** A fleet that does nothing breaks no guarantee: what so many runs must have done, as messages of logs. */
+/** A fleet that does nothing breaks no guarantee. These messages must be in the logs of a number of runs. */
 const RUNS_THAT_DO_ALL = 20;
 const DONE = [
   'operation attempt room.end completed',

@@ -18,5 +18,5 @@ export interface SimProcess {
   readonly pools: unknown[];
 }
 
-/** The simulated process whose code runs. Node carries it through promises, and the ports through all others. */
+/** The simulated process whose code runs. Node keeps it across promises, and the replaced ports across all other callbacks. */
 export const running = new AsyncLocalStorage<SimProcess>();

@@ -98,7 +98,7 @@ test('lost audio is sent again, on the way to the media server and from there', 
     return stats.find((entry) => entry.type === type && entry.kind === 'audio');
   };
   await eventually(async () => {
-    // Ada's browser repeats what Janus asks for, and Bob's browser asks Janus.
+    // Janus asks Ada's browser for lost packets, and Bob's browser asks Janus.
     expect((await audioOf(ada, 'publisher', 'outbound-rtp')).retransmittedPacketsSent).toBeGreaterThan(5);
     expect((await audioOf(bob, 'subscriber', 'inbound-rtp')).nackCount).toBeGreaterThan(5);
     return true;

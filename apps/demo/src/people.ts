@@ -145,7 +145,7 @@ export class RosterPages {
       this.#cursor = page.next;
       await this.#call.show(page.participants.map(({ participantId }) => participantId));
     } catch {
-      // The call reports its own end, and the button reads again.
+      // An ended call shows that by itself. Otherwise the reader presses the button again.
     }
   }
 }

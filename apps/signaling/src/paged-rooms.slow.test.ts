@@ -59,7 +59,7 @@ describe('a room with more participants than ROSTER_FULL_MAX', () => {
       await client.until('viewerCount', ({ participantCount }) => participantCount === everyone.participantCount);
       expect(client.of('viewerCount').at(-1)).toMatchObject(everyone);
     }
-    // Since the room is paged, no client gets a change about a viewer.
+    // Once the room is paged, no client gets a change about a viewer.
     expect(changesSincePaged(viewers[0]!)).toEqual([]);
   });
 

@@ -56,7 +56,7 @@ export class Processes {
         try {
           process.kill(each, 'SIGKILL');
         } catch {
-          // It has ended.
+          // The process has ended already.
         }
       }
     }

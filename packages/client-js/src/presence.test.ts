@@ -148,7 +148,7 @@ describe('in a paged room', () => {
   });
 });
 
-test('the room follows roomUpdated, and what has changed until a later connection', async () => {
+test('the room shows changes of roomUpdated, and after a reconnection those of the meantime', async () => {
   const room = { id: 'room_1', name: 'Daily', metadata: {}, maxParticipants: 5 };
   const gateway = await startScriptedGateway({
     join: () => welcome({ room }),

@@ -182,7 +182,7 @@ describe('a session ends', () => {
     await eventually(async () => (await context(revoked)).status === 401);
   });
 
-  test('at its time, and after an hour without a request, which requests note', async () => {
+  test('at its expiry, and an hour after its latest request', async () => {
     const [late, idle, used] = [await signIn(), await signIn(), await signIn()];
     const set = (cookie: string, data: { expiresAt?: Date; usedAt?: Date; createdAt?: Date }) =>
       api.database.prisma.consoleSession.update({ where: { secretHash: hashOf(cookie) }, data });

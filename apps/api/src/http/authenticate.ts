@@ -26,7 +26,7 @@ const WRONG_CREDENTIALS = {
 const unauthenticated = (why: keyof typeof WRONG_CREDENTIALS) =>
   new PublicError('UNAUTHENTICATED', { ...UNAUTHENTICATED, message: WRONG_CREDENTIALS[why] });
 
-/** What a request proves its caller with: an API key, the code of a link, or the cookie of a session. */
+/** The proof of a caller: an API key, the code of a link, or the cookie of a session. */
 interface Credential {
   hash: Buffer;
   directory: CallerDirectory;

@@ -135,7 +135,7 @@ const PARTICIPANT_REMOVE_STEPS: readonly Step[] = [
   {
     name: 'notify the signaling instances',
     async run(deps, claim) {
-      // The instances read what has a new version. The request has written one, unless it stopped before.
+      // Gateways read the sessions with a new version. The request wrote one, unless its process died before that.
       const version = await touchSessions(deps.database.sql, participantOf(claim));
       if (version !== null) await publishRoomChanged(deps.producer.redis, claim.roomId, version);
     },

@@ -119,8 +119,8 @@ export function useApiList<Id extends OperationId>(
 }
 
 /**
- * Whether a list has changed since it was read from its beginning. TanStack Query forgets it when the next page loads, in
- * which the change need not be.
+ * Whether a list has changed since its first page was read. TanStack Query clears its own mark when the next page loads,
+ * although the change may be on an earlier page.
  */
 function useNews(
   { isChanged, isRefetching }: { isChanged: boolean; isRefetching: boolean },

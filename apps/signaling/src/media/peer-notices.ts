@@ -11,7 +11,7 @@ export class HeldCandidates {
   readonly #session: Pick<MediaOwner, 'send'>;
   readonly #target: PeerTarget;
   #waiting: (IceCandidate | null)[] = [];
-  /** Those of the latest description. */
+  /** The candidates of the latest description, which the client has. */
   #sent: (IceCandidate | null)[] = [];
   #isReleased = false;
 

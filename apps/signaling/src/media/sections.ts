@@ -234,7 +234,7 @@ export class Sections {
     }
   }
 
-  /** Names the tracks of the sections: those of the wanted ones, and none of the others. */
+  /** Gives each section that carries a wanted track the key of that track, and all others none. */
   assign(wants: ReadonlyMap<string, Want>): void {
     const { carried } = this.#match(wants);
     for (const section of this.#sections.values()) section.key = null;

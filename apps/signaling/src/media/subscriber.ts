@@ -34,7 +34,7 @@ export class Subscriber implements ReceivingPeerListener {
   #clientKnows = true;
   #isClosed = false;
   #isRunning = false;
-  /** What the sections carry, or will if the alignment under way succeeds; null if that has to be compared. */
+  /** The tracks of the sections after the running alignment; null if the sections must be compared first. */
   #aligned: Selection | null = null;
   #mustRefresh = false;
   /** Of the latest offer. */

@@ -96,7 +96,7 @@ interface Sent {
   /** Where the track is on the media server. */
   stream: string;
   layers: readonly number[];
-  /** What was wanted at the last look. */
+  /** The layers that the latest check found wanted. */
   wanted: readonly number[];
   /** Until when each layer was wanted, the lowest first. */
   wantedUntilMs: number[];

@@ -62,7 +62,7 @@ afterEach(() => {
 });
 
 describe('a small room', () => {
-  test('sends each change at once, and changes that it learns together in one frame', () => {
+  test('sends a change at once, and several changes of one read in one frame', () => {
     const [ada, bob] = [new Member('s1'), new Member('s2')];
     [ada, bob].forEach((member) => member.take());
     fake.set({ sessionId: 's3', tracks: ['a'] });

@@ -80,7 +80,7 @@ export class TrackIndex {
     return tracks?.find((track) => track.trackId === trackId)?.muted === true;
   }
 
-  /** Call this when the state has taken over these changes. */
+  /** Applies changes that the state of the room contains already. */
   apply(changes: readonly RoomChange[]): void {
     for (const change of changes) {
       const before = change.before?.state?.tracks ?? [];

@@ -51,7 +51,7 @@ export const TRANSITIONS: Readonly<Record<SessionStateName, Partial<Record<Sessi
   grace: { ...KEPT, drained: 'gone', graceOver: 'ending' },
   // The client of a session that leaves may close its connection first.
   ending: { ...KEPT, lost: 'ending', drained: 'ending', closedForGood: 'ending', endWritten: 'gone' },
-  // Whatever was under way when this gateway let go of the session has no effect.
+  // Results that arrive after this gateway has released the session have no effect.
   gone: {},
 };
 

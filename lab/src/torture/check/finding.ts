@@ -18,7 +18,7 @@ export interface Finding {
   brokenCases: number;
   /** The first broken cases, each with the lines that prove it. */
   proofs: Proof[];
-  /** Why the history says nothing about it; null if it does. */
+  /** Why the history cannot show whether the guarantee held; null if it can. */
   remark: string | null;
 }
 

@@ -108,7 +108,8 @@ export class SentLayers {
 
   /**
    * Those who want a layer that is not affordable, or that the track does not have, get the highest one below it.
-   * @returns the layers to send of the first so many
+   * @param count the number of layers of the track
+   * @returns the layers to send
    */
   #sentOf(trackId: string, count: number): Set<number> {
     const top = Math.min(count - 1, this.#measured.get(trackId)?.affordable.top ?? Infinity);

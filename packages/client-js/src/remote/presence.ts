@@ -8,7 +8,7 @@ import type { Roster } from './roster.js';
 export interface Counts {
   /** Everyone, you and the viewers included. */
   participantCount: number;
-  /** Those who neither publish nor have metadata. */
+  /** Participants who neither publish nor have metadata. */
   viewerCount: number;
 }
 

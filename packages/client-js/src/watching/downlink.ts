@@ -198,7 +198,7 @@ export class Downlink {
     }
   }
 
-  /** @param quality without regard to a brake, which ends within a second */
+  /** @param quality the one that the application sees: brakes do not count, because they end within a second */
   #limit(track: RemoteTrack, limit: Limit | undefined, quality: TrackQuality): void {
     this.#context.subscriptions.limit(referenceTo(track), limit);
     if (!isListed(track) || quality === (this.#qualities.get(track) ?? 'full')) return;

@@ -255,7 +255,7 @@ function count(sample: DownlinkSample, entry: Entry): void {
     lost: entry.packetsLost ?? 0,
     bytes,
     audioBytes: isAudio ? bytes : 0,
-    // Silence that replaces silence is not heard, such as that of a muted track.
+    // A muted track sends silence. Nobody hears that the decoder invents silence for it.
     concealed: isAudio ? (entry.concealedSamples ?? 0) - (entry.silentConcealedSamples ?? 0) : 0,
     samples: isAudio ? (entry.totalSamplesReceived ?? 0) : 0,
     bufferSeconds: isAudio ? (entry.jitterBufferDelay ?? 0) : 0,

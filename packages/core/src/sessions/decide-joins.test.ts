@@ -47,7 +47,7 @@ describe('joins of one batch', () => {
     expect(decideJoins(room({ liveSessions: 4 }), [own], 4).rosterPaged).toBe(false);
   });
 
-  test('never exceed the capacity, and refuse a join for it only if the room is full', () => {
+  test('refuse a join for the capacity exactly if the room is full', () => {
     const anyCandidate = fc
       .record({ hasLiveSession: fc.boolean(), removed: fc.boolean() })
       .map((participant) => candidate(participant));

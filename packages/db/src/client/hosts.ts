@@ -85,7 +85,7 @@ export class Hosts {
     return this.#owed.has(owed);
   }
 
-  /** Whether as many statements wait for a late answer of the host as the pool has connections. */
+  /** Whether the host owes answers to as many statements as the pool has connections. */
   isFull(host: number): boolean {
     return [...this.#owed].filter((owed) => owed.host === host).length >= this.#owedMax;
   }

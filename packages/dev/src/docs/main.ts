@@ -1,11 +1,17 @@
 /** `npm run docs [-- --base /path/]`: builds the site of the documents into docs/dist, to be served at /docs/ or the path. */
 import { join } from 'node:path';
-import { root } from '../bootstrap.js';
-import { buildSite } from './site.js';
+import { root, run, toolsEnvironment } from '../bootstrap.js';
 
 export async function main(args: string[]): Promise<void> {
   await buildSite(new AbortController().signal, args);
-  console.log(
-    `The site is in ${join(root, 'docs', 'dist')}. The API serves it at /docs; any server of files can, too.`,
-  );
+  const folder = join(root, 'docs', 'dist');
+  console.log(`The site is in ${folder}. The API serves it at /docs; any server of files can, too.`);
+}
+
+/** Builds the site if a page has changed. It takes its time, so it leaves the processor to everything else. */
+export async function buildSite(signal: AbortSignal, options: string[] = []): Promise<void> {
+  const turbo = join(root, 'node_modules', 'turbo', 'bin', 'turbo');
+  const args = [turbo, 'run', 'site', '--filter=@callplane/docs', '--ui=stream', '--', ...options];
+  const failure = 'The site of the documents cannot be built';
+  await run('nice', ['-n', '19', process.execPath, ...args], { env: toolsEnvironment(), signal, failure });
 }

@@ -27,7 +27,7 @@ export async function eventTypes(document: any): Promise<string> {
   const { openapi, info } = document;
   const pruned = { openapi, info, paths: {}, components: { schemas } };
   const types = astToString(await openapiTS(pruned));
-  // The other interfaces are empty.
+  // The document has no paths here, so openapi-typescript leaves the other interfaces empty.
   const components = /^export interface components \{[^]*?^\}/m.exec(types)?.[0] ?? '';
   return headFrom('the schemas of the events') + components + '\n';
 }

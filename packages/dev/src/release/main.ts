@@ -63,18 +63,15 @@ async function checkTree(dryRun: boolean): Promise<void> {
 
 /**
  * The section of a version in the changelog, without its heading.
- * @param dryRun accepts `[Unreleased]` in its place
+ * @param dryRun accepts a section without a date
  */
 function changelogSection(changelog: string, version: string, { dryRun }: { dryRun: boolean }): string {
-  const section = sectionOf(changelog, version) ?? (dryRun ? sectionOf(changelog, 'Unreleased') : undefined);
-  if (section !== undefined && section !== '') return section;
-  throw new Failure(`CHANGELOG.md has no section "## [${version}] - <date>" with content. Move [Unreleased] to it`);
-}
-
-function sectionOf(changelog: string, title: string): string | undefined {
   const sections = changelog.split(/^## /m).slice(1);
-  const found = sections.find((section) => section.startsWith(`[${title}]`));
-  return found?.slice(found.indexOf('\n') + 1).trim();
+  const found = sections.find((section) => section.startsWith(`[${version}] - `)) ?? '';
+  const heading = found.slice(0, found.indexOf('\n'));
+  const text = found.slice(heading.length).trim();
+  if (text !== '' && (dryRun || /\d{4}-\d{2}-\d{2}$/.test(heading))) return text;
+  throw new Failure(`CHANGELOG.md has no section "## [${version}] - <date>" with content`);
 }
 
 /** Writes `SHA256SUMS`, which `sha256sum --check` reads, over all files of the folder. */

@@ -9,7 +9,7 @@ import { freePort } from '@callplane/local-servers';
 import { explain, Failure, progress, root, takeLock, type Step } from '../bootstrap.js';
 import { devFileOf, localSecrets, rememberDataDirectory } from '../local-data.js';
 import { startDemo } from '../demo/demo.js';
-import { buildSite } from '../docs/site.js';
+import { buildSite } from '../docs/main.js';
 import { APPS, startApp, type App } from './app.js';
 import { developmentKeys, migrate } from './development.js';
 import { keepRunning } from './keep-running.js';
