@@ -1,5 +1,8 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { beforeAll, expect, test } from '@jest/globals';
-import { BROWSER_PROGRAM, stopAtEnd } from '@callplane/testing';
+import { BROWSER_PROGRAM, repositoryRoot, stopAtEnd } from '@callplane/testing';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
@@ -63,5 +66,31 @@ test('the reference finds operations by a search', async () => {
     .or(page.getByRole('link', { name: /replay/i }))
     .first()
     .waitFor();
+  await page.close();
+});
+
+test.each([
+  [1280, 'light'],
+  [390, 'dark'],
+] as const)('the site at a width of %d pixels in %s draws its diagrams and finds pages', async (width, colorScheme) => {
+  await promisify(execFile)(join(repositoryRoot, 'node_modules', '.bin', 'turbo'), ['run', 'site'], {
+    cwd: repositoryRoot,
+  });
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+  const problems = problemsOf(page);
+  await page.goto(`${api.url}/docs/architecture`);
+  await page.locator('.diagram svg').nth(1).waitFor();
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+  await page
+    .getByRole('button', { name: /search/i })
+    .first()
+    .click();
+  await page.locator('input[type=search]').fill('replay');
+  await page.getByRole('option').or(page.locator('.results a')).first().click();
+  await page
+    .getByRole('heading', { name: /replay/i })
+    .first()
+    .waitFor();
+  expect(problems).toEqual([]);
   await page.close();
 });
