@@ -20,9 +20,10 @@ find "$target/node_modules" -type f -name '*.map' -not -path '*/@callplane/*' -d
 cp -R prisma "$target/prisma"
 cp infra/image/health-check.mjs "$target/health-check.mjs"
 if [ "$app" = api ]; then
-  # The document that the API serves at /openapi.json.
+  # The document that the API serves at /openapi.json, its reference, and the site of the documents.
+  [ -d docs/dist ] || pnpm --filter @callplane/docs run site
   mkdir -p "$target/docs"
-  cp docs/openapi.json "$target/docs"
+  cp -R docs/openapi.json docs/reference docs/dist "$target/docs"
   # The built console, which the API serves at /console.
   if [ -d apps/console/dist ]; then cp -R apps/console/dist "$target/console-pages"; fi
 fi

@@ -12,6 +12,7 @@ const STARTED = ['api', 'cleanup-worker', 'webhook-worker', 'signaling', 'cli', 
  * @param {string} command
  */
 export function packagesOf(command) {
+  if (command === 'docs') return ['dev'];
   return command === 'start' || command === 'rtc' ? STARTED : undefined;
 }
 

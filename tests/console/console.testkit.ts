@@ -22,7 +22,7 @@ import { signalingUrl } from '../browser/stage.testkit.js';
 import { startTcpProxy } from '../browser/tcp-proxy.testkit.js';
 import { smallPng } from './small-png.testkit.js';
 
-/** Set `CALLPLANE_SCREENSHOTS=docs/console` to write the pictures of every page. */
+/** Set `CALLPLANE_SCREENSHOTS` to the folder that gets pictures of every page; git holds four of them, in docs/console. */
 const pictures = process.env['CALLPLANE_SCREENSHOTS'];
 const AXE = readFileSync(join(repositoryRoot, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
 

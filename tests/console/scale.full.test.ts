@@ -17,7 +17,7 @@ interface Figures {
   slowest: string;
 }
 
-/** Prints how long each page takes, which docs/console.md has; the lists must hold few rows in the document. */
+/** Prints how long each page takes, which docs/benchmarks.md has; the lists must hold few rows in the document. */
 test(
   'the console with 100,000 rooms and 1,000,000 deliveries opens every page, and its lists keep few rows in the document',
   async () => {

@@ -56,7 +56,7 @@ export function readNewest({ sql }: Pick<Database, 'sql'>): ReadNewest {
 
 /**
  * Wakes requests that wait for events. One timer reads the newest positions for all of them, and runs only while
- * requests wait. A waiting request holds no database connection (docs/decisions/0032).
+ * requests wait. A waiting request holds no database connection (docs/decisions/0010).
  */
 export class EventWaiter {
   readonly #read: ReadNewest;

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Type, type Static, type TObject, type TProperties } from 'typebox';
 
 /**
- * Cursors are opaque but not signed: any caller can forge one (docs/decisions/0020). A cursor is therefore untrusted
+ * Cursors are opaque but not signed: any caller can forge one (docs/decisions/0004). A cursor is therefore untrusted
  * input. Its position must match the schema of its list before a query uses it. A cursor names no tenant; the query
  * supplies the tenant.
  *

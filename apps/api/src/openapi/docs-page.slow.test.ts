@@ -30,13 +30,13 @@ function problemsOf(page: Page): string[] {
 }
 
 test.each([1280, 390])(
-  'the documentation page works at a width of %d pixels, obeys its policy, and loads nothing from other hosts',
+  'the reference works at a width of %d pixels, obeys its policy, and loads nothing from other hosts',
   async (width) => {
     const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: 'light' });
     const problems = problemsOf(page);
-    await page.goto(`${api.url}/docs`);
+    await page.goto(`${api.url}/docs/reference/`);
     await page.getByRole('heading', { name: 'First request' }).waitFor();
-    await page.goto(`${api.url}/docs#tag/rooms/POST/v1/rooms`);
+    await page.goto(`${api.url}/docs/reference/#tag/rooms/POST/v1/rooms`);
     await page.getByRole('heading', { name: 'Create a room' }).waitFor();
     await page.getByText('scope rooms:create').first().waitFor();
     await page.getByText('curl -s "$BASE/rooms"').first().waitFor();
@@ -46,9 +46,9 @@ test.each([1280, 390])(
   },
 );
 
-test('the documentation page finds operations by a search', async () => {
+test('the reference finds operations by a search', async () => {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-  await page.goto(`${api.url}/docs`);
+  await page.goto(`${api.url}/docs/reference/`);
   await page
     .getByRole('button', { name: /search/i })
     .first()

@@ -1,40 +1,12 @@
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { PublicError } from '@callplane/core';
-import { Router, type Request, type Response } from 'express';
-import { contextOf } from '../http/request-context.js';
+import { Router, type Request, type RequestHandler, type Response } from 'express';
+import { contextOf, isRead } from '../http/request-context.js';
 import { pageSecurityHeaders } from '../http/security-headers.js';
-
-const PAGE = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8"><title>Callplane API</title><meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-</head>
-<body><div id="reference"></div><script src="/docs/standalone.js"></script><script src="/docs/start.js"></script></body>
-</html>`;
-/** Without fonts, telemetry and assistants, which would need other hosts. */
-const SETTINGS = {
-  url: '/openapi.json',
-  layout: 'modern',
-  theme: 'default',
-  withDefaultFonts: false,
-  telemetry: false,
-  persistAuth: false,
-  hideClientButton: true,
-  hiddenClients: true,
-  showDeveloperTools: 'never',
-  agent: { disabled: true },
-  mcp: { disabled: true },
-  defaultOpenFirstTag: false,
-  // A link to a section focuses the section, which would draw a frame around a whole screen.
-  customCss: 'section:focus, .section:focus { outline: none }',
-};
-const START = `Scalar.createApiReference('#reference', ${JSON.stringify(SETTINGS)});`;
-/** Scalar sets inline styles and draws icons from data URLs. It loads nothing from other hosts. */
-const PAGE_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'";
+import { readFiles, sendFile, type StaticFile } from '../pages/static-files.js';
 
 /**
  * A file goes only to a caller that has got its answer before: a thousand pipelined requests would keep the process busy
@@ -45,48 +17,102 @@ const PIPELINED = {
   headers: { 'retry-after': '1', connection: 'close' },
 };
 
-/** Serves the generated OpenAPI document and a page that renders it without internet access. */
-export function docsRouter(): Router {
-  const router = Router({ caseSensitive: true });
-  const document = findDocument();
+/**
+ * Serves the OpenAPI document, a page that renders it, and the site of the documents if `npm run docs` has built it.
+ * Everything works without internet access.
+ * @param folder of the documents
+ */
+export function docsRouter(folder = findDocs()): Router {
+  // Strict, because the page of the reference names its files relative to its folder.
+  const router = Router({ caseSensitive: true, strict: true });
   // The package exports its style sheet beside the folder of the standalone bundle, but neither that folder nor itself.
-  const assets = join(dirname(createRequire(import.meta.url).resolve('@scalar/api-reference/style.css')), 'browser');
-  const pageHeaders = pageSecurityHeaders();
-  const get = (path: string, answer: (response: Response) => void): void => {
-    const layer = router.route(path);
-    layer.get((_request: Request, response: Response) => {
-      contextOf(response).route = path;
-      if (response.socket === null) throw new PublicError('RATE_LIMITED', PIPELINED);
-      answer(response);
-    });
-    layer.all(() => {
-      throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } });
+  const scalar = join(dirname(createRequire(import.meta.url).resolve('@scalar/api-reference/style.css')), 'browser');
+  const reference = join(folder, 'reference');
+  const get = (path: string, file: string, from: string, policy?: string): void => {
+    const headers = policy === undefined ? {} : { ...pageSecurityHeaders(), 'content-security-policy': policy };
+    router.all(path, oneAnswerAtATime(path), (_request: Request, response: Response) => {
+      response.set({ ...contextOf(response).headers, ...headers });
+      response.sendFile(file, { root: from });
     });
   };
-  get('/openapi.json', (response) => {
-    response.set(contextOf(response).headers);
-    response.sendFile(document);
-  });
-  get('/docs', (response) => {
-    response.set({ ...pageHeaders, ...contextOf(response).headers, 'content-security-policy': PAGE_POLICY });
-    response.type('html').send(PAGE);
-  });
-  get('/docs/start.js', (response) => {
-    response.set(contextOf(response).headers);
-    response.type('js').send(START);
-  });
-  get('/docs/standalone.js', (response) => {
-    response.set(contextOf(response).headers);
-    response.sendFile('standalone.js', { root: assets });
-  });
+  get('/openapi.json', 'openapi.json', folder);
+  get('/docs/reference/', 'index.html', reference, policyOf([]));
+  get('/docs/reference/start.js', 'start.js', reference);
+  get('/docs/reference/standalone.js', 'standalone.js', scalar);
+  get('/docs/reference/openapi.json', 'openapi.json', folder);
+  router.use('/docs', oneAnswerAtATime('/docs'), site(join(folder, 'dist')));
   return router;
 }
 
+function oneAnswerAtATime(route: string): RequestHandler {
+  return (request, response, next) => {
+    contextOf(response).route = route;
+    if (!isRead(request)) throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } });
+    if (response.socket === null) throw new PublicError('RATE_LIMITED', PIPELINED);
+    next();
+  };
+}
+
+/** The pages of the site. Without it, its beginning leads to the reference. */
+function site(folder: string): RequestHandler {
+  let built: { files: Map<string, StaticFile>; headers: Record<string, string> } | null = null;
+  return async (request, response) => {
+    // `npm start` builds the site while the API runs.
+    built ??= existsSync(join(folder, 'index.html')) ? readSite(folder) : null;
+    const { pathname } = new URL(request.originalUrl, 'http://localhost');
+    const context = contextOf(response);
+    const moved = { '/docs': '/docs/', '/docs/reference': '/docs/reference/' }[pathname];
+    const to = built === null && pathname === '/docs/' ? '/docs/reference/' : moved;
+    if (to !== undefined) {
+      response.set(context.headers).redirect(302, to);
+      return;
+    }
+    const file = built?.files.get(fileOf(request.path.slice(1)));
+    if (file === undefined) throw new PublicError('ROUTE_NOT_FOUND');
+    await sendFile(request, response, file, { ...context.headers, ...built?.headers });
+  };
+}
+
+/** Pages have the extension `.html`, which their addresses may leave out. */
+function fileOf(path: string): string {
+  if (path === '' || path.endsWith('/')) return `${path}index.html`;
+  return extname(path) === '' ? `${path}.html` : path;
+}
+
+function readSite(folder: string) {
+  const files = readFiles(folder);
+  const pages = [...files].filter(([name]) => name.endsWith('.html')).map(([, { body }]) => body.toString());
+  const headers = { ...pageSecurityHeaders(), 'content-security-policy': policyOf(inlineScripts(pages)) };
+  return { files, headers };
+}
+
+/** The hashes of the scripts inside pages, such as the one that chooses light or dark before the first paint. */
+function inlineScripts(pages: string[]): string[] {
+  const scripts = pages.flatMap((page) =>
+    [...page.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([^]*?)<\/script>/g)].map(([, script = '']) => script),
+  );
+  return [...new Set(scripts)].map((script) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`);
+}
+
+/** Scalar and Mermaid set inline styles and draw icons from data URLs. Nothing comes from other hosts. */
+function policyOf(scripts: string[]): string {
+  return [
+    "default-src 'none'",
+    ["script-src 'self'", ...scripts].join(' '),
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
 /** `npm run generate` writes the document. It lies in `docs` above this module: of the repository, or of the image. */
-function findDocument(): string {
+function findDocs(): string {
   for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
-    const file = join(folder, 'docs', 'openapi.json');
-    if (existsSync(file)) return file;
+    const docs = join(folder, 'docs');
+    if (existsSync(join(docs, 'openapi.json'))) return docs;
     if (folder === dirname(folder)) throw new Error('docs/openapi.json is missing');
   }
 }

@@ -92,20 +92,20 @@ describe('the OpenAPI document', () => {
   });
 
   test('has a documentation page that works without internet access', async () => {
-    const page = await get('/docs');
+    const page = await get('/docs/reference/');
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
     const html = await page.text();
     for (const [, path] of html.matchAll(/(?:src|href)="([^"]+)"/g)) {
       // An empty icon, so that browsers request none.
       if (path === 'data:,') continue;
-      expect(path).toMatch(/^\/docs\//);
-      const asset = await get(path!);
+      expect(path).toMatch(/^\w+\.js$/);
+      const asset = await get(`/docs/reference/${path}`);
       expect([path, asset.status]).toEqual([path, 200]);
       await asset.arrayBuffer();
     }
-    expect((await fetch(`${api.url}/docs`, { method: 'POST' })).status).toBe(405);
+    expect((await fetch(`${api.url}/docs/reference/`, { method: 'POST' })).status).toBe(405);
     expect((await get('/docs/../package.json')).status).toBe(404);
-    expect((await get('/docs/index.html')).status).toBe(404);
+    expect((await get('/docs/nothing')).status).toBe(404);
   });
 
   test('goes to a caller that pipelines its requests once', async () => {

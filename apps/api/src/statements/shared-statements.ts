@@ -29,7 +29,7 @@ export const WAITING_MAX = { all: 4_000, ofTenant: 1_000 };
 export const WAIT_MS_MAX = 3_000;
 
 /**
- * The statements that concurrent requests share (docs/decisions/0040). Each function gets the values of one request. It
+ * The statements that concurrent requests share (docs/decisions/0003). Each function gets the values of one request. It
  * rejects with OverloadedError if too many requests wait.
  */
 export interface SharedStatements {

@@ -1,4 +1,4 @@
-/** What the stream of changes sends: docs/decisions/0047-console-sessions-and-the-stream.md. */
+/** What the stream of changes sends: docs/api.md. */
 export type Kind = 'rooms' | 'participants' | 'operations';
 
 export interface Change {

@@ -62,7 +62,7 @@ interface Sent {
 
 /**
  * Takes turns, from Redis or, without it, from scans: claims due deliveries of an endpoint, sends one after another in
- * one of four slots, and settles them. docs/decisions/0057 explains the rules.
+ * one of four slots, and settles them. docs/decisions/0005 explains the rules.
  */
 export class Turns {
   readonly #deps: Deps;

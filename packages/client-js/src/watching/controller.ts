@@ -51,7 +51,7 @@ const PROBE_CYCLE_MS = 2_400;
 
 /**
  * Decides after each sample in which level each video track is received. A pure function: see
- * docs/decisions/0025-adaptation.md.
+ * docs/decisions/0012-adaptation.md.
  * @param line undefined if nothing was received
  */
 export function decide(

@@ -190,7 +190,7 @@ function sampleOf({ atMs, transitMs, reportAtMs, videos, streams: traced, ...sum
   };
 }
 
-/** Recorded in Chromium through the shaper: see docs/media-quality.md. */
+/** Recorded in Chromium through the shaper: see docs/benchmarks.md. */
 function recorded(name: string): { limitedAtMs: number; states: { atMs: number; state: DownlinkState }[] } {
   const file = new URL(`traces/${name}.json`, import.meta.url);
   const trace = JSON.parse(readFileSync(file, 'utf8')) as { limitedAtMs: number; samples: Traced[] };

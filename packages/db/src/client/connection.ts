@@ -48,7 +48,7 @@ export type Refusals = WeakSet<Error>;
  *
  * After a statement without an answer in time, a connection takes no further statement. Its socket stays open until the
  * answer comes, because a server whose commits wait for a standby does not notice that a client has gone
- * (docs/decisions/0038-postgresql-that-fails-over.md). While too many are kept, a new connection waits, or asks the
+ * (docs/decisions/0007-servers-that-fail-over.md). While too many are kept, a new connection waits, or asks the
  * server whether it still knows them.
  *
  * The failure of a connection rejects its statement and makes the pool replace it. Callers may therefore take a

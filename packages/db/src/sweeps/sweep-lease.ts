@@ -1,4 +1,4 @@
-// One process does each periodic task for all processes of its app (docs/decisions/0039). A row of `sweeps` holds the
+// One process does each periodic task for all processes of its app (docs/decisions/0007). A row of `sweeps` holds the
 // lease, because locks of a session do not pass a connection pooler.
 
 import { randomUUID } from 'node:crypto';

@@ -103,7 +103,7 @@ export async function listDeliveries(
 
 /**
  * The newest ids of all statuses. The ranges of open deliveries end at the last finished one of the page. Otherwise they
- * would read everything that has finished behind an old snapshot (docs/decisions/0039).
+ * would read everything that has finished behind an old snapshot (docs/decisions/0007).
  */
 function ofAnyStatus(
   ofStatus: (statuses: readonly DeliveryStatus[], condition?: Prisma.Sql) => Prisma.Sql,

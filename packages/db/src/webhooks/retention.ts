@@ -8,7 +8,7 @@ import { IS_OPEN } from './delivery.sql.js';
 /**
  * Deletes terminal deliveries with their attempts, `days` days after their latest terminal outcome, oldest first.
  * @param from the cursor of the last batch; null starts from the beginning. With it, a batch does not read again what
- * the batches before it have deleted, which an old snapshot keeps in the index (docs/decisions/0039).
+ * the batches before it have deleted, which an old snapshot keeps in the index (docs/decisions/0007).
  * @returns `next` is the cursor of this batch; null when it found no delivery.
  */
 export async function deleteOldDeliveries(

@@ -1,13 +1,12 @@
 /**
  * `npm run dependencies:check [-- --offline]`: fails on licences that no list allows, on direct dependencies without a
- * row in docs/decisions/0002-dependencies.md, and on known advisories of high or critical severity. Advisories come from
- * the registry; if it does not serve them, pnpm says so. pnpm itself refuses install scripts that `allowBuilds` of
- * pnpm-workspace.yaml does not name.
+ * reason in pnpm-workspace.yaml, and on known advisories of high or critical severity. Advisories come from the registry;
+ * if it does not serve them, pnpm says so. pnpm itself refuses install scripts that `allowBuilds` of pnpm-workspace.yaml
+ * does not name.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse } from 'yaml';
 import { Failure, root, run, toolsEnvironment } from '../bootstrap.js';
 import { IN_IMAGES } from '../release/sbom.js';
 
@@ -22,16 +21,16 @@ const ALLOWED = [
 /** Licences that are also allowed for build and test tools, which this project does not distribute. */
 const ALLOWED_FOR_TOOLS = [...ALLOWED, 'CC-BY-4.0', 'EPL-2.0', 'MPL-2.0', 'PSF-2.0'];
 
-const TABLE = 'docs/decisions/0002-dependencies.md';
+const CATALOGUE = 'pnpm-workspace.yaml';
 
 export async function main(args: string[]): Promise<void> {
   const wrong = [
     ...(await forbiddenLicences(['--recursive'], ALLOWED_FOR_TOOLS)),
     ...(await forbiddenLicences(IN_IMAGES, ALLOWED)),
-    ...dependenciesWithoutRow(),
+    ...dependenciesWithoutReason(),
   ];
   if (wrong.length > 0) throw new Failure(`${wrong.length} findings:\n  ${wrong.join('\n  ')}`);
-  console.log('Every licence is allowed, and every direct dependency has a row.');
+  console.log('Every licence is allowed, and every direct dependency has a reason.');
   if (args.includes('--offline')) {
     console.log('Known advisories: NOT CHECKED.');
     return;
@@ -50,11 +49,13 @@ async function forbiddenLicences(which: string[], allowed: readonly string[]): P
     .map(([licence, found]) => `${licence}: ${found.map(({ name }) => name).join(', ')}`);
 }
 
-function dependenciesWithoutRow(): string[] {
-  const settings = parse(readFileSync(join(root, 'pnpm-workspace.yaml'), 'utf8')) as { catalog: object };
-  const rows = readFileSync(join(root, TABLE), 'utf8').matchAll(/^\| ([^|]+?) +\| [^|\s]/gm);
-  const named = [...rows].flatMap(([, names = '']) => names.split(/,\s*/));
-  return Object.keys(settings.catalog)
-    .filter((name) => !named.includes(name))
-    .map((name) => `${name} has no row in ${TABLE}`);
+/** Each group of the catalogue, up to an empty line, begins with a comment that gives its reason. */
+function dependenciesWithoutReason(): string[] {
+  const settings = readFileSync(join(root, CATALOGUE), 'utf8');
+  const catalogue = /^catalog:\n([^]*?)^\S/m.exec(settings)?.[1] ?? '';
+  const groups = catalogue.split(/\n\s*\n/).map((group) => group.trim());
+  if (groups.length < 10) return [`${CATALOGUE} has no catalogue in groups`];
+  return groups
+    .filter((group) => group !== '' && !group.startsWith('#'))
+    .map((group) => `no comment in ${CATALOGUE} gives the reason of ${group.split(':')[0]}`);
 }

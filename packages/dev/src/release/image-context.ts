@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { run } from '../bootstrap.js';
 
 /** Files that no image needs. */
-const LEFT_OUT = [':(exclude).ci', ':(exclude)tests', ':(exclude)lab', ':(exclude)docs/benchmarks'];
+const LEFT_OUT = [':(exclude).ci', ':(exclude)tests', ':(exclude)lab'];
 
 /**
  * Writes the build context of all images as one archive of the committed sources:

@@ -9,6 +9,7 @@ import { freePort } from '@callplane/local-servers';
 import { explain, Failure, progress, root, takeLock, type Step } from '../bootstrap.js';
 import { devFileOf, rememberDataDirectory } from '../local-data.js';
 import { startDemo } from '../demo/demo.js';
+import { buildSite } from '../docs/site.js';
 import { APPS, startApp, type App } from './app.js';
 import { developmentKeys, migrate } from './development.js';
 import { keepRunning } from './keep-running.js';
@@ -147,6 +148,9 @@ async function start(context: Context): Promise<void> {
   show();
   isReady = true;
   started.cleanUps.push(onEnter(show));
+  void buildSite(stopSignal).catch((error: unknown) => {
+    if (!stopSignal.aborted) say(`${(error as Error).message}: npm run docs shows why.`);
+  });
 }
 
 /**

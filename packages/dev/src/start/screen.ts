@@ -36,7 +36,7 @@ Callplane runs (ready in ${seconds.toFixed(1)} s). Ctrl-C stops everything. Stor
 
   A call           ${demoUrl}   (open it in two tabs)
   Console          ${origin}/console/   (sign in with the secret key, or a link: ./rtc console login)
-  API              ${origin}/v1   (reference: ${origin}/docs)
+  API              ${origin}/v1   (documents: ${origin}/docs/)
   Signaling        ${signalingUrl}${hasMedia ? '' : '   (no audio and video: Janus is not installed)'}
   Secret key       ${shownKey}
   Publishable key  ${keys.publishableKey}

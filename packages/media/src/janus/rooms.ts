@@ -48,7 +48,7 @@ export function janusRooms(control: JanusHandle, { adminKey, videoBitrateMaxBps 
           permanent: false,
           publishers: PUBLISHERS_MAX,
           notify_joining: false,
-          // Janus sends these events to every publisher of the room; see docs/decisions/0058-the-call-path.md.
+          // Janus sends these events to every publisher of the room; see docs/decisions/0011-the-call-path.md.
           audiolevel_event: true,
           audio_active_packets: AUDIO_ACTIVE_PACKETS,
           audio_level_average: TALKING_BELOW_DBOV,

@@ -181,7 +181,7 @@ export class AppProcess<Config extends ProcessConfig> {
   }
 
   /**
-   * Prepares tasks that one process does for all processes of the app (docs/decisions/0039).
+   * Prepares tasks that one process does for all processes of the app (docs/decisions/0007).
    * @param store of their leases
    */
   elections(store: ElectionStore): Elections {

@@ -1,0 +1,73 @@
+/**
+ * `npm run docs:words`: counts the words of the documents and fails if a group is above its budget, a decision is too
+ * long, or a page has no group. A word contains a letter or a digit; diagrams do not count.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from './lib/files.mjs';
+
+/** The first group whose pattern matches has the page. */
+const GROUPS = [
+  { name: 'README, quick start', budget: 1500, pages: /^README\.md$/ },
+  {
+    name: 'API, errors, tokens, webhooks, receivers, TURN',
+    budget: 10_000,
+    pages: /^docs\/(api|errors|tokens|webhooks|receivers|turn)\.md$|^packages\/webhook-verifier\/README\.md$/,
+  },
+  {
+    name: 'signaling, browser SDK, server SDK',
+    budget: 7000,
+    pages: /^docs\/(signaling|client-sdk|server-sdk)\.md$|^packages\/(client|server)-js\/README\.md$/,
+  },
+  {
+    name: 'operations',
+    budget: 13_000,
+    pages: /^docs\/(operations|local|media|console|release)\.md$|^docs\/operations\//,
+  },
+  { name: 'generated: configuration, CLI, limits', budget: 9000, pages: /^docs\/(configuration|cli|limits)\.md$/ },
+  { name: 'architecture, data model', budget: 4000, pages: /^docs\/(architecture|data-model)\.md$/ },
+  { name: 'guarantees, results', budget: 3500, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
+  { name: 'contributing, style, glossary', budget: 2500, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
+  { name: 'decisions', budget: 4500, pages: /^docs\/decisions\// },
+  { name: 'changelog, vulnerabilities', budget: 1000, pages: /^(CHANGELOG|SECURITY)\.md$/ },
+  { name: 'beside the code', budget: 2000, pages: /^(apps|packages|lab|metrics)\// },
+];
+const DECISIONS_MAX = 15;
+const DECISION_WORDS_MAX = 300;
+/** The call path has one long record. */
+const LONG_DECISION = { page: /\/\d+-the-call-path\.md$/, wordsMax: 2000 };
+
+/** @param {string} page */
+function wordsOf(page) {
+  const text = readFileSync(join(root, page), 'utf8').replaceAll(/^```mermaid\n[^]*?^```$/gm, '');
+  return text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+}
+
+const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], {
+  cwd: root,
+  encoding: 'utf8',
+});
+const pages = [...new Set(listed.split('\n'))].filter((page) => page !== '' && existsSync(join(root, page)));
+/** @type {string[]} */
+const wrong = [];
+const counted = GROUPS.map((group) => ({ ...group, words: 0 }));
+for (const page of pages) {
+  const group = counted.find((candidate) => candidate.pages.test(page));
+  if (group === undefined) wrong.push(`${page} belongs to no group of scripts/docs-words.mjs`);
+  else group.words += wordsOf(page);
+}
+for (const { name, budget, words } of counted) {
+  console.log(`${String(words).padStart(6)} of ${String(budget).padStart(6)}  ${name}`);
+  if (words > budget) wrong.push(`${name}: ${words} words, ${words - budget} above the budget`);
+}
+console.log(`${String(counted.reduce((sum, { words }) => sum + words, 0)).padStart(6)} in all`);
+
+const decisions = pages.filter((page) => /^docs\/decisions\/\d/.test(page));
+if (decisions.length > DECISIONS_MAX) wrong.push(`${decisions.length} decisions, at most ${DECISIONS_MAX}`);
+for (const page of decisions) {
+  const wordsMax = LONG_DECISION.page.test(page) ? LONG_DECISION.wordsMax : DECISION_WORDS_MAX;
+  if (wordsOf(page) > wordsMax) wrong.push(`${page}: ${wordsOf(page)} words, at most ${wordsMax}`);
+}
+for (const line of wrong) console.error(line);
+process.exitCode = wrong.length === 0 ? 0 : 1;
