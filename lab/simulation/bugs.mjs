@@ -5,7 +5,6 @@
 
 const LEASES = 'packages/db/src/operations/operation-leases.ts';
 const OPERATIONS = 'packages/db/src/operations/operations.repository.ts';
-const DUE_OPERATIONS = 'packages/db/src/operations/due-operations.ts';
 const ROOM_END = 'apps/cleanup-worker/src/operations/room-end.steps.ts';
 const ROOM_CLEANUP = 'packages/db/src/rooms/room-cleanup.ts';
 const DELIVERY_LEASES = 'packages/db/src/webhooks/delivery-leases.ts';
@@ -68,14 +67,14 @@ export const BUGS = [
     'SET due_at = now() + 0 * ${delayMs}::int',
   ]),
   bug('no-scan-of-retries', 'no scan finds operations after their first attempt', [
-    DUE_OPERATIONS,
-    "WHERE status = 'pending' AND due_at <= now()",
-    "WHERE status = 'pending' AND run_attempts = 0 AND due_at <= now()",
+    LEASES,
+    "WHERE status = 'pending' AND due_at <= now() AND ${isUnleased}",
+    "WHERE status = 'pending' AND run_attempts = 0 AND due_at <= now() AND ${isUnleased}",
   ]),
   bug('no-scan-of-operations', 'no scan finds operations whose job was lost', [
-    DUE_OPERATIONS,
-    "WHERE status = 'pending' AND due_at <= now()",
-    "WHERE false AND status = 'pending' AND due_at <= now()",
+    LEASES,
+    "WHERE status = 'pending' AND due_at <= now() AND ${isUnleased}",
+    "WHERE false AND status = 'pending' AND due_at <= now() AND ${isUnleased}",
   ]),
   bug('completed-before-the-end', 'the operation is completed in a transaction before the one that ends the room', [
     ROOM_END,
@@ -320,8 +319,8 @@ export const BUGS = [
   ]),
   bug('key-not-recorded', 'the record of an idempotency key is not found', [
     IDEMPOTENCY,
-    'return record !== null && record.expiresAt > now ? record : null;',
-    'return record !== null && record.expiresAt < now ? record : null;',
+    'AND expires_at > ${now.toISOString()}',
+    'AND expires_at < ${now.toISOString()}',
   ]),
 ];
 

@@ -14,7 +14,6 @@ const product = (/** @type {string} */ file) => join(root, file);
 /** Modules of the product, and what takes their place. */
 const REPLACED = new Map([
   [product('packages/db/src/client/pool.ts'), here('ports/pool.ts')],
-  [product('packages/core/src/awake-clock.ts'), here('ports/awake-clock.ts')],
   [product('packages/db/src/generated/client.ts'), here('ports/prisma-client.ts')],
 ]);
 

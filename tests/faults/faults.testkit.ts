@@ -1,5 +1,5 @@
 import { newId } from '@callplane/core';
-import { Database, type Prisma } from '@callplane/db';
+import { Database, type TypedSql } from '@callplane/db';
 import { JobProducer } from '@callplane/queue';
 import {
   createTestDatabase,
@@ -58,7 +58,7 @@ export interface Stack {
   /** The completed ends of these rooms. Many waits for one room each would keep PostgreSQL busy. */
   allCompleted(roomIds: readonly string[]): Promise<Operation[]>;
   /** Locks the participants of these rooms until `work` ends, so that the steps of a cleanup wait. */
-  holding<T>(roomIds: readonly string[], work: (tx: Prisma.TransactionClient) => Promise<T>): Promise<T>;
+  holding<T>(roomIds: readonly string[], work: (tx: TypedSql) => Promise<T>): Promise<T>;
 }
 
 /** @param databaseUrl a PostgreSQL of the test's own; the shared one of the run by default. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
-import { acceptRoomEnd, writeEvents, type Prisma } from '@callplane/db';
+import { acceptRoomEnd, writeEvents, type TypedSql } from '@callplane/db';
 import { eventually, type TestApp } from '@callplane/testing';
 import { attemptsIn, measured } from './faults.testkit.js';
 import {
@@ -220,7 +220,7 @@ test('rooms stay in order at an endpoint with the ordering "room", one event at 
     const data = { room: roomId };
     const event = { type: 'webhook.test' as const, tenant: stack.tenant, roomId, participantId: null, data };
     const events = Array.from({ length: count }, () => ({ ...event, createdAt: new Date() }));
-    const write = (tx: Prisma.TransactionClient) => writeEvents(tx, events, { only: String(endpoint.id) });
+    const write = (tx: TypedSql) => writeEvents(tx, events, { only: String(endpoint.id) });
     const { deliveries } = await stack.database.transaction(write);
     await stack.producer.wakeDeliveries(deliveries);
   };

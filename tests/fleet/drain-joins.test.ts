@@ -2,7 +2,7 @@ import { createServer, connect as connectSocket, type AddressInfo } from 'node:n
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connect, type Call } from '@callplane/client-js';
-import type { Prisma } from '@callplane/db';
+import type { TypedSql } from '@callplane/db';
 import { eventually, stopAtEnd, type TestApp } from '@callplane/testing';
 import { WebSocket } from 'ws';
 import { startStack, type Stack } from '../faults/faults.testkit.js';
@@ -27,7 +27,7 @@ afterAll(() => over.abort());
 interface Point {
   name: string;
   /** Takes a lock in another transaction, so that the joins wait. */
-  hold(tx: Prisma.TransactionClient, at: { roomId: string; participantIds: string[] }): Promise<unknown>;
+  hold(tx: TypedSql, at: { roomId: string; participantIds: string[] }): PromiseLike<unknown>;
   /** Whether the joins have reached this point. */
   isReached(at: { roomId: string; gateway: TestApp; joins: number }): Promise<boolean>;
 }

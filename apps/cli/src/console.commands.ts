@@ -14,7 +14,7 @@ import {
   SCOPES,
   type Scope,
 } from '@callplane/core';
-import { createConsoleLink, listConsoleSessions, revokeConsoleSessions } from '@callplane/db';
+import { createConsoleLink, listConsoleSessions, endConsoleSessions } from '@callplane/db';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { configOf, notifyApps, withDatabase, type Cli } from './cli.js';
 import { UsageError } from './failure.js';
@@ -51,9 +51,9 @@ export function consoleCommands(cli: Cli): Command {
     description: 'List open sessions and unused links',
     example: 'rtc console sessions list --env env_01…',
     filters: [new Option(...ENV_OPTION)],
-    rows: async ({ sql }, options: OutputOptions & { env?: string }) => {
-      const environmentId = await environmentOf(sql, options.env);
-      const rows = await listConsoleSessions(sql, environmentId);
+    rows: async ({ prisma }, options: OutputOptions & { env?: string }) => {
+      const environmentId = await environmentOf(prisma, options.env);
+      const rows = await listConsoleSessions(prisma, environmentId, cli.clock.now());
       if (rows === null) throw unknownEnvironment(environmentId);
       return rows;
     },
@@ -81,12 +81,12 @@ function makeLink(cli: Cli, options: LoginOptions): Promise<void> {
   const scopes = readOnly ? readScopes(all) : all;
   if (scopes.length === 0) throw new UsageError('None of --scopes only reads. Omit --read-only or --scopes.');
   return withDatabase(cli, async (database) => {
-    const environmentId = await environmentOf(database.sql, options.env);
+    const environmentId = await environmentOf(database.prisma, options.env);
     const code = formatLoginCode(randomBytes(API_KEY_RANDOM_BYTES));
     const lifetimeSeconds = options.ttl ?? CONSOLE_SESSION_SECONDS;
     const id = newId('consoleSession');
     const session = { id, environmentId, apiKeyId: null, scopes, readOnly, lifetimeSeconds };
-    const outcome = await createConsoleLink(database, session, hashApiKey(code));
+    const outcome = await createConsoleLink(database, session, hashApiKey(code), cli.clock.now());
     if (outcome === 'environment_not_found') throw unknownEnvironment(environmentId);
     if (outcome === 'limit') {
       const how = '"rtc console sessions revoke" ends one.';
@@ -104,9 +104,9 @@ function revoke(cli: Cli, options: RevokeOptions, id: string | undefined): Promi
   if ((id === undefined) !== (options.all === true)) {
     throw new UsageError('Give the id of a session or --all. "rtc console sessions list" lists sessions.');
   }
-  return withDatabase(cli, async ({ sql }, config) => {
-    const which = id === undefined ? { environmentId: await environmentOf(sql, options.env) } : { id };
-    const ended = await revokeConsoleSessions(sql, which);
+  return withDatabase(cli, async ({ prisma }, config) => {
+    const which = id === undefined ? { environmentId: await environmentOf(prisma, options.env) } : { id };
+    const ended = await endConsoleSessions(prisma, which);
     if (id !== undefined && ended.length === 0) {
       throw notFound('Session', id, 'console sessions list');
     }

@@ -19,7 +19,7 @@ export function deliveriesCommands(cli: Cli): Command {
     description: 'List deliveries, newest first',
     example: 'rtc deliveries list --status failed --reason rejected --since 2h',
     filters: [...DELIVERY_FILTERS, oneOf('--status <status>', DELIVERY_STATUSES)],
-    rows: ({ sql }, options: DeliveryOptions) => listAllDeliveries(sql, deliveryFilterOf(cli, options)),
+    rows: ({ prisma }, options: DeliveryOptions) => listAllDeliveries(prisma, deliveryFilterOf(cli, options)),
     columns: {
       DELIVERY: (row) => row.id,
       STATUS: (row) => (row.failureReason === null ? row.status : `${row.status} (${row.failureReason})`),

@@ -56,9 +56,9 @@ export function keysCommands(cli: Cli): Command {
     description: 'List the API keys of an environment',
     example: 'rtc keys list --env env_01…',
     filters: [new Option(...ENV_OPTION)],
-    rows: async ({ sql }, options: OutputOptions & { env?: string }) => {
-      const environmentId = await environmentOf(sql, options.env);
-      const rows = await listApiKeys(sql, environmentId);
+    rows: async ({ prisma }, options: OutputOptions & { env?: string }) => {
+      const environmentId = await environmentOf(prisma, options.env);
+      const rows = await listApiKeys(prisma, environmentId);
       if (rows === null) throw unknownEnvironment(environmentId);
       return rows;
     },
@@ -85,8 +85,8 @@ function createKey(cli: Cli, options: CreateOptions): Promise<void> {
   if (options.type === 'publishable' && options.scopes !== undefined) {
     throw new UsageError('A publishable key has no scopes. Omit --scopes.');
   }
-  return withDatabase(cli, async ({ prisma, sql }) => {
-    const environmentId = await environmentOf(sql, options.env);
+  return withDatabase(cli, async ({ prisma }) => {
+    const environmentId = await environmentOf(prisma, options.env);
     const made = await insertKey(cli, prisma, { ...options, environmentId });
     print(cli, options, made, `Key ${made.id}, shown only once:\n${made.key}`);
   });

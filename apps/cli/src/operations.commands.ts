@@ -35,9 +35,9 @@ export function operationsCommands(cli: Cli): Command {
     description: 'List operations, newest first',
     example: 'rtc operations list --status failed --since 1d',
     filters: [...NEWEST, oneOf('--status <status>', OPERATION_STATUSES), oneOf('--kind <kind>', OPERATION_KINDS)],
-    rows: ({ sql }, options: ListOptions) => {
+    rows: ({ prisma }, options: ListOptions) => {
       const { status = null, kind = null } = options;
-      return listAllOperations(sql, { ...filterOf(cli, options), status, kind });
+      return listAllOperations(prisma, { ...filterOf(cli, options), status, kind }, cli.clock.now());
     },
     columns: {
       OPERATION: (row) => row.id,
@@ -58,7 +58,7 @@ export function operationsCommands(cli: Cli): Command {
 
 function retry(cli: Cli, options: OutputOptions, operationId: string): Promise<void> {
   return withDatabase(cli, async (database, config) => {
-    const operation = await findOperationById(database.sql, operationId);
+    const operation = await findOperationById(database.prisma, operationId, cli.clock.now());
     if (operation === null) throw notFound('Operation', operationId, 'operations list');
     if (operation.status === 'completed') throw new CommandError(`${operationId} is already completed.`);
     const row =

@@ -9,7 +9,7 @@ import {
   USAGE_DAYS_MAX,
   type Scope,
 } from '@callplane/core';
-import { listEnvironments, listProjects, type ListFilter, type TypedSql } from '@callplane/db';
+import { listEnvironments, listProjects, type ListFilter, type Db } from '@callplane/db';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Cli } from './cli.js';
 import { UsageError } from './failure.js';
@@ -149,7 +149,7 @@ export const PROJECT_OPTION = ['--project <id>', 'id of the project (proj_…); 
 export const ENV_OPTION = ['--env <id>', 'id of the environment (env_…); by default, the only one'] as const;
 
 /** The given project, or the only one. */
-export async function projectOf(db: TypedSql, given: string | undefined): Promise<string> {
+export async function projectOf(db: Db, given: string | undefined): Promise<string> {
   if (given !== undefined) return given;
   const projects = await listProjects(db);
   const [only] = projects;
@@ -159,7 +159,7 @@ export async function projectOf(db: TypedSql, given: string | undefined): Promis
 }
 
 /** The given environment, or the only one of all projects. */
-export async function environmentOf(db: TypedSql, given: string | undefined, how = '--env'): Promise<string> {
+export async function environmentOf(db: Db, given: string | undefined, how = '--env'): Promise<string> {
   if (given !== undefined) return given;
   const projects = await listProjects(db);
   const environments = (await Promise.all(projects.map(({ id }) => listEnvironments(db, id)))).flatMap(

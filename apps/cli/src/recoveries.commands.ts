@@ -49,9 +49,9 @@ export function recoveriesCommands(cli: Cli): Command {
     description: 'List recoveries, newest first',
     example: 'rtc recoveries list --status pending',
     filters: [...NEWEST, oneOf('--status <status>', RECOVERY_STATUSES), ENDPOINT_FILTER],
-    rows: ({ sql }, options: NewestOptions & { status?: RecoveryStatus; endpoint?: string }) => {
+    rows: ({ prisma }, options: NewestOptions & { status?: RecoveryStatus; endpoint?: string }) => {
       const { status = null, endpoint = null } = options;
-      return listAllRecoveries(sql, { ...filterOf(cli, options), status, endpointId: endpoint });
+      return listAllRecoveries(prisma, { ...filterOf(cli, options), status, endpointId: endpoint });
     },
     columns: {
       RECOVERY: (row) => row.id,
@@ -67,19 +67,19 @@ export function recoveriesCommands(cli: Cli): Command {
   });
   addCommand(recoveries, 'show <recovery>', 'Show the progress of a recovery', 'rtc recoveries show rcv_01…').action(
     (recoveryId: string, options: OutputOptions) =>
-      withDatabase(cli, async ({ sql }) => {
-        const row = await recoveryOf(sql, recoveryId);
+      withDatabase(cli, async ({ prisma }) => {
+        const row = await recoveryOf(prisma, recoveryId);
         print(cli, options, row, textOf(row));
       }),
   );
   const cancelDescription = 'Cancel a recovery; the deliveries that it has taken continue';
   addCommand(recoveries, 'cancel <recovery>', cancelDescription, 'rtc recoveries cancel rcv_01…').action(
     (recoveryId: string, options: OutputOptions) =>
-      withDatabase(cli, async ({ prisma, sql }) => {
-        const { environmentId, endpointId } = await recoveryOf(sql, recoveryId);
-        const tenant = await tenantOfEnvironment(sql, environmentId);
+      withDatabase(cli, async ({ prisma }) => {
+        const { environmentId, endpointId } = await recoveryOf(prisma, recoveryId);
+        const tenant = await tenantOfEnvironment(prisma, environmentId);
         if (tenant !== null) await cancelRecovery(prisma, tenant, endpointId, recoveryId, cli.clock.now());
-        const row = await recoveryOf(sql, recoveryId);
+        const row = await recoveryOf(prisma, recoveryId);
         print(cli, options, row, textOf(row));
       }),
   );
@@ -94,18 +94,20 @@ export function recover(cli: Cli, options: RecoverOptions, endpointId: string): 
   const until = wanted < now ? wanted : now;
   if (since >= until) throw new UsageError('--since must be before --until and in the past.');
   return withDatabase(cli, async (database) => {
-    const tenant = await tenantOfWebhookEndpoint(database.sql, endpointId);
+    const tenant = await tenantOfWebhookEndpoint(database.prisma, endpointId);
     if (tenant === null) throw noEndpoint(endpointId);
     const { dryRun = false, failedOnly = false } = options;
     const recovery = { id: newId('recovery'), endpointId, since, until, dryRun, includePending: !failedOnly };
-    const created = await database.transaction((tx) => insertRecovery(tx, tenant, { ...recovery, createdAt: now }));
+    const created = await database.prisma.$transaction((tx) =>
+      insertRecovery(tx, tenant, { ...recovery, createdAt: now }),
+    );
     if (created === 'not_found') throw noEndpoint(endpointId);
     if (created === 'limit') {
       throw new CommandError(
         `${RECOVERIES_PENDING_MAX} recoveries of ${endpointId} are pending. See "rtc recoveries list", and cancel one.`,
       );
     }
-    const row = await settled(database.sql, created.id);
+    const row = await settled(database.prisma, created.id);
     const hint =
       row.status === 'pending'
         ? `\nIt goes on: "rtc recoveries show ${row.id}". If nothing changes, check that a webhook-worker runs, and that the endpoint is enabled.`
@@ -115,7 +117,7 @@ export function recover(cli: Cli, options: RecoverOptions, endpointId: string): 
 }
 
 /** The recovery once it has ended, or as it is after {@link WAIT_MS}. */
-async function settled(db: Database['sql'], recoveryId: string): Promise<RecoveryListing> {
+async function settled(db: Database['prisma'], recoveryId: string): Promise<RecoveryListing> {
   const endMs = performance.now() + WAIT_MS;
   for (;;) {
     const row = await recoveryOf(db, recoveryId);
@@ -124,7 +126,7 @@ async function settled(db: Database['sql'], recoveryId: string): Promise<Recover
   }
 }
 
-async function recoveryOf(db: Database['sql'], recoveryId: string): Promise<RecoveryListing> {
+async function recoveryOf(db: Database['prisma'], recoveryId: string): Promise<RecoveryListing> {
   const row = await findRecoveryById(db, recoveryId);
   if (row === null) throw notFound('Recovery', recoveryId, 'recoveries list');
   return row;

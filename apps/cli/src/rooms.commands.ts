@@ -53,8 +53,8 @@ export function roomsCommands(cli: Cli): Command {
     description: 'List rooms, newest first',
     example: 'rtc rooms list --status active --since 1d',
     filters: [...NEWEST, oneOf('--status <status>', ROOM_STATUSES)],
-    rows: ({ sql }, options: NewestOptions & { status?: RoomStatus }) =>
-      listAllRooms(sql, { ...filterOf(cli, options), status: options.status ?? null }),
+    rows: ({ prisma }, options: NewestOptions & { status?: RoomStatus }) =>
+      listAllRooms(prisma, { ...filterOf(cli, options), status: options.status ?? null }),
     columns: {
       ROOM: (row) => row.id,
       STATUS: (row) => row.status,
@@ -89,11 +89,11 @@ export function roomsCommands(cli: Cli): Command {
 const IN_CALL_SHOWN = 20;
 
 function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
-  return withDatabase(cli, async ({ sql }) => {
-    const room = await findRoomById(sql, roomId);
+  return withDatabase(cli, async ({ prisma }) => {
+    const room = await findRoomById(prisma, roomId);
     if (room === null) throw notFound('Room', roomId, 'rooms list');
     const filter = { environmentId: null, since: null, roomId, status: 'active' as const, limit: IN_CALL_SHOWN };
-    const inCall = await listAllParticipants(sql, filter);
+    const inCall = await listAllParticipants(prisma, filter);
     const times = [
       ['created', room.createdAt],
       ['started', room.startedAt],
@@ -121,7 +121,7 @@ function emptyTimeoutText(seconds: number | null): string {
 
 function end(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
   return withDatabase(cli, async (database, config) => {
-    const tenant = await tenantOfRoom(database.sql, roomId);
+    const tenant = await tenantOfRoom(database.prisma, roomId);
     const accepted = tenant === null ? null : await acceptRoomEnd(database, tenant, roomId, cli.clock.now());
     if (accepted === null) throw notFound('Room', roomId, 'rooms list');
     const { operation, wake } = accepted;
@@ -169,9 +169,9 @@ export function participantsCommands(cli: Cli): Command {
     description: 'List participants, newest first',
     example: 'rtc participants list --room room_01… --status active',
     filters: [...NEWEST, ROOM_FILTER, oneOf('--status <status>', PARTICIPANT_STATUSES, 'in the call, or left')],
-    rows: ({ sql }, options: NewestOptions & { room?: string; status?: ParticipantStatus }) => {
+    rows: ({ prisma }, options: NewestOptions & { room?: string; status?: ParticipantStatus }) => {
       const { room = null, status = null } = options;
-      return listAllParticipants(sql, { ...filterOf(cli, options), roomId: room, status });
+      return listAllParticipants(prisma, { ...filterOf(cli, options), roomId: room, status });
     },
     columns: { ROOM: (row) => row.roomId, ...IN_CALL_COLUMNS },
   });

@@ -66,9 +66,9 @@ export function encryptionCommands(cli: Cli): Command {
   const description = 'Seal every secret with the first key of ENCRYPTION_KEYS, so that the other keys can be removed';
   addCommand(encryption, 'reseal', description, 'ENCRYPTION_KEYS=k2:…,k1:… rtc encryption reseal').action(
     (options: OutputOptions) =>
-      withDatabase(cli, async ({ sql }, config) => {
+      withDatabase(cli, async ({ prisma }, config) => {
         const masterKeys = masterKeysOf(config);
-        const done = await resealSecrets(sql, masterKeys);
+        const done = await resealSecrets(prisma, masterKeys);
         const text = [
           `${done.webhookSecrets} webhook secrets and ${done.signingKeys} signing keys are sealed with ${masterKeys.sealWith} now.`,
           ...(done.answersLeft === 0

@@ -72,12 +72,12 @@ interface Verb {
 const REPLAY: Verb = {
   done: 'replayed',
   run: (database, { id, endpointId, replayCount, ...tenant }) =>
-    database.sqlTransaction((tx) => replayDelivery(tx, tenant, endpointId, id, replayCount)),
+    database.transaction((tx) => replayDelivery(tx, tenant, endpointId, id, replayCount)),
 };
 const RETRY: Verb = {
   done: 'retried',
   run: (database, { id, endpointId, ...tenant }) =>
-    database.sqlTransaction((tx) => retryDelivery(tx, tenant, endpointId, id)),
+    database.transaction((tx) => retryDelivery(tx, tenant, endpointId, id)),
 };
 
 /** Replays one delivery, or all finished ones that the filters select; failed ones unless `--status` says otherwise. */
@@ -100,7 +100,7 @@ function sendOne(
   state: (delivery: { replayCount: number; attempts: number }) => string,
 ): Promise<void> {
   return withDatabase(cli, async (database, config) => {
-    const found = await findDeliveryById(database.sql, deliveryId);
+    const found = await findDeliveryById(database.prisma, deliveryId);
     if (found === null) throw notFound('Delivery', deliveryId, 'deliveries list');
     const result = await verb.run(database, targetOf(found, found));
     if (!result.ok) throw new CommandError(`${deliveryId} cannot be ${verb.done}: ${WHY_NOT[result.conflict]}.`);
@@ -116,7 +116,7 @@ function sendMany(cli: Cli, options: SendAgainOptions, verb: Verb): Promise<void
     if (options.endpoint === undefined && options.env === undefined && options.since === undefined) {
       throw new UsageError('Give a delivery, or select several with --endpoint, --env or --since.');
     }
-    const rows = await listAllDeliveries(database.sql, deliveryFilterOf(cli, options));
+    const rows = await listAllDeliveries(database.prisma, deliveryFilterOf(cli, options));
     const more = rows.length === options.limit ? ` (--limit ${options.limit})` : '';
     if (options.yes !== true && rows.length > 0) {
       throw new UsageError(
@@ -130,7 +130,7 @@ function sendMany(cli: Cli, options: SendAgainOptions, verb: Verb): Promise<void
     for (const row of rows.reverse()) {
       const { environmentId } = row;
       if (!tenants.has(environmentId))
-        tenants.set(environmentId, await tenantOfEnvironment(database.sql, environmentId));
+        tenants.set(environmentId, await tenantOfEnvironment(database.prisma, environmentId));
       const tenant = tenants.get(environmentId);
       if (tenant === null || tenant === undefined) continue;
       const result = await verb.run(database, targetOf(row, tenant));

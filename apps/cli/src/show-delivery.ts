@@ -20,8 +20,8 @@ const BAR_WIDTH = 40;
 
 /** Shows a delivery: its state, why it failed, its latest attempts, and the phases and headers of the last one. */
 export function showDelivery(cli: Cli, options: OutputOptions, deliveryId: string): Promise<void> {
-  return withDatabase(cli, async ({ sql }) => {
-    const listing = await findDeliveryById(sql, deliveryId);
+  return withDatabase(cli, async ({ prisma, sql }) => {
+    const listing = await findDeliveryById(prisma, deliveryId);
     const detail = listing && (await findDeliveryDetail(sql, listing, listing.endpointId, deliveryId, ATTEMPTS_SHOWN));
     if (detail === null) throw notFound('Delivery', deliveryId, 'deliveries list');
     const { delivery, attempts } = detail;

@@ -7,7 +7,6 @@ import {
   readUsage,
   tenantOfEnvironment,
   type Database,
-  type TypedSql,
 } from '@callplane/db';
 import { Command, Option } from 'commander';
 import { withDatabase, type Cli } from './cli.js';
@@ -53,7 +52,7 @@ export function projectsCommands(cli: Cli): Command {
   addList(projects, cli, {
     description: 'List the projects',
     example: 'rtc projects list',
-    rows: ({ sql }) => listProjects(sql),
+    rows: ({ prisma }) => listProjects(prisma),
     columns: {
       PROJECT: (row) => row.id,
       CREATED: (row) => formatTimestamp(row.createdAt),
@@ -83,9 +82,9 @@ export function environmentsCommands(cli: Cli): Command {
     description: 'List the environments of a project',
     example: 'rtc environments list --project proj_01…',
     filters: [new Option(...PROJECT_OPTION)],
-    rows: async ({ sql }, options: OutputOptions & { project?: string }) => {
-      const projectId = await projectOf(sql, options.project);
-      const rows = await listEnvironments(sql, projectId);
+    rows: async ({ prisma }, options: OutputOptions & { project?: string }) => {
+      const projectId = await projectOf(prisma, options.project);
+      const rows = await listEnvironments(prisma, projectId);
       if (rows === null) throw unknownProject(projectId);
       return rows;
     },
@@ -103,9 +102,9 @@ export function environmentsCommands(cli: Cli): Command {
   )
     .option('--days <count>', 'number of days up to today, 1 to 92', parseDays, USAGE_DAYS_DEFAULT)
     .action((given: string | undefined, options: OutputOptions & { days: number }) =>
-      withDatabase(cli, async ({ sql }) => {
-        const environmentId = await environmentOf(sql, given, 'the environment');
-        printList(cli, options, await usageOf(cli, sql, environmentId, options.days), {
+      withDatabase(cli, async (database) => {
+        const environmentId = await environmentOf(database.prisma, given, 'the environment');
+        printList(cli, options, await usageOf(cli, database, environmentId, options.days), {
           DAY: ({ day }) => day,
           ROOMS: ({ rooms }) => counted(rooms, 'rooms'),
           'PARTICIPANT MINUTES': ({ participantMinutes }) => counted(participantMinutes, 'participant minutes'),
@@ -119,8 +118,8 @@ export function environmentsCommands(cli: Cli): Command {
 }
 
 function addEnvironment(cli: Cli, options: OutputOptions & { project?: string; name: string }): Promise<void> {
-  return withDatabase(cli, async ({ prisma, sql }) => {
-    const projectId = await projectOf(sql, options.project);
+  return withDatabase(cli, async ({ prisma }) => {
+    const projectId = await projectOf(prisma, options.project);
     const environment = { id: newId('environment'), projectId, name: options.name, createdAt: cli.clock.now() };
     switch (await createEnvironment(prisma, environment)) {
       case 'project_not_found':
@@ -133,8 +132,8 @@ function addEnvironment(cli: Cli, options: OutputOptions & { project?: string; n
   });
 }
 
-async function usageOf(cli: Cli, sql: TypedSql, environmentId: string, days: number) {
-  const tenant = await tenantOfEnvironment(sql, environmentId);
+async function usageOf(cli: Cli, { prisma, sql }: Database, environmentId: string, days: number) {
+  const tenant = await tenantOfEnvironment(prisma, environmentId);
   if (tenant === null) throw unknownEnvironment(environmentId);
   const now = cli.clock.now();
   const last = dayOf(now);

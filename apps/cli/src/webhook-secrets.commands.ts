@@ -49,7 +49,7 @@ function rotate(cli: Cli, options: OutputOptions & { activateIn: number }, endpo
     const signingSecret = generateSigningSecret(randomBytes(32));
     const sealVersion = (version: number) => seal(masterKeys, signingSecret, `webhook-secret:${endpointId}:${version}`);
     const rotation = { sealVersion, activateInSeconds: options.activateIn };
-    const rotated = await database.transaction(async (tx) =>
+    const rotated = await database.prisma.$transaction(async (tx) =>
       rotateWebhookSecret(tx, await tenantOf(tx, endpointId), endpointId, rotation, cli.clock.now()),
     );
     if (rotated === null) throw noEndpoint(endpointId);
@@ -67,7 +67,7 @@ function rotate(cli: Cli, options: OutputOptions & { activateIn: number }, endpo
 
 function endRotation(cli: Cli, options: OutputOptions, endpointId: string, end: 'activate' | 'cancel'): Promise<void> {
   return withDatabase(cli, async (database) => {
-    const endpoint = await database.transaction(async (tx) =>
+    const endpoint = await database.prisma.$transaction(async (tx) =>
       endSecretRotation(tx, await tenantOf(tx, endpointId), endpointId, end, cli.clock.now()),
     );
     if (endpoint === null) throw noEndpoint(endpointId);

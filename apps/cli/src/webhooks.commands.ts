@@ -85,12 +85,12 @@ function setEnabled(
   change: { enabled: boolean; reason: string | null },
 ): Promise<void> {
   return withDatabase(cli, async (database, config) => {
-    const tenant = await tenantOfWebhookEndpoint(database.sql, endpointId);
+    const tenant = await tenantOfWebhookEndpoint(database.prisma, endpointId);
     const now = cli.clock.now();
     const changed =
       tenant === null
         ? null
-        : await database.transaction((tx) => setWebhookEndpointEnabled(tx, tenant, endpointId, change, now));
+        : await database.prisma.$transaction((tx) => setWebhookEndpointEnabled(tx, tenant, endpointId, change, now));
     if (changed === null) throw noEndpoint(endpointId);
     const notified = await wakeDeliveries(config, changed.deliveries);
     const text = change.enabled
@@ -106,9 +106,9 @@ export function eventsCommands(cli: Cli): Command {
     description: 'List events, newest first',
     example: 'rtc events list --room room_01… --since 1h',
     filters: [...NEWEST, ROOM_FILTER, TYPE_FILTER],
-    rows: ({ sql }, options: NewestOptions & { room?: string; type?: EventType }) => {
+    rows: ({ prisma }, options: NewestOptions & { room?: string; type?: EventType }) => {
       const { room = null, type = null } = options;
-      return listAllEvents(sql, { ...filterOf(cli, options), roomId: room, type });
+      return listAllEvents(prisma, { ...filterOf(cli, options), roomId: room, type });
     },
     columns: {
       EVENT: (row) => row.id,
@@ -121,8 +121,8 @@ export function eventsCommands(cli: Cli): Command {
   });
   addCommand(events, 'show <event>', 'Show the body of an event', 'rtc events show evt_01…').action(
     (eventId: string, options: OutputOptions) =>
-      withDatabase(cli, async ({ sql }) => {
-        const event = await findEventById(sql, eventId);
+      withDatabase(cli, async ({ prisma }) => {
+        const event = await findEventById(prisma, eventId);
         if (event === null) throw notFound('Event', eventId, 'events list');
         const body = JSON.parse(event.body) as object;
         print(cli, options, body, JSON.stringify(body, null, 2));

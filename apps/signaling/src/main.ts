@@ -50,7 +50,7 @@ const nodes = app.own(
     addresses: nodeAddresses,
     ...mediaSecrets,
     random: Math.random,
-    readRegistry: hasMedia ? () => listRegisteredNodes(database.sql) : undefined,
+    readRegistry: hasMedia ? () => listRegisteredNodes(database.prisma) : undefined,
   }),
 );
 logMediaNodes(nodes, logger);

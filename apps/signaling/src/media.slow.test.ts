@@ -372,7 +372,7 @@ describe('media servers of the registry', () => {
   }
 
   test('get rooms while the gateways run, and lose them when they are drained or removed', async () => {
-    const { sql } = kit.database;
+    const { prisma } = kit.database;
     /** The media server that a new room gets. */
     const nextPlace = async () => {
       const roomId = await kit.newRoom();
@@ -387,12 +387,12 @@ describe('media servers of the registry', () => {
     expect(await placementOf(roomId)).toBe('r1');
     await register('r2', spare);
     expect(await nextPlace()).toBe('r2');
-    await setNodeDraining(sql, 'r2', true);
+    await setNodeDraining(prisma, 'r2', true);
     await eventually(async () => (await nextPlace()) === 'r1');
     expect(await placementOf(roomId)).toBe('r1');
-    await setNodeDraining(sql, 'r2', false);
+    await setNodeDraining(prisma, 'r2', false);
     // The rooms of a removed server move as those of one that is down.
-    expect(await removeMediaNode(sql, 'r1')).toBe(true);
+    expect(await removeMediaNode(prisma, 'r1')).toBe(true);
     await moves();
     expect(await placementOf(roomId)).toBe('r2');
   });

@@ -1,7 +1,6 @@
 export * from './api-keys/api-key.js';
 export * from './api-keys/console-session.js';
 export * from './api-keys/scopes.js';
-export * from './awake-clock.js';
 export * from './database-url/database-url.js';
 export * from './errors/details.js';
 export * from './errors/errors.js';

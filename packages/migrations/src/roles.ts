@@ -72,12 +72,10 @@ interface RoleTarget {
 
 async function grantRights(target: DatabaseTarget, { url, setting, rights }: RoleTarget): Promise<string> {
   const owner = await connectionFields(target);
-  const fields = connectionTarget({ url }).hosts[0]?.();
-  const role = fields?.user;
-  const password = typeof fields?.password === 'function' ? await fields.password() : fields?.password;
-  if (role === undefined || typeof password !== 'string') throw new Error(`${setting} names no role`);
+  const { user: role = '', password = '', database } = connectionTarget({ url }).hosts[0]?.() ?? {};
+  if (role === '' || password === '') throw new Error(`${setting} names no role`);
   if (role === owner.user) throw new Error(`${setting} names the role of DATABASE_URL`);
-  if (fields?.database !== owner.database) throw new Error(`${setting} names another database`);
+  if (database !== owner.database) throw new Error(`${setting} names another database`);
   await withMigrationLock(owner, async (client) => {
     // Tries to log in first: an operator may have created the role, and DATABASE_URL may lack the right to change
     // roles.

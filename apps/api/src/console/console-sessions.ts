@@ -93,24 +93,24 @@ export function consoleDirectories(
   const sessions = new ConsoleSessions(
     {
       load: (hashes) => findConsoleSessionsByHash(reads.sql, hashes),
-      touch: (caller, id) => touchConsoleSession(database.sql, caller, id),
+      touch: (caller, id) => touchConsoleSession(database.prisma, caller, id, clock.now()),
       onTouchFailed: (error) => logger.warn('console session not noted as used', { error }),
     },
     clock,
   );
-  return { sessions, links: linksOf(database) };
+  return { sessions, links: linksOf(database, clock) };
 }
 
 /**
  * A code is looked up once and then used, so nothing is cached. A client address that sends too many unknown keys gets
  * 429 without a look-up.
  */
-function linksOf({ sql }: Database): CallerDirectory {
+function linksOf({ prisma }: Database, clock: Clock): CallerDirectory {
   return {
     hasSeen: () => false,
     find: async (codeHash, { inBatch = false } = {}) => {
       if (inBatch === true) return null;
-      const link = await findConsoleLink(sql, codeHash);
+      const link = await findConsoleLink(prisma, codeHash, clock.now());
       if (link === null) return null;
       const { id, projectId, environmentId } = link;
       return { projectId, environmentId, keyId: id, keyType: 'secret', scopes: [], loginCodeHash: codeHash };

@@ -37,7 +37,7 @@ async function link(tenant: TestTenant, readOnly = false): Promise<string> {
     readOnly,
     lifetimeSeconds: 3600,
   };
-  expect(await createConsoleLink(api.database, session, hashApiKey(code))).toBe('opened');
+  expect(await createConsoleLink(api.database, session, hashApiKey(code), new Date())).toBe('opened');
   return code;
 }
 

@@ -10,7 +10,7 @@ import {
   type Caller,
 } from '@callplane/core';
 import {
-  endConsoleSession,
+  endConsoleSessions,
   findConsoleSessionsByHash,
   openConsoleSession,
   useConsoleLink,
@@ -80,7 +80,7 @@ export function consoleRoutes(deps: Deps): Route[] {
   ];
 }
 
-type ConsoleDeps = Pick<Deps, 'database' | 'logger'>;
+type ConsoleDeps = Pick<Deps, 'database' | 'logger' | 'clock'>;
 
 interface SignedIn {
   /** The value of the cookie. Only its hash is stored. */
@@ -116,7 +116,7 @@ async function signIn(deps: ConsoleDeps, caller: Caller, readOnly: boolean): Pro
 }
 
 async function openForKey(
-  { database }: ConsoleDeps,
+  { database, clock }: ConsoleDeps,
   { environmentId, keyId, scopes }: Caller,
   { hash, readOnly }: { hash: Buffer; readOnly: boolean },
 ): Promise<void> {
@@ -128,7 +128,7 @@ async function openForKey(
     readOnly,
     lifetimeSeconds: CONSOLE_SESSION_SECONDS,
   };
-  if ((await openConsoleSession(database, session, hash)) === 'limit') {
+  if ((await openConsoleSession(database, session, hash, clock.now())) === 'limit') {
     throw new PublicError('CONSOLE_SESSION_LIMIT_REACHED');
   }
 }
@@ -148,7 +148,7 @@ async function openForLink(
 async function signOut(deps: ConsoleDeps, console: ConsoleSettings, caller: Caller): Promise<void> {
   const { session, environmentId, keyId } = caller;
   if (session === undefined) throw new PublicError('CONSOLE_SESSION_NOT_FOUND');
-  const hash = await endConsoleSession(deps.database.sql, caller, session.id);
+  const [ended] = await endConsoleSessions(deps.database.prisma, { id: session.id, environmentId });
   deps.logger.info('console session ended', { consoleSessionId: session.id, environmentId, keyId });
-  if (hash !== null) console.onSessionEnded(hash);
+  if (ended?.secretHash) console.onSessionEnded(ended.secretHash);
 }

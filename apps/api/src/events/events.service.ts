@@ -60,7 +60,7 @@ export async function pageOfEvents(
 
 /** Reads an event as deliveries send it, JSON text. */
 export async function readEvent(deps: Pick<Deps, 'database'>, tenant: Tenant, eventId: string): Promise<string> {
-  const body = await findEventBody(deps.database.sql, tenant, eventId);
+  const body = await findEventBody(deps.database.prisma, tenant, eventId);
   if (body === null) throw new PublicError('EVENT_NOT_FOUND');
   return body;
 }
@@ -128,10 +128,10 @@ async function startOf(
 ): Promise<EventPosition | null> {
   if (cursor.position !== null) return cursor.position;
   if (after === undefined) return null;
-  const { sql } = deps.database;
+  const { prisma, sql } = deps.database;
   if (after !== LATEST) {
     // The id works until retention deletes the event.
-    const position = await findEventPosition(sql, tenant, after);
+    const position = await findEventPosition(prisma, tenant, after);
     if (position === null) throw noCursor();
     return position;
   }

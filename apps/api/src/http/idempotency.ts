@@ -5,7 +5,7 @@ import {
   saveIdempotencyRecord,
   tryLockIdempotencyKey,
   type Database,
-  type Prisma,
+  type TypedSql,
 } from '@callplane/db';
 import type { Reply } from './route.js';
 
@@ -34,7 +34,7 @@ export interface IdempotentWork<Made extends object> {
    * @returns the values that the answer needs and the request body lacks: ids, times, secrets. They are stored as JSON
    *   for 24 hours, so the value must be small and contain no `Date`.
    */
-  make(tx: Prisma.TransactionClient): Promise<Made>;
+  make(tx: TypedSql): Promise<Made>;
   /** Builds the answer, from the new values for the first request or from the stored values for a repeated one. */
   answer(made: Made): Reply;
 }
@@ -71,7 +71,7 @@ export async function idempotently<Made extends object>(
       tx,
       scope,
       {
-        requestHash: new Uint8Array(requestHash),
+        requestHash,
         made: request.holdsSecret === true ? seal(deps.masterKeys, text, identity) : text,
       },
       { createdAt: now, expiresAt: new Date(now.getTime() + KEPT_MS) },

@@ -117,7 +117,7 @@ test.each(['api', 'signaling'])(
 
 test('answers writes with 503 and reads with 200 while PostgreSQL is read-only, and recovers by itself', async () => {
   const setReadOnly = (value: 'on' | 'off') =>
-    api.database.transaction(async (tx) => {
+    api.database.prisma.$transaction(async (tx) => {
       await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE');
       const [{ name }] = await tx.$queryRaw<[{ name: string }]>`SELECT current_database() AS name`;
       await tx.$executeRawUnsafe(`ALTER DATABASE "${name}" SET default_transaction_read_only = ${value}`);
@@ -138,7 +138,7 @@ test('answers writes with 503 and reads with 200 while PostgreSQL is read-only, 
 });
 
 test('answers writes with 503 while the disk is full, is not ready, and recovers by itself', async () => {
-  await api.database.transaction(async (tx) => {
+  await api.database.prisma.$transaction(async (tx) => {
     // Connections of the tests may still be read-only.
     await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE');
     await tx.$executeRawUnsafe(`CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS
@@ -158,7 +158,7 @@ test('answers writes with 503 while the disk is full, is not ready, and recovers
   await expectUnavailable();
   const ready = await fetch(`${api.url}/readyz`);
   expect([ready.status, await ready.json()]).toMatchObject([503, { checks: { postgres: 'disk-full' } }]);
-  await api.database.transaction(async (tx) => {
+  await api.database.prisma.$transaction(async (tx) => {
     await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE');
     await tx.$executeRawUnsafe('DROP EVENT TRIGGER no_file');
     await tx.$executeRawUnsafe('DROP FUNCTION disk_full CASCADE');

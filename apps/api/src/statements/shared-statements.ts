@@ -1,8 +1,7 @@
 import type { LiveRoomState, OperationState, LiveParticipantState, RoomStatus, Tenant } from '@callplane/core';
 import {
-  findParticipantOperations,
+  findOperationsOf,
   findParticipants,
-  findRoomOperations,
   findRooms,
   insertParticipantsIfOpen,
   insertRooms,
@@ -89,8 +88,8 @@ export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: T
     insertParticipantIfOpen: share(insertIfOpen),
     findRoom: share((wanted: WantedRow[]) => findRooms(reads, wanted)),
     findParticipant: share((wanted: WantedParticipant[]) => findParticipants(reads, wanted)),
-    findRoomOperation: share((wanted: WantedRow[]) => findRoomOperations(reads, wanted)),
-    findParticipantOperation: share((wanted: WantedRow[]) => findParticipantOperations(reads, wanted)),
+    findRoomOperation: share((wanted: WantedRow[]) => findOperationsOf(reads, 'room.end', wanted)),
+    findParticipantOperation: share((wanted: WantedRow[]) => findOperationsOf(reads, 'participant.remove', wanted)),
   };
 }
 

@@ -168,7 +168,7 @@ export async function replay(
   path: { endpointId: string; deliveryId: string },
   expectedReplayCount: number,
 ): Promise<DeliveryRow> {
-  const result = await deps.database.sqlTransaction((tx) =>
+  const result = await deps.database.transaction((tx) =>
     replayDelivery(tx, tenant, path.endpointId, path.deliveryId, expectedReplayCount),
   );
   if (!result.ok) throw refusal(result);
@@ -182,9 +182,7 @@ export async function retryNow(
   tenant: Tenant,
   path: { endpointId: string; deliveryId: string },
 ): Promise<DeliveryRow> {
-  const result = await deps.database.sqlTransaction((tx) =>
-    retryDelivery(tx, tenant, path.endpointId, path.deliveryId),
-  );
+  const result = await deps.database.transaction((tx) => retryDelivery(tx, tenant, path.endpointId, path.deliveryId));
   if (!result.ok) throw refusal(result);
   void deps.producer.wakeDeliveries([result.wake]);
   return result.delivery;

@@ -1,5 +1,5 @@
 import { ENDPOINTS_PER_ENVIRONMENT_MAX, presentWebhookEndpoint } from '@callplane/core';
-import type { Prisma } from '@callplane/db';
+import type { TypedSql } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';
@@ -57,7 +57,7 @@ export function endpointRoutes(deps: Deps): Route[] {
       },
       errors: ['WEBHOOK_LIMIT_REACHED'],
       async handle({ caller, body, bodyAsSent, idempotencyKey }) {
-        const make = (tx: Prisma.TransactionClient) => createEndpoint(deps, tx, caller, body);
+        const make = (tx: TypedSql) => createEndpoint(deps, tx, caller, body);
         const answer = (made: EndpointMade) => ({ status: 201, body: presentWithSecret(newEndpoint(body, made)) });
         if (idempotencyKey === null) return answer(await deps.database.transaction(make));
         const request = { route: 'POST /v1/webhooks', key: idempotencyKey, body: bodyAsSent, holdsSecret: true };

@@ -20,14 +20,14 @@ import {
   endSecretRotation,
   findDelivery,
   findWebhookEndpoint,
-  holdWebhookEndpoint,
   insertWebhookEndpoint,
   listWebhookEndpoints,
+  lockWebhookEndpoint,
   rotateWebhookSecret,
   updateWebhookEndpoint,
   writeEvents,
   type DeliveryRow,
-  type Prisma,
+  type TypedSql,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { cutPage, type Page, type PageCursor } from '../http/cursor.js';
@@ -98,7 +98,7 @@ export function newEndpoint(input: EndpointInput, made: EndpointMade): EndpointW
 
 export async function createEndpoint(
   deps: Pick<Deps, 'clock' | 'masterKeys'>,
-  tx: Prisma.TransactionClient,
+  tx: TypedSql,
   tenant: Tenant,
   input: EndpointInput,
 ): Promise<EndpointMade> {
@@ -118,7 +118,7 @@ export async function readEndpoint(
   tenant: Tenant,
   endpointId: string,
 ): Promise<WebhookEndpointState> {
-  return found(await findWebhookEndpoint(deps.database.prisma, tenant, endpointId));
+  return found(await findWebhookEndpoint(deps.database.sql, tenant, endpointId));
 }
 
 export async function pageOfEndpoints(
@@ -129,7 +129,7 @@ export async function pageOfEndpoints(
 ): Promise<Page<WebhookEndpointState>> {
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
   const beforeId = cursor.position?.id ?? null;
-  const endpoints = await listWebhookEndpoints(deps.database.prisma, tenant, { beforeId, limit: limit + 1 });
+  const endpoints = await listWebhookEndpoints(deps.database.sql, tenant, { beforeId, limit: limit + 1 });
   return cutPage(cursor, endpoints, limit);
 }
 
@@ -140,7 +140,7 @@ export async function updateEndpoint(
   { url, ...change }: EndpointChange,
 ): Promise<WebhookEndpointState> {
   const { endpoint, deliveries } = found(
-    await deps.database.transaction((tx) =>
+    await deps.database.prisma.$transaction((tx) =>
       updateWebhookEndpoint(
         tx,
         tenant,
@@ -163,7 +163,7 @@ export async function rotateSecret(
   const signingSecret = generateSigningSecret(randomBytes(32));
   const sealVersion = (version: number) => sealSecret(deps.masterKeys, signingSecret, endpointId, version);
   const rotation = { sealVersion, activateInSeconds };
-  const rotated = await deps.database.transaction((tx) =>
+  const rotated = await deps.database.prisma.$transaction((tx) =>
     rotateWebhookSecret(tx, tenant, endpointId, rotation, deps.clock.now()),
   );
   return { endpoint: withoutConflict(rotated), signingSecret };
@@ -178,7 +178,7 @@ export async function endRotation(
 ): Promise<WebhookEndpointState> {
   const { database, clock } = deps;
   return withoutConflict(
-    await database.transaction((tx) => endSecretRotation(tx, tenant, endpointId, end, clock.now())),
+    await database.prisma.$transaction((tx) => endSecretRotation(tx, tenant, endpointId, end, clock.now())),
   );
 }
 
@@ -189,7 +189,7 @@ export async function testEndpoint(
   endpointId: string,
 ): Promise<DeliveryRow> {
   const { delivery, deliveries } = await deps.database.transaction(async (tx) => {
-    const endpoint = found(await holdWebhookEndpoint(tx, tenant, endpointId));
+    const endpoint = found(await lockWebhookEndpoint(tx, tenant, endpointId));
     if (!endpoint.enabled) throw new PublicError('WEBHOOK_DISABLED');
     const event = webhookTest(tenant, endpoint, deps.clock.now());
     const written = await writeEvents(tx, [event], { only: endpointId });
@@ -206,7 +206,7 @@ export async function removeEndpoint(
   tenant: Tenant,
   endpointId: string,
 ): Promise<void> {
-  const isRemoved = await deps.database.transaction((tx) =>
+  const isRemoved = await deps.database.prisma.$transaction((tx) =>
     deleteWebhookEndpoint(tx, tenant, endpointId, deps.clock.now()),
   );
   if (!isRemoved) throw new PublicError('WEBHOOK_NOT_FOUND');

@@ -76,7 +76,7 @@ export async function createRecovery(
     includePending: input.includePending ?? true,
     createdAt: now,
   };
-  const recovery = await deps.database.transaction((tx) => insertRecovery(tx, tenant, newRecovery));
+  const recovery = await deps.database.prisma.$transaction((tx) => insertRecovery(tx, tenant, newRecovery));
   if (recovery === 'not_found') throw new PublicError('WEBHOOK_NOT_FOUND');
   if (recovery === 'limit') {
     throw new PublicError('RATE_LIMITED', {

@@ -17,6 +17,6 @@ export function openMediaNodes(
     if (addresses.length > 0) throw new Error('media servers require MEDIA_API_SECRET and MEDIA_ADMIN_KEY');
     return new MediaNodes([]);
   }
-  const readRegistry = () => listRegisteredNodes(database.sql);
+  const readRegistry = () => listRegisteredNodes(database.prisma);
   return MediaNodes.open({ addresses, apiSecret, adminKey, random, readRegistry });
 }

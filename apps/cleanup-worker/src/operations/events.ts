@@ -12,8 +12,8 @@ import {
   findRoom,
   writeEvents,
   writeSessionsEnded,
-  type Prisma,
   type DueEndpoint,
+  type TypedSql,
 } from '@callplane/db';
 
 /** The room, and for a removal the participant, that an event of a clean-up describes. */
@@ -27,7 +27,7 @@ export interface CleanUpSubject extends Tenant {
  * Call it last in the transaction.
  */
 export async function writeLeft(
-  tx: Prisma.TransactionClient,
+  tx: TypedSql,
   subject: CleanUpSubject,
   ended: readonly EndedSession[],
   reason: SessionEndReason,
@@ -37,17 +37,13 @@ export async function writeLeft(
   return writeSessionsEnded(tx, subject, await roomOf(tx, subject), ended, reason, now);
 }
 
-export async function writeRoomEnded(
-  tx: Prisma.TransactionClient,
-  subject: CleanUpSubject,
-  now: Date,
-): Promise<DueEndpoint[]> {
+export async function writeRoomEnded(tx: TypedSql, subject: CleanUpSubject, now: Date): Promise<DueEndpoint[]> {
   const room = await roomOf(tx, subject);
   return (await writeEvents(tx, [roomEnded({ tenant: subject, room, now })])).deliveries;
 }
 
 export async function writeOperationFailed(
-  tx: Prisma.TransactionClient,
+  tx: TypedSql,
   subject: CleanUpSubject,
   operation: OperationState,
   now: Date,
@@ -59,7 +55,7 @@ export async function writeOperationFailed(
   return (await writeEvents(tx, [event])).deliveries;
 }
 
-async function roomOf(tx: Prisma.TransactionClient, subject: CleanUpSubject): Promise<RoomState> {
+async function roomOf(tx: TypedSql, subject: CleanUpSubject): Promise<RoomState> {
   const room = await findRoom(tx, subject, subject.roomId);
   if (room === null) throw new Error(`no room ${subject.roomId}`);
   return room;

@@ -150,7 +150,7 @@ describe('room.end', () => {
     const roomId = await worker.newRoom();
     const { database } = worker.deps;
     let issued: Promise<string | null> | undefined;
-    await database.transaction(async (tx) => {
+    await database.prisma.$transaction(async (tx) => {
       // Takes the row lock that the accepting statement holds until its commit.
       await tx.room.update({ where: { id: roomId }, data: { status: 'ending' } });
       issued = issueToken(database.sql, roomId, newId('participant'));

@@ -28,7 +28,7 @@ export async function settleExhausted(deps: Deps): Promise<void> {
   }
 }
 
-/** Deletes expired idempotency records and console sessions, in batches, and expired signing keys. */
+/** Deletes expired idempotency records in batches, and expired console sessions and signing keys. */
 export async function sweepExpired({ database, clock, metrics }: Deps): Promise<void> {
   const now = clock.now();
   let deleted: number;
@@ -36,9 +36,6 @@ export async function sweepExpired({ database, clock, metrics }: Deps): Promise<
     deleted = await deleteExpiredIdempotencyRecords(database.sql, now, BATCH);
     metrics.purged('idempotency_records', deleted);
   } while (deleted === BATCH);
-  do {
-    deleted = await deleteExpiredConsoleSessions(database.sql, BATCH);
-    metrics.purged('console_sessions', deleted);
-  } while (deleted === BATCH);
+  metrics.purged('console_sessions', await deleteExpiredConsoleSessions(database.prisma, now));
   await deleteExpiredSigningKeys(database.prisma, now);
 }

@@ -3,6 +3,6 @@ import type { Deps } from '../deps.js';
 
 /** Rolls up the usage of days that are complete. Almost every call finds none. */
 export async function sweepUsage({ database, logger }: Deps): Promise<void> {
-  const days = await rollUpUsage(database.sql);
+  const days = await rollUpUsage(database);
   if (days > 0) logger.info('usage rolled up', { days });
 }

@@ -102,7 +102,7 @@ async function beat(
   try {
     const outcome = await registerMediaNode(database.sql, { ...node, hasAgent: true });
     if (isRegistered(outcome) && drainSeconds !== null && !hasRegistered) {
-      await setNodeDraining(database.sql, node.id, false);
+      await setNodeDraining(database.prisma, node.id, false);
     }
     if (outcome === 'registered') await notifyApps(config, 'mediaNodesChanged', '');
     return outcome;

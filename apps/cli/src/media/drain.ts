@@ -45,9 +45,9 @@ export async function drainServer(
   nodeId: string,
   { waitSeconds, move, signal = new AbortController().signal }: DrainSettings,
 ): Promise<Drained> {
-  const { sql } = database;
+  const { prisma, sql } = database;
   await serverOf(sql, nodeId);
-  await setNodeDraining(sql, nodeId, true);
+  await setNodeDraining(prisma, nodeId, true);
   if (waitSeconds !== null) await waitUntilEmpty(cli, database, nodeId, waitSeconds * 1000, signal);
   const movedRooms = move ? await moveRooms(database, nodeId) : [];
   await notifyRooms(configOf(cli), movedRooms);
@@ -89,7 +89,7 @@ async function moveRooms(database: Database, nodeId: string): Promise<MovedRoom[
   const healthy = nodes.filter(({ id, state }) => id !== nodeId && state === 'up').map(({ id }) => id);
   const loads = new Map(nodes.map((node) => [node.id, { ...node }]));
   const moved: MovedRoom[] = [];
-  for (const room of await roomsOnNode(database.sql, nodeId)) {
+  for (const room of await roomsOnNode(database.prisma, nodeId)) {
     if (room.status === 'ending') continue;
     const target = chooseNode(healthy, loads);
     if (target === null) {

@@ -199,7 +199,7 @@ test('register and remove change the registry, and refuse what would surprise', 
   expect((await rtc('media remove m4')).stderr).toMatch(/m4 carries 1 rooms with 1 sessions: run "rtc media drain/);
   expect(await json('media remove m4 --force')).toEqual({ id: 'm4', rooms: 1, sessions: 1 });
   expect(await nodeOf(roomId)).toBe('m4');
-  expect(await listRegisteredNodes(database.sql)).toEqual([]);
+  expect(await listRegisteredNodes(database.prisma)).toEqual([]);
 });
 
 test('an agent with its own database role registers the Janus beside it, notifies the gateways, and drains it at the end', async () => {
@@ -214,7 +214,7 @@ test('an agent with its own database role registers the Janus beside it, notifie
   const role = await grantMediaAgentRights({ databaseUrl: url, mediaUrl: mediaUrl.href });
   stopAtEnd(() => dropRole(role));
   await registerMediaNode(database.sql, { id: 'm4', url: 'ws://10.0.0.7/', capacity: null, hasAgent: false });
-  await setNodeDraining(database.sql, 'm4', true);
+  await setNodeDraining(database.prisma, 'm4', true);
   const environment = { DATABASE_URL: mediaUrl.href, REDIS_URL: redis.url, MEDIA_API_SECRET: janus.apiSecret };
   const runningFile = join(mkdtempSync(join(tmpdir(), 'callplane-agent-')), 'running');
   const running = rtc(

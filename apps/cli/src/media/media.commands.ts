@@ -59,9 +59,9 @@ export function mediaCommands(cli: Cli): Command {
   const undrainDescription = 'Place rooms on a media server again';
   addCommand(media, 'undrain <node>', undrainDescription, 'rtc media undrain m1').action(
     (nodeId: string, options: OutputOptions) =>
-      withDatabase(cli, async ({ sql }) => {
+      withDatabase(cli, async ({ prisma, sql }) => {
         const { rooms, sessions } = await serverOf(sql, nodeId);
-        await setNodeDraining(sql, nodeId, false);
+        await setNodeDraining(prisma, nodeId, false);
         print(cli, options, { id: nodeId, draining: false, rooms, sessions }, `${nodeId} takes rooms again.`);
       }),
   );
@@ -141,7 +141,7 @@ async function agent(cli: Cli, nodeId: string, url: string, options: AgentOption
 }
 
 function remove(cli: Cli, nodeId: string, options: OutputOptions & { force?: true }): Promise<void> {
-  return withDatabase(cli, async ({ sql }, config) => {
+  return withDatabase(cli, async ({ prisma, sql }, config) => {
     const { agent: state, rooms, sessions, ...node } = await serverOf(sql, nodeId);
     if (state === 'running')
       throw new CommandError(`The agent of ${nodeId} runs and registers it again: stop it first.`);
@@ -154,7 +154,7 @@ function remove(cli: Cli, nodeId: string, options: OutputOptions & { force?: tru
           'or give --force if the server is gone.',
       );
     }
-    await removeMediaNode(sql, nodeId);
+    await removeMediaNode(prisma, nodeId);
     await notifyApps(config, 'mediaNodesChanged', '');
     print(cli, options, { id: nodeId, rooms, sessions }, `${nodeId} is removed.`);
   });

@@ -101,7 +101,7 @@ describe('a delivery', () => {
     const next = 'whsec_next';
     const sealVersion = (version: number) => sealTestSecret(next, `webhook-secret:${endpointId}:${version}`);
     const rotation = { sealVersion, activateInSeconds: 3600 };
-    await database.transaction((tx) => rotateWebhookSecret(tx, worker.tenant, endpointId, rotation, NOON));
+    await database.prisma.$transaction((tx) => rotateWebhookSecret(tx, worker.tenant, endpointId, rotation, NOON));
     const [before] = await worker.emit(endpointId);
     const send = async (id: string) => {
       await makeDue(id);
@@ -231,8 +231,8 @@ describe('the lease of a delivery', () => {
   test('logs an attempt that was in flight while its endpoint was deleted, and does not reopen the delivery', async () => {
     const { database } = worker.deps;
     const receiver = await startReceiver((_request, response) => {
-      void database
-        .transaction((tx) => deleteWebhookEndpoint(tx, worker.tenant, endpointId, NOON))
+      void database.prisma
+        .$transaction((tx) => deleteWebhookEndpoint(tx, worker.tenant, endpointId, NOON))
         .then(() => response.end('got it'));
     });
     const endpointId = await worker.newEndpoint(receiver.url);
@@ -274,7 +274,7 @@ describe('the lease of a delivery', () => {
     };
     // The row is still `delivering`, so another worker may hold it.
     expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(false);
-    await database.transaction((tx) => deleteWebhookEndpoint(tx, worker.tenant, endpointId, NOON));
+    await database.prisma.$transaction((tx) => deleteWebhookEndpoint(tx, worker.tenant, endpointId, NOON));
     const earlier = { ...claim, runAttempt: claim.runAttempt + 1 };
     expect(await logAttemptOfDeletedEndpoint(database.sql, { claim: earlier, attempt })).toBe(false);
     expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(true);

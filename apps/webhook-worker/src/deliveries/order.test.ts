@@ -207,7 +207,7 @@ test('switching the order off sends the deliveries that waited', async () => {
   expect((await claim(endpointId)).claimed).toHaveLength(1);
   const off = (tx: Parameters<typeof updateWebhookEndpoint>[0]) =>
     updateWebhookEndpoint(tx, worker.tenant, endpointId, { ordering: 'none' }, NOON);
-  expect(await worker.deps.database.transaction(off)).toMatchObject({ deliveries: [{ endpointId }] });
+  expect(await worker.deps.database.prisma.$transaction(off)).toMatchObject({ deliveries: [{ endpointId }] });
   expect((await claim(endpointId)).claimed).toHaveLength(4);
 });
 
@@ -219,7 +219,7 @@ test('switching the order on applies to deliveries that are pending already', as
   expect(first).toBe(inFlight!.id);
   const on = (tx: Parameters<typeof updateWebhookEndpoint>[0]) =>
     updateWebhookEndpoint(tx, worker.tenant, endpointId, { ordering: 'room' }, NOON);
-  await worker.deps.database.transaction(on);
+  await worker.deps.database.prisma.$transaction(on);
   expect(ids(await claim(endpointId))).toEqual([]);
   for (const id of [second, third]) expect(await read(endpointId, id!)).toMatchObject({ blockedBy: first });
   await settle(inFlight!, 'succeeded');

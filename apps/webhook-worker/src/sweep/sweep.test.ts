@@ -513,7 +513,7 @@ describe('a recovery', () => {
     const [first] = await worker.emit(endpointId, 2);
     await worker.sql(`UPDATE webhook_deliveries SET due_at = now() + interval '1 hour'`);
     await newRecovery(endpointId, { since: new Date(0), until: new Date('2100-01-01') });
-    await worker.deps.database.transaction(async (tx) => {
+    await worker.deps.database.prisma.$transaction(async (tx) => {
       await tx.$queryRawUnsafe(`SELECT 1 AS locked FROM webhook_deliveries WHERE id = '${first!.id}' FOR UPDATE`);
       await step();
       expect(await recovery()).toMatchObject({ status: 'pending', woken: 1, inFlight: [first!.id] });

@@ -36,7 +36,7 @@ test('finds a key with its tenant by its hash alone', async () => {
 test('rejects a key of an environment that does not exist', async () => {
   const outcome = await insertApiKey(database.prisma, { ...keyFrom('key_lost', 3), environmentId: 'env_lost' });
   expect(outcome).toBe('environment_not_found');
-  expect(await listApiKeys(database.sql, 'env_lost')).toBeNull();
+  expect(await listApiKeys(database.prisma, 'env_lost')).toBeNull();
 });
 
 test('lists the keys of an environment oldest first, without keys of others and without hashes', async () => {
@@ -45,7 +45,7 @@ test('lists the keys of an environment oldest first, without keys of others and 
   }
   const shown = { environmentId: 'env_b', type: 'secret', name: null, createdAt, expiresAt, revokedAt: null };
   const scopes = ['rooms:read', 'tokens:create'];
-  expect(await listApiKeys(database.sql, 'env_b')).toEqual([
+  expect(await listApiKeys(database.prisma, 'env_b')).toEqual([
     { ...shown, scopes, id: 'key_b1', keyHint: keyFrom('key_b1', 4).keyHint },
     { ...shown, scopes, id: 'key_b2', keyHint: keyFrom('key_b2', 5).keyHint },
   ]);

@@ -47,13 +47,10 @@ export async function findApiKeysByHash(db: TypedSql, hashes: readonly string[])
 }
 
 /** Lists keys oldest first, including revoked and expired ones. @returns null when the environment does not exist. */
-export async function listApiKeys(db: TypedSql, environmentId: string): Promise<ApiKeyRow[] | null> {
-  const [environment] = await db.$queryRaw<unknown[]>`SELECT 1 AS found FROM environments WHERE id = ${environmentId}`;
-  if (environment === undefined) return null;
-  return db.$queryRaw<ApiKeyRow[]>`
-    SELECT id, environment_id AS "environmentId", type, name, key_hint AS "keyHint", scopes, created_at AS "createdAt",
-      expires_at AS "expiresAt", revoked_at AS "revokedAt"
-    FROM api_keys WHERE environment_id = ${environmentId} ORDER BY id`;
+export async function listApiKeys(db: Db, environmentId: string): Promise<ApiKeyRow[] | null> {
+  if (!(await environmentExists(db, environmentId))) return null;
+  const where = { environmentId };
+  return (await db.apiKey.findMany({ where, orderBy: { id: 'asc' }, omit: { keyHash: true } })) as ApiKeyRow[];
 }
 
 /**

@@ -11,7 +11,7 @@ export async function buffersOf(database: Database, run: (db: TypedSql) => Promi
   let buffers = 0;
   const undone = new Error('undone');
   await database
-    .sqlTransaction(async (tx) => {
+    .transaction(async (tx) => {
       const explain = async (statement: Prisma.Sql): Promise<void> => {
         await tx.$executeRaw`SAVEPOINT explained`;
         const [row] = await tx.$queryRaw<{ 'QUERY PLAN': [{ Plan: Plan }] }[]>(

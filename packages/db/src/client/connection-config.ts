@@ -1,13 +1,7 @@
 import { readFileSync } from 'node:fs';
-import {
-  databaseTlsProblem,
-  DatabaseUrlError,
-  parseDatabaseUrl,
-  passfilePassword,
-  type DatabaseHost,
-  type DatabaseUrl,
-} from '@callplane/core';
+import { databaseTlsProblem, DatabaseUrlError, parseDatabaseUrl } from '@callplane/core';
 import type pg from 'pg';
+import { parse, toClientConfig } from 'pg-connection-string';
 
 /** Where PostgreSQL is, and how to log in. */
 export interface ConnectionSettings {
@@ -20,14 +14,18 @@ export interface ConnectionSettings {
 }
 
 /** Configuration of a connection to one host. Password, CA and client certificate are those of this moment. */
-export type HostConfig = Pick<
-  pg.ClientConfig,
-  'host' | 'port' | 'user' | 'password' | 'database' | 'ssl' | 'application_name'
-> & { readonly host: string; readonly port: number; readonly enableChannelBinding: boolean };
+export interface HostConfig extends Pick<pg.ClientConfig, 'user' | 'database' | 'ssl' | 'application_name'> {
+  readonly host: string;
+  readonly port: number;
+  readonly password: string | undefined;
+}
 
 export interface Target {
-  readonly url: DatabaseUrl;
-  /** One for each host, in the order of the URL. Reads the files of TLS whenever it is called. */
+  /** Options for the session, such as `-c work_mem=5MB`; empty without any. */
+  readonly options: string;
+  /** Deadline of a connection attempt to one host; undefined if the URL has none. */
+  readonly connectTimeoutMs: number | undefined;
+  /** One for each host, in the order of the URL. Reads the files whenever it is called. */
   readonly hosts: readonly (() => HostConfig)[];
 }
 
@@ -35,70 +33,55 @@ export interface Target {
  * Parses the URL and reads all files once.
  * @throws DatabaseUrlError, or the error of a file that cannot be read.
  */
-export function connectionTarget(settings: ConnectionSettings): Target {
-  const url = parseDatabaseUrl(settings.url);
-  const problem = databaseTlsProblem(url, settings.caFile);
+export function connectionTarget({ url, passwordFile, caFile }: ConnectionSettings): Target {
+  const parsed = parseDatabaseUrl(url);
+  const problem = databaseTlsProblem(parsed, caFile);
   if (problem !== null) throw new DatabaseUrlError(problem);
-  const tls = tlsOf(url, settings.caFile);
-  const { user, database, applicationName, isChannelBound } = url;
-  const passwordOf = passwords(settings, url);
-  const hosts = url.hosts.map((host) => (): HostConfig => ({
-    ...host,
-    ...(user === undefined ? {} : { user }),
-    ...(database === undefined ? {} : { database }),
-    ...(applicationName === undefined ? {} : { application_name: applicationName }),
-    ...passwordOf(host),
-    ssl: tls(),
-    enableChannelBinding: isChannelBound,
-  }));
-  tls();
-  return { url, hosts };
+  const { options = '', connect_timeout: seconds = '0' } = parsed.parameters;
+  const password = passwordFile === undefined ? undefined : lastReadable(() => readPassword(passwordFile));
+  return {
+    options,
+    connectTimeoutMs: Number(seconds) === 0 ? undefined : Number(seconds) * 1000,
+    hosts: parsed.hosts.map((host) => {
+      const config = lastReadable(() => readConfig(host, caFile));
+      return () => ({ ...config(), ...(password === undefined ? {} : { password: password() }) });
+    }),
+  };
 }
 
-/** node-postgres calls the function for each connection, so a new password in a file needs no restart. */
-function passwords(
-  settings: ConnectionSettings,
-  url: DatabaseUrl,
-): (host: DatabaseHost) => Pick<HostConfig, 'password'> {
-  const own = lastReadable(settings.passwordFile);
-  if (own !== undefined) return () => ({ password: () => own().replace(/\r?\n$/, '') });
-  const { password, database = '', user = '' } = url;
-  if (password !== undefined) return () => ({ password });
-  const passfile = lastReadable(url.passfile);
-  if (passfile === undefined) return () => ({});
-  return (host) => ({ password: () => passfilePassword(passfile(), { ...host, database, user }) ?? '' });
+/** `sslmode` has the meaning of libpq: in particular, `require` with a CA checks the certificate, but not its name. */
+function readConfig(hostUrl: string, caFile: string | undefined): HostConfig {
+  const withCa = new URL(hostUrl);
+  if (caFile !== undefined && !withCa.searchParams.has('sslrootcert')) withCa.searchParams.set('sslrootcert', caFile);
+  const config = toClientConfig(parse(withCa.href, { useLibpqCompat: true }));
+  const { host = 'localhost', port = 5432, user, database, ssl = false, application_name: applicationName } = config;
+  // With an empty CA, Node would trust its own.
+  const { ca, cert, key } = (typeof ssl === 'object' ? ssl : {}) as { ca?: string; cert?: string; key?: string };
+  for (const text of [ca, cert, key]) if (text !== undefined) refuseEmpty(text);
+  const password = config.password as string | undefined;
+  const named = applicationName === undefined ? {} : { application_name: applicationName };
+  return { host, port, user, password, database, ssl, ...named };
 }
 
-/** The meaning of `sslmode` is libpq's. In particular, `require` with a CA checks the certificate, but not its name. */
-function tlsOf(url: DatabaseUrl, caFile: string | undefined): () => HostConfig['ssl'] {
-  const ca = lastReadable(url.rootCertFile === 'system' ? undefined : (url.rootCertFile ?? caFile));
-  const cert = lastReadable(url.certFile);
-  const key = lastReadable(url.keyFile);
-  if (url.tls === 'disable') return () => false;
-  const isNameChecked = url.tls === 'verify-full';
-  return () => ({
-    ...(ca === undefined ? { rejectUnauthorized: isNameChecked } : { ca: ca() }),
-    ...(cert === undefined ? {} : { cert: cert() }),
-    ...(key === undefined ? {} : { key: key() }),
-    ...(isNameChecked ? {} : { checkServerIdentity: () => undefined }),
-  });
+function readPassword(file: string): string {
+  const text = readFileSync(file, 'utf8');
+  refuseEmpty(text);
+  return text.replace(/\r?\n$/, '');
 }
 
-/**
- * Reads the file whenever it is called, and returns its last text while it is empty or cannot be read. With an empty CA,
- * Node would trust its own.
- */
-function lastReadable(file: string | undefined): (() => string) | undefined {
-  if (file === undefined) return undefined;
-  let text = readFileSync(file, 'utf8');
-  if (text.trim() === '') throw new Error(`the file ${file} is empty`);
+function refuseEmpty(text: string): void {
+  if (text.trim() === '') throw new Error('a file of the connection is empty');
+}
+
+/** Reads whenever it is called, and returns the last result if it fails: a rotation may replace a file at this moment. */
+function lastReadable<T>(read: () => T): () => T {
+  let last = read();
   return () => {
     try {
-      const read = readFileSync(file, 'utf8');
-      if (read.trim() !== '') text = read;
+      last = read();
     } catch {
-      // A rotation may replace the file at this moment.
+      // Empty, or away for a moment.
     }
-    return text;
+    return last;
   };
 }

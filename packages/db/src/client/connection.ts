@@ -1,4 +1,3 @@
-import type { AwakeClock } from '@callplane/core';
 import pg from 'pg';
 import type { Hosts } from './hosts.js';
 import { isDiskFull, isReadOnlySession, isRefusedLogin, UnfitServerError } from './unavailable.js';
@@ -55,14 +54,9 @@ export type Refusals = WeakSet<Error>;
  * connection without listening for its `error`. Between the pool's own listener and a caller's there is a gap: one read
  * of the socket can hold both the end of a statement, which gives the connection to the next caller, and the failure.
  */
-export function connectionClass(
-  hosts: Hosts,
-  awake: AwakeClock,
-  rules: ConnectionRules,
-  refusals: Refusals,
-): typeof pg.Client {
+export function connectionClass(hosts: Hosts, rules: ConnectionRules, refusals: Refusals): typeof pg.Client {
   return class extends pg.Client {
-    readonly #openedAtMs = awake.nowMs;
+    readonly #openedAtMs = performance.now();
     readonly #owed: { readonly host: number; pid(): number | null; destroy(): void };
     #mayBeStandby = false;
     #isReadOnly = false;
@@ -101,7 +95,7 @@ export function connectionClass(
       const finish = (error: Error | null): void => {
         if (isOver) return;
         isOver = true;
-        inTime();
+        clearTimeout(inTime);
         noLongerWaiting();
         if (isProbe) hosts.endProbe(host);
         if (error === null) hosts.onConnected(host);
@@ -115,8 +109,9 @@ export function connectionClass(
         }
         callback(error as Error);
       };
-      const inTime = awake.after(rules.hostMs, () =>
-        finish(new Error('Connection terminated: the host has not answered in time')),
+      const inTime = setTimeout(
+        () => finish(new Error('Connection terminated: the host has not answered in time')),
+        rules.hostMs,
       );
       const wait = (then: () => void): void => {
         if (!isOver) noLongerWaiting = hosts.whenFree(host, then);
@@ -195,13 +190,13 @@ export function connectionClass(
         return;
       }
       let isOver = false;
-      const answered = awake.after(rules.answerMs, () => {
+      const inTime = setTimeout(() => {
         isOver = true;
         this.#onSilence();
         callback(noAnswer());
-      });
+      }, rules.answerMs);
       (super.query as Query).call(this, ...args, (...answer: unknown[]): void => {
-        answered();
+        clearTimeout(inTime);
         if (isOver) {
           // The server is free again: close the connection that was kept for this answer.
           if (hosts.forget(this.#owed)) void super.end();
@@ -216,7 +211,7 @@ export function connectionClass(
     #onSilence(): void {
       if (this.#isOverdue) return;
       this.#isOverdue = true;
-      hosts.onSilence(this.#owed.host, awake.nowMs);
+      hosts.onSilence(this.#owed.host, performance.now());
       if (!hosts.keep(this.#owed)) this.#owed.destroy();
     }
 
@@ -242,7 +237,7 @@ export function connectionClass(
     /** PostgreSQL has refused a statement, or the connection has failed. */
     #onRefused(error: unknown): void {
       if (isDiskFull(error)) rules.onDiskFull();
-      const ageMs = awake.nowMs - this.#openedAtMs;
+      const ageMs = performance.now() - this.#openedAtMs;
       if (isReadOnlySession(error) && ageMs >= READ_ONLY_REPLACED_AFTER_MS) void this.end();
     }
   };

@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect, createServer, type AddressInfo } from 'node:net';
-import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import {
   createTestDatabase,
@@ -12,12 +11,10 @@ import {
   stopAtEnd,
 } from '@callplane/testing';
 import pg from 'pg';
-import { Database, type DatabaseSettings } from './database.js';
+import { Database, type DatabaseSettings, type TypedSql } from './database.js';
 import { isDatabaseUnavailable } from './unavailable.js';
 
 const DEADLINES = { connectMs: 2000, statementMs: 1500, transactionMs: 1500 };
-/** Longer than all deadlines, than the wait for a statement, and than the usual wait for a connection. */
-const STOOD_MS = 4000;
 
 let url: string;
 let reader: Database;
@@ -45,11 +42,6 @@ async function ownDatabase() {
   return { url: own, name: new URL(own).pathname.slice(1) };
 }
 
-/** Simulates a stopped process: it runs no code and reads no socket, while PostgreSQL continues. */
-function standStill(): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STOOD_MS);
-}
-
 /** The outcome of a query, and how many milliseconds it took. */
 async function outcome(asked: PromiseLike<unknown>) {
   const startedAt = performance.now();
@@ -60,74 +52,13 @@ async function outcome(asked: PromiseLike<unknown>) {
   return { result, ms: performance.now() - startedAt };
 }
 
-test('gives a connection to callers that waited for one while the process was paused', async () => {
-  const database = open({ deadlines: { ...DEADLINES, connectMs: 3000, transactionMs: 15_000 } });
-  await database.prisma.room.count();
-  let letGo: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => (letGo = resolve));
-  const holding = database.transaction(() => held);
-  await eventually(() => database.connections().used === 1);
-  const answers = [
-    database.prisma.room.count(),
-    database.sql.$queryRaw`SELECT 1`,
-    database.transaction((tx) => tx.$queryRaw`SELECT 1`),
-  ].map(outcome);
-  await eventually(() => database.connections().waiting === 3);
-  letGo();
-  standStill();
-  expect((await Promise.all(answers)).map(({ result }) => result)).toEqual(['done', 'done', 'done']);
-  await holding;
-});
-
-test('opens a connection anew if the process was paused while opening it', async () => {
-  const database = open();
-  const answer = outcome(database.ping());
-  standStill();
-  expect((await answer).result).toBe('done');
-});
-
-test('accepts a result that arrived while the process was paused', async () => {
-  const database = open();
-  await database.ping();
-  const answer = outcome(database.sql.$queryRaw`SELECT 1 FROM pg_sleep(0.2)`);
-  // By then the statement has been sent.
-  await turn();
-  standStill();
-  expect((await answer).result).toBe('done');
-});
-
-test('continues and commits a transaction during which the process was paused', async () => {
-  const database = open();
-  await database.transaction(async (tx) => {
-    await tx.$executeRaw`SET LOCAL idle_in_transaction_session_timeout = 0`;
-    await tx.$executeRaw`CREATE TABLE stood_still (n int)`;
-    standStill();
-    await tx.$executeRaw`INSERT INTO stood_still VALUES (1)`;
-  });
-  expect(await reader.prisma.$queryRaw`SELECT n FROM stood_still`).toEqual([{ n: 1 }]);
-});
-
-test('reports a transaction that PostgreSQL ended during a pause as unavailable, and replaces its connection', async () => {
-  const database = open();
-  const answer = outcome(
-    database.transaction(async (tx) => {
-      await tx.$executeRaw`CREATE TABLE never (n int)`;
-      standStill();
-      await tx.$executeRaw`INSERT INTO never VALUES (1)`;
-    }),
-  );
-  expect((await answer).result).toBe('unavailable');
-  expect(await reader.prisma.$queryRaw`SELECT to_regclass('never')::text AS name`).toEqual([{ name: null }]);
-  await database.ping();
-});
-
 test('reports a read-only PostgreSQL as unavailable for writes, and replaces its connections', async () => {
   const { url: own, name } = await ownDatabase();
   const settings = { url: own, poolMax: 2, deadlines: PATIENT_DEADLINES };
   const admin = open(settings);
   // In separate transactions, because `ALTER DATABASE` is a write as well.
   const setReadOnly = (value: 'on' | 'off') =>
-    admin.transaction(async (tx) => {
+    admin.prisma.$transaction(async (tx) => {
       await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE');
       await tx.$executeRawUnsafe(`ALTER DATABASE "${name}" SET default_transaction_read_only = ${value}`);
     });
@@ -139,7 +70,7 @@ test('reports a read-only PostgreSQL as unavailable for writes, and replaces its
     create,
     () => database.sql.$queryRaw`INSERT INTO projects (id, name, created_at) VALUES ('proj_1', 'A', now())`,
     () => database.prisma.$executeRaw`DELETE FROM projects`,
-    () => database.transaction((tx) => tx.project.create({ data: write })),
+    () => database.prisma.$transaction((tx) => tx.project.create({ data: write })),
   ]) {
     expect((await outcome(ask())).result).toBe('unavailable');
   }
@@ -165,7 +96,7 @@ test.each([
   for (const ask of [
     () => database.prisma.project.create({ data: write }),
     () => database.sql.$queryRaw`INSERT INTO projects (id, name, created_at) VALUES ('proj_1', 'A', now())`,
-    () => database.transaction((tx) => tx.project.create({ data: write })),
+    () => database.prisma.$transaction((tx) => tx.project.create({ data: write })),
     () => database.transaction((tx) => tx.$executeRaw`INSERT INTO projects VALUES ('proj_1', 'A', now())`),
   ]) {
     expect((await outcome(ask())).result).toBe('unavailable');
@@ -177,13 +108,14 @@ test('enforces the deadlines of connections, statements and transactions in a pr
   const settings = { url: (await postgres.createDatabase()).url };
   const [connected, crowded, fresh] = [open(settings), open(settings), open(settings)];
   await Promise.all([connected.ping(), crowded.ping()]);
-  const tooLong = outcome(
-    connected.transaction(async (tx) => {
-      for (;;) await tx.$queryRaw`SELECT 1 FROM pg_sleep(0.1)`;
-    }),
-  );
-  expect((await tooLong).result).toBe('unavailable');
-  expect((await tooLong).ms).toBeGreaterThanOrEqual(DEADLINES.transactionMs - 1);
+  const forEver = async (tx: TypedSql) => {
+    for (;;) await tx.$queryRaw`SELECT 1 FROM pg_sleep(0.1)`;
+  };
+  for (const begin of [() => connected.transaction(forEver), () => connected.prisma.$transaction(forEver)]) {
+    const { result, ms } = await outcome(begin());
+    expect(result).toBe('unavailable');
+    expect(ms).toBeGreaterThanOrEqual(DEADLINES.transactionMs - 1);
+  }
 
   postgres.freeze();
   const [unanswered, crowdedOut, unbegun, unopened] = await Promise.all([
@@ -268,7 +200,7 @@ test('works through PgBouncer in transaction mode, with deadlines in transaction
     Array.from({ length: 15 }, (_, n): PromiseLike<unknown>[] => [
       database.sql.$queryRaw`SELECT ${n}::int AS n, ${'x'} AS text`,
       database.prisma.room.count({ where: { name: String(n) } }),
-      database.sqlTransaction(async (sql) => sql.$queryRaw`SELECT ${n}::int AS n`),
+      database.transaction(async (sql) => sql.$queryRaw`SELECT ${n}::int AS n`),
     ]).flat(),
   );
   expect(answers.slice(0, 3)).toEqual([[{ n: 0, text: 'x' }], 0, [{ n: 0 }]]);
@@ -298,7 +230,7 @@ test('survives a connection that fails in the read that gives it to the next cal
   await database.ping();
   const first = outcome(database.sql.$queryRaw`SELECT pg_sleep(0.1)`);
   const work = () => Promise.resolve('never run');
-  const waiting = [database.sqlTransaction(work), database.transaction(work)].map(outcome);
+  const waiting = [database.transaction(work), database.prisma.$transaction(work)].map(outcome);
   await eventually(() => database.connections().waiting === 2);
   proxy.endAfterNextStatement();
   expect((await first).result).toBe('done');

@@ -1,4 +1,3 @@
-import { awakeClock } from '@callplane/core';
 import { PrismaPg } from '@prisma/adapter-pg';
 import { PrismaClient, type Prisma } from '../generated/client.js';
 import { connectionTarget, type ConnectionSettings } from './connection-config.js';
@@ -58,12 +57,6 @@ const KEEP_ALIVE_MS = 10_000;
 /** How much longer than PostgreSQL's own statement timeout the client waits for a result, in milliseconds. */
 const ANSWER_LATER_MS = 1000;
 /**
- * The longest possible timer, which disables Prisma's own deadlines: they would fire as soon as a paused process
- * resumes. Ours cover them, because beginning a transaction takes a connection and a statement.
- */
-const PRISMA_WAITS_MS = 2 ** 31 - 1;
-
-/**
  * The model API: {@link Database.prisma}, or a transaction. Functions that use models take it first, then the tenant.
  */
 export type Db = PrismaClient | Prisma.TransactionClient;
@@ -76,8 +69,7 @@ export class Database {
    * which costs more than a short statement itself (docs/decisions/0003-models-and-sql.md).
    */
   readonly sql: TypedSql;
-  readonly #awake = awakeClock();
-  readonly #transactionMs: number;
+  readonly #deadlines: Deadlines;
   readonly #pool: Pool;
   readonly #hosts: Hosts;
   readonly #nameOf: NameOf;
@@ -87,11 +79,11 @@ export class Database {
 
   /** @throws an error of one line if the URL cannot be parsed, or a file cannot be read. */
   constructor(settings: DatabaseSettings) {
-    const { connectMs, statementMs, transactionMs } = settings.deadlines ?? DEADLINES;
-    this.#transactionMs = transactionMs;
+    this.#deadlines = settings.deadlines ?? DEADLINES;
+    const { connectMs, statementMs, transactionMs } = this.#deadlines;
     const target = connectionTarget(settings);
     this.#hosts = new Hosts(target, settings.poolMax);
-    const hostMs = target.url.connectTimeoutMs ?? connectMs / target.hosts.length;
+    const hostMs = target.connectTimeoutMs ?? connectMs / target.hosts.length;
     const isPooled = settings.pooler === 'transaction';
     this.#pool = new Pool(
       {
@@ -109,7 +101,6 @@ export class Database {
         begin: isPooled ? beginWithDeadlines({ statementMs, transactionMs }) : 'BEGIN',
         onDiskFull: () => (this.#wasDiskFull = true),
       },
-      this.#awake,
     );
     this.#onError = (error: Error): void => settings.onConnectionError?.(error);
     // Registered here instead of through the adapter's `onPoolError`, which starts to listen with its first statement.
@@ -124,6 +115,7 @@ export class Database {
     this.#prisma ??= new PrismaClient({
       adapter: new PrismaPg(this.#pool, { statementNameGenerator: this.#nameOf, onConnectionError: this.#onError }),
       errorFormat: 'minimal',
+      transactionOptions: { maxWait: this.#deadlines.connectMs, timeout: this.#deadlines.transactionMs },
     });
     return this.#prisma;
   }
@@ -169,19 +161,12 @@ export class Database {
     }
   }
 
-  /** Runs `work` in one transaction, which commits all its writes or none. */
-  transaction<T>(work: (tx: Prisma.TransactionClient) => Promise<T>): Promise<T> {
-    return this.prisma.$transaction((tx) => this.#inTime(work(tx)), {
-      maxWait: PRISMA_WAITS_MS,
-      timeout: PRISMA_WAITS_MS,
-    });
-  }
-
   /**
-   * Runs `work` in one transaction like {@link transaction}, but without Prisma's interpreter, which costs more than
-   * the statements themselves: six trivial statements take 0.4 ms of CPU here and 3.2 ms there (measured).
+   * Runs `work` in one transaction, which commits all its writes or none. Flows that use models alone take
+   * `prisma.$transaction`, whose interpreter costs more than the statements themselves: six trivial statements take
+   * 0.4 ms of CPU here and 3.2 ms there (measured).
    */
-  async sqlTransaction<T>(work: (sql: TypedSql) => Promise<T>): Promise<T> {
+  async transaction<T>(work: (sql: TypedSql) => PromiseLike<T>): Promise<T> {
     const client = await this.#pool.connect();
     let isOver = false;
     let lost: Error | undefined;
@@ -221,11 +206,12 @@ export class Database {
   /**
    * Rejects when the deadline passes. The error rolls the transaction back, and later statements of `work` in it fail.
    */
-  async #inTime<T>(work: Promise<T>): Promise<T> {
-    let inTime: (() => void) | undefined;
+  async #inTime<T>(work: PromiseLike<T>): Promise<T> {
+    const { transactionMs } = this.#deadlines;
+    let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      inTime = this.#awake.after(this.#transactionMs, () => reject(new TransactionLateError(this.#transactionMs)));
+      timer = setTimeout(() => reject(new TransactionLateError(transactionMs)), transactionMs);
     });
-    return Promise.race([work, late]).finally(inTime);
+    return Promise.race([work, late]).finally(() => clearTimeout(timer));
   }
 }

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import type { HostConfig, Target } from './connection-config.js';
 
 /** A connection on which PostgreSQL still owes an answer. */
@@ -27,7 +26,6 @@ export class Hosts {
     this.#owedMax = owedMax;
     this.count = target.hosts.length;
     this.#suspectSinceMs = target.hosts.map(() => -1);
-    this.#shuffle();
   }
 
   /** The host for a new connection. */
@@ -48,13 +46,10 @@ export class Hosts {
 
   /** A new connection to the host accepts writes. */
   onConnected(host: number): void {
-    if (this.#target.url.isShuffled) {
-      this.#shuffle();
-    } else if (this.#answering !== host) {
-      this.#answering = host;
-      this.#next = host;
-      for (const owed of this.#owed) if (owed.host !== host) owed.destroy();
-    }
+    if (this.#answering === host) return;
+    this.#answering = host;
+    this.#next = host;
+    for (const owed of this.#owed) if (owed.host !== host) owed.destroy();
   }
 
   /**
@@ -68,7 +63,7 @@ export class Hosts {
 
   /** Whether another connection should take the place of this idle one. */
   isStale(host: number, openedAtMs: number): boolean {
-    const isElsewhere = !this.#target.url.isShuffled && this.#answering !== null && this.#answering !== host;
+    const isElsewhere = this.#answering !== null && this.#answering !== host;
     return isElsewhere || openedAtMs <= (this.#suspectSinceMs[host] ?? -1);
   }
 
@@ -140,9 +135,5 @@ export class Hosts {
 
   close(): void {
     for (const owed of this.#owed) owed.destroy();
-  }
-
-  #shuffle(): void {
-    if (this.#target.url.isShuffled) this.#next = randomInt(this.count);
   }
 }

@@ -1,16 +1,11 @@
-import type { AwakeClock } from '@callplane/core';
 import pg from 'pg';
 import { connectionClass, type Connection, type ConnectionRules, type Refusals } from './connection.js';
 import type { Hosts } from './hosts.js';
 
 type Connected = Parameters<pg.Pool['connect']>[0];
 
-/**
- * A pool whose deadlines count only the time in which this process ran. node-postgres's own deadlines fire as soon as a
- * paused process resumes, although the responses wait in its sockets. A caller gets a connection to any of the hosts.
- */
+/** A pool whose callers get a connection to any of the hosts. */
 export class Pool extends pg.Pool {
-  readonly #awake: AwakeClock;
   readonly #connectMs: number;
   readonly #hosts: Hosts;
   readonly #refusals: Refusals;
@@ -20,12 +15,10 @@ export class Pool extends pg.Pool {
     config: Omit<pg.PoolConfig, 'Client' | 'connectionTimeoutMillis' | 'query_timeout'>,
     hosts: Hosts,
     { connectMs, ...rules }: ConnectionRules & { connectMs: number },
-    awake: AwakeClock,
   ) {
     const refusals: Refusals = new WeakSet();
-    const Client = connectionClass(hosts, awake, rules, refusals);
+    const Client = connectionClass(hosts, rules, refusals);
     super({ ...config, Client, connectionTimeoutMillis: connectMs });
-    this.#awake = awake;
     this.#connectMs = connectMs;
     this.#hosts = hosts;
     this.#refusals = refusals;
@@ -42,20 +35,17 @@ export class Pool extends pg.Pool {
         });
       });
     }
-    const startedAtMs = this.#awake.nowMs;
+    const startedAtMs = performance.now();
     const attempt = (otherHosts: number): void => {
-      const { stoodMs } = this.#awake;
       super.connect((error, client, release) => {
         if (error === undefined && (client as Connection).isStale) {
           release(true);
           attempt(otherHosts);
           return;
         }
-        // Nothing was sent yet, so a caller that waited while the process was paused can safely queue again.
-        const stood = this.#awake.stoodMs > stoodMs;
-        const isRefused = error !== undefined && otherHosts > 0 && this.#refusals.has(error);
-        const isInTime = this.#awake.nowMs - startedAtMs < this.#connectMs;
-        if (error !== undefined && (stood || isRefused) && isInTime) attempt(isRefused ? otherHosts - 1 : otherHosts);
+        const isRefused = error !== undefined && this.#refusals.has(error);
+        const isInTime = performance.now() - startedAtMs < this.#connectMs;
+        if (isRefused && otherHosts > 0 && isInTime) attempt(otherHosts - 1);
         else callback(error, client, release);
       });
     };

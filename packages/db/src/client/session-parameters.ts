@@ -13,14 +13,18 @@ interface SessionWishes {
 }
 
 /** Parameters of a session that belongs to one connection. */
-export function ownSession({ url }: Target, wishes: SessionWishes, { statementMs, transactionMs }: SessionDeadlines) {
+export function ownSession(
+  { options }: Target,
+  wishes: SessionWishes,
+  { statementMs, transactionMs }: SessionDeadlines,
+) {
   return {
     // Timeouts on both sides: PostgreSQL cancels slow statements, and the client gives up on a frozen server.
     statement_timeout: statementMs,
     idle_in_transaction_session_timeout: transactionMs,
     // Prisma's adapter writes and reads timestamps without a time zone and assumes that the session uses UTC.
     options: [
-      ...url.options,
+      ...(options === '' ? [] : [options]),
       '-c TimeZone=UTC',
       ...(wishes.asynchronousCommit === true ? ['-c synchronous_commit=off'] : []),
       ...(wishes.indexesOnly === true ? ['-c enable_seqscan=off'] : []),
@@ -29,8 +33,8 @@ export function ownSession({ url }: Target, wishes: SessionWishes, { statementMs
 }
 
 /** A pooler refuses or drops parameters that it does not know, so only those of the operator are sent. */
-export function pooledSession({ url }: Target) {
-  return url.options.length === 0 ? {} : { options: url.options.join(' ') };
+export function pooledSession({ options }: Target) {
+  return options === '' ? {} : { options };
 }
 
 /** One message, so that no transaction is without deadlines. */

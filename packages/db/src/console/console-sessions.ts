@@ -7,9 +7,9 @@ import {
   type Scope,
   type Tenant,
 } from '@callplane/core';
-import type { Database, TypedSql } from '../client/database.js';
-import { deleteBatch } from '../client/delete-batch.js';
-import { Prisma } from '../generated/client.js';
+import type { Database, Db, TypedSql } from '../client/database.js';
+import type { Prisma } from '../generated/client.js';
+import { environmentExists } from '../tenants/tenants.repository.js';
 
 /** The caller of a session for authentication, which checks the expiry and the revocation. */
 export interface ConsoleIdentity extends Caller {
@@ -57,19 +57,31 @@ interface IdentityRow extends Omit<ConsoleSession, 'source'> {
   usedAt: Date;
 }
 
-const IDLE = Prisma.sql`${CONSOLE_SESSION_IDLE_SECONDS}::int * interval '1 second'`;
-/** Whether `s` is a link that works or a session that has not ended. A session ends with its key. */
-const IS_OPEN = Prisma.sql`s.expires_at > now() AND (s.secret_hash IS NULL OR s.used_at + ${IDLE} > now())
-  AND NOT EXISTS (
-    SELECT 1 FROM api_keys k WHERE k.id = s.api_key_id AND (k.revoked_at IS NOT NULL OR k.expires_at <= now()))`;
+/**
+ * The links of an environment that work and the sessions that have not ended, oldest first. A session ends with its key.
+ */
+async function findOpen(db: Db, environmentId: string, now: Date) {
+  const idleSince = new Date(now.getTime() - CONSOLE_SESSION_IDLE_SECONDS * 1000);
+  const sessions = await db.consoleSession.findMany({
+    where: { environmentId, expiresAt: { gt: now }, OR: [{ secretHash: null }, { usedAt: { gt: idleSince } }] },
+    orderBy: { id: 'asc' },
+  });
+  const endedKeys = await db.apiKey.findMany({
+    where: { environmentId, OR: [{ revokedAt: { not: null } }, { expiresAt: { lte: now } }] },
+    select: { id: true },
+  });
+  const ended = new Set(endedKeys.map(({ id }) => id));
+  return sessions.filter(({ apiKeyId }) => apiKeyId === null || !ended.has(apiKeyId));
+}
 
 /** Opens a session. The hash is that of the value of its cookie. */
 export function openConsoleSession(
   database: Database,
   session: NewConsoleSession,
   secretHash: Uint8Array,
+  now: Date,
 ): Promise<'opened' | 'environment_not_found' | 'limit'> {
-  return insert(database, session, { secretHash, codeHash: null, seconds: session.lifetimeSeconds });
+  return insert(database, session, { secretHash: new Uint8Array(secretHash), seconds: session.lifetimeSeconds }, now);
 }
 
 /** Makes a link. The hash is that of its code. */
@@ -77,42 +89,44 @@ export function createConsoleLink(
   database: Database,
   session: NewConsoleSession,
   codeHash: Uint8Array,
+  now: Date,
 ): Promise<'opened' | 'environment_not_found' | 'limit'> {
-  return insert(database, session, { secretHash: null, codeHash, seconds: CONSOLE_LINK_SECONDS });
+  return insert(database, session, { codeHash: new Uint8Array(codeHash), seconds: CONSOLE_LINK_SECONDS }, now);
 }
 
 function insert(
   database: Database,
-  { id, environmentId, apiKeyId, scopes, readOnly, lifetimeSeconds }: NewConsoleSession,
-  stored: { secretHash: Uint8Array | null; codeHash: Uint8Array | null; seconds: number },
+  { scopes, ...session }: NewConsoleSession,
+  stored: Pick<Prisma.ConsoleSessionCreateManyInput, 'secretHash' | 'codeHash'> & { seconds: number },
+  now: Date,
 ): Promise<'opened' | 'environment_not_found' | 'limit'> {
-  const hex = (hash: Uint8Array | null) => (hash === null ? null : Buffer.from(hash).toString('hex'));
-  return database.sqlTransaction(async (sql) => {
+  const { seconds, ...hashes } = stored;
+  return database.prisma.$transaction(async (tx) => {
     // Sign-ins of an environment go one at a time, so that their number cannot exceed the limit. Other work with the
-    // environment takes weaker locks. The count is a statement of its own: it sees what the one before has committed.
-    const [environment] = await sql.$queryRaw<unknown[]>`
-      SELECT 1 AS found FROM environments WHERE id = ${environmentId} FOR NO KEY UPDATE`;
+    // environment takes weaker locks.
+    const [environment] = await tx.$queryRaw<unknown[]>`
+      SELECT 1 AS found FROM environments WHERE id = ${session.environmentId} FOR NO KEY UPDATE`;
     if (environment === undefined) return 'environment_not_found';
-    const [{ count }] = await sql.$queryRaw<[{ count: number }]>`
-      SELECT count(*)::int AS count FROM console_sessions s WHERE s.environment_id = ${environmentId} AND ${IS_OPEN}`;
-    if (count >= CONSOLE_SESSIONS_MAX) return 'limit';
-    await sql.$executeRaw`
-      INSERT INTO console_sessions
-        (id, environment_id, api_key_id, code_hash, secret_hash, scopes, read_only, lifetime_seconds, expires_at)
-      VALUES (${id}, ${environmentId}, ${apiKeyId}, decode(${hex(stored.codeHash)}, 'hex'),
-        decode(${hex(stored.secretHash)}, 'hex'), ${[...scopes]}::text[], ${readOnly}, ${lifetimeSeconds}::int,
-        now() + ${stored.seconds}::int * interval '1 second')`;
+    const open = await findOpen(tx, session.environmentId, now);
+    if (open.length >= CONSOLE_SESSIONS_MAX) return 'limit';
+    const expiresAt = new Date(now.getTime() + seconds * 1000);
+    const times = { createdAt: now, usedAt: now, expiresAt };
+    await tx.consoleSession.createMany({ data: [{ ...session, ...hashes, ...times, scopes: [...scopes] }] });
     return 'opened';
   });
 }
 
 /** The tenant of an unused link, by the hash of its code; null when it is unknown, used or expired. */
-export async function findConsoleLink(db: TypedSql, codeHash: Uint8Array): Promise<(Tenant & { id: string }) | null> {
-  const [row] = await db.$queryRaw<(Tenant & { id: string })[]>`
-    SELECT s.id, e.project_id AS "projectId", e.id AS "environmentId"
-    FROM console_sessions s JOIN environments e ON e.id = s.environment_id
-    WHERE s.code_hash = decode(${Buffer.from(codeHash).toString('hex')}, 'hex') AND s.expires_at > now()`;
-  return row ?? null;
+export async function findConsoleLink(
+  db: Db,
+  codeHash: Uint8Array,
+  now: Date,
+): Promise<(Tenant & { id: string }) | null> {
+  const link = await db.consoleSession.findUnique({
+    where: { codeHash: new Uint8Array(codeHash), expiresAt: { gt: now } },
+    select: { id: true, environmentId: true, environment: { select: { projectId: true } } },
+  });
+  return link && { id: link.id, environmentId: link.environmentId, ...link.environment };
 }
 
 /**
@@ -148,7 +162,8 @@ export async function findConsoleSessionsByHash(
     SELECT requested.hash, s.id, s.read_only AS "readOnly", p.name AS "projectName", e.name AS "environmentName",
       s.created_at AS "createdAt", LEAST(s.expires_at, k.expires_at) AS "endsAt", e.project_id AS "projectId",
       e.id AS "environmentId", s.api_key_id AS "apiKeyId", encode(k.key_hash, 'hex') AS "apiKeyHash", s.scopes,
-      LEAST(s.expires_at, k.expires_at, s.used_at + ${IDLE}) AS "expiresAt", k.revoked_at AS "revokedAt",
+      LEAST(s.expires_at, k.expires_at,
+        s.used_at + ${CONSOLE_SESSION_IDLE_SECONDS}::int * interval '1 second') AS "expiresAt", k.revoked_at AS "revokedAt",
       s.used_at AS "usedAt"
     FROM unnest(${[...hashes]}::text[]) AS requested (hash)
     JOIN console_sessions s ON s.secret_hash = decode(requested.hash, 'hex')
@@ -176,53 +191,43 @@ function identityOf(row: IdentityRow): ConsoleIdentity {
 }
 
 /** Notes a request of an open session, so that it does not end for want of requests. */
-export async function touchConsoleSession(db: TypedSql, { environmentId }: Tenant, id: string): Promise<void> {
-  await db.$executeRaw`
-    UPDATE console_sessions s SET used_at = now()
-    WHERE s.id = ${id} AND s.environment_id = ${environmentId} AND ${IS_OPEN}`;
-}
-
-/**
- * Ends a session of the tenant. Repeating it changes nothing.
- * @returns the hexadecimal hash of its cookie, for the notice `consoleSessionEnded`; null when it has ended before.
- */
-export async function endConsoleSession(db: TypedSql, { environmentId }: Tenant, id: string): Promise<string | null> {
-  const [ended] = await db.$queryRaw<{ hash: string | null }[]>`
-    DELETE FROM console_sessions WHERE id = ${id} AND environment_id = ${environmentId}
-    RETURNING encode(secret_hash, 'hex') AS hash`;
-  return ended?.hash ?? null;
+export async function touchConsoleSession(db: Db, { environmentId }: Tenant, id: string, now: Date): Promise<void> {
+  await db.consoleSession.updateMany({ where: { id, environmentId }, data: { usedAt: now } });
 }
 
 /** Lists open sessions and unused links, oldest first. @returns null when the environment does not exist. */
-export async function listConsoleSessions(db: TypedSql, environmentId: string): Promise<ConsoleSessionRow[] | null> {
-  const [environment] = await db.$queryRaw<unknown[]>`SELECT 1 AS found FROM environments WHERE id = ${environmentId}`;
-  if (environment === undefined) return null;
-  return db.$queryRaw<ConsoleSessionRow[]>`
-    SELECT s.id, s.environment_id AS "environmentId", s.api_key_id AS "apiKeyId", s.read_only AS "readOnly", s.scopes,
-      CASE WHEN s.secret_hash IS NULL THEN 'link' ELSE 'open' END AS state, s.created_at AS "createdAt",
-      s.used_at AS "usedAt", s.expires_at AS "expiresAt"
-    FROM console_sessions s
-    WHERE s.environment_id = ${environmentId} AND ${IS_OPEN}
-    ORDER BY s.id`;
+export async function listConsoleSessions(
+  db: Db,
+  environmentId: string,
+  now: Date,
+): Promise<ConsoleSessionRow[] | null> {
+  if (!(await environmentExists(db, environmentId))) return null;
+  const rows = await findOpen(db, environmentId, now);
+  return rows.map(({ secretHash, codeHash: _, lifetimeSeconds: __, ...row }) => ({
+    ...row,
+    state: secretHash === null ? 'link' : 'open',
+    scopes: row.scopes as Scope[],
+  }));
 }
 
 /**
- * Ends sessions and links. For operators: takes no tenant.
- * @param which the id of one, or the environment of all.
+ * Ends sessions and links. Repeating it changes nothing.
+ * @param which one, or all of an environment.
  * @returns the ended ones, with the hexadecimal hash for the notice `consoleSessionEnded`; null for a link.
  */
-export async function revokeConsoleSessions(
-  db: TypedSql,
-  which: { id: string } | { environmentId: string },
+export async function endConsoleSessions(
+  db: Db,
+  which: { id?: string; environmentId?: string },
 ): Promise<{ id: string; secretHash: string | null }[]> {
-  const filter = 'id' in which ? Prisma.sql`id = ${which.id}` : Prisma.sql`environment_id = ${which.environmentId}`;
-  return db.$queryRaw<{ id: string; secretHash: string | null }[]>`
-    DELETE FROM console_sessions WHERE ${filter} RETURNING id, encode(secret_hash, 'hex') AS "secretHash"`;
+  const found = await db.consoleSession.findMany({ where: which, select: { id: true, secretHash: true } });
+  await db.consoleSession.deleteMany({ where: { id: { in: found.map(({ id }) => id) } } });
+  return found.map(({ id, secretHash }) => ({
+    id,
+    secretHash: secretHash === null ? null : Buffer.from(secretHash).toString('hex'),
+  }));
 }
 
-/** Deletes up to `limit` sessions and links that have expired. @returns their number. */
-export function deleteExpiredConsoleSessions(db: TypedSql, limit: number): PromiseLike<number> {
-  const rows = Prisma.sql`
-    SELECT target.id FROM console_sessions target WHERE target.expires_at <= now() ORDER BY target.expires_at`;
-  return deleteBatch(db, 'console_sessions', { rows, limit });
+/** Deletes sessions and links that have expired. @returns their number. */
+export async function deleteExpiredConsoleSessions(db: Db, now: Date): Promise<number> {
+  return (await db.consoleSession.deleteMany({ where: { expiresAt: { lte: now } } })).count;
 }

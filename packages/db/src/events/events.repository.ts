@@ -1,5 +1,5 @@
 import type { EventType, Tenant } from '@callplane/core';
-import type { TypedSql } from '../client/database.js';
+import type { Db, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
 /** Position of an event in the list of its environment and in the list of its room. */
@@ -18,6 +18,9 @@ export interface EventRow extends EventPosition {
 }
 
 const POSITION = Prisma.sql`id, room_id AS "roomId", sequence, transaction_id::text AS "transactionId"`;
+/** Whether all transactions that may still write events before this one have ended. */
+const IS_VISIBLE = Prisma.sql`
+  transaction_id < (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint + callplane_transaction_offset()`;
 
 /**
  * Lists the events of a room by sequence. Sequence numbers are assigned under the room's lock, so events commit in the
@@ -59,23 +62,53 @@ export async function listEvents(
   return db.$queryRaw<EventRow[]>`
     SELECT ${POSITION}, body FROM events
     WHERE environment_id = ${tenant.environmentId} ${after}
-      AND transaction_id < (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint
-        + callplane_transaction_offset() ${ofType(page.type)} ${createdSince(page.since)}
+      AND ${IS_VISIBLE} ${ofType(page.type)} ${createdSince(page.since)}
     ORDER BY transaction_id, id LIMIT ${page.limit}`;
 }
 
+/** What a stream tells about an event. */
+export interface EventChange extends EventPosition {
+  type: EventType;
+  participantId: string | null;
+}
+
+/**
+ * Lists what has changed after a position, in the order of `listEvents`, without the bodies.
+ * @param until the last event, itself included; null for all that are visible.
+ */
+export function listEventChanges(
+  db: TypedSql,
+  { environmentId }: Tenant,
+  page: { after: EventPosition; until: EventPosition | null; limit: number },
+): PromiseLike<EventChange[]> {
+  const { after, until, limit } = page;
+  return db.$queryRaw<EventChange[]>`
+    SELECT id, type, room_id AS "roomId", sequence, participant_id AS "participantId",
+      transaction_id::text AS "transactionId"
+    FROM events
+    WHERE environment_id = ${environmentId} AND (transaction_id, id) > (${after.transactionId}::bigint, ${after.id})
+      AND ${IS_VISIBLE}
+      ${until === null ? Prisma.empty : Prisma.sql`AND (transaction_id, id) <= (${until.transactionId}::bigint, ${until.id})`}
+    ORDER BY transaction_id, id LIMIT ${limit}`;
+}
+
 /** The position of an event of the environment; null when the event does not exist. */
-export async function findEventPosition(db: TypedSql, tenant: Tenant, eventId: string): Promise<EventPosition | null> {
-  const [row] = await db.$queryRaw<EventPosition[]>`
-    SELECT ${POSITION} FROM events WHERE id = ${eventId} AND environment_id = ${tenant.environmentId}`;
-  return row ?? null;
+export async function findEventPosition(
+  db: Db,
+  { environmentId }: Tenant,
+  eventId: string,
+): Promise<EventPosition | null> {
+  const event = await db.event.findUnique({
+    where: { id: eventId, environmentId },
+    select: { id: true, roomId: true, sequence: true, transactionId: true },
+  });
+  return event && { ...event, transactionId: String(event.transactionId) };
 }
 
 /** The event as deliveries send it, JSON text; null when the environment has no such event. */
-export async function findEventBody(db: TypedSql, tenant: Tenant, eventId: string): Promise<string | null> {
-  const [row] = await db.$queryRaw<{ body: string }[]>`
-    SELECT body FROM events WHERE id = ${eventId} AND environment_id = ${tenant.environmentId}`;
-  return row?.body ?? null;
+export async function findEventBody(db: Db, { environmentId }: Tenant, eventId: string): Promise<string | null> {
+  const event = await db.event.findUnique({ where: { id: eventId, environmentId }, select: { body: true } });
+  return event?.body ?? null;
 }
 
 /**
@@ -91,7 +124,7 @@ export async function newestEvents(
     FROM unnest(${[...environmentIds]}::text[]) AS input (id) CROSS JOIN LATERAL (
       SELECT ${POSITION} FROM events
       WHERE environment_id = input.id
-        AND transaction_id < (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint + callplane_transaction_offset()
+        AND ${IS_VISIBLE}
       ORDER BY events.transaction_id DESC, events.id DESC LIMIT 1
     ) newest`;
   return new Map(rows.map(({ environmentId, ...position }) => [environmentId, position]));

@@ -1,4 +1,4 @@
-import type { Db, TypedSql } from '../client/database.js';
+import type { TypedSql } from '../client/database.js';
 import { deleteBatch } from '../client/delete-batch.js';
 import { Prisma } from '../generated/client.js';
 
@@ -29,28 +29,30 @@ export async function tryLockIdempotencyKey(tx: TypedSql, lockId: bigint): Promi
 }
 
 export async function findIdempotencyRecord(
-  tx: Db,
-  scope: IdempotencyScope,
+  tx: TypedSql,
+  { environmentId, route, key }: IdempotencyScope,
   now: Date,
 ): Promise<IdempotencyRecord | null> {
-  const record = await tx.idempotencyRecord.findUnique({
-    where: { environmentId_route_key: { environmentId: scope.environmentId, route: scope.route, key: scope.key } },
-  });
-  return record !== null && record.expiresAt > now ? record : null;
+  const [record] = await tx.$queryRaw<IdempotencyRecord[]>`
+    SELECT request_hash AS "requestHash", made FROM idempotency_records
+    WHERE environment_id = ${environmentId} AND route = ${route} AND key = ${key}
+      AND expires_at > ${now.toISOString()}::timestamptz`;
+  return record ?? null;
 }
 
 export async function saveIdempotencyRecord(
-  tx: Db,
-  scope: IdempotencyScope,
-  record: { requestHash: Uint8Array<ArrayBuffer>; made: string },
+  tx: TypedSql,
+  { environmentId, route, key }: IdempotencyScope,
+  { requestHash, made }: IdempotencyRecord,
   times: { createdAt: Date; expiresAt: Date },
 ): Promise<void> {
   // Overwrites an expired record that the sweep has not deleted yet.
-  await tx.idempotencyRecord.upsert({
-    where: { environmentId_route_key: { environmentId: scope.environmentId, route: scope.route, key: scope.key } },
-    create: { ...scope, ...record, ...times },
-    update: { ...record, ...times },
-  });
+  await tx.$executeRaw`
+    INSERT INTO idempotency_records (environment_id, route, key, request_hash, made, created_at, expires_at)
+    VALUES (${environmentId}, ${route}, ${key}, ${requestHash}, ${made}, ${times.createdAt.toISOString()}::timestamptz,
+      ${times.expiresAt.toISOString()}::timestamptz)
+    ON CONFLICT (environment_id, route, key) DO UPDATE SET request_hash = excluded.request_hash, made = excluded.made,
+      created_at = excluded.created_at, expires_at = excluded.expires_at`;
 }
 
 /** Deletes one batch of expired records. */

@@ -54,7 +54,7 @@ export async function checkInvariants(database: Database, newest: number): Promi
 
 async function check(database: Database, invariant: Invariant, newest: number): Promise<InvariantResult> {
   try {
-    return await database.sqlTransaction(async (sql) => {
+    return await database.transaction(async (sql) => {
       for (const setting of SETTINGS) await sql.$executeRaw(setting);
       const [row] = await sql.$queryRaw<[Omit<InvariantResult, 'invariant'>]>(queryOf(invariant, newest));
       return { invariant, ...row };

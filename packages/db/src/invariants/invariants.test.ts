@@ -175,7 +175,7 @@ describe('the invariants', () => {
 });
 
 test('the queries of the invariants read the further tables through indexes', async () => {
-  await rooms.database.sqlTransaction(async (sql) => {
+  await rooms.database.transaction(async (sql) => {
     for (const setting of SETTINGS) await sql.$executeRaw(setting);
     for (const invariant of INVARIANTS) {
       const plan = JSON.stringify(await sql.$queryRaw(Prisma.sql`EXPLAIN ${queryOf(invariant, 1000)}`));

@@ -42,18 +42,18 @@ test('does not move a room that is ending', async () => {
 test('counts the rooms and sessions of each media server, and reports which are draining', async () => {
   const [one, two] = [await rooms.newRoom(), await rooms.newRoom()];
   for (const roomId of [one, one, two]) await rooms.enter(roomId, { mediaNodeId: 'loaded' });
-  await setNodeDraining(rooms.database.sql, 'drained', true);
+  await setNodeDraining(rooms.database.prisma, 'drained', true);
   const loads = await nodeLoads(rooms.database.sql);
   expect(loads.get('loaded')).toEqual({ rooms: 2, sessions: 3, draining: false, capacity: null });
   expect(loads.get('drained')).toEqual({ rooms: 0, sessions: 0, draining: true, capacity: null });
-  expect((await roomsOnNode(rooms.database.sql, 'loaded')).map(({ roomId }) => roomId)).toEqual([one, two].sort());
-  await setNodeDraining(rooms.database.sql, 'drained', false);
+  expect((await roomsOnNode(rooms.database.prisma, 'loaded')).map(({ roomId }) => roomId)).toEqual([one, two].sort());
+  await setNodeDraining(rooms.database.prisma, 'drained', false);
   expect((await nodeLoads(rooms.database.sql)).get('drained')).toMatchObject({ draining: false });
 });
 
 test('reports the state of a media server as changed only when it changes', async () => {
   const record = (state: 'up' | 'down') => recordNodeState(rooms.database.sql, 'watched', state);
-  await setNodeDraining(rooms.database.sql, 'watched', true);
+  await setNodeDraining(rooms.database.prisma, 'watched', true);
   expect((await listMediaNodes(rooms.database.sql)).find(({ id }) => id === 'watched')).toMatchObject({
     state: null,
     checkedAt: null,

@@ -1,4 +1,4 @@
-import type { TypedSql } from '../client/database.js';
+import type { Db, TypedSql } from '../client/database.js';
 import { isObservationValid } from '../client/observation.sql.js';
 import { AGENT_SILENT_MS } from './media-registry.js';
 
@@ -54,10 +54,13 @@ export async function nodeLoads(db: TypedSql): Promise<Map<string, MediaNodeLoad
   );
 }
 
-export async function setNodeDraining(db: TypedSql, nodeId: string, draining: boolean): Promise<void> {
-  await db.$queryRaw`
-    INSERT INTO media_nodes (id, draining) VALUES (${nodeId}, ${draining})
-    ON CONFLICT (id) DO UPDATE SET draining = excluded.draining`;
+export async function setNodeDraining(db: Db, nodeId: string, draining: boolean): Promise<void> {
+  await db.mediaNode.upsert({
+    where: { id: nodeId },
+    create: { id: nodeId, draining },
+    update: { draining },
+    select: { id: true },
+  });
 }
 
 /**

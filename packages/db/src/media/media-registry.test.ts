@@ -28,7 +28,7 @@ const silence = (id: string, seconds: number) =>
     .$executeRaw`UPDATE media_nodes SET heartbeat_at = now() - ${seconds}::int * interval '1 second' WHERE id = ${id}`;
 
 test('registers a media server once, and tells heartbeats from changes of its address', async () => {
-  await setNodeDraining(rooms.database.sql, 'm1', true);
+  await setNodeDraining(rooms.database.prisma, 'm1', true);
   expect(await register('m1', 'ws://a/', true, 200)).toBe('registered');
   expect(await register('m1', 'ws://a/')).toBe('known');
   expect(await nodeOf('m1')).toMatchObject({
@@ -44,7 +44,7 @@ test('registers a media server once, and tells heartbeats from changes of its ad
   expect(await nodeOf('m1')).toMatchObject({ agent: 'silent' });
   expect(await register('m1', 'ws://b/', false)).toBe('registered');
   expect(await nodeOf('m1')).toMatchObject({ url: 'ws://b/', agent: null });
-  expect(await listRegisteredNodes(rooms.database.sql)).toEqual([{ id: 'm1', url: 'ws://b/' }]);
+  expect(await listRegisteredNodes(rooms.database.prisma)).toEqual([{ id: 'm1', url: 'ws://b/' }]);
 });
 
 test('refuses registrations beyond the limit, but none of those that are registered', async () => {
@@ -53,8 +53,8 @@ test('refuses registrations beyond the limit, but none of those that are registe
   expect(await register('more', 'ws://a/')).toBe('full');
   expect(await register('configured', 'ws://a/')).toBe('full');
   expect(await register('n7', 'ws://a/')).toBe('known');
-  expect(await removeMediaNode(rooms.database.sql, 'n7')).toBe(true);
-  expect(await removeMediaNode(rooms.database.sql, 'n7')).toBe(false);
+  expect(await removeMediaNode(rooms.database.prisma, 'n7')).toBe(true);
+  expect(await removeMediaNode(rooms.database.prisma, 'n7')).toBe(false);
   expect(await register('more', 'ws://a/')).toBe('registered');
 });
 
@@ -77,7 +77,7 @@ test('removes a silent media server only if workers fail to reach it and it carr
   await rooms.database.prisma
     .$executeRaw`UPDATE media_nodes SET checked_at = now() - interval '1 hour' WHERE id = 'long-unseen'`;
   expect(await removeSilentNodes(rooms.database.sql)).toEqual(['gone']);
-  expect((await listRegisteredNodes(rooms.database.sql)).map(({ id }) => id)).toEqual([
+  expect((await listRegisteredNodes(rooms.database.prisma)).map(({ id }) => id)).toEqual([
     'beats',
     'by-hand',
     'carries',
@@ -89,8 +89,8 @@ test('removes a silent media server only if workers fail to reach it and it carr
 
 test('counts the media servers by state', async () => {
   for (const id of ['a', 'b', 'c']) await recordNodeState(rooms.database.sql, id, id === 'c' ? 'down' : 'up');
-  await setNodeDraining(rooms.database.sql, 'b', true);
-  await setNodeDraining(rooms.database.sql, 'c', true);
+  await setNodeDraining(rooms.database.prisma, 'b', true);
+  await setNodeDraining(rooms.database.prisma, 'c', true);
   await register('d', 'ws://a/');
   expect(await countMediaNodes(rooms.database.sql)).toEqual({ up: 1, draining: 1, down: 1, unknown: 1 });
 });

@@ -1,4 +1,4 @@
-import type { TypedSql } from '../client/database.js';
+import type { Db, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { isObservationValid } from '../client/observation.sql.js';
 
@@ -35,9 +35,14 @@ export type RegistrationOutcome = 'registered' | 'known' | 'taken' | 'full';
 const isAgentAlive = Prisma.sql`coalesce(media_nodes.heartbeat_at > now() - ${AGENT_SILENT_MS}::int * interval '1 millisecond', false)`;
 
 /** Lists the registered media servers. */
-export function listRegisteredNodes(db: TypedSql): PromiseLike<RegisteredNode[]> {
-  return db.$queryRaw<RegisteredNode[]>`
-    SELECT id, url FROM media_nodes WHERE url IS NOT NULL ORDER BY id LIMIT ${REGISTERED_NODES_MAX}::int`;
+export async function listRegisteredNodes(db: Db): Promise<RegisteredNode[]> {
+  const nodes = await db.mediaNode.findMany({
+    where: { url: { not: null } },
+    orderBy: { id: 'asc' },
+    take: REGISTERED_NODES_MAX,
+    select: { id: true, url: true },
+  });
+  return nodes.flatMap(({ id, url }) => (url === null ? [] : [{ id, url }]));
 }
 
 /** Registers a media server or changes its registration; also the heartbeat of its agent. */
@@ -73,9 +78,8 @@ export async function registerMediaNode(db: TypedSql, node: NodeRegistration): P
  * Removes a media server from the registry, with its drain setting and its last observation.
  * @returns whether it had a row.
  */
-export async function removeMediaNode(db: TypedSql, nodeId: string): Promise<boolean> {
-  const rows = await db.$queryRaw<{ id: string }[]>`DELETE FROM media_nodes WHERE id = ${nodeId} RETURNING id`;
-  return rows.length > 0;
+export async function removeMediaNode(db: Db, nodeId: string): Promise<boolean> {
+  return (await db.mediaNode.deleteMany({ where: { id: nodeId } })).count > 0;
 }
 
 /**

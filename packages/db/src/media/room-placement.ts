@@ -1,5 +1,5 @@
 import type { RoomStatus } from '@callplane/core';
-import type { Database, TypedSql } from '../client/database.js';
+import type { Database, Db, TypedSql } from '../client/database.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
 import type { RoomPlacement } from '../sessions/session.js';
 
@@ -22,11 +22,10 @@ export async function placeRoom(
       AND media_node_id IS NOT DISTINCT FROM ${expected.mediaNodeId}::text AND ${isRoomOpen}
     RETURNING media_node_id AS "mediaNodeId", media_generation AS "mediaGeneration", version`;
   if (moved !== undefined) return moved;
-  const [current] = await database.sql.$queryRaw<(RoomPlacement & { version: number })[]>`
-    SELECT media_node_id AS "mediaNodeId", media_generation AS "mediaGeneration", version
-    FROM rooms WHERE id = ${roomId}`;
-  if (current === undefined) throw new Error(`no room ${roomId}`);
-  return current;
+  return database.prisma.room.findUniqueOrThrow({
+    where: { id: roomId },
+    select: { mediaNodeId: true, mediaGeneration: true, version: true },
+  });
 }
 
 export interface RoomOnNode extends RoomPlacement {
@@ -35,10 +34,13 @@ export interface RoomOnNode extends RoomPlacement {
 }
 
 /** Lists the rooms on a media server, without ended ones. */
-export function roomsOnNode(db: TypedSql, nodeId: string): PromiseLike<RoomOnNode[]> {
-  return db.$queryRaw<RoomOnNode[]>`
-    SELECT id AS "roomId", status, media_node_id AS "mediaNodeId", media_generation AS "mediaGeneration" FROM rooms
-    WHERE media_node_id = ${nodeId} AND status <> 'ended' ORDER BY id`;
+export async function roomsOnNode(db: Db, nodeId: string): Promise<RoomOnNode[]> {
+  const rooms = await db.room.findMany({
+    where: { mediaNodeId: nodeId, status: { not: 'ended' } },
+    orderBy: { id: 'asc' },
+    select: { id: true, status: true, mediaNodeId: true, mediaGeneration: true },
+  });
+  return rooms.map(({ id, ...room }) => ({ ...room, roomId: id, status: room.status as RoomStatus }));
 }
 
 /**

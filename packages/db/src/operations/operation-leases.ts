@@ -1,7 +1,8 @@
-import type { OperationError, OperationKind, OperationState } from '@callplane/core';
+import type { OperationError, OperationKind, OperationState, Tenant } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
-import { isExhausted, isUnleased, OPERATION_COLUMNS } from './operation.sql.js';
+import { isExhausted, isUnleased, OPERATION_COLUMNS, WAKEABLE_COLUMNS } from './operation.sql.js';
+import type { WakeableOperation } from './operations.repository.js';
 
 /**
  * An operation that this worker has claimed. All lease times are PostgreSQL's, so the workers' clocks need not agree.
@@ -71,17 +72,17 @@ export async function claimOperation(
  * with it, or with a function that settles the row under the lease.
  * @throws LeaseLost
  */
-export async function assertLease(tx: Prisma.TransactionClient, claim: ClaimedOperation): Promise<void> {
+export async function assertLease(tx: TypedSql, claim: ClaimedOperation): Promise<void> {
   const rows = await tx.$queryRaw<unknown[]>`
     SELECT 1 FROM runtime_operations WHERE ${holds(claim)} FOR NO KEY UPDATE`;
   if (rows.length === 0) throw new LeaseLost(claim.id);
 }
 
 /** @throws LeaseLost */
-export async function settleCompleted(tx: Prisma.TransactionClient, claim: ClaimedOperation, now: Date): Promise<void> {
+export async function settleCompleted(tx: TypedSql, claim: ClaimedOperation, now: Date): Promise<void> {
   const settled = await tx.$executeRaw`
     UPDATE runtime_operations
-    SET status = 'completed', completed_at = ${now}, last_error = NULL, lease_token = NULL, lease_expires_at = NULL
+    SET status = 'completed', completed_at = ${now.toISOString()}::timestamptz, last_error = NULL, lease_token = NULL, lease_expires_at = NULL
     WHERE ${holds(claim)}`;
   if (settled === 0) throw new LeaseLost(claim.id);
 }
@@ -120,4 +121,70 @@ export async function settleFailed(
     RETURNING ${OPERATION_COLUMNS}`;
   if (settled === undefined) throw new LeaseLost(claim.id);
   return settled;
+}
+
+export interface DueOperation extends WakeableOperation {
+  /** Its place among the due operations of its environment, from 1 on. */
+  place: number;
+  /** How long ago it became due, or its last lease expired. */
+  lateMs: number;
+}
+
+/**
+ * The operations that a worker may claim now: the first of every environment before the second of any. Reads all due
+ * rows, so that a tenant with many of them cannot hide those of another.
+ */
+export function findDueOperations(db: TypedSql, limit: number): PromiseLike<DueOperation[]> {
+  return db.$queryRaw<DueOperation[]>`
+    SELECT ${WAKEABLE_COLUMNS}, place::int,
+      (extract(epoch FROM now() - greatest(due_at, lease_expires_at)) * 1000)::float8 AS "lateMs"
+    FROM (
+      SELECT *, row_number() OVER (PARTITION BY environment_id ORDER BY due_at) AS place
+      FROM runtime_operations
+      WHERE status = 'pending' AND due_at <= now() AND ${isUnleased} AND NOT ${isExhausted}
+    ) due
+    ORDER BY place, due_at LIMIT ${limit}::int`;
+}
+
+/**
+ * Makes a pending operation due now instead of at its retry time. The attempt counts like any other.
+ * @returns null when it is not pending, or when a worker currently holds it.
+ */
+export async function hastenOperation(db: TypedSql, operationId: string): Promise<WakeableOperation | null> {
+  const [row] = await db.$queryRaw<WakeableOperation[]>`
+    UPDATE runtime_operations SET due_at = now()
+    WHERE id = ${operationId} AND status = 'pending' AND ${isUnleased}
+    RETURNING ${WAKEABLE_COLUMNS}`;
+  return row ?? null;
+}
+
+const LEASE_EXPIRED: OperationError = {
+  code: 'LEASE_EXPIRED',
+  message: 'The last attempt was not settled in time: its worker stopped.',
+};
+
+/** An operation that the sweep has settled as failed, with its tenant. */
+export interface ExhaustedOperation extends OperationState, Tenant {
+  roomId: string;
+  participantId: string | null;
+}
+
+/**
+ * Settles one row as failed whose worker died in the run's last attempt, because no attempt is left.
+ * @returns null when there is no such row.
+ */
+export async function settleExhaustedOperation(db: TypedSql): Promise<ExhaustedOperation | null> {
+  const [row] = await db.$queryRaw<ExhaustedOperation[]>`
+    UPDATE runtime_operations
+    SET status = 'failed', last_error = ${JSON.stringify(LEASE_EXPIRED)}::jsonb, lease_token = NULL,
+      lease_expires_at = NULL
+    WHERE id = (
+      SELECT id FROM runtime_operations
+      WHERE status = 'pending' AND due_at <= now() AND ${isExhausted} AND lease_expires_at <= now()
+      ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+    )
+    RETURNING ${OPERATION_COLUMNS}, room_id AS "roomId", participant_id AS "participantId",
+      environment_id AS "environmentId",
+      (SELECT project_id FROM environments WHERE environments.id = environment_id) AS "projectId"`;
+  return row ?? null;
 }

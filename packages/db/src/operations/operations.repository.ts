@@ -31,37 +31,37 @@ export interface AcceptedOperation {
   roomVersion: number | null;
 }
 
+/** The fields of an `OperationState`. */
+const STATE = { id: true, kind: true, status: true, attempts: true, lastError: true, completedAt: true } as const;
+
 export async function findOperation(db: Db, tenant: Tenant, operationId: string): Promise<OperationState | null> {
   const operation = await db.runtimeOperation.findFirst({
     where: { id: operationId, environmentId: tenant.environmentId },
-    select: { id: true, kind: true, status: true, attempts: true, lastError: true, completedAt: true },
+    select: STATE,
   });
   return operation as OperationState | null;
 }
 
-/** @returns the operations that end the rooms with these ids, in the order of the requests; null without one. */
-export function findRoomOperations(db: TypedSql, wanted: readonly WantedRow[]): Promise<(OperationState | null)[]> {
-  return readWanted<OperationState>(
-    wanted,
-    (table) => db.$queryRaw`
-      SELECT wanted.at::int AS at, o.* FROM ${table} CROSS JOIN LATERAL (
-        SELECT ${OPERATION_COLUMNS} FROM runtime_operations
-        WHERE room_id = wanted.id AND environment_id = wanted.environment_id AND kind = 'room.end'
-      ) o`,
-  );
-}
-
-/** @returns the operations that remove the participants with these ids, in the order of the requests. */
-export function findParticipantOperations(
+/**
+ * @param kind `room.end` for ids of rooms, `participant.remove` for ids of participants.
+ * @returns the operations of the rooms or participants, in the order of the requests; null without one.
+ */
+export function findOperationsOf(
   db: TypedSql,
+  kind: OperationKind,
   wanted: readonly WantedRow[],
 ): Promise<(OperationState | null)[]> {
+  // The kind is a literal, so that PostgreSQL can use the partial indexes.
+  const isWanted =
+    kind === 'room.end'
+      ? Prisma.sql`room_id = wanted.id AND kind = 'room.end'`
+      : Prisma.sql`participant_id = wanted.id AND kind = 'participant.remove'`;
   return readWanted<OperationState>(
     wanted,
     (table) => db.$queryRaw`
       SELECT wanted.at::int AS at, o.* FROM ${table} CROSS JOIN LATERAL (
         SELECT ${OPERATION_COLUMNS} FROM runtime_operations
-        WHERE participant_id = wanted.id AND environment_id = wanted.environment_id AND kind = 'participant.remove'
+        WHERE ${isWanted} AND environment_id = wanted.environment_id
       ) o`,
   );
 }
@@ -92,12 +92,7 @@ export async function acceptRoomEnd(
     const { roomVersion, ...row } = created;
     return accepted(row, roomVersion);
   }
-  return database.transaction(async (tx) => {
-    // Serialises requests for the same room. NO KEY, so that transactions can still insert rows that refer to the room.
-    const rooms = await tx.$queryRaw<unknown[]>`
-      SELECT 1 FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;
-    return rooms.length === 0 ? null : acceptAgain(tx, { roomId, kind: 'room.end' });
-  });
+  return acceptAgain(database, { environmentId: tenant.environmentId, roomId, kind: 'room.end' });
 }
 
 /** The expression of rooms_empty_until_idx. */
@@ -178,13 +173,8 @@ export async function acceptParticipantRemoval(
     // begins with it, too.
     return accepted(created, await touchSessions(database.sql, participantId).catch(() => null));
   }
-  return database.transaction(async (tx) => {
-    const participants = await tx.$queryRaw<unknown[]>`
-      SELECT 1 FROM participants
-      WHERE id = ${participantId} AND room_id = ${roomId} AND environment_id = ${tenant.environmentId}
-      FOR NO KEY UPDATE`;
-    return participants.length === 0 ? null : acceptAgain(tx, { participantId, kind: 'participant.remove' });
-  });
+  const { environmentId } = tenant;
+  return acceptAgain(database, { environmentId, roomId, participantId, kind: 'participant.remove' });
 }
 
 type AcceptedRow = OperationState & WakeableOperation;
@@ -196,20 +186,24 @@ function accepted(row: AcceptedRow, roomVersion: number | null): AcceptedOperati
   return { operation: row, wake: row, roomVersion };
 }
 
-/** Handles a repeated request for the same clean-up. */
+/**
+ * Handles a repeated request for the same clean-up: one that has failed begins a new run.
+ * @returns null when there is no such clean-up, because its room or participant does not exist.
+ */
 async function acceptAgain(
-  tx: Prisma.TransactionClient,
-  subject: { roomId: string; kind: 'room.end' } | { participantId: string; kind: 'participant.remove' },
-): Promise<AcceptedOperation> {
-  const existing = await tx.runtimeOperation.findFirstOrThrow({ where: subject });
-  if (!startsNewRun(existing.status as OperationStatus)) {
-    return { operation: existing as OperationState, wake: null, roomVersion: null };
-  }
-  const [rerun] = await tx.$queryRaw<AcceptedRow[]>`
+  { sql, prisma }: Database,
+  subject: { environmentId: string; roomId: string; participantId?: string; kind: OperationKind },
+): Promise<AcceptedOperation | null> {
+  const find = () => prisma.runtimeOperation.findFirst({ where: subject, select: STATE });
+  const asItIs = (operation: unknown) => ({ operation: operation as OperationState, wake: null, roomVersion: null });
+  const operation = await find();
+  if (operation === null) return null;
+  if (!startsNewRun(operation.status as OperationStatus)) return asItIs(operation);
+  const [rerun] = await sql.$queryRaw<AcceptedRow[]>`
     UPDATE runtime_operations
     SET status = 'pending', run = run + 1, run_attempts = 0, due_at = now()
-    WHERE id = ${existing.id}
+    WHERE id = ${operation.id} AND status = 'failed'
     RETURNING ${ACCEPTED}`;
-  if (rerun === undefined) throw new Error(`${existing.id} no longer exists`);
-  return accepted(rerun, null);
+  // Without a row, a concurrent request has begun the run.
+  return rerun === undefined ? asItIs(await find()) : accepted(rerun, null);
 }

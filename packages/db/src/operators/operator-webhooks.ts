@@ -1,10 +1,9 @@
-/** Queries of `rtc` about webhooks: across tenants, and therefore by bare id. Request handlers must never call them. */
+/** What `rtc` reads about webhooks: across tenants, and therefore by bare id. Request handlers must never call them. */
 import type { DeliveryFailureReason, DeliveryStatus, EventType, RecoveryStatus, Tenant } from '@callplane/core';
-import type { TypedSql } from '../client/database.js';
-import { Prisma } from '../generated/client.js';
-import { LATEST_ATTEMPT } from '../webhooks/delivery.sql.js';
-import type { RecoveryRow } from '../webhooks/recoveries.repository.js';
-import { conditions, type ListFilter } from './operator-filters.js';
+import type { Db, TypedSql } from '../client/database.js';
+import type { Prisma } from '../generated/client.js';
+import { RECOVERY_FIELDS, type RecoveryRow } from '../webhooks/recoveries.repository.js';
+import { newestWith, type ListFilter } from './operator-lists.js';
 
 export interface DeliveryListing {
   id: string;
@@ -34,34 +33,56 @@ export interface DeliveryFilter extends ListFilter {
   roomId: string | null;
 }
 
-const DELIVERY_LISTING = Prisma.sql`id, status, failure_reason AS "failureReason", environment_id AS "environmentId",
-  endpoint_id AS "endpointId", event_id AS "eventId", event_type AS "eventType", room_id AS "roomId",
-  latest.status_code AS "lastStatusCode", latest.error_code AS "lastErrorCode", replay_count AS "replayCount",
-  run_attempts AS attempts, due_at AS "dueAt", created_at AS "createdAt", completed_at AS "completedAt"`;
+const DELIVERY = {
+  id: true,
+  status: true,
+  failureReason: true,
+  environmentId: true,
+  endpointId: true,
+  eventId: true,
+  eventType: true,
+  roomId: true,
+  replayCount: true,
+  runAttempts: true,
+  dueAt: true,
+  createdAt: true,
+  completedAt: true,
+  attempts: { select: { statusCode: true, errorCode: true }, orderBy: { id: 'desc' }, take: 1 },
+} as const;
 
 /** Newest first. */
-export function listAllDeliveries(db: TypedSql, filter: DeliveryFilter): PromiseLike<DeliveryListing[]> {
-  return db.$queryRaw<DeliveryListing[]>`
-    SELECT ${DELIVERY_LISTING} FROM (
-      SELECT * FROM webhook_deliveries
-      ${conditions(filter, [
-        Prisma.sql`status = ANY(${[...filter.statuses]}::text[])`,
-        filter.failureReason === null ? null : Prisma.sql`failure_reason = ${filter.failureReason}`,
-        filter.eventType === null ? null : Prisma.sql`event_type = ${filter.eventType}`,
-        filter.endpointId === null ? null : Prisma.sql`endpoint_id = ${filter.endpointId}`,
-        filter.roomId === null
-          ? null
-          : Prisma.sql`event_id = ANY(ARRAY(SELECT v.id FROM events v WHERE v.room_id = ${filter.roomId}))`,
-      ])}
-      ORDER BY id DESC LIMIT ${filter.limit}
-    ) d ${LATEST_ATTEMPT} ORDER BY id DESC`;
+export async function listAllDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliveryListing[]> {
+  const { failureReason, eventType, endpointId } = filter;
+  const { where, ...newest } = newestWith(filter, { failureReason, eventType, endpointId });
+  const rows = await db.webhookDelivery.findMany({
+    ...newest,
+    where: {
+      ...where,
+      status: { in: [...filter.statuses] },
+      ...(filter.roomId === null ? {} : { event: { roomId: filter.roomId } }),
+    },
+    select: DELIVERY,
+  });
+  return rows.map(toDelivery);
 }
 
-export async function findDeliveryById(db: TypedSql, deliveryId: string): Promise<(DeliveryListing & Tenant) | null> {
-  const [row] = await db.$queryRaw<(DeliveryListing & Tenant)[]>`
-    SELECT ${DELIVERY_LISTING}, (SELECT project_id FROM environments WHERE environments.id = environment_id) AS "projectId"
-    FROM webhook_deliveries d ${LATEST_ATTEMPT} WHERE id = ${deliveryId}`;
-  return row ?? null;
+export async function findDeliveryById(db: Db, deliveryId: string): Promise<(DeliveryListing & Tenant) | null> {
+  const found = await db.webhookDelivery.findUnique({
+    where: { id: deliveryId },
+    select: { ...DELIVERY, endpoint: { select: { environment: { select: { projectId: true } } } } },
+  });
+  if (found === null) return null;
+  const { endpoint, ...row } = found;
+  return { ...toDelivery(row), ...endpoint.environment };
+}
+
+function toDelivery({
+  runAttempts,
+  attempts: [latest],
+  ...row
+}: Prisma.WebhookDeliveryGetPayload<{ select: typeof DELIVERY }>): DeliveryListing {
+  const answer = { lastStatusCode: latest?.statusCode ?? null, lastErrorCode: latest?.errorCode ?? null };
+  return { ...row, ...answer, attempts: runAttempts } as DeliveryListing;
 }
 
 export interface EndpointListing {
@@ -82,7 +103,7 @@ export interface EndpointListing {
 /** Endpoints with the oldest open delivery come first. */
 export function listAllWebhookEndpoints(
   db: TypedSql,
-  filter: Omit<ListFilter, 'since'>,
+  { environmentId, limit }: Omit<ListFilter, 'since'>,
 ): PromiseLike<EndpointListing[]> {
   return db.$queryRaw<EndpointListing[]>`
     SELECT id, environment_id AS "environmentId", url, enabled, disabled_reason AS "disabledReason", proven,
@@ -92,43 +113,38 @@ export function listAllWebhookEndpoints(
       SELECT endpoint_id, count(*) AS open, min(due_at) AS oldest FROM webhook_deliveries
       WHERE status IN ('pending', 'delivering') GROUP BY endpoint_id
     ) d ON d.endpoint_id = id
-    ${conditions({ ...filter, since: null }, [Prisma.sql`deleted_at IS NULL`])}
-    ORDER BY d.oldest NULLS LAST, id DESC LIMIT ${filter.limit}`;
+    WHERE deleted_at IS NULL AND (${environmentId}::text IS NULL OR environment_id = ${environmentId}::text)
+    ORDER BY d.oldest NULLS LAST, id DESC LIMIT ${limit}`;
 }
 
 /** The tenant of an endpoint that is not deleted. */
-export async function tenantOfWebhookEndpoint(db: TypedSql, endpointId: string): Promise<Tenant | null> {
-  const [tenant] = await db.$queryRaw<Tenant[]>`
-    SELECT t.id AS "environmentId", t.project_id AS "projectId"
-    FROM webhook_endpoints e JOIN environments t ON t.id = e.environment_id
-    WHERE e.id = ${endpointId} AND e.deleted_at IS NULL`;
-  return tenant ?? null;
+export async function tenantOfWebhookEndpoint(db: Db, endpointId: string): Promise<Tenant | null> {
+  const endpoint = await db.webhookEndpoint.findUnique({
+    where: { id: endpointId, deletedAt: null },
+    select: { environmentId: true, environment: { select: { projectId: true } } },
+  });
+  return endpoint && { environmentId: endpoint.environmentId, ...endpoint.environment };
 }
 
 export interface RecoveryListing extends RecoveryRow {
   environmentId: string;
 }
 
-const RECOVERY_LISTING = Prisma.sql`id, environment_id AS "environmentId", endpoint_id AS "endpointId", since, until,
-  dry_run AS "dryRun", include_pending AS "includePending", status, matched, replayed, woken, skipped,
-  created_at AS "createdAt", completed_at AS "completedAt"`;
+const RECOVERY = { ...RECOVERY_FIELDS, environmentId: true } as const;
 
 /** Newest first. */
-export function listAllRecoveries(
-  db: TypedSql,
+export async function listAllRecoveries(
+  db: Db,
   filter: ListFilter & { status: RecoveryStatus | null; endpointId: string | null },
-): PromiseLike<RecoveryListing[]> {
-  return db.$queryRaw<RecoveryListing[]>`
-    SELECT ${RECOVERY_LISTING} FROM webhook_recoveries
-    ${conditions(filter, [
-      filter.status === null ? null : Prisma.sql`status = ${filter.status}`,
-      filter.endpointId === null ? null : Prisma.sql`endpoint_id = ${filter.endpointId}`,
-    ])}
-    ORDER BY id DESC LIMIT ${filter.limit}`;
+): Promise<RecoveryListing[]> {
+  const { status, endpointId } = filter;
+  const rows = await db.webhookRecovery.findMany({ ...newestWith(filter, { status, endpointId }), select: RECOVERY });
+  return rows as RecoveryListing[];
 }
 
-export async function findRecoveryById(db: TypedSql, recoveryId: string): Promise<RecoveryListing | null> {
-  const [row] = await db.$queryRaw<RecoveryListing[]>`
-    SELECT ${RECOVERY_LISTING} FROM webhook_recoveries WHERE id = ${recoveryId}`;
-  return row ?? null;
+export async function findRecoveryById(db: Db, recoveryId: string): Promise<RecoveryListing | null> {
+  return (await db.webhookRecovery.findUnique({
+    where: { id: recoveryId },
+    select: RECOVERY,
+  })) as RecoveryListing | null;
 }

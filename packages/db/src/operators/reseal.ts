@@ -1,5 +1,5 @@
 import { open, seal, type MasterKeys } from '@callplane/core';
-import type { TypedSql } from '../client/database.js';
+import type { Db } from '../client/database.js';
 
 export interface Resealed {
   webhookSecrets: number;
@@ -15,32 +15,31 @@ const BATCH = 500;
  * to repeat and to interrupt: an update changes a row only while it holds the value that was read.
  * @throws Error when a row's master key is not configured.
  */
-export async function resealSecrets(db: TypedSql, masterKeys: MasterKeys): Promise<Resealed> {
-  const prefix = `s1.${masterKeys.sealWith}.`;
+export async function resealSecrets(db: Db, masterKeys: MasterKeys): Promise<Resealed> {
+  const isOther = { not: { startsWith: `s1.${masterKeys.sealWith}.` } };
   const again = (sealed: string, context: string): string =>
     seal(masterKeys, open(masterKeys, sealed, context), context);
   let webhookSecrets = 0;
   for (;;) {
-    const rows = await db.$queryRaw<{ endpointId: string; version: number; sealed: string }[]>`
-      SELECT endpoint_id AS "endpointId", version, secret_sealed AS sealed FROM webhook_secrets
-      WHERE NOT starts_with(secret_sealed, ${prefix}) LIMIT ${BATCH}`;
-    if (rows.length === 0) break;
-    for (const { endpointId, version, sealed } of rows) {
-      webhookSecrets += await db.$executeRaw`
-        UPDATE webhook_secrets SET secret_sealed = ${again(sealed, `webhook-secret:${endpointId}:${version}`)}
-        WHERE endpoint_id = ${endpointId} AND version = ${version} AND secret_sealed = ${sealed}`;
+    const secrets = await db.webhookSecret.findMany({ where: { secretSealed: isOther }, take: BATCH });
+    if (secrets.length === 0) break;
+    for (const { endpointId, version, secretSealed } of secrets) {
+      const { count } = await db.webhookSecret.updateMany({
+        where: { endpointId, version, secretSealed },
+        data: { secretSealed: again(secretSealed, `webhook-secret:${endpointId}:${version}`) },
+      });
+      webhookSecrets += count;
     }
   }
   let signingKeys = 0;
-  const keys = await db.$queryRaw<{ id: string; sealed: string }[]>`
-    SELECT id, private_key_sealed AS sealed FROM signing_keys WHERE NOT starts_with(private_key_sealed, ${prefix})`;
-  for (const { id, sealed } of keys) {
-    signingKeys += await db.$executeRaw`
-      UPDATE signing_keys SET private_key_sealed = ${again(sealed, `signing-key:${id}`)}
-      WHERE id = ${id} AND private_key_sealed = ${sealed}`;
+  for (const { id, privateKeySealed } of await db.signingKey.findMany({ where: { privateKeySealed: isOther } })) {
+    if (privateKeySealed === null) continue;
+    const { count } = await db.signingKey.updateMany({
+      where: { id, privateKeySealed },
+      data: { privateKeySealed: again(privateKeySealed, `signing-key:${id}`) },
+    });
+    signingKeys += count;
   }
-  const [{ left }] = await db.$queryRaw<[{ left: number }]>`
-    SELECT count(*)::int AS left FROM idempotency_records
-    WHERE starts_with(made, 's1.') AND NOT starts_with(made, ${prefix})`;
-  return { webhookSecrets, signingKeys, answersLeft: left };
+  const answersLeft = await db.idempotencyRecord.count({ where: { made: { startsWith: 's1.', ...isOther } } });
+  return { webhookSecrets, signingKeys, answersLeft };
 }

@@ -55,7 +55,7 @@ export function updateParticipant(
   patch: ParticipantPatch,
   now: Date,
 ): Promise<ParticipantUpdate> {
-  return database.sqlTransaction(async (sql) => {
+  return database.transaction(async (sql) => {
     const locked = await lock(sql, tenant, roomId, participantId);
     if ('outcome' in locked) return locked;
     const { person, room, sessionId } = locked;
@@ -98,7 +98,7 @@ export function muteTrack(
   trackId: string,
   now: Date,
 ): Promise<TrackMute> {
-  return database.sqlTransaction(async (sql) => {
+  return database.transaction(async (sql) => {
     const locked = await lock(sql, tenant, roomId, participantId);
     if ('outcome' in locked) return locked;
     const { person, room, sessionId } = locked;

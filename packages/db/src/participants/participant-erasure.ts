@@ -24,34 +24,45 @@ export type ErasureOutcome = 'requested' | 'unknown' | 'in a call';
  * in a call: the others would still see the name.
  */
 export function requestErasure(database: Database, participantId: string, now: Date): Promise<ErasureOutcome> {
-  return database.transaction(async (tx) => {
+  return database.prisma.$transaction(async (tx) => {
     // Locks the participant, as joins do first, so that no join can run in between.
     const [participant] = await tx.$queryRaw<{ environmentId: string }[]>`
       SELECT environment_id AS "environmentId" FROM participants
       WHERE id = ${participantId} FOR NO KEY UPDATE`;
-    if (participant === undefined) return requestOfDeleted(tx, participantId);
+    if (participant === undefined) return requestOfDeleted(tx, participantId, now);
     const live = await tx.participantSession.count({ where: { participantId, endedAt: null } });
     if (live > 0) return 'in a call';
     await tx.participant.update({ where: { id: participantId }, data: { ...ERASED_PARTICIPANT } });
     // The tokens hold the name, so they must not admit another join.
     await tx.participantToken.updateMany({ where: { participantId, revokedAt: null }, data: { revokedAt: now } });
-    await insertRequest(tx, participantId, participant.environmentId);
+    await insertRequest(tx, participantId, participant.environmentId, now);
     return 'requested';
   });
 }
 
 /** Handles a participant that retention deleted before its events. */
-async function requestOfDeleted(tx: Prisma.TransactionClient, participantId: string): Promise<ErasureOutcome> {
+async function requestOfDeleted(
+  tx: Prisma.TransactionClient,
+  participantId: string,
+  now: Date,
+): Promise<ErasureOutcome> {
   const event = await tx.event.findFirst({ where: { participantId }, select: { environmentId: true } });
   if (event === null) return 'unknown';
-  await insertRequest(tx, participantId, event.environmentId);
+  await insertRequest(tx, participantId, event.environmentId, now);
   return 'requested';
 }
 
-async function insertRequest(tx: Prisma.TransactionClient, participantId: string, environmentId: string) {
-  await tx.$executeRaw`
-    INSERT INTO participant_erasures (participant_id, environment_id) VALUES (${participantId}, ${environmentId})
-    ON CONFLICT (participant_id) DO UPDATE SET requested_at = now()`;
+async function insertRequest(
+  tx: Prisma.TransactionClient,
+  participantId: string,
+  environmentId: string,
+  requestedAt: Date,
+) {
+  await tx.participantErasure.upsert({
+    where: { participantId },
+    create: { participantId, environmentId, requestedAt },
+    update: { requestedAt },
+  });
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Prisma } from '../generated/client.js';
+import type { TypedSql } from '../client/database.js';
 import { endPresence, type EndedNow } from '../sessions/session-ends.js';
 
 /** Maximum number of participants per transaction, so that a large room does not hold locks for long. */
@@ -9,7 +9,7 @@ const BATCH = 2000;
  * @returns the number of participants of this batch (0 when none was left), and the ended sessions.
  */
 export async function endRoomPresence(
-  tx: Prisma.TransactionClient,
+  tx: TypedSql,
   roomId: string,
   now: Date,
 ): Promise<{ left: number; ended: EndedNow[] }> {
@@ -26,6 +26,8 @@ export async function endRoomPresence(
 }
 
 /** Marks the room as ended once its clean-up is complete. */
-export async function markRoomEnded(tx: Prisma.TransactionClient, roomId: string, now: Date): Promise<void> {
-  await tx.room.updateMany({ where: { id: roomId, status: 'ending' }, data: { status: 'ended', endedAt: now } });
+export async function markRoomEnded(tx: TypedSql, roomId: string, now: Date): Promise<void> {
+  await tx.$executeRaw`
+    UPDATE rooms SET status = 'ended', ended_at = ${now.toISOString()}::timestamptz
+    WHERE id = ${roomId} AND status = 'ending'`;
 }

@@ -27,7 +27,7 @@ export function updateRoom(
   patch: RoomPatch,
   now: Date,
 ): Promise<RoomUpdate> {
-  return database.sqlTransaction(async (sql) => {
+  return database.transaction(async (sql) => {
     const [room] = await sql.$queryRaw<LiveRoomState[]>`
       SELECT ${LIVE_ROOM_COLUMNS} FROM rooms
       WHERE rooms.id = ${roomId} AND rooms.environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;

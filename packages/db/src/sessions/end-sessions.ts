@@ -21,7 +21,7 @@ export async function endSessions(
   if (held.length === 0) return { ended: new Set(), deliveries: [] };
   const pairs = Prisma.sql`SELECT * FROM unnest(${held.map(({ sessionId }) => sessionId)}::text[],
     ${held.map(({ connection }) => connection)}::int[])`;
-  return database.sqlTransaction(async (sql) => {
+  return database.transaction(async (sql) => {
     const rows = await sql.$queryRaw<SubjectRow[]>`
       SELECT ${SUBJECT_COLUMNS} FROM ${SUBJECT_TABLES}
       WHERE s.room_id = ${roomId} AND s.ended_at IS NULL AND (s.id, s.connection) IN (${pairs})

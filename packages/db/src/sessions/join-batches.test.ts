@@ -138,16 +138,11 @@ describe('a batch of joins', () => {
       },
     };
     let transactions = 0;
-    const sqlTransaction: Database['sqlTransaction'] = (work) => {
+    const transaction: Database['transaction'] = (work) => {
       transactions += 1;
-      return database.sqlTransaction(work);
+      return database.transaction(work);
     };
-    const joined = joinSessions(
-      { sql, sqlTransaction } as unknown as Database,
-      roomId,
-      inputsOf(roomId, invited),
-      NOON,
-    );
+    const joined = joinSessions({ sql, transaction } as unknown as Database, roomId, inputsOf(roomId, invited), NOON);
     return joined.then((outcomes) => ({ outcomes: outcomesOf(outcomes), transactions }));
   }
 
@@ -189,7 +184,7 @@ describe('a batch of joins', () => {
     let other: Promise<unknown> = Promise.resolve();
     const lock = () =>
       new Promise<void>((isLocked) => {
-        other = rooms.database.sqlTransaction(async (sql) => {
+        other = rooms.database.transaction(async (sql) => {
           await sql.$queryRaw`SELECT FROM rooms WHERE id = ${roomId} FOR NO KEY UPDATE`;
           isLocked();
           await locked;

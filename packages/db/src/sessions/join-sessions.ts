@@ -78,7 +78,7 @@ async function joinTogether(
   for (;;) {
     const staying = inputs.filter((input) => !gone.has(input));
     try {
-      const outcomes = await database.sqlTransaction((sql) => joinLocked(sql, roomId, staying, now, settings));
+      const outcomes = await database.transaction((sql) => joinLocked(sql, roomId, staying, now, settings));
       const byInput = new Map(staying.map((input, at) => [input, elementAt(outcomes, at)]));
       return inputs.map((input) => byInput.get(input) ?? { outcome: 'abandoned' });
     } catch (error) {

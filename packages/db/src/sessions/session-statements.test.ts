@@ -1,6 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { planOf } from '../client/plan.testkit.js';
-import { roomsOnNode } from '../media/room-placement.js';
 import { readRoomChanges, readSessionEnd } from './room-changes.js';
 import { isParticipantHeld, sessionsHeldBy } from './signaling-instances.js';
 import { startTestRooms, type TestRooms } from './sessions.testkit.js';
@@ -35,7 +34,6 @@ test('runs the frequent statements on indexes', async () => {
     planOf(rooms.database, (db) => readSessionEnd(db, ['sess_x1'])),
     planOf(rooms.database, (db) => sessionsHeldBy(db, 'instance-2')),
     planOf(rooms.database, (db) => isParticipantHeld(db, 'part_x1', { graceMs: 15_000, instanceDeadMs: 8000 })),
-    planOf(rooms.database, (db) => roomsOnNode(db, 'node')),
   ]);
   for (const plan of plans)
     expect(plan).not.toMatch(/Seq Scan on (participant_sessions|participants|rooms|session_tracks)/);

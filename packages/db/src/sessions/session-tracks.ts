@@ -29,7 +29,7 @@ export async function publishTracks(
   now: Date,
   media?: unknown,
 ): Promise<TracksOutcome> {
-  return database.sqlTransaction(async (sql) => {
+  return database.transaction(async (sql) => {
     const [row] = await sql.$queryRaw<(SubjectRow & { permissions: Permission[] })[]>`
       SELECT ${SUBJECT_COLUMNS}, s.permissions FROM ${SUBJECT_TABLES} WHERE ${isHeld(held)} FOR NO KEY UPDATE OF s`;
     if (row === undefined) return NOT_WRITTEN;

@@ -56,11 +56,12 @@ export async function rotateSigningKey(
  * @returns the id of the key that this call activated, null when none was due.
  */
 export function activateDueSigningKey(database: Database, now: Date): Promise<string | null> {
-  return database.transaction(async (tx) => {
-    // A second caller waits here for the first, and then finds no row that is still `next`.
-    const [due] = await tx.$queryRaw<{ id: string }[]>`
-      SELECT id FROM signing_keys WHERE status = 'next' AND activates_at <= ${now} FOR UPDATE`;
-    if (due === undefined) return null;
+  const isDue = { status: 'next', activatesAt: { lte: now } };
+  return database.prisma.$transaction(async (tx) => {
+    // Locks the row. A second caller waits here for the first, and then finds no row that is still `next`.
+    const { count } = await tx.signingKey.updateMany({ where: isDue, data: { status: 'next' } });
+    if (count === 0) return null;
+    const due = await tx.signingKey.findFirstOrThrow({ where: isDue, select: { id: true } });
     const verifiesSeconds = TOKEN_TTL_SECONDS.max + RETIREMENT_MARGIN_SECONDS;
     await tx.signingKey.updateMany({
       where: { status: 'active' },

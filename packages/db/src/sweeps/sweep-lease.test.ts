@@ -21,7 +21,7 @@ test('exactly one of several concurrent processes gets a sweep, and keeps it', a
 
 test('another process takes over a sweep whose lease has expired, and the former holder loses it', async () => {
   await take('dead');
-  await heldUntil('now()');
+  await heldUntil("now() - interval '1 millisecond'");
   expect(await take('new')).toMatchObject({ isHolder: true, previous: 'dead' });
   expect(await take('dead')).toMatchObject({ isHolder: false, previous: 'new' });
 });

@@ -1,5 +1,5 @@
 import { DAY_MS, dayOf, type UsageDay } from '@callplane/core';
-import type { TypedSql } from '../client/database.js';
+import type { Database, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { computeUsage } from './usage.js';
 
@@ -19,38 +19,31 @@ export const ROLLED_UP_UNTIL = Prisma.sql`(SELECT (max(day) + 1)::timestamp AT T
  * Rolls up the days that are complete. Concurrent calls and repetitions after a crash write the same rows.
  * @returns the number of days.
  */
-export async function rollUpUsage(db: TypedSql): Promise<number> {
-  const [state] = await db.$queryRaw<{ last: Date | null; now: Date }[]>`
-    SELECT max(day)::timestamp AT TIME ZONE 'UTC' AS last, now() AS now FROM usage_rollups`;
-  if (state === undefined) return 0;
+export async function rollUpUsage(database: Database): Promise<number> {
+  // The first call reads the whole table for its oldest session; every later call continues after the last day.
+  const [state] = await database.sql.$queryRaw<[{ last: Date | null; oldest: Date | null; now: Date }]>`
+    SELECT last, CASE WHEN last IS NULL THEN (SELECT min(started_at) FROM participant_sessions) END AS oldest,
+      now() AS now
+    FROM (SELECT max(day)::timestamp AT TIME ZONE 'UTC' AS last FROM usage_rollups) rollup`;
   const lastComplete = new Date(dayOf(new Date(state.now.getTime() - COMPLETE_AFTER_MS)).getTime() - DAY_MS);
-  let day = state.last === null ? await firstDay(db, lastComplete) : new Date(state.last.getTime() + DAY_MS);
+  const first = state.oldest === null || state.oldest > lastComplete ? lastComplete : dayOf(state.oldest);
+  let day = state.last === null ? first : new Date(state.last.getTime() + DAY_MS);
   let count = 0;
   for (; day <= lastComplete && count < DAYS_MAX; day = new Date(day.getTime() + DAY_MS)) {
-    await rollUpDay(db, day, state.now);
+    await rollUpDay(database, day, state.now);
     count += 1;
   }
   return count;
 }
 
-/** The first call reads the whole table for its oldest session; every later call continues after the last day. */
-async function firstDay(db: TypedSql, latest: Date): Promise<Date> {
-  const [row] = await db.$queryRaw<{ startedAt: Date | null }[]>`
-    SELECT min(started_at) AS "startedAt" FROM participant_sessions`;
-  const oldest = row?.startedAt ?? null;
-  return oldest === null || oldest > latest ? latest : dayOf(oldest);
-}
-
-async function rollUpDay(db: TypedSql, day: Date, now: Date): Promise<void> {
-  const environments = await db.$queryRaw<{ id: string }[]>`SELECT id FROM environments ORDER BY id`;
-  for (const { id } of environments) {
-    const [usage] = await computeUsage(db, id, [day], now);
+async function rollUpDay({ prisma, sql }: Database, day: Date, now: Date): Promise<void> {
+  for (const { id } of await prisma.environment.findMany({ orderBy: { id: 'asc' }, select: { id: true } })) {
+    const [usage] = await computeUsage(sql, id, [day], now);
     if (usage !== undefined && (usage.participantMs > 0 || usage.rooms > 0 || usage.deliveries > 0)) {
-      await writeDay(db, id, usage);
+      await writeDay(sql, id, usage);
     }
   }
-  await db.$executeRaw`
-    INSERT INTO usage_rollups (day) VALUES (${isoDay(day)}::date) ON CONFLICT DO NOTHING`;
+  await prisma.usageRollup.createMany({ data: [{ day }], skipDuplicates: true });
 }
 
 /**

@@ -183,10 +183,10 @@ describe('the roll-up', () => {
       { room, begin: before(1), end: null },
     ]);
     const live = await readDays(before(6), now);
-    const counts = await Promise.all([rollUpUsage(rooms.database.sql), rollUpUsage(rooms.database.sql)]);
+    const counts = await Promise.all([rollUpUsage(rooms.database), rollUpUsage(rooms.database)]);
     // One that begins a little later may skip the days that the other one has finished.
     expect(Math.max(...counts)).toBe(6);
-    expect(await rollUpUsage(rooms.database.sql)).toBe(0);
+    expect(await rollUpUsage(rooms.database)).toBe(0);
     expect(await readDays(before(6), now)).toEqual(live);
     expect(await rooms.database.prisma.usageRollup.count()).toBe(6);
   });

@@ -42,7 +42,7 @@ interface ClaimedEndpoint {
 interface Databases {
   /** Its commits do not wait for the disk. A claim that a crash of PostgreSQL undoes is made again. */
   claimsDatabase: Pick<Database, 'sql'>;
-  database: Pick<Database, 'sqlTransaction'>;
+  database: Pick<Database, 'transaction'>;
 }
 
 /**
@@ -59,7 +59,7 @@ export async function claimDeliveries(databases: Databases, request: ClaimReques
   if (claim.endpoint?.isLimited !== true) return claim;
   // One claim of such an endpoint after the other, so that each sees all deliveries that are in flight. The commit is
   // synchronous: an event must not be sent while a crash of PostgreSQL has undone the claim of the one before it.
-  return databases.database.sqlTransaction(async (sql) => {
+  return databases.database.transaction(async (sql) => {
     await sql.$queryRaw`SELECT 1 FROM webhook_endpoints WHERE id = ${request.endpointId} FOR NO KEY UPDATE`;
     return claimWith(sql, request, {
       allowed: allowedNow(request.endpointId),

@@ -1,3 +1,4 @@
+import type { DeliveryFailureReason } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { isExhausted } from '../operations/operation.sql.js';
@@ -65,17 +66,12 @@ function endLeases(db: TypedSql, leaseMs: number, which: Prisma.Sql): PromiseLik
  * worker, which checks the run's age too.
  * @returns the ids of the deliveries.
  */
-export async function expireRuns(db: TypedSql, runAgeMsMax: number, limit: number): Promise<string[]> {
-  const rows = await db.$queryRaw<{ id: string }[]>`
-    UPDATE webhook_deliveries
-    SET status = 'failed', failure_reason = 'run_expired', completed_at = now()
-    WHERE id = ANY(ARRAY(
-      SELECT id FROM webhook_deliveries
-      WHERE status = 'pending' AND run_started_at <= now() - ${runAgeMsMax}::float8 * interval '1 millisecond'
-      ORDER BY run_started_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
-    ))
-    RETURNING id`;
-  return rows.map(({ id }) => id);
+export function expireRuns(db: TypedSql, runAgeMsMax: number, limit: number): Promise<string[]> {
+  const which = Prisma.sql`
+    SELECT d.id FROM webhook_deliveries d
+    WHERE d.status = 'pending' AND d.run_started_at <= now() - ${runAgeMsMax}::float8 * interval '1 millisecond'
+    ORDER BY d.run_started_at`;
+  return failPending(db, 'run_expired', which, limit);
 }
 
 /**
@@ -83,15 +79,23 @@ export async function expireRuns(db: TypedSql, runAgeMsMax: number, limit: numbe
  * recovery step or attempt may commit a pending row after it.
  * @returns the ids of the deliveries.
  */
-export async function endDeliveriesOfDeleted(db: TypedSql, deletedWithinMs: number, limit: number): Promise<string[]> {
+export function endDeliveriesOfDeleted(db: TypedSql, deletedWithinMs: number, limit: number): Promise<string[]> {
+  const which = Prisma.sql`
+    SELECT d.id FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id
+    WHERE e.deleted_at > now() - ${deletedWithinMs}::float8 * interval '1 millisecond' AND d.status = 'pending'`;
+  return failPending(db, 'endpoint_deleted', which, limit);
+}
+
+/** @param which selects pending deliveries `d`. */
+async function failPending(
+  db: TypedSql,
+  reason: DeliveryFailureReason,
+  which: Prisma.Sql,
+  limit: number,
+): Promise<string[]> {
   const rows = await db.$queryRaw<{ id: string }[]>`
-    UPDATE webhook_deliveries
-    SET status = 'failed', failure_reason = 'endpoint_deleted', completed_at = now()
-    WHERE id = ANY(ARRAY(
-      SELECT d.id FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id
-      WHERE e.deleted_at > now() - ${deletedWithinMs}::float8 * interval '1 millisecond' AND d.status = 'pending'
-      LIMIT ${limit} FOR NO KEY UPDATE OF d SKIP LOCKED
-    ))
+    UPDATE webhook_deliveries SET status = 'failed', failure_reason = ${reason}, completed_at = now()
+    WHERE id = ANY(ARRAY(${which} LIMIT ${limit} FOR NO KEY UPDATE OF d SKIP LOCKED))
     RETURNING id`;
   return rows.map(({ id }) => id);
 }

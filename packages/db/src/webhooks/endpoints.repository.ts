@@ -6,7 +6,7 @@ import {
   type Tenant,
   type WebhookEndpointState,
 } from '@callplane/core';
-import type { Db } from '../client/database.js';
+import type { Db, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { IS_OPEN } from './delivery.sql.js';
@@ -34,30 +34,52 @@ export type WebhookEndpointChange = Partial<
  * @returns false when the environment has reached its limit.
  */
 export async function insertWebhookEndpoint(
-  tx: Prisma.TransactionClient,
-  tenant: Tenant,
+  tx: TypedSql,
+  { environmentId }: Tenant,
   endpoint: WebhookEndpointState,
   secretSealed: string,
 ): Promise<boolean> {
-  const { environmentId } = tenant;
+  const { id, url, description, enabled, ordering, maxPerSecond, maxConcurrent } = endpoint;
+  const createdAt = endpoint.createdAt.toISOString();
   await tx.$queryRaw`SELECT 1 AS locked FROM environments WHERE id = ${environmentId} FOR NO KEY UPDATE`;
-  const count = await tx.webhookEndpoint.count({ where: { environmentId, deletedAt: null } });
-  if (count >= ENDPOINTS_PER_ENVIRONMENT_MAX) return false;
-  const { id, signingKeyVersion, createdAt } = endpoint;
-  await tx.webhookEndpoint.create({ data: { ...endpoint, environmentId }, select: { id: true } });
-  await tx.webhookSecret.create({ data: { endpointId: id, version: signingKeyVersion, secretSealed, createdAt } });
-  return true;
+  // A statement of its own, whose snapshot has what other creations have committed meanwhile.
+  const created = await tx.$executeRaw`
+    WITH endpoint AS (
+      INSERT INTO webhook_endpoints (id, environment_id, url, events, description, enabled, signing_key_version,
+        ordering, max_per_second, max_concurrent, standard_webhooks, retry_rejected, created_at, updated_at)
+      SELECT ${id}, ${environmentId}, ${url}, ${endpoint.events}::text[], ${description}, ${enabled}::boolean,
+        ${endpoint.signingKeyVersion}::int, ${ordering}, ${maxPerSecond}::int, ${maxConcurrent}::int,
+        ${endpoint.standardWebhooks}::boolean, ${endpoint.retryRejected}::boolean, ${createdAt}::timestamptz,
+        ${createdAt}::timestamptz
+      WHERE (SELECT count(*) FROM webhook_endpoints WHERE environment_id = ${environmentId} AND deleted_at IS NULL)
+        < ${ENDPOINTS_PER_ENVIRONMENT_MAX}::int
+      RETURNING id, signing_key_version, created_at
+    )
+    INSERT INTO webhook_secrets (endpoint_id, version, secret_sealed, created_at)
+    SELECT id, signing_key_version, ${secretSealed}, created_at FROM endpoint`;
+  return created > 0;
 }
 
+/** @param lock `FOR NO KEY UPDATE` in a transaction that changes it. */
 export async function findWebhookEndpoint(
-  db: Db,
+  db: TypedSql,
   tenant: Tenant,
   endpointId: string,
+  lock = Prisma.empty,
 ): Promise<WebhookEndpointState | null> {
   const [endpoint] = await db.$queryRaw<WebhookEndpointState[]>`
     SELECT ${ENDPOINT_COLUMNS} FROM webhook_endpoints e
-    WHERE e.id = ${endpointId} AND e.environment_id = ${tenant.environmentId} AND e.deleted_at IS NULL`;
+    WHERE e.id = ${endpointId} AND e.environment_id = ${tenant.environmentId} AND e.deleted_at IS NULL ${lock}`;
   return endpoint ?? null;
+}
+
+/** Reads an endpoint and serialises its changes. Transactions can still insert rows that refer to it. */
+export function lockWebhookEndpoint(
+  tx: TypedSql,
+  tenant: Tenant,
+  endpointId: string,
+): Promise<WebhookEndpointState | null> {
+  return findWebhookEndpoint(tx, tenant, endpointId, Prisma.sql`FOR NO KEY UPDATE`);
 }
 
 /** Whether the endpoint exists or was deleted: its deliveries stay readable after the deletion. */
@@ -71,31 +93,16 @@ export async function webhookEndpointExisted(db: Db, tenant: Tenant, endpointId:
 
 /** Newest first. */
 export function listWebhookEndpoints(
-  db: Db,
+  db: TypedSql,
   tenant: Tenant,
   page: { beforeId: string | null; limit: number },
-): Promise<WebhookEndpointState[]> {
+): PromiseLike<WebhookEndpointState[]> {
   const { beforeId } = page;
   return db.$queryRaw<WebhookEndpointState[]>`
     SELECT ${ENDPOINT_COLUMNS} FROM webhook_endpoints e
     WHERE e.environment_id = ${tenant.environmentId} AND e.deleted_at IS NULL
       ${beforeId === null ? Prisma.empty : Prisma.sql`AND e.id < ${beforeId}`}
     ORDER BY e.id DESC LIMIT ${page.limit}`;
-}
-
-/**
- * Locks an endpoint against changes, disabling and deletion until the transaction ends.
- * @returns null when the environment has no such endpoint.
- */
-export async function holdWebhookEndpoint(
-  tx: Prisma.TransactionClient,
-  tenant: Tenant,
-  endpointId: string,
-): Promise<WebhookEndpointState | null> {
-  const held = await tx.$queryRaw<unknown[]>`
-    SELECT 1 AS held FROM webhook_endpoints
-    WHERE id = ${endpointId} AND environment_id = ${tenant.environmentId} AND deleted_at IS NULL FOR SHARE`;
-  return held.length === 0 ? null : findWebhookEndpoint(tx, tenant, endpointId);
 }
 
 /**
@@ -188,23 +195,11 @@ export async function deleteWebhookEndpoint(
       SELECT id FROM webhook_deliveries
       WHERE endpoint_id = ${endpointId} AND ${IS_OPEN} FOR NO KEY UPDATE SKIP LOCKED
     )`;
-  await tx.$executeRaw`
-    UPDATE webhook_recoveries
-    SET status = ${'cancelled' satisfies RecoveryStatus}, completed_at = ${now}, lease_token = NULL, lease_expires_at = NULL
-    WHERE endpoint_id = ${endpointId} AND status = ${'pending' satisfies RecoveryStatus}`;
+  await tx.webhookRecovery.updateMany({
+    where: { endpointId, status: 'pending' satisfies RecoveryStatus },
+    data: { status: 'cancelled' satisfies RecoveryStatus, completedAt: now, leaseToken: null, leaseExpiresAt: null },
+  });
   return true;
-}
-
-/** Serialises changes of one endpoint. Transactions can still insert rows that refer to it. */
-export async function lockWebhookEndpoint(
-  tx: Prisma.TransactionClient,
-  tenant: Tenant,
-  endpointId: string,
-): Promise<WebhookEndpointState | null> {
-  await tx.$queryRaw`
-    SELECT 1 AS locked FROM webhook_endpoints
-    WHERE id = ${endpointId} AND environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;
-  return findWebhookEndpoint(tx, tenant, endpointId);
 }
 
 /** The endpoint, if it has due deliveries. */

@@ -1,7 +1,7 @@
 import { RECOVERIES_PENDING_MAX, type RecoveryStatus, type Tenant } from '@callplane/core';
 import type { Db } from '../client/database.js';
 import type { Prisma } from '../generated/client.js';
-import { holdWebhookEndpoint } from './endpoints.repository.js';
+import { lockWebhookEndpoint } from './endpoints.repository.js';
 
 /** A recovery as the API shows it. */
 export interface RecoveryRow {
@@ -27,7 +27,8 @@ export type NewRecovery = Pick<
   'id' | 'endpointId' | 'since' | 'until' | 'dryRun' | 'includePending' | 'createdAt'
 >;
 
-const SHOWN = {
+/** The fields of a {@link RecoveryRow}. */
+export const RECOVERY_FIELDS = {
   id: true,
   endpointId: true,
   since: true,
@@ -54,16 +55,15 @@ export async function insertRecovery(
   recovery: NewRecovery,
 ): Promise<RecoveryRow | 'not_found' | 'limit'> {
   const { endpointId } = recovery;
-  if ((await holdWebhookEndpoint(tx, tenant, endpointId)) === null) return 'not_found';
   // One after the other, so that their number cannot exceed the limit.
-  await tx.$queryRaw`SELECT pg_advisory_xact_lock(hashtextextended('recoveries of ' || ${endpointId}, 0))::text`;
+  if ((await lockWebhookEndpoint(tx, tenant, endpointId)) === null) return 'not_found';
   const pending = await tx.webhookRecovery.count({
     where: { endpointId, status: 'pending' satisfies RecoveryStatus },
   });
   if (pending >= RECOVERIES_PENDING_MAX) return 'limit';
   const created = await tx.webhookRecovery.create({
     data: { ...recovery, environmentId: tenant.environmentId, status: 'pending' satisfies RecoveryStatus },
-    select: SHOWN,
+    select: RECOVERY_FIELDS,
   });
   return created as RecoveryRow;
 }
@@ -76,7 +76,7 @@ export async function findRecovery(
 ): Promise<RecoveryRow | null> {
   const recovery = await db.webhookRecovery.findFirst({
     where: { id: recoveryId, endpointId, environmentId: tenant.environmentId },
-    select: SHOWN,
+    select: RECOVERY_FIELDS,
   });
   return recovery as RecoveryRow | null;
 }
@@ -96,7 +96,7 @@ export async function listRecoveries(
     },
     orderBy: { id: 'desc' },
     take: page.limit,
-    select: SHOWN,
+    select: RECOVERY_FIELDS,
   });
   return recoveries as RecoveryRow[];
 }

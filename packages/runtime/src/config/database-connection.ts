@@ -58,14 +58,13 @@ export function databaseConnection(config: Settings) {
   const parsed = parseDatabaseUrl(url);
   const problem = databaseTlsProblem(parsed, caFile);
   if (problem !== null) throw new ConfigurationError([`DATABASE_URL ${problem}`]);
-  const { rootCertFile, certFile, keyFile, passfile } = parsed;
+  const { sslrootcert, sslcert, sslkey } = parsed.parameters;
   const files = {
     DATABASE_PASSWORD_FILE: passwordFile,
     DATABASE_CA_FILE: caFile,
-    'sslrootcert of DATABASE_URL': rootCertFile === 'system' ? undefined : rootCertFile,
-    'sslcert of DATABASE_URL': certFile,
-    'sslkey of DATABASE_URL': keyFile,
-    'passfile of DATABASE_URL': passfile,
+    'sslrootcert of DATABASE_URL': sslrootcert,
+    'sslcert of DATABASE_URL': sslcert,
+    'sslkey of DATABASE_URL': sslkey,
   };
   const problems = Object.entries(files).flatMap(([name, file]) => unreadable(name, file));
   if (problems.length > 0) throw new ConfigurationError(problems);

@@ -49,7 +49,7 @@ describe('parseEnvironment', () => {
   test.each([
     'postgresql://a:b@c:1/d?sslmode=verify-full',
     'postgres://a:b@[::1]/d',
-    'postgresql://u:50%@h/d',
+    'postgresql://u:50%25@h/d',
     'postgresql://user@/db?host=/run/postgresql',
     'postgresql://c',
     'postgresql://a:b@c:1,d:2/e?target_session_attrs=read-write&sslmode=verify-ca',
@@ -57,7 +57,7 @@ describe('parseEnvironment', () => {
     expect(problems({ DATABASE_URL })).toEqual([]);
   });
 
-  test.each(['postgresql://a b:x:y', 'postgresql://a:p#x@h/d@', 'postgresql://a:b@c:port/d', 'postgresql://a:%ff@c/d'])(
+  test.each(['postgresql://a b:x:y', 'postgresql://a:p#x@h/d@', 'postgresql://a:b@c:port/d', 'postgresql://a:50%@c/d'])(
     'refuses the database URL %s, which no client could parse',
     (DATABASE_URL) => {
       expect(problems({ DATABASE_URL })).toEqual([expect.stringMatching(/^DATABASE_URL must be a URL like /)]);
