@@ -37,11 +37,7 @@ export default {
   modulePathIgnorePatterns: ['/dist/package\\.json$'],
   globalSetup: '<rootDir>/packages/testing/jest/global-setup.mjs',
   globalTeardown: '<rootDir>/packages/testing/jest/global-teardown.mjs',
-  reporters: [
-    'default',
-    '<rootDir>/packages/testing/dist/usage-reporter.js',
-    '<rootDir>/packages/dev/dist/test/count-reporter.js',
-  ],
+  reporters: ['default', '<rootDir>/packages/dev/dist/test/count-reporter.js'],
   testEnvironment: '<rootDir>/packages/testing/jest/environment.mjs',
   // Tests import this repository's packages from their sources, so that no stale build can pass.
   testEnvironmentOptions: { customExportConditions: ['source', 'node', 'node-addons'] },

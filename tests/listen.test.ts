@@ -1,20 +1,10 @@
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
-import { Database } from '@callplane/db';
-import {
-  appMain,
-  createTestDatabase,
-  createTestTenant,
-  eventually,
-  spawnApp,
-  startTestRedis,
-  stopAtEnd,
-  type TestApp,
-} from '@callplane/testing';
+import { appMain, eventually, listenUntilEnd, stopAtEnd, type TestApp } from '@callplane/testing';
 import { verifyWebhook, type WebhookHeaders } from '@callplane/webhook-verifier';
 import { beforeAll, expect, test } from '@jest/globals';
+import { startStack, type Stack } from './faults/faults.testkit.js';
 
 /** `rtc listen` as a developer uses it: a process that has nothing but the URL of the service and an API key. */
 
@@ -23,27 +13,12 @@ interface Step {
   [field: string]: unknown;
 }
 
+let stack: Stack;
 let api: TestApp;
-let key: string;
-let env: Record<string, string>;
 beforeAll(async () => {
-  const [target, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  const database = new Database({ url: target.url, poolMax: 1 });
-  key = (await createTestTenant(database)).key;
-  await database.close();
-  env = { DATABASE_URL: target.url, REDIS_URL: redis.url };
-  api = await spawnApp({ name: 'api', env });
+  stack = await startStack();
+  api = await stack.spawnApi();
 });
-
-async function createRoom(name: string): Promise<string> {
-  const response = await fetch(`${api.url}/v1/rooms`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name }),
-  });
-  expect(response.status).toBe(201);
-  return ((await response.json()) as { id: string }).id;
-}
 
 /** A receiver that answers with the status in `status`. */
 async function startReceiver() {
@@ -57,15 +32,16 @@ async function startReceiver() {
       response.writeHead(state.status).end(state.status === 200 ? '' : 'not today');
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  stopAtEnd(() => new Promise((resolve) => server.close(resolve)));
-  return { received, state, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
+  return { received, state, url: `${(await listenUntilEnd(server)).origin}/hook` };
 }
 
 /** Runs `rtc listen --json` with an empty environment but for the API key. */
 function startListening(...options: string[]) {
   const args = [appMain('cli'), 'listen', '--json', '--url', api.url, ...options];
-  const child = spawn(process.execPath, args, { env: { CALLPLANE_API_KEY: key }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, args, {
+    env: { CALLPLANE_API_KEY: stack.tenant.key },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const steps: Step[] = [];
   let errors = '';
   createInterface(child.stdout).on('line', (line) => steps.push(JSON.parse(line) as Step));
@@ -84,12 +60,12 @@ function startListening(...options: string[]) {
 }
 
 test('rtc listen forwards new events with valid signatures, over a restart of the service, until it is interrupted', async () => {
-  const before = await createRoom('before');
+  const before = await stack.newRoom(api);
   const receiver = await startReceiver();
   const listening = startListening('--forward-to', receiver.url, '--events', 'room.created,room.ended');
   const { secret } = (await listening.until('ready')) as unknown as { secret: string };
 
-  const first = await createRoom('first');
+  const first = await stack.newRoom(api);
   await eventually(() => receiver.received.length === 1);
   const [{ headers, body, roomId }] = receiver.received as [(typeof receiver.received)[number]];
   expect(roomId).toBe(first);
@@ -104,9 +80,9 @@ test('rtc listen forwards new events with valid signatures, over a restart of th
   // The request that waits does not hold up the end of the process.
   expect(await api.stop()).toEqual({ code: 0, signal: null });
   expect(await listening.until('interrupted')).toMatchObject({ reason: expect.any(String) });
-  api = await spawnApp({ name: 'api', env: { ...env, PORT: new URL(api.url).port } });
+  api = await stack.spawnApi({ PORT: new URL(api.url).port });
   receiver.state.status = 500;
-  const second = await createRoom('second');
+  const second = await stack.newRoom(api);
   await listening.until('resumed');
   await eventually(() => listening.steps.filter(({ step }) => step === 'forwarded').length === 2);
   expect(receiver.received.map((each) => each.roomId)).toEqual([first, second]);
@@ -128,7 +104,7 @@ test('rtc listen forwards new events with valid signatures, over a restart of th
 });
 
 test('rtc listen --since forwards earlier events, and reports a receiver that is not there', async () => {
-  const room = await createRoom('earlier');
+  const room = await stack.newRoom(api);
   const receiver = await startReceiver();
   const listening = startListening('--forward-to', receiver.url, '--since', '10m', '--events', 'room.created');
   await eventually(() => receiver.received.some(({ roomId }) => roomId === room));

@@ -13,7 +13,7 @@ import { SignalingConfig } from '../apps/signaling/src/config.js';
 import { WebhookWorkerConfig } from '../apps/webhook-worker/src/config.js';
 import { parseEnvironment } from '../packages/runtime/src/config/environment.js';
 import { fences, runCommands, startModule } from './snippets.testkit.js';
-import { localStarts, SLOW_MS, type Dev } from './start.testkit.js';
+import { localStarts, type Dev } from './start.testkit.js';
 
 /**
  * Runs the commands, programs, statements and settings that the guides show against one local start, page by page, in
@@ -51,7 +51,7 @@ beforeAll(async () => {
   // The README ends the newest room, which is that of a call in the browser.
   await callplane.createRoom({ name: 'demo' });
   variables = { BASE: dev.baseUrl, KEY: dev.secretKey, CALLPLANE_URL: dev.baseUrl.replace(/\/v1$/, '') };
-}, SLOW_MS);
+});
 
 describe('the blocks of the guides', () => {
   test('have a language that this file knows, and few of them do not run', () => {
@@ -113,22 +113,18 @@ const shownIn = (page: string) =>
     .join('');
 
 describe('the commands', () => {
-  test.each(pagesWith('sh'))(
-    'of %s work one after the other, without an error in an answer',
-    async (page) => {
-      const port = await freePort();
-      const [functions = ''] = blocksOf('docs/api.md', 'sh');
-      const blocks = [functions, ...blocksOf(page, 'sh')].map((block) => block.replaceAll('9000', String(port)));
-      const { code, output } = await runCommands(blocks, {
-        env: variables,
-        folder: temporaryDirectory('snippets'),
-        between: settled,
-      });
-      expect([code, output]).toEqual([0, expect.not.stringContaining('"error":{')]);
-      if (page === 'README.md') expect(fieldsIn(output)).toEqual(fieldsIn(shownIn(page)));
-    },
-    SLOW_MS,
-  );
+  test.each(pagesWith('sh'))('of %s work one after the other, without an error in an answer', async (page) => {
+    const port = await freePort();
+    const [functions = ''] = blocksOf('docs/api.md', 'sh');
+    const blocks = [functions, ...blocksOf(page, 'sh')].map((block) => block.replaceAll('9000', String(port)));
+    const { code, output } = await runCommands(blocks, {
+      env: variables,
+      folder: temporaryDirectory('snippets'),
+      between: settled,
+    });
+    expect([code, output]).toEqual([0, expect.not.stringContaining('"error":{')]);
+    if (page === 'README.md') expect(fieldsIn(output)).toEqual(fieldsIn(shownIn(page)));
+  });
 });
 
 describe('the programs', () => {

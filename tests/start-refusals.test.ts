@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { childrenOf } from '@callplane/local-servers';
 import { eventually, repositoryRoot, stopAtEnd, temporaryDirectory } from '@callplane/testing';
-import { localStarts, SLOW_MS } from './start.testkit.js';
+import { localStarts } from './start.testkit.js';
 
 const local = localStarts();
 const { start, devFile } = local;
@@ -56,41 +56,31 @@ test('in a bare clone, npm start names the command that installs a missing progr
   expect(readdirSync(clone).sort()).toEqual(['package.json', 'scripts']);
 });
 
-test(
-  'a setting that an app rejects ends npm start with the app’s own error message',
-  async () => {
-    const begun = start({ LOG_LEVEL: 'loudest' });
-    expect(await begun.ended).toBe(1);
-    expect(begun.output()).toMatch(
-      /Error: (api|cleanup-worker) ended before it was ready \(exit code 1\)[^]*LOG_LEVEL/,
-    );
-    await eventually(() => childrenOf(begun.child.pid!).length === 0);
-    expect(existsSync(devFile())).toBe(false);
-  },
-  SLOW_MS,
-);
+test('a setting that an app rejects ends npm start with the app’s own error message', async () => {
+  const begun = start({ LOG_LEVEL: 'loudest' });
+  expect(await begun.ended).toBe(1);
+  expect(begun.output()).toMatch(/Error: (api|cleanup-worker) ended before it was ready \(exit code 1\)[^]*LOG_LEVEL/);
+  await eventually(() => childrenOf(begun.child.pid!).length === 0);
+  expect(existsSync(devFile())).toBe(false);
+});
 
-test(
-  'a server that takes the port of the API during the start gets no key, and ends the start',
-  async () => {
-    const first = start();
-    const { secretKey } = await local.ready(first);
-    first.child.kill('SIGTERM');
-    expect(await first.ended).toBe(0);
+test('a server that takes the port of the API during the start gets no key, and ends the start', async () => {
+  const first = start();
+  const { secretKey } = await local.ready(first);
+  first.child.kill('SIGTERM');
+  expect(await first.ended).toBe(0);
 
-    const heard: string[] = [];
-    const foreign = createServer((request, response) => {
-      heard.push(`${request.url} ${request.headers.authorization ?? ''}`);
-      response.end('{"status":"ok"}');
-    });
-    stopAtEnd(() => new Promise((resolve) => foreign.close(resolve)));
-    const second = start();
-    // The port was free when the start looked.
-    await eventually(() => existsSync(join(local.dataDir(), 'run.json')));
-    await new Promise<void>((resolve) => foreign.listen(local.port(), '127.0.0.1', resolve));
-    expect(await second.ended).toBe(1);
-    expect(second.output()).toContain('EADDRINUSE');
-    expect(heard.join('\n')).not.toContain(secretKey);
-  },
-  SLOW_MS,
-);
+  const heard: string[] = [];
+  const foreign = createServer((request, response) => {
+    heard.push(`${request.url} ${request.headers.authorization ?? ''}`);
+    response.end('{"status":"ok"}');
+  });
+  stopAtEnd(() => new Promise((resolve) => foreign.close(resolve)));
+  const second = start();
+  // The port was free when the start looked.
+  await eventually(() => existsSync(join(local.dataDir(), 'run.json')));
+  await new Promise<void>((resolve) => foreign.listen(local.port(), '127.0.0.1', resolve));
+  expect(await second.ended).toBe(1);
+  expect(second.output()).toContain('EADDRINUSE');
+  expect(heard.join('\n')).not.toContain(secretKey);
+});

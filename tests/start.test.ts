@@ -11,7 +11,7 @@ import { createClient } from '@callplane/server';
 import { eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
 import { measured } from './faults/faults.testkit.js';
 import { startExample } from './example-receivers.testkit.js';
-import { environmentOf, localStarts, READY_MS, SLOW_MS, type Dev, type Start } from './start.testkit.js';
+import { environmentOf, localStarts, READY_MS, type Dev, type Start } from './start.testkit.js';
 
 /**
  * What a newcomer does with one `npm start`, in this order: its screen and files, receivers of the documentation, an
@@ -29,7 +29,7 @@ beforeAll(async () => {
   npm = local.start({ SIGNALING_PORT: '' }, ['npm', 'start']);
   dev = await local.ready(npm);
   taken.close();
-}, SLOW_MS);
+});
 
 test('prints a link to a page whose visitors get tokens for a reachable gateway', async () => {
   expect(npm.output()).toMatch(`${dev.demoUrl}   (open it in two tabs)`);
@@ -106,143 +106,127 @@ test('lets rtc find its servers, and the standard output of rtc contains only th
   expect(rtc('keys', 'create', '--env', dev.environmentId, '--type', 'golden').status).toBe(2);
 });
 
-test(
-  'the receivers of the documentation verify the first webhook, and after an outage one call sends the rest',
-  async () => {
-    const callplane = createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey });
-    const receivers = await Promise.all(
-      ['express.mjs', 'fastify.mjs', 'node-http.mjs', 'nextjs/route.mjs'].map(async (name) => {
-        const port = await freePort();
-        const url = `http://127.0.0.1:${port}/webhooks`;
-        const { id, signingSecret } = await callplane.createWebhook({ url, events: ['room.created'] });
-        const start = () => startExample(name, port, signingSecret);
-        return { endpointId: id, start, receiver: await start() };
-      }),
-    );
-    const eventOf = async (roomId: string) =>
-      eventually(async () => (await callplane.listEvents({ roomId, limit: 1 })).data[0]?.id);
-    const first = await callplane.createRoom({ name: 'First' });
-    const line = `processing room.created ${await eventOf(first.id)}`;
-    const latest = async (endpointId: string) => (await callplane.listDeliveries({ endpointId, limit: 1 })).data[0];
-    await Promise.all(
-      receivers.map(async ({ endpointId, receiver }) => {
-        await eventually(() => receiver.processed().includes(line));
-        // A receiver that stops before its answer arrives gets the event again.
-        await eventually(async () => (await latest(endpointId))?.status === 'succeeded');
-      }),
-    );
+test('the receivers of the documentation verify the first webhook, and after an outage one call sends the rest', async () => {
+  const callplane = createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey });
+  const receivers = await Promise.all(
+    ['express.mjs', 'fastify.mjs', 'node-http.mjs', 'nextjs/route.mjs'].map(async (name) => {
+      const port = await freePort();
+      const url = `http://127.0.0.1:${port}/webhooks`;
+      const { id, signingSecret } = await callplane.createWebhook({ url, events: ['room.created'] });
+      const start = () => startExample(name, port, signingSecret);
+      return { endpointId: id, start, receiver: await start() };
+    }),
+  );
+  const eventOf = async (roomId: string) =>
+    eventually(async () => (await callplane.listEvents({ roomId, limit: 1 })).data[0]?.id);
+  const first = await callplane.createRoom({ name: 'First' });
+  const line = `processing room.created ${await eventOf(first.id)}`;
+  const latest = async (endpointId: string) => (await callplane.listDeliveries({ endpointId, limit: 1 })).data[0];
+  await Promise.all(
+    receivers.map(async ({ endpointId, receiver }) => {
+      await eventually(() => receiver.processed().includes(line));
+      // A receiver that stops before its answer arrives gets the event again.
+      await eventually(async () => (await latest(endpointId))?.status === 'succeeded');
+    }),
+  );
 
-    const since = new Date(Date.now() - 60_000).toISOString();
-    await Promise.all(receivers.map(({ receiver }) => receiver.stop()));
-    const missed = await callplane.createRoom({ name: 'Missed' });
-    const later = `processing room.created ${await eventOf(missed.id)}`;
-    for (const { endpointId, start } of receivers) {
-      await eventually(async () => {
-        const delivery = await latest(endpointId);
-        return delivery?.status === 'pending' && delivery.attempts > 0;
-      });
-      const receiver = await start();
-      const calledAt = performance.now();
-      await callplane.createRecovery({ endpointId, since });
-      await eventually(() => receiver.processed().includes(later));
-      measured({ 'ms from the call to the missed event': performance.now() - calledAt });
-      expect(receiver.processed()).toEqual([later]);
-    }
-  },
-  SLOW_MS,
-);
-
-test(
-  'lends PostgreSQL and Redis to another start, which uses the given media servers and has keys of its own',
-  async () => {
-    const otherDir = join(local.dataDir(), '..', 'other');
-    const otherPorts = { PORT: String(await freePort()), SIGNALING_PORT: String(await freePort()) };
-    const verbose = [process.execPath, 'scripts/dev.mjs', 'start', '--verbose'];
-    const environment = {
-      DATA_DIR: otherDir,
-      ...otherPorts,
-      DATABASE_URL: dev.databaseUrl,
-      REDIS_URL: dev.redisUrl,
-      MEDIA_NODES: 'theirs=ws://127.0.0.1:9',
-      MEDIA_API_SECRET: 'their-api-secret',
-      MEDIA_ADMIN_KEY: 'their-admin-key',
-      ENCRYPTION_KEYS: (
-        JSON.parse(readFileSync(join(local.dataDir(), 'secrets.json'), 'utf8')) as { encryptionKeys: string }
-      ).encryptionKeys,
-    };
-    const second = local.start(environment, verbose);
-    await eventually(() => existsSync(join(otherDir, 'dev.json')), { timeoutMs: READY_MS });
-    const other = JSON.parse(readFileSync(join(otherDir, 'dev.json'), 'utf8')) as Dev;
-    expect(other).toMatchObject({ databaseUrl: dev.databaseUrl, redisUrl: dev.redisUrl });
-    expect(other.processes.map(({ name }) => name)).not.toContain('postgres');
-    expect(other.processes.map(({ name }) => name)).not.toContain('redis');
-    expect(other.processes.map(({ name }) => name)).not.toContain('janus');
-    const api = other.processes.find(({ name }) => name === 'api')!;
-    expect(environmentOf(api.pid)['MEDIA_NODES']).toBe('theirs=ws://127.0.0.1:9');
-    expect(other.environmentId).not.toBe(dev.environmentId);
-    await fetch(`${other.baseUrl}/`, { headers: { authorization: `Bearer ${other.secretKey}` } });
-    await eventually(() => /^api +\| .*"message":"request"/m.test(second.output()));
-    second.child.kill('SIGTERM');
-    expect(await second.ended).toBe(0);
-  },
-  SLOW_MS,
-);
-
-test(
-  'restarts each process that is killed',
-  async () => {
-    for (const name of ['api', 'signaling', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus']) {
-      const before = local.pidOf(name);
-      process.kill(before, 'SIGKILL');
-      await eventually(() => local.pidOf(name) !== before && npm.output().includes(`${name} restarted`), {
-        timeoutMs: READY_MS,
-      });
-      expect(npm.output()).toContain(`${name} was ended by SIGKILL; restarts in 0.5 s`);
-      expect(isAlive(local.pidOf(name))).toBe(true);
-    }
-    const callplane = createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey });
-    await eventually(() => callplane.createRoom({ name: 'Again' }), { timeoutMs: READY_MS });
-  },
-  SLOW_MS,
-);
-
-test(
-  'refuses a second start on the same data; killed, it leaves nothing behind, and the next start has the data',
-  async () => {
-    const { id: roomId } = await createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey }).createRoom({
-      name: 'Kept',
+  const since = new Date(Date.now() - 60_000).toISOString();
+  await Promise.all(receivers.map(({ receiver }) => receiver.stop()));
+  const missed = await callplane.createRoom({ name: 'Missed' });
+  const later = `processing room.created ${await eventOf(missed.id)}`;
+  for (const { endpointId, start } of receivers) {
+    await eventually(async () => {
+      const delivery = await latest(endpointId);
+      return delivery?.status === 'pending' && delivery.attempts > 0;
     });
-    const second = local.start({ PORT: String(await freePort()), SIGNALING_PORT: '' });
-    expect(await second.ended).toBe(1);
-    const [, pid] = /Another start \(process (\d+)\) uses /.exec(second.output())!;
+    const receiver = await start();
+    const calledAt = performance.now();
+    await callplane.createRecovery({ endpointId, since });
+    await eventually(() => receiver.processed().includes(later));
+    measured({ 'ms from the call to the missed event': performance.now() - calledAt });
+    expect(receiver.processed()).toEqual([later]);
+  }
+});
 
-    const { processes } = local.readDev();
-    const killedAt = performance.now();
-    process.kill(Number(pid), 'SIGKILL');
-    await eventually(() => !processes.some((each) => isAlive(each.pid)));
-    measured({ 'ms from the kill of the start to the end of its last process': performance.now() - killedAt });
-    await npm.ended;
+test('lends PostgreSQL and Redis to another start, which uses the given media servers and has keys of its own', async () => {
+  const otherDir = join(local.dataDir(), '..', 'other');
+  const otherPorts = { PORT: String(await freePort()), SIGNALING_PORT: String(await freePort()) };
+  const verbose = [process.execPath, 'scripts/dev.mjs', 'start', '--verbose'];
+  const environment = {
+    DATA_DIR: otherDir,
+    ...otherPorts,
+    DATABASE_URL: dev.databaseUrl,
+    REDIS_URL: dev.redisUrl,
+    MEDIA_NODES: 'theirs=ws://127.0.0.1:9',
+    MEDIA_API_SECRET: 'their-api-secret',
+    MEDIA_ADMIN_KEY: 'their-admin-key',
+    ENCRYPTION_KEYS: (
+      JSON.parse(readFileSync(join(local.dataDir(), 'secrets.json'), 'utf8')) as { encryptionKeys: string }
+    ).encryptionKeys,
+  };
+  const second = local.start(environment, verbose);
+  await eventually(() => existsSync(join(otherDir, 'dev.json')), { timeoutMs: READY_MS });
+  const other = JSON.parse(readFileSync(join(otherDir, 'dev.json'), 'utf8')) as Dev;
+  expect(other).toMatchObject({ databaseUrl: dev.databaseUrl, redisUrl: dev.redisUrl });
+  expect(other.processes.map(({ name }) => name)).not.toContain('postgres');
+  expect(other.processes.map(({ name }) => name)).not.toContain('redis');
+  expect(other.processes.map(({ name }) => name)).not.toContain('janus');
+  const api = other.processes.find(({ name }) => name === 'api')!;
+  expect(environmentOf(api.pid)['MEDIA_NODES']).toBe('theirs=ws://127.0.0.1:9');
+  expect(other.environmentId).not.toBe(dev.environmentId);
+  await fetch(`${other.baseUrl}/`, { headers: { authorization: `Bearer ${other.secretKey}` } });
+  await eventually(() => /^api +\| .*"message":"request"/m.test(second.output()));
+  second.child.kill('SIGTERM');
+  expect(await second.ended).toBe(0);
+});
 
-    // Where the kernel does not end them, the next start does.
-    const left = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
-    stopAtEnd(() => Promise.resolve(left.kill('SIGKILL')));
-    const leftBehind = { name: 'janus', pid: left.pid!, stamp: processStamp(left.pid!) };
-    const stranger = { name: 'redis', pid: process.pid, stamp: 'another process' };
-    writeFileSync(join(local.dataDir(), 'run.json'), JSON.stringify({ processes: [leftBehind, stranger] }));
-    const third = local.start();
-    const again = await local.ready(third);
-    expect(third.output()).not.toContain('Installing');
-    expect(again.secretKey).toBe(dev.secretKey);
-    const callplane = createClient({ baseUrl: again.baseUrl, apiKey: again.secretKey });
-    expect((await callplane.listRooms({ limit: 1 })).data[0]).toMatchObject({ id: roomId, name: 'Kept' });
+test('restarts each process that is killed', async () => {
+  for (const name of ['api', 'signaling', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus']) {
+    const before = local.pidOf(name);
+    process.kill(before, 'SIGKILL');
+    await eventually(() => local.pidOf(name) !== before && npm.output().includes(`${name} restarted`), {
+      timeoutMs: READY_MS,
+    });
+    expect(npm.output()).toContain(`${name} was ended by SIGKILL; restarts in 0.5 s`);
+    expect(isAlive(local.pidOf(name))).toBe(true);
+  }
+  const callplane = createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey });
+  await eventually(() => callplane.createRoom({ name: 'Again' }), { timeoutMs: READY_MS });
+});
 
-    expect(third.output()).toContain(`Ending janus (process ${left.pid}), left running by an earlier start`);
-    await eventually(() => left.signalCode === 'SIGKILL');
+test('refuses a second start on the same data; killed, it leaves nothing behind, and the next start has the data', async () => {
+  const { id: roomId } = await createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey }).createRoom({
+    name: 'Kept',
+  });
+  const second = local.start({ PORT: String(await freePort()), SIGNALING_PORT: '' });
+  expect(await second.ended).toBe(1);
+  const [, pid] = /Another start \(process (\d+)\) uses /.exec(second.output())!;
 
-    third.child.kill('SIGTERM');
-    expect(await third.ended).toBe(0);
-    expect(again.processes.filter((each) => isAlive(each.pid))).toEqual([]);
-    expect(existsSync(local.devFile())).toBe(false);
-  },
-  SLOW_MS,
-);
+  const { processes } = local.readDev();
+  const killedAt = performance.now();
+  process.kill(Number(pid), 'SIGKILL');
+  await eventually(() => !processes.some((each) => isAlive(each.pid)));
+  measured({ 'ms from the kill of the start to the end of its last process': performance.now() - killedAt });
+  await npm.ended;
+
+  // Where the kernel does not end them, the next start does.
+  const left = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
+  stopAtEnd(() => Promise.resolve(left.kill('SIGKILL')));
+  const leftBehind = { name: 'janus', pid: left.pid!, stamp: processStamp(left.pid!) };
+  const stranger = { name: 'redis', pid: process.pid, stamp: 'another process' };
+  writeFileSync(join(local.dataDir(), 'run.json'), JSON.stringify({ processes: [leftBehind, stranger] }));
+  const third = local.start();
+  const again = await local.ready(third);
+  expect(third.output()).not.toContain('Installing');
+  expect(again.secretKey).toBe(dev.secretKey);
+  const callplane = createClient({ baseUrl: again.baseUrl, apiKey: again.secretKey });
+  expect((await callplane.listRooms({ limit: 1 })).data[0]).toMatchObject({ id: roomId, name: 'Kept' });
+
+  expect(third.output()).toContain(`Ending janus (process ${left.pid}), left running by an earlier start`);
+  await eventually(() => left.signalCode === 'SIGKILL');
+
+  third.child.kill('SIGTERM');
+  expect(await third.ended).toBe(0);
+  expect(again.processes.filter((each) => isAlive(each.pid))).toEqual([]);
+  expect(existsSync(local.devFile())).toBe(false);
+});

@@ -29,7 +29,6 @@ export interface Start {
 }
 
 // Supervised processes start and stop within seconds, but on two cores that other test files use as well.
-export const SLOW_MS = 300_000;
 export const READY_MS = 120_000;
 
 /** The environment that a process was started with (Linux). */

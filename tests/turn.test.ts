@@ -4,17 +4,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
-import { Database } from '@callplane/db';
 import { freePort, hostIPv4 } from '@callplane/local-servers';
 import {
-  createTestDatabase,
-  createTestTenant,
   eventually,
   openTurnClient,
   repositoryRoot,
-  spawnApp,
   startTestCoturn,
-  startTestRedis,
   stopAtEnd,
   temporaryDirectory,
   turnCredential,
@@ -23,8 +18,8 @@ import {
   type TurnClient,
   type TurnClientOptions,
 } from '@callplane/testing';
+import { startStack, type Stack } from './faults/faults.testkit.js';
 
-const SLOW_MS = 180_000;
 /** Addresses that a relay must not reach: private networks, metadata services, this machine. */
 const REFUSED = [
   ...['0.0.0.0', '0.1.2.3', '10.1.2.3', '100.64.0.1', '127.0.0.1', '127.1.2.3', '169.254.169.254', '172.28.0.1'],
@@ -99,100 +94,79 @@ describe('the relay policy', () => {
   });
 });
 
-test(
-  'the start script of the container passes the policy, the media servers and the quotas to coturn',
-  async () => {
-    const dir = temporaryDirectory('coturn-start');
-    const [host, port, adminPort] = [hostIPv4(), await freePort(hostIPv4()), await freePort()];
-    const policy = readFileSync(join(repositoryRoot, 'infra/coturn/turnserver.conf'), 'utf8');
-    const ports = [
-      `listening-port=${port}`,
-      'min-port=32000',
-      'max-port=32099',
-      `pidfile=${dir}/pid`,
-      `userdb=${dir}/db`,
-    ];
-    const files = {
-      'policy.conf': `${policy}\n${ports.join('\n')}\n`,
-      secret: 'north-secret',
-      password: 'admin-secret',
-    };
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
-    const child = spawn('sh', [join(repositoryRoot, 'infra/coturn/start.sh')], {
-      stdio: 'ignore',
-      env: {
-        PATH: process.env['PATH'],
-        TURN_IP: host,
-        MEDIA_IPS: '10.9.8.7,10.9.8.6',
-        TURN_USER_QUOTA: '2',
-        TURN_ADMIN_IP: '127.0.0.1',
-        TURN_ADMIN_PORT: String(adminPort),
-        TURN_CONFIG: join(dir, 'policy.conf'),
-        TURN_RUN_DIR: dir,
-        TURN_SECRET_FILE: join(dir, 'secret'),
-        TURN_ADMIN_PASSWORD_FILE: join(dir, 'password'),
-      },
-    });
-    const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    stopAtEnd(async () => {
-      child.kill();
-      await exited;
-    });
-    const server = { host, port, secret: 'north-secret' };
-    const client = await clientOf(server, 'env_1:start');
-    await eventually(async () => (await client.allocate().catch(() => 1)) === 0);
-    expect(await answersOf(['10.9.8.7', '10.9.8.6'], client.permit)).toEqual(all(['10.9.8.7', '10.9.8.6'], 0));
-    const refused = ['10.9.8.5', '169.254.169.254', host];
-    expect(await answersOf(refused, client.permit)).toEqual(all(refused, 403));
-    const codes: number[] = [];
-    for (let count = 0; count < 3; count += 1) codes.push(await (await clientOf(server, 'env_1:more')).allocate());
-    expect(codes).toEqual([0, 0, 486]);
+test('the start script of the container passes the policy, the media servers and the quotas to coturn', async () => {
+  const dir = temporaryDirectory('coturn-start');
+  const [host, port, adminPort] = [hostIPv4(), await freePort(hostIPv4()), await freePort()];
+  const policy = readFileSync(join(repositoryRoot, 'infra/coturn/turnserver.conf'), 'utf8');
+  const ports = [
+    `listening-port=${port}`,
+    'min-port=32000',
+    'max-port=32099',
+    `pidfile=${dir}/pid`,
+    `userdb=${dir}/db`,
+  ];
+  const files = {
+    'policy.conf': `${policy}\n${ports.join('\n')}\n`,
+    secret: 'north-secret',
+    password: 'admin-secret',
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
+  const child = spawn('sh', [join(repositoryRoot, 'infra/coturn/start.sh')], {
+    stdio: 'ignore',
+    env: {
+      PATH: process.env['PATH'],
+      TURN_IP: host,
+      MEDIA_IPS: '10.9.8.7,10.9.8.6',
+      TURN_USER_QUOTA: '2',
+      TURN_ADMIN_IP: '127.0.0.1',
+      TURN_ADMIN_PORT: String(adminPort),
+      TURN_CONFIG: join(dir, 'policy.conf'),
+      TURN_RUN_DIR: dir,
+      TURN_SECRET_FILE: join(dir, 'secret'),
+      TURN_ADMIN_PASSWORD_FILE: join(dir, 'password'),
+    },
+  });
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  stopAtEnd(async () => {
     child.kill();
     await exited;
-  },
-  SLOW_MS,
-);
+  });
+  const server = { host, port, secret: 'north-secret' };
+  const client = await clientOf(server, 'env_1:start');
+  await eventually(async () => (await client.allocate().catch(() => 1)) === 0);
+  expect(await answersOf(['10.9.8.7', '10.9.8.6'], client.permit)).toEqual(all(['10.9.8.7', '10.9.8.6'], 0));
+  const refused = ['10.9.8.5', '169.254.169.254', host];
+  expect(await answersOf(refused, client.permit)).toEqual(all(refused, 403));
+  const codes: number[] = [];
+  for (let count = 0; count < 3; count += 1) codes.push(await (await clientOf(server, 'env_1:more')).allocate());
+  expect(codes).toEqual([0, 0, 486]);
+  child.kill();
+  await exited;
+});
 
 describe('relays of ended sessions', () => {
   let coturn: TestCoturn;
+  let stack: Stack;
   let api: TestApp;
-  let database: Database;
-  let tenant: Awaited<ReturnType<typeof createTestTenant>>;
   beforeAll(async () => {
-    const [target, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-    coturn = await startTestCoturn();
+    [stack, coturn] = await Promise.all([startStack(), startTestCoturn()]);
     const env = {
-      DATABASE_URL: target.url,
-      REDIS_URL: redis.url,
       TURN_SECRET: coturn.secret,
       TURN_URLS: `turn:${coturn.host}:${coturn.port}?transport=udp`,
     };
     const admin = { TURN_ADMIN_URLS: coturn.adminUrl, TURN_ADMIN_PASSWORD: coturn.adminPassword };
-    [api] = await Promise.all([
-      spawnApp({ name: 'api', env }),
-      spawnApp({ name: 'cleanup-worker', env: { ...env, ...admin } }),
-    ]);
-    database = new Database({ url: target.url, poolMax: 2, onConnectionError: () => undefined });
-    stopAtEnd(() => database.close());
-    tenant = await createTestTenant(database);
-  }, SLOW_MS);
+    [api] = await Promise.all([stack.spawnApi(env), stack.spawnWorker({ ...env, ...admin })]);
+  });
 
-  const call = async (method: string, path: string, body?: object) => {
-    const response = await fetch(`${api.url}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${tenant.key}`, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return { status: response.status, body: text === '' ? null : JSON.parse(text) };
-  };
+  const call = (method: string, path: string, body?: object) =>
+    stack.call(api, method, path, body === undefined ? {} : { body });
   /** A participant with a session, and the relay credential of the session. */
   const participantIn = async (roomId: string) => {
     const { participantId } = (await call('POST', `/v1/rooms/${roomId}/tokens`, { participantName: 'Ada' })).body;
     const id = newId('session');
-    const { environmentId } = tenant;
+    const { environmentId } = stack.tenant;
     const data = { id, environmentId, roomId, participantId, startedAt: new Date() };
-    await database.prisma.participantSession.create({ data });
+    await stack.database.prisma.participantSession.create({ data });
     const { body } = await call('POST', '/v1/turn/credentials', { roomId, sessionId: id });
     return { participantId, username: body.username, credential: body.iceServers.at(-1).credential };
   };
@@ -227,11 +201,8 @@ describe('relays of ended sessions', () => {
   test.each(['participant.remove', 'room.end'])(
     'after %s, the relay of a client that keeps refreshing is closed, and a new one of the same credential soon',
     async (kind) => {
-      const roomId = (await call('POST', '/v1/rooms', { name: 'Room' })).body.id as string;
-      const [gone, other] = [
-        await participantIn(roomId),
-        await participantIn((await call('POST', '/v1/rooms', { name: 'Other' })).body.id),
-      ];
+      const roomId = await stack.newRoom(api);
+      const [gone, other] = [await participantIn(roomId), await participantIn(await stack.newRoom(api))];
       const { packets, port } = await listen();
       await relayed(gone, 'gone', port);
       const staying = await relayed(other, 'other', port);
@@ -240,9 +211,8 @@ describe('relays of ended sessions', () => {
       const path = kind === 'room.end' ? '' : `/participants/${gone.participantId}`;
       const answer = await call('DELETE', `/v1/rooms/${roomId}${path}`);
       if (answer.status === 202) {
-        const of = kind === 'room.end' ? '' : `/participants/${gone.participantId}`;
         await eventually(async () => {
-          const { body } = await call('GET', `/v1/rooms/${roomId}${of}/runtime-operation`);
+          const { body } = await call('GET', `/v1/rooms/${roomId}${path}/runtime-operation`);
           return body.status === 'completed';
         });
       } else expect(answer.status).toBe(204);
@@ -262,6 +232,5 @@ describe('relays of ended sessions', () => {
       expect(await again.allocate()).toBe(0);
       await eventually(async () => (await again.refresh()) === 437);
     },
-    SLOW_MS,
   );
 });

@@ -1,20 +1,10 @@
 /** Several tenants on one real worker, with receivers that hang, respond slowly, or fail once. */
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { createServer as createTcpServer, type AddressInfo } from 'node:net';
-import { createEnvironment, Database, writeEvents } from '@callplane/db';
+import { createServer, type IncomingMessage } from 'node:http';
+import { createServer as createTcpServer, type Server } from 'node:net';
+import { createEnvironment, writeEvents } from '@callplane/db';
 import { newId, parseMasterKeys, seal, type NewEvent } from '@callplane/core';
-import { JobProducer } from '@callplane/queue';
-import {
-  createTestDatabase,
-  createTestTenant,
-  eventually,
-  spawnApp,
-  startTestRedis,
-  stopAtEnd,
-  TEST_ENCRYPTION_KEYS,
-  type TestApp,
-  PATIENT_DEADLINES,
-} from '@callplane/testing';
+import { eventually, listenUntilEnd, TEST_ENCRYPTION_KEYS, type TestApp } from '@callplane/testing';
+import { startWebhookStack } from './faults/webhooks.testkit.js';
 
 export interface Tenant {
   projectId: string;
@@ -36,22 +26,11 @@ export interface IsolationStage {
 }
 
 export async function startIsolationStage(env: Record<string, string> = {}): Promise<IsolationStage> {
-  const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  const database = new Database({ url, poolMax: 5, deadlines: PATIENT_DEADLINES });
-  const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
-  stopAtEnd(() => Promise.all([producer.close(), database.close()]));
-  const { projectId } = await createTestTenant(database);
+  const stack = await startWebhookStack();
+  const { database, producer } = stack;
+  const { projectId } = stack.tenant;
   await eventually(() => producer.redis.status === 'ready');
-  const worker = await spawnApp({
-    name: 'webhook-worker',
-    env: {
-      DATABASE_URL: url,
-      REDIS_URL: redis.url,
-      WEBHOOK_ALLOW_HTTP: 'true',
-      WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
-      ...env,
-    },
-  });
+  const worker = await stack.spawnWebhookWorker({ SWEEP_INTERVAL_MS: '5000', ...env });
   return {
     worker,
     async newTenant() {
@@ -100,11 +79,7 @@ export async function startIsolationStage(env: Record<string, string> = {}): Pro
   };
 }
 
-async function listen(server: Server | ReturnType<typeof createTcpServer>): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  stopAtEnd(() => Promise.resolve(server.close()));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+const listen = async (server: Server) => (await listenUntilEnd(server)).origin;
 
 /** Accepts connections and never sends a byte. */
 export const startTarPit = (): Promise<string> =>

@@ -1,9 +1,8 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { beforeAll, expect, test } from '@jest/globals';
 import { freePort } from '@callplane/local-servers';
-import { openTurnClient, stopAtEnd, turnCredential } from '@callplane/testing';
+import { openTurnClient, startTestNginx, stopAtEnd, turnCredential, type TestNginx } from '@callplane/testing';
 import { newCertificate, type Certificate } from '../edge/certificate.testkit.js';
-import { startNginx, type TestNginx } from '../fleet/nginx.testkit.js';
 import { mediaFlows, openBrowser, type Browsers, type ParticipantPage } from './pages.testkit.js';
 import { openStage, type Stage } from './stage.testkit.js';
 
@@ -12,7 +11,6 @@ import { openStage, type Stage } from './stage.testkit.js';
  * infra/tls.compose.yml carries its signaling over https and its media over TURN, both over TLS on that port.
  */
 
-const SLOW_MS = 180_000;
 const DOMAIN = 'callplane.test';
 let certificate: Certificate;
 let nginx: TestNginx;
@@ -26,7 +24,7 @@ beforeAll(async () => {
   const port = await freePort();
   const turnUrl = `turns:turn.${DOMAIN}:${port}?transport=tcp`;
   const gateway = await stage.spawnSignaling({ TURN_URLS: turnUrl, STUN_URLS: '' });
-  nginx = await startNginx(
+  nginx = await startTestNginx(
     { api: [portOf(stage.api)], signaling: [portOf(gateway)] },
     { port, tls: { ...certificate, coturn: stage.coturn! } },
   );
@@ -37,28 +35,24 @@ beforeAll(async () => {
       `--ignore-certificate-errors-spki-list=${createHash('sha256').update(spki).digest('base64')}`,
     ],
   });
-}, SLOW_MS);
+});
 
-test(
-  'two participants that reach only the port of https exchange media through TURN over TLS',
-  async () => {
-    const roomId = await stage.newRoom();
-    const enter = async (name: string): Promise<ParticipantPage> => {
-      const { token } = await stage.token(roomId, name);
-      const page = await browsers.newParticipant();
-      const url = `wss://signaling.${DOMAIN}:${nginx.port}/v1/signaling`;
-      await page.join({ url, token, publish: true, iceTransportPolicy: 'relay' });
-      return page;
-    };
-    const both = await Promise.all([enter('Ada'), enter('Bob')]);
-    await mediaFlows(both);
-    expect(await Promise.all(both.map((page) => page.ask('relays')))).toEqual([
-      ['tls', 'tls'],
-      ['tls', 'tls'],
-    ]);
-  },
-  SLOW_MS,
-);
+test('two participants that reach only the port of https exchange media through TURN over TLS', async () => {
+  const roomId = await stage.newRoom();
+  const enter = async (name: string): Promise<ParticipantPage> => {
+    const { token } = await stage.token(roomId, name);
+    const page = await browsers.newParticipant();
+    const url = `wss://signaling.${DOMAIN}:${nginx.port}/v1/signaling`;
+    await page.join({ url, token, publish: true, iceTransportPolicy: 'relay' });
+    return page;
+  };
+  const both = await Promise.all([enter('Ada'), enter('Bob')]);
+  await mediaFlows(both);
+  expect(await Promise.all(both.map((page) => page.ask('relays')))).toEqual([
+    ['tls', 'tls'],
+    ['tls', 'tls'],
+  ]);
+});
 
 test('the server name of the handshake decides between https and TURN, and https knows the caller', async () => {
   const open = async (servername: string) => {

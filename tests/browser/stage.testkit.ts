@@ -1,18 +1,7 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import { Database } from '@callplane/db';
-import {
-  createTestDatabase,
-  createTestTenant,
-  spawnApp,
-  startTestCoturn,
-  startTestJanus,
-  startTestRedis,
-  stopAtEnd,
-  type TestApp,
-  type TestCoturn,
-  type TestJanus,
-} from '@callplane/testing';
+import { startTestCoturn, startTestJanus, type TestApp, type TestCoturn, type TestJanus } from '@callplane/testing';
+import { startStack } from '../faults/faults.testkit.js';
 
 export const EVERYTHING = [
   'room:join',
@@ -53,41 +42,18 @@ export interface Stage {
 export const signalingUrl = (port: number | string) => `ws://127.0.0.1:${port}/v1/signaling`;
 
 export async function openStage({ media = true, relay = false, signalingEnv }: StageOptions = {}): Promise<Stage> {
-  const [{ url: databaseUrl }, redis, janus, coturn] = await Promise.all([
-    createTestDatabase(),
-    startTestRedis(),
+  const [stack, janus, coturn] = await Promise.all([
+    startStack(),
     media ? startTestJanus() : undefined,
     relay ? startTestCoturn() : undefined,
   ]);
-  const database = new Database({ url: databaseUrl, poolMax: 2, onConnectionError: () => undefined });
-  stopAtEnd(() => database.close());
-  const { key } = await createTestTenant(database);
-  const env = {
-    DATABASE_URL: databaseUrl,
-    REDIS_URL: redis.url,
-    RATE_LIMIT_READS_PER_SECOND: '0',
-    RATE_LIMIT_WRITES_PER_SECOND: '0',
-    ...(janus === undefined
-      ? {}
-      : {
-          MEDIA_NODES: `one=${janus.url}`,
-          MEDIA_API_SECRET: janus.apiSecret,
-          MEDIA_ADMIN_KEY: janus.adminKey,
-        }),
-    ...(coturn === undefined
-      ? {}
-      : {
-          TURN_SECRET: coturn.secret,
-          TURN_ADMIN_URLS: coturn.adminUrl,
-          TURN_ADMIN_PASSWORD: coturn.adminPassword,
-          TURN_URLS: ['udp', 'tcp'].map((way) => `turn:${coturn.host}:${coturn.port}?transport=${way}`).join(','),
-        }),
-  };
-  const spawnSignaling = (more?: Record<string, string>) => spawnApp({ name: 'signaling', env: { ...env, ...more } });
+  const { key } = stack.tenant;
+  const env = mediaSettings(janus, coturn);
+  const spawnSignaling = (more?: Record<string, string>) => stack.spawnSignaling({ ...env, ...more });
   const [api, signaling] = await Promise.all([
-    spawnApp({ name: 'api', env }),
+    stack.spawnApi(env),
     spawnSignaling(signalingEnv),
-    spawnApp({ name: 'cleanup-worker', env }),
+    stack.spawnWorker(env),
   ]);
 
   const stage: Stage = {
@@ -98,23 +64,8 @@ export async function openStage({ media = true, relay = false, signalingEnv }: S
     coturn,
     url: signalingUrl(new URL(signaling.url).port),
     spawnSignaling,
-    async call(method, path, body) {
-      const response = await fetch(`${api.url}${path}`, {
-        method,
-        headers: {
-          authorization: `Bearer ${key}`,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      return { status: response.status, body: text === '' ? null : JSON.parse(text) };
-    },
-    async newRoom() {
-      const { status, body } = await stage.call('POST', '/v1/rooms', { name: 'Room' });
-      if (status !== 201) throw new Error(`POST /v1/rooms answered ${status}`);
-      return String(body.id);
-    },
+    call: (method, path, body) => stack.call(api, method, path, body === undefined ? {} : { body }),
+    newRoom: () => stack.newRoom(api),
     async token(roomId, name, permissions = EVERYTHING) {
       const sent = { participantName: name, permissions };
       const { status, body } = await stage.call('POST', `/v1/rooms/${roomId}/tokens`, sent);
@@ -122,7 +73,7 @@ export async function openStage({ media = true, relay = false, signalingEnv }: S
       return body as { token: string; participantId: string };
     },
     async mediaState(sessionId) {
-      const session = await database.prisma.participantSession.findUniqueOrThrow({ where: { id: sessionId } });
+      const session = await stack.database.prisma.participantSession.findUniqueOrThrow({ where: { id: sessionId } });
       return session.media;
     },
     async eventTypes(roomId) {
@@ -131,6 +82,23 @@ export async function openStage({ media = true, relay = false, signalingEnv }: S
     },
   };
   return stage;
+}
+
+/** What apps know about a media server and a TURN server. */
+export function mediaSettings(janus: TestJanus | undefined, coturn: TestCoturn | undefined): Record<string, string> {
+  return {
+    ...(janus && {
+      MEDIA_NODES: `one=${janus.url}`,
+      MEDIA_API_SECRET: janus.apiSecret,
+      MEDIA_ADMIN_KEY: janus.adminKey,
+    }),
+    ...(coturn && {
+      TURN_SECRET: coturn.secret,
+      TURN_ADMIN_URLS: coturn.adminUrl,
+      TURN_ADMIN_PASSWORD: coturn.adminPassword,
+      TURN_URLS: ['udp', 'tcp'].map((way) => `turn:${coturn.host}:${coturn.port}?transport=${way}`).join(','),
+    }),
+  };
 }
 
 /** The rooms of a Janus, read without Callplane's own client. */

@@ -1,26 +1,21 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from '@jest/globals';
-import { Database } from '@callplane/db';
 import {
   appMain,
-  createTestDatabase,
   createTestTenant,
   repositoryRoot,
-  spawnApp,
+  startTcpProxy,
   startTestCoturn,
   startTestJanus,
-  startTestRedis,
-  stopAtEnd,
   type TestApp,
 } from '@callplane/testing';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { openBrowser, type Browsers } from '../browser/pages.testkit.js';
-import { signalingUrl } from '../browser/stage.testkit.js';
-import { startTcpProxy } from '../browser/tcp-proxy.testkit.js';
-import { smallPng } from './small-png.testkit.js';
+import { openBrowser } from '../browser/pages.testkit.js';
+import { mediaSettings, signalingUrl } from '../browser/stage.testkit.js';
+import { startWebhookStack } from '../faults/webhooks.testkit.js';
 
 /** Set `CALLPLANE_SCREENSHOTS` to the folder that gets pictures of every page; git holds four of them, in docs/console. */
 const pictures = process.env['CALLPLANE_SCREENSHOTS'];
@@ -30,15 +25,12 @@ const AXE = readFileSync(join(repositoryRoot, 'node_modules', 'axe-core', 'axe.m
 export interface ConsoleStage {
   /** Of the console: behind a proxy, which stays while the API restarts. */
   readonly origin: string;
-  readonly database: Database;
-  readonly databaseUrl: string;
   readonly tenant: Awaited<ReturnType<typeof createTestTenant>>;
   readonly other: Awaited<ReturnType<typeof createTestTenant>>;
-  readonly browsers: Browsers;
   /** What browsers reported as an error of a page, or as refused by the content security policy. */
   readonly problems: string[];
   /** Calls the API with the key of the first tenant. */
-  call(method: string, path: string, body?: object, key?: string): Promise<{ status: number; body: any }>;
+  call(method: string, path: string, body?: object): Promise<{ status: number; body: any }>;
   newRoom(name: string): Promise<string>;
   newPage(options?: BrowserContextOptions): Promise<Page>;
   /** A page of a new session, at a path of the console. */
@@ -49,36 +41,22 @@ export interface ConsoleStage {
   restartApi(meanwhile: () => Promise<void>): Promise<void>;
 }
 
-export async function openConsole({ more = [] }: { more?: readonly string[] } = {}): Promise<ConsoleStage> {
-  const [{ url: databaseUrl }, redis, janus, coturn, browsers] = await Promise.all([
-    createTestDatabase(),
-    startTestRedis(),
+export async function openConsole(): Promise<ConsoleStage> {
+  const [stack, janus, coturn, browsers] = await Promise.all([
+    startWebhookStack(),
     startTestJanus(),
     startTestCoturn(),
     openBrowser(),
   ]);
-  const database = new Database({ url: databaseUrl, poolMax: 2, onConnectionError: () => undefined });
-  stopAtEnd(() => database.close());
-  const [tenant, other] = [await createTestTenant(database), await createTestTenant(database)];
-  const env = {
-    DATABASE_URL: databaseUrl,
-    REDIS_URL: redis.url,
-    RATE_LIMIT_READS_PER_SECOND: '0',
-    RATE_LIMIT_WRITES_PER_SECOND: '0',
-    // Receivers of the tests are on this machine.
-    WEBHOOK_ALLOW_HTTP: 'true',
-    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
-    MEDIA_NODES: `one=${janus.url}`,
-    MEDIA_API_SECRET: janus.apiSecret,
-    MEDIA_ADMIN_KEY: janus.adminKey,
-    TURN_SECRET: coturn.secret,
-    TURN_URLS: `turn:${coturn.host}:${coturn.port}?transport=udp`,
-  };
-  const [signaling] = await Promise.all(
-    ['signaling', 'cleanup-worker', ...more].map((name) => spawnApp({ name, env })),
-  );
-  const gateway = signalingUrl(new URL(signaling!.url).port);
-  const startApi = () => spawnApp({ name: 'api', env: { ...env, CONSOLE_SIGNALING_URL: gateway } });
+  const [tenant, other] = [stack.tenant, await createTestTenant(stack.database)];
+  const env = mediaSettings(janus, coturn);
+  const [signaling] = await Promise.all([
+    stack.spawnSignaling(env),
+    stack.spawnWorker(env),
+    stack.spawnWebhookWorker(),
+  ]);
+  const gateway = signalingUrl(new URL(signaling.url).port);
+  const startApi = () => stack.spawnApi({ ...env, CONSOLE_SIGNALING_URL: gateway });
   let api: TestApp = await startApi();
   const targetOf = ({ url }: TestApp) => ({ host: '127.0.0.1', port: Number(new URL(url).port) });
   const targets = [targetOf(api)];
@@ -88,24 +66,10 @@ export async function openConsole({ more = [] }: { more?: readonly string[] } = 
   const problems: string[] = [];
   const stage: ConsoleStage = {
     origin,
-    database,
-    databaseUrl,
     tenant,
     other,
-    browsers,
     problems,
-    async call(method, path, body, key = tenant.key) {
-      const response = await fetch(`${origin}${path}`, {
-        method,
-        headers: {
-          authorization: `Bearer ${key}`,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      return { status: response.status, body: text === '' ? null : JSON.parse(text) };
-    },
+    call: (method, path, body) => stack.call(api, method, path, body === undefined ? {} : { body }),
     async newRoom(name) {
       const { status, body } = await stage.call('POST', '/v1/rooms', { name });
       expect(status).toBe(201);
@@ -130,7 +94,7 @@ export async function openConsole({ more = [] }: { more?: readonly string[] } = 
     },
     async loginLink() {
       const options = ['--env', tenant.environmentId, '--url', origin, '--json'];
-      const environment = { PATH: process.env['PATH'], DATABASE_URL: databaseUrl };
+      const environment = { PATH: process.env['PATH'], DATABASE_URL: stack.databaseUrl };
       const args = [appMain('cli'), 'console', 'login', ...options];
       const { stdout } = await promisify(execFile)(process.execPath, args, { env: environment });
       return String(JSON.parse(stdout).url);
@@ -155,7 +119,6 @@ const WIDE_PICTURES = ['overview', 'rooms', 'room-participants', 'deliveries', '
  */
 export async function inspect(page: Page, name: string): Promise<void> {
   const [folder, width] = [pictures, page.viewportSize()!.width];
-  if (folder !== undefined) mkdirSync(folder, { recursive: true });
   // A page whose file or first answer is still on its way has bars in its place.
   await page.locator('main .loading').first().waitFor({ state: 'detached' });
   await page.evaluate(AXE);
@@ -171,10 +134,7 @@ export async function inspect(page: Page, name: string): Promise<void> {
       const isPictured = folder !== undefined && (pictureWidth < 1920 || WIDE_PICTURES.includes(name));
       if (!isPictured && pictureWidth !== 1280) continue;
       await page.emulateMedia({ colorScheme });
-      if (isPictured) {
-        const path = join(folder, `${name}-${pictureWidth}-${colorScheme}.png`);
-        writeFileSync(path, smallPng(await page.screenshot()));
-      }
+      if (isPictured) await page.screenshot({ path: join(folder, `${name}-${pictureWidth}-${colorScheme}.png`) });
       // The structure is the same at all widths and in both schemes; only colours depend on the scheme.
       if (pictureWidth === 1280) expect([name, await violationsOf(page, colorScheme === 'dark')]).toEqual([name, []]);
     }

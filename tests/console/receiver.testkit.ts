@@ -1,6 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { stopAtEnd } from '@callplane/testing';
+import { listenUntilEnd } from '@callplane/testing';
 
 /** Markup that would run if a page inserted it as HTML. */
 const HOSTILE = '<img src=x onerror="globalThis.isAttacked=1">"><script>globalThis.isAttacked=1</script>';
@@ -38,12 +37,7 @@ export async function startConsoleReceiver(): Promise<ConsoleReceiver> {
       answer?.(response);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  stopAtEnd(async () => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { origin: url } = await listenUntilEnd(server);
   const receiver: ConsoleReceiver = {
     ok: `${url}/ok`,
     unavailable: `${url}/unavailable`,

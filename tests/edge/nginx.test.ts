@@ -6,10 +6,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { ERROR_TABLE } from '@callplane/core';
 import { freePort } from '@callplane/local-servers';
-import { eventually, stopAtEnd } from '@callplane/testing';
+import { eventually, startTestNginx, stopAtEnd, type TestNginx } from '@callplane/testing';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocketServer } from 'ws';
-import { startNginx, type TestNginx } from '../fleet/nginx.testkit.js';
 
 /** Tests infra/nginx from a caller's side: nginx's own errors, its limits, and the routing of paths to the apps. */
 
@@ -89,7 +88,7 @@ let apps: { api: number[]; signaling: number[] };
 let nginx: TestNginx;
 beforeAll(async () => {
   apps = { api: [(await startApp('api')).port], signaling: [(await startApp('signaling')).port] };
-  nginx = await startNginx(apps, {
+  nginx = await startTestNginx(apps, {
     edit: (_, text) =>
       text
         .replace('client_header_timeout 10s', 'client_header_timeout 2s')
@@ -172,7 +171,7 @@ describe('nginx’s own errors have the common error shape', () => {
   });
 
   test('returns 502 when no app listens', async () => {
-    const alone = await startNginx({ api: [await freePort()], signaling: [await freePort()] });
+    const alone = await startTestNginx({ api: [await freePort()], signaling: [await freePort()] });
     for (const path of ['/v1/', '/v1/signaling']) {
       const answer = await exchange(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`, alone);
       expect(answer.status).toBe(502);
@@ -267,7 +266,7 @@ describe('paths', () => {
 });
 
 test('nginx keeps neither bodies nor responses in its temporary folder, which is memory', async () => {
-  const edge = await startNginx(apps);
+  const edge = await startTestNginx(apps);
   // nginx has created the folders at its start. Without them, a temporary file fails.
   rmSync(join(edge.dir, 'tmp'), { recursive: true });
   const body = 'x'.repeat(95 * 1024);
@@ -301,7 +300,7 @@ describe('an instance that goes away', () => {
    * nginx has no `resolve`.
    */
   const givesUp = (upstreams: { api: number[]; signaling: number[] }, failsMax = 2) =>
-    startNginx(upstreams, {
+    startTestNginx(upstreams, {
       edit: (_, text) =>
         text
           .replace('proxy_next_upstream_tries 0', 'proxy_next_upstream_tries 1')
@@ -361,7 +360,7 @@ describe('an instance that goes away', () => {
 describe('limits of one address', () => {
   /** Starts nginx with limits that a test can exceed. */
   const limited = (figures: [RegExp, string][]) =>
-    startNginx(apps, {
+    startTestNginx(apps, {
       edit: (file, text) =>
         file === 'limits.conf' ? figures.reduce((changed, [from, to]) => changed.replace(from, to), text) : text,
     });

@@ -1,11 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTestDatabase, gatewayUrlOf, repositoryRoot, spawnApp, startTestRedis } from '@callplane/testing';
+import {
+  createTestDatabase,
+  gatewayUrlOf,
+  repositoryRoot,
+  spawnApp,
+  startTestNginx,
+  startTestRedis,
+} from '@callplane/testing';
 import { SUBPROTOCOL } from '@callplane/protocol';
 import { expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { parse } from 'yaml';
-import { startNginx } from '../fleet/nginx.testkit.js';
 
 /** A gateway behind nginx, with this value of ALLOWED_ORIGINS in .env and the setting of docker-compose.yml. */
 async function startGateway(allowedOrigins: string): Promise<string> {
@@ -23,7 +29,7 @@ async function startGateway(allowedOrigins: string): Promise<string> {
       ALLOWED_ORIGINS: setting.replace('${ALLOWED_ORIGINS:-}', allowedOrigins),
     },
   });
-  const nginx = await startNginx({ api: [], signaling: [Number(new URL(gateway.url).port)] });
+  const nginx = await startTestNginx({ api: [], signaling: [Number(new URL(gateway.url).port)] });
   return `${nginx.url.replace('http', 'ws')}/v1/signaling`;
 }
 

@@ -1,17 +1,18 @@
 import { expect } from '@jest/globals';
 import {
   eventually,
+  startTestNginx,
   startTestPostgres,
   startTestSentinels,
   startTestStandby,
   type TestApp,
+  type TestNginx,
   type TestPostgres,
   type TestSentinels,
 } from '@callplane/testing';
 import pg from 'pg';
 import { startReceiver, startWebhookStack, type Receiver, type WebhookStack } from '../faults/webhooks.testkit.js';
 import { Load } from '../fleet/load.testkit.js';
-import { startNginx, type TestNginx } from '../fleet/nginx.testkit.js';
 
 /** Shorter than in production, so that a test waits less for work whose outcome was lost. */
 const LEASE_MS = '6000';
@@ -62,7 +63,7 @@ export async function startStage(): Promise<Stage> {
     stack.spawnWebhookWorker(env),
   ]);
   const [api, gateway] = apps;
-  const nginx = await startNginx({ api: [portOf(api)], signaling: [portOf(gateway)] });
+  const nginx = await startTestNginx({ api: [portOf(api)], signaling: [portOf(gateway)] });
   await stack.register(api, receiver);
   return { stack, primary, standby, redis, nginx, apps, api, receiver };
 }

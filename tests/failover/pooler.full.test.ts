@@ -1,8 +1,14 @@
 import { expect, test } from '@jest/globals';
-import { createTestDatabase, eventually, gatewayUrlOf, startTestPgBouncer, stopAtEnd } from '@callplane/testing';
+import {
+  createTestDatabase,
+  eventually,
+  gatewayUrlOf,
+  startTestNginx,
+  startTestPgBouncer,
+  stopAtEnd,
+} from '@callplane/testing';
 import { startReceiver, startWebhookStack } from '../faults/webhooks.testkit.js';
 import { Load } from '../fleet/load.testkit.js';
-import { startNginx } from '../fleet/nginx.testkit.js';
 import { checkNothingLost, portOf } from './failover.testkit.js';
 
 const ROOMS = 12;
@@ -22,7 +28,7 @@ test('rooms, joins, operations and deliveries go through PgBouncer in transactio
   ]);
   const [api, gateway] = apps;
   await stack.register(api, receiver);
-  const nginx = await startNginx({ api: [portOf(api)], signaling: [portOf(gateway)] });
+  const nginx = await startTestNginx({ api: [portOf(api)], signaling: [portOf(gateway)] });
   const load = new Load({ url: nginx.url, key: stack.tenant.key });
   stopAtEnd(() => load.close());
   const running = load.start(3);

@@ -27,6 +27,7 @@ interface Sent {
   body?: object;
   prefer?: string;
   idempotencyKey?: string;
+  traceparent?: string;
   key?: string;
 }
 
@@ -89,7 +90,7 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
       spawnApp({ name: 'cleanup-worker', readyWithinMs, env: { ...env, SWEEP_INTERVAL_MS: '500', ...more } }),
     spawnSignaling: (more, readyWithinMs = 60_000) =>
       spawnApp({ name: 'signaling', readyWithinMs, env: { ...env, DATABASE_URL: gatewayUrlOf(url), ...more } }),
-    async call(api, method, path, { body, prefer, idempotencyKey, key = tenant.key } = {}) {
+    async call(api, method, path, { body, prefer, idempotencyKey, traceparent, key = tenant.key } = {}) {
       const startedAt = performance.now();
       const response = await fetch(`${api.url}${path}`, {
         method,
@@ -98,6 +99,7 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...(prefer === undefined ? {} : { prefer }),
           ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+          ...(traceparent === undefined ? {} : { traceparent }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });

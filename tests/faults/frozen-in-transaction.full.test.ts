@@ -28,4 +28,4 @@ test('PostgreSQL releases the row of a worker that froze inside a transaction, a
   await frozen.waitForLog((line) => line['operationId'] === operation.id && line['outcome'] === 'lease_lost');
   expect(await stack.operationOf(roomId)).toEqual(operation);
   expect(other.output()).not.toContain('process failed');
-}, 60_000);
+});

@@ -1,9 +1,8 @@
-import { createServer, connect as connectSocket, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connect, type Call } from '@callplane/client-js';
 import type { TypedSql } from '@callplane/db';
-import { eventually, stopAtEnd, type TestApp } from '@callplane/testing';
+import { eventually, startTcpProxy, stopAtEnd, type TestApp } from '@callplane/testing';
 import { WebSocket } from 'ws';
 import { startStack, type Stack } from '../faults/faults.testkit.js';
 
@@ -132,7 +131,8 @@ describe('an aborted connect()', () => {
  */
 async function drainAt(point: Point, how: { heldMs: number; withStuckJoin: boolean }): Promise<void> {
   const gateway = await stack.spawnSignaling();
-  const balancer = await startBalancer(gateway);
+  const targets = [portOf(gateway)];
+  const balancer = await startTcpProxy(targets);
   const roomId = await stack.newRoom(api);
   const tokens = await Promise.all(Array.from({ length: 4 }, () => tokenFor(roomId)));
   const participantIds = tokens.map(({ participantId }) => participantId);
@@ -142,13 +142,13 @@ async function drainAt(point: Point, how: { heldMs: number; withStuckJoin: boole
   let joining: Promise<Call>[] = [];
   await stack.database.transaction(async (tx) => {
     await point.hold(tx, { roomId, participantIds });
-    joining = tokens.map(({ token }) => join(balancer.url, token));
+    joining = tokens.map(({ token }) => join(`ws://127.0.0.1:${balancer.port}/v1/signaling`, token));
     if (how.withStuckJoin) stuck.join(stuckToken.token);
     const joins = tokens.length + (how.withStuckJoin ? 1 : 0);
     await eventually(() => point.isReached({ roomId, gateway, joins }), { intervalMs: 50 });
     gateway.kill('SIGTERM');
     await gateway.waitForLog(({ message }) => message === 'process drains');
-    balancer.target = other;
+    targets[0] = portOf(other);
     await delay(how.heldMs);
   });
 
@@ -182,6 +182,8 @@ async function openStuck(gateway: TestApp): Promise<{ join(token: string): void 
   });
   return { join: (token) => socket.send(JSON.stringify({ type: 'join', token })) };
 }
+
+const portOf = ({ url }: TestApp) => ({ host: '127.0.0.1', port: Number(new URL(url).port) });
 
 const urlOf = (gateway: TestApp) => `${gateway.url.replace('http', 'ws')}/v1/signaling`;
 
@@ -219,19 +221,4 @@ function join(url: string, token: string): Promise<Call> {
     () => undefined,
   );
   return joined;
-}
-
-/** Forwards each new connection to the current target; existing connections stay where they are. */
-async function startBalancer(first: TestApp): Promise<{ url: string; target: TestApp }> {
-  const balancer = { url: '', target: first };
-  const server = createServer((socket) => {
-    const upstream = connectSocket(Number(new URL(balancer.target.url).port), '127.0.0.1');
-    socket.pipe(upstream).pipe(socket);
-    socket.on('error', () => upstream.destroy());
-    upstream.on('error', () => socket.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  stopAtEnd(() => new Promise((resolve) => server.close(() => resolve(undefined))));
-  balancer.url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/v1/signaling`;
-  return balancer;
 }

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Call } from '@callplane/client-js';
 import { freePort } from '@callplane/local-servers';
-import { eventually, startTestJanus, type TestApp } from '@callplane/testing';
+import { eventually, startTestJanus, startTestNginx, type TestApp } from '@callplane/testing';
 import { measured } from '../faults/faults.testkit.js';
 import { startReceiver, startWebhookStack } from '../faults/webhooks.testkit.js';
 import { Load } from './load.testkit.js';
-import { startNginx } from './nginx.testkit.js';
 import { receives, startTone, wrtcPlatform } from './wrtc.testkit.js';
 
 /** Simulates an upgrade behind the load balancer: replaces the instances of each app one by one under load. */
@@ -55,7 +54,7 @@ async function startFleet() {
     startMember((env) => stack.spawnWebhookWorker(env)),
   ]);
   const portsOf = (members: readonly Member[]) => members.map(({ port }) => port);
-  const nginx = await startNginx({ api: portsOf(apis), signaling: portsOf(gateways) });
+  const nginx = await startTestNginx({ api: portsOf(apis), signaling: portsOf(gateways) });
   await stack.register(apis[0].app, receiver);
   return { stack, receiver, nginx, apis, gateways, cleaner, sender };
 }

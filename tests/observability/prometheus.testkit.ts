@@ -1,4 +1,6 @@
-import { eventually, startTestPrometheus, type TestApp } from '@callplane/testing';
+import { join } from 'node:path';
+import { freePort, serverDirectory, serverFile, startServer, withoutRoot } from '@callplane/local-servers';
+import { eventually, temporaryDirectory, testServer, type TestApp, type TestServer } from '@callplane/testing';
 import { fileOf, prometheusConfig } from './files.testkit.js';
 
 export interface Sample {
@@ -43,7 +45,7 @@ export async function watch(apps: readonly TestApp[]) {
         static_configs: [{ targets }],
       })),
   };
-  const server = await startTestPrometheus(JSON.stringify(config), ruleFiles);
+  const server = await startPrometheus(JSON.stringify(config), ruleFiles);
 
   /** @throws with the error that Prometheus reports. */
   const ask = async <T>(path: string, parameters: Record<string, string> = {}): Promise<T> => {
@@ -74,4 +76,34 @@ export async function watch(apps: readonly TestApp[]) {
         ),
       ),
   };
+}
+
+/** Fails if the configuration or a rule is invalid. */
+async function startPrometheus(config: string, ruleFiles: string[]): Promise<TestServer> {
+  const top = temporaryDirectory('prometheus');
+  const dir = join(top, 'prometheus');
+  const configFile = join(dir, 'prometheus.yml');
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  return testServer(top, () => {
+    serverDirectory(dir);
+    serverFile(configFile, config);
+    return startServer({
+      name: 'prometheus',
+      port,
+      url,
+      command: withoutRoot([configFile, ...ruleFiles], [dir])('prometheus', [
+        `--config.file=${configFile}`,
+        `--storage.tsdb.path=${join(dir, 'data')}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+      ]),
+      logFile: join(dir, 'prometheus.log'),
+      isReady: () =>
+        fetch(`${url}/-/ready`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      onSpawn: undefined,
+    });
+  });
 }

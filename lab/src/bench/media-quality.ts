@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { hostIPv4, startUdpShaper, type UdpShaper } from '@callplane/local-servers';
+import { hostIPv4 } from '@callplane/local-servers';
+import { startUdpShaper, type UdpShaper } from '@callplane/testing';
 import { onStage } from '../fleet/stage.js';
 import { writeCamera } from './media-quality-camera.js';
 import { measureGrids } from './media-quality-grid.js';

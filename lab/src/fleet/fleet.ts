@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, startNginx } from '@callplane/local-servers';
+import { freePort } from '@callplane/local-servers';
+import { startNginx } from '@callplane/testing';
 import { root } from '../bootstrap.js';
 import { APPS, newInstance, type AppName, type Instance } from './apps.js';
 import { buildWithBugs } from './bug-build.js';
@@ -93,8 +94,7 @@ async function newNginx(processes: Processes, instances: readonly Instance[]): P
   const port = await freePort();
   const dir = join(processes.dir, 'nginx');
   mkdirSync(dir);
-  const from = join(root, 'infra', 'nginx');
-  const nginx = new Machine('nginx', (onSpawn) => startNginx({ dir, from, port, upstreams, onSpawn }), processes);
+  const nginx = new Machine('nginx', (onSpawn) => startNginx({ dir, port, upstreams, onSpawn }), processes);
   await nginx.start();
   return Object.assign(nginx, { port });
 }

@@ -2,7 +2,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { copyPostgres, freePort, startPostgres } from '@callplane/local-servers';
+import { freePort, startPostgres } from '@callplane/local-servers';
+import { copyPostgres } from '@callplane/testing';
 import pg from 'pg';
 import { Machine, until } from './machine.js';
 import type { Processes } from './processes.js';
@@ -165,9 +166,7 @@ export class PostgresPair {
       // The children of a killed server may still write.
       rmSync(standby.dataDir, { recursive: true, force: true, maxRetries: 10 });
     }
-    await this.#asAdmin(primary, (client) =>
-      copyPostgres(client, primary.dataDir, standby.dataDir, () => Promise.resolve()),
-    );
+    await copyPostgres(this.#adminOf(primary), primary.dataDir, standby.dataDir, () => Promise.resolve());
     standby.isStandby = true;
     await standby.machine.start();
     await this.#alter(`SET synchronous_standby_names = '${STANDBY}'`);
@@ -181,12 +180,16 @@ export class PostgresPair {
     });
   }
 
-  async #asAdmin<T>({ port }: Node, work: (client: pg.Client) => Promise<T>): Promise<T> {
-    const client = new pg.Client({
+  #adminOf({ port }: Node): pg.ClientConfig {
+    return {
       connectionString: `postgresql://postgres:${this.password}@127.0.0.1:${port}/postgres`,
       connectionTimeoutMillis: CONNECT_WITHIN_MS,
       query_timeout: STATEMENT_WITHIN_MS,
-    });
+    };
+  }
+
+  async #asAdmin<T>(node: Node, work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const client = new pg.Client(this.#adminOf(node));
     client.on('error', () => undefined);
     await client.connect();
     try {

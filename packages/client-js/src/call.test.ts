@@ -99,7 +99,9 @@ describe('joining', () => {
   test('a message and metadata without the permission say which one is missing, and are not sent', async () => {
     const gateway = await startScriptedGateway({ join: () => welcome({ permissions: ['room:join'] }) });
     const call = await join(gateway.url);
-    await expect(call.send('hello')).rejects.toThrow(/The permission messages:send is missing. Your backend gives it/);
+    await expect(call.send('hello')).rejects.toThrow(
+      /The permission messages:send is missing. Your backend adds it to `permissions` of POST/,
+    );
     await expect(call.updateMetadata({})).rejects.toThrow(/metadata:update/);
     expect((await gateway.connection(0)).received.map(({ type }) => type)).toEqual(['join']);
   });

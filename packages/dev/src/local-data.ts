@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { root } from './bootstrap.js';
+import { readJson, root } from './bootstrap.js';
 
 /**
  * The folder of all data of a local run. A relative DATA_DIR is relative to the repository's root, wherever npm is
@@ -37,4 +38,37 @@ export function writeJson(file: string, content: unknown): void {
   const beside = `${file}.${process.pid}.new`;
   writeFileSync(beside, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
   renameSync(beside, file);
+}
+
+export interface LocalSecrets {
+  postgresPassword: string;
+  redisPassword: string;
+  encryptionKeys: string;
+  turnSecret: string;
+  turnAdminPassword: string;
+  mediaApiSecret: string;
+  mediaAdminKey: string;
+  mediaAdminSecret: string;
+}
+
+/**
+ * The secrets of this DATA_DIR, created once and kept in secrets.json (mode 0600), because the encryption keys seal
+ * data in the database. Secrets that a later version needs are added.
+ */
+export function localSecrets(dataDir: string): LocalSecrets {
+  const file = join(dataDir, 'secrets.json');
+  const kept = readJson(file) as LocalSecrets | undefined;
+  const secrets = {
+    postgresPassword: randomBytes(24).toString('base64url'),
+    redisPassword: randomBytes(24).toString('base64url'),
+    encryptionKeys: `k1:${randomBytes(32).toString('base64')}`,
+    turnSecret: randomBytes(24).toString('base64url'),
+    turnAdminPassword: randomBytes(24).toString('base64url'),
+    mediaApiSecret: randomBytes(24).toString('base64url'),
+    mediaAdminKey: randomBytes(24).toString('base64url'),
+    mediaAdminSecret: randomBytes(24).toString('base64url'),
+    ...kept,
+  };
+  if (Object.keys(secrets).length > Object.keys(kept ?? {}).length) writeJson(file, secrets);
+  return secrets;
 }

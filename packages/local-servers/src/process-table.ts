@@ -67,32 +67,14 @@ export function isSameProcess({ pid, stamp }: RecordedProcess): boolean {
   return exists(pid) && processStamp(pid) === stamp;
 }
 
-/** Processor time that a process has used, user and system together. */
-export interface ProcessorTime {
-  ownMs: number;
-  /** Of its children that have ended, with their own ended children. */
-  childrenMs: number;
-}
-
-/** Undefined if the process is gone or the system does not provide it. */
-export function processorTimeOf(pid: number): ProcessorTime | undefined {
-  const status = statusFields(pid);
-  return status && { ownMs: status.ownTicks * TICK_MS, childrenMs: status.childrenTicks * TICK_MS };
-}
-
 interface StatusFields {
   state: string;
   parent: number;
   group: number;
   /** Of its terminal. */
   foregroundGroup: number;
-  ownTicks: number;
-  childrenTicks: number;
   startedAtTicks: string;
 }
-
-/** Linux shows times to user space in ticks of 10 ms on every architecture that Node supports. */
-const TICK_MS = 10;
 
 function statusFields(pid: number): StatusFields | undefined {
   if (!hasProc) return undefined;
@@ -105,8 +87,6 @@ function statusFields(pid: number): StatusFields | undefined {
       parent: Number(fields[1]),
       group: Number(fields[2]),
       foregroundGroup: Number(fields[5]),
-      ownTicks: Number(fields[11]) + Number(fields[12]),
-      childrenTicks: Number(fields[13]) + Number(fields[14]),
       startedAtTicks: fields[19] ?? '',
     };
   } catch {

@@ -1,6 +1,5 @@
 import { TestEnvironment } from 'jest-environment-node';
 // Jest does not transform an ES module here, so this imports the built package: `npm test` builds first.
-import { measureFile } from '../dist/file-usage.js';
 import { stopAll } from '../dist/resources.js';
 
 // @roamhq/wrtc crashes when Node tears down its environment at the end of the event loop: its finalizers release
@@ -48,24 +47,16 @@ process.on('message', function onMessage([kind]) {
 
 /**
  * Stops everything that a test file started (see resources.ts), newest first. Runs after all of the file's own hooks,
- * whether or not its tests passed. Then reports the processor time of the file.
+ * whether or not its tests passed.
  */
 export default class CallplaneEnvironment extends TestEnvironment {
-  #usage;
-
   constructor(config, context) {
     super(config, context);
     this.global[Symbol.for('callplane.worker')] = keepServers;
-    this.#usage = measureFile(context.testPath, () => kept?.keptProcessorMs() ?? 0);
-  }
-
-  handleTestEvent(event) {
-    if (event.name === 'run_start') this.#usage.testsBegin();
   }
 
   async teardown() {
     await stopAll(this.global);
-    this.#usage.end();
     await super.teardown();
   }
 }

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { createReadStream, existsSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { extname, join, normalize } from 'node:path';
-import { repositoryRoot } from './repository-root.js';
+import { repositoryRoot } from './resources.js';
+import { listenUntilEnd } from './sockets.js';
 
 /**
  * The browser of the tests: Chromium without a user interface. The same engine as /usr/bin/chromium, with the same media,
@@ -91,13 +90,6 @@ export async function serveScripts(body: string, fileOf: (path: string) => strin
     response.writeHead(200, { 'content-type': 'text/javascript' });
     createReadStream(file).pipe(response);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  const { origin, close } = await listenUntilEnd(server);
+  return { origin: `${origin}/`, close };
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from '@callplane/core';
 
 export interface Patience {
   /** Default 60000, so that only a defect exceeds it and not a slow machine. */
@@ -39,4 +40,23 @@ export async function eventually<T>(
 
 function messageOf(failure: unknown): string {
   return failure instanceof Error ? failure.message : String(failure);
+}
+
+/** A clock that moves only when a test moves it. */
+export interface TestClock extends Clock {
+  advance(milliseconds: number): void;
+  set(time: Date | string): void;
+}
+
+export function testClock(start: Date | string = '2030-01-01T00:00:00.000Z'): TestClock {
+  let now = new Date(start).getTime();
+  return {
+    now: () => new Date(now),
+    advance: (milliseconds) => {
+      now += milliseconds;
+    },
+    set: (time) => {
+      now = new Date(time).getTime();
+    },
+  };
 }

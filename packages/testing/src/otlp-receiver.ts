@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { readMessage } from './otlp-protobuf.js';
-import { stopAtEnd } from './resources.js';
+import { listenUntilEnd } from './sockets.js';
 
 type AnyValue = { stringValue?: string; intValue?: number | string; doubleValue?: number; boolValue?: boolean };
 type Attributes = Record<string, string | number | boolean | undefined>;
@@ -58,12 +57,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
       response.setHeader('content-type', 'application/x-protobuf').end();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  stopAtEnd(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  receiver.url = (await listenUntilEnd(server)).origin;
   return receiver;
 }
 

@@ -1,3 +1,8 @@
+import { resolve } from 'node:path';
+
+/** The root of the repository, three levels above this file's folder, which is src/ or dist/. */
+export const repositoryRoot = resolve(import.meta.dirname, '..', '..', '..');
+
 /**
  * The stop functions of a test file's resources. The Jest environment (jest/environment.mjs) calls them, newest first,
  * after the file's last hook. If Jest itself is killed, the kernel kills the processes: see `bound` of

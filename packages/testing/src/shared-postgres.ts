@@ -2,16 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  freePort,
-  startPgBouncer,
-  startPostgres,
-  type LocalServer,
-  type PostgresServer,
-} from '@callplane/local-servers';
-import { GATEWAY } from './migrate.js';
-import { repositoryRoot } from './repository-root.js';
-import { createTemplate } from './test-database.js';
+import { freePort, startPostgres, type LocalServer, type PostgresServer } from '@callplane/local-servers';
+import { startPgBouncer } from './pgbouncer.js';
+import { repositoryRoot } from './resources.js';
+import { createTemplate, GATEWAY } from './test-database.js';
 import { temporaryDirectory } from './test-servers.js';
 
 /** Connections of all test files together: a few pools of ten in each of two workers, and those of spawned apps. */
@@ -23,7 +17,7 @@ const MIGRATION = [
   'pnpm-lock.yaml',
   'prisma/migrations',
   'packages/migrations/dist',
-  'packages/testing/dist/migrate.js',
+  'packages/testing/dist/test-database.js',
   'packages/testing/dist/shared-postgres.js',
 ];
 /** Sessions for each test database: tests with many transactions that wait for one another need one for each. */
@@ -51,7 +45,6 @@ export async function startSharedPostgres(): Promise<() => Promise<void>> {
     execFileSync('cp', ['-a', copy, dataDir]);
     server = await startPostgres({ dataDir, port, ...SETTINGS });
     process.env['TEST_POSTGRES_URL'] = server.adminUrl;
-    process.env['TEST_POSTGRES_PID'] = String(server.pid);
     process.env['TEST_POSTGRES_COPY'] = copy;
     if (process.env['TEST_DATABASE_POOLER'] === 'transaction') {
       pooler = await startPgBouncer({

@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { bound, freePort, SHORT_RUN_FLAGS } from '@callplane/local-servers';
 import { eventually } from './eventually.js';
-import { repositoryRoot } from './repository-root.js';
-import { stopAtEnd } from './resources.js';
+import { repositoryRoot, stopAtEnd } from './resources.js';
 
 export interface TestAppOptions {
   /** A folder of apps/, such as `api`. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { applyMigrations, grantGatewayRights } from '@callplane/migrations';
 import pg from 'pg';
-import { migrate } from './migrate.js';
 
 /** An empty, migrated database. */
 export interface TestDatabase {
@@ -18,6 +18,9 @@ export const PATIENT_DEADLINES = { connectMs: 60_000, statementMs: 60_000, trans
 
 /** The same for the connection of a `JobProducer`: as long as an unanswered connection stays open. */
 export const PATIENT_REDIS = { commandTimeout: 5000 };
+
+/** The gateway's role on every PostgreSQL of the tests. */
+export const GATEWAY = { username: 'callplane_gateway', password: 'test-gateway-password' };
 
 const TEMPLATE = 'callplane_template';
 
@@ -79,4 +82,16 @@ function databaseUrl(adminUrl: string, name: string): string {
   const url = new URL(adminUrl);
   url.pathname = `/${name}`;
   return url.href;
+}
+
+/** Applies the project's migrations and creates the gateway's role. */
+async function migrate(databaseUrl: string): Promise<void> {
+  await applyMigrations({ databaseUrl });
+  await grantGatewayRights({ databaseUrl, gatewayUrl: gatewayUrlOf(databaseUrl) });
+}
+
+/** The same database with the gateway's production rights: no access to keys and secrets. */
+export function gatewayUrlOf(databaseUrl: string): string {
+  // Not with `URL`, which knows no list of hosts.
+  return databaseUrl.replace(/\/\/[^@]*@/, `//${GATEWAY.username}:${GATEWAY.password}@`);
 }

@@ -8,16 +8,14 @@ import {
   hostIPv4,
   startCoturn,
   startJanus,
-  startPgBouncer,
   startPostgres,
-  startPrometheus,
   type CoturnOptions,
   type LocalServer,
   type PostgresOptions,
 } from '@callplane/local-servers';
+import { startPgBouncer } from './pgbouncer.js';
 import { copyPostgres } from './postgres-copy.js';
-import { GATEWAY } from './migrate.js';
-import { createDatabase, type TestDatabase } from './test-database.js';
+import { createDatabase, GATEWAY, type TestDatabase } from './test-database.js';
 import { stopAtEnd } from './resources.js';
 
 /** A real server that belongs to one test file, which may kill or freeze it. */
@@ -155,14 +153,12 @@ export async function startTestJanus(): Promise<TestJanus> {
   return Object.assign(server, facts, { adminUrl: `ws://127.0.0.1:${adminPort}` });
 }
 
-/**
- * Starts a Prometheus with `config`; `url` is its HTTP API.
- * @param ruleFiles the rule files of `config`, with absolute paths.
- */
-export async function startTestPrometheus(config: string, ruleFiles: string[] = []): Promise<TestServer> {
-  const dir = temporaryDirectory('prometheus');
-  const port = await freePort();
-  return testServer(dir, () => startPrometheus({ dir: join(dir, 'prometheus'), port, config, ruleFiles }));
+/** Whether a Janus has a room. */
+export async function hasMediaRoom(
+  node: { listRooms(): Promise<readonly { roomId: string }[]> },
+  roomId: string,
+): Promise<boolean> {
+  return (await node.listRooms()).some((room) => room.roomId === roomId);
 }
 
 /** Creates a directory under the system's temporary one that an unprivileged server can reach. */

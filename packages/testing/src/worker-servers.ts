@@ -1,4 +1,3 @@
-import { processorTimeOf } from '@callplane/local-servers';
 import { stopAll } from './resources.js';
 import { spawnApp, type TestApp } from './test-app.js';
 import { createTestDatabase } from './test-database.js';
@@ -26,7 +25,6 @@ export function workerServers(): Promise<WorkerServers> {
 }
 
 let kept: Promise<WorkerServers> | undefined;
-const pids = new Set<number>();
 
 /** The same for jest/environment.mjs, which passes this function on to each test file. */
 export function keepServers(): Promise<WorkerServers> {
@@ -39,18 +37,11 @@ export async function stopKeptServers(): Promise<void> {
   await stopAll(globalThis);
 }
 
-/** Processor time of the kept processes so far, in milliseconds. Jest measures the difference for each file. */
-export function keptProcessorMs(): number {
-  return [...pids].reduce((sum, pid) => sum + (processorTimeOf(pid)?.ownMs ?? 0), 0);
-}
-
 async function start(): Promise<WorkerServers> {
   const [{ url: databaseUrl }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  pids.add(redis.pid);
   const apps = new Map<string, Promise<TestApp>>();
   const begin = async (name: string, settings: Record<string, string>) => {
     const app = await spawnApp({ name, env: { DATABASE_URL: databaseUrl, REDIS_URL: redis.url, ...settings } });
-    pids.add(app.pid);
     void app.exited.then(() => apps.delete(name));
     return app;
   };

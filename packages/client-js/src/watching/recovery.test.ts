@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { randomFrom } from '@callplane/local-servers';
+import { randomFrom } from '@callplane/testing';
 import type { Competitor } from './allocate.js';
 import { decide } from './controller.js';
 import { INITIAL, resumed, type DownlinkState } from './state.js';

@@ -1,4 +1,4 @@
-import { randomFrom } from '@callplane/local-servers';
+import { randomFrom } from '@callplane/testing';
 import type { Competitor } from './allocate.js';
 import { decide } from './controller.js';
 import { HIGHEST } from './ladder.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { cutText, ERROR_BODY_BYTES_MAX, formatPath, boundDetails, boundMessage } from './details.js';
+import { cutText, ERROR_BODY_BYTES_MAX, boundDetails, boundMessage } from './details.js';
 
 describe('details of an error', () => {
   test('stay within the bounds of an error, whatever they contain', () => {
@@ -23,27 +23,10 @@ describe('details of an error', () => {
     );
   });
 
-  test('stay unchanged when they are short', () => {
-    const details = [{ path: 'body.name', message: 'is required' }];
-    expect(boundDetails(details)).toEqual(details);
-  });
-
   test('are cut without splitting a surrogate pair', () => {
     expect(cutText('abc', 3)).toBe('abc');
     expect(cutText('abcd', 3)).toBe('ab…');
     expect(cutText('a😀bc', 3)).toBe('a…');
     expect(cutText('😀😀', 3)).toBe('😀…');
-  });
-
-  test('have a path that is cut while it is built', () => {
-    expect(formatPath('body', ['a', 0, 'b'])).toBe('body.a[0].b');
-    expect(formatPath('', ['a', 0, 'b'])).toBe('a[0].b');
-    expect(formatPath('body', [])).toBe('body');
-    expect(
-      formatPath(
-        'body',
-        Array.from({ length: 32 }, () => 'k'.repeat(4000)),
-      ),
-    ).toBe(`body.${'k'.repeat(194)}…`);
   });
 });

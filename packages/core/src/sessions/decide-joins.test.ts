@@ -36,12 +36,6 @@ describe('joins of one batch', () => {
     expect(decisions).toEqual(['not_found', 'removed', 'token_revoked', 'overtaken', 'join', 'capacity', 'join']);
   });
 
-  test('are refused in a room that ends', () => {
-    for (const status of ['ending', 'ended'] as const) {
-      expect(decideJoins(room({ status }), [candidate()], 100).decisions).toEqual(['room_ended']);
-    }
-  });
-
   test('make the room paged when it has more participants than the limit', () => {
     expect(decideJoins(room({ liveSessions: 2 }), [candidate(), candidate()], 4).rosterPaged).toBe(false);
     expect(decideJoins(room({ liveSessions: 3 }), [candidate(), candidate()], 4)).toEqual({
@@ -51,11 +45,6 @@ describe('joins of one batch', () => {
     // A participant that replaces its own session needs no further place.
     const own = candidate({ hasLiveSession: true });
     expect(decideJoins(room({ liveSessions: 4 }), [own], 4).rosterPaged).toBe(false);
-  });
-
-  test('leave a paged room paged until it is empty', () => {
-    expect(decideJoins(room({ liveSessions: 1, rosterPaged: true }), [candidate()], 4).rosterPaged).toBe(true);
-    expect(decideJoins(room({ rosterPaged: true }), [candidate()], 4).rosterPaged).toBe(false);
   });
 
   test('never exceed the capacity, and refuse a join for it only if the room is full', () => {

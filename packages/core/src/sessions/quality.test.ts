@@ -30,13 +30,6 @@ describe('the quality clock', () => {
     clock.stop(6000);
     expect(clock.take(60_000)).toEqual(seconds({ good: 2, lost: 3, fair: 1 }));
   });
-
-  test('ignores a clock that goes back', () => {
-    const clock = new QualityClock();
-    clock.set('good', false, 5000);
-    clock.set('good', false, 1000);
-    expect(clock.take(3000)).toEqual(seconds({ good: 2 }));
-  });
 });
 
 test('the worst level is the worst one that lasted a second', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { codePointLength, trimName, trimUnicode, unstorableReason } from './text.js';
+import { trimName, trimUnicode, unstorableReason } from './text.js';
 
 describe('text helpers', () => {
   test('trim every Unicode white space at both ends and nowhere else', () => {
@@ -25,11 +25,6 @@ describe('text helpers', () => {
     'keep the name %j',
     (text) => expect(trimName(` ${text}\ufeff`)).toBe(text),
   );
-
-  test('count code points as the length', () => {
-    expect(codePointLength('😀'.repeat(120))).toBe(120);
-    expect(codePointLength('é')).toBe(1);
-  });
 
   test('report text that PostgreSQL cannot store', () => {
     expect(unstorableReason('a\u0000b')).toMatch(/U\+0000/);

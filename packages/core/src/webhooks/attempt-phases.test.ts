@@ -29,21 +29,6 @@ describe('the phases of an attempt', () => {
     ]);
   });
 
-  test('are only the answer on a connection that was kept alive', () => {
-    expect(phases({ firstByteMs: 100 })).toEqual(['first_byte 0+100']);
-    expect(phases({ firstByteMs: 101 })).toEqual(['first_byte 0+100']);
-  });
-
-  test('show the time that addresses took which refused the connection', () => {
-    const earlierAddresses = [{ address: '192.0.2.1', errorCode: 'ECONNREFUSED', durationMs: 40 }];
-    expect(phases({ dnsMs: 5, earlierAddresses, connectMs: 10, firstByteMs: 45 })).toEqual([
-      'dns 0+5',
-      'earlier_addresses 5+40',
-      'connect 45+10',
-      'first_byte 55+45',
-    ]);
-  });
-
   test.each([
     ['dns', 'ENOTFOUND', { dnsMs: 99 }, ['dns 0+100!']],
     ['connect', 'ECONNREFUSED', { dnsMs: 40 }, ['dns 0+40', 'connect 40+60!']],

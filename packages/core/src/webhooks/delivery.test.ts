@@ -5,7 +5,6 @@ import { afterAttempt, classifyStatus, isProof, RUN_AGE_MS_MAX, PROOF_WITHIN_MS 
 import { ATTEMPT_OUTCOMES, type AttemptOutcome } from './vocabulary.js';
 
 const noJitter = () => 0;
-const mostJitter = () => 1 - Number.EPSILON;
 const attempt = (changes: Partial<Parameters<typeof afterAttempt>[0]>) =>
   afterAttempt({
     runAttempt: 1,
@@ -40,25 +39,9 @@ describe('classifyStatus', () => {
 });
 
 describe('a delivery after an attempt', () => {
-  test('succeeds after a success, whatever the age of the run and the number of the attempt', () => {
-    for (let runAttempt = 1; runAttempt <= ATTEMPTS_PER_RUN; runAttempt++) {
-      expect(attempt({ runAttempt, outcome: 'success', statusCode: 204, runAgeMs: RUN_AGE_MS_MAX * 2 })).toEqual({
-        status: 'succeeded',
-      });
-    }
-  });
-
   test('is retried after failures of DNS, connection, TLS and time, and after a response that is not HTTP', () => {
     for (const outcome of ['dns', 'connect', 'tls', 'timeout'] as const) expect(retried(outcome)).toBe(true);
     expect(retried('response', null)).toBe(true);
-  });
-
-  test('follows the status of a response head, even if the body does not end', () => {
-    for (const outcome of ['response', 'timeout'] as const) {
-      expect(attempt({ outcome, statusCode: 200 })).toEqual({ status: 'succeeded' });
-      expect(attempt({ outcome, statusCode: 404 })).toEqual({ status: 'failed', reason: 'rejected' });
-      expect(retried(outcome, 503)).toBe(true);
-    }
   });
 
   test('is retried after any rejection but 410 if its endpoint retries rejected ones, with the same schedule', () => {
@@ -104,28 +87,6 @@ describe('a delivery after an attempt', () => {
         },
       ),
     );
-  });
-
-  test('gets no attempt later than seven days after the start of its run', () => {
-    const sevenDaysMs = 7 * 24 * 3600 * 1000;
-    for (const [index, seconds] of BACKOFF_SECONDS.entries()) {
-      const runAttempt = index + 1;
-      const latestMs = sevenDaysMs - seconds * 1000;
-      const expired = { status: 'failed', reason: 'run_expired' };
-      expect(attempt({ runAttempt, runAgeMs: latestMs })).toEqual({ status: 'pending', delayMs: seconds * 1000 });
-      expect(attempt({ runAttempt, runAgeMs: latestMs + 1 })).toEqual(expired);
-      // The jitter counts.
-      expect(attempt({ runAttempt, runAgeMs: latestMs, random: mostJitter })).toEqual(expired);
-      expect(attempt({ runAttempt, runAgeMs: sevenDaysMs - seconds * 1200, random: mostJitter }).status).toBe(
-        'pending',
-      );
-    }
-    const last = { runAttempt: ATTEMPTS_PER_RUN, runAgeMs: sevenDaysMs * 2 };
-    expect(attempt(last)).toEqual({ status: 'failed', reason: 'attempts_exhausted' });
-    expect(attempt({ ...last, outcome: 'response', statusCode: 410 })).toEqual({
-      status: 'failed',
-      reason: 'rejected',
-    });
   });
 
   test('gets at most eight attempts and none after the seventh day, for any input', () => {

@@ -179,38 +179,6 @@ describe('webhook URLs', () => {
     }
   });
 
-  test('are rejected with a user name or a password, also one that hides the host', () => {
-    for (const authority of ['user@', 'user:pass@', ':pass@', 'example.com:443@', 'a%40b@', 'example.com%2f@']) {
-      expect(check(`https://${authority}example.org/`)).toEqual({
-        ok: false,
-        reason: 'must not contain a user name or a password',
-      });
-    }
-  });
-
-  test('are rejected when they are not absolute URLs', () => {
-    for (const text of [
-      '',
-      'example.com',
-      '/hooks',
-      'https://',
-      'https://[::1',
-      'https://a b/',
-      'https://1.2.3.256/',
-    ]) {
-      expect(check(text)).toEqual({ ok: false, reason: 'must be an absolute URL' });
-    }
-    expect(check('https://[fe80::1%25eth0]/').ok).toBe(false);
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => typeof check(text).ok === 'boolean'));
-  });
-
-  test('have at most 2048 characters, as given and as stored', () => {
-    const start = 'https://example.com/';
-    expect(check(start.padEnd(2048, 'a')).ok).toBe(true);
-    expect(check(start.padEnd(2049, 'a'))).toEqual({ ok: false, reason: 'must have at most 2048 characters' });
-    expect(check(start.padEnd(1000, 'ä')).ok).toBe(false);
-  });
-
   test('may use port 443 and ports from 1024 by default, and port 80 with http', () => {
     const open = ['https://example.com/', 'https://example.com:443/', 'https://example.com:1024/'];
     const closed = [
@@ -246,18 +214,6 @@ describe('webhook URLs', () => {
       expect(() => createPortFilter(['443', text])).toThrow(JSON.stringify(text));
     }
   });
-
-  test('may have any host name: only its resolved addresses are checked', () => {
-    for (const host of [
-      'localhost',
-      'internal.example',
-      '127.0.0.1.nip.io',
-      'xn--nxasmq6b',
-      'metadata.google.internal',
-    ]) {
-      expect(check(`https://${host}/`).ok).toBe(true);
-    }
-  });
 });
 
 describe('resolved addresses', () => {
@@ -265,11 +221,6 @@ describe('resolved addresses', () => {
     const many = ['1.1.1.1', '2606::1', '1.1.1.2', '1.1.1.3', '2606::2', '2606::3', '1.1.1.4'];
     expect(addressesToTry(many)).toEqual(['1.1.1.1', '2606::1', '1.1.1.2', '2606::2']);
     expect(addressesToTry(['1.1.1.1'])).toEqual(['1.1.1.1']);
-  });
-
-  test('yield the first address if all are allowed', () => {
-    expect(mayConnectTo(['8.8.8.8', '2606:4700:4700::1111'], isPublic)).toBe(true);
-    expect(mayConnectTo([], isPublic)).toBe(false);
   });
 
   test('are rejected together if any of them is not public, at any position', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { laneOf, slotMsAfter, ticketsOf } from './slot-time.js';
+import { ticketsOf } from './slot-time.js';
 import { SlotUsage } from './slot-usage.js';
 
 describe('the priority of an environment', () => {
@@ -11,14 +11,6 @@ describe('the priority of an environment', () => {
     expect(after).toBeGreaterThan(500);
     expect(usage.priority('a', 40_000)).toBeLessThan(after / 2);
     expect(usage.priority('b', 10_000)).toBe(1);
-  });
-
-  test('counts a turn in advance, and its real duration afterwards', () => {
-    const usage = new SlotUsage();
-    const end = usage.begin('a', 5000, 0);
-    expect(usage.priority('a', 0)).toBe(501);
-    end(10);
-    expect(usage.priority('a', 10)).toBeLessThanOrEqual(4);
   });
 
   test('sends a job back whose environment has used much more since, and a new endpoint only after a long use', () => {
@@ -43,30 +35,9 @@ describe('the priority of an environment', () => {
     const hostile = Array.from({ length: 100 }, (_, n) => usage.priority(`hostile ${n}`, nowMs));
     expect(usage.priority('honest', nowMs)).toBeLessThan(Math.min(...hostile) * 1.2);
   });
-
-  test('knows whether others are active, also those that use little', () => {
-    const usage = new SlotUsage();
-    usage.begin('a', 64, 0)(1);
-    expect([usage.hasOthers('a', 1), usage.hasOthers('b', 1), usage.hasOthers('b', 61_000)]).toEqual([
-      false,
-      true,
-      false,
-    ]);
-  });
 });
 
 describe('the expected duration of an endpoint', () => {
-  test('rises at once and halves', () => {
-    let slotMs = slotMsAfter(64, { durationMs: 3, hung: true });
-    expect([slotMs, laneOf(slotMs)]).toEqual([10_000, 'slow']);
-    const lanes = Array.from({ length: 4 }, () =>
-      laneOf((slotMs = slotMsAfter(slotMs, { durationMs: 3, hung: false }))),
-    );
-    expect(lanes).toEqual(['slow', 'slow', 'slow', 'fast']);
-    expect(slotMsAfter(null, { durationMs: 1, hung: false })).toBe(64);
-    expect(laneOf(null)).toBe('slow');
-  });
-
   test('bounds the turns at once', () => {
     expect([ticketsOf(null, null), ticketsOf(5000, null), ticketsOf(4999, null), ticketsOf(64, 2)]).toEqual([
       1, 1, 32, 2,

@@ -45,14 +45,6 @@ describe('admission of joins', () => {
     expect(await admit(roomId, await rooms.invite(roomId), SLOW)).toMatchObject({ outcome: 'admitted' });
   });
 
-  test('admits again once the bucket has a token', async () => {
-    const roomId = await rooms.newRoom();
-    const ada = await rooms.invite(roomId);
-    const pace = paceTimes({ perMinute: 600, burst: 1 });
-    expect(await admit(roomId, ada, pace)).toMatchObject({ outcome: 'admitted' });
-    await eventually(async () => (await admit(roomId, ada, pace)).outcome === 'admitted');
-  });
-
   test('finds no participant of another room or environment', async () => {
     const [roomId, other] = [await rooms.newRoom(), await rooms.newRoom()];
     const ada = await rooms.invite(roomId);
@@ -149,19 +141,6 @@ describe('a client that disconnects before the commit of its join', () => {
     expect([outcome, asked]).toEqual([{ outcome: 'abandoned' }, 2]);
     expect(await rooms.events(roomId)).toEqual(before);
     expect((await rooms.sessions(roomId)).map(({ id, endReason }) => [id, endReason])).toEqual([[ada.sessionId, null]]);
-  });
-
-  test("has written nothing if it disconnects while its join waits for the room's lock", async () => {
-    const roomId = await rooms.newRoom();
-    const ada = await rooms.invite(roomId);
-    const held = await holdRoom(roomId);
-    let isOpen = true;
-    const joining = joinOne(rooms.database, rooms.inputOf(roomId, ada, { isWanted: () => isOpen }), NOON);
-    await eventually(() => lockWaiters().then((count) => count >= 1));
-    isOpen = false;
-    await held.release();
-    expect(await joining).toEqual({ outcome: 'abandoned' });
-    expect(await rooms.sessions(roomId)).toEqual([]);
   });
 });
 

@@ -91,18 +91,6 @@ describe('a batch of joins', () => {
     expect((await rooms.events(roomId)).map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
   });
 
-  test('writes nothing for clients that go before the joins are written', async () => {
-    const roomId = await rooms.newRoom();
-    const [here, gone] = await invite(roomId, 2);
-    const outcomes = await join(roomId, [
-      rooms.inputOf(roomId, here!),
-      rooms.inputOf(roomId, gone!, { isWanted: () => false }),
-    ]);
-    expect(outcomesOf(outcomes)).toEqual(['joined', 'abandoned']);
-    expect(await rooms.sessions(roomId)).toHaveLength(1);
-    expect(await roomOf(roomId)).toMatchObject({ version: 1, lastSequence: 2 });
-  });
-
   test('writes nothing for clients that go while a transaction waits for locks or writes', async () => {
     const roomId = await rooms.newRoom();
     const invited = await invite(roomId, 5);
@@ -146,16 +134,6 @@ describe('a batch of joins', () => {
     return joined.then((outcomes) => ({ outcomes: outcomesOf(outcomes), transactions }));
   }
 
-  test('needs no transaction if nothing changes between its read and its write', async () => {
-    const roomId = await rooms.newRoom({ maxParticipants: 2 });
-    const invited = await invite(roomId, 3);
-    const nothing = () => Promise.resolve();
-    expect(await joinWith(nothing, () => undefined, roomId, invited)).toEqual({
-      outcomes: ['joined', 'joined', 'capacity'],
-      transactions: 0,
-    });
-  });
-
   test.each(['the room', 'a participant', 'the number of live sessions'])(
     'is decided again under locks if another transaction changes %s between its read and its write',
     async (what) => {
@@ -175,25 +153,6 @@ describe('a batch of joins', () => {
       expect(told.includes('New name')).toBe(what !== 'the number of live sessions');
     },
   );
-
-  test('waits for its turn under locks if another transaction has locked the room', async () => {
-    const roomId = await rooms.newRoom();
-    const invited = await invite(roomId, 1);
-    let unlock = (): void => undefined;
-    const locked = new Promise<void>((resolve) => (unlock = resolve));
-    let other: Promise<unknown> = Promise.resolve();
-    const lock = () =>
-      new Promise<void>((isLocked) => {
-        other = rooms.database.transaction(async (sql) => {
-          await sql.$queryRaw`SELECT FROM rooms WHERE id = ${roomId} FOR NO KEY UPDATE`;
-          isLocked();
-          await locked;
-        });
-      });
-    // The write has not waited for the lock.
-    expect(await joinWith(lock, unlock, roomId, invited)).toEqual({ outcomes: ['joined'], transactions: 1 });
-    await other;
-  });
 
   test('ends the earlier session of a participant once, and lets no older join supersede a newer one', async () => {
     const roomId = await rooms.newRoom();

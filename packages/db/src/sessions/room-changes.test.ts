@@ -185,4 +185,4 @@ test('writers of all kinds that run at once neither deadlock nor lose a version'
     expect(Math.max(...all.sessions.map((tuple) => tuple[4]))).toBe(all.version);
     known = all.version;
   }
-}, 120_000);
+});

@@ -116,16 +116,6 @@ describe('a session', () => {
     expect(await emptySince()).not.toBeNull();
     expect((await rooms.events(roomId)).filter(({ type }) => type === 'participant.left')).toHaveLength(5);
   });
-
-  test('replaces the metadata of its participant', async () => {
-    const roomId = await rooms.newRoom();
-    const { held } = await rooms.enter(roomId);
-    const metadata = JSON.parse('{"__proto__": {"a": 1}, "hand": "up"}');
-    expect(await updateMetadataOf(rooms.database, held, metadata)).toBe(true);
-    expect(JSON.stringify((await snapshotOf(roomId)).sessions[0]!.participant.metadata)).toBe(
-      '{"hand":"up","__proto__":{"a":1}}',
-    );
-  });
 });
 
 describe('tracks', () => {
@@ -158,22 +148,6 @@ describe('tracks', () => {
       track: { trackId: 'a', kind: 'audio', source: 'microphone' },
     });
     expect(Object.keys(events[0]!.data.track)).toEqual(['trackId', 'kind', 'source']);
-  });
-
-  test('show whether they are muted, without an event', async () => {
-    const roomId = await rooms.newRoom();
-    const { held } = await rooms.enter(roomId);
-    await publishTracks(rooms.database, held, [track('a')], NOON);
-    const changes = [
-      { held, trackId: 'a', muted: false },
-      { held, trackId: 'unknown', muted: true },
-      { held, trackId: 'a', muted: true },
-    ];
-    const written: boolean[] = [];
-    for (const change of changes) written.push(...(await setTracksMuted(rooms.database, [change])));
-    expect(written).toEqual([true, false, true]);
-    expect((await snapshotOf(roomId)).sessions[0]!.tracks).toMatchObject([{ muted: true }]);
-    expect(await typesOf(roomId)).toHaveLength(3);
   });
 
   test('end before their session does, and are not published after it has ended', async () => {

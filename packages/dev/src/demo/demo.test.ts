@@ -2,11 +2,11 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from 'node:net';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Duplex } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { temporaryDirectory } from '@callplane/testing';
 import { startDemo, type Demo } from './demo.js';
-import { createDemoDoor } from './door.js';
+import { createDemoDoor } from './pages.js';
 
 const received: { path: string; authorization: string | undefined; body: any }[] = [];
 let api: Server;

@@ -1,8 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createDemoDoor } from './door.js';
-import { demoPages } from './pages.js';
+import { demoPages, createDemoDoor } from './pages.js';
 
 export interface DemoSettings {
   /** 0 picks a free port. */

@@ -8,6 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expectation, isSecret } from '@callplane/runtime';
+import { format, type FormatConfig } from 'oxfmt';
 import { Failure, root } from '../bootstrap.js';
 import { protocolTypes } from './protocol-types.js';
 import { eventTypes, openApiTypes, operationFacts, operationTypes } from './rest-types.js';
@@ -51,10 +52,7 @@ export async function main(args: string[]): Promise<void> {
     { path: 'docs/openapi.json', content: `${JSON.stringify(document, null, 2)}\n` },
     ...(await restTypes(document)),
     { path: 'docs/signaling.schema.json', content: await signalingSchema() },
-    {
-      path: SDK_TYPES,
-      content: await protocolTypes(await built('packages/protocol/dist/index.js'), join(root, SDK_TYPES)),
-    },
+    await formatted(SDK_TYPES, await protocolTypes(await built('packages/protocol/dist/index.js'))),
   ];
   const stale = files.filter(({ path, content }) => contentOf(path) !== content);
   if (check && stale.length > 0) {
@@ -146,12 +144,10 @@ async function openApi() {
 }
 
 async function restTypes(document: any) {
-  const operations = `${SERVER_SDK}/operations.generated.ts`;
-  const facts = `${SERVER_SDK}/facts.generated.ts`;
   return [
     { path: `${SERVER_SDK}/openapi.generated.ts`, content: await openApiTypes(document) },
-    { path: operations, content: await operationTypes(document, join(root, operations)) },
-    { path: facts, content: await operationFacts(document, join(root, facts)) },
+    await formatted(`${SERVER_SDK}/operations.generated.ts`, operationTypes(document)),
+    await formatted(`${SERVER_SDK}/facts.generated.ts`, operationFacts(document)),
     { path: 'packages/webhook-verifier/src/events.generated.ts', content: await eventTypes(document) },
   ];
 }
@@ -198,4 +194,15 @@ function contentOf(path: string) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+/**
+ * A file in the layout of this repository (`.oxfmtrc.json`).
+ * @throws Error if the text cannot be parsed
+ */
+async function formatted(path: string, text: string): Promise<{ path: string; content: string }> {
+  const config = JSON.parse(readFileSync(join(root, '.oxfmtrc.json'), 'utf8')) as FormatConfig;
+  const { code, errors } = await format(join(root, path), text, config);
+  if (errors[0] !== undefined) throw new Error(`${path} cannot be formatted: ${errors[0].message}`);
+  return { path, content: code };
 }

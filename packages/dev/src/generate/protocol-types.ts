@@ -1,5 +1,4 @@
 import { compile } from 'json-schema-to-typescript';
-import { formatted } from './formatted.js';
 
 const HEAD = '// Written by packages/dev/src/generate from packages/protocol. Do not edit; run "npm run generate".\n\n';
 const REFERENCE = '#/definitions/';
@@ -21,9 +20,8 @@ const SHAPES = [
 /**
  * The protocol as TypeScript types, with its constants. The SDK needs a copy because it has no dependencies.
  * @param protocol the built packages/protocol
- * @param path the target file, which selects the format
  */
-export async function protocolTypes(protocol: any, path: string): Promise<string> {
+export async function protocolTypes(protocol: any): Promise<string> {
   const shapes = Object.fromEntries(SHAPES.map((name) => [name, protocol[name]]));
   const client = named(protocol.CLIENT_MESSAGES, 'Request');
   const server = named(protocol.SERVER_MESSAGES, 'Message');
@@ -51,8 +49,7 @@ export async function protocolTypes(protocol: any, path: string): Promise<string
     export type ErrorCode = keyof typeof ERROR_CODES;
     /** The gateway refuses input beyond these. */
     export const PROTOCOL_LIMITS = ${JSON.stringify(protocol.PROTOCOL_LIMITS)} as const;`;
-  const text = HEAD + tidy(types) + constants;
-  return formatted(path, text);
+  return HEAD + tidy(types) + constants;
 }
 
 /**

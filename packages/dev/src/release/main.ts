@@ -4,13 +4,12 @@
  * checksums. It publishes nothing; docs/release.md says how to go on. `--dry-run` accepts uncommitted changes and a
  * version without a section in CHANGELOG.md.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync, createReadStream, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { createHash } from 'node:crypto';
+import { pipeline } from 'node:stream/promises';
 import { Failure, progress, readJson, root, run } from '../bootstrap.js';
-import { changelogSection } from './changelog.js';
-import { writeChecksums } from './checksums.js';
-import { writeImageContext } from './image-context.js';
 import { PUBLISHED, packTarballs } from './tarballs.js';
 import { billOfMaterials } from './sbom.js';
 
@@ -60,4 +59,49 @@ async function checkTree(dryRun: boolean): Promise<void> {
   if (dryRun) return;
   const changed = (await run('git', ['status', '--porcelain'])).trim();
   if (changed !== '') throw new Failure(`Commit or remove these changes before a release:\n${changed}`);
+}
+
+/**
+ * The section of a version in the changelog, without its heading.
+ * @param dryRun accepts `[Unreleased]` in its place
+ */
+function changelogSection(changelog: string, version: string, { dryRun }: { dryRun: boolean }): string {
+  const section = sectionOf(changelog, version) ?? (dryRun ? sectionOf(changelog, 'Unreleased') : undefined);
+  if (section !== undefined && section !== '') return section;
+  throw new Failure(`CHANGELOG.md has no section "## [${version}] - <date>" with content. Move [Unreleased] to it`);
+}
+
+function sectionOf(changelog: string, title: string): string | undefined {
+  const sections = changelog.split(/^## /m).slice(1);
+  const found = sections.find((section) => section.startsWith(`[${title}]`));
+  return found?.slice(found.indexOf('\n') + 1).trim();
+}
+
+/** Writes `SHA256SUMS`, which `sha256sum --check` reads, over all files of the folder. */
+async function writeChecksums(folder: string): Promise<{ name: string; bytes: number }[]> {
+  const names = readdirSync(folder).sort();
+  const lines: string[] = [];
+  for (const name of names) {
+    const hash = createHash('sha256');
+    await pipeline(createReadStream(join(folder, name)), hash);
+    lines.push(`${hash.digest('hex')}  ${name}\n`);
+  }
+  writeFileSync(join(folder, 'SHA256SUMS'), lines.join(''));
+  return [...names, 'SHA256SUMS'].map((name) => ({ name, bytes: statSync(join(folder, name)).size }));
+}
+
+/** Files that no image needs. */
+const LEFT_OUT = [':(exclude).ci', ':(exclude)tests', ':(exclude)lab'];
+
+/**
+ * Writes the build context of all images as one archive of the committed sources:
+ * `docker build -f infra/Dockerfile --build-arg APP=api - < callplane-0.1.0-images.tar.gz`. The same commit gives the same
+ * bytes: git takes the times from the commit, and `gzip -n` writes none.
+ */
+async function writeImageContext(folder: string, version: string): Promise<void> {
+  const tar = join(folder, `callplane-${version}-images.tar`);
+  const failure = 'The build context of the images cannot be written';
+  await run('git', ['archive', '--format=tar', `--output=${tar}`, 'HEAD', '--', '.', ...LEFT_OUT], { failure });
+  await run('gzip', ['-n', tar], { failure });
+  rmSync(tar, { force: true });
 }

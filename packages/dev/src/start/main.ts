@@ -7,18 +7,16 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { freePort } from '@callplane/local-servers';
 import { explain, Failure, progress, root, takeLock, type Step } from '../bootstrap.js';
-import { devFileOf, rememberDataDirectory } from '../local-data.js';
+import { devFileOf, localSecrets, rememberDataDirectory } from '../local-data.js';
 import { startDemo } from '../demo/demo.js';
 import { buildSite } from '../docs/site.js';
 import { APPS, startApp, type App } from './app.js';
 import { developmentKeys, migrate } from './development.js';
 import { keepRunning } from './keep-running.js';
 import { clearEarlierRun, openRecord, type RunRecord } from './record.js';
-import { onEnter, screen } from './screen.js';
-import { localSecrets } from './secrets.js';
+import { onEnter, screen, handleSignals } from './terminal.js';
 import { startServers, type LocalServers } from './servers.js';
 import { chooseDemoPort, chooseSignalingPort, originOf, readSettings, type Settings } from './settings.js';
-import { handleSignals } from './signals.js';
 
 /** What this start has to undo. */
 interface Started {

@@ -11,7 +11,7 @@ import {
 import { missingPrograms, startPrograms } from '../bootstrap.js';
 import { keepRunning } from './keep-running.js';
 import type { RunRecord } from './record.js';
-import type { LocalSecrets } from './secrets.js';
+import type { LocalSecrets } from '../local-data.js';
 import type { Settings } from './settings.js';
 
 const RELAY_PORTS = 200;

@@ -25,10 +25,9 @@ import {
   root,
   run,
   toolsEnvironment,
+  type Step,
 } from '../bootstrap.js';
 import type { FileCounts } from './count-reporter.js';
-import { nodePrograms } from './node-versions.js';
-import { countRun, mergeRetry, RETRIED_FILES_MAX, type Counts, type TestRun } from './run-counts.js';
 
 /** `npm run test:all -- --rest` passes two of them: the first one here counts. */
 const TIERS = ['rest', 'all', 'full', 'image', 'lab', 'containers'] as const;
@@ -92,7 +91,6 @@ async function runJest(program: string, args: string[], tier: Tier): Promise<Tes
       CALLPLANE_TEST_TIER: tier,
       ...(tier === 'image' ? { CALLPLANE_TEST_IMAGES: scratch } : {}),
       CALLPLANE_TEST_COUNTS: countsFile,
-      CALLPLANE_TEST_USAGE: join(scratch, 'usage.jsonl'),
     });
     return { exitCode, files: readJson(countsFile) as FileCounts[] | undefined };
   } finally {
@@ -154,4 +152,60 @@ function jest(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<
     child.once('error', reject);
     child.once('exit', (code) => resolve(code ?? 1));
   });
+}
+
+/** Node's current long-term release, which the README recommends and the images run. */
+const RECOMMENDED = '24.21.0';
+
+/**
+ * The programs of Node that a test run uses: this one, and with `full` also the recommended release if this one is
+ * older. npm's package of Node contains the same binary as nodejs.org.
+ */
+async function nodePrograms(full: boolean, step: Step): Promise<string[]> {
+  const [major = 0] = process.versions.node.split('.').map(Number);
+  if (!full || major >= Number.parseInt(RECOMMENDED)) return [process.execPath];
+  const folder = join(root, '.tools', 'node');
+  const program = join(folder, 'node_modules', 'node', 'bin', 'node');
+  const installed = readJson(join(folder, 'node_modules', 'node', 'package.json')) as { version: string } | undefined;
+  if (installed?.version !== RECOMMENDED) {
+    const args = ['install', '--prefix', folder, '--no-save', '--no-audit', '--no-fund', `node@${RECOMMENDED}`];
+    const failure = `Node ${RECOMMENDED} cannot be installed from the npm registry`;
+    await step(`Installing Node ${RECOMMENDED}`, () => run('npm', args, { failure }));
+  }
+  return [process.execPath, program];
+}
+
+/** More failed files than this are not run again. */
+const RETRIED_FILES_MAX = 6;
+
+interface Counts {
+  passed: number;
+  failed: number;
+}
+
+/** What Jest reported. `files` is missing if it ended before it could report. */
+interface TestRun {
+  exitCode: number;
+  files: readonly FileCounts[] | undefined;
+}
+
+/** A run that reports nothing, or that fails without a failed test, counts as one failed test. */
+function countRun({ exitCode, files }: TestRun): Counts {
+  const passed = (files ?? []).reduce((sum, file) => sum + file.passed, 0);
+  const failed = (files ?? []).reduce((sum, file) => sum + file.failed, 0);
+  return { passed, failed: failed === 0 && (exitCode !== 0 || files === undefined) ? 1 : failed };
+}
+
+/**
+ * Replaces the counts of the files that ran again.
+ *
+ * @param retry a run of all failed files of `run`
+ * @returns the merged run, and the paths of the files that failed first and passed then
+ */
+function mergeRetry(run: TestRun, retry: TestRun): { merged: TestRun; unstable: string[] } {
+  if (retry.files === undefined) return { merged: run, unstable: [] };
+  const again = new Map(retry.files.map((file) => [file.path, file]));
+  const files = (run.files ?? []).map((file) => again.get(file.path) ?? file);
+  const unstable = retry.files.filter((file) => file.failed === 0 && file.passed > 0).map((file) => file.path);
+  return { merged: { exitCode: retry.exitCode, files }, unstable };
 }

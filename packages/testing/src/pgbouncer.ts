@@ -1,9 +1,8 @@
 import { connect } from 'node:net';
-import { join, resolve } from 'node:path';
-import { startServer, type LocalServer, type ServerOptions } from './server.js';
-import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
+import { join } from 'node:path';
+import { serverDirectory, serverFile, startServer, withoutRoot, type LocalServer } from '@callplane/local-servers';
 
-export interface PgBouncerOptions extends ServerOptions {
+export interface PgBouncerOptions {
   /** Holds the configuration, the passwords (mode 0600) and the pid file. */
   dir: string;
   port: number;
@@ -22,7 +21,7 @@ export interface PgBouncerOptions extends ServerOptions {
  * parameters that it does not know itself.
  */
 export async function startPgBouncer(options: PgBouncerOptions): Promise<LocalServer> {
-  const dir = resolve(options.dir);
+  const { dir } = options;
   const configFile = join(dir, 'pgbouncer.ini');
   const pidFile = join(dir, 'pgbouncer.pid');
   const users = join(dir, 'users.txt');
@@ -55,9 +54,9 @@ export async function startPgBouncer(options: PgBouncerOptions): Promise<LocalSe
     command: withoutRoot([configFile], [dir])('pgbouncer', [configFile]),
     // Debian installs the program in a folder that an ordinary user's PATH lacks.
     env: { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin` },
-    logFile: options.logFile ?? join(dir, 'pgbouncer.log'),
+    logFile: join(dir, 'pgbouncer.log'),
     isReady: () => listens(options.port),
-    onSpawn: options.onSpawn,
+    onSpawn: undefined,
   });
 }
 

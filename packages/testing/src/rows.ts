@@ -1,0 +1,202 @@
+import { randomBytes } from 'node:crypto';
+import {
+  apiKeyHint,
+  formatApiKey,
+  hashApiKey,
+  newId,
+  SCOPES,
+  type PaceTimes,
+  type RoomStatus,
+  type Tenant,
+  type WebhookEndpointState,
+} from '@callplane/core';
+import {
+  admitJoins,
+  createEnvironment,
+  createProject,
+  endSessions,
+  insertApiKey,
+  insertParticipantsIfOpen,
+  insertWebhookEndpoint,
+  joinSessions,
+  markDisconnected,
+  resumeSessions,
+  updateOwnMetadata,
+  type Admission,
+  type Database,
+  type HeldSession,
+  type JoinInput,
+  type JoinOutcome,
+  type JoinRequest,
+  type NewParticipant,
+  type ResumeInput,
+  type ResumeOutcome,
+  type TypedSql,
+} from '@callplane/db';
+
+export interface TestTenant extends Tenant {
+  /** A secret key with all scopes. */
+  readonly key: string;
+  readonly keyId: string;
+}
+
+/** Creates a project with one environment and one key, as the admin command line does. */
+export async function createTestTenant(database: Database): Promise<TestTenant> {
+  const createdAt = new Date();
+  const [projectId, environmentId, keyId] = [newId('project'), newId('environment'), newId('apiKey')];
+  const key = formatApiKey('secret', randomBytes(32));
+  await createProject(database.prisma, { id: projectId, name: 'Test', createdAt });
+  await createEnvironment(database.prisma, { id: environmentId, projectId, name: 'test', createdAt });
+  await insertApiKey(database.prisma, {
+    id: keyId,
+    environmentId,
+    type: 'secret',
+    name: null,
+    keyHash: new Uint8Array(hashApiKey(key)),
+    keyHint: apiKeyHint(key),
+    scopes: [...SCOPES],
+    createdAt,
+    expiresAt: null,
+  });
+  return { projectId, environmentId, key, keyId };
+}
+
+/**
+ * Adds an enabled webhook endpoint for all events. Its secret cannot be opened, so nothing is sent to it.
+ * @param more fields with other values.
+ * @returns its id.
+ */
+export async function insertTestEndpoint(
+  database: Pick<Database, 'transaction'>,
+  tenant: Tenant,
+  more: Partial<WebhookEndpointState> = {},
+): Promise<string> {
+  const now = new Date();
+  const endpoint: WebhookEndpointState = {
+    id: newId('webhookEndpoint'),
+    url: 'https://example.com/',
+    events: ['*'],
+    description: null,
+    enabled: true,
+    disabledReason: null,
+    signingKeyVersion: 1,
+    nextSigningKeyVersion: null,
+    nextActivatesAt: null,
+    ordering: 'none',
+    maxPerSecond: null,
+    maxConcurrent: null,
+    standardWebhooks: false,
+    retryRejected: false,
+    failingSince: null,
+    createdAt: now,
+    updatedAt: now,
+    ...more,
+  };
+  await database.transaction((tx) => insertWebhookEndpoint(tx, tenant, endpoint, 's1.k1.sealed'));
+  return endpoint.id;
+}
+
+export interface TestParticipant {
+  participantId: string;
+  tokenId: string;
+  /** The room's status, or null if there is no such room. Unless the room is open, no participant was created. */
+  roomStatus: RoomStatus | null;
+}
+
+/** @returns the room's status (nothing was written unless the room is open), or null when the room does not exist. */
+export async function insertTestParticipant(
+  db: TypedSql,
+  tenant: Tenant,
+  participant: NewParticipant,
+): Promise<RoomStatus | null> {
+  const [status = null] = await insertParticipantsIfOpen(db, [{ tenant, participant }], { skipLocked: false });
+  return status === 'busy' ? null : status;
+}
+
+/** Creates a participant as the API does, with a token issued now for ten minutes. */
+export async function inviteTestParticipant(
+  db: TypedSql,
+  tenant: Tenant,
+  roomId: string,
+  createdAt: Date,
+  participantId = newId('participant'),
+): Promise<TestParticipant> {
+  const tokenId = newId('token');
+  const expiresAt = new Date(createdAt.getTime() + 600_000);
+  const roomStatus = await insertTestParticipant(db, tenant, {
+    id: participantId,
+    roomId,
+    externalId: null,
+    name: 'Ada',
+    metadata: {},
+    role: 'participant',
+    createdAt,
+    token: { id: tokenId, permissions: ['room:join'], expiresAt },
+  });
+  return { participantId, tokenId, roomStatus };
+}
+
+/** Writes of a gateway for a single session. Gateways write in batches. */
+
+type JoinNeeds = 'tenant' | 'roomId' | 'participantId' | 'tokenId';
+
+/** @throws the error of a join that failed */
+export async function joinOne(
+  database: Database,
+  input: Pick<JoinInput, JoinNeeds> & Partial<Omit<JoinInput, JoinNeeds>>,
+  now: Date,
+): Promise<Exclude<JoinOutcome, { outcome: 'failed' }>> {
+  const defaults = {
+    permissions: ['room:join'],
+    resumeSecretHash: new Uint8Array(32),
+    instanceId: 'instance',
+    mediaNodeId: null,
+  } as const;
+  const outcome = only(await joinSessions(database, input.roomId, [{ ...defaults, ...input }], now));
+  if (outcome.outcome === 'failed') throw outcome.error;
+  return outcome;
+}
+
+export async function admitOne(db: Database['sql'], request: JoinRequest, pace: PaceTimes): Promise<Admission> {
+  return only(await admitJoins(db, [request], pace));
+}
+
+export async function resumeOne(database: Database, input: ResumeInput): Promise<ResumeOutcome> {
+  return only(await resumeSessions(database, [input]));
+}
+
+/** @returns whether the session was ended */
+export async function endOne(
+  database: Database,
+  held: HeldSession,
+  reason: 'left' | 'connection_lost',
+  now: Date,
+): Promise<boolean> {
+  const { ended } = await endSessions(database, await roomOf(database, held), [held], reason, now);
+  return ended.has(held.sessionId);
+}
+
+/** @returns whether the session had a connection until now */
+export async function disconnectOne(database: Database, held: HeldSession): Promise<boolean> {
+  return (await markDisconnected(database, [held])).length === 1;
+}
+
+/** @returns whether the metadata was written */
+export async function updateMetadataOf(
+  database: Database,
+  held: HeldSession,
+  metadata: Record<string, unknown>,
+): Promise<boolean> {
+  const written = await updateOwnMetadata(database, await roomOf(database, held), [{ held, metadata }]);
+  return written.has(held.sessionId);
+}
+
+async function roomOf({ prisma }: Database, { sessionId }: HeldSession): Promise<string> {
+  return (await prisma.participantSession.findUniqueOrThrow({ where: { id: sessionId } })).roomId;
+}
+
+function only<T>(results: readonly T[]): T {
+  const [result] = results;
+  if (result === undefined || results.length > 1) throw new Error(`${results.length} results of one input`);
+  return result;
+}
