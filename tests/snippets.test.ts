@@ -174,6 +174,7 @@ describe('the programs', () => {
   test('every page with programs has a test here', () => {
     expect(pagesWith('js').sort()).toEqual([
       'README.md',
+      'docs/client-sdk.md',
       'docs/tokens.md',
       'docs/webhooks.md',
       'packages/client-js/README.md',
@@ -184,6 +185,15 @@ describe('the programs', () => {
 
   test('of README.md make the first call', async () => {
     expect(await run('README.md', '')).toMatch(/^room_\w{26} \d{3,} \d\n(?:completed|pending)\n$/);
+  });
+
+  test('of docs/client-sdk.md issue a token to a page', async () => {
+    const calls = `
+      const { url, token } = await (await fetch('http://127.0.0.1:' + process.env.PORT)).json();
+      console.log(url, token.split('.').length);
+      process.exit();`;
+    const env = { SIGNALING_URL: dev.signalingUrl, PORT: String(await freePort()) };
+    expect(await run('docs/client-sdk.md', calls, env)).toBe(`${dev.signalingUrl} 3\n`);
   });
 
   test('of docs/tokens.md verify a token', async () => {
