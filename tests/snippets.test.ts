@@ -48,6 +48,8 @@ let variables: Record<string, string>;
 beforeAll(async () => {
   dev = await local.ready(local.start());
   callplane = createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey });
+  // The README ends the newest room, which is that of a call in the browser.
+  await callplane.createRoom({ name: 'demo' });
   variables = { BASE: dev.baseUrl, KEY: dev.secretKey, CALLPLANE_URL: dev.baseUrl.replace(/\/v1$/, '') };
 });
 
@@ -98,6 +100,18 @@ async function withDatabase(use: (client: pg.Client) => Promise<unknown>): Promi
   }
 }
 
+/** The fields of each answer in JSON. That of a DELETE ends with its status. */
+function fieldsIn(text: string): string[][] {
+  const answers = text.split('\n').filter((line) => line.startsWith('{') && line.endsWith('}'));
+  return answers.map((line) => Object.keys(JSON.parse(line) as object).sort());
+}
+
+const shownIn = (page: string) =>
+  all
+    .filter((fence) => fence.page === page && fence.language === 'console')
+    .map(({ code }) => code)
+    .join('');
+
 describe('the commands', () => {
   test.each(pagesWith('sh'))('of %s work one after the other, without an error in an answer', async (page) => {
     const port = await freePort();
@@ -109,6 +123,7 @@ describe('the commands', () => {
       between: settled,
     });
     expect([code, output]).toEqual([0, expect.not.stringContaining('"error":{')]);
+    if (page === 'README.md') expect(fieldsIn(output)).toEqual(fieldsIn(shownIn(page)));
   });
 });
 
@@ -159,6 +174,7 @@ describe('the programs', () => {
   test('every page with programs has a test here', () => {
     expect(pagesWith('js').sort()).toEqual([
       'README.md',
+      'docs/client-sdk.md',
       'docs/tokens.md',
       'docs/webhooks.md',
       'packages/client-js/README.md',
@@ -169,6 +185,15 @@ describe('the programs', () => {
 
   test('of README.md make the first call', async () => {
     expect(await run('README.md', '')).toMatch(/^room_\w{26} \d{3,} \d\n(?:completed|pending)\n$/);
+  });
+
+  test('of docs/client-sdk.md issue a token to a page', async () => {
+    const calls = `
+      const { url, token } = await (await fetch('http://127.0.0.1:' + process.env.PORT)).json();
+      console.log(url, token.split('.').length);
+      process.exit();`;
+    const env = { SIGNALING_URL: dev.signalingUrl, PORT: String(await freePort()) };
+    expect(await run('docs/client-sdk.md', calls, env)).toBe(`${dev.signalingUrl} 3\n`);
   });
 
   test('of docs/tokens.md verify a token', async () => {

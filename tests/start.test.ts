@@ -1,9 +1,8 @@
-import { execFile, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { beforeAll, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { connect } from '@callplane/client-js';
@@ -15,13 +14,12 @@ import { startExample } from './example-receivers.testkit.js';
 import { environmentOf, localStarts, READY_MS, type Dev, type Start } from './start.testkit.js';
 
 /**
- * What a newcomer does with one `npm start`, in this order: the first minutes of the README, receivers of the
- * documentation, an outage of theirs and the recovery; then killed processes, and the starts after it. Port 8082 is
- * taken, as on many machines of developers.
+ * What a newcomer does with one `npm start`, in this order: its screen and files, receivers of the documentation, an
+ * outage of theirs and the recovery; then killed processes, and the starts after it. Port 8082 is taken, as on many
+ * machines of developers. snippets.test.ts runs the commands of the README.
  */
 
 const local = localStarts();
-const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
 let npm: Start;
 let dev: Dev;
 beforeAll(async () => {
@@ -32,12 +30,6 @@ beforeAll(async () => {
   dev = await local.ready(npm);
   taken.close();
 });
-
-/** Runs a command of the README in a shell that has the two variables of the screen. */
-async function run(file: string, args: string[]): Promise<string> {
-  const env = { PATH: process.env['PATH'], BASE: dev.baseUrl, KEY: dev.secretKey };
-  return (await promisify(execFile)(file, args, { env })).stdout;
-}
 
 test('prints a link to a page whose visitors get tokens for a reachable gateway', async () => {
   expect(npm.output()).toMatch(`${dev.demoUrl}   (open it in two tabs)`);
@@ -117,34 +109,6 @@ test('lets rtc find its servers, and the standard output of rtc contains only th
   const context = await fetch(`${dev.baseUrl}/`, { headers: { authorization: `Bearer ${key}` } });
   expect(context.status).toBe(200);
   expect(rtc('keys', 'create', '--env', dev.environmentId, '--type', 'golden').status).toBe(2);
-});
-
-test('the commands of the README work with curl, and answer with the fields that it shows', async () => {
-  const helper = /^\$ (api\(\) .*)$/m.exec(readme)?.[1] ?? '';
-  const byHand = readme.slice(readme.indexOf('### The same by hand'), readme.indexOf('### The same from Node'));
-  const lines = [...byHand.matchAll(/```console\n([^]*?)```/g)].flatMap(([, block]) => block!.trim().split('\n'));
-  const commands = lines.filter((line) => line.startsWith('$ ')).map((line) => line.slice(2));
-  expect(commands).toHaveLength(7);
-  // The README copies the id from the answer into the variable.
-  const script = commands.map((line) =>
-    line.startsWith('ROOM=') ? 'ROOM=$(printf %s "$answer" | cut -d \\" -f 4)' : `answer=$(${line}); echo "$answer"`,
-  );
-  const printed = (await run('bash', ['-c', [helper, ...script].join('\n')])).split('\n');
-  // The room ends at once, or with an operation on a busy machine: the README explains both.
-  const [end] = printed.splice(
-    printed.findIndex((line) => /(?:^|\})20[24]$/.test(line)),
-    1,
-  );
-  expect(end).toMatch(/^204$|"kind":"room\.end".*202$/);
-  const fieldsOf = (line: string) => Object.keys(JSON.parse(line) as object).sort();
-  const shown = lines.filter((line) => line.startsWith('{')).map((line) => fieldsOf(line.replaceAll('…', '')));
-  expect(printed.filter((line) => line.startsWith('{')).map(fieldsOf)).toEqual(shown);
-});
-
-test('the file of the README works from Node', async () => {
-  const file = join(repositoryRoot, 'packages/server-js/examples/first-call.mjs');
-  expect(readme).toContain(`\`\`\`js\n${readFileSync(file, 'utf8')}\`\`\``);
-  expect(await run(process.execPath, [file])).toMatch(/^room_\w{26} \d{3,} \d\n(?:completed|pending)\n$/);
 });
 
 test('the receivers of the documentation verify the first webhook, and after an outage one call sends the rest', async () => {

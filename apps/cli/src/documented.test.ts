@@ -54,7 +54,8 @@ test('docs/cli.md documents every command and its options, and each has an examp
 /** The command lines of `rtc` in a page: in code spans, and in blocks of commands. */
 function commandLinesOf(page: string): string[] {
   const spans = [...page.matchAll(/`(?:\.\/)?rtc ([a-z][^`\n]*)`/g)];
-  const lines = [...page.matchAll(/^ *[^`\n]*(?:\brtc|--rm cli|main\.js) ([a-z][^`\n|]*)$/gm)];
+  const blocks = [...page.matchAll(/^ *```(?:sh|console)\b.*\n([^]*?)^ *```$/gm)].map(([, code]) => code!).join('\n');
+  const lines = [...blocks.matchAll(/(?:\brtc|--rm cli|main\.js) ([a-z][^`\n|]*)$/gm)];
   return [...spans, ...lines].map(([, line]) => line!.replace(/ +#.*|[).,]+$/, ''));
 }
 
