@@ -15,7 +15,7 @@ export interface Rule {
 
 interface Panel {
   title: string;
-  targets?: { expr: string }[];
+  targets?: { expr: string; legendFormat: string }[];
 }
 
 export interface PrometheusConfig {
