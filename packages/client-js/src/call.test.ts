@@ -78,6 +78,16 @@ describe('joining', () => {
     expect((await refused()).message).toContain(`${url}: no server answers there`);
   });
 
+  test('a message and metadata without the permission say which one is missing, and are not sent', async () => {
+    const gateway = await startScriptedGateway({ join: () => welcome({ permissions: ['room:join'] }) });
+    const call = await join(gateway.url);
+    await expect(call.send('hello')).rejects.toThrow(
+      /The permission messages:send is missing. Your backend adds it to `permissions` of POST/,
+    );
+    await expect(call.updateMetadata({})).rejects.toThrow(/metadata:update/);
+    expect((await gateway.connection(0)).received.map(({ type }) => type)).toEqual(['join']);
+  });
+
   test('retries a gateway that drains or has lost its database', async () => {
     let tries = 0;
     const gateway = await startScriptedGateway({

@@ -84,7 +84,7 @@ export function assertPermitted(permissions: readonly string[], needed: string):
   if (permissions.includes(needed)) return;
   throw new CallplaneError(
     'permission_denied',
-    `The permission ${needed} is missing. Your backend gives it in \`permissions\` when it issues the token.`,
+    `The permission ${needed} is missing. Your backend adds it to \`permissions\` of POST /v1/rooms/{roomId}/tokens.`,
   );
 }
 

@@ -72,15 +72,15 @@ function useColumns(
     const urls = new Map(endpoints?.map(({ id, url }) => [id, url]));
     const endpoint: Column<WebhookDelivery> = {
       title: 'Endpoint',
-      width: '2.2fr',
+      width: '2fr',
       priority: 2,
       cell: ({ endpointId, url }) => <span title={endpointId}>{urls.get(endpointId) ?? url}</span>,
     };
     return [
-      { title: 'Event', width: '1.6fr', cell: (delivery) => <EventCell {...delivery} /> },
+      { title: 'Event', width: '2.4fr', cell: (delivery) => <EventCell {...delivery} /> },
       { title: 'Status', width: '7rem', cell: ({ status }) => <DeliveryStatus status={status} /> },
-      { title: 'Answer', width: '8rem', priority: 2, cell: answerText },
-      { title: 'Reason', width: '1.4fr', priority: 3, cell: (delivery) => <DeliveryReason {...delivery} /> },
+      { title: 'Answer', width: '6.5rem', priority: 2, cell: answerText },
+      { title: 'Reason', width: '1.2fr', priority: 3, cell: (delivery) => <DeliveryReason {...delivery} /> },
       ...(hasEndpoint ? [endpoint] : []),
       { title: 'Attempts', width: '5.5rem', priority: 3, align: 'end', cell: ({ attempts }) => attempts },
       {
