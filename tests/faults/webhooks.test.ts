@@ -1,6 +1,5 @@
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { eventually, type TestApp } from '@callplane/testing';
-import type { WebhookEvent } from '@callplane/webhook-verifier';
 import { measured } from './faults.testkit.js';
 import { startReceiver, startWebhookStack, type Receiver, type WebhookStack } from './webhooks.testkit.js';
 
