@@ -26,6 +26,9 @@ const QUEUE_REMAINS = 0.8;
 const QUEUE_DRAINS_MS = 250;
 /** A report shows the effect of a reduction if it was sent at most this much before the reduction counts as settled. */
 const EFFECT_EARLIER_MS = 300;
+/** So many bursts say how fast the line is, and that it is wide if they are this much faster than what is needed. */
+const BURSTS = 2;
+const WIDE = 1.5;
 /** A probe ends at the first sign of congestion, once the key frames of its larger pictures are there. */
 const PROBE_QUEUE_MS = 80;
 const PROBE_LOSS = 0.04;
@@ -34,7 +37,7 @@ const PROBE_CONCEALED = 0.03;
 /** Notes the signs of a sample. */
 export function withLine(
   before: DownlinkState,
-  { queueMs: delayMs, audioBps, packets, loss }: Line,
+  { queueMs: delayMs, audioBps, packets, loss, burstBps }: Line,
   nowMs: number,
 ): DownlinkState {
   const sent = audioBps / Math.max(0.8, 1 - loss);
@@ -49,6 +52,7 @@ export function withLine(
     suspectedQueue: delayMs === undefined ? state.suspectedQueue : stillSuspected(state, delayMs, nowMs),
     queueMs: queueMs ?? state.queueMs,
     queued: queueMs === undefined ? state.queued : queued,
+    bursts: burstBps === undefined ? state.bursts : [burstBps, ...state.bursts.slice(0, BURSTS - 1)],
     lossy: excess > LOSS_WITH_QUEUE ? state.lossy + 1 : 0,
     veryLossy: excess > LOSS_ALONE ? state.veryLossy + 1 : 0,
     // Rises at once, and falls slowly: a pause of the speakers is short.
@@ -111,6 +115,23 @@ export function isCongested(state: DownlinkState, { concealed }: Line): boolean 
   return (
     mode === 'probing' && (queueMs > PROBE_QUEUE_MS || more > PROBE_LOSS || (concealed > PROBE_CONCEALED && isHeard))
   );
+}
+
+/** How fast the line is at least and at most, as the packets of pictures show it; undefined if they do not. */
+export function burstOf({ bursts }: DownlinkState): { least: number; most: number } | undefined {
+  if (bursts.length < BURSTS) return undefined;
+  return { least: Math.min(...bursts), most: Math.max(...bursts) };
+}
+
+export function isWide(state: DownlinkState, neededBps: number, nowMs: number): boolean {
+  return nowMs >= state.wideFromMs && (burstOf(state)?.least ?? 0) >= WIDE * neededBps;
+}
+
+/** A wide line has no queue: its route is longer. */
+export function withLongerRoute(state: DownlinkState): DownlinkState {
+  const harmlessQueueMs = state.harmlessQueueMs + state.queueMs;
+  const harmlessLoss = Math.max(state.harmlessLoss, state.loss);
+  return { ...state, harmlessQueueMs, harmlessLoss, queueMs: 0, queued: 0 };
 }
 
 /** Compares the loss, or the queue, before and after the reduction. */

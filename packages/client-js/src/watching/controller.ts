@@ -1,5 +1,16 @@
 import { allocate, costOf, nextCostOf, stepsBetween, type Competitor } from './allocate.js';
-import { isCongested, judged, LOSS_ALONE, LOSS_WITH_QUEUE, QUEUE_LONG_MS, QUEUE_MS, withLine } from './congestion.js';
+import {
+  burstOf,
+  isCongested,
+  isWide,
+  judged,
+  LOSS_ALONE,
+  LOSS_WITH_QUEUE,
+  QUEUE_LONG_MS,
+  QUEUE_MS,
+  withLine,
+  withLongerRoute,
+} from './congestion.js';
 import { PAUSE_MS, SETTLE_MS, type DownlinkState } from './state.js';
 import { isNewPicture, PAUSED } from './ladder.js';
 import type { Line } from './line.js';
@@ -45,6 +56,9 @@ const CEILING_MS_MAX = 11_000;
 const CEILING_MS_MIN = 4_000;
 /** No probe comes nearer to it, because what a level needs varies, and is only guessed for one that failed. */
 const BARRED_FROM = 0.8;
+/** A line that is too narrow for the next step is tried all the same after this time; and one that seemed wide, but was not. */
+const NARROW_MS = 30_000;
+const NOT_WIDE_MS = 10_000;
 /** It leaves time for all further probes, so that everything is back within 15 s after the line is free. */
 const BACK_WITHIN_MS = 13_000;
 const PROBE_CYCLE_MS = 2_400;
@@ -67,7 +81,10 @@ export function decide(
   const noted = { ...withLine(before, present, nowMs), heardAtMs: isMissing ? before.heardAtMs : nowMs };
   if (nowMs < noted.enteredAtMs) return entering(noted, present, competitors, nowMs);
   const isSettled = nowMs >= noted.settledAtMs;
-  const judgedState = isSettled ? judged(noted, present, nowMs) : noted;
+  const needed = costOf(competitors, allocate(competitors, Infinity)) + audioReserve(noted);
+  const isLineWide = isWide(noted, needed, nowMs);
+  const isRouteLonger = isLineWide && noted.queueMs > QUEUE_MS && noted.sureLoss <= LOSS_TO_STOP;
+  const judgedState = isSettled ? judged(isRouteLonger ? withLongerRoute(noted) : noted, present, nowMs) : noted;
   const isReducible = isExpecting || judgedState.sureLoss - judgedState.harmlessLoss > LOSS_WITH_QUEUE;
   const isAlarm = isSettled && isCongested(judgedState, present);
   if (isAlarm && isReducible) return reduced(judgedState, present, competitors, nowMs);
@@ -76,9 +93,10 @@ export function decide(
   if (state.mode === 'free') return { ...state, levels: allocate(competitors, Infinity) };
   // The next report says whether the queue is one. Without any report for long, a probe finds out.
   const isJudging = state.suspectedQueue !== undefined && nowMs < state.settledAtMs + PAUSE_MS;
-  if (!isSettled || nowMs < state.nextAtMs || state.queued > 0 || isJudging) return allocated(state, competitors);
+  const isDue = nowMs >= state.nextAtMs || (isLineWide && state.mode === 'held');
+  if (!isSettled || !isDue || state.queued > 0 || isJudging) return allocated(state, competitors);
   const held = state.mode === 'probing' ? passed(state, competitors, nowMs) : allocated(state, competitors);
-  return probing(held, competitors, nowMs);
+  return probing(isLineWide ? { ...held, ceilingBps: Infinity } : held, competitors, isLineWide, nowMs);
 }
 
 /**
@@ -131,6 +149,9 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
     ceilingUntilMs: nowMs + ceilingMs(state, competitors, budgetBps, Math.max(1, failures)),
     brake: isHard ? 'stop' : 'slow',
     brakedUntilMs: nowMs + BRAKE_MS,
+    bursts: [],
+    wideFromMs: isProbe ? nowMs + NOT_WIDE_MS : state.wideFromMs,
+    reducedAtMs: nowMs,
     settledAtMs: nowMs + SETTLE_MS,
     nextAtMs: nowMs + PAUSE_MS,
     suspectedLoss: state.queueMs > QUEUE_MS ? undefined : state.loss,
@@ -181,15 +202,26 @@ function allocated(state: DownlinkState, competitors: readonly Competitor[]): Do
   return { ...state, levels };
 }
 
-function probing(state: DownlinkState, competitors: readonly Competitor[], nowMs: number): DownlinkState {
+function probing(
+  state: DownlinkState,
+  competitors: readonly Competitor[],
+  isLineWide: boolean,
+  nowMs: number,
+): DownlinkState {
   const next = nextCostOf(competitors, state.levels);
   if (next === undefined) return { ...state, mode: 'free', budgetBps: Infinity, failures: 0, ceilingBps: Infinity };
-  const isBarred = nowMs < state.ceilingUntilMs;
+  const burst = burstOf(state);
+  const isNarrow = burst !== undefined && next + state.audioBps > burst.most;
+  if (isNarrow && nowMs < state.reducedAtMs + NARROW_MS) return { ...state, nextAtMs: nowMs + PAUSE_MS };
+  // After a reduction the bursts tell what fits, and after a probe that failed the ceiling does.
+  const fits = burst !== undefined && state.failures === 0 && next + audioReserve(state) < burst.least;
+  const isBarred = nowMs < state.ceilingUntilMs && !isLineWide && !fits;
   const barredBps = BARRED_FROM * state.ceilingBps;
   if (isBarred && next > barredBps) return { ...state, nextAtMs: state.ceilingUntilMs };
   const audio = audioReserve(state);
   // Below a budget that has failed, each probe is one step.
-  const grown = state.ceilingBps < Infinity ? 0 : (state.budgetBps + audio) * PROBE_FACTOR - audio;
+  const whole = isLineWide ? costOf(competitors, allocate(competitors, Infinity)) : 0;
+  const grown = state.ceilingBps < Infinity ? 0 : Math.max(whole, (state.budgetBps + audio) * PROBE_FACTOR - audio);
   const allowed = isBarred ? Math.min(grown, barredBps) : grown;
   let budgetBps = Math.max(next, allowed);
   let levels = allocate(competitors, budgetBps);
@@ -209,6 +241,7 @@ function probing(state: DownlinkState, competitors: readonly Competitor[], nowMs
     budgetBps,
     provenBps: state.budgetBps,
     provenLoss: state.loss,
+    bursts: [],
     levels,
     enteredAtMs,
     brake: isNew ? 'slow' : 'none',

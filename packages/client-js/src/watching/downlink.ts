@@ -222,5 +222,5 @@ function qualityOf(level: number): TrackQuality {
 
 function brakedLimitOf(level: number, brake: Brake): Limit {
   if (brake === 'stop') return { layer: layerOf(level), isPaused: true };
-  return { layer: slowedLayerOf(level), isPaused: false };
+  return { layer: slowedLayerOf(level, brake === 'half'), isPaused: false };
 }

@@ -53,9 +53,12 @@ export function isNewPicture(level = PAUSED, before = PAUSED): boolean {
   return level > before && (before === PAUSED || (level - 1) >> 1 > (before - 1) >> 1);
 }
 
-/** The same picture at a quarter of its frame rate: the media server obeys at once, without a key frame. */
-export function slowedLayerOf(level: number): Layer {
-  return { spatial: (level - 1) >> 1, temporal: 0 };
+/**
+ * The same picture at half or a quarter of its frame rate: the media server obeys at once, without a key frame. On a line
+ * that carries only the smallest picture, half of a larger one that still comes would be too much.
+ */
+export function slowedLayerOf(level: number, isHalf: boolean): Layer {
+  return { spatial: (level - 1) >> 1, temporal: isHalf && level > SMALLEST ? 1 : 0 };
 }
 
 /**

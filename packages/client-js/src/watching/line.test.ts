@@ -133,6 +133,43 @@ describe('the line between two samples', () => {
   });
 });
 
+test('the packets of pictures tell how fast the line is, once enough of them followed another', () => {
+  const video = (packets: number, frames: number, assemblySeconds: number | undefined, lost = 0) => ({
+    packets,
+    lost,
+    frames,
+    longFrames: frames,
+    bytes: 1_000 * packets,
+    assemblySeconds,
+    framesDecoded: frames,
+    width: 0,
+    height: 0,
+  });
+  const burstsOf = (...videos: DownlinkSample['videos'][]) => {
+    let base = NO_BASELINE;
+    const samples = videos.map((one, at) => sample(500 * at, { videos: one }));
+    return samples.slice(1).map((now, at) => {
+      const result = lineBetween(samples[at]!, now, base);
+      ({ base } = result);
+      return result.line?.burstBps;
+    });
+  };
+  const start = video(0, 0, 0);
+  expect(burstsOf({ v: start }, { v: start }, { v: video(20, 10, 0.2) })).toEqual([undefined, 400_000]);
+  // A small picture has few packets, and one sample does not suffice.
+  const small = [video(4, 2, 0.04), video(8, 4, 0.08)].map((v) => ({ v }));
+  expect(burstsOf({ v: start }, { v: start }, ...small)).toEqual([undefined, undefined, 400_000]);
+  // Most packets are those of pictures that never became complete.
+  expect(burstsOf({ v: start }, { v: start }, { v: video(40, 4, 0.08, 9) })).toEqual([undefined, 400_000]);
+  // The other sender's own line is slow.
+  const both = { slow: start, fast: start };
+  expect(burstsOf(both, both, { slow: video(20, 10, 0.8), fast: video(20, 10, 0) })).toEqual([undefined, Infinity]);
+  expect(burstsOf({ v: video(0, 0, undefined) }, { v: start }, { v: video(20, 10, undefined) })).toEqual([
+    undefined,
+    undefined,
+  ]);
+});
+
 test('a sample has the counters of the received streams, and takes the fastest of the latest reports', () => {
   const entries = [
     {

@@ -12,6 +12,11 @@ export interface Line {
   queueMs: number | undefined;
   /** Invented audio samples of all played ones, from 0 to 1. */
   concealed: number;
+  /**
+   * How fast the packets of a picture follow each other, in bits per second: a slow line pulls them apart, however little
+   * is sent. Undefined if too few did, or in browsers that do not tell it.
+   */
+  burstBps?: number | undefined;
 }
 
 /** What earlier samples have shown. */
@@ -21,9 +26,11 @@ export interface Baseline {
   bufferMs: number | undefined;
   /** When packets of each stream arrived last, by id of the statistics. */
   arrivedAtMs: Readonly<Record<string, number>>;
+  /** The videos when their packets showed last how fast they follow each other, by id of the MediaStreamTrack. */
+  videos: DownlinkSample['videos'];
 }
 
-export const NO_BASELINE: Baseline = { transitMs: undefined, bufferMs: undefined, arrivedAtMs: {} };
+export const NO_BASELINE: Baseline = { transitMs: undefined, bufferMs: undefined, arrivedAtMs: {}, videos: {} };
 
 /**
  * A baseline rises so fast, in milliseconds for each second: a route that became longer counts as a queue only for a
@@ -34,6 +41,8 @@ const BASELINE_RISES_MS = 10;
 const BUFFER_TOLERANCE_MS = 100;
 /** A stream of which nothing has arrived for this long was interrupted. A congested line carries some of each stream. */
 const INTERRUPTED_MS = 400;
+/** Pictures of several packets that say how fast these followed each other. */
+const LONG_FRAMES_LEAST = 3;
 /** A busy machine stamps a report late, about as late as it samples. A longer delay is not its own alone. */
 const LATE_MS_MAX = 150;
 
@@ -53,6 +62,7 @@ export function lineBetween(
   const { bytes, audioBytes, concealed, samples, bufferSeconds, buffered } = countedBetween(before, now);
   const bufferMs = buffered <= 0 ? undefined : (1000 * bufferSeconds) / buffered;
   const buffer = queueOf(bufferMs, base.bufferMs, seconds);
+  const burst = burstBetween(base.videos, now.videos);
   const line = {
     seconds,
     bps: (8 * bytes) / seconds,
@@ -62,8 +72,9 @@ export function lineBetween(
     // The sender reports are exact. The jitter buffer stands in for them.
     queueMs: now.transitMs === undefined ? Math.max(0, (buffer.queueMs ?? 0) - BUFFER_TOLERANCE_MS) : transitQueueMs,
     concealed: samples <= 0 || isInterrupted ? 0 : Math.min(1, concealed / samples),
+    burstBps: burst.bps,
   };
-  return { line, base: { transitMs: transit.baseMs, bufferMs: buffer.baseMs, arrivedAtMs } };
+  return { line, base: { transitMs: transit.baseMs, bufferMs: buffer.baseMs, arrivedAtMs, videos: burst.videos } };
 }
 
 /** What the present streams have counted. What a stream has counted before it ended must not be subtracted. */
@@ -99,6 +110,31 @@ function packetsBetween(before: DownlinkSample, now: DownlinkSample, base: Basel
   return { ...sum, arrivedAtMs };
 }
 
+/** That of the fastest video: a sender's own line may be slow, and a picture whose packets were lost is complete late. */
+function burstBetween(before: DownlinkSample['videos'], now: DownlinkSample['videos']) {
+  const videos: DownlinkSample['videos'] = {};
+  let bps: number | undefined;
+  for (const [id, to] of Object.entries(now)) {
+    const from = before[id];
+    const hasEnough = from === undefined || to.longFrames - from.longFrames >= LONG_FRAMES_LEAST;
+    videos[id] = hasEnough ? to : from;
+    if (!hasEnough || from?.assemblySeconds === undefined || to.assemblySeconds === undefined) continue;
+    const bits = (8 * (to.bytes - from.bytes) * followingBetween(from, to)) / (to.packets - from.packets);
+    const seconds = to.assemblySeconds - from.assemblySeconds;
+    bps = Math.max(bps ?? 0, seconds <= 0 ? Infinity : bits / seconds);
+  }
+  return { bps, videos };
+}
+
+/**
+ * The packets that came after the first one of their picture. With losses, each complete picture counts for one: those that
+ * are not complete have packets, but no time.
+ */
+function followingBetween(from: VideoCounters, to: VideoCounters): number {
+  const least = to.longFrames - from.longFrames;
+  return to.lost > from.lost ? least : Math.max(least, to.packets - from.packets - (to.frames - from.frames));
+}
+
 function queueOf(delayMs: number | undefined, baseMs: number | undefined, seconds: number) {
   const risen = baseMs === undefined ? undefined : baseMs + BASELINE_RISES_MS * seconds;
   if (delayMs === undefined) return { queueMs: undefined, baseMs: risen };
@@ -108,9 +144,16 @@ function queueOf(delayMs: number | undefined, baseMs: number | undefined, second
 
 /** Counters of one received video stream. */
 interface VideoCounters {
+  packets: number;
+  lost: number;
   /** With RTP headers. */
   bytes: number;
+  /** Complete ones, and those of several packets. */
+  frames: number;
+  longFrames: number;
   framesDecoded: number;
+  /** From the first to the last packet of each picture. Undefined in browsers without it. */
+  assemblySeconds: number | undefined;
   width: number;
   height: number;
 }
@@ -168,7 +211,10 @@ interface Entry {
   totalSamplesReceived?: number;
   jitterBufferDelay?: number;
   jitterBufferEmittedCount?: number;
+  framesReceived?: number;
   framesDecoded?: number;
+  totalAssemblyTime?: number;
+  framesAssembledFromMultiplePackets?: number;
   frameWidth?: number;
   frameHeight?: number;
   nominated?: boolean;
@@ -216,7 +262,16 @@ function count(sample: DownlinkSample, entry: Entry): void {
     buffered: isAudio ? (entry.jitterBufferEmittedCount ?? 0) : 0,
   };
   if (!isAudio && entry.trackIdentifier !== undefined) {
-    const { framesDecoded = 0, frameWidth: width = 0, frameHeight: height = 0 } = entry;
-    sample.videos[entry.trackIdentifier] = { bytes, framesDecoded, width, height };
+    sample.videos[entry.trackIdentifier] = {
+      packets: entry.packetsReceived ?? 0,
+      lost: entry.packetsLost ?? 0,
+      bytes,
+      frames: entry.framesReceived ?? 0,
+      longFrames: entry.framesAssembledFromMultiplePackets ?? 0,
+      framesDecoded: entry.framesDecoded ?? 0,
+      assemblySeconds: entry.totalAssemblyTime,
+      width: entry.frameWidth ?? 0,
+      height: entry.frameHeight ?? 0,
+    };
   }
 }

@@ -24,6 +24,8 @@ export interface SimulationOptions {
   seed?: number;
   /** Pictures a second of each camera. */
   frameRate?: number;
+  /** The browser does not tell how long pictures take to arrive. */
+  isBlind?: boolean;
 }
 
 export interface Simulated {
@@ -66,7 +68,7 @@ export function simulate(
   cameras: Record<string, readonly number[]>,
   seconds: number,
   lineAt: (second: number) => LineNow,
-  { audioBps = AUDIO_BPS, seed = 1, frameRate = 15 }: SimulationOptions = {},
+  { audioBps = AUDIO_BPS, seed = 1, frameRate = 15, isBlind = false }: SimulationOptions = {},
 ): Simulated[] {
   const random = randomFrom(seed);
   const lostOf = (packets: number, loss: number) =>
@@ -80,10 +82,11 @@ export function simulate(
   const queue = { own: 0, all: 0 };
   const sum = { bytes: 0, audioBytes: 0 };
   const packets = { received: 0, missing: 0, lost: 0 };
+  const video = { packets: 0, lost: 0, bytes: 0, frames: 0, longFrames: 0, framesDecoded: 0, assemblySeconds: 0 };
   for (let atMs = STEP_MS; atMs <= 1000 * seconds; atMs += STEP_MS) {
     const { bps, loss = 0, delayMs = 0, queueMsMax = 300, othersBps = 0 } = lineAt(atMs / 1000);
     const levelOf = (key: string) => state.levels.get(key) ?? HIGHEST;
-    const braked = { none: 1, slow: 0.4, stop: 0 }[brakeAt(state, atMs - 1)];
+    const braked = { none: 1, half: 0.6, slow: 0.4, stop: 0 }[brakeAt(state, atMs - 1)];
     const videoBps = keys.reduce((total, key) => total + (cameras[key]?.[levelOf(key)] ?? 0), 0);
     const perStep = STEP_MS / 1000;
     const sentBits = (braked * videoBps + audioBps) * perStep;
@@ -103,6 +106,17 @@ export function simulate(
     packets.missing += (lostBits * sentPackets) / sentBits;
     // A receiver finds out what is missing when the next packet arrives.
     if (carried > 0) packets.lost = packets.missing;
+    const videoBits = carried * (1 - audioBps / Math.max(audioBps, sentBits / perStep));
+    const videoPackets = videoBits / PACKET_BITS.video;
+    const rates = keys.map((key) => (levelOf(key) % 2 === 1 ? frameRate / 2 : frameRate));
+    const pictures = rates.reduce((total, rate) => total + rate, 0) * braked * perStep;
+    const frames = Math.min(videoPackets, pictures);
+    video.packets += videoPackets;
+    video.bytes += videoBits / 8;
+    video.frames += frames;
+    video.longFrames += Math.min(frames, videoPackets - frames);
+    video.lost = packets.lost;
+    if (bps > 0) video.assemblySeconds += ((videoPackets - frames) * PACKET_BITS.video) / (own * bps);
     sum.audioBytes += ((carried / Math.max(1, sentBits)) * audioBps * perStep) / 8;
     // Sender reports arrive once a second.
     const reportAtMs = bps === 0 ? (before?.reportAtMs ?? 0) : 1000 * Math.floor(atMs / 1000);
@@ -113,7 +127,7 @@ export function simulate(
       transitMs: isNew ? 5_000_000 + delayMs + queueMs : before?.transitMs,
       reportAtMs,
       lateMs: 0,
-      videos: {},
+      videos: { all: { ...video, width: 0, height: 0, assemblySeconds: isBlind ? undefined : video.assemblySeconds } },
     };
     if (before !== undefined) {
       const result = lineBetween(before, sample, base);

@@ -9,7 +9,7 @@ export const PAUSE_MS = 2_500;
  */
 type DownlinkMode = 'free' | 'held' | 'probing';
 
-export type Brake = 'none' | 'slow' | 'stop';
+export type Brake = 'none' | 'half' | 'slow' | 'stop';
 
 export interface SuspectedQueue {
   /** With the part that is harmless. */
@@ -46,6 +46,8 @@ export interface DownlinkState {
   heardAtMs: number;
   /** When the next probe begins (`held`), or the present one has passed (`probing`). */
   nextAtMs: number;
+  /** When the budget was reduced last. */
+  reducedAtMs: number;
   /** Until then the effect of a reduction is not there yet, and congestion is no news. */
   settledAtMs: number;
   /** Of the latest samples at the present rate. */
@@ -64,6 +66,9 @@ export interface DownlinkState {
   /** The queue as of the latest report, without the harmless part, in milliseconds; and the reports in a row with one. */
   queueMs: number;
   queued: number;
+  /** The latest two of {@link Line.burstBps} at the present rate, and until when they do not show a wide line. */
+  bursts: readonly number[];
+  wideFromMs: number;
   /** Samples in a row with more loss than what is harmless, and with so much that it shows congestion without a queue. */
   lossy: number;
   veryLossy: number;
@@ -86,6 +91,7 @@ export const INITIAL: DownlinkState = {
   passedAtMs: -Infinity,
   heardAtMs: -Infinity,
   nextAtMs: 0,
+  reducedAtMs: -Infinity,
   settledAtMs: 0,
   packets: [],
   loss: 0,
@@ -96,6 +102,8 @@ export const INITIAL: DownlinkState = {
   suspectedQueue: undefined,
   queueMs: 0,
   queued: 0,
+  bursts: [],
+  wideFromMs: 0,
   lossy: 0,
   veryLossy: 0,
   audioBps: 0,
@@ -121,6 +129,7 @@ export function resumed(state: DownlinkState, nowMs: number): DownlinkState {
     suspectedQueue: undefined,
     queueMs: 0,
     queued: 0,
+    bursts: [],
     lossy: 0,
     veryLossy: 0,
     // The key frames of all tracks come at once.
@@ -130,10 +139,10 @@ export function resumed(state: DownlinkState, nowMs: number): DownlinkState {
 }
 
 /**
- * The brake at this moment. A video that was stopped comes slowly at first: the media server sends the old layer until a
+ * The brake at this moment. A video that was stopped comes with half its frame rate at first: the media server sends the old layer until a
  * key frame of the lower one arrives, and a paused video gets none.
  */
 export function brakeAt({ brake, brakedUntilMs, settledAtMs }: DownlinkState, nowMs: number): Brake {
   if (nowMs < brakedUntilMs) return brake;
-  return brake === 'stop' && nowMs < settledAtMs ? 'slow' : 'none';
+  return brake === 'stop' && nowMs < settledAtMs ? 'half' : 'none';
 }
