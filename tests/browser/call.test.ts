@@ -31,12 +31,6 @@ async function enter(roomId: string, name: string, more: Partial<JoinOptions> & 
 }
 
 describe('a call', () => {
-  test('four participants exchange media with each other', async () => {
-    const roomId = await stage.newRoom();
-    const four = await Promise.all(['Ada', 'Bob', 'Eve', 'Dan'].map((name) => enter(roomId, name)));
-    await mediaFlows(four);
-  });
-
   test.each(['udp', 'tcp'] as const)('media flows over a relay alone with TURN over %s', async (way) => {
     const { coturn } = stage;
     const gateway = await stage.spawnSignaling({

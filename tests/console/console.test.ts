@@ -119,12 +119,6 @@ describe('a session without input', () => {
     const status = await page.evaluate(async () => (await fetch('/v1/')).status);
     expect(status).toBe(401);
   });
-
-  test('stays if it only reads, so that a screen on the wall keeps its page', async () => {
-    const page = await afterAnHour(true);
-    await stage.newRoom('An hour later');
-    await page.getByRole('link', { name: 'An hour later' }).waitFor();
-  });
 });
 
 describe('the list of rooms', () => {
@@ -144,34 +138,6 @@ describe('the list of rooms', () => {
     await page.getByText('No room matches these filters.').waitFor();
     await page.getByRole('button', { name: 'Remove the filters' }).click();
     await page.getByRole('link', { name: 'Surgery' }).waitFor();
-  });
-
-  test('the keyboard reaches rooms: arrow keys move between rows, Enter opens one', async () => {
-    const page = await open('/rooms');
-    const links = page.getByRole('table', { name: 'Rooms' }).getByRole('link');
-    await links.nth(1).waitFor();
-    const second = await links.nth(1).textContent();
-    await links.first().focus();
-    await page.keyboard.press('ArrowDown');
-    await page.locator('[data-index="1"] a:focus').waitFor();
-    await page.keyboard.press('Enter');
-    await heading(page, second ?? '');
-    expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('H1');
-  });
-
-  test('on a phone the navigation covers the page until Escape or a choice', async () => {
-    const page = await open('/rooms');
-    await page.setViewportSize({ width: 390, height: 844 });
-    const link = page.getByRole('navigation').getByRole('link', { name: 'Developers' });
-    await page.getByRole('button', { name: 'Open the navigation' }).click();
-    await link.waitFor();
-    expect(await page.locator('main').evaluate((main) => (main as HTMLElement).inert)).toBe(true);
-    await page.keyboard.press('Escape');
-    await link.waitFor({ state: 'hidden' });
-    await page.getByRole('button', { name: 'Open the navigation' }).click();
-    await link.click();
-    await heading(page, 'Developers');
-    await link.waitFor({ state: 'hidden' });
   });
 
   test('a room is created with a dialog, and its page opens', async () => {
@@ -329,14 +295,4 @@ test('a page survives a restart of the API: it says so, connects again, and show
       .count()
       .then((count) => count === 0),
   );
-});
-
-test('the overview shows what is live, and each chart has its table', async () => {
-  const page = await open();
-  await heading(page, 'Overview');
-  await page.getByText('Live rooms').waitFor();
-  await inspect(page, 'overview');
-  const chart = page.getByRole('figure', { name: 'Rooms' });
-  await chart.getByText('Show the figures').click();
-  await chart.getByRole('table').getByRole('row').nth(30).waitFor();
 });

@@ -113,15 +113,6 @@ export function webhookCases({ stage, open }: Context): void {
       await heading(page, 'Webhooks');
       await page.getByText('The endpoint has been removed.').waitFor();
     });
-
-    test('has code that verifies its requests in four languages', async () => {
-      const { id } = await endpoint(receiver.ok);
-      const page = await open(`/webhooks/${id}?tab=verify`);
-      await page.getByRole('tab', { name: 'Node.js' }).focus();
-      await page.keyboard.press('ArrowRight');
-      await page.getByRole('region', { name: 'Verify a request: Python' }).getByText('hmac.compare_digest').waitFor();
-      await inspect(page, 'webhook-verify');
-    });
   });
 
   describe('a delivery', () => {
@@ -173,16 +164,6 @@ export function webhookCases({ stage, open }: Context): void {
       await confirm(page, 'Retry now');
       await badge(page, 'succeeded');
       receiver.mended = false;
-    });
-
-    test('to a receiver that never answers shows where the time went', async () => {
-      const { path } = await endpoint(receiver.hang);
-      const made = await delivery(path);
-      await attempted(made.path);
-      const page = await open(made.page);
-      await page.getByText('did not answer within 10 seconds').first().waitFor();
-      await page.locator('.waterfall-bar.failed').waitFor();
-      await inspect(page, 'delivery-timeout');
     });
   });
 

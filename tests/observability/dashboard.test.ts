@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { posix } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import { dashboard, fileOf, panels, prometheusConfig, read, readYaml } from './files.testkit.js';
+import { fileOf, prometheusConfig, read, readYaml } from './files.testkit.js';
 
 /** Checks Grafana's configuration without a Grafana, for consistency and against docker-compose.yml. */
 
@@ -61,38 +61,3 @@ describe('docker-compose.yml', () => {
     expect(jsonData.timeInterval).toBe(prometheusConfig.global.scrape_interval);
   });
 });
-
-describe('the dashboard', () => {
-  test('queries only the provisioned data source', () => {
-    const { type, uid } = datasources[0]!;
-    for (const { title, datasource, targets = [] } of panels) {
-      for (const asked of [datasource, ...targets.map((target) => target.datasource)]) {
-        expect([title, asked]).toEqual([title, { type, uid }]);
-      }
-    }
-  });
-
-  test('uses only variables that exist', () => {
-    expect(dashboard.templating.list).toEqual([]);
-    const used = panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => expr.match(/\$\{?\w+/g) ?? []));
-    expect([...new Set(used)]).toEqual(['$__rate_interval']);
-  });
-
-  test('gives each panel the unit of its query: seconds for durations, rates for rates', () => {
-    for (const { title, fieldConfig, targets = [] } of panels) {
-      for (const { expr } of targets)
-        expect([title, expr, fieldConfig?.defaults.unit]).toEqual([title, expr, unitOf(expr)]);
-    }
-  });
-});
-
-/** Grafana's name of the unit of a query. */
-function unitOf(expr: string): string {
-  if (/_seconds(_bucket)?\b/.test(expr)) return 's';
-  if (/process_cpu_seconds_total/.test(expr)) return 'percentunit';
-  if (/_bytes\b/.test(expr)) return 'bytes';
-  // The average of a histogram is a number for each observation, not a rate.
-  if (/_sum\b.*\/.*_count\b/.test(expr)) return 'short';
-  if (/\brate\(callplane_http/.test(expr)) return 'reqps';
-  return /\brate\(/.test(expr) ? 'ops' : 'short';
-}

@@ -13,15 +13,9 @@ export interface Rule {
   annotations: { summary: string; playbook: string };
 }
 
-export interface Panel {
-  id: number;
+interface Panel {
   title: string;
-  type: string;
-  gridPos: { h: number; w: number; x: number; y: number };
-  datasource?: { type: string; uid: string };
-  fieldConfig?: { defaults: { unit?: string } };
-  panels?: Panel[];
-  targets?: { refId: string; expr: string; legendFormat: string; datasource: { type: string; uid: string } }[];
+  targets?: { expr: string; legendFormat: string }[];
 }
 
 export interface PrometheusConfig {
@@ -38,10 +32,5 @@ export const prometheusConfig = readYaml<PrometheusConfig>('infra/prometheus/pro
 export const rules = readYaml<{ groups: { rules: Rule[] }[] }>('infra/prometheus/alerts.yml').groups.flatMap(
   (group) => group.rules,
 );
-export const dashboard = JSON.parse(read('infra/grafana/dashboards/callplane.json')) as {
-  uid: string;
-  title: string;
-  templating: { list: unknown[] };
-  panels: Panel[];
-};
+const dashboard = JSON.parse(read('infra/grafana/dashboards/callplane.json')) as { panels: Panel[] };
 export const panels = dashboard.panels.filter(({ targets = [] }) => targets.length > 0);

@@ -1,12 +1,10 @@
 import { connect, type Call } from './call.js';
-import type { CallplaneError } from './errors.js';
 import type { Platform } from './platform.js';
 import type { ServerMessage } from './protocol.generated.js';
 import {
   nodePlatform,
   participant,
   startScriptedGateway,
-  testPage,
   testToken,
   welcome,
   type ScriptedConnection,
@@ -45,7 +43,6 @@ function newTrack(kind: 'audio' | 'video'): MediaStreamTrack {
 }
 /** The session id in an SDP, which differs for every peer connection. */
 const originOf = (sdp: string) => /^o=\S+ \d+/m.exec(sdp)![0];
-const usersOf = (sdp: string) => [...new Set(sdp.match(/^a=ice-ufrag:.*$/gm))];
 const publishesOf = ({ received }: ScriptedConnection) => received.filter((message) => message.type === 'publish');
 
 /**
@@ -105,28 +102,6 @@ describe('publishing', () => {
     await eventually(() => gateway.peers[0]!.connectionState === 'connected');
   });
 
-  test('restarts ICE on the same connection when the browser has another network', async () => {
-    const gateway = await startPublishingGateway();
-    const { page, dispatch } = testPage();
-    const call = await join(gateway.url, { page });
-    await call.publish(newTrack('audio'), { source: 'microphone' });
-    await eventually(() => gateway.peers[0]!.connectionState === 'connected');
-    dispatch('online');
-    const connection = await gateway.connection(0);
-    await eventually(() => publishesOf(connection).length === 2);
-    const [before, after] = publishesOf(connection).map(({ sdp }) => usersOf(sdp));
-    expect(after!.filter((user) => before!.includes(user))).toEqual([]);
-    expect(gateway.peers).toHaveLength(1);
-  });
-
-  test('a second track from the same source gets its own name', async () => {
-    const gateway = await startPublishingGateway();
-    const call = await join(gateway.url);
-    await call.publish(newTrack('video'), { source: 'screen' });
-    const [second] = await call.publish(newTrack('video'), { source: 'screen' });
-    expect(second!.trackId).toBe('screen-2');
-  });
-
   test('a refused track is not published, and the published ones continue', async () => {
     const gateway = await startPublishingGateway();
     const call = await join(gateway.url);
@@ -161,22 +136,6 @@ describe('publishing', () => {
     ]);
   });
 
-  test('reports tracks that the gateway refuses to publish again as lost', async () => {
-    const gateway = await startPublishingGateway();
-    const call = await join(gateway.url);
-    await call.publish(newTrack('audio'), { source: 'microphone' });
-    const problems: CallplaneError[] = [];
-    const lost: string[] = [];
-    call.on('problem', (error) => problems.push(error));
-    call.on('localTrackUnpublished', ({ trackId }) => lost.push(trackId));
-    gateway.refuse.push('permission_denied');
-    (await gateway.connection(0)).send({ type: 'mediaReset', targets: ['publisher'] });
-    await eventually(() => problems.length > 0);
-    expect(problems).toMatchObject([{ code: 'permission_denied' }]);
-    expect(lost).toEqual(['microphone']);
-    expect(call.tracks.size).toBe(0);
-  });
-
   test('a publish whose connection is lost continues over the next one', async () => {
     let cuts = 1;
     const gateway = await startScriptedGateway({
@@ -199,23 +158,6 @@ describe('publishing', () => {
     expect((await gateway.connection(1)).received.map(({ type }) => type)).toContain('publish');
   });
 
-  test('unpublishing the last track closes the connection', async () => {
-    const gateway = await startPublishingGateway();
-    const call = await join(gateway.url);
-    await call.publish(newTrack('audio'), { source: 'microphone' });
-    await call.publish(newTrack('video'), { source: 'camera' });
-    await call.unpublish('camera');
-    const { received } = await gateway.connection(0);
-    expect(
-      publishesOf(await gateway.connection(0))
-        .at(-1)!
-        .tracks.map(({ trackId }) => trackId),
-    ).toEqual(['microphone']);
-    await call.unpublish();
-    expect(received.at(-1)).toMatchObject({ type: 'unpublish' });
-    expect(call.tracks.size).toBe(0);
-  });
-
   test('an unexpected error of the browser rejects as internal, with its cause', async () => {
     const gateway = await startPublishingGateway();
     const defect = new TypeError('no such transceiver');
@@ -234,14 +176,6 @@ describe('publishing', () => {
     const refused = call.publish(newTrack('audio'), { source: 'microphone' });
     await expect(refused).rejects.toMatchObject({ code: 'internal', message: 'no such transceiver', cause: defect });
     expect(call.tracks.size).toBe(0);
-  });
-
-  test('sends nothing without the permission', async () => {
-    const gateway = await startScriptedGateway({ join: () => welcome({ permissions: ['room:join'] }) });
-    const call = await join(gateway.url);
-    const refused = call.publish(newTrack('audio'), { source: 'microphone' });
-    await expect(refused).rejects.toMatchObject({ code: 'permission_denied' });
-    expect(publishesOf(await gateway.connection(0))).toHaveLength(0);
   });
 });
 
@@ -294,43 +228,6 @@ describe('receiving', () => {
     const resumed = await gateway.connection(1);
     await eventually(() => resumed.received.length > 0);
     expect(resumed.received[0]).toMatchObject({ type: 'resume', offerId: 8, peers: ['subscriber'] });
-  });
-
-  test('asks for an ICE restart on another network, and answers on the same connection', async () => {
-    const peer = remotePeer();
-    const gateway = await startScriptedGateway({
-      join: () => welcome({ participants: [ada] }),
-      answer: ({ sdp }) => {
-        void peer.setRemoteDescription({ type: 'answer', sdp });
-        return { type: 'ok' };
-      },
-      restartIce: (_, connection) => {
-        void (async () => {
-          await peer.setLocalDescription(await peer.createOffer({ iceRestart: true }));
-          connection.send({ type: 'offer', offerId: 2, sdp: peer.localDescription!.sdp });
-        })();
-        return { type: 'ok' };
-      },
-      candidate: ({ target, candidate }) => {
-        if (target === 'subscriber' && candidate !== null) void peer.addIceCandidate(candidate).catch(() => undefined);
-        return undefined;
-      },
-    });
-    const { page, dispatch } = testPage();
-    await join(gateway.url, { page });
-    const connection = await gateway.connection(0);
-    peer.onicecandidate = ({ candidate }) =>
-      connection.send({ type: 'candidate', target: 'subscriber', candidate: candidate?.toJSON() as never });
-    peer.addTransceiver('video', { direction: 'sendonly' });
-    await offer(connection, peer, 1);
-    await eventually(() => peer.connectionState === 'connected');
-    dispatch('online');
-    const answers = () => connection.received.filter((message) => message.type === 'answer');
-    await eventually(() => answers().length === 2);
-    const [before, after] = answers().map(({ sdp }) => ({ origin: originOf(sdp), users: usersOf(sdp) }));
-    expect(after!.origin).toBe(before!.origin);
-    expect(after!.users).not.toEqual(before!.users);
-    await eventually(() => ['connected', 'completed'].includes(peer.iceConnectionState));
   });
 
   test('a section that carries another track moves its media there, without an offer', async () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { CallplaneError, type CallplaneErrorCode } from './errors.js';
 import type { ClientMessage } from './protocol.generated.js';
 import type { Session } from './signaling/session.js';
-import { GONE_MAX, Subscriptions, type Display } from './subscriptions.js';
+import { Subscriptions, type Display } from './subscriptions.js';
 
 const track = (participantId: string) => ({ participantId, trackId: 'camera' });
 const display = (maxSpatial: number, isHidden = false): Display => ({ maxSpatial, isHidden, pixels: 100 });
@@ -94,33 +94,6 @@ describe('what is displayed and what the network carries', () => {
     await jest.advanceTimersByTimeAsync(10_000);
     expect(await take()).toEqual([]);
   });
-
-  test('does not outlive the track: one that returns under the same id is received in full', async () => {
-    const { subscriptions, take } = setUp();
-    for (const id of ['ada', 'eve']) subscriptions.limit(track(id), PAUSED);
-    subscriptions.display(track('bob'), display(0));
-    await take();
-    for (const id of ['ada', 'eve', 'bob', 'new']) subscriptions.gone(track(id), 'unpublished');
-    subscriptions.published(track('ada'));
-    subscriptions.published(track('new'));
-    expect(await take()).toEqual([['subscribe', [{ ...track('ada'), paused: false }]]]);
-    subscriptions.published(track('ada'));
-    expect(await take()).toEqual([]);
-    // The latest tracks are remembered, up to a limit.
-    for (let at = 0; at < GONE_MAX; at += 1) subscriptions.limit(track(`p${at}`), PAUSED);
-    await take();
-    for (let at = 0; at < GONE_MAX; at += 1) subscriptions.gone(track(`p${at}`), 'left');
-    subscriptions.published(track('eve'));
-    subscriptions.published(track('p0'));
-    expect(await take()).toEqual([['subscribe', [{ ...track('p0'), paused: false }]]]);
-  });
-
-  test('is requested of the other tracks if one of them is gone', async () => {
-    const { subscriptions, take, missing } = setUp();
-    missing.add('ada');
-    for (const id of ['ada', 'eve']) subscriptions.limit(track(id), PAUSED);
-    expect((await take()).at(-1)).toEqual(['subscribe', [{ ...track('eve'), layer: { spatial: 0 }, paused: true }]]);
-  });
 });
 
 describe('what the application chooses', () => {
@@ -137,14 +110,6 @@ describe('what the application chooses', () => {
       ['subscribe', [{ ...track('bob'), layer: { spatial: 1, temporal: 0 }, paused: false }]],
     ]);
     expect(subscriptions.layerOf(track('ada'))).toEqual({ spatial: 1 });
-  });
-
-  test('keeps a track away that it has unsubscribed from', async () => {
-    const { subscriptions, take } = setUp();
-    await subscriptions.unsubscribe([track('ada')]);
-    await take();
-    subscriptions.display(track('ada'), display(0));
-    expect(await take()).toEqual([]);
   });
 
   test('without autoSubscribe, is all that is requested', async () => {

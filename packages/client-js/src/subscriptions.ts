@@ -45,7 +45,7 @@ const IN_FULL = JSON.stringify([null, false]);
 /** Differs from every request: the next one is sent in any case. */
 const UNKNOWN = '';
 /** Tracks that are gone and that the gateway may still have in a lower layer, or paused. */
-export const GONE_MAX = 1_000;
+const GONE_MAX = 1_000;
 
 /**
  * What is received, and how: of the layers that the application chose, that the page displays and that the network

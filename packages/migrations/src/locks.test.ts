@@ -168,8 +168,3 @@ describe('migrations that run beside requests', () => {
     'CREATE OR REPLACE FUNCTION f() RETURNS INT LANGUAGE plpgsql AS $$ BEGIN UPDATE rooms SET name = 1; END $$;',
   ])('accepts: %s', (sql) => expect(longLocks(sql)).toEqual([]));
 });
-
-test('statementsOf splits a script at the semicolons outside of literals, names, bodies and comments', () => {
-  const script = `-- a; b\nSELECT ';''', "x;y" /* ; */ - 1; CREATE FUNCTION f() AS $a$ b; $b$ $a$;;`;
-  expect(statementsOf(script)).toEqual([`SELECT ';''', "x;y"   - 1`, 'CREATE FUNCTION f() AS $a$ b; $b$ $a$']);
-});

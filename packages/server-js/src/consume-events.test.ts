@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { createClient, type ConsumeOptions, type ConsumerFailure, type EventBatch } from './index.js';
+import { createClient, type ConsumeOptions, type ConsumerFailure } from './index.js';
 import { failure, json, scriptedServer, type Answer, type ScriptedServer } from './scripted-server.testkit.js';
 
 let server: ScriptedServer;
@@ -91,33 +91,6 @@ describe('consumeEvents', () => {
     expect(run.batches).toEqual([['evt_1']]);
   });
 
-  test('passes a batch to `handle` again if it has rejected, and counts only failures in a row', async () => {
-    const ending = new AbortController();
-    const given: EventBatch[] = [];
-    const first = page('c1', 'evt_1');
-    const run = await consume([first, first, page('c2', 'evt_2')], 2, {
-      failuresMax: 2,
-      signal: ending.signal,
-      handle: async (batch) => {
-        given.push(batch);
-        if (given.length % 2 === 1) throw new Error('deadlock detected');
-        run.cursor = batch.nextCursor;
-        if (given.length === 4) ending.abort();
-      },
-    });
-    await run.ended;
-    expect(given.map(({ events, after, nextCursor }) => [events[0]?.id, after, nextCursor])).toEqual([
-      ['evt_1', null, 'c1'],
-      ['evt_1', null, 'c1'],
-      ['evt_2', 'c1', 'c2'],
-      ['evt_2', 'c1', 'c2'],
-    ]);
-    expect(run.failures).toMatchObject([
-      { step: 'handle', failures: 1 },
-      { step: 'handle', failures: 1 },
-    ]);
-  });
-
   test('ends with the last error after `failuresMax` failures in a row', async () => {
     const run = await consume([failure(503, 'UNAVAILABLE')], 1, { failuresMax: 3 });
     await expect(run.ended).rejects.toMatchObject({ code: 'UNAVAILABLE', status: 503 });
@@ -164,18 +137,6 @@ describe('consumeEvents', () => {
     });
     await run.ended;
     expect([isComplete, server.received.length]).toEqual([true, 1]);
-  });
-
-  test('rejects with the error of `handle` if that fails after the signal was aborted', async () => {
-    const ending = new AbortController();
-    const run = await consume([page('c1', 'evt_1')], 1, {
-      signal: ending.signal,
-      handle: async () => {
-        ending.abort();
-        throw new Error('no commit');
-      },
-    });
-    await expect(run.ended).rejects.toThrow('no commit');
   });
 
   test.each([

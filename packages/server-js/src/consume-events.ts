@@ -2,8 +2,7 @@ import { CallplaneError, isCallplaneError } from './errors.js';
 import { CLIENT_LIMITS } from './limits.js';
 import type { InputOf } from './operation.js';
 import type { EventPage, Operations } from './operations.generated.js';
-import { pause } from './pause.js';
-import { isTemporary, pauseAfterFailures } from './retry.js';
+import { pause, isTemporary, pauseAfterFailures } from './retry.js';
 
 /** Some events, and the position after them. */
 export interface EventBatch {

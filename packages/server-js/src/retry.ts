@@ -1,4 +1,5 @@
 /** Decides whether and when a failed attempt is repeated, without I/O. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { CallplaneError } from './errors.js';
 import { CLIENT_LIMITS } from './limits.js';
 import type { OperationFacts, OperationId } from './operation.js';
@@ -80,4 +81,14 @@ function systemCodeOf(cause: unknown): string {
     if (error instanceof AggregateError) return systemCodeOf(error.errors.at(-1));
   }
   return '';
+}
+
+/** Waits. Rejects with the reason of the signal as soon as it is aborted. */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  try {
+    await delay(ms, undefined, signal === undefined ? {} : { signal });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  }
 }

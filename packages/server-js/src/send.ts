@@ -1,8 +1,7 @@
 import { CallplaneError, type ErrorDetail } from './errors.js';
 import { CLIENT_LIMITS } from './limits.js';
-import { pause } from './pause.js';
+import { pause, isRepeatable, pauseBefore } from './retry.js';
 import type { Request } from './request.js';
-import { isRepeatable, pauseBefore } from './retry.js';
 
 /** What every call of a client shares. */
 export interface Connection {

@@ -1,7 +1,6 @@
 import { CallplaneError, isCallplaneError } from './errors.js';
 import { CLIENT_LIMITS } from './limits.js';
-import { pause } from './pause.js';
-import { isTemporary, pauseAfterFailures } from './retry.js';
+import { pause, isTemporary, pauseAfterFailures } from './retry.js';
 import { readFailure, reasonOf, type Connection } from './send.js';
 
 export type StreamKind = 'rooms' | 'participants' | 'operations';

@@ -1,7 +1,7 @@
 import { CallplaneError } from './errors.js';
 import { checkTimeout } from './limits.js';
 import type { Operations, RuntimeOperation } from './operations.generated.js';
-import { pause } from './pause.js';
+import { pause } from './retry.js';
 
 const FIRST_PAUSE_MS = 250;
 const PAUSE_MS_MAX = 5_000;

@@ -16,7 +16,7 @@ export { eventually, testClock, type TestClock } from './eventually.js';
 export { startNginx, startTestNginx, type TestNginx } from './nginx.js';
 export { repositoryRoot, stopAtEnd } from './resources.js';
 export { createRtcPeer, type RtcAudioTrack, type RtcPeer, type RtcTrack } from './rtc-peer.js';
-export { breakRedis, REDIS_FAULTS, sendToRedis } from './redis-faults.js';
+export { breakRedis, REDIS_FAULTS } from './redis-faults.js';
 export { appMain, spawnApp, TEST_ENCRYPTION_KEYS, type LogLine, type TestApp } from './test-app.js';
 export {
   admitOne,
@@ -59,7 +59,6 @@ export {
 } from './test-servers.js';
 export {
   overRedis,
-  askTestRedis,
   connectToTestRedis,
   makeTestAuthority,
   startTestRedis,

@@ -39,10 +39,7 @@ export async function breakRedis(redis: TestServer, fault: RedisFault): Promise<
 }
 
 /** Sends administration commands over a separate connection. */
-export async function sendToRedis(
-  redis: TestServer,
-  commands: readonly (readonly [string, ...string[]])[],
-): Promise<void> {
+async function sendToRedis(redis: TestServer, commands: readonly (readonly [string, ...string[]])[]): Promise<void> {
   await overRedis(redis.url, async (connection) => {
     for (const [command, ...values] of commands) await connection.call(command, ...values);
   });

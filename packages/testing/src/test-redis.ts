@@ -157,11 +157,6 @@ function fieldsOf(list: readonly string[]): Record<string, string> {
   return Object.fromEntries(list.flatMap((name, n) => (n % 2 === 0 ? [[name, list[n + 1] ?? '']] : [])));
 }
 
-/** Sends one command to a server or a Sentinel over a connection of its own. */
-export function askTestRedis(server: TestServer, command: string, ...values: string[]): Promise<unknown> {
-  return overRedis(server.url, (redis) => redis.call(command, ...values));
-}
-
 /** Opens a connection for a test file. */
 export async function connectToTestRedis(url: string): Promise<Redis> {
   const redis = new Redis(url, { lazyConnect: true });

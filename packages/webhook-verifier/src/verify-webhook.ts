@@ -1,11 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { types } from 'node:util';
 import type { WebhookEvent } from './event.js';
-import { headerValues, type WebhookHeaders } from './headers.js';
-import { checkedSecrets, secretsOfVersion, type SigningSecrets } from './secrets.js';
-
-export type { WebhookHeaders } from './headers.js';
-export type { SigningSecrets } from './secrets.js';
 
 export interface VerifyWebhookInput {
   /** `request.headers` of Node or Express, Fetch `Headers`, or a plain object; case does not matter. */
@@ -122,4 +117,64 @@ function parseEvent(body: Uint8Array): WebhookEvent | null {
   } catch {
     return null;
   }
+}
+
+/** The header objects of Node, Express, Fetch and most frameworks. */
+export type WebhookHeaders =
+  | { get(name: string): string | null }
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
+ * Returns all values of a header, so that the caller can reject repeated ones.
+ * Node and Fetch join repeated headers with a comma. A comma is legal in no header of a delivery except for the one in
+ * the signature format.
+ * @param name in lower case.
+ */
+function headerValues(headers: WebhookHeaders, name: string): string[] {
+  if (isFetchHeaders(headers)) {
+    const value = headers.get(name);
+    return value === null ? [] : [value];
+  }
+  return Object.entries(headers)
+    .filter(([key]) => key.toLowerCase() === name)
+    .flatMap(([, value]) => value ?? []);
+}
+
+function isFetchHeaders(headers: WebhookHeaders): headers is { get(name: string): string | null } {
+  return typeof headers.get === 'function';
+}
+
+/**
+ * Prefer secrets by version: the version header then selects the secret, so that a rotation needs no trial and error.
+ */
+export type SigningSecrets =
+  | string
+  | readonly string[]
+  | Readonly<Record<string, string>>
+  | ReadonlyMap<string | number, string>;
+
+/** Validated secrets: a list to try, or a map by version. */
+type CheckedSecrets = readonly string[] | ReadonlyMap<string, string>;
+
+/** @throws TypeError for a value that is not a signing secret. With an empty secret anyone could sign. */
+function checkedSecrets(secrets: unknown): CheckedSecrets {
+  if (typeof secrets === 'string') return [checkedSecret(secrets)];
+  if (Array.isArray(secrets) && secrets.length > 0) return secrets.map(checkedSecret);
+  if (typeof secrets !== 'object' || secrets === null || Array.isArray(secrets))
+    throw new TypeError('`secrets` contains no signing secret.');
+  const byVersion = types.isMap(secrets) ? [...secrets] : Object.entries(secrets);
+  return new Map(byVersion.map(([version, secret]) => [String(version), checkedSecret(secret)]));
+}
+
+function secretsOfVersion(secrets: CheckedSecrets, version: number): readonly string[] {
+  if (!(secrets instanceof Map)) return secrets as readonly string[];
+  const secret = (secrets as ReadonlyMap<string, string>).get(String(version));
+  return secret === undefined ? [] : [secret];
+}
+
+function checkedSecret(secret: unknown): string {
+  if (typeof secret !== 'string' || !/^whsec_./.test(secret)) {
+    throw new TypeError('A signing secret must be a string that begins with whsec_. The prefix is part of the secret.');
+  }
+  return secret;
 }

@@ -3,7 +3,6 @@ import type { Platform } from '../platform.js';
 import type { ClientMessage } from '../protocol.generated.js';
 import { nodePlatform, startScriptedGateway, testToken, welcome } from '../scripted-gateway.testkit.js';
 import { createLocalTracks } from './create-tracks.js';
-import { listDevices } from './devices.js';
 import { eventually } from '@callplane/testing';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type wrtc from '@roamhq/wrtc';
@@ -117,15 +116,6 @@ describe('publishing again', () => {
     });
     expect(opened).toHaveLength(2);
   });
-
-  test('a device that fails leaves room for the next attempt', async () => {
-    const { call, state } = await join();
-    state.error = 'NotReadableError';
-    await expect(call.publish({ video: true })).rejects.toMatchObject({ code: 'device_in_use' });
-    delete state.error;
-    await call.publish({ video: true });
-    expect([...call.tracks.keys()]).toEqual(['camera']);
-  });
 });
 
 describe('other media on a published track', () => {
@@ -140,13 +130,6 @@ describe('other media on a published track', () => {
     expect(canvas.readyState).toBe('live');
     expect(sent.filter(({ type }) => type === 'publish')).toHaveLength(1);
     await expect(call.replaceTrack('camera', canvas)).rejects.toMatchObject({ code: 'not_found' });
-  });
-
-  test('replaceTrack refuses media of another kind', async () => {
-    const { call } = await join();
-    await call.publish({ audio: true });
-    const wrong = call.replaceTrack('microphone', newTrack('video'));
-    await expect(wrong).rejects.toMatchObject({ code: 'invalid_argument' });
   });
 
   test('switchDevice opens the other device with the same constraints and closes the previous one', async () => {
@@ -179,13 +162,6 @@ describe('other media on a published track', () => {
     await call.switchDevice('videoinput', 'cam-b');
     expect(camera!.mediaStreamTrack).toBe(opened[1]!.track);
   });
-
-  test('without a published track, the choice applies to the next publish', async () => {
-    const { call, opened } = await join();
-    await call.switchDevice('videoinput', 'cam-b');
-    await call.publish({ video: { width: 640 } });
-    expect(opened[0]!.constraints.video).toEqual({ width: 640, deviceId: { ideal: 'cam-b' } });
-  });
 });
 
 describe('muting', () => {
@@ -200,23 +176,6 @@ describe('muting', () => {
     expect(camera!.mediaStreamTrack).toBe(opened[2]!.track);
     expect(camera).toMatchObject({ muted: false, isReleased: false });
     expect(mutesOf(sent)).toEqual(['camera true', 'microphone true', 'camera false']);
-  });
-
-  test('keeps the camera open with releaseOnMute: false', async () => {
-    const { call, opened } = await join();
-    await call.publish({ video: true, releaseOnMute: false });
-    await call.mute('camera');
-    expect(opened[0]!.track).toMatchObject({ readyState: 'live', enabled: false });
-  });
-
-  test('a camera that cannot be opened again stays muted', async () => {
-    const { call, state, sent } = await join();
-    const [camera] = await call.publish({ video: true });
-    await call.mute('camera');
-    state.error = 'NotAllowedError';
-    await expect(call.unmute('camera')).rejects.toMatchObject({ code: 'device_permission_denied' });
-    expect(camera!.muted).toBe(true);
-    expect(mutesOf(sent)).toEqual(['camera true']);
   });
 
   test('of quick changes the last one counts, and a mute takes effect at once', async () => {
@@ -273,15 +232,6 @@ describe('previews and devices', () => {
     expect(opened.map(({ track }) => track.readyState)).toEqual(['ended', 'ended']);
   });
 
-  test('a preview that cannot be published stays open', async () => {
-    const { call, opened, platform } = await join(['room:join', 'audio:publish']);
-    const preview = await createLocalTracks({ video: true, platform });
-    await expect(call.publish(preview)).rejects.toMatchObject({ code: 'permission_denied' });
-    expect(opened[0]!.track.readyState).toBe('live');
-    preview[0]!.stop();
-    expect(opened[0]!.track.readyState).toBe('ended');
-  });
-
   test('an aborted signal closes devices that are opened too late', async () => {
     const { call, opened, state } = await join();
     const abort = new AbortController();
@@ -290,15 +240,6 @@ describe('previews and devices', () => {
     await expect(publishing).rejects.toMatchObject({ code: 'aborted' });
     expect(opened[0]!.track.readyState).toBe('ended');
     expect(call.tracks.size).toBe(0);
-  });
-
-  test('devices have names, and those without an id are left out', async () => {
-    const { mediaDevices } = devices();
-    expect(await listDevices(undefined, { mediaDevices })).toEqual([
-      { kind: 'audioinput', deviceId: 'mic-a', label: 'Headset' },
-      { kind: 'videoinput', deviceId: 'cam-a', label: 'Camera 1' },
-    ]);
-    expect(await listDevices('videoinput', { mediaDevices })).toHaveLength(1);
   });
 
   test.each([

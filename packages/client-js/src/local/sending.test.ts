@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { CallplaneError } from '../errors.js';
-import { assertSending, resetEncodings, sendingOf, withDtx } from './sending.js';
+import { sendingOf, withDtx } from './sending.js';
 
 const media = (width?: number, height?: number, kind = 'video') =>
   ({ kind, getSettings: () => ({ width, height }) }) as unknown as MediaStreamTrack;
@@ -63,13 +62,6 @@ test('a screen is sent in one layer with few pictures a second', () => {
   expect(encodings).toEqual([{ maxBitrate: 1_500_000, maxFramerate: 15 }]);
 });
 
-test('impossible options are refused', () => {
-  for (const options of [{ codec: 'mpeg' as 'vp8' }, { encodings: [] }, { encodings: [{}, {}, {}, {}] }]) {
-    expect(() => assertSending(options)).toThrow(CallplaneError);
-  }
-  assertSending({ codec: 'av1', encodings: [{}] });
-});
-
 describe('discontinuous transmission', () => {
   const section = (mid: string, lines: string) =>
     `m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:${mid}\r\na=rtpmap:111 opus/48000/2\r\n${lines}`;
@@ -81,32 +73,5 @@ describe('discontinuous transmission', () => {
     expect(tuned).toContain('a=fmtp:111 minptime=10;useinbandfec=1;usedtx=1\r\n');
     expect(tuned.endsWith(other)).toBe(true);
     expect(withDtx(tuned, '0')).toBe(tuned);
-  });
-
-  test('is set where the codec has no parameters', () => {
-    const tuned = withDtx(`v=0\r\n${section('0', 'a=sendrecv\r\n')}`, '0');
-    expect(tuned).toContain('a=rtpmap:111 opus/48000/2\r\na=fmtp:111 usedtx=1\r\na=sendrecv\r\n');
-  });
-});
-
-describe('encodings', () => {
-  test('a section that carries another track takes over its encodings', async () => {
-    let written: unknown;
-    const sender = {
-      getParameters: () => ({
-        encodings: [
-          { rid: 'h', active: false, maxBitrate: 1 },
-          { rid: 'm', active: true, maxFramerate: 5 },
-        ],
-      }),
-      setParameters: (next: unknown) => Promise.resolve((written = next)),
-    } as unknown as RTCRtpSender;
-    await resetEncodings(sender, [{ rid: 'h', maxBitrate: 2 }, { rid: 'm', scaleResolutionDownBy: 2 }]); // oxfmt-ignore
-    expect(written).toEqual({
-      encodings: [
-        { rid: 'h', active: true, maxBitrate: 2 },
-        { rid: 'm', active: true, scaleResolutionDownBy: 2 },
-      ],
-    });
   });
 });

@@ -67,16 +67,6 @@ describe('the repair of a peer connection', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('begins at once when the connection has failed, and counts anew after it was up', async () => {
-    const stage = new Stage();
-    for (let times = 0; times < 10; times += 1) {
-      stage.become('failed');
-      await stage.answer();
-      stage.become('connected');
-    }
-    expect([stage.restarts.length, stage.replaced, jest.getTimerCount()]).toEqual([10, 0, 0]);
-  });
-
   test('waits for the gateway, and begins once it can be reached', async () => {
     const stage = new Stage();
     stage.isReachable = false;
@@ -86,35 +76,6 @@ describe('the repair of a peer connection', () => {
     stage.isReachable = true;
     stage.repair.reachable();
     expect(stage.restarts).toHaveLength(1);
-  });
-
-  test('makes one restart at a time, and none after a lost connection before the gateway can be reached', async () => {
-    const stage = new Stage();
-    stage.become('failed');
-    await jest.advanceTimersByTimeAsync(15_000);
-    expect(stage.restarts).toHaveLength(1);
-    stage.isReachable = false;
-    await stage.answer(new CallplaneError('connection_lost', ''));
-    await jest.advanceTimersByTimeAsync(60_000);
-    expect([stage.restarts.length, stage.replaced]).toEqual([1, 0]);
-  });
-
-  test('restarts on another network although the connection seems to be up, once', async () => {
-    const stage = new Stage();
-    stage.repair.networkChanged();
-    await stage.answer();
-    await jest.advanceTimersByTimeAsync(60_000);
-    expect([stage.restarts.length, stage.replaced]).toEqual([1, 0]);
-    for (const ms of [...Array<number>(10).fill(5_000), ...Array<number>(10).fill(100)]) {
-      stage.repair.networkChanged();
-      await stage.answer();
-      await jest.advanceTimersByTimeAsync(ms);
-    }
-    expect([stage.restarts.length, stage.replaced]).toEqual([21, 0]);
-    const other = new Stage();
-    other.connection.connectionState = 'new';
-    other.repair.networkChanged();
-    expect(other.restarts).toHaveLength(0);
   });
 
   test('restarts after a change of the network once the gateway can be reached, although the connection seems to be up', async () => {
@@ -146,14 +107,5 @@ describe('the repair of a peer connection', () => {
     await stage.answer(new CallplaneError(code, ''));
     expect(stage.replaced).toBe(times);
     if (times === 1) expect(jest.getTimerCount()).toBe(0);
-  });
-
-  test('ends with the connection', async () => {
-    const stage = new Stage();
-    stage.become('disconnected');
-    stage.repair.close();
-    stage.repair.networkChanged();
-    await jest.advanceTimersByTimeAsync(60_000);
-    expect([stage.restarts.length, stage.replaced, jest.getTimerCount()]).toEqual([0, 0, 0]);
   });
 });

@@ -70,25 +70,6 @@ test('a display is reported at once when the track needs more, and after a secon
   expect(reported()).toEqual([['camera', 2, true]]);
 });
 
-test('neither a quick scroll past a picture nor its slow growth alternates between layers', () => {
-  const element = elementOf();
-  displays.observe(trackOf('camera'), element);
-  show(element, 320, 180);
-  jest.advanceTimersByTime(250);
-  reported();
-  for (let at = 0; at < 50; at += 1) {
-    show(element, 320, 180, at % 2 === 1);
-    jest.advanceTimersByTime(20);
-  }
-  jest.advanceTimersByTime(2000);
-  expect(reported()).toEqual([]);
-  for (let at = 0; at < 90; at += 1) {
-    show(element, 500 + 10 * at, 300);
-    jest.advanceTimersByTime(10);
-  }
-  expect(new Set(reported().map(String))).toEqual(new Set(['camera,1,false']));
-});
-
 test('a track without an element, or whose element shows another track, is hidden, unless it is gone', () => {
   const element = elementOf();
   const [first, second] = [trackOf('first'), trackOf('second')];
@@ -153,11 +134,6 @@ describe('a displayed track', () => {
     expect(layerOf(180, 320)).toBe(0);
   });
 
-  test('keeps its layer at sizes between two layers', () => {
-    expect([layerOf(430, 242, 1), layerOf(430, 242, 0), layerOf(430, 242)]).toEqual([1, 0, 0]);
-    expect([layerOf(390, 219, 1), layerOf(470, 264, 0)]).toEqual([0, 1]);
-  });
-
   test('needs what the largest of its visible elements needs', () => {
     const elements = [shown(320, 180), shown(1280, 720, { isInView: false }), shown(640, 360)];
     expect(displayOf(elements, visible, undefined)).toEqual({ maxSpatial: 1, isHidden: false, pixels: 640 * 360 });
@@ -170,23 +146,5 @@ describe('a displayed track', () => {
       expect(displayOf(elements, visible, before)).toEqual(hidden);
     }
     expect(displayOf([shown(640, 360)], { ...visible, isHidden: true }, before)).toEqual(hidden);
-  });
-
-  test('is received in full while it floats above other windows', () => {
-    const element = { videoWidth: 1, videoHeight: 1 };
-    const floating = { ...visible, isHidden: true, floating: element };
-    expect(displayOf([shown(100, 50, { element })], floating, undefined)).toEqual({
-      maxSpatial: 2,
-      isHidden: false,
-      pixels: 5000,
-    });
-  });
-
-  test('keeps its layer in an element that has the size of its picture', () => {
-    const natural = shown(320, 180, { element: { videoWidth: 320, videoHeight: 180 } });
-    expect(displayOf([natural], visible, undefined).maxSpatial).toBe(2);
-    expect(displayOf([natural], visible, { maxSpatial: 1, isHidden: false, pixels: 0 }).maxSpatial).toBe(1);
-    const empty = shown(300, 150, { element: { videoWidth: 0, videoHeight: 0 } });
-    expect(displayOf([empty], visible, undefined).maxSpatial).toBe(2);
   });
 });

@@ -2,7 +2,6 @@ import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
 import { listMediaNodes, recordNodeState, setNodeDraining } from './media-nodes.js';
 import {
-  countMediaNodes,
   listRegisteredNodes,
   registerMediaNode,
   REGISTERED_NODES_MAX,
@@ -85,14 +84,6 @@ test('removes a silent media server only if workers fail to reach it and it carr
     'reached',
     'unseen',
   ]);
-});
-
-test('counts the media servers by state', async () => {
-  for (const id of ['a', 'b', 'c']) await recordNodeState(rooms.database.sql, id, id === 'c' ? 'down' : 'up');
-  await setNodeDraining(rooms.database.prisma, 'b', true);
-  await setNodeDraining(rooms.database.prisma, 'c', true);
-  await register('d', 'ws://a/');
-  expect(await countMediaNodes(rooms.database.sql)).toEqual({ up: 1, draining: 1, down: 1, unknown: 1 });
 });
 
 test('takes only rooms without participants off a media server', async () => {

@@ -51,7 +51,7 @@ describe('a release', () => {
     );
     expect(await command('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], out)).toBe('');
     expect(readFileSync(join(out, 'SHA256SUMS'), 'utf8').trim().split('\n')).toHaveLength(tarballs.length + 3);
-    expect(readFileSync(join(out, 'NOTES.md'), 'utf8')).toMatch(/^# Callplane .*\n\nCommit [0-9a-f]{40}\.\n\n#/);
+    expect(readFileSync(join(out, 'NOTES.md'), 'utf8')).toMatch(/^# Callplane .*\n\nCommit [0-9a-f]{40}\.\n\n\S/);
   });
 
   test('has a build context with everything that the images need', async () => {

@@ -44,10 +44,3 @@ test('a producer reports wake-ups beyond the bound of their environment', async 
     { queue: 'room-end', count: 1, error: { message: expect.stringContaining('limit of jobs in Redis') } },
   ]);
 });
-
-test('a producer with nothing to send reports nothing', async () => {
-  const { producer, notSent } = lostProducer();
-  expect(await producer.wakeDeliveries([])).toEqual({ ok: true });
-  expect(await producer.wakeOperations([])).toEqual({ ok: true });
-  expect(notSent).toEqual([]);
-});

@@ -84,13 +84,6 @@ describe('the job of an operation', () => {
     end('op_1');
   });
 
-  test('is ignored while one for the same attempt exists', async () => {
-    await producer.wakeOperations([row(1)]);
-    await producer.wakeOperations([row(1)]);
-    await producer.addDueOperations([{ ...row(1), place: 7 }]);
-    expect(await depths()).toMatchObject({ waiting: 1 });
-  });
-
   test('fails and goes if its work throws, and the next one follows', async () => {
     const begun: string[] = [];
     start((id) => {

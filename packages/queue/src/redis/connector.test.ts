@@ -20,39 +20,11 @@ afterEach(() => {
   for (const socket of accepted.splice(0)) socket.destroy();
 });
 
-/** A connection that looks for its address, and gets it from the test. */
-function lookingConnection() {
-  const questions: ((found: RedisAddress) => void)[] = [];
-  const find = () => new Promise<RedisAddress>((resolve) => questions.push(resolve));
-  const redis = new Redis({ Connector: connectorOf(find, null), retryStrategy: () => 1 });
-  redis.on('error', () => undefined);
-  connections.push(redis);
-  return { redis, questions };
-}
-
 test('a second error of a socket, such as an alert after a refused certificate, does not end the process', async () => {
   const stream = await new (connectorOf(() => Promise.resolve(address), null))().connect();
   const fail = (message: string) => () => stream.emit('error', new Error(message));
   for (const message of ['refused', 'alert', 'another']) expect(fail(message)).not.toThrow();
   stream.destroy();
-});
-
-test('a connection that is closed to reconnect while it looks for its address looks again', async () => {
-  const { redis, questions } = lookingConnection();
-  redis.disconnect(true);
-  questions[0]?.(address);
-  await eventually(() => questions.length === 2);
-  questions[1]?.(address);
-  await eventually(() => accepted.length === 1);
-});
-
-test('a connection that ends while it looks for its address opens none', async () => {
-  const { redis, questions } = lookingConnection();
-  const ended = new Promise<void>((resolve) => redis.once('end', resolve));
-  redis.disconnect();
-  questions[0]?.(address);
-  await ended;
-  expect({ questions: questions.length, accepted: accepted.length }).toEqual({ questions: 1, accepted: 0 });
 });
 
 test('a connection whose address is unknown says why, and tries again', async () => {

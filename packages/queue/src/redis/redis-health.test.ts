@@ -1,8 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
-import { breakRedis, eventually, REDIS_FAULTS, startTestRedis, stopAtEnd, sendToRedis } from '@callplane/testing';
-import { NoticeListener, publishNotice } from '../notices/notices.js';
-import { isAnswering, troubleOf, watchRedis } from './redis-health.js';
+import { breakRedis, eventually, REDIS_FAULTS, startTestRedis, stopAtEnd } from '@callplane/testing';
+import { troubleOf, watchRedis } from './redis-health.js';
 import { connectRedis, disconnectRedis, type RedisRole } from './redis.js';
 
 const quiet = { onLost: () => undefined, onReady: () => undefined };
@@ -35,17 +34,6 @@ describe('the health of Redis', () => {
     await health.check();
   });
 
-  test('is `read-only` on a replica that does not serve stale data', async () => {
-    const server = await startTestRedis();
-    const { health } = connect(server.url);
-    await eventually(() => health.trouble === null);
-    await sendToRedis(server, [['CONFIG', 'SET', 'replica-serve-stale-data', 'no']]);
-    const repair = await breakRedis(server, 'read-only');
-    await eventually(() => health.trouble === 'read-only');
-    await repair();
-    await eventually(() => health.trouble === null);
-  });
-
   test.each([
     ['OOM command not allowed when used memory > maxmemory', 'full'],
     ["READONLY You can't write against a read only replica.", 'read-only'],
@@ -58,23 +46,6 @@ describe('the health of Redis', () => {
     ['connect ECONNREFUSED 127.0.0.1:1', 'unreachable'],
   ])('maps the error "%s" to %s', (message, trouble) => {
     expect(troubleOf(new Error(message))).toBe(trouble);
-  });
-
-  test('lets notices pass while Redis is full', async () => {
-    const server = await startTestRedis();
-    const { redis, health } = connect(server.url);
-    const listener = new NoticeListener(server.url, quiet);
-    stopAtEnd(() => listener.close());
-    const received: string[] = [];
-    listener.on('operationSettled', (id) => received.push(id));
-    await eventually(() => health.trouble === null);
-    await breakRedis(server, 'full');
-    await eventually(() => health.trouble === 'full');
-    expect(isAnswering(redis)).toBe(true);
-    await eventually(async () => {
-      await publishNotice(redis, 'operationSettled', 'op_1');
-      return received.includes('op_1');
-    });
   });
 });
 

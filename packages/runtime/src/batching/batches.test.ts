@@ -1,6 +1,6 @@
 import { stat } from 'node:fs';
 import { describe, expect, jest, test } from '@jest/globals';
-import { Batches, OverloadedError, ONE_QUEUE, type BatchSettings, type Turns } from './batches.js';
+import { Batches, OverloadedError, type BatchSettings } from './batches.js';
 
 function setUp(settings: Partial<BatchSettings<string, string>> = {}) {
   const running: { key: string; items: string[]; finish: () => void; fail: (error: Error) => void }[] = [];
@@ -13,16 +13,6 @@ function setUp(settings: Partial<BatchSettings<string, string>> = {}) {
     ...settings,
   });
   return { batches, running, tick: () => new Promise(setImmediate) };
-}
-
-/** Runs one piece of work at a time. */
-function oneByOne(): Turns {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const done = last.then(work);
-    last = done.catch(() => undefined);
-    return done;
-  };
 }
 
 describe('batches', () => {
@@ -73,19 +63,6 @@ describe('batches', () => {
     expect(await next).toBe('a:2');
   });
 
-  test('take the items of a batch when its turn comes', async () => {
-    const { batches, running, tick } = setUp({ turns: oneByOne() });
-    void batches.add('a', '1');
-    void batches.add('b', '2');
-    await tick();
-    await tick();
-    expect(running).toMatchObject([{ key: 'a' }]);
-    void batches.add('b', '3');
-    running[0]!.finish();
-    await tick();
-    expect(running[1]).toMatchObject({ key: 'b', items: ['2', '3'] });
-  });
-
   test('keep items of one owner in different batches and in their order', async () => {
     const { batches, running, tick } = setUp({ ownerOf: (item) => item.slice(0, 1) });
     const results = Promise.all(['x1', 'y1', 'x2', 'x3', 'y2'].map((item) => batches.add('a', item)));
@@ -116,31 +93,6 @@ describe('batches', () => {
     expect(running[2]!.items).toEqual(['5']);
     running[0]!.finish();
     expect(await Promise.all(results)).toEqual(['a:1', 'a:2', 'a:3']);
-  });
-
-  test('start a batch for an item that is added when the last result of a batch arrives', async () => {
-    const { batches, running, tick } = setUp();
-    const chained = batches.add('a', '1').then(() => batches.add('a', '2'));
-    await tick();
-    running[0]!.finish();
-    await tick();
-    await tick();
-    running[1]!.finish();
-    expect(await chained).toBe('a:2');
-    expect(batches.waiting).toBe(0);
-  });
-
-  test('give an item a result that is still on its way, without delaying the next batch', async () => {
-    let finish: (result: string) => void = () => undefined;
-    const batches = new Batches<string, string>({
-      run: (_key, items) =>
-        Promise.resolve(items.map((item) => (item === 'late' ? new Promise((resolve) => (finish = resolve)) : item))),
-      sizeMax: 3,
-    });
-    const late = batches.add(ONE_QUEUE, 'late');
-    expect(await batches.add(ONE_QUEUE, 'next')).toBe('next');
-    finish('there');
-    expect(await late).toBe('there');
   });
 
   test('let the tenants of waiting items take turns', async () => {

@@ -117,20 +117,6 @@ describe('slow and silent connections', () => {
     expect(statusesIn(text())).toEqual(['408']);
   });
 
-  test('a request that was answered before its body arrived gets no second answer', async () => {
-    const port = await serve((_, response) => response.writeHead(401).end('no'));
-    const { text } = await dial(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf');
-    await untilGone();
-    expect(statusesIn(text())).toEqual(['401']);
-  });
-
-  test('an idle connection that was answered gets no second answer', async () => {
-    const port = await serve(ok, { keepAliveMs: 600, headersMs: 5000, requestMs: 5000 });
-    const { text } = await dial(port, GET('/'));
-    await untilGone();
-    expect(statusesIn(text())).toEqual(['200']);
-  });
-
   test('a caller that never reads its answer is disconnected', async () => {
     const port = await serve((_, response) => void response.end(Buffer.alloc(32 * 1024 * 1024)), { stalledMs: 300 });
     const { socket } = await dial(port);
@@ -163,13 +149,6 @@ describe('pipelined requests', () => {
     await untilGone();
   });
 
-  test('a bad request does not replace the answer to a good request in the same packet', async () => {
-    const port = await serve();
-    const { text, ended } = await dial(port, `${GET('/1')}nonsense\r\n\r\n`);
-    await eventually(() => ended() !== null);
-    expect(statusesIn(text())).toEqual(['200', '400']);
-  });
-
   test('a request with a broken body gets 400 after the answers to earlier requests', async () => {
     later.length = 0;
     const port = await serve((request, response) => {
@@ -182,18 +161,6 @@ describe('pipelined requests', () => {
     later[0]!.answer();
     await eventually(() => ended() !== null);
     expect(statusesIn(text())).toEqual(['200', '400']);
-  });
-
-  test('a late request behind a long-running one gets 408 after the answer to that one', async () => {
-    later.length = 0;
-    const port = await serve(slow);
-    const { text } = await dial(port, `${GET('/1')}GET /2 HTTP/1.1\r\n`);
-    await eventually(() => later.length === 1);
-    // Waits until the deadline of the second request and several checks have passed.
-    await new Promise((resolve) => setTimeout(resolve, QUICK.headersMs + 4 * QUICK.checkEveryMs));
-    later[0]!.answer();
-    await untilGone();
-    expect(statusesIn(text())).toEqual(['200', '408']);
   });
 
   test('all answers close with their connection, also those that wait behind another', async () => {
@@ -209,19 +176,6 @@ describe('pipelined requests', () => {
     socket.destroy();
     await eventually(() => closed.size === 3);
     expect([...closed].toSorted()).toEqual(['/1', '/2', '/3'].map((url) => `${url} true true`));
-  });
-
-  test('no refusal follows an answer that closes the connection', async () => {
-    later.length = 0;
-    const port = await serve((request, response) => {
-      response.setHeader('connection', 'close');
-      slow(request, response);
-    });
-    const { text } = await dial(port, `${GET('/1')}nonsense\r\n\r\n`);
-    await eventually(() => later.length === 1);
-    later[0]!.answer();
-    await untilGone();
-    expect(statusesIn(text())).toEqual(['200']);
   });
 });
 

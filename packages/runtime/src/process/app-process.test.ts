@@ -96,9 +96,3 @@ test('wake-ups that were not sent are logged and counted by queue', async () => 
   expect(metrics).toContain('callplane_wake_ups_not_sent_total{queue="webhook-delivery",app="test"} 0');
   expect(await lines()).toMatchObject([{ level: 'warn', message: 'wake-ups not sent', queue: 'room-end', count: 3 }]);
 });
-
-test('the process announces the port of its metrics', async () => {
-  const { app, lines } = newProcess();
-  await app.started('working', { concurrency: 4 });
-  expect(await lines()).toMatchObject([{ message: 'working', concurrency: 4, metricsPort: null }]);
-});

@@ -100,6 +100,6 @@ export function opensslCommand(request: {
 }
 
 /** Quotes any text for a POSIX shell: within single quotes only the quote itself is special. */
-export function shellQuoted(text: string): string {
+function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
