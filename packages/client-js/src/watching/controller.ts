@@ -241,7 +241,6 @@ function probing(
     budgetBps,
     provenBps: state.budgetBps,
     provenLoss: state.loss,
-    bursts: [],
     levels,
     enteredAtMs,
     brake: isNew ? 'slow' : 'none',

@@ -24,12 +24,14 @@ export class PlayOut {
   /** @param roundTripMs undefined in browsers that do not tell it */
   update(
     receivers: readonly RTCRtpReceiver[],
-    { sureLoss }: Pick<DownlinkState, 'sureLoss'>,
+    { mode, sureLoss, harmlessLoss }: Pick<DownlinkState, 'mode' | 'sureLoss' | 'harmlessLoss'>,
     roundTripMs: number | undefined,
     nowMs: number,
   ): void {
-    if (sureLoss > LOSS_FROM) this.#untilMs = nowMs + KEPT_MS;
-    if (sureLoss > LOSS_TWICE_FROM) this.#twiceUntilMs = nowMs + KEPT_MS;
+    // What a slow line loses is repeated into the same queue.
+    const isItsOwn = mode === 'free' || harmlessLoss > LOSS_FROM;
+    if (isItsOwn && sureLoss > LOSS_FROM) this.#untilMs = nowMs + KEPT_MS;
+    if (isItsOwn && sureLoss > LOSS_TWICE_FROM) this.#twiceUntilMs = nowMs + KEPT_MS;
     const extraMs = EXTRA_MS + (nowMs < this.#twiceUntilMs ? TWICE_MS : 0);
     const isLossy = nowMs < this.#untilMs && roundTripMs !== undefined;
     const targetMs = isLossy ? Math.min(MOST_MS, roundTripMs + extraMs) : null;
