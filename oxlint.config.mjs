@@ -325,7 +325,7 @@ export default {
         'packages/webhook-verifier/src/**',
         '**/main.ts',
         // These pass the clock or the randomness of the machine on.
-        'apps/console/src/{clock,stream/stream}.ts',
+        'apps/console/src/{moving-time,stream/stream}.ts',
         'apps/cli/src/media/agent.ts',
         'packages/client-js/src/platform.ts',
         'packages/server-js/src/client.ts',

@@ -80,6 +80,11 @@ test('ends empty rooms after 15 minutes, and shows where each app has its metric
   }
 });
 
+test('its API says which process it is, so that no other server on the port gets a key', async () => {
+  const report = (await (await fetch(new URL('/readyz', dev.baseUrl))).json()) as { instance: string };
+  expect(report.instance).toBe(environmentOf(local.pidOf('api'))['INSTANCE_ID']);
+});
+
 test('shows no requests by default', async () => {
   await fetch(`${dev.baseUrl}/`, { headers: { authorization: `Bearer ${dev.secretKey}` } });
   const log = join(local.dataDir(), 'logs', 'api.log');

@@ -5,7 +5,7 @@
 
 const LEASES = 'packages/db/src/operations/operation-leases.ts';
 const OPERATIONS = 'packages/db/src/operations/operations.repository.ts';
-const ROOM_END = 'apps/cleanup-worker/src/operations/room-end.steps.ts';
+const STEPS = 'apps/cleanup-worker/src/operations/steps.ts';
 const ROOM_CLEANUP = 'packages/db/src/rooms/room-cleanup.ts';
 const DELIVERY_LEASES = 'packages/db/src/webhooks/delivery-leases.ts';
 const CLAIMS = 'packages/db/src/webhooks/claims.ts';
@@ -77,17 +77,17 @@ export const BUGS = [
     "WHERE false AND status = 'pending' AND due_at <= now() AND ${isUnleased}",
   ]),
   bug('completed-before-the-end', 'the operation is completed in a transaction before the one that ends the room', [
-    ROOM_END,
+    STEPS,
     'await settleCompleted(tx, claim, now);',
     'await deps.database.transaction((own) => settleCompleted(own, claim, now));',
   ]),
   bug('event-after-the-commit', 'room.ended is written in a transaction after the one that ends the room', [
-    ROOM_END,
+    STEPS,
     'await markRoomEnded(tx, claim.roomId, now);\n        return writeRoomEnded(tx, claim, now);\n      });',
     'await markRoomEnded(tx, claim.roomId, now);\n        return [];\n      });\n      deliveries.push(...(await deps.database.transaction((own) => writeRoomEnded(own, claim, now))));',
   ]),
   bug('room-not-marked', 'the clean-up forgets to mark the room ended', [
-    ROOM_END,
+    STEPS,
     'await markRoomEnded(tx, claim.roomId, now);',
     '',
   ]),

@@ -22,7 +22,9 @@ test('PostgreSQL releases the row of a worker that froze inside a transaction, a
   const other = await stack.spawnWorker({ LEASE_MS: '1500' });
   const operation = await stack.completed(roomId, 40_000);
   measured({ 'ms until another completed it': performance.now() - frozenAt });
-  expect(operation).toMatchObject({ attempts: 2, lastError: null });
+  expect(operation).toMatchObject({ status: 'completed', lastError: null });
+  // A claim that waits for the row begins its lease before, and may lose it at once.
+  expect([2, 3]).toContain(operation.attempts);
 
   frozen.thaw();
   await frozen.waitForLog((line) => line['operationId'] === operation.id && line['outcome'] === 'lease_lost');

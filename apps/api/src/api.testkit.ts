@@ -1,12 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { Agent, type IncomingMessage } from 'node:http';
-import { apiKeyHint, formatApiKey, hashApiKey, newId, SCOPES, type ApiKeyType, type Scope } from '@callplane/core';
-import { Database, insertApiKey } from '@callplane/db';
+import {
+  apiKeyHint,
+  formatApiKey,
+  hashApiKey,
+  newId,
+  SCOPES,
+  type ApiKeyType,
+  type Permission,
+  type Scope,
+} from '@callplane/core';
+import { Database, insertApiKey, type JoinOutcome } from '@callplane/db';
 import {
   connectionTo,
   connectToTestRedis,
   createTestTenant,
   eventually,
+  joinOne,
   PATIENT_DEADLINES,
   spawnApp,
   stopAtEnd,
@@ -58,7 +68,20 @@ export interface TestApi {
   call(method: string, path: string, sent?: Sent): Promise<Answer>;
   /** Creates a room of the tenant through the API. */
   room(body?: object): Promise<string>;
+  /** The rows of all pages of a list. The path has a query. */
+  pages(path: string, key?: string): Promise<any[]>;
+  /** Issues a token of a room. */
+  invite(roomId: string, body?: object): Promise<Invited>;
+  /** Joins a room as a gateway does. */
+  join(roomId: string, invited: Invited, at?: Date, permissions?: readonly Permission[]): Promise<Joined>;
 }
+
+export interface Invited {
+  participantId: string;
+  tokenId: string;
+}
+
+export type Joined = Extract<JoinOutcome, { outcome: 'joined' }>;
 
 /** The settings that most files use. */
 const SETTINGS = {
@@ -150,6 +173,22 @@ export async function startTestApi(settings?: Record<string, string>): Promise<T
     newKey,
     call,
     room: async (body = { name: 'A room' }) => (await call('POST', '/v1/rooms', { body })).body.id,
+    pages: async (path, key = tenant.key) => {
+      const rows: unknown[] = [];
+      for (let next = path; ;) {
+        const { body } = await call('GET', next, { key });
+        rows.push(...body.data);
+        if (body.nextCursor === null) return rows;
+        next = `${path.replace(/&cursor=.*/, '')}&cursor=${body.nextCursor}`;
+      }
+    },
+    invite: async (roomId, body = { participantName: 'Ada' }) =>
+      (await call('POST', `/v1/rooms/${roomId}/tokens`, { body })).body,
+    join: async (roomId, { participantId, tokenId }, at = new Date(), permissions = ['room:join']) => {
+      const joined = await joinOne(database, { tenant, roomId, participantId, tokenId, permissions }, at);
+      if (joined.outcome !== 'joined') throw new Error(joined.outcome);
+      return joined;
+    },
   };
 }
 

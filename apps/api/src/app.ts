@@ -8,12 +8,10 @@ import { authenticate, type Directories } from './http/authenticate.js';
 import { errorHandler } from './http/errors.js';
 import { rateLimit, type Bucket } from './http/rate-limit.js';
 import { requestContext, signInRequests, unlimitedRequests } from './http/request-context.js';
-import { requestLog } from './http/request-log.js';
-import type { RequestMetrics } from './http/request-metrics.js';
+import { requestLog, type RequestMetrics } from './http/request-log.js';
 import { createRouter } from './http/router.js';
-import { securityHeaders } from './http/security-headers.js';
+import { refuseUnread, securityHeaders, UnreadAnswers } from './http/respond.js';
 import { noStore, requireOneHost, rewriteUndecodablePath } from './server.js';
-import { refuseUnread, UnreadAnswers } from './http/respond.js';
 import { docsRouter } from './openapi/docs.routes.js';
 import { apiRoutes } from './routes.js';
 

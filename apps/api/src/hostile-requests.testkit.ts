@@ -1,8 +1,8 @@
 import { PERMISSIONS } from '@callplane/core';
 import { publishTracks } from '@callplane/db';
-import { eventually, joinOne } from '@callplane/testing';
+import { eventually } from '@callplane/testing';
 import fc from 'fast-check';
-import type { TestApi } from './api.testkit.js';
+import type { Invited, TestApi } from './api.testkit.js';
 import type { Route } from './http/route.js';
 import { BODY_EXAMPLES } from './openapi/examples.js';
 import { attempt, delivery, finish, webhook } from './webhooks/webhooks.testkit.js';
@@ -15,11 +15,11 @@ export async function createResources(api: TestApi): Promise<PathValues> {
   await api.room();
   await webhook(api);
   const roomId = await api.room();
-  await enter(api, roomId, await invite(api, roomId));
-  const person = await invite(api, roomId);
+  await enter(api, roomId, await api.invite(roomId));
+  const person = await api.invite(roomId);
   // The second session supersedes the first one.
   await enter(api, roomId, person);
-  const trackId = await enter(api, roomId, person);
+  const { trackId, sessionId } = await enter(api, roomId, person);
 
   const endpoint = await webhook(api);
   await delivery(api, endpoint.path);
@@ -37,6 +37,7 @@ export async function createResources(api: TestApi): Promise<PathValues> {
     roomId,
     participantId: person.participantId,
     trackId,
+    sessionId,
     endpointId: endpoint.id,
     deliveryId,
     recoveryId: recovery.body.id,
@@ -44,28 +45,12 @@ export async function createResources(api: TestApi): Promise<PathValues> {
   };
 }
 
-interface Person {
-  participantId: string;
-  tokenId: string;
-}
-
-async function invite(api: TestApi, roomId: string): Promise<Person> {
-  const body = { participantName: 'Ada', permissions: [...PERMISSIONS] };
-  return (await api.call('POST', `/v1/rooms/${roomId}/tokens`, { body })).body as Person;
-}
-
-/** Lets a participant join the room as a gateway does, with a microphone. Returns the id of its track. */
-async function enter(
-  { database, tenant }: TestApi,
-  roomId: string,
-  { participantId, tokenId }: Person,
-): Promise<string> {
-  const person = { tenant, roomId, participantId, tokenId, permissions: [...PERMISSIONS] };
-  const joined = await joinOne(database, { ...person, instanceId: 'gateway' }, new Date());
-  if (joined.outcome !== 'joined') throw new Error(joined.outcome);
+/** Lets a participant join the room with a microphone. */
+async function enter(api: TestApi, roomId: string, invited: Invited): Promise<{ trackId: string; sessionId: string }> {
+  const joined = await api.join(roomId, invited, new Date(), PERMISSIONS);
   const track = { trackId: 'mic', kind: 'audio', source: 'microphone', muted: false, feedId: 'f', mid: '0' } as const;
-  await publishTracks(database, joined, [track], new Date());
-  return track.trackId;
+  await publishTracks(api.database, joined, [track], new Date());
+  return { trackId: track.trackId, sessionId: joined.sessionId };
 }
 
 /** The path of a route with these values. A DELETE gets unknown ids, so that later requests find the resources. */

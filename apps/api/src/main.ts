@@ -16,13 +16,13 @@ import { findConsole } from './console/console-pages.js';
 import type { Deps } from './deps.js';
 import { EventWaiter, readNewest } from './events/event-waiter.js';
 import { CallerCache } from './http/caller-cache.js';
-import { requestMetrics } from './http/request-metrics.js';
+import { requestMetrics } from './http/request-log.js';
 import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 import { ReadTurns } from './statements/read-turns.js';
 import { sharedStatements } from './statements/shared-statements.js';
-import { reportReadFailures } from './stream/read-failures.js';
+import { reportReadFailures } from './stream/event-feed.js';
 import { StreamHub, streamReads } from './stream/stream-hub.js';
 
 // README.md beside this file: the order of the middleware, where each 4xx comes from, and the files of a request.

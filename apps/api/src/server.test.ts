@@ -7,8 +7,7 @@ import { startTestApi, type TestApi } from './api.testkit.js';
 import { readJsonBody } from './http/validate.js';
 import { errorHandler } from './http/errors.js';
 import { requestContext } from './http/request-context.js';
-import { requestLog } from './http/request-log.js';
-import { requestMetrics } from './http/request-metrics.js';
+import { requestLog, requestMetrics } from './http/request-log.js';
 import { listen } from './server.js';
 
 let api: TestApi;

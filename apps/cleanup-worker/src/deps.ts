@@ -24,7 +24,7 @@ export interface Deps {
   outages?: Pick<OutageWatch, 'isSettled'>;
 }
 
-export type StepDeps = Pick<Deps, 'database' | 'clock' | 'producer' | 'logger' | 'media' | 'relays' | 'graceMs'>;
+type StepDeps = Pick<Deps, 'database' | 'clock' | 'producer' | 'logger' | 'media' | 'relays' | 'graceMs'>;
 
 /** One step of a clean-up. Every step is idempotent, and each of its transactions writes only under the lease. */
 export interface Step {

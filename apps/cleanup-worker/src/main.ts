@@ -12,25 +12,17 @@ import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime
 import pLimit from 'p-limit';
 import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
-import { untilNodesUp } from './media/media-clean-up.js';
-import { openMediaNodes } from './media/open-media-nodes.js';
+import { followRegistry, openMediaNodes, untilNodesUp } from './media/media-clean-up.js';
 import { operationMetrics, relayMetrics } from './metrics.js';
 import { Certificates } from './observe/certificates.js';
-import { Observer } from './observe/observe.js';
-import { RedisObserver } from './observe/redis.js';
+import { Observer, RedisObserver } from './observe/observe.js';
 import { workOnOperation } from './operations/work.js';
-import { closeEndedRelays } from './reconcile/ended-relays.js';
-import { endEmptyRooms } from './reconcile/empty-rooms.js';
-import { endLostSessions, forgetDeadInstances } from './reconcile/lost-sessions.js';
-import { MediaOrphans } from './reconcile/media-orphans.js';
-import { followRegistry } from './reconcile/media-registry.js';
-import { OutageWatch, WATCH_EVERY_MS } from './reconcile/outage-watch.js';
 import { createRelays, parseTurnServers } from './relays/relays.js';
+import { closeEndedRelays, endEmptyRooms, endLostSessions, forgetDeadInstances } from './reconcile/presence.js';
+import { MediaOrphans } from './reconcile/media-orphans.js';
+import { OutageWatch, WATCH_EVERY_MS } from './reconcile/outage-watch.js';
 import { Scan } from './scan.js';
-import { sweepErasures } from './sweep/erasures.js';
-import { sweepRooms } from './sweep/rooms.js';
-import { sweepUsage } from './sweep/usage.js';
-import { settleExhausted, sweepExpired } from './sweep/sweep.js';
+import { settleExhausted, sweepErasures, sweepExpired, sweepRooms, sweepUsage } from './sweep/sweep.js';
 
 // README.md beside this file: the way of an operation from its row to its notice, and the file of each step.
 

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { eventually, spawnApp } from '@callplane/testing';
+import { eventually } from '@callplane/testing';
 import { workOnOperation } from './operations/work.js';
 import { Scan } from './scan.js';
 import { startTestWorker, type TestWorker } from './worker.testkit.js';
@@ -27,13 +27,4 @@ test('metrics count attempts, finished runs and swept operations by kind', async
     'callplane_operation_swept_total{kind="room.end",what="woken",app="cleanup-worker"} 1',
   ])
     expect(lines).toContain(line);
-});
-
-test('the cleanup worker serves its metrics over HTTP', async () => {
-  const app = await spawnApp({
-    name: 'cleanup-worker',
-    env: { DATABASE_URL: worker.databaseUrl, REDIS_URL: worker.redis.url },
-  });
-  expect(await (await fetch(app.metricsUrl)).text()).toMatch(/^# TYPE callplane_operation_attempts_total counter$/m);
-  expect(await app.stop()).toEqual({ code: 0, signal: null });
 });

@@ -29,6 +29,7 @@ import {
 } from '@callplane/testing';
 import type { Deps } from './deps.js';
 import { operationMetrics, relayMetrics } from './metrics.js';
+import { workOnOperation } from './operations/work.js';
 import { createRelays } from './relays/relays.js';
 import type { TurnServer } from './relays/turn-admin.js';
 
@@ -68,6 +69,8 @@ export interface TestWorker {
   events(roomId: string): Promise<string[]>;
   endRoom(roomId: string): Promise<AcceptedOperation>;
   removeParticipant(roomId: string, participantId: string): Promise<AcceptedOperation>;
+  /** Works once on an operation that is accepted. Returns its id. */
+  workOn(accepted: Promise<AcceptedOperation>): Promise<string>;
   /** Creates a room and accepts its end. Returns the id of the operation. */
   newOperation(): Promise<string>;
   /** The whole row, including the lease. */
@@ -208,6 +211,11 @@ export async function startTestWorker({
       const accepted = await acceptParticipantRemoval(database, tenant, roomId, participantId, clock.now());
       if (accepted === null) throw new Error(`no participant ${participantId}`);
       return accepted;
+    },
+    async workOn(accepted) {
+      const { id } = (await accepted).operation;
+      await workOnOperation(deps, id);
+      return id;
     },
     async newOperation() {
       return (await worker.endRoom(await worker.newRoom())).operation.id;

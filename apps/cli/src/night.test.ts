@@ -5,12 +5,10 @@ import {
   Database,
   ensureSigningKey,
   loadSigningKeys,
-  readBacklogs,
   settleFailed,
   writeEvents,
 } from '@callplane/db';
 import { OperationWorkers, TurnWorker } from '@callplane/queue';
-import { systemClock } from '@callplane/runtime';
 import {
   createTestDatabase,
   createTestTenant,
@@ -23,7 +21,7 @@ import {
   insertTestEndpoint,
 } from '@callplane/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { run } from './program.js';
+import { commandsWith } from './cli.testkit.js';
 
 /** The commands that operators use during an incident, on rows as the API and the workers write them. */
 
@@ -45,6 +43,12 @@ afterEach(async () => {
   closers = [];
 });
 afterAll(() => database.close());
+
+const { rtc, rtcWith, json, expectFailure } = commandsWith(() => ({
+  DATABASE_URL: target.url,
+  REDIS_URL: redis.url,
+  ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS,
+}));
 
 describe('rtc operations', () => {
   test('retries a failed operation in a new run, and wakes its worker', async () => {
@@ -170,12 +174,6 @@ describe('rtc webhooks and rtc deliveries', () => {
     await expectFailure(2, ['webhooks', 'rotate-secret', endpointId, '--activate-in', '8d'], 'at most 7d');
     await expectFailure(2, ['webhooks', 'rotate-secret', 'whep_x'], 'rtc webhooks list');
   });
-
-  test('refuse a replay to a disabled endpoint, and say how to enable it', async () => {
-    const { endpointId, deliveryId } = await failedDelivery();
-    await json('webhooks', 'disable', endpointId);
-    await expectFailure(1, ['deliveries', 'replay', deliveryId], '"rtc webhooks enable …" first');
-  });
 });
 
 describe('rtc queues', () => {
@@ -193,14 +191,6 @@ describe('rtc queues', () => {
     expect(data[0].oldestDueMs).toBeGreaterThanOrEqual(0);
     const without = await rtcWith({ REDIS_URL: '' }, 'queues');
     expect(without).toMatchObject({ code: 0, stdout: expect.stringMatching(/^room-end .*Redis: unknown$/m) });
-  });
-
-  test('does not count deliveries of a disabled endpoint as due', async () => {
-    const before = await dueDeliveries();
-    const endpointId = await endpoint();
-    await database.prisma.webhookEndpoint.update({ where: { id: endpointId }, data: { enabled: false } });
-    await deliveryTo(endpointId);
-    expect(await dueDeliveries()).toBe(before);
   });
 });
 
@@ -312,10 +302,6 @@ async function failedDelivery() {
   return { endpointId, deliveryId };
 }
 
-async function dueDeliveries(): Promise<number> {
-  return (await readBacklogs(database.sql)).find(({ queue }) => queue === 'webhook-delivery')!.due;
-}
-
 /** Starts a worker, and returns the ids of the operations or endpoints that the jobs of this queue wake from now on. */
 async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string[]> {
   const woken: string[] = [];
@@ -350,44 +336,4 @@ async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string
     return queues.some((row) => row.queue === queue && row.redis?.workers === 1);
   });
   return woken;
-}
-
-interface Outcome {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
-function rtc(...commandLine: string[]): Promise<Outcome> {
-  return rtcWith({}, ...commandLine);
-}
-
-async function rtcWith(env: Record<string, string>, ...commandLine: string[]): Promise<Outcome> {
-  let stdout = '';
-  const environment = {
-    DATABASE_URL: target.url,
-    REDIS_URL: redis.url,
-    ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS,
-    ...env,
-  };
-  const write = (text: string) => void (stdout += text);
-  const failure = await run({ environment, clock: systemClock, write }, commandLine);
-  return { code: failure?.exitCode ?? 0, stdout, stderr: failure?.line ?? '' };
-}
-
-async function json(...commandLine: string[]): Promise<any> {
-  const { code, stdout, stderr } = await rtc(...commandLine, '--json');
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  return JSON.parse(stdout);
-}
-
-async function expectFailure(
-  code: 1 | 2,
-  commandLine: string[],
-  hint: string,
-  env: Record<string, string> = {},
-): Promise<void> {
-  const outcome = await rtcWith(env, ...commandLine);
-  expect(outcome).toMatchObject({ code, stdout: '' });
-  expect(outcome.stderr).toContain(hint);
 }

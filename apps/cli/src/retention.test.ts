@@ -1,9 +1,8 @@
 import { newId } from '@callplane/core';
 import { Database, writeEvents } from '@callplane/db';
-import { systemClock } from '@callplane/runtime';
 import { createTestDatabase, createTestTenant, type TestDatabase, type TestTenant } from '@callplane/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { run } from './program.js';
+import { commandsWith } from './cli.testkit.js';
 
 /** The commands with which operators delete old or personal data. */
 
@@ -20,13 +19,7 @@ beforeEach(async () => {
 });
 afterAll(() => database.close());
 
-async function rtc(...commandLine: string[]) {
-  let stdout = '';
-  const write = (text: string) => void (stdout += text);
-  const failure = await run({ environment: { DATABASE_URL: target.url }, clock: systemClock, write }, commandLine);
-  return { stdout, failure };
-}
-const json = async (...commandLine: string[]) => JSON.parse((await rtc(...commandLine, '--json')).stdout) as object;
+const { rtc, json, expectFailure } = commandsWith(() => ({ DATABASE_URL: target.url }));
 
 /** Creates a room that ended `daysAgo` days ago, with one participant and an event about that participant. */
 async function endedRoom(daysAgo: number): Promise<{ roomId: string; participantId: string }> {
@@ -50,11 +43,7 @@ describe('rtc rooms purge', () => {
     const kept = await endedRoom(29);
     const purge = ['rooms', 'purge', '--older-than', '30d', '--env', tenant.environmentId];
     expect(await json(...purge, '--dry-run')).toEqual({ dryRun: true, rooms: 1 });
-    const { stdout, failure } = await rtc(...purge);
-    expect([stdout, failure]).toEqual([
-      '',
-      { exitCode: 2, line: expect.stringContaining('This deletes 1 rooms permanently. Repeat the command with --yes') },
-    ]);
+    await expectFailure(2, purge, 'This deletes 1 rooms permanently. Repeat the command with --yes');
     expect(await database.prisma.room.count({ where: { id: roomId } })).toBe(1);
     expect(await json(...purge, '--yes')).toEqual({
       dryRun: false,
@@ -78,9 +67,8 @@ describe('rtc rooms purge', () => {
       dryRun: true,
       rooms: 0,
     });
-    for (const age of ['0d', '23h']) {
-      expect((await rtc('rooms', 'purge', '--older-than', age)).failure).toMatchObject({ exitCode: 2 });
-    }
+    await expectFailure(2, ['rooms', 'purge', '--older-than', '0d'], 'such as 30m, 12h or 90d');
+    await expectFailure(2, ['rooms', 'purge', '--older-than', '23h'], 'Give at least 1d');
   });
 });
 
@@ -106,17 +94,12 @@ describe('rtc participants erase', () => {
   });
 
   test('rejects an unknown participant and a participant in a call', async () => {
-    expect((await rtc('participants', 'erase', 'part_0')).failure).toEqual({
-      exitCode: 2,
-      line: 'Participant "part_0" not found. See "rtc participants list".',
-    });
+    const erase = ['participants', 'erase'];
+    await expectFailure(2, [...erase, 'part_0'], 'Participant "part_0" not found. See "rtc participants list".');
     const { roomId, participantId } = await endedRoom(1);
     await database.prisma.participantSession.create({
       data: { id: newId('session'), environmentId: tenant.environmentId, roomId, participantId, startedAt: new Date() },
     });
-    expect((await rtc('participants', 'erase', participantId)).failure).toMatchObject({
-      exitCode: 1,
-      line: expect.stringContaining('is in a call'),
-    });
+    await expectFailure(1, [...erase, participantId], 'is in a call');
   });
 });

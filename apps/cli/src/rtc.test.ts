@@ -4,7 +4,6 @@ import { text } from 'node:stream/consumers';
 import { isLoginCode, parseApiKey, SCOPES } from '@callplane/core';
 import { Database, findApiKeysByHash } from '@callplane/db';
 import { NoticeListener } from '@callplane/queue';
-import { systemClock } from '@callplane/runtime';
 import {
   appMain,
   createTestDatabase,
@@ -16,13 +15,7 @@ import {
   type TestDatabase,
 } from '@callplane/testing';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { run } from './program.js';
-
-interface Outcome {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
+import { commandsWith, parse, type Outcome } from './cli.testkit.js';
 
 const MAIN = appMain('cli');
 /** How long a process may live after its last output. A leaked timer would keep it alive for 10 s. */
@@ -41,6 +34,8 @@ beforeAll(async () => {
   environmentId = (await json('environments', 'create', '--project', projectId, '--name', 'shared')).id;
 });
 afterAll(() => database.close());
+
+const { rtc, rtcWith, json, expectFailure } = commandsWith(() => environmentWith({}));
 
 describe('rtc projects and rtc environments', () => {
   test('create with a trimmed name, and list', async () => {
@@ -94,11 +89,12 @@ describe('rtc projects and rtc environments', () => {
   });
 
   test('exit with 2 for an unknown project and for a duplicate name', async () => {
-    await expectUsageError(['environments', 'create', '--project', 'proj_x', '--name', 'a'], '"rtc projects list"');
-    await expectUsageError(['environments', 'list', '--project', 'proj_x'], '"rtc projects list"');
-    await expectUsageError(['environments', 'usage', 'env_x'], '"rtc environments list');
-    await expectUsageError(['environments', 'usage', environmentId, '--days', '93'], 'from 1 to 92');
-    await expectUsageError(
+    await expectFailure(2, ['environments', 'create', '--project', 'proj_x', '--name', 'a'], '"rtc projects list"');
+    await expectFailure(2, ['environments', 'list', '--project', 'proj_x'], '"rtc projects list"');
+    await expectFailure(2, ['environments', 'usage', 'env_x'], '"rtc environments list');
+    await expectFailure(2, ['environments', 'usage', environmentId, '--days', '93'], 'from 1 to 92');
+    await expectFailure(
+      2,
       ['environments', 'create', '--project', projectId, '--name', 'shared'],
       'Choose another --name',
     );
@@ -129,12 +125,12 @@ describe('rtc console', () => {
     const made = [await json(...login), await json(...login)];
     const { ended } = await json('console', 'sessions', 'revoke', '--all', '--env', environmentId);
     expect(ended.sort()).toEqual(made.map(({ id }) => id).sort());
-    await expectUsageError([...login, '--ttl', '2d'], '1m to 24h');
-    await expectUsageError([...login, '--url', 'ftp://x'], '--url');
-    await expectUsageError([...login, '--read-only', '--scopes', 'rooms:create'], 'Omit --read-only');
-    await expectUsageError(['console', 'login', '--env', 'env_x'], '"rtc environments list');
-    await expectUsageError(['console', 'sessions', 'revoke'], 'or --all');
-    await expectUsageError(['console', 'sessions', 'revoke', 'cses_x'], '"rtc console sessions list"');
+    await expectFailure(2, [...login, '--ttl', '2d'], '1m to 24h');
+    await expectFailure(2, [...login, '--url', 'ftp://x'], '--url');
+    await expectFailure(2, [...login, '--read-only', '--scopes', 'rooms:create'], 'Omit --read-only');
+    await expectFailure(2, ['console', 'login', '--env', 'env_x'], '"rtc environments list');
+    await expectFailure(2, ['console', 'sessions', 'revoke'], 'or --all');
+    await expectFailure(2, ['console', 'sessions', 'revoke', 'cses_x'], '"rtc console sessions list"');
   });
 });
 
@@ -167,7 +163,7 @@ describe('rtc keys', () => {
   test('creates a publishable key without scopes, and rejects --scopes for it', async () => {
     const create = ['keys', 'create', '--env', environmentId, '--type', 'publishable'];
     expect(await json(...create)).toMatchObject({ key: expect.stringMatching(/^rtc_pk_/), scopes: [] });
-    await expectUsageError([...create, '--scopes', 'rooms:read'], 'Omit --scopes');
+    await expectFailure(2, [...create, '--scopes', 'rooms:read'], 'Omit --scopes');
   });
 
   test('revokes a key, and sends its hash to the running apps', async () => {
@@ -199,15 +195,15 @@ describe('rtc keys', () => {
 
   test('exits with 2 on invalid input, and says how to correct it', async () => {
     const create = ['keys', 'create', '--env', environmentId];
-    await expectUsageError([...create, '--type', 'secret', '--scopes', 'rooms:*'], 'rooms:create');
-    await expectUsageError([...create, '--type', 'secret', '--expires-in', '90'], '30m, 12h or 90d');
-    await expectUsageError([...create, '--type', 'admin'], 'secret, publishable');
-    await expectUsageError(create, '--type <type>');
-    await expectUsageError(['keys', 'create', '--env', 'env_x', '--type', 'secret'], '"rtc environments list');
-    await expectUsageError(['keys', 'list', '--env', 'env_x'], '"rtc environments list');
-    await expectUsageError(['keys', 'revoke', 'key_x'], '"rtc keys list"');
-    await expectUsageError(['keys', 'revoke'], 'Give the id of the key');
-    await expectUsageError(['keys', 'revoke', 'key_x', '--key', 'key_y'], 'Give one key');
+    await expectFailure(2, [...create, '--type', 'secret', '--scopes', 'rooms:*'], 'rooms:create');
+    await expectFailure(2, [...create, '--type', 'secret', '--expires-in', '90'], '30m, 12h or 90d');
+    await expectFailure(2, [...create, '--type', 'admin'], 'secret, publishable');
+    await expectFailure(2, create, '--type <type>');
+    await expectFailure(2, ['keys', 'create', '--env', 'env_x', '--type', 'secret'], '"rtc environments list');
+    await expectFailure(2, ['keys', 'list', '--env', 'env_x'], '"rtc environments list');
+    await expectFailure(2, ['keys', 'revoke', 'key_x'], '"rtc keys list"');
+    await expectFailure(2, ['keys', 'revoke'], 'Give the id of the key');
+    await expectFailure(2, ['keys', 'revoke', 'key_x', '--key', 'key_y'], 'Give one key');
   });
 
   test('redacts a key that is given instead of its id', async () => {
@@ -245,9 +241,9 @@ describe('rtc signing-keys', () => {
   });
 
   test('rotate requires valid master keys and at most one day of publication', async () => {
-    await expectUsageError(['signing-keys', 'rotate', '--publish-seconds', '86401'], '0 to 86400');
-    await expectUsageError(['signing-keys', 'rotate'], 'Set ENCRYPTION_KEYS', { ENCRYPTION_KEYS: '' });
-    await expectUsageError(['signing-keys', 'rotate'], 'ENCRYPTION_KEYS must be a list like', {
+    await expectFailure(2, ['signing-keys', 'rotate', '--publish-seconds', '86401'], '0 to 86400');
+    await expectFailure(2, ['signing-keys', 'rotate'], 'Set ENCRYPTION_KEYS', { ENCRYPTION_KEYS: '' });
+    await expectFailure(2, ['signing-keys', 'rotate'], 'ENCRYPTION_KEYS must be a list like', {
       ENCRYPTION_KEYS: 'k1:short',
     });
     expect(await rtcWith({ ENCRYPTION_KEYS: '' }, 'signing-keys', 'list')).toMatchObject({ code: 0 });
@@ -278,14 +274,14 @@ describe('rtc db', () => {
 
 describe('the command line', () => {
   test('exits with 2 for unknown commands, options and arguments', async () => {
-    await expectUsageError([], '"rtc --help"');
-    await expectUsageError(['keys'], '"rtc keys --help"');
-    await expectUsageError(['room'], "unknown command 'room'");
-    await expectUsageError(['keys', 'creat'], 'Did you mean create?');
-    await expectUsageError(['projects', 'list', '--all'], "unknown option '--all'");
-    await expectUsageError(['projects', 'list', 'more'], 'too many arguments');
-    await expectUsageError(['projects', 'create'], "required option '--name <name>'");
-    await expectUsageError(['projects', 'create', '--name', '   '], '1 to 120 characters');
+    await expectFailure(2, [], '"rtc --help"');
+    await expectFailure(2, ['keys'], '"rtc keys --help"');
+    await expectFailure(2, ['room'], "unknown command 'room'");
+    await expectFailure(2, ['keys', 'creat'], 'Did you mean create?');
+    await expectFailure(2, ['projects', 'list', '--all'], "unknown option '--all'");
+    await expectFailure(2, ['projects', 'list', 'more'], 'too many arguments');
+    await expectFailure(2, ['projects', 'create'], "required option '--name <name>'");
+    await expectFailure(2, ['projects', 'create', '--name', '   '], '1 to 120 characters');
   });
 
   test('reports every configuration problem in one line without secrets', async () => {
@@ -294,48 +290,30 @@ describe('the command line', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^DATABASE_URL must be .*; REDIS_URL must be .*\n$/);
     expect(stderr).not.toContain('hunter');
-    await expectUsageError(['projects', 'list'], 'DATABASE_URL is required', { DATABASE_URL: '' });
+    await expectFailure(2, ['projects', 'list'], 'DATABASE_URL is required', { DATABASE_URL: '' });
     const unescaped = { DATABASE_URL: 'postgresql://a b:x:y' };
     for (const command of [
       ['projects', 'list'],
       ['db', 'migrate'],
     ]) {
-      await expectUsageError(command, 'special characters escaped', unescaped);
+      await expectFailure(2, command, 'special characters escaped', unescaped);
     }
   });
 
-  test('reports an unreachable database in one line with exit code 1', async () => {
+  test.each<[string, (url: URL) => void, string]>([
+    [
+      'unreachable',
+      (url) => (url.port = '1'),
+      'PostgreSQL is unreachable or read-only. Check that it runs and that DATABASE_URL is right.\n',
+    ],
+    ['missing', (url) => (url.pathname = '/missing'), 'The database that DATABASE_URL names does not exist.\n'],
+    ['closed', (url) => (url.password = 'hunter2'), 'PostgreSQL refuses the user or password in DATABASE_URL.\n'],
+  ])('reports a database that is %s in one line with exit code 1', async (_, change, stderr) => {
     const url = new URL(target.url);
-    url.port = '1';
-    for (const command of [
-      ['projects', 'list'],
-      ['db', 'migrate'],
-      ['db', 'status'],
-    ]) {
-      expect(await rtcWith({ DATABASE_URL: url.href }, ...command)).toMatchObject({
-        code: 1,
-        stdout: '',
-        stderr: 'PostgreSQL is unreachable or read-only. Check that it runs and that DATABASE_URL is right.\n',
-      });
-    }
-  });
-
-  test('distinguishes a missing database from a wrong password', async () => {
-    const missing = new URL(target.url);
-    missing.pathname = '/missing';
-    const refused = new URL(target.url);
-    refused.password = 'hunter2';
-    for (const command of [
-      ['projects', 'list'],
-      ['db', 'migrate'],
-    ]) {
-      const absent = await rtcWith({ DATABASE_URL: missing.href }, ...command);
-      expect(absent).toMatchObject({ code: 1, stderr: 'The database that DATABASE_URL names does not exist.\n' });
-      const denied = await rtcWith({ DATABASE_URL: refused.href }, ...command);
-      expect(denied).toMatchObject({
-        code: 1,
-        stderr: 'PostgreSQL refuses the user or password in DATABASE_URL.\n',
-      });
+    change(url);
+    for (const command of ['projects list', 'db migrate']) {
+      const outcome = await rtcWith({ DATABASE_URL: url.href }, ...command.split(' '));
+      expect(outcome).toEqual({ code: 1, stdout: '', stderr });
     }
   });
 });
@@ -396,22 +374,6 @@ describe('the rtc process', () => {
   });
 });
 
-function rtc(...commandLine: string[]): Promise<Outcome> {
-  return rtcWith({}, ...commandLine);
-}
-
-/**
- * Runs a command in this process, because a hundred processes would take minutes. An empty variable counts as unset.
- */
-async function rtcWith(env: Record<string, string>, ...commandLine: string[]): Promise<Outcome> {
-  let stdout = '';
-  const write = (text: string): void => {
-    stdout += text;
-  };
-  const failure = await run({ environment: environmentWith(env), clock: systemClock, write }, commandLine);
-  return { code: failure?.exitCode ?? 0, stdout, stderr: failure === null ? '' : `${failure.line}\n` };
-}
-
 /** Runs the built command line as a process, and fails if the process outlives its output by PROMPT_MS. */
 async function spawnRtc(env: Record<string, string>, ...commandLine: string[]): Promise<Outcome> {
   const child = spawn(process.execPath, [MAIN, ...commandLine], {
@@ -429,26 +391,8 @@ async function spawnRtc(env: Record<string, string>, ...commandLine: string[]): 
   return { code, stdout, stderr };
 }
 
-function environmentWith(env: Record<string, string>): NodeJS.ProcessEnv {
+function environmentWith(env: Record<string, string>): Record<string, string> {
   return { DATABASE_URL: target.url, ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS, ...env };
-}
-
-/** Runs a command with `--json` and parses the one JSON object that it prints. */
-async function json(...commandLine: string[]): Promise<any> {
-  return parse(await rtc(...commandLine, '--json'));
-}
-
-function parse({ code, stdout, stderr }: Outcome): any {
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(stdout).toMatch(/^\{.*\}\n$/);
-  return JSON.parse(stdout);
-}
-
-async function expectUsageError(commandLine: string[], hint: string, env: Record<string, string> = {}): Promise<void> {
-  const { code, stdout, stderr } = await rtcWith(env, ...commandLine);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toMatch(/^[^\n]+\n$/);
-  expect(stderr).toContain(hint);
 }
 
 async function identityOf(key: string) {

@@ -1,8 +1,8 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { queryClient } from './api/client.js';
-import { ConfirmProvider } from './components/confirm.js';
+import { queryClient } from './api/refresh.js';
+import { ConfirmProvider } from './components/dialog.js';
 import { ToastProvider } from './components/toasts.js';
 import { SessionGate } from './session/session-gate.js';
 import { currentPath } from './navigation/location.js';

@@ -1,16 +1,11 @@
-import { connect, type Call, type CloseInfo } from '@callplane/client-js';
-import { announce } from './announce.js';
+import { type Call, type CloseInfo, connect, type ConnectionState, type RemoteTrack } from '@callplane/client-js';
 import { askForToken, signalingUrl } from './backend.js';
-import { Banner } from './banner.js';
 import { Chat } from './chat.js';
-import { button, element } from './elements.js';
+import { announce, button, element, input } from './elements.js';
 import type { Entry } from './lobby.js';
-import { People } from './people.js';
+import { People, RosterPages } from './people.js';
 import { readable } from './problems.js';
-import { RosterPages } from './roster-pages.js';
 import { openSettings } from './settings.js';
-import { listenForShortcuts } from './shortcuts.js';
-import { playSound } from './sound.js';
 import { Stage } from './stage.js';
 import { showStatistics } from './statistics.js';
 import { Toolbar } from './toolbar.js';
@@ -98,4 +93,87 @@ function announceOthers(call: Call): void {
   call.on('trackPublished', ({ source, participant }) => {
     if (source === 'screen') announce(`${participant.name} shares a screen`);
   });
+}
+
+/** Single-key shortcuts for the buttons. Inactive while the user types, and if the user has switched them off. */
+function listenForShortcuts(actions: Record<string, () => void>): () => void {
+  const help = element('help', HTMLDialogElement);
+  const onKey = (event: KeyboardEvent) => {
+    const writes = event.target instanceof HTMLInputElement && event.target.type !== 'checkbox';
+    if (writes || event.ctrlKey || event.altKey || event.metaKey || event.repeat || help.open) return;
+    if (!input('use-shortcuts').checked) return;
+    const action = actions[event.key.toLowerCase()];
+    if (action === undefined) return;
+    event.preventDefault();
+    action();
+  };
+  document.addEventListener('keydown', onKey);
+  return () => document.removeEventListener('keydown', onKey);
+}
+
+/** Plays the others' microphones and the sound of their screens. Asks for a click if the browser demands one. */
+function playSound(call: Call): () => void {
+  const sounds = element('sounds', HTMLDivElement);
+  const notice = element('sound-blocked', HTMLElement);
+  const play = (track: RemoteTrack) => {
+    if (track.kind === 'audio') sounds.append(track.attach());
+  };
+  const stop = (track: RemoteTrack) => {
+    if (track.kind === 'audio') for (const sound of track.detach()) sound.remove();
+  };
+  for (const { tracks } of call.participants.values()) for (const track of tracks.values()) play(track);
+  call.on('trackPublished', play);
+  // The call detaches it after this event.
+  call.on('trackUnpublished', stop);
+  notice.hidden = true;
+  call.on('audioPlaybackBlocked', () => (notice.hidden = false));
+  call.on('audioPlaybackStarted', () => (notice.hidden = true));
+  button('start-audio').onclick = () => void call.startAudio().catch(() => undefined);
+  return () => {
+    sounds.replaceChildren();
+    notice.hidden = true;
+  };
+}
+
+const STATES: Record<ConnectionState, string> = {
+  connecting: 'Connecting',
+  connected: 'Connected',
+  reconnecting: 'Reconnecting…',
+  closed: 'Ended',
+};
+const AWAY = 'The server does not answer. Reconnecting… Picture and sound may go on, the chat waits.';
+const NO_MEDIA =
+  'Audio and video are not available at the moment (media_unavailable). The call and the chat go on without them.';
+
+/** The state of the connection, and one line of text about what does not work. */
+class Banner {
+  readonly #call: Call;
+  #problem = '';
+
+  constructor(call: Call) {
+    this.#call = call;
+    call.on('state', (state) => {
+      if (state === 'connected') this.#problem = '';
+      this.#render();
+    });
+    call.on('mediaState', () => this.#render());
+    this.#render();
+  }
+
+  /** Shows a problem until the next one; an empty text removes it. */
+  show(problem: string): void {
+    this.#problem = problem;
+    this.#render();
+  }
+
+  #render(): void {
+    const { state, mediaState } = this.#call;
+    const shown = element('state', HTMLElement);
+    shown.dataset['state'] = state;
+    shown.textContent = STATES[state];
+    element('call', HTMLDivElement).dataset['state'] = state;
+    const banner = element('banner', HTMLParagraphElement);
+    banner.textContent = state === 'reconnecting' ? AWAY : mediaState === 'down' ? NO_MEDIA : this.#problem;
+    banner.hidden = banner.textContent === '';
+  }
 }

@@ -1,6 +1,5 @@
 import type { Call } from '@callplane/client-js';
-import { announce } from './announce.js';
-import { button, element, input } from './elements.js';
+import { announce, button, element, input } from './elements.js';
 import { readable } from './problems.js';
 
 /** Chat messages to all participants, over signaling. */

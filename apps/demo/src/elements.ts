@@ -22,3 +22,13 @@ export function icon(name: string): SVGSVGElement {
 export function setIcon(within: Element, name: string): void {
   within.querySelector('use')?.setAttribute('href', `${import.meta.env.BASE_URL}icons.svg#${name}`);
 }
+
+const STAYS_MS = 5_000;
+
+/** Announces a visible change to users of screen readers. */
+export function announce(text: string): void {
+  const line = document.createElement('p');
+  line.textContent = text;
+  element('announcements', HTMLDivElement).append(line);
+  setTimeout(() => line.remove(), STAYS_MS);
+}

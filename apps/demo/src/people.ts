@@ -1,6 +1,5 @@
-import type { Call } from '@callplane/client-js';
+import type { Call, RemoteParticipant } from '@callplane/client-js';
 import { button, element } from './elements.js';
-import type { RosterPages } from './roster-pages.js';
 
 /**
  * Who is here: everyone in a small room; in a large one a page of the participants who are not viewers, and the counts.
@@ -97,4 +96,56 @@ function entry(name: string, note: string): HTMLLIElement {
   what.textContent = note;
   item.append(who, what);
   return item;
+}
+
+const PAGE_SIZE = 50;
+
+/** Reads the participants of a large room page by page, and lets the call show those of the present page. */
+export class RosterPages {
+  readonly #call: Call;
+  #page: RemoteParticipant[] = [];
+  /** Undefined before the first page, null after the last. */
+  #cursor: string | null | undefined;
+  #reading: Promise<void> | undefined;
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  /** The participants of the present page, as they are by now. */
+  get participants(): RemoteParticipant[] {
+    return this.#page;
+  }
+
+  get hasNext(): boolean {
+    return this.#call.isRosterPaged && this.#cursor !== null;
+  }
+
+  get isLast(): boolean {
+    return this.#cursor === null;
+  }
+
+  first(): Promise<void> {
+    this.#cursor = undefined;
+    return this.next();
+  }
+
+  /** The page after the present one; after the last one the first again. */
+  next(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    return this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    if (!this.#call.isRosterPaged) return;
+    try {
+      const cursor = this.#cursor ?? undefined;
+      const page = await this.#call.listParticipants({ limit: PAGE_SIZE, ...(cursor === undefined ? {} : { cursor }) });
+      this.#page = page.participants;
+      this.#cursor = page.next;
+      await this.#call.show(page.participants.map(({ participantId }) => participantId));
+    } catch {
+      // The call reports its own end, and the button reads again.
+    }
+  }
 }

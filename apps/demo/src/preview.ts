@@ -1,10 +1,10 @@
 import { createLocalTracks, isSupported, type DeviceKind, type LocalTrack } from '@callplane/client-js';
-import { DevicePicker } from './device-picker.js';
+import { DevicePicker } from './settings.js';
 import { element, input } from './elements.js';
 import { readable } from './problems.js';
 
 /** Moderate: a laptop encodes it and shows a full page of others. */
-const VIDEO: MediaTrackConstraints = { width: { ideal: 640 }, height: { ideal: 360 }, frameRate: { ideal: 24 } };
+export const VIDEO: MediaTrackConstraints = { width: { ideal: 640 }, height: { ideal: 360 }, frameRate: { ideal: 24 } };
 
 type Source = 'microphone' | 'camera';
 const SWITCH = { microphone: 'with-audio', camera: 'with-video' } as const;
@@ -90,5 +90,3 @@ export class Preview {
     }
   }
 }
-
-export { VIDEO };

@@ -1,7 +1,7 @@
 import type { Call, LocalTrack, Participant, RemoteTrack } from '@callplane/client-js';
 import { button, element } from './elements.js';
 import { layOut, type Rect } from './layout.js';
-import type { RosterPages } from './roster-pages.js';
+import type { RosterPages } from './people.js';
 import { Tile } from './tile.js';
 
 const GAP_PX = 10;

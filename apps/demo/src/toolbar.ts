@@ -1,6 +1,5 @@
 import { isSupported, type Call, type LocalTrack, type TrackSource } from '@callplane/client-js';
-import { announce } from './announce.js';
-import { button, setIcon } from './elements.js';
+import { announce, button, setIcon } from './elements.js';
 import { VIDEO } from './preview.js';
 import { isCancelled, readable } from './problems.js';
 

@@ -92,24 +92,6 @@ test('the clients of a killed instance resume on others, and no participant leav
   ]);
 });
 
-test('SIGTERM sends every client to another instance, and the process exits with code 0', async () => {
-  const old = apps[1]!;
-  const roomId = await kit.newRoom();
-  const all = await Promise.all(Array.from({ length: 30 }, () => kit.enter(old.url, roomId)));
-  const startedAt = performance.now();
-  old.kill('SIGTERM');
-  const resumed = await Promise.all(
-    all.map(async ({ client, welcome }) => {
-      await client.untilClosed('drain');
-      return kit.resume(apps[0]!.url, welcome);
-    }),
-  );
-  expect(await old.exited).toEqual({ code: 0, signal: null });
-  measured(`drain of 30 ${Math.round(performance.now() - startedAt)} ms`);
-  expect(resumed.every((welcome) => welcome.resumed)).toBe(true);
-  expect((await kit.events(roomId)).filter(({ type }) => type === 'participant.left')).toEqual([]);
-});
-
 describe('while PostgreSQL is unavailable', () => {
   test('joins and resumptions are refused as unavailable, and existing connections stay', async () => {
     const postgres = await startTestPostgres();

@@ -86,7 +86,7 @@ export class Gateway {
    * joining or resuming get their welcome first. Idempotent.
    */
   async close(): Promise<void> {
-    this.#arrivals.startDraining();
+    this.#arrivals.isDraining = true;
     const arrived = this.#arrivals.settled();
     await this.connections.sendAway((connection) => !this.#arrivals.has(connection));
     await arrived;

@@ -64,6 +64,14 @@ const handedOver = async ({ welcome }: Joined) => {
 
 const enter = async (roomId: string, options = {}, url = one.url) => inCall(await kit.enter(url, roomId, options));
 const feeds = (roomId: string) => node.listFeeds(roomId);
+/** Two participants, each of whom receives what the other sends: Bob a track of Ada, and Ada a microphone. */
+async function pair(track = CAM, kind: 'audio' | 'video' = 'video') {
+  const roomId = await kit.newRoom();
+  const [ada, bob] = [await enter(roomId), await enter(roomId)];
+  await Promise.all([ada.publishAnew([track]), bob.publishAnew([MIC])]);
+  await Promise.all([flows(bob.subscriber, kind), flows(ada.subscriber, 'audio')]);
+  return { roomId, ada, bob };
+}
 
 describe('media', () => {
   test('flows between two participants, and tracks are announced once it flows', async () => {
@@ -179,10 +187,7 @@ describe('media', () => {
   });
 
   test('continues on the same peer connections after a resumption on the same instance', async () => {
-    const roomId = await kit.newRoom();
-    const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await Promise.all([ada.publishAnew([CAM]), bob.publishAnew([MIC])]);
-    await Promise.all([flows(bob.subscriber, 'video'), flows(ada.subscriber, 'audio')]);
+    const { ada, bob } = await pair();
     ada.client.terminate();
     const here = await kit.resume(one.url, ada.welcome);
     expect(here.media).toEqual({ state: 'up', continued: true });
@@ -209,10 +214,7 @@ describe('media', () => {
   });
 
   test('goes on with the half that is known at another instance, and the client resets the other one', async () => {
-    const roomId = await kit.newRoom();
-    const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await Promise.all([ada.publishAnew([CAM]), bob.publishAnew([MIC])]);
-    await Promise.all([flows(bob.subscriber, 'video'), flows(ada.subscriber, 'audio')]);
+    const { roomId, ada, bob } = await pair();
     const subscriber = ada.subscriber();
     await handedOver(ada);
     ada.client.terminate();
@@ -235,10 +237,7 @@ describe('media', () => {
 
   // It ends a gateway, so the tests that need both come before.
   test('continues on the same peer connections at another instance, also after a drain, and can be changed there', async () => {
-    const roomId = await kit.newRoom();
-    const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await Promise.all([ada.publishAnew([CAM]), bob.publishAnew([MIC])]);
-    await Promise.all([flows(bob.subscriber, 'video'), flows(ada.subscriber, 'audio')]);
+    const { roomId, ada, bob } = await pair();
     const [feedsBefore, subscriber] = [await feeds(roomId), ada.subscriber()];
     await handedOver(ada);
     ada.client.terminate();
@@ -290,10 +289,7 @@ describe('media', () => {
   });
 
   test('of a removed participant is cut off at once, in both directions', async () => {
-    const roomId = await kit.newRoom();
-    const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await Promise.all([ada.publishAnew([MIC]), bob.publishAnew([MIC])]);
-    await Promise.all([flows(bob.subscriber, 'audio'), flows(ada.subscriber, 'audio')]);
+    const { roomId, bob } = await pair(MIC, 'audio');
     await kit.remove(roomId, bob.participantId);
     await bob.client.untilClosed('removed');
     await eventually(async () => (await feeds(roomId)).length === 1);
@@ -306,10 +302,7 @@ describe('media', () => {
 
 describe('when the media server', () => {
   test('is killed and restarted, clients are notified and publish again, and the call goes on', async () => {
-    const roomId = await kit.newRoom();
-    const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await Promise.all([ada.publishAnew([MIC]), bob.publishAnew([MIC])]);
-    await Promise.all([flows(bob.subscriber, 'audio'), flows(ada.subscriber, 'audio')]);
+    const { roomId, ada, bob } = await pair(MIC, 'audio');
     for (const call of [ada, bob]) {
       call.client.on((message) => {
         if (message.type === 'mediaReset' && message.targets.includes('publisher')) void call.publishAnew([MIC]);

@@ -20,9 +20,8 @@ import { systemResolver } from './destinations/resolver.js';
 import { webhookMetrics } from './metrics.js';
 import { PinnedAgents } from './sending/pinned-agents.js';
 import { FailingEndpoints } from './sweep/failing-endpoints.js';
-import { sweepRecoveries } from './sweep/recoveries.js';
 import { newRetentionPosition, sweepRetention } from './sweep/retention.js';
-import { sweepDeliveries } from './sweep/sweep.js';
+import { sweepDeliveries, sweepRecoveries } from './sweep/sweep.js';
 
 // deliveries/README.md: the way of a delivery through this worker, and the file of each step.
 

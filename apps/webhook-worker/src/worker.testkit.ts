@@ -9,7 +9,14 @@ import {
   slotMsAfter,
   type EventType,
 } from '@callplane/core';
-import { claimDeliveries, Database, writeEvents, type ClaimedDelivery, type WrittenDelivery } from '@callplane/db';
+import {
+  claimDeliveries,
+  Database,
+  writeEvents,
+  type ClaimedDelivery,
+  type EndedAttempt,
+  type WrittenDelivery,
+} from '@callplane/db';
 import { JobProducer } from '@callplane/queue';
 import { createLogger, createMetrics } from '@callplane/runtime';
 import {
@@ -36,6 +43,18 @@ import { PinnedAgents } from './sending/pinned-agents.js';
 
 export const NOON = new Date('2030-01-01T12:00:00.000Z');
 export const TEST_SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
+
+/** A claim that has ended with this outcome, to be settled. */
+export function endedAttempt(
+  claim: ClaimedDelivery,
+  outcome: 'success' | 'connect' | 'response',
+  after: EndedAttempt['after'] = { status: 'succeeded' },
+): EndedAttempt {
+  const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null };
+  const answer = { errorCode: null, statusCode: null, address: null, responseBody: null, exchange: null };
+  const attempt = { ...answer, durationMs: 1, outcome, timings, responseTruncated: false };
+  return { claim, attempt, after, proves: outcome === 'success', slotMs: 64 };
+}
 
 export interface TestWorker {
   deps: Deps;

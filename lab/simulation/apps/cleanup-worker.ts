@@ -4,14 +4,16 @@ import pLimit from 'p-limit';
 import type { Deps } from '../../../apps/cleanup-worker/src/deps.js';
 import { operationMetrics, relayMetrics } from '../../../apps/cleanup-worker/src/metrics.js';
 import { workOnOperation } from '../../../apps/cleanup-worker/src/operations/work.js';
-import { endEmptyRooms } from '../../../apps/cleanup-worker/src/reconcile/empty-rooms.js';
-import { endLostSessions, forgetDeadInstances } from '../../../apps/cleanup-worker/src/reconcile/lost-sessions.js';
+import {
+  endEmptyRooms,
+  endLostSessions,
+  forgetDeadInstances,
+} from '../../../apps/cleanup-worker/src/reconcile/presence.js';
 import { MediaOrphans } from '../../../apps/cleanup-worker/src/reconcile/media-orphans.js';
 import { OutageWatch, WATCH_EVERY_MS } from '../../../apps/cleanup-worker/src/reconcile/outage-watch.js';
 import { createRelays } from '../../../apps/cleanup-worker/src/relays/relays.js';
 import { Scan } from '../../../apps/cleanup-worker/src/scan.js';
-import { sweepErasures } from '../../../apps/cleanup-worker/src/sweep/erasures.js';
-import { settleExhausted, sweepExpired } from '../../../apps/cleanup-worker/src/sweep/sweep.js';
+import { settleExhausted, sweepErasures, sweepExpired } from '../../../apps/cleanup-worker/src/sweep/sweep.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
 import { noMetrics, openDatabase, periodicTasks, type Parts } from './tasks.js';
 

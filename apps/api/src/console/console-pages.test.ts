@@ -7,7 +7,7 @@ import { describe, expect, test } from '@jest/globals';
 import express from 'express';
 import { errorHandler } from '../http/errors.js';
 import { requestContext } from '../http/request-context.js';
-import { securityHeaders } from '../http/security-headers.js';
+import { securityHeaders } from '../http/respond.js';
 import { consolePages } from './console-pages.js';
 
 const SCRIPT = `console.log(${JSON.stringify('x'.repeat(2000))})`;

@@ -1,8 +1,21 @@
+import { type EventType, PublicError, type Tenant } from '@callplane/core';
+import {
+  type EventPosition,
+  type EventRow,
+  findEventBody,
+  findEventPosition,
+  latestSequences,
+  listEvents,
+  listRoomEvents,
+  newestEvents,
+  roomExists,
+} from '@callplane/db';
 import type { Deps } from '../deps.js';
-import { defineRoute, type Route } from '../http/route.js';
-import { checkTenant, TenantQuery, timeFailures } from '../http/checks.js';
-import { EVENT_LIST, EventPage, EventPath, EventSchema, ListEventsQuery } from './events.schemas.js';
-import { pageOfEvents, readEvent } from './events.service.js';
+import { checkTenant, PAGE_LIMIT_DEFAULT, TenantQuery, timeFailures } from '../http/schemas.js';
+import type { Page, PageCursor } from '../http/cursor.js';
+import { type Call, defineRoute, type Route } from '../http/route.js';
+import { BEFORE_ALL, roomPosition } from './event-waiter.js';
+import { EVENT_LIST, EventPage, EventPath, EventSchema, LATEST, ListEventsQuery } from './events.schemas.js';
 
 export function eventRoutes(deps: Deps): Route[] {
   return [
@@ -48,4 +61,142 @@ export function eventRoutes(deps: Deps): Route[] {
       },
     }),
   ];
+}
+
+interface EventsQuery {
+  roomId?: string;
+  type?: EventType;
+  after?: string;
+  since?: string;
+  limit?: number;
+  wait?: number;
+}
+
+type EventsDeps = Pick<Deps, 'database' | 'eventWaiter' | 'readTurns'>;
+/** The parts of a request that waiting needs. */
+type WaitingCall = Pick<Call<unknown, unknown, unknown>, 'startedAtMs' | 'recheckKey' | 'onClosed' | 'waited'>;
+
+/**
+ * Reads events after a position, oldest first, and waits for one if the query says so. A page with events always has a
+ * next cursor, so that a poller can continue after its last event. A client that follows cursors to the end stops at
+ * the first empty page.
+ */
+async function pageOfEvents(
+  deps: EventsDeps,
+  tenant: Tenant,
+  query: EventsQuery,
+  cursor: PageCursor<EventPosition>,
+  call: WaitingCall,
+): Promise<Page<EventRow>> {
+  const isLatest = query.after === LATEST;
+  const after = await startOf(deps, tenant, query, cursor);
+  if (query.roomId !== undefined && after !== null && after.roomId !== query.roomId) throw noCursor();
+  const read = (from: EventPosition | null) =>
+    deps.readTurns.list(tenant.environmentId, () => readEvents(deps, tenant, query, from));
+  let events = isLatest ? [] : await read(after);
+  // Check for the room only if there are no events: events may outlive their room, and a room may have no events left.
+  if (events.length === 0 && query.roomId !== undefined && !(await hasRoom(deps, tenant, query.roomId))) {
+    throw new PublicError('ROOM_NOT_FOUND');
+  }
+  const waitMs = (query.wait ?? 0) * 1000;
+  if (events.length === 0 && waitMs > 0) events = await awaitEvents(deps, tenant, query, { after, read, waitMs, call });
+  const last = events.at(-1) ?? (isLatest ? after : null);
+  return { rows: events, nextCursor: last === null ? null : cursor.encode(positionOnly(last)) };
+}
+
+/** Reads an event as deliveries send it, JSON text. */
+async function readEvent(deps: Pick<Deps, 'database'>, tenant: Tenant, eventId: string): Promise<string> {
+  const body = await findEventBody(deps.database.prisma, tenant, eventId);
+  if (body === null) throw new PublicError('EVENT_NOT_FOUND');
+  return body;
+}
+
+function readEvents(
+  { database: { prisma, sql } }: EventsDeps,
+  tenant: Tenant,
+  query: EventsQuery,
+  after: EventPosition | null,
+): Promise<EventRow[]> {
+  const since = query.since === undefined || query.after !== undefined ? null : new Date(query.since);
+  const page = { type: query.type ?? null, limit: query.limit ?? PAGE_LIMIT_DEFAULT, since };
+  return query.roomId === undefined
+    ? listEvents(sql, tenant, { ...page, after })
+    : listRoomEvents(prisma, tenant, query.roomId, { ...page, afterSequence: after?.sequence ?? 0 });
+}
+
+/**
+ * Waits until a read finds events or the time is over. Each read begins where the one before ended, so that a request
+ * for rare events passes over the others only once.
+ */
+async function awaitEvents(
+  { eventWaiter }: EventsDeps,
+  tenant: Tenant,
+  { roomId }: EventsQuery,
+  {
+    after,
+    read,
+    waitMs,
+    call,
+  }: {
+    after: EventPosition | null;
+    read: (from: EventPosition | null) => Promise<EventRow[]>;
+    waitMs: number;
+    call: WaitingCall;
+  },
+): Promise<EventRow[]> {
+  const wait = eventWaiter.enter({ environmentId: tenant.environmentId, roomId: roomId ?? null });
+  call.onClosed(() => wait.cancel());
+  const deadlineMs = call.startedAtMs + waitMs;
+  try {
+    for (let seen = after; ;) {
+      const waitsSinceMs = performance.now();
+      const newest = await wait
+        .next(seen, deadlineMs - waitsSinceMs)
+        .finally(() => call.waited(performance.now() - waitsSinceMs));
+      // The key may have been revoked meanwhile.
+      await call.recheckKey();
+      if (newest === null) return [];
+      const events = await read(seen);
+      if (events.length > 0) return events;
+      seen = newest;
+    }
+  } finally {
+    wait.leave();
+  }
+}
+
+/** The position after which the list starts; null for its beginning. */
+async function startOf(
+  deps: EventsDeps,
+  tenant: Tenant,
+  { after, roomId }: EventsQuery,
+  cursor: PageCursor<EventPosition>,
+): Promise<EventPosition | null> {
+  if (cursor.position !== null) return cursor.position;
+  if (after === undefined) return null;
+  const { prisma, sql } = deps.database;
+  if (after !== LATEST) {
+    // The id works until retention deletes the event.
+    const position = await findEventPosition(prisma, tenant, after);
+    if (position === null) throw noCursor();
+    return position;
+  }
+  if (roomId === undefined) {
+    const { environmentId } = tenant;
+    return (await newestEvents(sql, [environmentId])).get(environmentId) ?? BEFORE_ALL;
+  }
+  if (!(await hasRoom(deps, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
+  return roomPosition(roomId, (await latestSequences(sql, [roomId])).get(roomId) ?? 0);
+}
+
+function hasRoom({ database }: EventsDeps, tenant: Tenant, roomId: string): Promise<boolean> {
+  return roomExists(database.prisma, tenant, roomId);
+}
+
+function positionOnly({ id, roomId, sequence, transactionId }: EventPosition): EventPosition {
+  return { id, roomId, sequence, transactionId };
+}
+
+function noCursor(): PublicError {
+  return new PublicError('VALIDATION_FAILED', { details: [{ path: 'query.after', message: EVENT_LIST.refusal }] });
 }

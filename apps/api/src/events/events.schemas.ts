@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   EVENT_TYPES,
   EVENT_WAIT_SECONDS_MAX,
@@ -11,13 +10,12 @@ import {
   type EventType,
 } from '@callplane/core';
 import { Type, type TProperties, type TSchema } from 'typebox';
-import { defineList, idOf, parseBase64Json, TAKEN_ELSEWHERE } from '../http/cursor.js';
-import { oneOf, orNull, PAGE_LIMIT_DEFAULT, pathId, timestamp } from '../http/schemas.js';
+import { defineList, idOf } from '../http/cursor.js';
+import { oneOf, orNull, PAGE_LIMIT_DEFAULT, pathId, TenantQuery, timestamp } from '../http/schemas.js';
 import { OperationSchema } from '../operations/operations.js';
 import { StoredParticipantSchema } from '../participants/participants.routes.js';
 import { RoomSchema, StoredRoomSchema } from '../rooms/rooms.routes.js';
 import { EndpointSchema } from '../webhooks/endpoints.schemas.js';
-import { TenantQuery } from '../http/checks.js';
 
 const sessionData = {
   room: StoredRoomSchema,
@@ -161,10 +159,7 @@ export const EventPage = Type.Object(
 
 const EVENT_ID = /^evt_[0-9a-z]{26}$/;
 
-/**
- * Event cursors never expire. Cursors of the first version, `<position><check>`, are bound to the room but to no other
- * filter.
- */
+/** Event cursors never expire. */
 export const EVENT_LIST = defineList(
   'events',
   {
@@ -178,17 +173,6 @@ export const EVENT_LIST = defineList(
     parameter: 'after',
     unbound: ['since', 'wait'],
     refusal: 'is neither a valid cursor for this list and its filters nor an event in it',
-    readOther: (text) => (text === LATEST || EVENT_ID.test(text) ? TAKEN_ELSEWHERE : readFirstVersion(text)),
+    takesElsewhere: (text) => text === LATEST || EVENT_ID.test(text),
   },
 );
-
-function readFirstVersion(text: string): unknown {
-  const body = text.slice(0, -6);
-  const check = createHash('sha256').update(`events:${body}`).digest('base64url').slice(0, 6);
-  const values = text.slice(-6) === check ? parseBase64Json(body) : null;
-  if (!Array.isArray(values) || (values.length !== 2 && values.length !== 4)) return null;
-  const [id, transactionId, roomId = null, sequence = null] = values as unknown[];
-  // The first version encoded the sequence as text.
-  const isCount = typeof sequence === 'string' && /^\d{1,10}$/.test(sequence);
-  return { id, transactionId, roomId, sequence: isCount ? Number(sequence) : sequence };
-}

@@ -1,9 +1,8 @@
 import { addressKey, hashApiKey, isLoginCode, parseApiKey, PublicError, type KeyedPace } from '@callplane/core';
 import type { NextFunction, Request, Response } from 'express';
-import { consoleSecretOf, refuseCrossSite } from '../console/console-cookie.js';
-import type { ConsoleSessionDirectory } from '../console/console-sessions.js';
+import { consoleSecretOf, type ConsoleSessionDirectory, refuseCrossSite } from '../console/console-sessions.js';
 import { contextOf, type CallerDirectory, type MatchesRoute } from './request-context.js';
-import type { RequestMetrics } from './request-metrics.js';
+import type { RequestMetrics } from './request-log.js';
 
 export interface Directories {
   keys: CallerDirectory;

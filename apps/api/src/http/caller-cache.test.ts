@@ -75,14 +75,6 @@ describe('the caller cache', () => {
     expect(await cache.find(hash)).toBeNull();
   });
 
-  test('fails the request if the query fails, and caches nothing', async () => {
-    let fail = true;
-    const { cache } = setUp(() => (fail ? Promise.reject(new Error('down')) : Promise.resolve(key)));
-    await expect(cache.find(hash)).rejects.toThrow('down');
-    fail = false;
-    expect(await cache.find(hash)).toBe(key);
-  });
-
   test('does not look up an unknown key again for one second, and accepts it afterwards', async () => {
     let stored: StoredKey | null = null;
     const { cache, time, queries } = setUp(() => Promise.resolve(stored));
@@ -106,21 +98,6 @@ describe('the caller cache', () => {
     expect(queries()).toBe(12_001);
   });
 
-  test('runs the look-ups of a batch in one statement, and gives each its own result', async () => {
-    const read: (readonly string[])[] = [];
-    const cache = new CallerCache(
-      (ids) => {
-        read.push(ids);
-        return Promise.resolve(new Map(ids.filter((id) => id.endsWith('7')).map((id) => [id, key])));
-      },
-      { now: () => new Date('2026-01-01T00:00:00Z') },
-    );
-    const hashes = Array.from({ length: 200 }, (_, n) => Buffer.from([n, n]));
-    const found = await Promise.all(hashes.map((one) => cache.find(one, { inBatch: true })));
-    expect(read.map((ids) => ids.length)).toEqual([200]);
-    expect(found.map((one) => one !== null)).toEqual(hashes.map((one) => one.toString('hex').endsWith('7')));
-  });
-
   test('limits the size of a batch, and rejects further look-ups without treating their keys as unknown', async () => {
     const { cache, queries } = setUp(() => Promise.resolve(key));
     const hashes = Array.from({ length: 510 }, (_, n) => Buffer.from(`key ${n}`));
@@ -130,22 +107,5 @@ describe('the caller cache', () => {
     expect(refused[0]).toMatchObject({ reason: { code: 'UNAVAILABLE' } });
     expect(await cache.find(hashes[509]!)).toBe(key);
     expect(queries()).toBe(2);
-  });
-
-  test('looks up a key of a stream with a statement of its own while the batch is full', async () => {
-    const { cache, queries } = setUp(() => Promise.resolve(key));
-    const filling = Array.from({ length: 500 }, (_, n) => cache.find(Buffer.from(`key ${n}`), { inBatch: true }));
-    expect(await cache.find(hash, { inBatch: 'if_room' })).toBe(key);
-    expect(queries()).toBe(1);
-    await Promise.all(filling);
-    expect(queries()).toBe(2);
-  });
-
-  test('fails the requests of a failed batch, and looks their keys up again later', async () => {
-    let fail = true;
-    const { cache } = setUp(() => (fail ? Promise.reject(new Error('down')) : Promise.resolve(key)));
-    await expect(cache.find(hash, { inBatch: true })).rejects.toThrow('down');
-    fail = false;
-    expect(await cache.find(hash, { inBatch: true })).toBe(key);
   });
 });

@@ -19,12 +19,10 @@ interface ListUnderTest {
 }
 
 let api: TestApi;
-let roomId: string;
 let lists: ListUnderTest[];
 beforeAll(async () => {
   api = await startTestApi();
   const values = await createResources(api);
-  roomId = values['roomId']!;
   const filterValues: Record<string, string> = {
     ...values,
     name: 'Room',
@@ -61,20 +59,17 @@ function listOf(
 
 const get = (path: string, query: Record<string, string>) =>
   api.call('GET', `${path}?${new URLSearchParams(query).toString()}`);
-const base64 = (position: unknown) =>
-  Buffer.from(typeof position === 'string' ? position : JSON.stringify(position)).toString('base64url');
-const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
 
-/** Forges cursors with a valid check. Any reader of the source code can do this. */
-function forge(list: ListUnderTest, filters: Record<string, string>, position: unknown): string[] {
-  const body = base64(position);
+/** Forges a cursor with a valid check. Any reader of the source code can do this. */
+function forge(list: ListUnderTest, filters: Record<string, string>, position: unknown): string {
+  const body = Buffer.from(typeof position === 'string' ? position : JSON.stringify(position)).toString('base64url');
   const scope = JSON.stringify([
     list.name,
     api.tenant.environmentId,
     Object.entries(list.params).sort(([a], [b]) => (a < b ? -1 : 1)),
     Object.entries(filters),
   ]);
-  return [`2.${body}.${sha256(`${scope}.${body}`).slice(0, 8)}`, body + sha256(`${list.name}:${body}`).slice(0, 6)];
+  return `2.${body}.${createHash('sha256').update(`${scope}.${body}`).digest('base64url').slice(0, 8)}`;
 }
 
 const isRefused = async (list: ListUnderTest, query: Record<string, string>) => {
@@ -108,21 +103,7 @@ describe('a cursor', () => {
   });
 
   test.each([
-    ...[
-      '["\\u0000"]',
-      'null',
-      '[{}]',
-      '[5]',
-      '["evt_x","abc"]',
-      '[]',
-      '{}',
-      '[null]',
-      '',
-      '[',
-      '["room_x"]',
-      '[["room_x"]]',
-    ],
-    ...['["evt_01m7xhkw0cfvqteeeq2c3fv3qk","99999999999999999999"]', '["evt_01m7xhkw0cfvqteeeq2c3fv3qk","-1"]'],
+    ...['["\\u0000"]', 'null', '[{}]', '[5]', '[]', '{}', '[null]', '', '[', '["room_x"]', '[["room_x"]]'],
     ...[
       '["evt_01m7xhkw0cfvqteeeq2c3fv3qk","1","room_1","99999999999"]',
       '["evt_01m7xhkw0cfvqteeeq2c3fv3qk","1",null,1e300]',
@@ -133,9 +114,7 @@ describe('a cursor', () => {
     ],
     ...['[1e300,"part_01m7xhkw0cfvqteeeq2c3fv3qk"]', '[-1,"part_01m7xhkw0cfvqteeeq2c3fv3qk"]'],
   ])('with the position %s and a valid check is rejected by every list', async (position) => {
-    for (const list of lists) {
-      for (const forged of forge(list, {}, position)) await isRefused(list, { [list.parameter]: forged });
-    }
+    for (const list of lists) await isRefused(list, { [list.parameter]: forge(list, {}, position) });
   });
 
   test('with arbitrary content never causes a 500', async () => {
@@ -166,30 +145,15 @@ describe('a cursor', () => {
         // Without filters, or with one of them.
         const filter = list.filters[index % (list.filters.length + 1)];
         const filters = filter === undefined ? {} : Object.fromEntries([filter]);
-        for (const cursor of forge(list, filters, forgedPosition)) {
-          const { status } = await get(list.path, { ...filters, [list.parameter]: cursor });
-          expect([200, 400]).toContain(status);
-        }
+        const cursor = forge(list, filters, forgedPosition);
+        const { status } = await get(list.path, { ...filters, [list.parameter]: cursor });
+        expect([200, 400]).toContain(status);
       }),
       { numRuns: 200 },
     );
   });
 
   test('with 5,000 characters is rejected', async () => {
-    for (const list of lists) await isRefused(list, { [list.parameter]: forge(list, {}, ['x'.repeat(5000)])[0]! });
-  });
-
-  test('of the first version works in the list of events only', async () => {
-    const [first, second] = (await get('/v1/events', { limit: '2' })).body.data;
-    const row = await api.database.prisma.$queryRaw<[{ tx: string }]>`
-      SELECT transaction_id::text AS tx FROM events WHERE id = ${first.id}`;
-    const events = lists.find(({ name }) => name === 'events')!;
-    const [, old] = forge(events, {}, [first.id, row[0].tx]);
-    expect((await get('/v1/events', { after: old! })).body.data[0].id).toBe(second.id);
-    const ofRoom = (await get('/v1/events', { roomId, limit: '1' })).body.data[0];
-    const [, oldOfRoom] = forge(events, {}, [ofRoom.id, row[0].tx, roomId, String(ofRoom.sequence)]);
-    expect((await get('/v1/events', { roomId, after: oldOfRoom! })).status).toBe(200);
-    const rooms = lists[0]!;
-    await isRefused(rooms, { cursor: forge(rooms, {}, [newId('room')])[1]! });
+    for (const list of lists) await isRefused(list, { [list.parameter]: forge(list, {}, ['x'.repeat(5000)]) });
   });
 });

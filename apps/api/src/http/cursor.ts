@@ -25,17 +25,14 @@ export interface List<Position extends TProperties = TProperties> {
   readonly unbound: readonly string[];
   /** Error message for a text that is not a cursor of this list. */
   readonly refusal: string;
-  /**
-   * Parses other values of the parameter, such as cursors of an earlier version. Null if only current cursors are
-   * accepted.
-   */
-  readonly readOther: ((text: string) => unknown) | null;
+  /** Whether the service of the route reads this value of the parameter by itself. */
+  readonly takesElsewhere: (text: string) => boolean;
 }
 
 export function defineList<Position extends TProperties>(
   name: string,
   position: Position,
-  options: Partial<Pick<List, 'parameter' | 'unbound' | 'refusal' | 'readOther'>> = {},
+  options: Partial<Pick<List, 'parameter' | 'unbound' | 'refusal' | 'takesElsewhere'>> = {},
 ): List<Position> {
   return {
     name,
@@ -43,7 +40,7 @@ export function defineList<Position extends TProperties>(
     unbound: [],
     position: Type.Object(position, { additionalProperties: false }),
     refusal: 'is not a valid cursor for this list and its filters',
-    readOther: null,
+    takesElsewhere: () => false,
     ...options,
   };
 }
@@ -64,7 +61,7 @@ interface CursorScope {
 
 /** The position of the requested page, and an encoder for the cursor of the next page. */
 export interface PageCursor<Position = Record<string, unknown>> {
-  /** Null on the first page, and if {@link List.readOther} returned {@link TAKEN_ELSEWHERE}. */
+  /** Null on the first page, and if the service reads the value by itself. */
   readonly position: Position | null;
   encode(position: Position): string;
 }
@@ -102,22 +99,18 @@ export function cursorsOf(list: List) {
         position,
         encode: (next: Record<string, unknown>) => encode(scope, next),
       });
-      if (text === undefined) return page(null);
+      if (text === undefined || list.takesElsewhere(text)) return page(null);
       if (text.length > CURSOR_CHARACTERS_MAX) return null;
-      const decoded = decode(scope, text) ?? list.readOther?.(text) ?? null;
-      if (decoded === TAKEN_ELSEWHERE) return page(null);
+      const decoded = decode(scope, text);
       return isPosition(decoded) ? page(decoded) : null;
     },
   };
 }
 
-/** {@link List.readOther} returns this symbol for a text that the service of the route parses itself. */
-export const TAKEN_ELSEWHERE = Symbol('taken elsewhere');
-
 export type PagePosition<L extends List> = Static<L['position']>;
 
 /** Parses base64url-encoded JSON. Returns undefined if the text is invalid. */
-export function parseBase64Json(text: string): unknown {
+function parseBase64Json(text: string): unknown {
   try {
     return JSON.parse(Buffer.from(text, 'base64url').toString());
   } catch {
@@ -137,21 +130,4 @@ function sortedEntries(record: Readonly<Record<string, unknown>>): [string, unkn
 export interface Page<Row> {
   rows: Row[];
   nextCursor: string | null;
-}
-
-/**
- * Cuts one page from rows that are ordered by id.
- * @param rows up to `limit + 1` rows; the extra row shows that another page follows.
- */
-export function cutPage<Row extends { id: string }>(
-  cursor: PageCursor<{ id: string }>,
-  rows: readonly Row[],
-  limit: number,
-): Page<Row> {
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return {
-    rows: shown,
-    nextCursor: rows.length > limit && last !== undefined ? cursor.encode({ id: last.id }) : null,
-  };
 }

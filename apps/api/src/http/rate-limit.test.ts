@@ -179,13 +179,6 @@ test('a local bucket allows a burst, refuses further requests, and returns the t
   expect(buckets.take('key', 500).refused).toBe(false);
 });
 
-test('a local bucket refills at its rate, up to the burst', () => {
-  const buckets = new LocalBuckets(3, 2);
-  for (let n = 0; n < 3; n += 1) buckets.take('key', 0);
-  const later = Array.from({ length: 5 }, () => buckets.take('key', 60_000).refused);
-  expect(later).toEqual([false, false, false, true, true]);
-});
-
 test('local buckets are separate for each caller, and their number is limited', () => {
   const buckets = new LocalBuckets(1, 1);
   expect(buckets.take('a', 0).refused).toBe(false);

@@ -1,6 +1,7 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PublicError } from '@callplane/core';
 import type { NextFunction, Request, Response } from 'express';
+import helmet from 'helmet';
 import { contextOf, type MatchesRoute } from './request-context.js';
 import type { Reply } from './route.js';
 
@@ -37,11 +38,11 @@ export class SharedBound {
 }
 
 /** Bytes of answers that the callers of one environment may leave unread. The largest answer has about 4 MiB. */
-export const UNREAD_BYTES_PER_ENVIRONMENT_MAX = 32 * 1024 * 1024;
+const UNREAD_BYTES_PER_ENVIRONMENT_MAX = 32 * 1024 * 1024;
 /** Bytes of unread answers from which on an environment gets no more than its share of them. */
-export const UNREAD_BYTES_SHARED = 64 * 1024 * 1024;
+const UNREAD_BYTES_SHARED = 64 * 1024 * 1024;
 /** Bytes of all unread answers. */
-export const UNREAD_BYTES_MAX = 128 * 1024 * 1024;
+const UNREAD_BYTES_MAX = 128 * 1024 * 1024;
 
 /**
  * Counts the answers of this process that wait in its memory, because their callers do not read them. Without a bound,
@@ -137,4 +138,42 @@ export function send(
   }
   response.writeHead(status, head);
   response.end(json ?? undefined);
+}
+
+/**
+ * Headers of helmet that protect JSON as well: nothing may load, frame or guess the type of an answer. The others are
+ * for pages with links, scripts and windows. Node checks and writes each header of each answer, which takes about a
+ * microsecond for three of them.
+ */
+const FOR_JSON = [
+  'content-security-policy',
+  'cross-origin-resource-policy',
+  'strict-transport-security',
+  'x-content-type-options',
+];
+
+/** The security headers of all answers except pages. */
+export function securityHeaders(): Record<string, string> {
+  const headers = pageSecurityHeaders();
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => FOR_JSON.includes(name)));
+}
+
+/**
+ * Computes helmet's headers once at startup: they do not depend on the request, and `respond.ts` writes the head of
+ * each answer in one call. The content security policy allows nothing; `docs.routes.ts` replaces it for
+ * the pages of the API.
+ */
+export function pageSecurityHeaders(): Record<string, string> {
+  const headers: Record<string, string> = {};
+  const response = {
+    setHeader: (name: string, value: string) => (headers[name.toLowerCase()] = value),
+    removeHeader: () => undefined,
+  };
+  const apply = helmet({
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+  });
+  apply({} as unknown as IncomingMessage, response as unknown as ServerResponse, (error?: unknown) => {
+    if (error !== undefined) throw error as Error;
+  });
+  return headers;
 }

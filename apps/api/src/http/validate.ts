@@ -40,7 +40,7 @@ ajv.addKeyword({
   validate: trimAndMeasure(),
 });
 
-// `x-document` holds keywords for the OpenAPI document only; openapi/references.ts merges them into the schema. The
+// `x-document` holds keywords for the OpenAPI document only; openapi/components.ts merges them into the schema. The
 // server checks the trimmed or parsed value instead, so they must not take part in validation.
 ajv.addKeyword({ keyword: 'x-document', schemaType: 'object' });
 

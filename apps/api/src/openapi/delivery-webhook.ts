@@ -2,7 +2,7 @@ import { EVENT_TYPES, SIGNATURE_CONTRACT } from '@callplane/core';
 import { EventSchema } from '../events/events.schemas.js';
 import { eventExample } from './answer-examples.js';
 import { EXAMPLE_IDS } from './examples.js';
-import type { SchemaComponents } from './references.js';
+import type { SchemaComponents } from './components.js';
 
 type Json = Record<string, unknown>;
 

@@ -8,7 +8,7 @@ import { describe, expect, test } from '@jest/globals';
 import express from 'express';
 import { errorHandler } from '../http/errors.js';
 import { requestContext } from '../http/request-context.js';
-import { securityHeaders } from '../http/security-headers.js';
+import { securityHeaders } from '../http/respond.js';
 import { docsRouter } from './docs.routes.js';
 
 const SCRIPT = 'document.documentElement.classList.toggle("dark")';

@@ -5,7 +5,7 @@ import { dirname, extname, join } from 'node:path';
 import { PublicError } from '@callplane/core';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
 import { contextOf, isRead } from '../http/request-context.js';
-import { pageSecurityHeaders } from '../http/security-headers.js';
+import { pageSecurityHeaders } from '../http/respond.js';
 import { readFiles, sendFile, type StaticFile } from '../pages/static-files.js';
 
 /**

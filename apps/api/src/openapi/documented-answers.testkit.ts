@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { securityHeaders } from '../http/security-headers.js';
+import { securityHeaders } from '../http/respond.js';
 
 type Json = Record<string, any>;
 

@@ -127,12 +127,9 @@ function requestOf(path: string, parameters: Json[], toReal: (text: string) => s
 async function realIds(operationId: string): Promise<(text: string) => string> {
   const { projectId, environmentId } = api.tenant;
   const roomId = await api.room();
-  const { participantId } = (await api.call('POST', `/v1/rooms/${roomId}/tokens`, { body: { participantName: 'Ada' } }))
-    .body as { participantId: string };
-  const sessionId = newId('session');
-  await api.database.prisma.participantSession.create({
-    data: { id: sessionId, environmentId, roomId, participantId, startedAt: new Date() },
-  });
+  const invited = await api.invite(roomId);
+  const { participantId } = invited;
+  const { sessionId } = await api.join(roomId, invited);
   const camera = { trackId: 'camera', kind: 'video', source: 'camera', feedId: 'feed', mid: '0', muted: false };
   await api.database.prisma.sessionTrack.create({ data: { sessionId, ...camera, publishedAt: new Date() } });
   const endpoint = await webhook(api);

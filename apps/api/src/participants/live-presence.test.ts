@@ -1,45 +1,19 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { publishTracks, setTracksMuted, type JoinOutcome } from '@callplane/db';
-import { RoomBus } from '@callplane/queue';
-import { endOne, eventually, joinOne, stopAtEnd, workerServers } from '@callplane/testing';
-import { startTestApi, type TestApi } from '../api.testkit.js';
+import { publishTracks, setTracksMuted } from '@callplane/db';
+import { endOne } from '@callplane/testing';
+import { startTestApi, type Joined, type TestApi } from '../api.testkit.js';
 
 let api: TestApi;
 beforeAll(async () => {
   api = await startTestApi();
 });
 
-interface Invited {
-  participantId: string;
-  tokenId: string;
-}
-const invite = async (room: string): Promise<Invited> =>
-  (await api.call('POST', `/v1/rooms/${room}/tokens`, { body: { participantName: 'Ada' } })).body;
-/** Joins a room as a gateway does with a token. */
-const join = (roomId: string, invited: Invited, at: Date): Promise<JoinOutcome> =>
-  joinOne(
-    api.database,
-    {
-      tenant: api.tenant,
-      roomId,
-      participantId: invited.participantId,
-      tokenId: invited.tokenId,
-      permissions: ['room:join'],
-      resumeSecretHash: new Uint8Array(32),
-      instanceId: 'instance',
-      mediaNodeId: null,
-    },
-    at,
-  );
-const leave = (joined: JoinOutcome, at: Date) => {
-  if (joined.outcome !== 'joined') throw new Error(joined.outcome);
-  return endOne(api.database, joined, 'left', at);
-};
+const leave = (joined: Joined, at: Date) => endOne(api.database, joined, 'left', at);
 const at = (second: number) => new Date(Date.UTC(2030, 0, 1, 12, 0, second));
 
 test('a participant joins at its first connection, leaves with its last session, and becomes active again on rejoining', async () => {
   const room = await api.room();
-  const invited = await invite(room);
+  const invited = await api.invite(room);
   const path = `/v1/rooms/${room}/participants/${invited.participantId}`;
   const shown = async () => {
     const { joinedAt, leftAt } = (await api.call('GET', path)).body;
@@ -48,53 +22,22 @@ test('a participant joins at its first connection, leaves with its last session,
   const listed = async (status: string) =>
     (await api.call('GET', `/v1/rooms/${room}/participants?status=${status}`)).body.data.length;
   expect([await listed('active'), await listed('left')]).toEqual([0, 0]);
-  const first = await join(room, invited, at(1));
+  const first = await api.join(room, invited, at(1));
   expect(await shown()).toEqual({ joinedAt: at(1).toISOString(), leftAt: null });
   expect((await api.call('GET', `/v1/rooms/${room}`)).body).toMatchObject({
     status: 'active',
     startedAt: at(1).toISOString(),
   });
   // With a second connection, the participant stays active after its first session has ended.
-  const second = await join(room, invited, at(2));
+  const second = await api.join(room, invited, at(2));
   expect(await shown()).toEqual({ joinedAt: at(1).toISOString(), leftAt: null });
   expect(await leave(first, at(3))).toBe(false);
   await leave(second, at(4));
   expect(await shown()).toEqual({ joinedAt: at(1).toISOString(), leftAt: at(4).toISOString() });
   expect([await listed('active'), await listed('left')]).toEqual([0, 1]);
-  await join(room, invited, at(5));
+  await api.join(room, invited, at(5));
   expect(await shown()).toEqual({ joinedAt: at(1).toISOString(), leftAt: null });
   expect([await listed('active'), await listed('left')]).toEqual([1, 0]);
-});
-
-test('TURN credentials for a session are issued only while the session is active', async () => {
-  const room = await api.room();
-  const joined = await join(room, await invite(room), at(1));
-  const sessionId = joined.outcome === 'joined' ? joined.sessionId : '';
-  const issue = () => api.call('POST', '/v1/turn/credentials', { body: { roomId: room, sessionId } });
-  const issued = await issue();
-  expect([issued.status, issued.body.username.split(':')[1]]).toEqual([201, sessionId]);
-  await leave(joined, at(2));
-  expect((await issue()).body.error.code).toBe('SESSION_NOT_FOUND');
-});
-
-test('notifies the gateways of a room at once when it ends or a participant is removed', async () => {
-  const room = await api.room();
-  const { participantId } = await invite(room);
-  const silent = { onLost: () => undefined, onReady: () => undefined };
-  const { redis } = api;
-  const { redis: server } = await workerServers();
-  const bus = new RoomBus({ redisUrl: server.url, instanceId: 'i', publisher: redis, events: silent });
-  stopAtEnd(() => bus.close());
-  let changes = 0;
-  bus.subscribe(room, { changed: () => (changes += 1), message: () => undefined });
-  await eventually(async () => Number((await redis.pubsub('NUMSUB', `callplane:room:${room}`))[1]) === 1);
-  const remove = () => api.call('DELETE', `/v1/rooms/${room}/participants/${participantId}`);
-  expect((await remove()).status).toBe(202);
-  await eventually(() => changes === 1);
-  // A repeated request publishes no second notice.
-  await remove();
-  await api.call('DELETE', `/v1/rooms/${room}`);
-  await eventually(() => changes === 2);
 });
 
 test('a room counts the participants that are in it, in reads, lists, changes and its own events', async () => {
@@ -109,12 +52,12 @@ test('a room counts the participants that are in it, in reads, lists, changes an
     );
     return [(await read(`/v1/rooms/${room}`)).participantCount, ...listed];
   };
-  const [ada, ben] = [await invite(room), await invite(room)];
+  const [ada, ben] = [await api.invite(room), await api.invite(room)];
   expect(await counts()).toEqual([0, 0, 0, 0, undefined]);
-  const joined = await join(room, ada, at(1));
-  await join(room, ben, at(2));
+  const joined = await api.join(room, ada, at(1));
+  await api.join(room, ben, at(2));
   // The second session of a participant replaces the first one.
-  await join(room, ben, at(3));
+  await api.join(room, ben, at(3));
   expect(await counts()).toEqual([2, 2, 2, 2, 2]);
   const changed = (await api.call('PATCH', `/v1/rooms/${room}`, { body: { metadata: { a: 1 } } })).body;
   expect(changed).toEqual((await api.call('GET', `/v1/rooms/${room}`)).body);
@@ -136,7 +79,7 @@ test('a room counts the participants that are in it, in reads, lists, changes an
 
 test('a participant shows its state, its permissions and its published tracks, in reads and lists', async () => {
   const room = await api.room();
-  const invited = await invite(room);
+  const invited = await api.invite(room);
   const path = `/v1/rooms/${room}/participants/${invited.participantId}`;
   const shown = async () => {
     const { state, permissions, tracks } = (await api.call('GET', path)).body;
@@ -145,8 +88,7 @@ test('a participant shows its state, its permissions and its published tracks, i
   const permissions = ['room:join', 'audio:publish'];
   expect(await shown()).toEqual({ state: 'invited', permissions: ['room:join'], tracks: [] });
   await api.call('PATCH', path, { body: { permissions } });
-  const joined = await join(room, invited, at(1));
-  if (joined.outcome !== 'joined') throw new Error(joined.outcome);
+  const joined = await api.join(room, invited, at(1));
   expect(await shown()).toEqual({ state: 'connected', permissions, tracks: [] });
   const held = { sessionId: joined.sessionId, connection: 1 };
   const microphone = { trackId: 'mic', kind: 'audio', source: 'microphone' } as const;

@@ -5,19 +5,9 @@ import {
   PublicError,
   TRACK_KINDS,
   TRACK_SOURCES,
-  type ParticipantState,
-  type Permission,
   type Tenant,
-  type TrackIdentity,
 } from '@callplane/core';
-import {
-  muteTrack,
-  roomExists,
-  updateParticipant,
-  type Moderated,
-  type ModerationRefusal,
-  type ParticipantPatch,
-} from '@callplane/db';
+import { muteTrack, updateParticipant, type Moderated, type ModerationRefusal } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
@@ -25,6 +15,7 @@ import { defineRoute, type Route } from '../http/route.js';
 import { metadataObject, oneOf, pathId, strictObject, trimmedText } from '../http/schemas.js';
 import {
   effectivePermissions,
+  participantNotFound,
   ParticipantPath,
   permissionsGiven,
   StoredParticipantSchema,
@@ -84,7 +75,11 @@ export function moderationRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The participant.', schema: UpdatedParticipantSchema } },
       errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'ROOM_ENDED', 'PARTICIPANT_REMOVED'],
       async handle({ caller, params, body }) {
-        const { participant, permissions } = await changeParticipant(deps, caller, params, body);
+        const { roomId, participantId } = params;
+        const update = await updateParticipant(deps.database, caller, roomId, participantId, body, deps.clock.now());
+        if (update.outcome !== 'updated') throw await refusal(deps, caller, roomId, update.outcome);
+        announce(deps, roomId, update);
+        const { participant, permissions } = update;
         return { status: 200, body: { ...presentParticipant(participant, deps.clock.now()), permissions } };
       },
     }),
@@ -102,40 +97,18 @@ export function moderationRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The muted track.', schema: MutedTrackSchema } },
       errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'TRACK_NOT_FOUND', 'ROOM_ENDED', 'PARTICIPANT_REMOVED'],
       async handle({ caller, params }) {
-        const track = await mutePublishedTrack(deps, caller, params);
-        return { status: 200, body: { ...presentTrack(track), muted: true } };
+        const { roomId, participantId, trackId } = params;
+        const mute = await muteTrack(deps.database, caller, roomId, participantId, trackId, deps.clock.now());
+        if (mute.outcome === 'no_track') throw new PublicError('TRACK_NOT_FOUND');
+        if (mute.outcome !== 'muted') throw await refusal(deps, caller, roomId, mute.outcome);
+        announce(deps, roomId, mute);
+        return { status: 200, body: { ...presentTrack(mute.track), muted: true } };
       },
     }),
   ];
 }
 
 type ModerationDeps = Pick<Deps, 'database' | 'clock' | 'producer'>;
-
-/** Changes a participant. A running call follows as soon as its gateway gets the notice. */
-async function changeParticipant(
-  deps: ModerationDeps,
-  tenant: Tenant,
-  { roomId, participantId }: { roomId: string; participantId: string },
-  patch: ParticipantPatch,
-): Promise<{ participant: ParticipantState; permissions: Permission[] }> {
-  const update = await updateParticipant(deps.database, tenant, roomId, participantId, patch, deps.clock.now());
-  if (update.outcome !== 'updated') throw await refusal(deps, tenant, roomId, update.outcome);
-  announce(deps, roomId, update);
-  return update;
-}
-
-/** Mutes a track for everyone. Its publisher may unmute it. */
-async function mutePublishedTrack(
-  deps: ModerationDeps,
-  tenant: Tenant,
-  { roomId, participantId, trackId }: { roomId: string; participantId: string; trackId: string },
-): Promise<TrackIdentity> {
-  const mute = await muteTrack(deps.database, tenant, roomId, participantId, trackId, deps.clock.now());
-  if (mute.outcome === 'no_track') throw new PublicError('TRACK_NOT_FOUND');
-  if (mute.outcome !== 'muted') throw await refusal(deps, tenant, roomId, mute.outcome);
-  announce(deps, roomId, mute);
-  return mute.track;
-}
 
 /** After the commit. The request does not wait: gateways find a change without a notice at their next resync. */
 function announce({ producer }: ModerationDeps, roomId: string, { version, deliveries }: Moderated): void {
@@ -144,7 +117,7 @@ function announce({ producer }: ModerationDeps, roomId: string, { version, deliv
 }
 
 async function refusal(
-  { database }: ModerationDeps,
+  deps: ModerationDeps,
   tenant: Tenant,
   roomId: string,
   outcome: ModerationRefusal,
@@ -154,9 +127,7 @@ async function refusal(
       return new PublicError('PARTICIPANT_REMOVED');
     case 'room_ended':
       return new PublicError('ROOM_ENDED');
-    case 'not_found': {
-      const exists = await roomExists(database.prisma, tenant, roomId);
-      return new PublicError(exists ? 'PARTICIPANT_NOT_FOUND' : 'ROOM_NOT_FOUND');
-    }
+    case 'not_found':
+      return participantNotFound(deps, tenant, roomId);
   }
 }

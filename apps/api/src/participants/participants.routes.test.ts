@@ -120,10 +120,6 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
     expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
   });
 
-  test('answers 404 for an unknown room', async () => {
-    expect((await issue('room_0')).body.error.code).toBe('ROOM_NOT_FOUND');
-  });
-
   test('publishes a new signing key before it signs, and keeps old tokens verifiable', async () => {
     const { prisma } = api.database;
     const room = await api.room();
@@ -188,18 +184,8 @@ describe('participants', () => {
       ids.unshift(participantId);
     }
     const order = [...ids];
-    const all = async (query: string) => {
-      const seen: string[] = [];
-      for (let cursor: string | null = ''; cursor !== null;) {
-        const { body } = await api.call(
-          'GET',
-          `/v1/rooms/${room}/participants?limit=2${query}${cursor === '' ? '' : `&cursor=${cursor}`}`,
-        );
-        seen.push(...body.data.map((p: { id: string }) => p.id));
-        cursor = body.nextCursor;
-      }
-      return seen;
-    };
+    const all = async (query: string) =>
+      (await api.pages(`/v1/rooms/${room}/participants?limit=2${query}`)).map(({ id }) => id);
     expect(await all('')).toEqual(order);
     expect(await all('&status=left')).toEqual(order.filter((_, index) => (6 - index) % 2 === 1));
     expect(await all('&status=active')).toEqual(order.filter((_, index) => (6 - index) % 2 === 0));
@@ -219,9 +205,7 @@ describe('participants', () => {
     expect(ids(await list('externalId=user-1'))).toEqual([made[1], made[3]]);
     expect(ids(await list('externalId=user'))).toEqual([]);
     expect(ids(await list('externalId=user-1&status=left'))).toEqual([]);
-    const first = await list('externalId=user-1&limit=1');
-    expect(ids(await list(`externalId=user-1&limit=1&cursor=${first.nextCursor}`))).toEqual([made[3]]);
-    for (const query of [`cursor=${first.nextCursor}`, 'externalId=', 'externalId=%00']) {
+    for (const query of ['externalId=', 'externalId=%00']) {
       expect((await api.call('GET', `/v1/rooms/${room}/participants?${query}`)).status).toBe(400);
     }
   });
@@ -254,14 +238,6 @@ describe('DELETE /v1/rooms/{roomId}/participants/{participantId}', () => {
     expect((await api.call('DELETE', path)).body.id).toBe(removed.body.id);
     expect((await api.call('GET', `${path}/runtime-operation`)).body).toEqual(removed.body);
   });
-
-  test('answers 404 for an unknown participant or room', async () => {
-    const room = await api.room();
-    expect((await api.call('DELETE', `/v1/rooms/${room}/participants/part_0`)).body.error.code).toBe(
-      'PARTICIPANT_NOT_FOUND',
-    );
-    expect((await api.call('DELETE', `/v1/rooms/room_0/participants/part_0`)).body.error.code).toBe('ROOM_NOT_FOUND');
-  });
 });
 
 describe('GET /v1/rooms/{roomId}/tokens', () => {
@@ -271,12 +247,7 @@ describe('GET /v1/rooms/{roomId}/tokens', () => {
     for (const participantName of ['unused', 'used', 'expired', 'revoked']) {
       issued.push((await issue(room, { participantName })).body);
     }
-    const [, used, expired, revoked] = issued.map(({ participantId }) => participantId) as [
-      string,
-      string,
-      string,
-      string,
-    ];
+    const [, used = '', expired = '', revoked = ''] = issued.map(({ participantId }) => participantId);
     const usedAt = new Date(Date.UTC(2026, 0, 1));
     await connect(used, room, usedAt);
     await api.database.prisma.participantToken.updateMany({
@@ -284,15 +255,9 @@ describe('GET /v1/rooms/{roomId}/tokens', () => {
       data: { createdAt: new Date(Date.now() - 2000), expiresAt: new Date(Date.now() - 1000) },
     });
     await api.call('DELETE', `/v1/rooms/${room}/participants/${revoked}`);
-    const rows: Record<string, unknown>[] = [];
-    for (let cursor: string | null = ''; cursor !== null;) {
-      const path = `/v1/rooms/${room}/tokens?limit=3${cursor === '' ? '' : `&cursor=${cursor}`}`;
-      const { body } = await api.call('GET', path);
-      rows.push(...body.data);
-      cursor = body.nextCursor;
-    }
+    const rows = await api.pages(`/v1/rooms/${room}/tokens?limit=3`);
     expect(rows.map(({ id }) => id)).toEqual(issued.map(({ tokenId }) => tokenId).reverse());
-    for (const row of rows) expect(row['state']).toBe(row['participantName']);
+    for (const row of rows) expect(row.state).toBe(row.participantName);
     expect(rows[2]).toMatchObject({ usedAt: usedAt.toISOString(), revokedAt: null });
     expect(rows[0]).toMatchObject({ usedAt: null, revokedAt: expect.any(String) });
     expect((await api.call('GET', '/v1/rooms/room_0/tokens')).body.error.code).toBe('ROOM_NOT_FOUND');

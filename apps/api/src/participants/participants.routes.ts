@@ -1,19 +1,24 @@
 import {
   EXTERNAL_ID_LENGTH_MAX,
   formatTimestamp,
+  type LiveParticipantState,
   PARTICIPANT_NAME_LENGTH_MAX,
   PARTICIPANT_STATES,
   PARTICIPANT_STATUSES,
+  type ParticipantStatus,
   PERMISSIONS,
-  presentOperation,
   presentLiveParticipant,
+  presentOperation,
+  PublicError,
+  type Tenant,
   TOKEN_TTL_SECONDS,
   TRACK_KINDS,
   TRACK_SOURCES,
 } from '@callplane/core';
+import { acceptParticipantRemoval, listParticipants, roomExists } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineList, idOf } from '../http/cursor.js';
+import { defineList, idOf, type Page, type PageCursor } from '../http/cursor.js';
 import { defineRoute, type Route } from '../http/route.js';
 import {
   exactText,
@@ -22,6 +27,7 @@ import {
   oneOf,
   orNull,
   page,
+  PAGE_LIMIT_DEFAULT,
   pageQuery,
   pathId,
   strictObject,
@@ -30,12 +36,6 @@ import {
 } from '../http/schemas.js';
 import { answerOperation, OPERATION_ANSWERS, OperationSchema } from '../operations/operations.js';
 import { RoomPath } from '../rooms/rooms.routes.js';
-import {
-  pageOfParticipants,
-  readParticipant,
-  readParticipantOperation,
-  removeParticipant,
-} from './participants.service.js';
 import { issueToken } from './tokens.routes.js';
 
 /** The end of the year 9999. */
@@ -217,8 +217,11 @@ export function participantRoutes(deps: Deps): Route[] {
       errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND'],
       async handle(call) {
         const { caller, params } = call;
-        const accepted = await removeParticipant(deps, caller, params.roomId, params.participantId);
-        return answerOperation(deps, params.roomId, accepted, call);
+        const { roomId, participantId } = params;
+        // Once this commits, the participant is blocked and its tokens are revoked. A worker does the clean-up.
+        const accepted = await acceptParticipantRemoval(deps.database, caller, roomId, participantId, deps.clock.now());
+        if (accepted === null) throw await participantNotFound(deps, caller, roomId);
+        return answerOperation(deps, roomId, accepted, call);
       },
     }),
     defineRoute({
@@ -232,9 +235,61 @@ export function participantRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The operation.', schema: OperationSchema } },
       errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'OPERATION_NOT_FOUND'],
       async handle({ caller, params }) {
-        const operation = await readParticipantOperation(deps, caller, params.roomId, params.participantId);
+        const { roomId, participantId } = params;
+        await readParticipant(deps, caller, roomId, participantId);
+        const operation = await deps.statements.findParticipantOperation({ tenant: caller, id: participantId });
+        if (operation === null) throw new PublicError('OPERATION_NOT_FOUND');
         return { status: 200, body: presentOperation(operation) };
       },
     }),
   ];
+}
+
+async function readParticipant(
+  deps: Pick<Deps, 'database' | 'statements'>,
+  tenant: Tenant,
+  roomId: string,
+  participantId: string,
+): Promise<LiveParticipantState> {
+  const participant = await deps.statements.findParticipant({ tenant, roomId, id: participantId });
+  if (participant === null) throw await participantNotFound(deps, tenant, roomId);
+  return participant;
+}
+
+async function pageOfParticipants(
+  deps: Pick<Deps, 'database'>,
+  tenant: Tenant,
+  roomId: string,
+  query: { status?: ParticipantStatus; externalId?: string; limit?: number },
+  cursor: PageCursor<{ connectedAtMs: number; id: string }>,
+): Promise<Page<LiveParticipantState>> {
+  const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
+  const { position } = cursor;
+  const after = position === null ? null : { connectedAt: new Date(position.connectedAtMs), id: position.id };
+  const participants = await listParticipants(deps.database.sql, tenant, roomId, {
+    status: query.status ?? null,
+    externalId: query.externalId ?? null,
+    after,
+    limit: limit + 1,
+  });
+  if (participants.length === 0 && !(await roomExists(deps.database.prisma, tenant, roomId))) {
+    throw new PublicError('ROOM_NOT_FOUND');
+  }
+  const shown = participants.slice(0, limit);
+  const last = shown.at(-1);
+  const more = participants.length > limit && last !== undefined && last.connectedAt !== null;
+  return {
+    rows: shown,
+    nextCursor: more ? cursor.encode({ connectedAtMs: last.connectedAt.getTime(), id: last.id }) : null,
+  };
+}
+
+/** Returns the error for the missing resource: the room or the participant. */
+export async function participantNotFound(
+  deps: Pick<Deps, 'database'>,
+  tenant: Tenant,
+  roomId: string,
+): Promise<PublicError> {
+  const exists = await roomExists(deps.database.prisma, tenant, roomId);
+  return new PublicError(exists ? 'PARTICIPANT_NOT_FOUND' : 'ROOM_NOT_FOUND');
 }

@@ -12,9 +12,9 @@ import { listTokens, roomExists, type IssuedTokenRow } from '@callplane/db';
 import jwt from 'jsonwebtoken';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineList, idOf, type PageCursor } from '../http/cursor.js';
+import { defineList, idOf } from '../http/cursor.js';
 import { defineRoute, type Route } from '../http/route.js';
-import { oneOf, orNull, page, PAGE_LIMIT_DEFAULT, pageQuery, timestamp } from '../http/schemas.js';
+import { oneOf, orNull, page, pageById, pageQuery, timestamp } from '../http/schemas.js';
 import { RoomPath } from '../rooms/rooms.routes.js';
 
 const TOKEN_USES = ['unused', 'used', 'expired', 'room_ended', 'revoked'] as const;
@@ -60,30 +60,19 @@ export function tokenRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'One page of tokens.', schema: IssuedTokenPage } },
       errors: ['ROOM_NOT_FOUND'],
       async handle({ caller, params, query, cursor }) {
-        const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-        const { tokens, nextCursor } = await pageOfTokens(deps, caller, params.roomId, { limit, cursor });
+        const { prisma, sql } = deps.database;
+        // A participant has one token: the position of a token is that of its participant.
+        const { rows, nextCursor } = await pageById(cursor, query, async (part) =>
+          (await listTokens(sql, caller, params.roomId, part)).map((token) => ({ id: token.participantId, token })),
+        );
+        if (rows.length === 0 && !(await roomExists(prisma, caller, params.roomId))) {
+          throw new PublicError('ROOM_NOT_FOUND');
+        }
         const now = deps.clock.now();
-        return { status: 200, body: { data: tokens.map((token) => present(token, now)), nextCursor } };
+        return { status: 200, body: { data: rows.map(({ token }) => present(token, now)), nextCursor } };
       },
     }),
   ];
-}
-
-async function pageOfTokens(
-  { database }: Pick<Deps, 'database'>,
-  tenant: Tenant,
-  roomId: string,
-  { limit, cursor }: { limit: number; cursor: PageCursor<{ id: string }> },
-): Promise<{ tokens: IssuedTokenRow[]; nextCursor: string | null }> {
-  const page = { beforeId: cursor.position?.id ?? null, limit: limit + 1 };
-  const rows = await listTokens(database.sql, tenant, roomId, page);
-  if (rows.length === 0 && !(await roomExists(database.prisma, tenant, roomId))) {
-    throw new PublicError('ROOM_NOT_FOUND');
-  }
-  const tokens = rows.slice(0, limit);
-  const last = tokens.at(-1);
-  const hasMore = rows.length > limit && last !== undefined;
-  return { tokens, nextCursor: hasMore ? cursor.encode({ id: last.participantId }) : null };
 }
 
 function present(token: IssuedTokenRow, now: Date) {

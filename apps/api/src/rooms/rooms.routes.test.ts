@@ -53,24 +53,21 @@ describe('POST /v1/rooms', () => {
     }
   });
 
-  test.each([1, 100_000])('accepts maxParticipants %i', async (maxParticipants) => {
-    const response = await api.call('POST', '/v1/rooms', { body: { name: 'x', maxParticipants } });
-    expect(response.body.maxParticipants).toBe(maxParticipants);
+  test.each([
+    { maxParticipants: 1 },
+    { maxParticipants: 100_000 },
+    { emptyTimeoutSeconds: 60 },
+    { emptyTimeoutSeconds: 604_800 },
+    { emptyTimeoutSeconds: null },
+  ])('accepts %j, which reads, lists and events show', async (fields) => {
+    const name = JSON.stringify(fields);
+    const { body } = await api.call('POST', '/v1/rooms', { body: { name, ...fields } });
+    expect(body).toMatchObject(fields);
+    expect((await api.call('GET', `/v1/rooms/${body.id}`)).body).toEqual(body);
+    expect((await api.call('GET', `/v1/rooms?name=${encodeURIComponent(name)}`)).body.data).toEqual([body]);
+    const { data } = (await api.call('GET', `/v1/events?roomId=${body.id}`)).body;
+    expect(data[0].data).toEqual({ room: body });
   });
-
-  test.each([60, 604_800, null])(
-    'accepts emptyTimeoutSeconds %p, which reads, lists and events show',
-    async (value) => {
-      const { body } = await api.call('POST', '/v1/rooms', {
-        body: { name: `Empty ${value}`, emptyTimeoutSeconds: value },
-      });
-      expect(body.emptyTimeoutSeconds).toBe(value);
-      expect((await api.call('GET', `/v1/rooms/${body.id}`)).body).toEqual(body);
-      expect((await api.call('GET', `/v1/rooms?name=Empty ${value}`)).body.data).toEqual([body]);
-      const { data } = (await api.call('GET', `/v1/events?roomId=${body.id}`)).body;
-      expect(data[0].data).toEqual({ room: body });
-    },
-  );
 
   test('measures a name in code points', async () => {
     expect((await api.call('POST', '/v1/rooms', { body: { name: '😀'.repeat(120) } })).status).toBe(201);
@@ -123,6 +120,9 @@ describe('POST /v1/rooms', () => {
     ['{"name":"a","maxParticipants":100001}', 'body.maxParticipants'],
     ['{"name":"a","maxParticipants":1.5}', 'body.maxParticipants'],
     ['{"name":"a","maxParticipants":null}', 'body.maxParticipants'],
+    ['{"name":"a","emptyTimeoutSeconds":59}', 'body.emptyTimeoutSeconds'],
+    ['{"name":"a","emptyTimeoutSeconds":604801}', 'body.emptyTimeoutSeconds'],
+    ['{"name":"a","emptyTimeoutSeconds":60.5}', 'body.emptyTimeoutSeconds'],
     ['{"name":"a","emptyTimeoutSeconds":"900"}', 'body.emptyTimeoutSeconds'],
     ['{"name":1}', 'body.name'],
     ['{}', 'body.name'],
@@ -141,11 +141,6 @@ describe('POST /v1/rooms', () => {
     expect(response.status).toBe(400);
     expect(response.body.error.code).toBe('VALIDATION_FAILED');
     expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
-  });
-
-  test.each([59, 604_801, 60.5, '60'])('rejects emptyTimeoutSeconds %p', async (emptyTimeoutSeconds) => {
-    const response = await api.call('POST', '/v1/rooms', { body: { name: 'x', emptyTimeoutSeconds } });
-    expect([response.status, response.body.error.details[0].path]).toEqual([400, 'body.emptyTimeoutSeconds']);
   });
 
   test('rejects a body that is missing, malformed, of another media type or too large', async () => {
@@ -216,28 +211,10 @@ describe('GET /v1/rooms', () => {
     expect(first.body.data).toHaveLength(10);
     await add();
     const seen = [...first.body.data];
-    for (let cursor = first.body.nextCursor; cursor !== null;) {
-      const next = await api.call('GET', `/v1/rooms?limit=10&cursor=${cursor}`, { key });
-      seen.push(...next.body.data);
-      cursor = next.body.nextCursor;
-    }
+    seen.push(...(await api.pages(`/v1/rooms?limit=10&cursor=${first.body.nextCursor}`, key)));
     expect(seen.map(({ id }) => id)).toEqual(created.slice(1));
     expect((await api.call('GET', '/v1/rooms', { key })).body.data).toHaveLength(20);
     expect((await api.call('GET', '/v1/rooms?limit=100', { key })).body).toMatchObject({ nextCursor: null });
-  });
-
-  test('filters by status', async () => {
-    const { key, environmentId } = await api.newTenant();
-    const ids = await Promise.all(
-      [1, 2, 3].map(async () => (await api.call('POST', '/v1/rooms', { key, body: { name: 'r' } })).body.id),
-    );
-    await api.database.prisma.room.update({ where: { id: ids[1] }, data: { status: 'active', startedAt: new Date() } });
-    const list = async (status: string) =>
-      (await api.call('GET', `/v1/rooms?status=${status}`, { key })).body.data.map((room: { id: string }) => room.id);
-    expect(await list('active')).toEqual([ids[1]]);
-    expect((await list('created')).sort()).toEqual([ids[0], ids[2]].sort());
-    expect(await list('ended')).toEqual([]);
-    expect(environmentId).toMatch(/^env_/);
   });
 
   test('filters by the exact name, beside the status', async () => {
@@ -249,9 +226,6 @@ describe('GET /v1/rooms', () => {
     const name = `name=${encodeURIComponent(' Daily ☕')}`;
     expect(ids(await list(name))).toEqual([second, first]);
     expect(ids(await list(`${name}&status=ended`))).toEqual([]);
-    const page = await list(`${name}&limit=1`);
-    expect(ids(await list(`${name}&limit=1&cursor=${page.nextCursor}`))).toEqual([first]);
-    expect((await api.call('GET', `/v1/rooms?cursor=${page.nextCursor}`, { key })).status).toBe(400);
   });
 
   test.each([
@@ -272,20 +246,6 @@ describe('GET /v1/rooms', () => {
     const response = await api.call('GET', `/v1/rooms?${query}`);
     expect(response.status).toBe(400);
     expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
-  });
-
-  test('rejects a cursor of another list, and reports all failures', async () => {
-    await Promise.all([api.room(), api.room()]);
-    const { nextCursor } = (await api.call('GET', '/v1/rooms?limit=1')).body;
-    expect(typeof nextCursor).toBe('string');
-    const room = await api.room();
-    const participants = await api.call(
-      'GET',
-      `/v1/rooms/${room}/participants?cursor=${nextCursor}&limit=0&status=created`,
-    );
-    expect(participants.body.error.details).toHaveLength(3);
-    const mangled = nextCursor.slice(0, -8) + (nextCursor.at(-8) === 'A' ? 'B' : 'A') + nextCursor.slice(-7);
-    expect((await api.call('GET', `/v1/rooms?cursor=${mangled}`)).status).toBe(400);
   });
 });
 
@@ -376,20 +336,10 @@ describe('PATCH /v1/rooms/{roomId}', () => {
     expect((await change('room_0', { name: 'Other' })).body.error.code).toBe('ROOM_NOT_FOUND');
   });
 
-  test('needs the scope rooms:update, which no other scope includes', async () => {
-    const room = await api.room();
-    const key = await api.newKey(api.tenant.environmentId, { scopes: ['rooms:create', 'rooms:read', 'rooms:end'] });
-    const refused = await api.call('PATCH', `/v1/rooms/${room}`, { key, body: { name: 'Other' } });
-    expect([refused.status, refused.body.error.code]).toEqual([403, 'INSUFFICIENT_SCOPE']);
-  });
-
   test.each([
     [{ name: ' ' }, 400, 'body.name'],
     [{ maxParticipants: 0 }, 400, 'body.maxParticipants'],
     [{ emptyTimeoutSeconds: 59 }, 400, 'body.emptyTimeoutSeconds'],
-    [{ emptyTimeoutSeconds: 604_801 }, 400, 'body.emptyTimeoutSeconds'],
-    [{ emptyTimeoutSeconds: 60.5 }, 400, 'body.emptyTimeoutSeconds'],
-    [{ emptyTimeoutSeconds: '60' }, 400, 'body.emptyTimeoutSeconds'],
     [{ metadata: null }, 400, 'body.metadata'],
     [{ status: 'ended' }, 400, 'body.status'],
     [{ metadata: { x: 'x'.repeat(16 * 1024) } }, 413, 'body.metadata'],

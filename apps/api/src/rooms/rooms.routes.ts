@@ -6,23 +6,14 @@ import {
   ROOM_MAX_PARTICIPANTS_MAX,
   ROOM_NAME_LENGTH_MAX,
   ROOM_STATUSES,
-  type OperationState,
   type LiveRoomState,
-  type RoomStatus,
   type Tenant,
 } from '@callplane/core';
-import {
-  acceptRoomEnd,
-  listRooms,
-  roomExists,
-  updateRoom,
-  type AcceptedOperation,
-  type RoomPatch,
-} from '@callplane/db';
+import { acceptRoomEnd, listRooms, roomExists, updateRoom, type RoomPatch } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { cutPage, defineList, idOf, type Page, type PageCursor } from '../http/cursor.js';
+import { defineList, idOf } from '../http/cursor.js';
 import { defineRoute, type Route } from '../http/route.js';
 import {
   exactText,
@@ -31,7 +22,7 @@ import {
   oneOf,
   orNull,
   page,
-  PAGE_LIMIT_DEFAULT,
+  pageById,
   pageQuery,
   pathId,
   strictObject,
@@ -135,7 +126,10 @@ export function roomRoutes(deps: Deps): Route[] {
       list: ROOM_LIST,
       responses: { 200: { description: 'One page of rooms.', schema: RoomPage } },
       async handle({ caller, query, cursor }) {
-        const { rows, nextCursor } = await pageOfRooms(deps, caller, query, cursor);
+        const { status = null, name = null, namePrefix = null } = query;
+        const { rows, nextCursor } = await pageById(cursor, query, (part) =>
+          listRooms(deps.database.sql, caller, { status, name, namePrefix, ...part }),
+        );
         return { status: 200, body: { data: rows.map((room) => presentLiveRoom(caller, room)), nextCursor } };
       },
     }),
@@ -150,7 +144,9 @@ export function roomRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The room.', schema: RoomSchema } },
       errors: ['ROOM_NOT_FOUND'],
       async handle({ caller, params }) {
-        return { status: 200, body: presentLiveRoom(caller, await readRoom(deps, caller, params.roomId)) };
+        const room = await deps.statements.findRoom({ tenant: caller, id: params.roomId });
+        if (room === null) throw new PublicError('ROOM_NOT_FOUND');
+        return { status: 200, body: presentLiveRoom(caller, room) };
       },
     }),
     defineRoute({
@@ -187,7 +183,9 @@ export function roomRoutes(deps: Deps): Route[] {
       errors: ['ROOM_NOT_FOUND'],
       async handle(call) {
         const { caller, params } = call;
-        const accepted = await endRoom(deps, caller, params.roomId);
+        // Once this commits, the room issues no tokens and accepts no joins. A worker does the clean-up.
+        const accepted = await acceptRoomEnd(deps.database, caller, params.roomId, deps.clock.now());
+        if (accepted === null) throw new PublicError('ROOM_NOT_FOUND');
         return answerOperation(deps, params.roomId, accepted, call);
       },
     }),
@@ -202,33 +200,14 @@ export function roomRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The operation.', schema: OperationSchema } },
       errors: ['ROOM_NOT_FOUND', 'OPERATION_NOT_FOUND'],
       async handle({ caller, params }) {
-        return { status: 200, body: presentOperation(await readRoomOperation(deps, caller, params.roomId)) };
+        const { roomId } = params;
+        const operation = await deps.statements.findRoomOperation({ tenant: caller, id: roomId });
+        if (operation !== null) return { status: 200, body: presentOperation(operation) };
+        const exists = await roomExists(deps.database.prisma, caller, roomId);
+        throw new PublicError(exists ? 'OPERATION_NOT_FOUND' : 'ROOM_NOT_FOUND');
       },
     }),
   ];
-}
-
-async function readRoom(deps: Pick<Deps, 'statements'>, tenant: Tenant, roomId: string): Promise<LiveRoomState> {
-  const room = await deps.statements.findRoom({ tenant, id: roomId });
-  if (room === null) throw new PublicError('ROOM_NOT_FOUND');
-  return room;
-}
-
-async function pageOfRooms(
-  deps: Pick<Deps, 'database'>,
-  tenant: Tenant,
-  query: { status?: RoomStatus; name?: string; namePrefix?: string; limit?: number },
-  cursor: PageCursor<{ id: string }>,
-): Promise<Page<LiveRoomState>> {
-  const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-  const rooms = await listRooms(deps.database.sql, tenant, {
-    status: query.status ?? null,
-    name: query.name ?? null,
-    namePrefix: query.namePrefix ?? null,
-    beforeId: cursor.position?.id ?? null,
-    limit: limit + 1,
-  });
-  return cutPage(cursor, rooms, limit);
 }
 
 /** Changes an open room. A running call follows as soon as its gateways get the notice. */
@@ -246,26 +225,4 @@ async function changeRoom(
   if (update.version !== null) void publishRoomChanged(producer.redis, roomId, update.version);
   void producer.wakeDeliveries(update.deliveries);
   return update.room;
-}
-
-/** Once this commits, the room issues no tokens and accepts no joins. A worker does the clean-up. */
-async function endRoom(
-  deps: Pick<Deps, 'database' | 'clock'>,
-  tenant: Tenant,
-  roomId: string,
-): Promise<AcceptedOperation> {
-  const accepted = await acceptRoomEnd(deps.database, tenant, roomId, deps.clock.now());
-  if (accepted === null) throw new PublicError('ROOM_NOT_FOUND');
-  return accepted;
-}
-
-async function readRoomOperation(
-  deps: Pick<Deps, 'database' | 'statements'>,
-  tenant: Tenant,
-  roomId: string,
-): Promise<OperationState> {
-  const operation = await deps.statements.findRoomOperation({ tenant, id: roomId });
-  if (operation !== null) return operation;
-  if (!(await roomExists(deps.database.prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
-  throw new PublicError('OPERATION_NOT_FOUND');
 }

@@ -12,9 +12,9 @@ import {
 import { findParticipant, listSessions, roomExists } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { cutPage, defineList, idOf, type Page, type PageCursor } from '../http/cursor.js';
+import { defineList, idOf, type Page, type PageCursor } from '../http/cursor.js';
 import { defineRoute, type Route } from '../http/route.js';
-import { oneOf, orNull, page, PAGE_LIMIT_DEFAULT, pageQuery, timestamp } from '../http/schemas.js';
+import { oneOf, orNull, page, pageById, pageQuery, timestamp } from '../http/schemas.js';
 import { ParticipantPath } from '../participants/participants.routes.js';
 import { RoomPath } from '../rooms/rooms.routes.js';
 
@@ -120,11 +120,9 @@ async function pageOfSessions(
   query: { limit?: number },
   cursor: PageCursor<{ id: string }>,
 ): Promise<Page<SessionRecord>> {
-  const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-  const wanted = { ...of, beforeId: cursor.position?.id ?? null, limit: limit + 1 };
-  const sessions = await listSessions(deps.database.sql, tenant, wanted);
-  if (sessions.length === 0) await checkExists(deps, tenant, of);
-  return cutPage(cursor, sessions, limit);
+  const sessions = await pageById(cursor, query, (part) => listSessions(deps.database.sql, tenant, { ...of, ...part }));
+  if (sessions.rows.length === 0) await checkExists(deps, tenant, of);
+  return sessions;
 }
 
 /** @throws PublicError for the missing resource: the room or the participant. */

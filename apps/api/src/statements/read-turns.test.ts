@@ -91,17 +91,6 @@ describe('heavy reads', () => {
     expect(await Promise.all(all)).toEqual(['a1', 'a2', 'a3', 'b1', 'c1']);
   });
 
-  test('are not kept from their turn by lists that come after them', async () => {
-    const lists = ['a', 'a', 'a'].map((id, n) => list(id, `${id}${n}`));
-    const waits = heavy('b', 'b');
-    const later = list('c', 'c');
-    expect(names()).toEqual(['a0', 'a1', 'a2']);
-    await endFirst();
-    expect(names()).toEqual(['a1', 'a2', 'b']);
-    while (running.length > 0) await endFirst();
-    expect(await Promise.all([...lists, waits, later])).toHaveLength(5);
-  });
-
   test.each(['readOverview', 'readUsage'])('%s is one of its environment', async (operationId) => {
     const reads = { heavy: (environmentId: string) => Promise.reject(new Error(`turn of ${environmentId}`)) };
     const deps = { readTurns: reads, console: null } as unknown as Deps;

@@ -172,33 +172,6 @@ describe('concurrent reads', () => {
     expect(ran).toBe(1);
     expect(await shared.findRoom({ tenant: ada, id: own })).toEqual(found[0]);
   });
-
-  test('find participants only in their room, and operations', async () => {
-    const [room, otherRoom] = [await newRoom(ada), await newRoom(ada)];
-    const insert = participantOf(ada, room);
-    const { id } = insert.participant;
-    await shared.insertParticipantIfOpen(insert);
-    await acceptRoomEnd(database, ada, room, NOON);
-    const participants = await Promise.all([
-      shared.findParticipant({ tenant: ada, roomId: room, id }),
-      shared.findParticipant({ tenant: ada, roomId: otherRoom, id }),
-      shared.findParticipant({ tenant: bob, roomId: room, id }),
-    ]);
-    const { name, metadata } = insert.participant;
-    expect(participants).toEqual([expect.objectContaining({ id, roomId: room, name, metadata }), null, null]);
-    const operations = await Promise.all([
-      shared.findRoomOperation({ tenant: ada, id: room }),
-      shared.findRoomOperation({ tenant: bob, id: room }),
-      shared.findRoomOperation({ tenant: ada, id: otherRoom }),
-      shared.findParticipantOperation({ tenant: ada, id }),
-    ]);
-    expect(operations).toEqual([
-      expect.objectContaining({ kind: 'room.end', status: 'pending', attempts: 0, lastError: null, completedAt: null }),
-      null,
-      null,
-      null,
-    ]);
-  });
 });
 
 describe('concurrent tokens', () => {

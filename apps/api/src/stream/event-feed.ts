@@ -1,10 +1,8 @@
 import { STREAM_BACKLOG_MAX } from '@callplane/core';
 import type { EventChange, EventPosition } from '@callplane/db';
-import { pause } from '@callplane/runtime';
+import { type Logger, type Metrics, pause } from '@callplane/runtime';
 import type { EventWaiter } from '../events/event-waiter.js';
-import { changesOf } from './changes.js';
-import type { EventStream } from './event-stream.js';
-import type { OnReadFailed } from './read-failures.js';
+import { changesOf, type EventStream } from './event-stream.js';
 
 /** How long the feed waits for the next event before it asks again, in milliseconds. */
 const WAIT_MS = 60_000;
@@ -104,4 +102,44 @@ export class EventFeed {
     }
     return reached;
   }
+}
+
+/**
+ * `events`: what is new in an environment. `backlog`: what a client has missed. `callers`: whether the key or session
+ * of a stream still works.
+ */
+const STREAM_READS = ['events', 'backlog', 'callers'] as const;
+type StreamRead = (typeof STREAM_READS)[number];
+
+/** Reports a read that failed. The streams stay open and the read is repeated, so no caller sees the error. */
+export type OnReadFailed = (read: StreamRead, error: unknown) => void;
+
+/** Shortest time between two lines about the same read, in milliseconds. Reads repeat every second during an outage. */
+const LINE_EVERY_MS = 60_000;
+
+/** Counts each failed read of the streams, and writes a line about it once a minute. */
+export function reportReadFailures(
+  logger: Logger,
+  metrics: Metrics,
+  monotonicMs: () => number = () => performance.now(),
+): OnReadFailed {
+  const failures = metrics.counter({
+    name: 'callplane_stream_read_failures_total',
+    help: 'Reads for the streams of changes that failed, by what was read.',
+    labels: ['read'],
+    known: STREAM_READS.map((read) => ({ read })),
+  });
+  const lines = new Map<StreamRead, { atMs: number; failed: number }>();
+  return (read, error) => {
+    failures.inc({ read });
+    const nowMs = monotonicMs();
+    const last = lines.get(read);
+    const failed = (last?.failed ?? 0) + 1;
+    if (last !== undefined && nowMs - last.atMs < LINE_EVERY_MS) {
+      lines.set(read, { ...last, failed });
+      return;
+    }
+    lines.set(read, { atMs: nowMs, failed: 0 });
+    logger.warn('stream read failed', { read, failed, error });
+  };
 }

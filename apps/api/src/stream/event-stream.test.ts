@@ -67,10 +67,3 @@ test('a client that does not read is cut, and not written to again', () => {
   stream.changes([change(1)], position(1));
   expect(text()).toBe(before);
 });
-
-test('a client that waits for what it missed holds a bounded number of messages', () => {
-  const { response } = unread();
-  const stream = new EventStream(response, {}, WANTED);
-  for (let n = 0; n <= 1000; n++) stream.changes([change(n)], position(n));
-  expect(stream.isOver).toBe(true);
-});

@@ -12,10 +12,8 @@ import {
 import { listEventChanges, newestEvents, type Database, type EventPosition } from '@callplane/db';
 import { BEFORE_ALL, type EventWaiter } from '../events/event-waiter.js';
 import { Places } from '../http/places.js';
-import { parsePosition, type Wanted } from './changes.js';
-import { EventFeed, type FeedReads } from './event-feed.js';
-import { EventStream, streamHead, type StreamEnd } from './event-stream.js';
-import type { OnReadFailed } from './read-failures.js';
+import { EventStream, parsePosition, type StreamEnd, streamHead, type Wanted } from './event-stream.js';
+import { EventFeed, type FeedReads, type OnReadFailed } from './event-feed.js';
 
 /** Interval of the checks of each stream: its caller, its age, and whether it needs a heartbeat. In milliseconds. */
 const CHECK_EVERY_MS = 1000;

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { newId } from '@callplane/core';
+import { endOne } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
 /** No server listens there. coturn.slow.test.ts shows that one accepts the credentials. */
@@ -40,20 +40,9 @@ describe('POST /v1/turn/credentials', () => {
   });
 
   test('issues session credentials only for an active session of the room and tenant', async () => {
-    const room = await api.room();
-    const other = await api.room();
-    const { participantId } = (await api.call('POST', `/v1/rooms/${room}/tokens`, { body: { participantName: 'Ada' } }))
-      .body;
-    const sessionId = newId('session');
-    await api.database.prisma.participantSession.create({
-      data: {
-        id: sessionId,
-        environmentId: api.tenant.environmentId,
-        roomId: room,
-        participantId,
-        startedAt: new Date(),
-      },
-    });
+    const [room, other] = [await api.room(), await api.room()];
+    const joined = await api.join(room, await api.invite(room));
+    const { sessionId } = joined;
     const response = await issue({ roomId: room, sessionId });
     expect(response.status).toBe(201);
     expect(response.body.username.split(':')[1]).toBe(sessionId);
@@ -69,10 +58,7 @@ describe('POST /v1/turn/credentials', () => {
     expect(await refused({ roomId: other, sessionId })).toEqual(notFound);
     expect(await refused({ roomId: room, sessionId: 'sess_0' })).toEqual(notFound);
     expect(await refused({ roomId: room, sessionId }, (await api.newTenant()).key)).toEqual(notFound);
-    await api.database.prisma.participantSession.update({
-      where: { id: sessionId },
-      data: { endedAt: new Date(), endReason: 'left' },
-    });
+    await endOne(api.database, joined, 'left', new Date());
     expect(await refused({ roomId: room, sessionId })).toEqual(notFound);
   });
 

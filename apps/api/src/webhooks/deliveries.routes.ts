@@ -1,15 +1,15 @@
 import { diagnoseDelivery, type ErrorDetail } from '@callplane/core';
+import { replayDelivery, retryDelivery } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';
-import { checkTenant, TenantQuery, timeFailures } from '../http/checks.js';
+import { checkTenant, TenantQuery, timeFailures } from '../http/schemas.js';
 import {
   pageOfAttempts,
   pageOfDeliveries,
   presentAttempt,
   presentDelivery,
   readDeliveryDetail,
-  replay,
-  retryNow,
+  sendAgain,
 } from './deliveries.service.js';
 import {
   ALL_DELIVERIES_LIST,
@@ -148,7 +148,11 @@ export function deliveryRoutes(deps: Deps): Route[] {
         'WEBHOOK_DISABLED',
       ],
       async handle({ caller, params, body }) {
-        return { status: 202, body: presentDelivery(await replay(deps, caller, params, body.expectedReplayCount)) };
+        const { endpointId, deliveryId } = params;
+        const delivery = await sendAgain(deps, (tx) =>
+          replayDelivery(tx, caller, endpointId, deliveryId, body.expectedReplayCount),
+        );
+        return { status: 202, body: presentDelivery(delivery) };
       },
     }),
     defineRoute({
@@ -174,7 +178,9 @@ export function deliveryRoutes(deps: Deps): Route[] {
         'WEBHOOK_DISABLED',
       ],
       async handle({ caller, params }) {
-        return { status: 202, body: presentDelivery(await retryNow(deps, caller, params)) };
+        const { endpointId, deliveryId } = params;
+        const delivery = await sendAgain(deps, (tx) => retryDelivery(tx, caller, endpointId, deliveryId));
+        return { status: 202, body: presentDelivery(delivery) };
       },
     }),
   ];

@@ -10,9 +10,8 @@ import {
 import { Type } from 'typebox';
 import { EventSchema } from '../events/events.schemas.js';
 import { defineList, idOf } from '../http/cursor.js';
-import { oneOf, orNull, page, pageQuery, pathId, strictObject, timestamp } from '../http/schemas.js';
+import { oneOf, orNull, page, pageQuery, pathId, strictObject, TenantQuery, timestamp } from '../http/schemas.js';
 import { EndpointPath } from './endpoints.schemas.js';
-import { TenantQuery } from '../http/checks.js';
 
 const deliveryFields = {
   id: Type.String({ description: 'Delivery identifier, `dlv_…`. The same for all retries and replays.' }),

@@ -14,18 +14,17 @@ import {
   findDeliveryDetail,
   listAttempts,
   listDeliveries,
-  replayDelivery,
-  retryDelivery,
   webhookEndpointExisted,
   type AttemptRow,
   type DeliveryDetail,
   type DeliveryRow,
   type ReplayResult,
   type RetryResult,
+  type TypedSql,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import { cutPage, type Page, type PageCursor } from '../http/cursor.js';
-import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
+import type { Page, PageCursor } from '../http/cursor.js';
+import { pageById } from '../http/schemas.js';
 
 /** A delivery in the form that the API returns. */
 export function presentDelivery(delivery: DeliveryRow) {
@@ -101,8 +100,6 @@ export async function pageOfDeliveries(
   cursor: PageCursor<{ id: string }>,
 ): Promise<Page<DeliveryRow>> {
   const { prisma, sql } = deps.database;
-  const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-  const beforeId = cursor.position?.id ?? null;
   const { endpointId = null } = query;
   const filter = {
     endpointId,
@@ -113,21 +110,14 @@ export async function pageOfDeliveries(
     since: query.since === undefined ? null : new Date(query.since),
     until: query.until === undefined ? null : new Date(query.until),
   };
-  const deliveries = await listDeliveries(sql, tenant, filter, { beforeId, limit: limit + 1 });
-  if (deliveries.length === 0 && endpointId !== null && !(await webhookEndpointExisted(prisma, tenant, endpointId)))
+  const deliveries = await pageById(cursor, query, (part) => listDeliveries(sql, tenant, filter, part));
+  if (
+    deliveries.rows.length === 0 &&
+    endpointId !== null &&
+    !(await webhookEndpointExisted(prisma, tenant, endpointId))
+  )
     throw new PublicError('WEBHOOK_NOT_FOUND');
-  return cutPage(cursor, deliveries, limit);
-}
-
-/** Reads a delivery. Also works with the id of a deleted endpoint. */
-async function readDelivery(
-  deps: Pick<Deps, 'database'>,
-  tenant: Tenant,
-  endpointId: string,
-  deliveryId: string,
-): Promise<DeliveryRow> {
-  const { sql } = deps.database;
-  return (await findDelivery(sql, tenant, endpointId, deliveryId)) ?? notFound(deps, tenant, endpointId);
+  return deliveries;
 }
 
 /** Reads a delivery with its event and its last attempt, from one snapshot. */
@@ -154,35 +144,22 @@ export async function pageOfAttempts(
   query: { limit?: number },
   cursor: PageCursor<{ id: string }>,
 ): Promise<Page<AttemptRow> & { eventId: string }> {
-  const { eventId } = await readDelivery(deps, tenant, path.endpointId, path.deliveryId);
-  const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-  const beforeId = cursor.position?.id ?? null;
-  const attempts = await listAttempts(deps.database.prisma, path.deliveryId, { beforeId, limit: limit + 1 });
-  return { eventId, ...cutPage(cursor, attempts, limit) };
+  const { sql } = deps.database;
+  const delivery = await findDelivery(sql, tenant, path.endpointId, path.deliveryId);
+  const { eventId } = delivery ?? (await notFound(deps, tenant, path.endpointId));
+  const attempts = await pageById(cursor, query, (part) => listAttempts(deps.database.prisma, path.deliveryId, part));
+  return { eventId, ...attempts };
 }
 
-/** Starts a new run of a finished delivery, with the endpoint's current URL and secret. */
-export async function replay(
+/**
+ * Sends a delivery again, with a replay or a retry.
+ * @throws PublicError for the conflict that forbids it.
+ */
+export async function sendAgain(
   deps: Pick<Deps, 'database' | 'producer'>,
-  tenant: Tenant,
-  path: { endpointId: string; deliveryId: string },
-  expectedReplayCount: number,
+  change: (tx: TypedSql) => Promise<ReplayResult | RetryResult>,
 ): Promise<DeliveryRow> {
-  const result = await deps.database.transaction((tx) =>
-    replayDelivery(tx, tenant, path.endpointId, path.deliveryId, expectedReplayCount),
-  );
-  if (!result.ok) throw refusal(result);
-  void deps.producer.wakeDeliveries([result.wake]);
-  return result.delivery;
-}
-
-/** Brings the next attempt of a pending delivery forward to now. */
-export async function retryNow(
-  deps: Pick<Deps, 'database' | 'producer'>,
-  tenant: Tenant,
-  path: { endpointId: string; deliveryId: string },
-): Promise<DeliveryRow> {
-  const result = await deps.database.transaction((tx) => retryDelivery(tx, tenant, path.endpointId, path.deliveryId));
+  const result = await deps.database.transaction(change);
   if (!result.ok) throw refusal(result);
   void deps.producer.wakeDeliveries([result.wake]);
   return result.delivery;

@@ -1,5 +1,12 @@
-import { ENDPOINTS_PER_ENVIRONMENT_MAX, presentWebhookEndpoint } from '@callplane/core';
-import type { TypedSql } from '@callplane/db';
+import { ENDPOINTS_PER_ENVIRONMENT_MAX, presentWebhookEndpoint, PublicError, type Tenant } from '@callplane/core';
+import {
+  deleteWebhookEndpoint,
+  endSecretRotation,
+  findWebhookEndpoint,
+  listWebhookEndpoints,
+  updateWebhookEndpoint,
+  type TypedSql,
+} from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';
@@ -19,23 +26,26 @@ import {
 import {
   createEndpoint,
   checkEndpointUrl,
-  endRotation,
+  found,
   newEndpoint,
-  pageOfEndpoints,
-  readEndpoint,
-  removeEndpoint,
+  normalUrl,
   rotateSecret,
   testEndpoint,
-  updateEndpoint,
+  withoutConflict,
   type EndpointMade,
   type EndpointWithSecret,
 } from './endpoints.service.js';
-import { checkTenant, TenantQuery } from '../http/checks.js';
+import { checkTenant, pageById, TenantQuery } from '../http/schemas.js';
 
 const PATH = '/v1/webhooks/{endpointId}';
 
 export function endpointRoutes(deps: Deps): Route[] {
   const validate = (parts: UnvalidatedParts) => [...checkTenant(parts), ...checkEndpointUrl(deps, parts.body['url'])];
+  /** Ends the rotation that waits for its activation. */
+  const endRotation = async (tenant: Tenant, endpointId: string, end: 'activate' | 'cancel') =>
+    withoutConflict(
+      await deps.database.prisma.$transaction((tx) => endSecretRotation(tx, tenant, endpointId, end, deps.clock.now())),
+    );
   return [
     defineRoute({
       method: 'post',
@@ -76,7 +86,9 @@ export function endpointRoutes(deps: Deps): Route[] {
       validate: checkTenant,
       responses: { 200: { description: 'One page of endpoints.', schema: EndpointPage } },
       async handle({ caller, query, cursor }) {
-        const { rows, nextCursor } = await pageOfEndpoints(deps, caller, query, cursor);
+        const { rows, nextCursor } = await pageById(cursor, query, (part) =>
+          listWebhookEndpoints(deps.database.sql, caller, part),
+        );
         return { status: 200, body: { data: rows.map(presentWebhookEndpoint), nextCursor } };
       },
     }),
@@ -93,7 +105,8 @@ export function endpointRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The endpoint.', schema: EndpointSchema } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params }) {
-        return { status: 200, body: presentWebhookEndpoint(await readEndpoint(deps, caller, params.endpointId)) };
+        const endpoint = found(await findWebhookEndpoint(deps.database.sql, caller, params.endpointId));
+        return { status: 200, body: presentWebhookEndpoint(endpoint) };
       },
     }),
     defineRoute({
@@ -113,10 +126,15 @@ export function endpointRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The endpoint.', schema: EndpointSchema } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params, body }) {
-        return {
-          status: 200,
-          body: presentWebhookEndpoint(await updateEndpoint(deps, caller, params.endpointId, body)),
-        };
+        const { url, ...others } = body;
+        const change = { ...others, ...(url === undefined ? {} : { url: normalUrl(url) }) };
+        const { endpoint, deliveries } = found(
+          await deps.database.prisma.$transaction((tx) =>
+            updateWebhookEndpoint(tx, caller, params.endpointId, change, deps.clock.now()),
+          ),
+        );
+        void deps.producer.wakeDeliveries(deliveries);
+        return { status: 200, body: presentWebhookEndpoint(endpoint) };
       },
     }),
     defineRoute({
@@ -135,7 +153,10 @@ export function endpointRoutes(deps: Deps): Route[] {
       responses: { 204: { description: 'The endpoint is removed.', schema: null } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params }) {
-        await removeEndpoint(deps, caller, params.endpointId);
+        const isRemoved = await deps.database.prisma.$transaction((tx) =>
+          deleteWebhookEndpoint(tx, caller, params.endpointId, deps.clock.now()),
+        );
+        if (!isRemoved) throw new PublicError('WEBHOOK_NOT_FOUND');
         return { status: 204 };
       },
     }),
@@ -174,7 +195,7 @@ export function endpointRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The endpoint. Its next secret signs new runs.', schema: EndpointSchema } },
       errors: ['WEBHOOK_NOT_FOUND', 'NO_SECRET_ROTATION'],
       async handle({ caller, params }) {
-        const endpoint = await endRotation(deps, caller, params.endpointId, 'activate');
+        const endpoint = await endRotation(caller, params.endpointId, 'activate');
         return { status: 200, body: presentWebhookEndpoint(endpoint) };
       },
     }),
@@ -192,7 +213,7 @@ export function endpointRoutes(deps: Deps): Route[] {
       responses: { 204: { description: 'The rotation is cancelled.', schema: null } },
       errors: ['WEBHOOK_NOT_FOUND', 'NO_SECRET_ROTATION'],
       async handle({ caller, params }) {
-        await endRotation(deps, caller, params.endpointId, 'cancel');
+        await endRotation(caller, params.endpointId, 'cancel');
         return { status: 204 };
       },
     }),

@@ -9,8 +9,17 @@ import {
 } from '@callplane/core';
 import { Type } from 'typebox';
 import { defineList, idOf } from '../http/cursor.js';
-import { oneOf, orNull, page, pageQuery, pathId, strictObject, timestamp, trimmedText } from '../http/schemas.js';
-import { TenantQuery } from '../http/checks.js';
+import {
+  oneOf,
+  orNull,
+  page,
+  pageQuery,
+  pathId,
+  strictObject,
+  TenantQuery,
+  timestamp,
+  trimmedText,
+} from '../http/schemas.js';
 
 const DESCRIPTION_LENGTH_MAX = 500;
 

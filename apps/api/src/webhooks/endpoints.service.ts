@@ -16,22 +16,15 @@ import {
   type WebhookEndpointState,
 } from '@callplane/core';
 import {
-  deleteWebhookEndpoint,
-  endSecretRotation,
   findDelivery,
-  findWebhookEndpoint,
   insertWebhookEndpoint,
-  listWebhookEndpoints,
   lockWebhookEndpoint,
   rotateWebhookSecret,
-  updateWebhookEndpoint,
   writeEvents,
   type DeliveryRow,
   type TypedSql,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import { cutPage, type Page, type PageCursor } from '../http/cursor.js';
-import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
 
 export interface EndpointInput {
   url: string;
@@ -44,8 +37,6 @@ export interface EndpointInput {
   standardWebhooks?: boolean;
   retryRejected?: boolean;
 }
-
-export type EndpointChange = Partial<Omit<EndpointInput, 'description'> & { description: string | null }>;
 
 /** An endpoint with its newly generated secret. */
 export interface EndpointWithSecret {
@@ -113,47 +104,6 @@ export async function createEndpoint(
   return made;
 }
 
-export async function readEndpoint(
-  deps: Pick<Deps, 'database'>,
-  tenant: Tenant,
-  endpointId: string,
-): Promise<WebhookEndpointState> {
-  return found(await findWebhookEndpoint(deps.database.sql, tenant, endpointId));
-}
-
-export async function pageOfEndpoints(
-  deps: Pick<Deps, 'database'>,
-  tenant: Tenant,
-  query: { limit?: number },
-  cursor: PageCursor<{ id: string }>,
-): Promise<Page<WebhookEndpointState>> {
-  const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-  const beforeId = cursor.position?.id ?? null;
-  const endpoints = await listWebhookEndpoints(deps.database.sql, tenant, { beforeId, limit: limit + 1 });
-  return cutPage(cursor, endpoints, limit);
-}
-
-export async function updateEndpoint(
-  deps: Pick<Deps, 'database' | 'clock' | 'producer'>,
-  tenant: Tenant,
-  endpointId: string,
-  { url, ...change }: EndpointChange,
-): Promise<WebhookEndpointState> {
-  const { endpoint, deliveries } = found(
-    await deps.database.prisma.$transaction((tx) =>
-      updateWebhookEndpoint(
-        tx,
-        tenant,
-        endpointId,
-        { ...change, ...(url === undefined ? {} : { url: normalUrl(url) }) },
-        deps.clock.now(),
-      ),
-    ),
-  );
-  void deps.producer.wakeDeliveries(deliveries);
-  return endpoint;
-}
-
 export async function rotateSecret(
   deps: Pick<Deps, 'database' | 'clock' | 'masterKeys'>,
   tenant: Tenant,
@@ -167,19 +117,6 @@ export async function rotateSecret(
     rotateWebhookSecret(tx, tenant, endpointId, rotation, deps.clock.now()),
   );
   return { endpoint: withoutConflict(rotated), signingSecret };
-}
-
-/** Ends the rotation that waits for its activation. */
-export async function endRotation(
-  deps: Pick<Deps, 'database' | 'clock'>,
-  tenant: Tenant,
-  endpointId: string,
-  end: 'activate' | 'cancel',
-): Promise<WebhookEndpointState> {
-  const { database, clock } = deps;
-  return withoutConflict(
-    await database.prisma.$transaction((tx) => endSecretRotation(tx, tenant, endpointId, end, clock.now())),
-  );
 }
 
 /** Sends a `webhook.test` event to this endpoint only, whatever events it subscribes to. */
@@ -200,20 +137,8 @@ export async function testEndpoint(
   return delivery;
 }
 
-/** Once this commits, the endpoint receives no more deliveries. Its past deliveries stay readable. */
-export async function removeEndpoint(
-  deps: Pick<Deps, 'database' | 'clock'>,
-  tenant: Tenant,
-  endpointId: string,
-): Promise<void> {
-  const isRemoved = await deps.database.prisma.$transaction((tx) =>
-    deleteWebhookEndpoint(tx, tenant, endpointId, deps.clock.now()),
-  );
-  if (!isRemoved) throw new PublicError('WEBHOOK_NOT_FOUND');
-}
-
 /** Normalises the URL before it is stored, so that deliveries go to the URL that was validated. */
-function normalUrl(url: string): string {
+export function normalUrl(url: string): string {
   return new URL(url).href;
 }
 
@@ -221,12 +146,12 @@ function sealSecret(masterKeys: MasterKeys, secret: string, endpointId: string, 
   return seal(masterKeys, secret, `webhook-secret:${endpointId}:${version}`);
 }
 
-function withoutConflict<T>(result: T | ErrorCode | null): T {
+export function withoutConflict<T>(result: T | ErrorCode | null): T {
   if (typeof result === 'string') throw new PublicError(result as ErrorCode);
   return found(result);
 }
 
-function found<T>(row: T | null): T {
+export function found<T>(row: T | null): T {
   if (row === null) throw new PublicError('WEBHOOK_NOT_FOUND');
   return row;
 }

@@ -82,11 +82,6 @@ describe('POST …/recoveries', () => {
     expect((await api.call('DELETE', `${endpoint.path}/recoveries/${cancelled}`)).status).toBe(204);
     expect((await recover(window, endpoint.path)).status).toBe(202);
   });
-
-  test('answers 404 for an unknown endpoint', async () => {
-    const response = await recover({ since: '2026-01-01T00:00:00Z' }, '/v1/webhooks/whep_0');
-    expect([response.status, response.body.error.code]).toEqual([404, 'WEBHOOK_NOT_FOUND']);
-  });
 });
 
 describe('GET and DELETE …/recoveries/{recoveryId}', () => {
@@ -137,12 +132,9 @@ describe('GET …/recoveries', () => {
     for (let n = 0; n < 3; n++) {
       made.unshift((await recover({ since: '2026-01-01T00:00:00Z', dryRun: true }, endpoint.path)).body.id);
     }
-    const first = (await api.call('GET', `${endpoint.path}/recoveries?limit=2`)).body;
-    expect(first.data.map((each: { id: string }) => each.id)).toEqual(made.slice(0, 2));
-    expect(first.data[0]).toEqual((await api.call('GET', `${endpoint.path}/recoveries/${made[0]}`)).body);
-    const rest = (await api.call('GET', `${endpoint.path}/recoveries?limit=2&cursor=${first.nextCursor}`)).body;
-    expect([rest.data.map((each: { id: string }) => each.id), rest.nextCursor]).toEqual([made.slice(2), null]);
-    expect((await api.call('GET', `${path}/recoveries?cursor=${first.nextCursor}`)).status).toBe(400);
+    const listed = await api.pages(`${endpoint.path}/recoveries?limit=2`);
+    expect(listed.map(({ id }) => id)).toEqual(made);
+    expect(listed[0]).toEqual((await api.call('GET', `${endpoint.path}/recoveries/${made[0]}`)).body);
     const unknown = await api.call('GET', '/v1/webhooks/whep_0/recoveries');
     expect([unknown.status, unknown.body.error.code]).toEqual([404, 'WEBHOOK_NOT_FOUND']);
   });

@@ -1,19 +1,38 @@
-import { RECOVERY_STATUSES } from '@callplane/core';
+import {
+  type ErrorDetail,
+  formatTimestamp,
+  newId,
+  PublicError,
+  RECOVERIES_PENDING_MAX,
+  RECOVERY_STATUSES,
+  type Tenant,
+} from '@callplane/core';
+import {
+  cancelRecovery,
+  findRecovery,
+  insertRecovery,
+  listRecoveries,
+  type RecoveryRow,
+  webhookEndpointExisted,
+} from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { defineList, idOf } from '../http/cursor.js';
 import { defineRoute, type Route } from '../http/route.js';
-import { oneOf, orNull, page, pageQuery, pathId, strictObject, timestamp } from '../http/schemas.js';
-import { EndpointPath } from './endpoints.schemas.js';
 import {
-  checkWindow,
-  createRecovery,
-  pageOfRecoveries,
-  presentRecovery,
-  readRecovery,
-  stopRecovery,
-} from './recoveries.service.js';
-import { checkTenant, TenantQuery } from '../http/checks.js';
+  checkTenant,
+  oneOf,
+  orNull,
+  page,
+  pageById,
+  pageQuery,
+  pathId,
+  strictObject,
+  TenantQuery,
+  timeFailures,
+  timestamp,
+} from '../http/schemas.js';
+import { EndpointPath } from './endpoints.schemas.js';
 
 const RecoverySchema = Type.Object(
   {
@@ -91,7 +110,21 @@ export function recoveryRoutes(deps: Deps): Route[] {
       responses: { 202: { description: 'The recovery.', schema: RecoverySchema } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params, body }) {
-        return { status: 202, body: presentRecovery(await createRecovery(deps, caller, params.endpointId, body)) };
+        const now = deps.clock.now();
+        const { dryRun = false, includePending = true } = body;
+        const { endpointId } = params;
+        const begun = {
+          id: newId('recovery'),
+          endpointId,
+          ...windowOf(body, now),
+          dryRun,
+          includePending,
+          createdAt: now,
+        };
+        const recovery = await deps.database.prisma.$transaction((tx) => insertRecovery(tx, caller, begun));
+        if (recovery === 'not_found') throw new PublicError('WEBHOOK_NOT_FOUND');
+        if (recovery === 'limit') throw tooManyRecoveries();
+        return { status: 202, body: presentRecovery(recovery) };
       },
     }),
     defineRoute({
@@ -109,7 +142,14 @@ export function recoveryRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'One page of recoveries.', schema: RecoveryPage } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params, query, cursor }) {
-        const { rows, nextCursor } = await pageOfRecoveries(deps, caller, params.endpointId, query, cursor);
+        const { prisma } = deps.database;
+        const { endpointId } = params;
+        const { rows, nextCursor } = await pageById(cursor, query, (part) =>
+          listRecoveries(prisma, caller, endpointId, part),
+        );
+        if (rows.length === 0 && !(await webhookEndpointExisted(prisma, caller, endpointId))) {
+          throw new PublicError('WEBHOOK_NOT_FOUND');
+        }
         return { status: 200, body: { data: rows.map(presentRecovery), nextCursor } };
       },
     }),
@@ -126,7 +166,9 @@ export function recoveryRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The recovery.', schema: RecoverySchema } },
       errors: ['WEBHOOK_NOT_FOUND', 'RECOVERY_NOT_FOUND'],
       async handle({ caller, params }) {
-        return { status: 200, body: presentRecovery(await readRecovery(deps, caller, params)) };
+        const { endpointId, recoveryId } = params;
+        const recovery = await findRecovery(deps.database.prisma, caller, endpointId, recoveryId);
+        return { status: 200, body: presentRecovery(recovery ?? (await notFound(deps, caller, endpointId))) };
       },
     }),
     defineRoute({
@@ -144,9 +186,68 @@ export function recoveryRoutes(deps: Deps): Route[] {
       responses: { 204: { description: 'The recovery changes no more deliveries.', schema: null } },
       errors: ['WEBHOOK_NOT_FOUND', 'RECOVERY_NOT_FOUND'],
       async handle({ caller, params }) {
-        await stopRecovery(deps, caller, params);
+        const { endpointId, recoveryId } = params;
+        const { prisma } = deps.database;
+        const isFound = await cancelRecovery(prisma, caller, endpointId, recoveryId, deps.clock.now());
+        if (!isFound) await notFound(deps, caller, endpointId);
         return { status: 204 };
       },
     }),
   ];
+}
+
+/** A recovery in the form that the API returns. */
+function presentRecovery(recovery: RecoveryRow) {
+  return {
+    id: recovery.id,
+    endpointId: recovery.endpointId,
+    since: formatTimestamp(recovery.since),
+    until: formatTimestamp(recovery.until),
+    dryRun: recovery.dryRun,
+    includePending: recovery.includePending,
+    status: recovery.status,
+    matched: recovery.matched,
+    replayed: recovery.replayed,
+    woken: recovery.woken,
+    skipped: recovery.skipped,
+    createdAt: formatTimestamp(recovery.createdAt),
+    completedAt: recovery.completedAt === null ? null : formatTimestamp(recovery.completedAt),
+  };
+}
+
+function tooManyRecoveries(): PublicError {
+  return new PublicError('RATE_LIMITED', {
+    message: `${RECOVERIES_PENDING_MAX} recoveries of this endpoint are pending. Cancel one, or try again later.`,
+    headers: { 'retry-after': '10' },
+  });
+}
+
+interface RecoveryInput {
+  since: string;
+  until?: string;
+  dryRun?: boolean;
+  includePending?: boolean;
+}
+
+/**
+ * Checks that the times of a window exist and that the window is not empty. A schema cannot express this.
+ * @param body not validated yet. The schema reports values that are not strings.
+ */
+function checkWindow(deps: Pick<Deps, 'clock'>, body: { since?: unknown; until?: unknown }): ErrorDetail[] {
+  const details = timeFailures('body', body);
+  if (details.length > 0 || typeof body.since !== 'string') return details;
+  if (body.until !== undefined && typeof body.until !== 'string') return details;
+  const { since, until } = windowOf(body as RecoveryInput, deps.clock.now());
+  return since < until ? [] : [{ path: 'body.since', message: 'must be before `until` and in the past' }];
+}
+
+async function notFound(deps: Pick<Deps, 'database'>, tenant: Tenant, endpointId: string): Promise<never> {
+  const existed = await webhookEndpointExisted(deps.database.prisma, tenant, endpointId);
+  throw new PublicError(existed ? 'RECOVERY_NOT_FOUND' : 'WEBHOOK_NOT_FOUND');
+}
+
+/** Ends the window now at the latest: a delivery cannot have failed in the future. */
+function windowOf(input: RecoveryInput, now: Date): { since: Date; until: Date } {
+  const until = input.until === undefined ? now : new Date(input.until);
+  return { since: new Date(input.since), until: until < now ? until : now };
 }

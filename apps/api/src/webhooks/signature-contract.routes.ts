@@ -1,7 +1,7 @@
 import { SIGNATURE_CONTRACT } from '@callplane/core';
 import { Type, type TSchema } from 'typebox';
 import { defineRoute, type Route } from '../http/route.js';
-import { checkTenant, TenantQuery } from '../http/checks.js';
+import { checkTenant, TenantQuery } from '../http/schemas.js';
 
 /** Builds the schema from the constants of the contract, so that each field is documented with its value. */
 const SignatureContractSchema = Type.Object(

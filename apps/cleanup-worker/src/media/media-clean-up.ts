@@ -1,5 +1,12 @@
-import { roomsStatus, type MediaSessionPlace } from '@callplane/db';
-import { MediaError, type MediaNode, type MediaNodes } from '@callplane/media';
+import {
+  type Database,
+  listRegisteredNodes,
+  type MediaSessionPlace,
+  removeSilentNodes,
+  roomsStatus,
+} from '@callplane/db';
+import { MediaError, type MediaNode, MediaNodes, parseMediaNodes } from '@callplane/media';
+import type { CleanupWorkerConfig } from '../config.js';
 import type { Deps } from '../deps.js';
 
 /** How long to wait for a disconnected media server, in milliseconds: it may be restarting. */
@@ -15,10 +22,10 @@ type MediaDeps = Pick<Deps, 'database' | 'media' | 'logger'>;
  * - `unreachable`: any other failure. The server may be frozen, or only the network between it and this worker is
  *   broken, so media may still flow there.
  */
-export type MediaAbsence = 'none' | 'gone' | 'unreachable';
+type MediaAbsence = 'none' | 'gone' | 'unreachable';
 
 /** Result of destroying a room's media. `absent`: the media server answers, and has no such room. */
-export type MediaOutcome = 'destroyed' | 'absent' | MediaAbsence;
+type MediaOutcome = 'destroyed' | 'absent' | MediaAbsence;
 
 /** Destroys a room on the media server that carries it, and checks there that it is gone. */
 export async function destroyMediaRoom(
@@ -30,7 +37,7 @@ export async function destroyMediaRoom(
 }
 
 /** Given the sessions that have feeds in a room, returns those whose feeds must be removed. */
-export type WhichSessions = (sessionIds: readonly string[]) => Promise<readonly string[]>;
+type WhichSessions = (sessionIds: readonly string[]) => Promise<readonly string[]>;
 
 /**
  * Removes the feeds that sessions publish in a room, regardless of which process holds their connections.
@@ -139,4 +146,31 @@ function isConnectionRefused(error: unknown): boolean {
   const { code, errors, cause } = error as { code?: unknown; errors?: unknown; cause?: unknown };
   if (Array.isArray(errors)) return errors.length > 0 && errors.every(isConnectionRefused);
   return code === 'ECONNREFUSED' || isConnectionRefused(cause);
+}
+
+/**
+ * Connects to every configured media server. Registered ones follow with the first `refresh`, if the secrets are set.
+ * @throws Error that names the wrong or missing setting.
+ */
+export function openMediaNodes(
+  config: Pick<CleanupWorkerConfig, 'MEDIA_NODES' | 'MEDIA_API_SECRET' | 'MEDIA_ADMIN_KEY'>,
+  database: Database,
+  random: () => number,
+): MediaNodes {
+  const addresses = parseMediaNodes(config.MEDIA_NODES.join(','));
+  const { MEDIA_API_SECRET: apiSecret, MEDIA_ADMIN_KEY: adminKey } = config;
+  if (apiSecret === undefined || adminKey === undefined) {
+    if (addresses.length > 0) throw new Error('media servers require MEDIA_API_SECRET and MEDIA_ADMIN_KEY');
+    return new MediaNodes([]);
+  }
+  const readRegistry = () => listRegisteredNodes(database.prisma);
+  return MediaNodes.open({ addresses, apiSecret, adminKey, random, readRegistry });
+}
+
+/** Removes registered media servers that are gone for good, and connects to new ones. */
+export async function followRegistry({ database, media, logger }: Pick<Deps, 'database' | 'media' | 'logger'>) {
+  for (const nodeId of await removeSilentNodes(database.sql)) {
+    logger.warn('silent media server removed', { mediaNodeId: nodeId });
+  }
+  await media.refresh();
 }

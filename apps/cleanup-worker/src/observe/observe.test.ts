@@ -1,7 +1,9 @@
+import { JobProducer } from '@callplane/queue';
 import { createMetrics } from '@callplane/runtime';
+import { breakRedis, eventually, PATIENT_REDIS, startTestRedis, stopAtEnd } from '@callplane/testing';
 import { beforeAll, expect, test } from '@jest/globals';
 import { startTestWorker, type TestWorker } from '../worker.testkit.js';
-import { Observer } from './observe.js';
+import { Observer, RedisObserver } from './observe.js';
 
 let worker: TestWorker;
 beforeAll(async () => {
@@ -45,4 +47,33 @@ test('the observer reports the oldest due row per queue and live counts, and not
   await expect(pass).rejects.toThrow('away');
   expect(await valueOf('callplane_oldest_due_seconds')).toBeUndefined();
   expect(await valueOf('callplane_live')).toBeUndefined();
+});
+
+test('the observer reports role, memory and persistence of Redis, and nothing while it does not answer', async () => {
+  const server = await startTestRedis();
+  const quiet = { onLost: () => undefined, onReady: () => undefined };
+  const producer = new JobProducer(server.url, quiet, PATIENT_REDIS);
+  stopAtEnd(() => producer.close());
+  const metrics = createMetrics({ app: 'cleanup-worker' });
+  const observer = new RedisObserver(producer.redis, metrics);
+  const valueOf = async (name: string): Promise<number | undefined> => {
+    await observer.pass();
+    const line = (await metrics.text()).split('\n').find((each) => each.startsWith(`callplane_redis_${name}{`));
+    return line === undefined ? undefined : Number(line.split(' ').at(-1));
+  };
+  await eventually(async () => (await valueOf('master')) === 1);
+  expect(await valueOf('replicas')).toBe(0);
+  expect(await valueOf('persistence_ok')).toBe(1);
+  expect(await valueOf('memory_used_bytes')).toBeGreaterThan(0);
+  expect(await valueOf('memory_used_ratio')).toBe(0);
+
+  const repair = await breakRedis(server, 'read-only');
+  await eventually(async () => (await valueOf('master')) === 0);
+  await repair();
+  await eventually(async () => (await valueOf('master')) === 1);
+  // The connection may still be replaced after the last answer of a read-only server.
+  await eventually(async () => (await producer.redis.config('SET', 'maxmemory', '100mb')) === 'OK');
+  expect(await valueOf('memory_used_ratio')).toBeGreaterThan(0);
+  server.kill('SIGKILL');
+  await eventually(async () => (await valueOf('master')) === undefined);
 });

@@ -1,11 +1,9 @@
-import { beforeAll, expect, jest, test } from '@jest/globals';
-import { writeMedia } from '@callplane/db';
+import { beforeAll, expect, test } from '@jest/globals';
 import { MediaNodes } from '@callplane/media';
 import { endOne, eventually, joinOne, stopAtEnd } from '@callplane/testing';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { workOnOperation } from '../operations/work.js';
-import { endEmptyRooms } from './empty-rooms.js';
-import { endLostSessions, forgetDeadInstances } from './lost-sessions.js';
+import { endEmptyRooms, endLostSessions, forgetDeadInstances } from './presence.js';
 
 let worker: TestWorker;
 let media: MediaNodes;
@@ -68,17 +66,6 @@ test('a room that has been empty for long enough ends through the same operation
   await workOnOperation(worker.deps, operation.id);
   expect(await roomOf(empty)).toMatchObject({ status: 'ended' });
   expect((await worker.events(empty)).slice(-2)).toEqual(['participant.left left', 'room.ended']);
-});
-
-test('a room that nobody joins ends, with its event', async () => {
-  const roomId = await worker.newRoom('created', 60);
-  await aged(61);
-  await endEmptyRooms(worker.deps, 0);
-  const { operation, wake } = await worker.endRoom(roomId);
-  expect([operation.kind, operation.status, wake]).toEqual(['room.end', 'pending', null]);
-  await workOnOperation(worker.deps, operation.id);
-  expect(await roomOf(roomId)).toMatchObject({ status: 'ended', emptyTimeoutSeconds: 60 });
-  expect(await worker.events(roomId)).toEqual(['room.ended']);
 });
 
 test('the time-out of a room goes before the setting of the deployment, and null is that setting', async () => {
@@ -144,25 +131,6 @@ test('a concurrent join prevents the end of an empty room', async () => {
   expect(await joining!).toMatchObject({ outcome: 'joined' });
   await endEmptyRooms(worker.deps, 60_000);
   expect(await roomOf(roomId)).toMatchObject({ status: 'active', emptySince: null });
-});
-
-test('a sweep waits once for a media server that is down, not for each lost session or room', async () => {
-  const waits = jest.spyOn(media.get('nowhere')!, 'untilUp');
-  const entered = [];
-  for (let at = 0; at < 8; at += 1) {
-    const roomId = await worker.newRoom('created');
-    entered.push(await worker.enter(roomId, { instanceId: 'lost', mediaNodeId: 'nowhere' }));
-  }
-  const states = entered.map(({ held }, at) => ({
-    held,
-    media: { connection: 1, nodeId: 'nowhere', generation: 1, janusSession: at + 1 },
-  }));
-  await writeMedia(worker.deps.database.sql, states);
-  await worker.sql("UPDATE signaling_instances SET heartbeat_at = now() - interval '16 seconds' WHERE id = 'lost'");
-  await endLostSessions(worker.deps);
-  const patiences = waits.mock.calls.map(([patienceMs]) => patienceMs);
-  expect(patiences.filter((patienceMs) => patienceMs > 0)).toEqual([1000]);
-  await eventually(() => worker.lines.find((line) => line['mediaNodeId'] === 'nowhere' && line['sessions'] === 8));
 });
 
 test('no session counts as lost shortly after an outage of PostgreSQL, also if it ended while the rows were read', async () => {

@@ -12,10 +12,9 @@ import {
   type TestCoturn,
 } from '@callplane/testing';
 import { workOnOperation } from '../operations/work.js';
-import { closeEndedRelays } from '../reconcile/ended-relays.js';
+import { closeRelays, parseTurnServers } from './relays.js';
+import { closeEndedRelays } from '../reconcile/presence.js';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
-import { closeRelays } from './close-relays.js';
-import { parseTurnServers } from './relays.js';
 import type { TurnServer } from './turn-admin.js';
 
 const PASSWORD = 'test-turn-admin-password';
@@ -60,13 +59,12 @@ describe('removing a participant', () => {
     const others = [stays.sessionId, `${gone.sessionId}:1`, `env_1:${gone.sessionId}`, newId('session')];
     for (const subject of others) await relayOf(subject);
 
-    const { operation } = await worker.removeParticipant(roomId, gone.participantId);
-    await workOnOperation(worker.deps, operation.id);
+    const id = await worker.workOn(worker.removeParticipant(roomId, gone.participantId));
 
-    expect(await worker.row(operation.id)).toMatchObject({ status: 'completed' });
+    expect(await worker.row(id)).toMatchObject({ status: 'completed' });
     expect((await subjects()).sort()).toEqual([...others].sort());
     expect(await renewed.refresh()).toBe(437);
-    const line = await eventually(() => worker.lines.find((each) => each['operationId'] === operation.id));
+    const line = await eventually(() => worker.lines.find((each) => each['operationId'] === id));
     expect(line).toMatchObject({ outcome: 'completed', relaysClosed: 3 });
     expect(await worker.metrics()).toMatch(/callplane_relays_closed_total\{by="operation",.*\} 3/);
   });
@@ -129,8 +127,7 @@ describe('ending a room', () => {
     for (const { sessionId } of people) await Promise.all([relayOf(sessionId), relayOf(sessionId)]);
     const elsewhere = await inSession(await worker.newRoom());
     await relayOf(elsewhere.sessionId);
-    const { id } = (await worker.endRoom(roomId)).operation;
-    await workOnOperation(worker.deps, id);
+    const id = await worker.workOn(worker.endRoom(roomId));
     expect(await worker.row(id)).toMatchObject({ status: 'completed', attempts: 1 });
     const left = await subjects();
     expect(people.filter(({ sessionId }) => left.includes(sessionId))).toEqual([]);
@@ -156,15 +153,6 @@ describe('ending a room', () => {
       await closeEndedRelays(worker.deps);
       return !(await subjects()).includes(sessionId);
     });
-  });
-
-  test('skips the relay step if no administration interface is configured', async () => {
-    const plain = await startTestWorker();
-    const id = await plain.newOperation();
-    await workOnOperation(plain.deps, id);
-    expect(await plain.row(id)).toMatchObject({ status: 'completed' });
-    const line = await eventually(() => plain.lines.find((each) => each['operationId'] === id));
-    expect(line).not.toHaveProperty('relaysClosed');
   });
 });
 

@@ -1,8 +1,8 @@
-import { parseUrl } from '@callplane/core';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseUrl, sessionOfUsername } from '@callplane/core';
 import type { TurnServerState } from '@callplane/db';
 import type { RelayCloser, RelayMetrics } from '../metrics.js';
-import { closeRelays, type Which } from './close-relays.js';
-import { TurnAdminError, type TurnServer } from './turn-admin.js';
+import { inTurnAdmin, type RunCommand, TurnAdminError, type TurnServer } from './turn-admin.js';
 
 /** Result of closing relays on one TURN server. */
 interface CloseOutcome {
@@ -68,4 +68,57 @@ export function parseTurnServers(urls: readonly string[], password: string | und
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     return { address: url.host, host, port: Number(url.port), password };
   });
+}
+
+/** Given the sessions that hold relays, returns those whose relays must be closed. */
+type Which = (sessionIds: string[]) => Promise<readonly string[]>;
+
+/** coturn closes a relay in another thread. Interval between checks that it is closed, in milliseconds. */
+const LOOK_EVERY_MS = 50;
+
+/**
+ * Closes relays of a TURN server and waits until they are closed. Relays that a client allocates meanwhile are left to
+ * the next call, so that a client that keeps allocating cannot keep this call busy.
+ * @returns the number of closed relays.
+ * @throws TurnAdminError
+ */
+export async function closeRelays(server: TurnServer, which: Which): Promise<number> {
+  return inTurnAdmin(server, async (run) => {
+    const usernames = await usernamesOf(run, which);
+    const left = new Map<string, Set<string>>();
+    let closed = 0;
+    for (const username of usernames) {
+      const ids = await relaysOf(run, username);
+      closed += ids.size;
+      if (ids.size > 0) left.set(username, ids);
+      for (const id of ids) await run(`cs ${id}`);
+    }
+    // `inTurnAdmin` limits the time of the whole dialog, and with it this loop.
+    while (left.size > 0) {
+      for (const [username, ids] of left) {
+        const present = await relaysOf(run, username);
+        if ([...ids].every((id) => !present.has(id))) left.delete(username);
+      }
+      if (left.size > 0) await delay(LOOK_EVERY_MS);
+    }
+    return closed;
+  });
+}
+
+/** `pu` prints one line per user with a relay, such as `    user: <1795301187:sess_…>, 2 sessions`. */
+async function usernamesOf(run: RunCommand, which: Which): Promise<string[]> {
+  const bySession = new Map<string, string[]>();
+  for (const [, username = ''] of (await run('pu')).matchAll(/^ +user: <([^<>\r\n]*)>, \d+ sessions\r?$/gm)) {
+    // Skips credentials of environments and of other services that share the server.
+    const sessionId = sessionOfUsername(username);
+    if (sessionId !== null) bySession.set(sessionId, [...(bySession.get(sessionId) ?? []), username]);
+  }
+  if (bySession.size === 0) return [];
+  return (await which([...bySession.keys()])).flatMap((sessionId) => bySession.get(sessionId) ?? []);
+}
+
+/** `ps <username>` prints `    1) id=001000000000000001, user <1795301187:sess_…>:` at the start of each relay. */
+async function relaysOf(run: RunCommand, username: string): Promise<Set<string>> {
+  const lines = (await run(`ps ${username}`)).matchAll(/^ +\d+\) id=(\d{1,20}), user <([^<>\r\n]*)>:\r?$/gm);
+  return new Set([...lines].flatMap(([, id = '', user]) => (user === username ? [id] : [])));
 }

@@ -2,9 +2,7 @@ import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { requestErasure } from '@callplane/db';
 import { endOne, eventually, insertTestEndpoint } from '@callplane/testing';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
-import { sweepErasures } from './erasures.js';
-import { sweepRooms } from './rooms.js';
-import { sweepUsage } from './usage.js';
+import { sweepErasures, sweepRooms, sweepUsage } from './sweep.js';
 
 let worker: TestWorker;
 const { signal } = new AbortController();

@@ -70,8 +70,8 @@ test('the sweep deletes more expired idempotency records than fit in a batch and
     scopes: [],
     readOnly: true,
     lifetimeSeconds: 60,
-    createdAt: new Date(Date.now() - 120_000),
-    expiresAt: new Date(Date.now() + (n === 0 ? -60_000 : 3_600_000)),
+    createdAt: before(120),
+    expiresAt: n === 0 ? before(60) : after(3600),
   });
   await prisma.consoleSession.createMany({ data: [session(0), session(1)] });
   await sweepExpired(worker.deps);

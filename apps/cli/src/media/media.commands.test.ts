@@ -26,7 +26,7 @@ import {
   type TestTenant,
 } from '@callplane/testing';
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { run } from '../program.js';
+import { runCommand } from '../cli.testkit.js';
 
 let url: string;
 let database: Database;
@@ -43,18 +43,8 @@ beforeEach(async () => {
   for (const id of ['m1', 'm2', 'm3']) await recordNodeState(database.sql, id, id === 'm3' ? 'down' : 'up');
 });
 
-async function rtc(commandLine: string, env: Record<string, string> = {}, clock: Clock = systemClock) {
-  let stdout = '';
-  const cli = {
-    environment: { DATABASE_URL: url, ...env },
-    clock,
-    write: (text: string) => {
-      stdout += text;
-    },
-  };
-  const failure = await run(cli, commandLine.split(' '));
-  return { code: failure?.exitCode ?? 0, stdout, stderr: failure?.line ?? '' };
-}
+const rtc = (commandLine: string, env: Record<string, string> = {}, clock: Clock = systemClock) =>
+  runCommand({ DATABASE_URL: url, ...env }, commandLine.split(' '), { clock });
 const json = async (commandLine: string, env?: Record<string, string>) =>
   JSON.parse((await rtc(`${commandLine} --json`, env)).stdout);
 
@@ -164,7 +154,7 @@ test('drain --wait takes empty rooms off a media server, and fails if participan
   expect(waiting).toEqual({
     code: 1,
     stdout: 'm1 takes no new rooms. It carries 1 rooms with 1 sessions.\n',
-    stderr: 'm1 still carries 1 rooms with 1 sessions after the wait.',
+    stderr: 'm1 still carries 1 rooms with 1 sessions after the wait.\n',
   });
   expect([await nodeOf(busy), await nodeOf(empty)]).toEqual(['m1', null]);
   const moved = { id: 'm1', draining: true, moved: 1, rooms: 0, sessions: 0 };

@@ -1,5 +1,4 @@
 import { asApiError } from './api-error.js';
-import { randomKey } from './random-key.js';
 
 /** One idempotency key for all attempts at the same change: a click after a lost answer makes nothing twice. */
 export class AttemptKey {
@@ -22,4 +21,12 @@ export class AttemptKey {
     const error = asApiError(failure);
     if (!error.isTemporary && error.code !== 'IDEMPOTENCY_CONFLICT') this.#key = '';
   }
+}
+
+const BYTES = 16;
+
+/** @returns a random idempotency key. `crypto.randomUUID` is missing on a page without https. */
+export function randomKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(BYTES));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -1,15 +1,14 @@
 import {
-  buildRequest,
-  OPERATIONS,
   type AllOptions,
+  buildRequest,
   type InputOf,
   type OperationId,
+  OPERATIONS,
   type ResultOf,
 } from '@callplane/server/requests';
 import { CONSOLE_LIMITS } from '../limits.js';
 import { ApiError, readError } from './api-error.js';
-import { randomKey } from './random-key.js';
-import { sessionEnded } from './session-events.js';
+import { randomKey } from './attempt-key.js';
 
 /** The API refuses changes with the session's cookie that lack this header, which other sites cannot send. */
 export const CSRF_HEADER = { 'x-callplane-csrf': '1' };
@@ -63,4 +62,17 @@ async function answerOf(target: string, init: RequestInit, signal: AbortSignal |
         : 'The API did not answer, so the change may have been made. Check before you repeat it.';
     throw new ApiError(0, { code: 'NO_ANSWER', message });
   }
+}
+
+/** The API's answer 401 to any request ends the session of all pages. */
+const target = new EventTarget();
+
+function sessionEnded(): void {
+  target.dispatchEvent(new Event('ended'));
+}
+
+/** @returns a function that removes the listener */
+export function onSessionEnded(listener: () => void): () => void {
+  target.addEventListener('ended', listener);
+  return () => target.removeEventListener('ended', listener);
 }

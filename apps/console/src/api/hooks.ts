@@ -1,6 +1,7 @@
 import { OPERATIONS, type InputOf, type OperationId, type ResultOf } from '@callplane/server/requests';
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient, type InfiniteData } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useState } from 'react';
+import { useConfirm, type Question } from '../components/dialog.js';
 import { useToasts } from '../components/toasts.js';
 import { CONSOLE_LIMITS } from '../limits.js';
 import { asApiError } from './api-error.js';
@@ -141,15 +142,17 @@ function differsOnlyInSince(one: readonly unknown[] | undefined, other: readonly
 }
 
 /**
- * Changes something. A failure appears as a toast unless `onError` shows it elsewhere.
+ * Changes something. A failure appears as a toast.
  * @param options.done the toast after success
+ * @param options.isForm a form shows the failure instead, as the `error` of the result
  */
 export function useApiAction<Id extends OperationId>(
   id: Id,
   options: {
     done?: string | ((result: ResultOf<Id>) => string);
     onDone?: (result: ResultOf<Id>) => void;
-    onError?: (error: unknown) => void;
+    onError?: () => void;
+    isForm?: boolean;
     waitSeconds?: number;
   } = {},
 ) {
@@ -171,10 +174,26 @@ export function useApiAction<Id extends OperationId>(
     },
     onError: (error) => {
       attempts.failed(error);
-      if (options.onError !== undefined) options.onError(error);
-      else toastError(asApiError(error));
+      if (options.isForm !== true) toastError(asApiError(error));
+      options.onError?.();
     },
     // Also after a failure, because another session may have made the change meanwhile.
     onSettled: () => refreshQueries(client),
   });
+}
+
+/** Like {@link useApiAction}, for a change that the reader has to agree to. */
+export function useAskedAction<Id extends OperationId>(
+  id: Id,
+  options: Parameters<typeof useApiAction<Id>>[1],
+): { isPending: boolean; ask: (question: Question, input: InputOf<Id>) => void } {
+  const confirm = useConfirm();
+  const { isPending, mutate } = useApiAction(id, options);
+  return {
+    isPending,
+    ask: (question, input) =>
+      void confirm(question).then((agrees) => {
+        if (agrees) mutate(input);
+      }),
+  };
 }

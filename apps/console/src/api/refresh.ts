@@ -1,5 +1,6 @@
-import type { InfiniteData, Query, QueryClient } from '@tanstack/react-query';
+import { type InfiniteData, type Query, QueryClient } from '@tanstack/react-query';
 import { CONSOLE_LIMITS } from '../limits.js';
+import { asApiError } from './api-error.js';
 
 /**
  * Reads matching queries again: those on the page now, others when they are shown next. A long list only becomes stale,
@@ -19,3 +20,17 @@ export function refreshQuery(client: QueryClient, query: Query): void {
   const refetchType = isShort(query) ? 'active' : 'none';
   void client.invalidateQueries({ queryKey: query.queryKey, exact: true, refetchType }, { cancelRefetch: false });
 }
+
+/** The cache of all answers. The stream and timers mark entries as outdated, so their age decides little. */
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 30_000,
+      gcTime: CONSOLE_LIMITS.cacheMs,
+      retry: (count, error) => count < CONSOLE_LIMITS.retriesMax && asApiError(error).isTemporary,
+      // The browser's own guess says nothing about an API in a closed network.
+      networkMode: 'always',
+    },
+    mutations: { retry: false, networkMode: 'always' },
+  },
+});

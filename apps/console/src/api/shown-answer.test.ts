@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { ApiError } from './api-error.js';
-import { shownAnswer } from './shown-answer.js';
+import { ApiError, shownAnswer } from './api-error.js';
 
 const failure = (status: number) => new ApiError(status, { code: 'X', message: 'x' });
 

@@ -1,7 +1,6 @@
 import { useId, type ReactNode } from 'react';
 import { PlainTable } from '../components/layout.js';
-import { shortCount } from '../format/number.js';
-import { niceTop } from './nice-top.js';
+import { niceTop, shortCount } from '../format.js';
 
 export interface Series {
   name: string;

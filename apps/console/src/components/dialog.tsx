@@ -1,6 +1,15 @@
-import { useEffect, useId, useRef, type ReactNode } from 'react';
-import { IconButton } from './button.js';
-import { addOpenDialog } from './open-dialogs.js';
+import {
+  createContext,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
+import { Button, IconButton } from './button.js';
 
 /**
  * A modal dialog. The browser's own `<dialog>` keeps the focus inside, closes with Escape, makes the page behind inert
@@ -63,4 +72,72 @@ export function Dialog({
 /** The row of buttons at the end of a dialog; the main action comes last. */
 export function DialogActions({ children }: { children: ReactNode }) {
   return <div className="dialog-actions">{children}</div>;
+}
+
+/** The newest comes last. The browser makes everything outside of it inert, and shows it below. */
+let open: readonly HTMLElement[] = [];
+const listeners = new Set<() => void>();
+
+function change(next: readonly HTMLElement[]): void {
+  open = next;
+  for (const listener of listeners) listener();
+}
+
+/** @returns a function that takes the dialog away again */
+function addOpenDialog(dialog: HTMLElement): () => void {
+  change([...open, dialog]);
+  return () => change(open.filter((one) => one !== dialog));
+}
+
+export function useNewestDialog(): HTMLElement | undefined {
+  return useSyncExternalStore(subscribe, () => open.at(-1));
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export interface Question {
+  title: string;
+  /** What will happen, to whom, and whether it can be undone. */
+  body: ReactNode;
+  /** The verb of the button: "End the room". */
+  action: string;
+  isDangerous?: boolean;
+}
+type Ask = (question: Question) => Promise<boolean>;
+
+const Context = createContext<Ask | undefined>(undefined);
+
+/** @returns a function that says what will happen, and resolves to whether the reader agrees */
+export function useConfirm(): Ask {
+  const ask = useContext(Context);
+  if (ask === undefined) throw new Error('ConfirmProvider is missing.');
+  return ask;
+}
+
+export function ConfirmProvider({ children }: { children: ReactNode }) {
+  const [open, setOpen] = useState<{ question: Question; answer: (agrees: boolean) => void }>();
+  const ask = useCallback<Ask>((question) => new Promise((resolve) => setOpen({ question, answer: resolve })), []);
+  const close = (agrees: boolean) => {
+    open?.answer(agrees);
+    setOpen(undefined);
+  };
+  return (
+    <Context value={ask}>
+      {children}
+      {open !== undefined && (
+        <Dialog title={open.question.title} onClose={() => close(false)}>
+          <div className="confirm-body">{open.question.body}</div>
+          <DialogActions>
+            <Button onClick={() => close(false)}>Cancel</Button>
+            <Button kind={open.question.isDangerous === true ? 'danger' : 'primary'} onClick={() => close(true)}>
+              {open.question.action}
+            </Button>
+          </DialogActions>
+        </Dialog>
+      )}
+    </Context>
+  );
 }

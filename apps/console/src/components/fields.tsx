@@ -1,8 +1,8 @@
-import { useEffect, useId, useState, type InputHTMLAttributes, type ReactNode } from 'react';
-import type { ApiError } from '../api/api-error.js';
+import { useEffect, useId, useState, type ComponentProps, type ReactNode } from 'react';
+import { asApiError } from '../api/api-error.js';
 import { Button } from './button.js';
 import { DialogActions } from './dialog.js';
-import { ErrorText } from './error-text.js';
+import { ErrorText } from './states.js';
 import { Icon } from './icons.js';
 
 /** A field of a form with its label, a hint and what is wrong with its value. */
@@ -31,11 +31,26 @@ export function Field({
   );
 }
 
-export function Check({
+/** A {@link Field} of one line; takes the attributes of its input as well. */
+export function InputField({
   label,
   hint,
+  onValue,
   ...rest
-}: { label: ReactNode; hint?: string } & InputHTMLAttributes<HTMLInputElement>) {
+}: {
+  label: string;
+  hint?: ReactNode;
+  value: string;
+  onValue: (value: string) => void;
+} & ComponentProps<'input'>) {
+  return (
+    <Field label={label} hint={hint}>
+      {(attributes) => <input {...attributes} {...rest} onChange={(event) => onValue(event.target.value)} />}
+    </Field>
+  );
+}
+
+export function Check({ label, hint, ...rest }: { label: ReactNode; hint?: string } & ComponentProps<'input'>) {
   const id = useId();
   return (
     <div className="check">
@@ -48,6 +63,16 @@ export function Check({
   );
 }
 
+/** Why the request of a form failed. */
+export function FormError({ error }: { error: unknown }) {
+  if (error === null || error === undefined) return null;
+  return (
+    <div role="alert" className="form-error">
+      <ErrorText error={asApiError(error)} />
+    </div>
+  );
+}
+
 /** The end of a form in a dialog: what went wrong, and its buttons. */
 export function FormEnd({
   error,
@@ -56,7 +81,7 @@ export function FormEnd({
   isDangerous = false,
   onCancel,
 }: {
-  error: ApiError | undefined;
+  error: unknown;
   /** The verb of the button. */
   action: string;
   isBusy: boolean;
@@ -65,11 +90,7 @@ export function FormEnd({
 }) {
   return (
     <>
-      {error !== undefined && (
-        <div role="alert" className="form-error">
-          <ErrorText error={error} />
-        </div>
-      )}
+      <FormError error={error} />
       <DialogActions>
         <Button onClick={onCancel}>Cancel</Button>
         <Button kind={isDangerous ? 'danger' : 'primary'} type="submit" isBusy={isBusy}>

@@ -1,5 +1,5 @@
 import { useEffect, useRef, type ReactNode } from 'react';
-import { Link } from '../navigation/link.js';
+import { Link } from '../navigation/location.js';
 import { Icon } from './icons.js';
 
 /**

@@ -1,8 +1,8 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useLayoutEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import type { ApiList } from '../api/hooks.js';
-import { countText } from '../format/number.js';
-import { Link } from '../navigation/link.js';
+import { countText } from '../format.js';
+import { Link } from '../navigation/location.js';
 import { Button } from './button.js';
 import { Failure, Loading } from './states.js';
 

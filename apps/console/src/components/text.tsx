@@ -1,6 +1,6 @@
 import { useEffect, useState, type ReactNode } from 'react';
-import { nowMs } from '../clock.js';
-import { agoText, fullTime } from '../format/time.js';
+import { nowMs } from '../moving-time.js';
+import { agoText, fullTime } from '../format.js';
 import { IconButton } from './button.js';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet';

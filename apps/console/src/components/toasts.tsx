@@ -3,8 +3,8 @@ import { createPortal } from 'react-dom';
 import type { ApiError } from '../api/api-error.js';
 import { CONSOLE_LIMITS } from '../limits.js';
 import { IconButton } from './button.js';
-import { ErrorText } from './error-text.js';
-import { useNewestDialog } from './open-dialogs.js';
+import { ErrorText } from './states.js';
+import { useNewestDialog } from './dialog.js';
 
 const SHOWN_MS = 6_000;
 

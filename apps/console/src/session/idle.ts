@@ -1,4 +1,4 @@
-import { nowMs } from '../clock.js';
+import { nowMs } from '../moving-time.js';
 
 /** How often the time since the last input is looked at. Browsers let timers of a hidden tab run once a minute. */
 const CHECK_EVERY_MS = 15_000;

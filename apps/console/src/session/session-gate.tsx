@@ -2,15 +2,13 @@ import { useQueryClient } from '@tanstack/react-query';
 import type { ApiContext } from '@callplane/server/requests';
 import { useCallback, useEffect, useMemo, useState, type ReactNode } from 'react';
 import { asApiError } from '../api/api-error.js';
-import { callApi } from '../api/call.js';
-import { onSessionEnded } from '../api/session-events.js';
+import { callApi, onSessionEnded } from '../api/call.js';
 import { Failure, Loading } from '../components/states.js';
 import { useToasts } from '../components/toasts.js';
 import { SignInPage } from '../pages/sign-in/sign-in.page.js';
 import { watchIdle } from './idle.js';
-import { announceSession, onSessionOfOtherTab } from './other-tabs.js';
+import { announceSession, followLoginLinks, onSessionOfOtherTab, signIn, takeLoginCode } from './sign-in.js';
 import { SessionContext, type Session } from './session.js';
-import { followLoginLinks, signIn, takeLoginCode } from './sign-in.js';
 
 type State =
   | { name: 'loading' }

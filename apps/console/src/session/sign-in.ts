@@ -2,7 +2,6 @@ import type { ApiContext } from '@callplane/server/requests';
 import { ApiError, readError } from '../api/api-error.js';
 import { CSRF_HEADER } from '../api/call.js';
 import { CONSOLE_LIMITS } from '../limits.js';
-import { announceSession } from './other-tabs.js';
 
 /**
  * Exchanges a key or the code of a one-time link for a session, which is in a cookie that no script can read.
@@ -39,4 +38,18 @@ export function followLoginLinks(): () => void {
   };
   window.addEventListener('hashchange', follow);
   return () => window.removeEventListener('hashchange', follow);
+}
+
+/** The cookie of the session belongs to all tabs of the browser. A channel does not deliver to itself. */
+const channel = new BroadcastChannel('callplane:session');
+
+/** Reports a sign-in or a sign-out to the other tabs. */
+export function announceSession(): void {
+  channel.postMessage(null);
+}
+
+/** @returns a function that removes the listener */
+export function onSessionOfOtherTab(listener: () => void): () => void {
+  channel.addEventListener('message', listener);
+  return () => channel.removeEventListener('message', listener);
 }

@@ -1,17 +1,16 @@
-import { Suspense, useEffect, useState } from 'react';
+import { Component, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { IconButton } from '../components/button.js';
 import { Icon } from '../components/icons.js';
 import { Page } from '../components/layout.js';
-import { Empty, Loading } from '../components/states.js';
+import { Empty, Failure, Loading } from '../components/states.js';
 import { Badge } from '../components/text.js';
-import { Link } from '../navigation/link.js';
-import { usePath } from '../navigation/location.js';
+import { Link, usePath } from '../navigation/location.js';
 import { useSession } from '../session/session.js';
-import { LiveState } from '../stream/live-state.js';
-import { ErrorBoundary } from './error-boundary.js';
+import { useStreamState } from '../stream/live.js';
+import type { StreamState } from '../stream/stream.js';
 import { PageRequests } from './page-requests.js';
 import { isInSection, NAVIGATION, routeOf } from './routes.js';
-import { useTheme, type Theme } from './theme.js';
+import { type Theme, useTheme } from './theme.js';
 
 const THEME_TEXT: Record<Theme, string> = { system: 'as the system', light: 'light', dark: 'dark' };
 
@@ -156,5 +155,36 @@ function Tenant() {
       <code title={environmentId}>{environmentId}</code>
       {session?.readOnly === true && <Badge tone="busy">read only</Badge>}
     </div>
+  );
+}
+
+/** Shows an error of the console's own code in place of its part of the page. */
+class ErrorBoundary extends Component<{ children: ReactNode }, { error: unknown }> {
+  override state: { error: unknown } = { error: undefined };
+
+  static getDerivedStateFromError(error: unknown): { error: unknown } {
+    return { error };
+  }
+
+  override render(): ReactNode {
+    if (this.state.error === undefined) return this.props.children;
+    // React keeps the failure of a page whose file could not be loaded, so only loading everything again helps.
+    return <Failure error={this.state.error} onRetry={() => location.reload()} />;
+  }
+}
+
+const TEXTS: Record<Exclude<StreamState, 'off'>, string> = {
+  connecting: 'Connecting',
+  live: 'Live',
+  reconnecting: 'Reconnecting',
+};
+
+/** Whether what is on the page follows the changes. */
+function LiveState() {
+  const state = useStreamState();
+  return (
+    <span className="live" role="status" data-state={state}>
+      {state !== 'off' && TEXTS[state]}
+    </span>
   );
 }

@@ -1,10 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from 'react';
 import { callApi } from '../api/call.js';
-import { nowMs } from '../clock.js';
+import { nowMs } from '../moving-time.js';
 import { useSession, type Scope } from '../session/session.js';
-import type { Kind } from './changes.js';
-import { Refresher } from './refresher.js';
+import { type Kind, Refresher } from './refresher.js';
 import { openStream, type StreamState } from './stream.js';
 
 const SCOPES: Record<Kind, Scope> = {

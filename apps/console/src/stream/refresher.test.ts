@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { QueryClient, QueryObserver } from '@tanstack/react-query';
-import { isTouched } from './changes.js';
-import { Refresher } from './refresher.js';
+import { isTouched, Refresher } from './refresher.js';
 
 describe('a change', () => {
   test('of a room makes reads of this room outdated, and not those of another one', () => {
@@ -54,27 +53,6 @@ describe('reads after changes', () => {
     await jest.advanceTimersByTimeAsync(5_000);
     expect(reads).toBe(2);
     refresher.close();
-  });
-
-  test('keep the pace also while the API refuses the read', async () => {
-    let refused = 0;
-    const queryFn = () => {
-      refused += 1;
-      return Promise.reject(new Error('refused'));
-    };
-    const options = { queryKey: ['listRooms', {}], queryFn, retry: false };
-    const end = new QueryObserver(client, options).subscribe(() => undefined);
-    await jest.advanceTimersByTimeAsync(0);
-    const refresher = new Refresher(client, () => Date.now());
-    for (let sent = 0; sent < 10; sent += 1) {
-      refresher.onChanges([change]);
-      await jest.advanceTimersByTimeAsync(10);
-    }
-    expect(refused).toBe(1);
-    await jest.advanceTimersByTimeAsync(5_000);
-    expect(refused).toBe(2);
-    refresher.close();
-    end();
   });
 
   test('end with the page', async () => {

@@ -1,5 +1,5 @@
 import { CONSOLE_LIMITS } from '../limits.js';
-import type { Change, Kind } from './changes.js';
+import type { Change, Kind } from './refresher.js';
 
 export type StreamState = 'off' | 'connecting' | 'live' | 'reconnecting';
 

@@ -1,16 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { traceIdOf } from '@callplane/core';
-import type { CloseReason } from '@callplane/protocol';
+import { issueTurnCredentials, presentRoom, traceIdOf, type Clock, type TurnSettings } from '@callplane/core';
+import type { SessionState } from '@callplane/db';
+import type { CloseReason, ServerMessages } from '@callplane/protocol';
 import type { JobProducer } from '@callplane/queue';
 import { startSpan, type Logger, type Span } from '@callplane/runtime';
 import type { Connection } from '../connections/connection.js';
 import type { MediaPlaces } from '../media/places.js';
-import type { SignalingMetrics } from '../metrics.js';
+import type { ArrivalLimit, SignalingMetrics } from '../metrics.js';
+import { participantText } from '../rooms/changes.js';
 import type { Rooms } from '../rooms/rooms.js';
+import { withParticipants } from '../rooms/roster.js';
+import type { RoomInfo } from '../rooms/state.js';
 import type { Session } from '../sessions/session.js';
 import type { Sessions } from '../sessions/sessions.js';
-import { welcome, type WelcomeDeps, type WelcomeDetails } from '../sessions/welcome.js';
-import type { Wanted } from '../writes/batch.js';
+import type { Unwanted, Wanted } from '../writes/batch.js';
 import type { Writes } from '../writes/writes.js';
 import type { ArrivalLimits } from './limits.js';
 import type { VerificationKeys } from './token.js';
@@ -20,6 +23,22 @@ import type { VerificationKeys } from './token.js';
  * before its welcome joins at another instance, while this one may still commit its first join.
  */
 const ARRIVE_WITHIN_MS = 3000;
+
+export interface WelcomeDeps {
+  clock: Clock;
+  turn: TurnSettings;
+  reconnectGraceSeconds: number;
+  pingIntervalSeconds: number;
+}
+
+export interface WelcomeDetails {
+  replyTo: string | undefined;
+  resumed: boolean;
+  resumeSecret: string;
+  mediaContinued: boolean;
+  /** The session as it was written. */
+  own: SessionState;
+}
 
 /** What joins and resumptions need. */
 export interface ArrivalDeps extends WelcomeDeps {
@@ -42,16 +61,8 @@ export class Arrivals {
   readonly #byConnection = new Map<Connection, Promise<void>>();
   /** Sessions whose resumption is in progress. Their rows may name this instance before it holds them. */
   readonly #resuming = new Set<string>();
-  #isDraining = false;
-
   /** Whether the instance drains. It begins no join and no resumption then: another instance can handle it. */
-  get isDraining(): boolean {
-    return this.#isDraining;
-  }
-
-  startDraining(): void {
-    this.#isDraining = true;
-  }
+  isDraining = false;
 
   has(connection: Connection): boolean {
     return this.#byConnection.has(connection);
@@ -134,6 +145,24 @@ export class Arrival {
     this.refuse('drain', 'This gateway drains.');
   }
 
+  /** Refuses the arrival if it has to wait. @returns whether it was refused */
+  refusedByLimit(limit: ArrivalLimit, waitMs: number): boolean {
+    if (waitMs > 0) this.#deps.arrivalLimits.refuse(this.connection, limit, waitMs);
+    return waitMs > 0;
+  }
+
+  /**
+   * Ends the arrival of a client that has gone, that goes to another instance, or that comes too often.
+   * @param id of the participant or session that the limit is for
+   */
+  turnAway(refusal: Unwanted | { outcome: 'too_many'; waitMs: number }, limit: ArrivalLimit, id: string): void {
+    if (refusal.outcome === 'too_many') {
+      this.#deps.arrivalLimits.refuseFor(id, refusal.waitMs);
+      this.refusedByLimit(limit, refusal.waitMs);
+    } else if (refusal.outcome === 'drain') this.refuseForDrain();
+    else this.log('disconnected');
+  }
+
   /** Logs the outcome and counts it in the metrics. */
   log(outcome: string, fields: object = {}): void {
     const span = this.#span;
@@ -176,11 +205,31 @@ export class Arrival {
     this.log(reason, { cause });
   }
 
-  /** Sends the welcome. The room is loaded with the session in it. */
+  /**
+   * Sends the welcome, and makes the session a member of its room, so that every later change follows the welcome. The
+   * room is loaded with the session in it.
+   */
   welcome(session: Session, details: WelcomeDetails): void {
-    const { resumed, mediaContinued } = details;
-    if (!welcome(this.#deps, this.#deps.sessions, session, this.connection, details)) this.log('ended');
-    else if (resumed) this.log('resumed', { mediaContinued });
+    const { resumed, mediaContinued, own } = details;
+    const { room } = session;
+    // Since the commit, the session may have been removed, superseded, resumed elsewhere, or ended with its room.
+    const departure = room.departureOf(session);
+    if (departure !== null || room.state === null) {
+      this.#deps.sessions.onDeparture(session, departure ?? 'missing');
+      this.log('ended');
+      return;
+    }
+    session.onOwn(room.sessionOf(session.participantId) ?? own);
+    session.media.readPlacement();
+    const text = welcomeText(this.#deps, session, room.state, details);
+    room.add(session);
+    session.dispatch('welcomed');
+    this.connection.sendText(text);
+    const speakers = room.speakers.present();
+    if (speakers !== null) session.sendText(speakers);
+    if (session.isConnected) session.media.onWelcomed();
+    room.quality.welcome(session);
+    if (resumed) this.log('resumed', { mediaContinued });
     else this.log('joined');
   }
 
@@ -195,4 +244,35 @@ export class Arrival {
     this.log(session.isGone ? 'ended' : 'disconnected');
     return false;
   }
+}
+
+export function iceServersFor(
+  { turn, clock }: Pick<WelcomeDeps, 'turn' | 'clock'>,
+  sessionId: string,
+): Pick<ServerMessages['iceServers'], 'iceServers' | 'iceServersExpireAt'> {
+  const issued = issueTurnCredentials(turn, sessionId, clock.now());
+  return { iceServers: issued.iceServers, iceServersExpireAt: issued.expiresAt.toISOString() };
+}
+
+function welcomeText(deps: WelcomeDeps, session: Session, info: RoomInfo, details: WelcomeDetails): string {
+  const { room, sessionId, participantId, permissions, media } = session;
+  const { replyTo, resumed, resumeSecret, mediaContinued } = details;
+  const own = participantText(room.sessionOf(participantId) ?? details.own);
+  const { participants, ...page } = room.firstPage();
+  const message = {
+    type: 'welcome',
+    ...(replyTo === undefined ? {} : { replyTo }),
+    resumed,
+    sessionId,
+    resumeSecret,
+    reconnectGraceSeconds: deps.reconnectGraceSeconds,
+    room: presentRoom(info.tenant, info.room),
+    permissions,
+    ...iceServersFor(deps, sessionId),
+    media: { state: media.state, continued: mediaContinued },
+    pingIntervalSeconds: deps.pingIntervalSeconds,
+    roster: { paged: info.rosterPaged, ...page },
+  };
+  const others = participants.filter((text) => text !== own);
+  return `${withParticipants(message, others).slice(0, -1)},"participant":${own}}`;
 }

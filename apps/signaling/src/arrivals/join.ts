@@ -60,11 +60,7 @@ async function verify(
   const verified = await verifyToken(keys, tokens, token, clock.now());
   if (verified.ok) return verified.claims;
   // The address limit applies to bad tokens only. Verification comes first: with cached keys it costs no query.
-  const waitMs = arrivalLimits.addressWaitMs(arrival.connection);
-  if (waitMs > 0) {
-    arrivalLimits.refuse(arrival.connection, 'address', waitMs);
-    return null;
-  }
+  if (arrival.refusedByLimit('address', arrivalLimits.addressWaitMs(arrival.connection))) return null;
   // An expired token does not count as a failure: it was valid once, so it was not guessed.
   if (verified.reason === 'invalid_token') arrivalLimits.failed(arrival.connection);
   arrival.refuse(verified.reason, verified.why);
@@ -75,30 +71,14 @@ async function verify(
 async function admit(deps: ArrivalDeps, arrival: Arrival, claims: TokenClaims): Promise<number | null> {
   const { arrivalLimits, writes } = deps;
   const { participantId } = claims;
-  const knownWaitMs = arrivalLimits.waitMs(participantId);
-  if (knownWaitMs > 0) {
-    arrivalLimits.refuse(arrival.connection, 'participant', knownWaitMs);
-    return null;
-  }
+  if (arrival.refusedByLimit('participant', arrivalLimits.waitMs(participantId))) return null;
   const admission = await writes.admit(claims, () => wantedBy(arrival));
-  switch (admission.outcome) {
-    case 'admitted':
-      return admission.number;
-    case 'disconnected':
-      arrival.log('disconnected');
-      return null;
-    case 'drain':
-      arrival.refuseForDrain();
-      return null;
-    case 'too_many':
-      arrivalLimits.refuseFor(participantId, admission.waitMs);
-      arrivalLimits.refuse(arrival.connection, 'participant', admission.waitMs);
-      return null;
-    case 'not_found':
-      arrivalLimits.refuseFor(participantId, NOT_FOUND_FOR_MS);
-      arrival.refuse(REFUSALS.not_found, 'join refused: not_found');
-      return null;
-  }
+  if (admission.outcome === 'admitted') return admission.number;
+  if (admission.outcome === 'not_found') {
+    arrivalLimits.refuseFor(participantId, NOT_FOUND_FOR_MS);
+    arrival.refuse(REFUSALS.not_found, 'join refused: not_found');
+  } else arrival.turnAway(admission, 'participant', participantId);
+  return null;
 }
 
 /** @returns null if the join is refused or its client has gone; the connection has been closed then */

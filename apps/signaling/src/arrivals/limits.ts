@@ -30,7 +30,7 @@ export class ArrivalLimits {
   readonly #monotonicMs: () => number;
   /** By participant or session id: the monotonic time until which PostgreSQL refuses it. */
   readonly #refusedUntilMs = new Map<string, number>();
-  readonly #logged = new Map<ArrivalLimit, { atMs: number; unlogged: number }>();
+  readonly #loggedAtMs = new Map<ArrivalLimit, number>();
 
   constructor(
     paces: ArrivalPaces,
@@ -80,18 +80,13 @@ export class ArrivalLimits {
     connection.close('too_many_attempts', { retryAfterSeconds, cause: `limit: ${limit}` });
     this.#metrics.limited(limit);
     const nowMs = this.#monotonicMs();
-    const last = this.#logged.get(limit);
-    if (last !== undefined && nowMs - last.atMs < LOG_EVERY_MS) {
-      last.unlogged += 1;
-      return;
-    }
-    this.#logged.set(limit, { atMs: nowMs, unlogged: 0 });
+    if (nowMs - (this.#loggedAtMs.get(limit) ?? -Infinity) < LOG_EVERY_MS) return;
+    this.#loggedAtMs.set(limit, nowMs);
     this.#logger.warn('arrival refused', {
       connectionId: connection.id,
       ...connection.logFields,
       limit,
       retryAfterSeconds,
-      unloggedBefore: last?.unlogged ?? 0,
     });
   }
 }

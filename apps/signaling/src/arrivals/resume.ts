@@ -58,16 +58,8 @@ async function write(
   request: ClientMessages['resume'],
 ): Promise<Resumed | null> {
   const { roomId, sessionId, resumeSecret } = request;
-  const addressWaitMs = arrivalLimits.addressWaitMs(arrival.connection);
-  if (addressWaitMs > 0) {
-    arrivalLimits.refuse(arrival.connection, 'address', addressWaitMs);
-    return null;
-  }
-  const sessionWaitMs = arrivalLimits.waitMs(sessionId);
-  if (sessionWaitMs > 0) {
-    arrivalLimits.refuse(arrival.connection, 'session', sessionWaitMs);
-    return null;
-  }
+  if (arrival.refusedByLimit('address', arrivalLimits.addressWaitMs(arrival.connection))) return null;
+  if (arrival.refusedByLimit('session', arrivalLimits.waitMs(sessionId))) return null;
   const input = { sessionId, resumeSecretHash: hashOf(resumeSecret), instanceId, pace: arrivalLimits.resumptions };
   const outcome = isPlausible(request)
     ? await writes.resume(roomId, input, arrival.wanted)
@@ -75,22 +67,15 @@ async function write(
   switch (outcome.outcome) {
     case 'resumed':
       return outcome;
-    case 'disconnected':
-      arrival.log('disconnected');
-      return null;
-    case 'drain':
-      arrival.refuseForDrain();
-      return null;
-    case 'too_many':
-      arrivalLimits.refuseFor(sessionId, outcome.waitMs);
-      arrivalLimits.refuse(arrival.connection, 'session', outcome.waitMs);
-      return null;
     case 'unknown':
       arrivalLimits.failed(arrival.connection);
       arrival.refuse('invalid_session', 'Session or secret unknown.');
       return null;
     case 'ended':
       arrival.refuse(CLOSE_REASON_OF_END[outcome.reason], `session ended: ${outcome.reason}`);
+      return null;
+    default:
+      arrival.turnAway(outcome, 'session', sessionId);
       return null;
   }
 }

@@ -44,7 +44,7 @@ export class Connection {
   readonly id: string;
   /** Fields for the log line at the connection's end. Handlers add what they learn about the connection. */
   readonly logFields: Record<string, unknown> = {};
-  /** Refused requests; see connection-log.ts. */
+  /** Refused requests; see `logRefusal`. */
   refusalsLogged = 0;
   readonly openedAtMs = performance.now();
   /** Key of the client's address for the limit of failed arrivals. */
@@ -53,9 +53,10 @@ export class Connection {
   readonly metadataBucket: TokenBucket;
   /** Whether the client has asked to leave. The request may still wait behind others. */
   isLeaving = false;
-  /** `new` until the first message is received, which must be a join or resumption. */
-  #state: 'new' | 'introduced' | 'ended' = 'new';
-  #ending: Ending | null = null;
+  /** Whether the first valid message was received, which must be a join or resumption. */
+  isIntroduced = false;
+  /** How the connection ended; null while it is open. */
+  ending: Ending | null = null;
   #receivedAtMs = performance.now();
   #pingedAtMs = performance.now();
   #closeTimer: NodeJS.Timeout | undefined;
@@ -90,17 +91,7 @@ export class Connection {
   }
 
   get isOpen(): boolean {
-    return this.#state !== 'ended';
-  }
-
-  /** How the connection ended; null while it is open. */
-  get ending(): Ending | null {
-    return this.#ending;
-  }
-
-  /** Whether the first message was received. */
-  get isIntroduced(): boolean {
-    return this.#state !== 'new';
+    return this.ending === null;
   }
 
   /** Frames and bytes in both directions, for the log. */
@@ -126,7 +117,7 @@ export class Connection {
 
   /** Sends the reason and closes. Idempotent: the first reason counts. */
   close(reason: CloseReason, { cause, ...more }: CloseDetails): void {
-    if (this.#state === 'ended') return;
+    if (!this.isOpen) return;
     const { code, message, reconnect } = CLOSE_REASONS[reason];
     this.logFields['cause'] = cause;
     if (this.#canSend) {
@@ -140,7 +131,7 @@ export class Connection {
 
   /** Terminates the socket without a close message, because the session goes on with another connection. */
   drop(): void {
-    if (this.#state === 'ended') return;
+    if (!this.isOpen) return;
     this.#end('moved');
     this.#webSocket.terminate();
   }
@@ -153,10 +144,10 @@ export class Connection {
 
   /** Called every second. Closes the connection if it is silent or does not read, and pings it at each ping interval. */
   check(nowMs: number): void {
-    if (this.#state === 'ended') return;
+    if (!this.isOpen) return;
     this.#outbox.eachSecond();
     this.#closeIfOverfull();
-    if (this.#state === 'new') {
+    if (!this.isIntroduced) {
       if (nowMs - this.openedAtMs > FIRST_MESSAGE_WITHIN_MS) this.close('timeout', { cause: 'No first message.' });
       return;
     }
@@ -170,7 +161,7 @@ export class Connection {
   }
 
   get #canSend(): boolean {
-    return this.#state !== 'ended' && this.#webSocket.readyState === WebSocket.OPEN;
+    return this.isOpen && this.#webSocket.readyState === WebSocket.OPEN;
   }
 
   #closeIfOverfull(): void {
@@ -211,9 +202,9 @@ export class Connection {
   }
 
   #receive(data: RawData, isBinary: boolean): void {
-    if (this.#state === 'ended') return;
+    if (!this.isOpen) return;
     this.#receivedAtMs = performance.now();
-    const isFirst = this.#state === 'new';
+    const isFirst = !this.isIntroduced;
     const frame = this.#frames.read(data, isBinary, isFirst);
     if (frame.is === 'violation') {
       this.close(frame.reason, { cause: frame.cause });
@@ -225,16 +216,14 @@ export class Connection {
       if (isFirst) this.close('protocol_error', { cause: 'The first message does not match its schema.' });
       return;
     }
-    // The first valid message ends the state `new`, even if its join or resumption is then refused.
-    this.#state = 'introduced';
+    this.isIntroduced = true;
     this.isLeaving ||= frame.message.type === 'leave';
     if (!this.#inbox.push(frame.message, frame.chars)) this.close('rate_limited', { cause: 'Too many messages wait.' });
   }
 
   #end(ending: Ending): void {
-    if (this.#state === 'ended') return;
-    this.#state = 'ended';
-    this.#ending = ending;
+    if (!this.isOpen) return;
+    this.ending = ending;
     this.#inbox.stop();
     this.#handler.onEnd(this, ending);
   }

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beforeAll, expect, test } from '@jest/globals';
 import { rawExchange } from '@callplane/testing';
 import { WebSocket } from 'ws';
 import { startTestSignaling, type TestInstance, type TestSignaling } from '../signaling.testkit.js';
-import { acceptUpgrades } from './door.js';
+import { acceptUpgrades, createCallerAddress } from './door.js';
 
 let kit: TestSignaling;
 let gateway: TestInstance;
@@ -74,14 +74,48 @@ test.each([
   expect(answer).toContain(`"message":"${message}"`);
 });
 
-test('chooses its sub-protocol among those that a client offers', async () => {
-  const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/signaling`, ['other', 'callplane.v1']);
+test('accepts a page of its origins, and chooses its sub-protocol among those that it offers', async () => {
+  const url = `${gateway.url.replace('http', 'ws')}/v1/signaling?x=1`;
+  const socket = new WebSocket(url, ['other', 'callplane.v1'], { origin: 'https://app.example.com' });
   await once(socket, 'open');
   socket.terminate();
   expect(socket.protocol).toBe('callplane.v1');
 });
 
+test('answers health checks', async () => {
+  for (const path of ['/livez', '/readyz']) expect((await fetch(`${gateway.url}${path}`)).status).toBe(200);
+});
+
 test('keeps a well-formed request id from the client', async () => {
   const answer = await exchange('GET /x HTTP/1.1\r\nHost: a\r\nx-request-id: mine-1\r\n\r\n');
   expect(answer).toContain('"requestId":"mine-1"');
+});
+
+const from = (remoteAddress: string | undefined, forwarded?: string) =>
+  ({
+    socket: { remoteAddress },
+    headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+  }) as unknown as IncomingMessage;
+
+test.each<[string[], string, string | undefined, string]>([
+  // Without a matching trusted proxy, `X-Forwarded-For` is ignored.
+  [[], '198.51.100.7', '203.0.113.9', '198.51.100.7'],
+  [['10.0.0.0/8'], '198.51.100.7', '203.0.113.9', '198.51.100.7'],
+  [['10.0.0.0/8'], '10.0.0.2', '203.0.113.9', '203.0.113.9'],
+  [['10.0.0.0/8'], '10.0.0.2', undefined, '10.0.0.2'],
+  // An entry that the caller put in front of the proxy's own entry is ignored.
+  [['10.0.0.0/8'], '10.0.0.2', '127.0.0.1, 203.0.113.9', '203.0.113.9'],
+  [['loopback'], '::1', '203.0.113.9', '203.0.113.9'],
+  [['1'], '198.51.100.7', '192.0.2.1, 203.0.113.9', '203.0.113.9'],
+  [['2'], '198.51.100.7', '192.0.2.1, 203.0.113.9', '192.0.2.1'],
+])(
+  'with the trusted proxies %p, a request from %s with X-Forwarded-For %p comes from %s',
+  (trusted, remote, forwarded, expected) => {
+    expect(createCallerAddress(trusted)(from(remote, forwarded))).toBe(expected);
+  },
+);
+
+test('rejects a trusted proxy that is not an address, and finds no address for a closed socket', () => {
+  expect(() => createCallerAddress(['nonsense'])).toThrow(TypeError);
+  expect(createCallerAddress(['loopback'])(from(undefined))).toBeUndefined();
 });

@@ -6,10 +6,10 @@ import { hostRefusal, refuseSocket, requestIdOf, type Logger, type Refusal } fro
 import proxyAddr from 'proxy-addr';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Ending, SignalingMetrics } from '../metrics.js';
-import { logEnd, logRefusal } from './connection-log.js';
 import { Connection, type ConnectionHandler, type ConnectionSettings } from './connection.js';
 import type { InvalidMessage } from './frames.js';
 import { Outbox } from './outbox.js';
+import { logRefusal } from './request-failure.js';
 
 const SIGNALING_PATH = '/v1/signaling';
 
@@ -76,7 +76,7 @@ function limitFirstMessage(socket: Duplex, headBytes: number, connection: Connec
   let bytes = headBytes;
   const count = (chunk: Buffer): void => {
     bytes += chunk.length;
-    if (connection.isIntroduced) socket.off('data', count);
+    if (connection.isIntroduced || !connection.isOpen) socket.off('data', count);
     else if (bytes > PROTOCOL_LIMITS.firstFrameBytesMax + FIRST_FRAME_OVERHEAD_BYTES) {
       socket.off('data', count);
       connection.close('message_too_large', { cause: `The first message is incomplete after ${bytes} bytes.` });
@@ -168,8 +168,7 @@ export class Connections implements ConnectionHandler {
   onEnd(connection: Connection, ending: Ending): void {
     this.#deps.metrics.ended(ending);
     this.#handler.onEnd(connection, ending);
-    void connection.closed().then(() => this.#connections.delete(connection));
-    void logEnd(this.#deps.logger, connection, ending);
+    void connection.closed().then(() => this.#onClosed(connection, ending));
   }
 
   /**
@@ -181,11 +180,24 @@ export class Connections implements ConnectionHandler {
     const pauseMs = Math.min(DRAIN_OVER_MS / Math.max(open.length, 1), 50);
     // Timers fire at most once per millisecond, so that many connections have to close in groups.
     const together = Math.ceil(open.length / (DRAIN_OVER_MS / Math.max(pauseMs, 1)));
-    for (let index = 0; index < open.length; index += together) {
-      for (const connection of open.slice(index, index + together))
-        connection.close('drain', { cause: 'This gateway drains.' });
-      if (index + together < open.length) await delay(pauseMs);
+    for (const [at, connection] of open.entries()) {
+      if (at > 0 && at % together === 0) await delay(pauseMs);
+      connection.close('drain', { cause: 'This gateway drains.' });
     }
+  }
+
+  /** Logs how a connection ended, and why. The socket's close code is part of the line. */
+  #onClosed(connection: Connection, ending: Ending): void {
+    this.#connections.delete(connection);
+    // A client beyond a limit reconnects often. The limit's own log line, whose rate is bounded, covers it.
+    if (ending === 'too_many_attempts') return;
+    this.#deps.logger.info('connection', {
+      connectionId: connection.id,
+      reason: ending,
+      ...connection.logFields,
+      durationMs: Math.round(performance.now() - connection.openedAtMs),
+      ...connection.traffic,
+    });
   }
 
   /** Resolves when all sockets are closed. Call it after {@link sendAway}. */

@@ -1,5 +1,11 @@
 import { boundDetails, boundMessage, type ErrorDetail } from '@callplane/core';
 import { ERROR_CODES, type ErrorCode, type ServerMessage } from '@callplane/protocol';
+import type { Logger } from '@callplane/runtime';
+
+/** Refusals of one connection that get a log line of their own. The rest is counted in the line of its end. */
+const REFUSALS_LOGGED_MAX = 20;
+/** Details of a refusal that its log line names. */
+const FAILURES_LOGGED_MAX = 5;
 
 /** Refuses a request. The connection stays open. */
 export class RequestFailure extends Error {
@@ -28,4 +34,39 @@ export function errorMessage(
     message: boundMessage(message),
     ...(details === undefined ? {} : { details: boundDetails(details) }),
   };
+}
+
+/** A connection, as the log sees it. */
+interface LoggedConnection {
+  readonly id: string;
+  readonly logFields: Record<string, unknown>;
+  refusalsLogged: number;
+}
+
+/** Logs an error that a request was answered with. */
+export function logRefusal(
+  logger: Logger,
+  connection: LoggedConnection,
+  refusal: {
+    type: string;
+    code: string;
+    answer?: string;
+    details?: readonly ErrorDetail[] | undefined;
+    cause?: unknown;
+  },
+): void {
+  const refused = (connection.logFields['refused'] ??= {}) as Record<string, number>;
+  refused[refusal.code] = (refused[refusal.code] ?? 0) + 1;
+  connection.refusalsLogged += 1;
+  if (connection.refusalsLogged > REFUSALS_LOGGED_MAX) return;
+  const { cause, details = [], ...fields } = refusal;
+  // Without paths, which may hold names that the client chose.
+  const failures = [...new Set(details.map(({ message }) => boundMessage(message)))].slice(0, FAILURES_LOGGED_MAX);
+  logger.info('request refused', {
+    connectionId: connection.id,
+    sessionId: connection.logFields['sessionId'],
+    ...fields,
+    ...(failures.length === 0 ? {} : { failures }),
+    ...(cause === undefined ? {} : { error: cause }),
+  });
 }

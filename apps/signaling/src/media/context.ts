@@ -14,6 +14,7 @@ import type { MediaPlaces } from './places.js';
 /** The session whose media this is. */
 export interface MediaOwner extends RoomMember, RecordedSession {
   readonly room: Room;
+  readonly media: RoomMember['media'] & RecordedSession['media'];
   readonly permissions: readonly Permission[];
   /** Whether the session has a connection that got its welcome. */
   readonly isConnected: boolean;

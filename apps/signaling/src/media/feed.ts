@@ -38,6 +38,8 @@ export class Feed {
   readonly peerConnection: string;
   readonly candidates: HeldCandidates;
   readonly moderation: Moderation;
+  /** Null until it is attached. */
+  handle: MediaPublisher | null = null;
   phase: FeedPhase = 'offering';
   tracks: SendingTrack[] = [];
   /** Whether ICE and DTLS were up once. */
@@ -48,7 +50,6 @@ export class Feed {
   isAnnouncing = false;
   readonly #session: MediaOwner;
   readonly #listener: FeedListener;
-  #handle: MediaPublisher | null = null;
   #isClosed = false;
 
   constructor(
@@ -63,18 +64,18 @@ export class Feed {
     this.feedId = feedId;
     this.peerConnection = peerConnection;
     this.candidates = new HeldCandidates(session, 'publisher');
-    this.moderation = new Moderation(deps, session, node, feedId, () => (this.#isClosed ? [] : this.tracks));
+    this.moderation = new Moderation(deps, session, this);
   }
 
-  /** Null until it is attached. */
-  get handle(): MediaPublisher | null {
-    return this.#handle;
+  /** The tracks, as long as it has not ended. */
+  get sent(): readonly SendingTrack[] {
+    return this.#isClosed ? [] : this.tracks;
   }
 
   /** What another gateway needs to go on with the feed. */
   get record(): PublisherRecord | null {
     const { feedId, peerConnection } = this;
-    return this.#handle === null ? null : { handle: this.#handle.handleId, feedId, peerConnection };
+    return this.handle === null ? null : { handle: this.handle.handleId, feedId, peerConnection };
   }
 
   /** The tracks as they are stored. */
@@ -116,7 +117,7 @@ export class Feed {
   forget(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#handle?.removeAllListeners();
+    this.handle?.removeAllListeners();
     // The media server reports no end of speech for a handle that is gone, or that another gateway holds.
     for (const { trackId } of this.tracks) this.#speaks(trackId, null);
   }
@@ -124,11 +125,11 @@ export class Feed {
   /** Detaches the handle. Its events have no effect any more. A handle that is still being attached is detached then. */
   async close(): Promise<void> {
     this.forget();
-    await this.#handle?.detach();
+    await this.handle?.detach();
   }
 
   #take(handle: MediaPublisher): void {
-    this.#handle = handle;
+    this.handle = handle;
     handle.on('candidate', (candidate) => this.candidates.add(candidate));
     handle.on('connected', () => {
       this.isUp = true;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
-import { MediaWrites, type MediaWritesDeps } from './media-writes.js';
+import { MediaWrites, type MediaRecord, type MediaWritesDeps } from './media-writes.js';
 
 type WriteMedia = MediaWritesDeps['writeMedia'];
 
@@ -8,7 +8,7 @@ const session = (n: number) => ({
   held: { sessionId: `sess_${n}`, connection: 1 },
   roomId: 'room',
   isGone: false,
-  mediaState: { n } as unknown,
+  media: { record: { n } as unknown as MediaRecord },
 });
 const writesWith = (writeMedia: WriteMedia, warnings: string[]) =>
   new MediaWrites({
@@ -40,7 +40,7 @@ describe('the writes of media records', () => {
     const [one, two] = [session(1), session(2)];
     writes.changed(one);
     writes.changed(two);
-    one.mediaState = { n: 'later' };
+    one.media.record = { n: 'later' } as unknown as MediaRecord;
     writes.changed(one);
     expect(written).toEqual([]);
     await eventually(() => written.length > 0);
@@ -64,44 +64,6 @@ describe('the writes of media records', () => {
     gone.isGone = true;
     await writes.flush();
     expect(written).toEqual([[{ sessionId: 'sess_1', media: { n: 1 } }]]);
-    writes.close();
-  });
-
-  test('run one at a time, and leave out sessions that go during the one before', async () => {
-    const { writes, written, waiting, server } = setUp();
-    server.isSlow = true;
-    const [first, second, gone] = [session(1), session(2), session(3)];
-    writes.changed(first);
-    const flushed = writes.flush();
-    await eventually(() => waiting.length > 0);
-    writes.changed(second);
-    writes.changed(gone);
-    const again = writes.flush();
-    expect(written).toHaveLength(1);
-    gone.isGone = true;
-    gone.mediaState = null;
-    writes.changed(gone);
-    server.isSlow = false;
-    waiting[0]!();
-    await Promise.all([flushed, again]);
-    expect(written).toEqual([[{ sessionId: 'sess_1', media: { n: 1 } }], [{ sessionId: 'sess_2', media: { n: 2 } }]]);
-    writes.close();
-  });
-
-  test('do not put back a session that is gone after a failure', async () => {
-    const { writes, written, waiting, server, fail } = setUp();
-    server.isSlow = true;
-    const sessions = Array.from({ length: 501 }, (_, n) => session(n));
-    for (const one of sessions) writes.changed(one);
-    const flushed = writes.flush();
-    await eventually(() => waiting.length > 0);
-    sessions[500]!.isGone = true;
-    fail(1);
-    server.isSlow = false;
-    waiting[0]!();
-    await flushed;
-    await writes.flush();
-    expect(written.flat().map(({ sessionId }) => sessionId)).not.toContain('sess_500');
     writes.close();
   });
 });

@@ -65,8 +65,8 @@ export interface RecordedSession {
   readonly roomId: string;
   /** Whether this gateway has let go of the session. Its media may be another gateway's then, so nothing is written. */
   readonly isGone: boolean;
-  /** Null without media. */
-  readonly mediaState: unknown;
+  /** The record is null without media. */
+  readonly media: { readonly record: MediaRecord | null };
 }
 
 export interface MediaWritesDeps {
@@ -141,7 +141,7 @@ export class MediaWrites {
       // A session may have gone while the sessions before it were written.
       const held = sessions.slice(at, at + SESSIONS_PER_WRITE_MAX).filter(({ isGone }) => !isGone);
       try {
-        await this.#deps.writeMedia(held.map((session) => ({ held: session.held, media: session.mediaState })));
+        await this.#deps.writeMedia(held.map((session) => ({ held: session.held, media: session.media.record })));
       } catch (error) {
         const left = sessions.slice(at);
         this.#deps.logger.warn('media records not written', { sessions: left.length, error });

@@ -7,6 +7,14 @@ import type { SendingTrack } from './sdp-gate.js';
 /** Pause before requests that failed are sent again, in milliseconds. */
 const AGAIN_MS = 2000;
 
+/** A feed, as its moderation sees it. */
+interface ModeratedFeed {
+  readonly node: MediaNode;
+  readonly feedId: string;
+  /** Its tracks; none once it has ended. */
+  readonly sent: readonly SendingTrack[];
+}
+
 /**
  * Makes the media server relay exactly the tracks of a feed that are permitted and not muted, according to the room's
  * state. It sends only differences. Clients cannot undo it, because the request needs the room's secret.
@@ -14,9 +22,7 @@ const AGAIN_MS = 2000;
 export class Moderation {
   readonly #deps: MediaDeps;
   readonly #session: MediaOwner;
-  readonly #node: MediaNode;
-  readonly #feedId: string;
-  readonly #tracks: () => readonly SendingTrack[];
+  readonly #feed: ModeratedFeed;
   /**
    * Whether the media server holds a media section back, by mid; null if it may do either, after a request that failed.
    * It relays sections without an entry.
@@ -29,19 +35,10 @@ export class Moderation {
   #next: Promise<void> | undefined;
   #again: NodeJS.Timeout | undefined;
 
-  /** @param tracks the tracks of the feed; empty once the feed has ended. */
-  constructor(
-    deps: MediaDeps,
-    session: MediaOwner,
-    node: MediaNode,
-    feedId: string,
-    tracks: () => readonly SendingTrack[],
-  ) {
+  constructor(deps: MediaDeps, session: MediaOwner, feed: ModeratedFeed) {
     this.#deps = deps;
     this.#session = session;
-    this.#node = node;
-    this.#feedId = feedId;
-    this.#tracks = tracks;
+    this.#feed = feed;
   }
 
   /** Call this for a feed that another instance has negotiated: the media server gets the state of each track once. */
@@ -64,7 +61,7 @@ export class Moderation {
 
   async #sendAll(): Promise<void> {
     clearTimeout(this.#again);
-    const sent = await Promise.all(this.#tracks().map((track) => this.#send(track.mid, this.#isMuted(track))));
+    const sent = await Promise.all(this.#feed.sent.map((track) => this.#send(track.mid, this.#isMuted(track))));
     if (sent.includes(false)) this.#repeat();
   }
 
@@ -76,7 +73,7 @@ export class Moderation {
     // The media server may carry out a request without an answer in time: until it answers, either state is possible.
     this.#held.set(mid, null);
     try {
-      await this.#node.moderate(this.#session.roomId, this.#feedId, mid, muted);
+      await this.#feed.node.moderate(this.#session.roomId, this.#feed.feedId, mid, muted);
       this.#held.set(mid, muted);
       return true;
     } catch (error) {
@@ -96,7 +93,7 @@ export class Moderation {
   }
 
   async #repeatNow(): Promise<void> {
-    if (this.#tracks().length === 0) return;
+    if (this.#feed.sent.length === 0) return;
     const isLive = await isStillLive(this.#deps, this.#session).catch(() => null);
     if (isLive === null) this.#repeat();
     else if (isLive) await this.agree();
@@ -109,7 +106,7 @@ export class Moderation {
   #isMuted(track: SendingTrack): boolean {
     if (!this.#session.permissions.includes(PERMISSION_OF_SOURCE[track.source])) return true;
     const stored = storedTracks(this.#session).find(({ trackId }) => trackId === track.trackId);
-    if (stored?.feedId === this.#feedId) track.muted = stored.muted;
+    if (stored?.feedId === this.#feed.feedId) track.muted = stored.muted;
     // A track that is published anew, over another peer connection, stays muted.
     return track.muted || stored?.muted === true;
   }

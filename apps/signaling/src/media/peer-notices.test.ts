@@ -40,15 +40,6 @@ describe('candidates of the media server', () => {
     held.repeat();
     expect(sent.slice(7)).toEqual(['a', 'b', 'c', null]);
   });
-
-  test('are not sent twice if another description brings none', () => {
-    const { sent, held, find } = stage();
-    find('a');
-    held.release();
-    held.hold();
-    held.release();
-    expect(sent).toEqual(['a']);
-  });
 });
 
 test('clients learn of lost packets at most once a second', () => {

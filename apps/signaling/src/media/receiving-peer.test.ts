@@ -81,31 +81,6 @@ describe('the media sections of a receiver', () => {
     expect([stage.offers, stage.handle.sections.length]).toEqual([1, 25]);
   });
 
-  test('are paused while nothing needs them, and report nothing then', async () => {
-    const stage = new Stage();
-    stage.publish(10);
-    await stage.align(stage.wants(page(0, 5)));
-    await stage.align(stage.wants([]));
-    expect([stage.handle.sent, tracksOf(stage)]).toEqual([[], []]);
-    await stage.align(stage.wants(page(1, 5)));
-    expect(stage.handle.sent).toEqual(page(1, 5).sort());
-    expect(stage.offers).toBe(1);
-  });
-
-  test('whose publishers have left are used again, with an offer', async () => {
-    const stage = new Stage();
-    stage.publish(100);
-    await stage.align(stage.wants(page(0)));
-    for (const name of page(0).slice(0, 3)) {
-      const stream = stage.published.get(name)!;
-      stage.published.delete(name);
-      stage.handle.end(stream);
-    }
-    await stage.align(stage.wants(page(1)));
-    expect(stage.handle.sent).toEqual(page(1).sort());
-    expect([stage.offers, stage.handle.sections.length]).toEqual([2, 25]);
-  });
-
   test('whose publisher leaves unnoticed get the offer that the media server makes', async () => {
     const stage = new Stage();
     stage.publish(2);

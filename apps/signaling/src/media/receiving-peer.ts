@@ -44,6 +44,8 @@ export class ReceivingPeer {
   readonly node: MediaNode;
   readonly sections = new Sections();
   readonly candidates: HeldCandidates;
+  /** Null until it is attached. */
+  handle: MediaSubscriber | null = null;
   outstanding: ServerMessages['offer'] | null = null;
   /** Whether the media server has the client's answer to the outstanding offer. */
   isAnswering = false;
@@ -55,7 +57,6 @@ export class ReceivingPeer {
   mustRestart = false;
   readonly #session: MediaOwner;
   readonly #listener: ReceivingPeerListener;
-  #handle: MediaSubscriber | null = null;
   #isClosed = false;
   /** Ends the wait for the answer. */
   #settle: () => void = () => undefined;
@@ -67,11 +68,6 @@ export class ReceivingPeer {
     this.#listener = listener;
     this.node = node;
     this.candidates = new HeldCandidates(session, 'subscriber');
-  }
-
-  /** Null until it is attached. */
-  get handle(): MediaSubscriber | null {
-    return this.#handle;
   }
 
   /** Goes on with a handle of a claimed session, whose last offer is answered. */
@@ -96,7 +92,7 @@ export class ReceivingPeer {
 
   /** Asks the media server to send what is wanted: with a switch of sections where that is possible, else with an offer. */
   async align(place: MediaPlace, wants: ReadonlyMap<string, Want>, tracks: TrackIndex): Promise<Alignment> {
-    if (this.#handle === null) await this.#attach(place);
+    if (this.handle === null) await this.#attach(place);
     if (this.mustList) await this.list(tracks);
     const { sections } = this;
     const handle = this.#attached();
@@ -205,8 +201,8 @@ export class ReceivingPeer {
     this.#isClosed = true;
     this.stopTimers();
     this.#settle();
-    this.#handle?.removeAllListeners();
-    await this.#handle?.detach();
+    this.handle?.removeAllListeners();
+    await this.handle?.detach();
   }
 
   async #attach({ node, session }: MediaPlace): Promise<void> {
@@ -218,7 +214,7 @@ export class ReceivingPeer {
   }
 
   #take(handle: MediaSubscriber): void {
-    this.#handle = handle;
+    this.handle = handle;
     handle.on('candidate', (candidate) => this.candidates.add(candidate));
     handle.on('closed', (reason) => this.#listener.onEnded(this, new Error(`closed by the media server: ${reason}`)));
     handle.on('disturbed', () => {
@@ -230,8 +226,8 @@ export class ReceivingPeer {
 
   /** @throws MediaError if the peer was closed while it was being attached */
   #attached(): MediaSubscriber {
-    if (this.#handle === null || this.#isClosed) throw new MediaError('closed', 'The peer is not wanted any more');
-    return this.#handle;
+    if (this.handle === null || this.#isClosed) throw new MediaError('closed', 'The peer is not wanted any more');
+    return this.handle;
   }
 
   async #restart(handle: MediaSubscriber): Promise<Alignment> {

@@ -78,128 +78,53 @@ describe('the SDP gate for offers', () => {
     expect(checked.sdp).toContain('a=simulcast:send h\r\n');
   });
 
-  test.each<[string, string, DeclaredTrack[], Permission[], string]>([
+  const video = (...mids: string[]) => sdp(mids.map((mid) => ({ kind: 'video', mid })));
+  const tracks = (source: DeclaredTrack['source'], ...mids: string[]) => mids.map((mid) => track(mid, source));
+
+  test.each<[string, string, DeclaredTrack[], Permission[]]>([
+    ['a microphone needs audio:publish', sdp([{}]), [track('0')], ['video:publish', 'screen:publish']],
+    ['a camera needs video:publish', video('0'), tracks('camera', '0'), ['audio:publish', 'screen:publish']],
+    ['a screen needs screen:publish', video('0'), tracks('screen', '0'), ['audio:publish', 'video:publish']],
+    ['its sound, too', sdp([{}]), tracks('screen_audio', '0'), ['audio:publish', 'video:publish']],
+    ['a second video, too, whatever it declares', video('a', 'b'), tracks('camera', 'a', 'b'), ['video:publish']],
+  ])('requires permissions: %s', (_, text, declared, permissions) => {
+    expect(codeOf(() => checkOffer(text, declared, permissions))).toBe('permission_denied');
+  });
+
+  test.each<[string, string, DeclaredTrack[], Permission[]]>([
+    ['a screen alone, without video:publish', video('0'), tracks('screen', '0'), ['screen:publish']],
+    ['a rejected section with port 0, which does not send', sdp([{ port: 0 }]), [], ALL],
+  ])('passes %s', (_, text, declared, permissions) => {
+    expect(codeOf(() => checkOffer(text, declared, permissions))).toBe('ok');
+  });
+
+  const inactive = { direction: 'inactive' };
+  test.each<[string, string, DeclaredTrack[]?]>([
+    ['a sending section that is not declared', sdp([{}])],
+    ['a camera in an audio section', sdp([{}]), tracks('camera', '0')],
+    ['a declared section that does not send', sdp([inactive]), [track('0')]],
     [
-      'a microphone needs audio:publish',
-      sdp([{}]),
-      [track('0')],
-      ['video:publish', 'screen:publish'],
-      'permission_denied',
-    ],
-    [
-      'a camera needs video:publish',
-      sdp([{ kind: 'video' }]),
-      [track('0', 'camera')],
-      ['audio:publish', 'screen:publish'],
-      'permission_denied',
-    ],
-    [
-      'a screen needs screen:publish',
-      sdp([{ kind: 'video' }]),
-      [track('0', 'screen')],
-      ['audio:publish', 'video:publish'],
-      'permission_denied',
-    ],
-    [
-      'the sound of a screen needs screen:publish',
-      sdp([{}]),
-      [track('0', 'screen_audio')],
-      ['audio:publish', 'video:publish'],
-      'permission_denied',
-    ],
-    [
-      'a screen alone does not need video:publish',
-      sdp([{ kind: 'video' }]),
-      [track('0', 'screen')],
-      ['screen:publish'],
-      'ok',
-    ],
-    [
-      'a second video section needs screen:publish, whatever source it declares',
-      sdp([
-        { kind: 'video', mid: 'a' },
-        { kind: 'video', mid: 'b' },
-      ]),
-      [track('a', 'camera'), track('b', 'camera')],
-      ['video:publish'],
-      'permission_denied',
-    ],
-    ['a section that is not declared must not send', sdp([{}]), [], ALL, 'invalid_sdp'],
-    ['a camera must not be in an audio section', sdp([{}]), [track('0', 'camera')], ALL, 'invalid_sdp'],
-    ['a declared section must send', sdp([{ direction: 'inactive' }]), [track('0')], ALL, 'invalid_sdp'],
-    [
-      'a track must not have two sections',
+      'a track with two sections',
       sdp([{ mid: 'a' }, { mid: 'b' }]),
-      [track('a', 'microphone', 'x'), track('b', 'screen_audio', 'x')],
-      ALL,
-      'invalid_sdp',
+      ['a', 'b'].map((mid) => track(mid, 'microphone', 'x')),
     ],
-    ['data channels are refused', sdp([{ kind: 'application' }]), [], ALL, 'invalid_sdp'],
-    [
-      'inactive data channels are refused, too',
-      sdp([{ kind: 'application', port: 0, direction: 'inactive' }]),
-      [],
-      ALL,
-      'invalid_sdp',
-    ],
-    [
-      'the direction of the session counts for a section without one',
-      sdp([{ direction: null }], { session: ['a=sendonly'] }),
-      [],
-      ALL,
-      'invalid_sdp',
-    ],
-    ['a section without any direction counts as sending', sdp([{ direction: null }]), [], ALL, 'invalid_sdp'],
-    [
-      'the last direction of a section counts',
-      sdp([{ direction: 'inactive', more: ['a=sendonly'] }]),
-      [],
-      ALL,
-      'invalid_sdp',
-    ],
-    [
-      'a bundle-only section with port 0 counts as sending',
-      sdp([{ port: 0, more: ['a=bundle-only'] }]),
-      [],
-      ALL,
-      'invalid_sdp',
-    ],
-    ['a rejected section with port 0 does not count as sending', sdp([{ port: 0 }]), [], ALL, 'ok'],
-    [
-      'a mid must not occur twice',
-      sdp([{ direction: 'inactive' }, { kind: 'video' }]),
-      [track('0', 'camera')],
-      ALL,
-      'invalid_sdp',
-    ],
-    ['every section needs a mid', sdp([{ mid: null, direction: 'inactive' }]), [], ALL, 'invalid_sdp'],
-    [
-      'three video sections are too many',
-      sdp(['a', 'b', 'c'].map((mid) => ({ kind: 'video', mid }))),
-      ['a', 'b', 'c'].map((mid) => track(mid, 'camera')),
-      ALL,
-      'invalid_sdp',
-    ],
-    [
-      '33 sections are too many',
-      sdp(Array.from({ length: 33 }, (_, n) => ({ mid: `${n}`, direction: 'inactive' }))),
-      [],
-      ALL,
-      'invalid_sdp',
-    ],
-    ['bare line feeds count as line ends', sdp([{}], { end: '\n' }), [], ALL, 'invalid_sdp'],
-    ['bare carriage returns count as line ends', sdp([{}], { end: '\r' }), [], ALL, 'invalid_sdp'],
-    ['Unicode line separators are refused', sdp([{ direction: 'inactive\u2028a=sendonly' }]), [], ALL, 'invalid_sdp'],
-    [
-      'unencrypted media is refused',
-      sdp([{}]).replace('UDP/TLS/RTP/SAVPF', 'RTP/AVP'),
-      [track('0')],
-      ALL,
-      'invalid_sdp',
-    ],
-    ['an empty text is refused', '', [], ALL, 'invalid_sdp'],
-  ])('applies the rule: %s', (_, text, declared, permissions, expected) => {
-    expect(codeOf(() => checkOffer(text, declared, permissions))).toBe(expected);
+    ['data channels', sdp([{ kind: 'application' }])],
+    ['inactive data channels', sdp([{ kind: 'application', port: 0, ...inactive }])],
+    ['a section that sends as the session says', sdp([{ direction: null }], { session: ['a=sendonly'] })],
+    ['a section without any direction, which sends', sdp([{ direction: null }])],
+    ['a section whose last direction sends', sdp([{ ...inactive, more: ['a=sendonly'] }])],
+    ['a bundle-only section with port 0, which sends', sdp([{ port: 0, more: ['a=bundle-only'] }])],
+    ['a mid that occurs twice', sdp([inactive, { kind: 'video' }]), tracks('camera', '0')],
+    ['a section without a mid', sdp([{ mid: null, ...inactive }])],
+    ['three video sections', video('a', 'b', 'c'), tracks('camera', 'a', 'b', 'c')],
+    ['33 sections', sdp(Array.from({ length: 33 }, (_, n) => ({ mid: `${n}`, ...inactive })))],
+    ['a section after bare line feeds', sdp([{}], { end: '\n' })],
+    ['a section after bare carriage returns', sdp([{}], { end: '\r' })],
+    ['a Unicode line separator', sdp([{ direction: 'inactive\u2028a=sendonly' }])],
+    ['unencrypted media', sdp([{}]).replace('UDP/TLS/RTP/SAVPF', 'RTP/AVP'), [track('0')]],
+    ['an empty text', ''],
+  ])('refuses %s', (_, text, declared = []) => {
+    expect(codeOf(() => checkOffer(text, declared, ALL))).toBe('invalid_sdp');
   });
 
   test('drops unknown attributes, because another parser might interpret them', () => {

@@ -284,7 +284,7 @@ function layerOf({ spatial, temporal }: StreamSettings): Layer | undefined {
 }
 
 function isSame(a: StreamReference, b: StreamReference): boolean {
-  return a.feedId === b.feedId && a.mid === b.mid;
+  return streamName(a) === streamName(b);
 }
 
 function sameLayer(a: Layer | undefined, b: Layer | undefined): boolean {

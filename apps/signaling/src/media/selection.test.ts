@@ -69,17 +69,6 @@ describe('the selection of tracks', () => {
     expect(crowdedOut).toEqual(video(...range(0, 5)));
   });
 
-  test('changes a page of 25 with one set of choices', () => {
-    const held = new Set(video(...range(0, 25)));
-    const choices = new Map([
-      ...video(...range(0, 25)).map((key) => [key, chosen(true)] as const),
-      ...video(...range(25, 50)).map((key) => [key, chosen()] as const),
-    ]);
-    const { wants, crowdedOut } = selectTracks({ ...room(100), choices, held });
-    expect([...wants.keys()].filter((key) => key.endsWith('video'))).toEqual(video(...range(25, 50)));
-    expect(crowdedOut).toEqual([]);
-  });
-
   test('has neither declined nor refused tracks', () => {
     const choices = new Map([['p0/video', { selected: false, layer: undefined, paused: false }]]);
     expect(keysOf({ ...room(3), choices, refused: new Set(['p1/video']) })).toEqual(video(2));
@@ -157,28 +146,6 @@ describe('wanted tracks', () => {
     index.version += 1;
     expect(eve.select(NOTHING)).not.toBe(before);
     expect(dan.select(NOTHING)).toBe(eve.select(NOTHING));
-  });
-
-  test('of a client with choices are one object until a choice, the order, or what it receives or refuses changes', () => {
-    const { index, member } = roomOf('ada', 'bob');
-    const eve = member('eve');
-    eve.subscribe([{ ...camera('bob'), paused: true }]);
-    const held = new Set(['bob/cam']);
-    const first = eve.select(held);
-    expect(eve.select(new Set(held))).toBe(first);
-    expect(eve.select(held, new Set(['ada/cam'])).wants.has('ada/cam')).toBe(false);
-    const second = eve.select(held);
-    held.add('ada/cam');
-    const third = eve.select(held);
-    expect(third).not.toBe(second);
-    eve.subscribe([camera('bob')]);
-    const fourth = eve.select(held);
-    expect([third, fourth].map(({ wants }) => wants.get('bob/cam')?.paused)).toEqual([true, false]);
-    eve.unsubscribe([camera('bob')]);
-    expect([...eve.select(held).wants.keys()]).toEqual(['ada/cam']);
-    index.entries.delete('ada/cam');
-    index.version += 1;
-    expect(eve.select(held).wants.size).toBe(0);
   });
 
   test('refuse a choice that names a track which is not published, and choose nothing of it', () => {

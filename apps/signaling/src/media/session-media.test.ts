@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { TrackState } from '@callplane/db';
-import { eventually } from '@callplane/testing';
 import { FakeNode, FakeSession, Gate, mediaError, placesOn, publishRequest, settled } from './media.testkit.js';
 import { SessionMedia } from './session-media.js';
 
@@ -42,32 +41,6 @@ async function publish({ media, node }: ReturnType<typeof setUp>, peerConnection
 }
 
 describe('the media of a session', () => {
-  test('leaves no second handle and gives no foreign answer when a resumed client publishes again', async () => {
-    const stage = setUp('attach');
-    const { gate, media, node } = stage;
-    const lost = outcomeOf(media.publish(publishRequest()));
-    await settled();
-    expect(stage.reconnect()).toBe(true);
-    const again = media.publish(publishRequest());
-    gate.open('attach');
-    await settled();
-    gate.open('attach');
-    expect(await again).toBe(`answer ${node.live[0]!.feedId}`);
-    expect(await lost).toBe('media_unavailable');
-    expect(node.live).toHaveLength(1);
-  });
-
-  test('detaches a handle whose peer connection was dropped while it was being attached', async () => {
-    const { gate, session, media, node } = setUp('attach');
-    const request = outcomeOf(media.publish(publishRequest()));
-    await settled();
-    session.placed = { mediaNodeId: 'm1', mediaGeneration: 2 };
-    media.onPlacement();
-    gate.open('attach');
-    expect(await request).toBe('media_unavailable');
-    expect(node.live).toEqual([]);
-  });
-
   test('does not publish on a media server that went down while the room was read', async () => {
     const stage = setUp('load');
     const { gate, session, media, node, server } = stage;
@@ -101,39 +74,11 @@ describe('the media of a session', () => {
     expect(session.of('mediaReset')).toEqual([{ type: 'mediaReset', targets: ['publisher'] }]);
   });
 
-  test('answers a publication although the tracks cannot be written, and writes them later', async () => {
-    const stage = setUp('publishTracks');
-    const { gate, session, media, node } = stage;
-    await publish(stage);
-    gate.open('publishTracks', new Error('no database'));
-    await settled();
-    // The second offer comes when the connection is up: its answer waits for no write, either.
-    await media.publish(publishRequest());
-    await eventually(() => gate.waits('publishTracks'));
-    gate.open('publishTracks', true);
-    await settled();
-    expect(session.stored).toMatchObject([{ trackId: 'mic', feedId: node.live[0]!.feedId }]);
-  });
-
-  test('does not write the tracks of a publication after their end', async () => {
-    const stage = setUp('publishTracks');
-    const { gate, session, media, node } = stage;
-    await publish(stage);
-    const ended = media.unpublish();
-    await settled();
-    gate.open('publishTracks', true);
-    await ended;
-    await settled();
-    expect(session.stored).toEqual([]);
-    expect(node.live).toEqual([]);
-    expect(gate.waits('publishTracks')).toBe(false);
-  });
-
   test('writes a mute that comes during the publication after it', async () => {
     const stage = setUp('publishTracks');
     const { gate, session, media } = stage;
     await publish(stage);
-    const muted = media.mute('mic', true);
+    const muted = media.publisher.mute('mic', true);
     await settled();
     gate.open('publishTracks', true);
     await muted;
@@ -181,11 +126,11 @@ describe('the media of a session', () => {
     const stage = setUp('publishTracks');
     const { gate, session, media } = stage;
     await publish(stage);
-    expect(media.mediaState).toMatchObject({ publisher: null });
+    expect(media.record).toMatchObject({ publisher: null });
     const before = session.changes;
     gate.open('publishTracks', true);
     await settled();
-    expect(media.mediaState).toMatchObject({ publisher: { handle: 1 } });
+    expect(media.record).toMatchObject({ publisher: { handle: 1 } });
     expect(session.changes).toBe(before + 1);
     await media.unpublish();
     expect(session.changes).toBe(before + 2);
@@ -272,7 +217,7 @@ describe('the media of a session of another gateway', () => {
     session.isConnected = true;
     media.onWelcomed();
     const resets = session.of('mediaReset').flatMap(({ targets }) => targets);
-    return { continued, resets, choices: media.mediaState?.choices, node };
+    return { continued, resets, choices: media.record?.choices, node };
   }
   type Peers = ('publisher' | 'subscriber')[] | undefined;
   const publisher = { handle: 1, feedId: 'feed', peerConnection: '- 1' };

@@ -14,13 +14,13 @@ import { Subscriber } from './subscriber.js';
  * back or is replaced, the client learns which of them are lost.
  */
 export class SessionMedia {
+  readonly publisher: Publisher;
+  readonly subscriber: Subscriber;
   readonly #deps: MediaDeps;
   readonly #session: MediaOwner;
   readonly #own = new OwnSession();
   /** Runs one write of the session's tracks at a time. */
   readonly #inTurn = pLimit(1);
-  readonly #publisher: Publisher;
-  readonly #subscriber: Subscriber;
   /** The peer connections that the media server has lost while the client does not know it yet. */
   readonly #lost = new Set<PeerTarget>();
   readonly #republication: Republication;
@@ -36,16 +36,16 @@ export class SessionMedia {
     this.#deps = deps;
     this.#session = session;
     const place = () => this.#place();
-    this.#publisher = new Publisher(deps, session, {
+    this.publisher = new Publisher(deps, session, {
       place,
       inTurn: this.#inTurn,
       recordWith: (publisher) => recordOf(this.#parts, publisher),
       onLost: () => this.#lose('publisher'),
     });
-    this.#subscriber = new Subscriber(deps, session, place, () => this.#lose('subscriber'));
-    const isOverdue = () => !this.#closed && !this.#publisher.isAnnounced;
+    this.subscriber = new Subscriber(deps, session, place, () => this.#lose('subscriber'));
+    const isOverdue = () => !this.#closed && !this.publisher.isAnnounced;
     this.#republication = new Republication(deps, session, this.#inTurn, isOverdue);
-    const [own, publisher, subscriber, lost] = [this.#own, this.#publisher, this.#subscriber, this.#lost];
+    const [own, publisher, subscriber, lost] = [this.#own, this.publisher, this.subscriber, this.#lost];
     this.#parts = { deps, session, own, publisher, subscriber, lost };
   }
 
@@ -55,13 +55,13 @@ export class SessionMedia {
   }
 
   /** Where the session's media is, for a gateway that takes it over; null without media. */
-  get mediaState(): MediaRecord | null {
-    return this.#closed ? null : recordOf(this.#parts, this.#publisher.record);
+  get record(): MediaRecord | null {
+    return this.#closed ? null : recordOf(this.#parts, this.publisher.record);
   }
 
   /** Whether a change of the room's tracks can matter to the client. */
   get wantsTracks(): boolean {
-    return this.#subscriber.wanted.hasWants;
+    return this.subscriber.wanted.hasWants;
   }
 
   /** Call this before the welcome, which carries the room's media state. */
@@ -73,18 +73,18 @@ export class SessionMedia {
   /** Call this after the welcome: it starts receiving. */
   onWelcomed(): void {
     this.onPlacement();
-    this.#publisher.repeatCandidates();
-    this.#subscriber.unpause();
+    this.publisher.repeatCandidates();
+    this.subscriber.unpause();
   }
 
   /** Call this when the room's tracks have changed. */
   onTracks(): void {
-    if (!this.#closed) this.#subscriber.wake();
+    if (!this.#closed) this.subscriber.wake();
   }
 
   /** Call this when the room shows another state of the session: its tracks, their mutes or its permissions. */
   onOwn(): void {
-    if (!this.#closed) this.#publisher.onOwn();
+    if (!this.#closed) this.publisher.onOwn();
   }
 
   /** Call this when the room's media server went up or down, or is another one. */
@@ -101,14 +101,14 @@ export class SessionMedia {
       if (this.#session.isConnected) this.#session.send({ type: 'mediaState', state });
     }
     this.#reportLost();
-    this.#subscriber.wake();
+    this.subscriber.wake();
   }
 
   /** Call this when the connection is lost. A resumption can continue with the peer connections. */
   onConnectionLost(): void {
     this.#republication.cancel();
-    this.#publisher.clientLost();
-    this.#subscriber.pause();
+    this.publisher.clientLost();
+    this.subscriber.pause();
   }
 
   /** Call this for a session of another gateway, until `takeOver` is called: the client's peer connections are lost. */
@@ -151,8 +151,8 @@ export class SessionMedia {
     if (!continued) {
       this.#dropBoth();
       this.#lost.clear();
-      this.#subscriber.forget();
-      this.#subscriber.unblock();
+      this.subscriber.forget();
+      this.subscriber.unblock();
       this.#republication.expect();
     }
     return continued;
@@ -163,87 +163,59 @@ export class SessionMedia {
    * @throws RequestFailure
    */
   async publish(request: ClientMessages['publish']): Promise<string> {
-    const answer = await this.#publisher.publish(request);
+    const answer = await this.publisher.publish(request);
     this.#lost.delete('publisher');
     this.#republication.cancel();
-    setImmediate(() => this.#publisher.release());
+    setImmediate(() => this.publisher.release());
     return answer;
   }
 
   async unpublish(): Promise<void> {
     this.#republication.cancel();
-    await this.#publisher.drop();
+    await this.publisher.drop();
     await this.#inTurn(() => this.#deps.writes.unpublishAll(this.#session));
-  }
-
-  mute(trackId: string, muted: boolean): Promise<void> {
-    return this.#publisher.mute(trackId, muted);
-  }
-
-  /** @throws RequestFailure `not_found` if a track is not published */
-  subscribe(tracks: ClientMessages['subscribe']['tracks']): void {
-    this.#subscriber.wanted.subscribe(tracks);
-    this.#subscriber.chosen();
-  }
-
-  unsubscribe(tracks: ClientMessages['unsubscribe']['tracks']): void {
-    this.#subscriber.wanted.unsubscribe(tracks);
-    this.#subscriber.chosen();
-  }
-
-  /** @throws RequestFailure if the answer is refused, or answers no outstanding offer */
-  answer(offerId: number, sdp: string): Promise<void> {
-    return this.#subscriber.answer(offerId, sdp);
   }
 
   /** Returns false if the peer connection does not exist (any more): a late candidate is no client error. */
   candidate({ target, candidate }: ClientMessages['candidate']): Promise<boolean> {
     return addCandidate(
-      (target === 'publisher' ? this.#publisher.handle : this.#subscriber.peer?.handle) ?? null,
+      (target === 'publisher' ? this.publisher.handle : this.subscriber.peer?.handle) ?? null,
       candidate,
     );
-  }
-
-  /**
-   * Begins ICE anew on the receiving connection. On the sending one the client does, with an offer.
-   * @throws RequestFailure `conflict` if the client has no receiving connection
-   */
-  restartIce(): void {
-    this.#subscriber.restart();
   }
 
   /** Asks for key frames of what the client sends or receives: its path was interrupted, and works again. */
   refreshVideo(targets: readonly PeerTarget[]): void {
     // Browsers ask for them as well, up to 3 s later.
-    if (targets.includes('publisher')) this.#publisher.handle?.requestKeyFrames().catch(() => undefined);
-    if (targets.includes('subscriber')) this.#subscriber.refresh();
+    if (targets.includes('publisher')) this.publisher.handle?.requestKeyFrames().catch(() => undefined);
+    if (targets.includes('subscriber')) this.subscriber.refresh();
   }
 
   /** Call this when the client has closed these peer connections because they failed on its side. */
   async reset(targets: readonly PeerTarget[]): Promise<void> {
     if (targets.includes('publisher')) {
-      await this.#publisher.drop();
+      await this.publisher.drop();
       this.#lost.delete('publisher');
       this.#republication.expect();
     }
     if (targets.includes('subscriber')) {
-      await this.#subscriber.drop();
+      await this.subscriber.drop();
       this.#lost.delete('subscriber');
-      this.#subscriber.unblock();
+      this.subscriber.unblock();
     }
   }
 
   /** Closes both peer connections. Resolves once the media server has released them or cannot be reached. */
   async destroy(): Promise<void> {
     this.#close();
-    await Promise.all([this.#own.destroy(), this.#publisher.close(), this.#subscriber.close()]);
+    await Promise.all([this.#own.destroy(), this.publisher.close(), this.subscriber.close()]);
   }
 
   /** Forgets both peer connections: another gateway may go on with them. */
   abandon(): void {
     this.#close();
     this.#own.abandon();
-    void Promise.all([this.#publisher.close(), this.#subscriber.close()]);
+    void Promise.all([this.publisher.close(), this.subscriber.close()]);
   }
 
   #close(): void {
@@ -264,10 +236,10 @@ export class SessionMedia {
   }
 
   #dropBoth(): void {
-    if (this.#publisher.handle !== null) this.#lost.add('publisher');
-    if (this.#subscriber.peer?.hasOffer === true) this.#lost.add('subscriber');
-    void this.#publisher.drop();
-    void this.#subscriber.drop();
+    if (this.publisher.handle !== null) this.#lost.add('publisher');
+    if (this.subscriber.peer?.hasOffer === true) this.#lost.add('subscriber');
+    void this.publisher.drop();
+    void this.subscriber.drop();
   }
 
   #lose(target: PeerTarget): void {
@@ -282,6 +254,6 @@ export class SessionMedia {
     this.#lost.clear();
     this.#session.send({ type: 'mediaReset', targets });
     if (targets.includes('publisher')) this.#republication.expect();
-    if (targets.includes('subscriber')) this.#subscriber.unblock();
+    if (targets.includes('subscriber')) this.subscriber.unblock();
   }
 }

@@ -74,14 +74,12 @@ class Stage {
   }
 
   /** The client chooses what it receives. */
-  subscribe(...tracks: Parameters<Subscriber['wanted']['subscribe']>[0]): void {
-    this.subscriber.wanted.subscribe(tracks);
-    this.subscriber.chosen();
+  subscribe(...tracks: Parameters<Subscriber['subscribe']>[0]): void {
+    this.subscriber.subscribe(tracks);
   }
 
-  unsubscribe(...tracks: Parameters<Subscriber['wanted']['unsubscribe']>[0]): void {
-    this.subscriber.wanted.unsubscribe([...tracks]);
-    this.subscriber.chosen();
+  unsubscribe(...tracks: Parameters<Subscriber['unsubscribe']>[0]): void {
+    this.subscriber.unsubscribe([...tracks]);
   }
 
   get handle(): FakeSubscriber | undefined {
@@ -124,6 +122,19 @@ class Stage {
   connect(): void {
     this.isConnected = true;
     this.subscriber.unpause();
+  }
+
+  /** Connects to a room with these publishers, and gets the offer if there is one. */
+  async join(...publishers: number[]): Promise<void> {
+    for (const at of publishers) this.publish(at);
+    this.connect();
+    await this.settle();
+  }
+
+  /** Answers, and receives what the offer added. */
+  async receive(): Promise<void> {
+    expect(await this.answer()).toBeNull();
+    await this.settle();
   }
 
   disconnect(): void {
@@ -188,12 +199,9 @@ afterEach(() => {
 describe('a subscriber', () => {
   test('reports tracks once the client has answered, and a switch without an offer', async () => {
     const stage = new Stage();
-    for (let at = 0; at < 30; at += 1) stage.publish(at);
-    stage.connect();
-    await stage.settle();
+    await stage.join(...Array(30).keys());
     expect([stage.of('offer').length, stage.of('subscribed').length]).toEqual([1, 0]);
-    expect(await stage.answer()).toBeNull();
-    await stage.settle();
+    await stage.receive();
     expect(stage.received).toHaveLength(25);
     const tracks = [0, 1, 2].flatMap((at) => [
       { participantId: `p${at}`, trackId: 'cam', paused: true },
@@ -216,8 +224,7 @@ describe('a subscriber', () => {
     const all = Array.from({ length: 27 }, (_, at) => ({ participantId: `p${at}`, trackId: 'cam' }));
     stage.subscribe(...all);
     await stage.settle();
-    await stage.answer();
-    await stage.settle();
+    await stage.receive();
     expect(stage.of('subscriptionFailed')).toEqual([
       {
         type: 'subscriptionFailed',
@@ -237,10 +244,7 @@ describe('a subscriber', () => {
 
   test('reports a track that the answer refuses, and does not request it again', async () => {
     const stage = new Stage();
-    stage.publish(0);
-    stage.publish(1);
-    stage.connect();
-    await stage.settle();
+    await stage.join(0, 1);
     const section = (mid: number, port: number) =>
       `m=video ${port} UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 0.0.0.0\r\na=recvonly\r\na=mid:${mid}\r\na=rtpmap:96 VP8/90000\r\n`;
     expect(await stage.answer(ANSWER + section(0, 0) + section(1, 9))).toBeNull();
@@ -251,15 +255,12 @@ describe('a subscriber', () => {
 
   test('repeats its offer after a resumption, and what is received', async () => {
     const stage = new Stage();
-    stage.publish(0);
-    stage.connect();
-    await stage.settle();
+    await stage.join(0);
     stage.disconnect();
     await jest.advanceTimersByTimeAsync(60_000);
     stage.connect();
     expect(stage.of('offer').map(({ offerId }) => offerId)).toEqual([1, 1]);
-    await stage.answer();
-    await stage.settle();
+    await stage.receive();
     stage.disconnect();
     stage.connect();
     await stage.settle();
@@ -268,9 +269,7 @@ describe('a subscriber', () => {
 
   test('repeats all candidates of the media server after a resumption', async () => {
     const stage = new Stage();
-    stage.publish(0);
-    stage.connect();
-    await stage.settle();
+    await stage.join(0);
     await stage.answer();
     stage.disconnect();
     stage.handle?.emit('candidate', { candidate: 'candidate:1', sdpMid: '0' });
@@ -282,19 +281,15 @@ describe('a subscriber', () => {
   test('restarts ICE with an offer, as soon as no other one is outstanding', async () => {
     const stage = new Stage();
     expect(() => stage.subscriber.restart()).toThrow('There is no receiving connection.');
-    stage.publish(0);
-    stage.connect();
-    await stage.settle();
+    await stage.join(0);
     stage.subscriber.restart();
     stage.subscriber.restart();
     await stage.settle();
     expect(stage.of('offer')).toHaveLength(1);
-    expect(await stage.answer()).toBeNull();
-    await stage.settle();
+    await stage.receive();
     expect([stage.of('offer').length, stage.handle?.did.filter((what) => what === 'restart').length]).toEqual([2, 1]);
     stage.handle?.emit('candidate', { candidate: 'candidate:1', sdpMid: '0' });
-    expect(await stage.answer()).toBeNull();
-    await stage.settle();
+    await stage.receive();
     stage.subscriber.restart();
     await stage.settle();
     expect([stage.of('offer').length, stage.received, stage.lost, stage.errors]).toEqual([3, ['p0'], 0, []]);
@@ -303,17 +298,13 @@ describe('a subscriber', () => {
 
   test('asks for key frames of the video that is sent, once no change is in progress', async () => {
     const stage = new Stage();
-    stage.publish(0);
-    stage.publish(1);
-    stage.connect();
-    await stage.settle();
+    await stage.join(0, 1);
     stage.subscriber.refresh();
     stage.subscribe({ participantId: 'p1', trackId: 'cam', paused: true });
     await stage.settle();
     const asked = () => stage.handle?.did.filter((what) => what.startsWith('key frames'));
     expect(asked()).toEqual([]);
-    await stage.answer();
-    await stage.settle();
+    await stage.receive();
     stage.subscriber.refresh();
     await stage.settle();
     expect(asked()?.at(-1)).toBe('key frames of 0');
@@ -329,11 +320,8 @@ describe('a subscriber', () => {
 
   test('loses its connection if the media server cannot restart ICE', async () => {
     const stage = new Stage();
-    stage.publish(0);
-    stage.connect();
-    await stage.settle();
-    await stage.answer();
-    await stage.settle();
+    await stage.join(0);
+    await stage.receive();
     stage.handle!.failure = new MediaError('timeout', 'late');
     stage.subscriber.restart();
     await stage.settle();
@@ -342,9 +330,7 @@ describe('a subscriber', () => {
 
   test('gives up a client that does not answer, and begins again once it knows', async () => {
     const stage = new Stage();
-    stage.publish(0);
-    stage.connect();
-    await stage.settle();
+    await stage.join(0);
     await jest.advanceTimersByTimeAsync(15_000);
     expect([stage.lost, stage.handle?.isDetached]).toEqual([1, true]);
     stage.publish(1);
@@ -358,9 +344,7 @@ describe('a subscriber', () => {
 
   test('pauses longer after each failure in a row, also if its client knows at once', async () => {
     const stage = new Stage();
-    stage.publish(0);
-    stage.connect();
-    await stage.settle();
+    await stage.join(0);
     const pauses = [];
     for (const pauseMs of [250, 1000, 2000]) {
       stage.handle!.emit('closed', 'ICE failed');
@@ -388,8 +372,7 @@ describe('a subscriber', () => {
     expect(stage.of('subscriptionFailed')[0]?.tracks).toMatchObject([{ participantId: 'p0', code: 'not_found' }]);
     stage.publish(0);
     await jest.advanceTimersByTimeAsync(1_500);
-    await stage.answer();
-    await stage.settle();
+    await stage.receive();
     expect(stage.received).toEqual(['p0']);
   });
 
@@ -418,8 +401,7 @@ describe('a subscriber', () => {
       ['p1/cam', 2],
     ]);
     await stage.settle();
-    await stage.answer();
-    await stage.settle();
+    await stage.receive();
     stage.subscribe(
       { participantId: 'p0', trackId: 'cam', layer: { spatial: 1 } },
       { participantId: 'p1', trackId: 'cam', paused: true },
@@ -511,9 +493,17 @@ describe('a subscriber of another gateway', () => {
     before.connect();
     before.subscribe(...[0, 1].map((at) => ({ participantId: `p${at}`, trackId: 'cam' })));
     await before.settle();
-    await before.answer();
-    await before.settle();
+    await before.receive();
     return before;
+  }
+
+  /** The gateway that goes on with what the other one has handed over, with its client. */
+  async function goingOn(before: Stage, record: SubscriberRecord | null): Promise<Stage> {
+    const after = new Stage({ autoSubscribe: false });
+    expect(await after.claim(before, record)).toBe(true);
+    after.subscriber.wanted.restore(before.subscriber.wanted.choices);
+    after.connect();
+    return after;
   }
   const recordOf = ({ subscriber }: Stage) => JSON.parse(JSON.stringify(subscriber.record)) as SubscriberRecord | null;
   const sectionsOf = (stage: Stage) =>
@@ -527,7 +517,6 @@ describe('a subscriber of another gateway', () => {
   test('sends what its client is told, although the other gateway changed sections after its last record', async () => {
     const before = await receiving();
     const record = recordOf(before);
-    const choices = before.subscriber.wanted.choices;
     // The sections change places, one pauses, and another layer is chosen.
     await before.handle!.switch([
       { feedId: 'f1', mid: '1', subscriberMid: '0' },
@@ -537,10 +526,7 @@ describe('a subscriber of another gateway', () => {
       { subscriberMid: '0', paused: true },
       { subscriberMid: '1', spatial: 0 },
     ]);
-    const after = new Stage({ autoSubscribe: false });
-    expect(await after.claim(before, record)).toBe(true);
-    after.subscriber.wanted.restore(choices);
-    after.connect();
+    const after = await goingOn(before, record);
     await after.settle();
     expect([...sectionsOf(after)]).toEqual([
       ['0', 'p1'],
@@ -560,15 +546,11 @@ describe('a subscriber of another gateway', () => {
       { feedId: 'f1', mid: '1', subscriberMid: '0' },
       { feedId: 'f0', mid: '1', subscriberMid: '1' },
     ]);
-    const after = new Stage({ autoSubscribe: false });
-    expect(await after.claim(before, record)).toBe(true);
-    after.subscriber.wanted.restore(before.subscriber.wanted.choices);
-    after.connect();
+    const after = await goingOn(before, record);
     after.subscriber.restart();
     await after.settle();
     expect(after.of('offer')).toHaveLength(1);
-    expect(await after.answer()).toBeNull();
-    await after.settle();
+    await after.receive();
     expect([...sectionsOf(after)]).toEqual([
       ['0', 'p1'],
       ['1', 'p0'],
@@ -608,10 +590,7 @@ describe('a subscriber of another gateway', () => {
 
   test('corrects what a late request of the other gateway changes', async () => {
     const before = await receiving();
-    const after = new Stage({ autoSubscribe: false });
-    expect(await after.claim(before, recordOf(before))).toBe(true);
-    after.subscriber.wanted.restore(before.subscriber.wanted.choices);
-    after.connect();
+    const after = await goingOn(before, recordOf(before));
     await after.settle();
     const { sent } = after.handle!;
     await after.handle!.configure([{ subscriberMid: '0', paused: true }]);

@@ -26,7 +26,8 @@ export class Subscriber implements ReceivingPeerListener {
   readonly #onLost: () => void;
   readonly wanted: WantedTracks;
   readonly #reports: SubscriberReports;
-  #peer: ReceivingPeer | null = null;
+  /** What the client receives over, if it has an offer. */
+  peer: ReceivingPeer | null = null;
   /** Whether the client has a connection, and its welcome. */
   #isConnected = false;
   /** False while the client does not know yet that its peer connection is lost. */
@@ -54,7 +55,7 @@ export class Subscriber implements ReceivingPeerListener {
 
   /** What another gateway needs to go on with the peer; null while it negotiates, and without one. */
   get record(): SubscriberRecord | null {
-    const peer = this.#peer;
+    const peer = this.peer;
     if (peer?.handle == null || !peer.hasOffer || peer.outstanding !== null) return null;
     return { handle: peer.handle.handleId, offerId: this.#offerId };
   }
@@ -64,38 +65,43 @@ export class Subscriber implements ReceivingPeerListener {
    * @returns false if the media server does not say what it carries
    */
   async claim(node: MediaNode, session: MediaSession, record: SubscriberRecord): Promise<boolean> {
-    if (this.#peer !== null || this.#isClosed) return false;
+    if (this.peer !== null || this.#isClosed) return false;
     this.#offerId = record.offerId;
     const peer = new ReceivingPeer(this.#session, node, this);
     peer.adopt(session, record.handle);
-    this.#peer = peer;
+    this.peer = peer;
     try {
       await peer.list(this.#session.room.tracks);
     } catch (error) {
       this.#deps.logger.info('receiving connection not taken over', { sessionId: this.#session.sessionId, error });
-      if (peer === this.#peer) void this.#release();
+      if (peer === this.peer) void this.#release();
     }
     // What the client knows is the last report of the other gateway.
-    if (peer === this.#peer) this.#reports.repeat();
-    return peer === this.#peer;
+    if (peer === this.peer) this.#reports.repeat();
+    return peer === this.peer;
   }
 
-  /** What the client receives over, if it has an offer. */
-  get peer(): ReceivingPeer | null {
-    return this.#peer;
+  /** @throws RequestFailure `not_found` if a track is not published */
+  subscribe(tracks: Parameters<WantedTracks['subscribe']>[0]): void {
+    this.wanted.subscribe(tracks);
+    this.#chosen();
   }
 
-  /** Call this when the client has chosen other tracks in `wanted`. */
-  chosen(): void {
+  unsubscribe(tracks: Parameters<WantedTracks['unsubscribe']>[0]): void {
+    this.wanted.unsubscribe(tracks);
+    this.#chosen();
+  }
+
+  #chosen(): void {
     this.#deps.writes.changed(this.#session);
     this.wake();
     // Failures are normally reported after the alignment. Without a peer they are reported now.
-    if (this.#peer === null) this.#reports.report(null, this.#select());
+    if (this.peer === null) this.#reports.report(null, this.#select());
   }
 
   /** @throws RequestFailure if the answer is refused, or answers no outstanding offer */
   async answer(offerId: number, sdp: string): Promise<void> {
-    const peer = this.#peer;
+    const peer = this.peer;
     if (peer?.outstanding?.offerId !== offerId || peer.isAnswering) {
       throw new RequestFailure('conflict', 'The offer was replaced by a later one or is already answered.');
     }
@@ -103,7 +109,7 @@ export class Subscriber implements ReceivingPeerListener {
       await peer.answer(sdp);
     } catch (error) {
       if (!(error instanceof MediaError)) throw error;
-      if (peer === this.#peer) this.#fail(peer, error);
+      if (peer === this.peer) this.#fail(peer, error);
       throw mediaUnavailable(error);
     }
   }
@@ -113,14 +119,13 @@ export class Subscriber implements ReceivingPeerListener {
    * @throws RequestFailure `conflict` if the client has no receiving connection
    */
   restart(): void {
-    if (this.#peer?.hasOffer !== true) throw new RequestFailure('conflict', 'There is no receiving connection.');
-    this.#peer.mustRestart = true;
+    if (this.peer?.hasOffer !== true) throw new RequestFailure('conflict', 'There is no receiving connection.');
+    this.peer.mustRestart = true;
     this.#compare();
   }
 
   /** Asks for key frames of all received video, as soon as no change of it is in progress. */
   refresh(): void {
-    // The client's browser asks for them as well, only later.
     this.#mustRefresh = true;
     this.#compare();
   }
@@ -135,18 +140,18 @@ export class Subscriber implements ReceivingPeerListener {
   /** Call this when the session has lost its connection: nothing changes until it has one again. */
   pause(): void {
     this.#isConnected = false;
-    this.#peer?.stopTimers();
+    this.peer?.stopTimers();
   }
 
   /** Call this when the session has a connection: repeats what the client may have missed. */
   unpause(): void {
     this.#isConnected = true;
-    const peer = this.#peer;
+    const peer = this.peer;
     if (peer !== null) {
       peer.sections.retryAbsent();
       this.#reports.repeat();
       this.#sendOffer(peer);
-      if (peer.hasOffer) peer.candidates.repeat();
+      peer.candidates.repeat();
     }
     this.#compare();
   }
@@ -165,7 +170,7 @@ export class Subscriber implements ReceivingPeerListener {
 
   /** Gives up the peer. Resolves once the media server has released it. */
   drop(): Promise<void> {
-    if (this.#peer?.hasOffer === true) this.#clientKnows = false;
+    if (this.peer?.hasOffer === true) this.#clientKnows = false;
     clearTimeout(this.#pauseTimer);
     this.#pauseTimer = undefined;
     return this.#release();
@@ -177,7 +182,7 @@ export class Subscriber implements ReceivingPeerListener {
   }
 
   onEnded(peer: ReceivingPeer, error: Error): void {
-    if (peer === this.#peer) this.#fail(peer, error);
+    if (peer === this.peer) this.#fail(peer, error);
   }
 
   onDisturbed(): void {
@@ -189,9 +194,9 @@ export class Subscriber implements ReceivingPeerListener {
     if (!this.#isConnected || this.#isClosed || this.#pauseTimer !== undefined) return null;
     const place = this.#place();
     if (place === null) return null;
-    if (this.#peer !== null && this.#peer.node !== place.node) void this.drop();
+    if (this.peer !== null && this.peer.node !== place.node) void this.drop();
     if (!this.#clientKnows) return null;
-    const peer = this.#peer;
+    const peer = this.peer;
     const selection = this.#select();
     if (peer === null) return selection.wants.size === 0 ? null : { place, selection };
     return selection === this.#aligned ? null : { place, selection };
@@ -200,11 +205,11 @@ export class Subscriber implements ReceivingPeerListener {
   async #run(first: Turn): Promise<void> {
     this.#isRunning = true;
     for (let turn: Turn | null = first; turn !== null; turn = this.#due()) {
-      const peer = (this.#peer ??= new ReceivingPeer(this.#session, turn.place.node, this));
+      const peer = (this.peer ??= new ReceivingPeer(this.#session, turn.place.node, this));
       try {
         await this.#align(peer, turn);
       } catch (error) {
-        if (peer === this.#peer) this.#fail(peer, error);
+        if (peer === this.peer) this.#fail(peer, error);
       }
     }
     this.#isRunning = false;
@@ -213,7 +218,7 @@ export class Subscriber implements ReceivingPeerListener {
   async #align(peer: ReceivingPeer, { place, selection }: Turn): Promise<void> {
     this.#aligned = selection;
     const result = await peer.align(place, selection.wants, this.#session.room.tracks);
-    if (peer !== this.#peer) return;
+    if (peer !== this.peer) return;
     if (result.outcome === 'exhausted') {
       this.#deps.logger.info('subscriber has too many media sections', { sessionId: this.#session.sessionId });
       this.#giveUp(peer, 0);
@@ -244,7 +249,7 @@ export class Subscriber implements ReceivingPeerListener {
     this.#deps.writes.changed(this.#session);
     this.#sendOffer(peer);
     await answered;
-    if (peer !== this.#peer) return;
+    if (peer !== this.peer) return;
     this.#failures = 0;
     this.#deps.writes.changed(this.#session);
     this.#reports.report(peer, this.#select());
@@ -259,7 +264,7 @@ export class Subscriber implements ReceivingPeerListener {
   }
 
   #select(): Selection {
-    const peer = this.#peer;
+    const peer = this.peer;
     return this.wanted.select(peer?.sections.held, peer?.refusedKeys(this.#session.room.tracks));
   }
 
@@ -267,7 +272,7 @@ export class Subscriber implements ReceivingPeerListener {
   #fail(peer: ReceivingPeer, error: unknown): void {
     const failures = this.#failures;
     this.#deps.logger.info('subscriber closed', { sessionId: this.#session.sessionId, failures, error });
-    // An unreachable media server is no failure of this client. The client is notified as soon as a media server is up.
+    // An unreachable media server is no failure of this client.
     const isPlaced = this.#place() !== null;
     if (isPlaced) this.#failures += 1;
     this.#giveUp(peer, isPlaced ? (FAILED_AGAIN_MS[Math.min(failures, FAILED_AGAIN_MS.length - 1)] ?? 0) : 0);
@@ -285,8 +290,8 @@ export class Subscriber implements ReceivingPeerListener {
   }
 
   #release(): Promise<void> {
-    const peer = this.#peer;
-    this.#peer = null;
+    const peer = this.peer;
+    this.peer = null;
     this.#aligned = null;
     this.#reports.lost();
     if (peer?.hasOffer === true) this.#deps.writes.changed(this.#session);

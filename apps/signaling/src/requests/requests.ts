@@ -2,19 +2,17 @@ import { boundMessage, metadataSizeFailure, storedJsonBytes, type Clock, type Pe
 import { isDatabaseUnavailable } from '@callplane/db';
 import { PROTOCOL_LIMITS, type ClientMessage, type ClientMessages } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
-import type { ArrivalDeps } from '../arrivals/arrival.js';
+import { iceServersFor, type ArrivalDeps, type WelcomeDeps } from '../arrivals/arrival.js';
 import { join } from '../arrivals/join.js';
 import { resume } from '../arrivals/resume.js';
-import { logRefusal } from '../connections/connection-log.js';
 import type { Connection } from '../connections/connection.js';
 import type { MessageHandler } from '../connections/door.js';
-import { errorMessage, RequestFailure } from '../connections/request-failure.js';
+import { errorMessage, logRefusal, RequestFailure } from '../connections/request-failure.js';
 import type { Ending, SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { pageText, withParticipants } from '../rooms/roster.js';
 import type { Qualities } from '../sessions/quality-seconds.js';
 import type { Session } from '../sessions/session.js';
-import { iceServersFor, type WelcomeDeps } from '../sessions/welcome.js';
 import type { Writes } from '../writes/writes.js';
 
 /** What the requests of a session need. */
@@ -59,10 +57,10 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
     connection.send({ type: 'published', ...replyTo(message), sdp });
   },
   unpublish: acknowledged((session) => session.media.unpublish()),
-  mute: acknowledged((session, { trackId, muted }) => session.media.mute(trackId, muted)),
-  subscribe: acknowledged((session, { tracks }) => session.media.subscribe(tracks)),
-  unsubscribe: acknowledged((session, { tracks }) => session.media.unsubscribe(tracks)),
-  answer: acknowledged((session, { offerId, sdp }) => session.media.answer(offerId, sdp)),
+  mute: acknowledged((session, { trackId, muted }) => session.media.publisher.mute(trackId, muted)),
+  subscribe: acknowledged((session, { tracks }) => session.media.subscriber.subscribe(tracks)),
+  unsubscribe: acknowledged((session, { tracks }) => session.media.subscriber.unsubscribe(tracks)),
+  answer: acknowledged((session, { offerId, sdp }) => session.media.subscriber.answer(offerId, sdp)),
   async candidate({ connection, session }, message) {
     const isTaken = await session.media.candidate(message);
     // A late candidate is no client error: it was in flight while the peer connection was dropped.
@@ -73,7 +71,7 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
   /** The offer follows, at once or after the client's answer to an earlier one. */
   restartIce: acknowledged((session) => {
     if (!session.restartBucket.take(performance.now())) throw new RequestFailure('rate_limited');
-    session.media.restartIce();
+    session.media.subscriber.restart();
   }),
   refreshVideo: acknowledged((session, { targets }) => {
     if (!session.refreshBucket.take(performance.now())) throw new RequestFailure('rate_limited');

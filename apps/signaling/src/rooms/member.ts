@@ -7,16 +7,18 @@ export interface RoomMember {
   readonly participantId: string;
   /** Number of the session's current connection. Each resumption increments it. */
   readonly connectionNumber: number;
-  /** Whether the member has to know which tracks are published: `autoSubscribe` or choices. */
-  readonly wantsTracks: boolean;
+  readonly media: {
+    /** Whether the member has to know which tracks are published: `autoSubscribe` or choices. */
+    readonly wantsTracks: boolean;
+    /** The track index has changed. */
+    onTracks(): void;
+    /** The room's media server went up, down, or is another one. */
+    onPlacement(): void;
+  };
   /** Ignored before the welcome, which contains what the message says. */
   sendText(text: string): void;
   /** The room shows another state of the member's own session. */
   onOwn(state: SessionState): void;
-  /** The track index has changed. */
-  onTracks(): void;
-  /** The room's media server went up, down, or is another one. */
-  onPlacement(): void;
 }
 
 /** Why this instance no longer holds a member's session, according to PostgreSQL. */

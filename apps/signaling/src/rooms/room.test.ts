@@ -15,14 +15,15 @@ class Member implements RoomMember {
   readonly own: SessionState[] = [];
   connectionNumber = 1;
   woken = 0;
-  wantsTracks: boolean;
+  readonly media: RoomMember['media'];
 
   constructor(
     public sessionId: string,
     { wantsTracks = false }: { wantsTracks?: boolean } = {},
   ) {
     this.participantId = sessionId.replace(/^s/, 'p');
-    this.wantsTracks = wantsTracks;
+    const onTracks = () => void (this.woken += 1);
+    this.media = { wantsTracks, onTracks, onPlacement: () => void this.frames.push('placement') };
     fake.set({ sessionId });
     sync();
     room.add(this);
@@ -34,14 +35,6 @@ class Member implements RoomMember {
 
   onOwn(state: SessionState): void {
     this.own.push(state);
-  }
-
-  onTracks(): void {
-    this.woken += 1;
-  }
-
-  onPlacement(): void {
-    this.frames.push('placement');
   }
 
   /** The frames since the last call. */

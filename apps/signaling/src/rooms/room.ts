@@ -8,7 +8,7 @@ import { Paced, type SendReport } from './reports.js';
 import { Roster, withParticipants, type RosterPage } from './roster.js';
 import { Shown } from './shown.js';
 import { RoomSpeakers } from './speakers.js';
-import { isMoved, RoomState, type RoomInfo } from './state.js';
+import { RoomState, type RoomInfo } from './state.js';
 import { TrackIndex, TrackOrder } from './tracks.js';
 
 /** Members that depart at once. A large room that ends would otherwise block the process. */
@@ -139,8 +139,7 @@ export class Room {
    * @param atStart the version that was known when the read began.
    */
   apply(read: RoomChanges | null, atStart: number | null = null): void {
-    const applied = this.sessions.apply(read, atStart);
-    const { after, before, changes } = applied;
+    const { after, before, changes } = this.sessions.apply(read, atStart);
     this.#afterChange(changes);
     if (after === null || !isOpen(after.room.status)) {
       this.shown.stop();
@@ -152,7 +151,7 @@ export class Room {
     if (this.#toldInfo !== contentOf(after)) this.#updates.soon();
     if (after.rosterPaged && before?.rosterPaged !== true) this.#becomePaged();
     else this.#send(changes, after.rosterPaged);
-    if (isMoved(applied)) {
+    if (before?.mediaNodeId !== after.mediaNodeId || before.mediaGeneration !== after.mediaGeneration) {
       if (before !== null) this.tracks.moved();
       this.mediaChanged();
     }
@@ -169,7 +168,7 @@ export class Room {
 
   /** The room's media server went up or down. */
   mediaChanged(): void {
-    for (const member of this.members) member.onPlacement();
+    for (const member of this.members) member.media.onPlacement();
   }
 
   /** The periodic work: quality, speakers and layers, and in a paged room the numbers of participants. */
@@ -251,7 +250,7 @@ export class Room {
     const { version } = this.order;
     if (version === this.#orderSeen) return;
     this.#orderSeen = version;
-    for (const member of this.members) if (member.wantsTracks) member.onTracks();
+    for (const member of this.members) if (member.media.wantsTracks) member.media.onTracks();
   }
 }
 

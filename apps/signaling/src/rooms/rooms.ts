@@ -28,7 +28,7 @@ interface Read {
   complete: boolean;
   /** Whether to notify the other instances of what was read. */
   publish: boolean;
-  done: Promise<void>;
+  done: Promise<unknown>;
 }
 
 /** Maximum number of rooms that one statement reads. */
@@ -56,9 +56,8 @@ export class Rooms {
   readonly #held = new Map<string, Room>();
   readonly #timer: NodeJS.Timeout;
   readonly #reads: Batches<Read, true>;
-  /** The read of each room that has not begun, and the one that runs. */
+  /** The read of each room that has not begun. */
   readonly #waiting = new Map<string, Read>();
-  readonly #running = new Map<string, Read>();
 
   constructor(deps: RoomsDeps, onDeparture: (member: RoomMember, departure: Departure) => void) {
     this.#deps = deps;
@@ -170,51 +169,39 @@ export class Rooms {
   }
 
   /**
-   * Resolves once a read that began after this call has been applied. For each room at most one read runs and one
-   * waits, so that an older read never replaces a newer one.
+   * Resolves once a read that began after this call has been applied. For each room at most one read waits. The room
+   * ignores an older one that ends later.
    */
-  #read(roomId: string, why: ReadReason, { complete = false, publish = false } = {}): Promise<void> {
+  async #read(roomId: string, why: ReadReason, { complete = false, publish = false } = {}): Promise<void> {
     let read = this.#waiting.get(roomId);
     if (read === undefined) {
       read = { roomId, why, complete: false, publish: false, done: Promise.resolve() };
       this.#waiting.set(roomId, read);
-      read.done = this.#afterRunning(read);
-      // A caller may ignore the promise. A failed read must not become an unhandled rejection.
-      read.done.catch(() => undefined);
+      read.done = this.#reads.add(ONE_QUEUE, read);
     }
     read.complete ||= complete;
     read.publish ||= publish;
-    return read.done;
-  }
-
-  async #afterRunning(read: Read): Promise<void> {
-    await this.#running.get(read.roomId)?.done.catch(() => undefined);
-    await this.#reads.add(ONE_QUEUE, read);
+    await read.done;
   }
 
   async #readAll(reads: readonly Read[]): Promise<Promise<true>[]> {
     const begun = reads.map((read): RoomRead & { read: Read; known: number | null } => {
       const { complete, roomId, why } = read;
       this.#waiting.delete(roomId);
-      this.#running.set(roomId, read);
       this.#deps.metrics.roomRead(why);
       const known = this.#held.get(roomId)?.state?.version ?? null;
       return { read, roomId, known, after: complete ? null : known };
     });
-    try {
-      const rows = begun.map(({ roomId, after }) => ({ roomId, after }));
-      const changes = await readRoomChanges(this.#deps.database.sql, rows);
-      // A room that cannot take over what was read fails alone.
-      return begun.map(
-        ({ read, roomId, known }) =>
-          new Promise<true>((resolve) => {
-            this.#apply(read, changes.get(roomId) ?? null, known);
-            resolve(true);
-          }),
-      );
-    } finally {
-      for (const { roomId } of reads) this.#running.delete(roomId);
-    }
+    const rows = begun.map(({ roomId, after }) => ({ roomId, after }));
+    const changes = await readRoomChanges(this.#deps.database.sql, rows);
+    // A room that cannot take over what was read fails alone.
+    return begun.map(
+      ({ read, roomId, known }) =>
+        new Promise<true>((resolve) => {
+          this.#apply(read, changes.get(roomId) ?? null, known);
+          resolve(true);
+        }),
+    );
   }
 
   #apply({ publish, roomId }: Read, changes: RoomChanges | null, known: number | null): void {

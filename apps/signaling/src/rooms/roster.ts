@@ -19,31 +19,23 @@ export interface RosterPage {
 export class Roster {
   readonly #state: RoomState;
   readonly #ids = new SortedIds();
-  /** The page of a welcome without the counts; null if it has changed since. */
-  #first: Pick<RosterPage, 'participants' | 'next'> | null = null;
-  #wasPaged = false;
 
   constructor(state: RoomState) {
     this.#state = state;
   }
 
   apply(changes: readonly RoomChange[]): void {
-    let hasChanged = this.#isPaged !== this.#wasPaged;
-    this.#wasPaged = this.#isPaged;
     for (const change of changes) {
       const { sessionId } = subjectOf(change);
       const state = change.after?.state ?? null;
-      const isIn = state !== null && !isViewer(state);
-      hasChanged ||= isIn || this.#ids.has(sessionId) || !this.#isPaged;
-      if (isIn) this.#ids.add(sessionId);
+      if (state !== null && !isViewer(state)) this.#ids.add(sessionId);
       else this.#ids.delete(sessionId);
     }
-    if (hasChanged) this.#first = null;
   }
 
   get counts(): { participantCount: number; viewerCount: number } {
     const participantCount = this.#state.entries.size;
-    return { participantCount, viewerCount: participantCount - this.#ids.size };
+    return { participantCount, viewerCount: participantCount - this.#ids.all.length };
   }
 
   /**
@@ -59,12 +51,8 @@ export class Roster {
    * of the roster.
    */
   firstPage(publishers: () => readonly SessionState[]): RosterPage {
-    this.#first ??= this.#isPaged ? this.#publishersFirst(publishers()) : this.#everyone();
-    return { ...this.#first, ...this.counts };
-  }
-
-  get #isPaged(): boolean {
-    return this.#state.info?.rosterPaged === true;
+    const isPaged = this.#state.info?.rosterPaged === true;
+    return { ...(isPaged ? this.#publishersFirst(publishers()) : this.#everyone()), ...this.counts };
   }
 
   #everyone(): Pick<RosterPage, 'participants' | 'next'> {

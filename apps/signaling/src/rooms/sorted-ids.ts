@@ -2,10 +2,6 @@
 export class SortedIds {
   readonly #ids: string[] = [];
 
-  get size(): number {
-    return this.#ids.length;
-  }
-
   get all(): readonly string[] {
     return this.#ids;
   }

@@ -27,16 +27,20 @@ export class Speakers {
   readonly #reports = new LatestReports<ReadonlyMap<string, number>>(3 * SPEAKERS_REPEATED_MS);
   readonly #lastMs = new Map<string, number>();
 
-  /** A track of this gateway's publishers carries speech from now on, or (null) no longer. */
-  note(trackKey: string, level: number | null, nowMs: number): void {
+  /**
+   * A track of this gateway's publishers carries speech from now on, or (null) no longer.
+   * @returns whether anything has changed
+   */
+  note(trackKey: string, level: number | null, nowMs: number): boolean {
     if (level === null) {
-      if (!this.#own.delete(trackKey)) return;
+      if (!this.#own.delete(trackKey)) return false;
     } else {
-      if (!this.#own.has(trackKey) && this.#own.size >= TALKING_MAX) return;
+      if (!this.#own.has(trackKey) && this.#own.size >= TALKING_MAX) return false;
       this.#own.set(trackKey, level);
     }
     this.#remember(trackKey, nowMs);
     this.version += 1;
+    return true;
   }
 
   /** The report of another gateway: all tracks of its publishers that carry speech. */
@@ -111,9 +115,7 @@ export class RoomSpeakers {
 
   /** A track of this gateway's publishers carries speech from now on, or (null) no longer. */
   note(key: string, level: number | null): void {
-    const { version } = this.state;
-    this.state.note(key, level, performance.now());
-    if (this.state.version === version) return;
+    if (!this.state.note(key, level, performance.now())) return;
     this.#isReportDue = true;
     this.#flushes.soon();
   }

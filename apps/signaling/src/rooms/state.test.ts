@@ -16,32 +16,6 @@ function fresh(room: FakeRoom): RoomState {
 }
 
 describe('the state of a room', () => {
-  test('follows changes, and reports each before and after', () => {
-    const room = new FakeRoom();
-    room.set({ sessionId: 's1' });
-    const state = fresh(room);
-    room.set({ sessionId: 's2', tracks: ['a'] });
-    room.set({ sessionId: 's1', gone: 'left' });
-    const { changes } = state.apply(room.read(1));
-    expect(changes.map(({ before, after }) => [before?.sessionId, after?.sessionId])).toEqual([
-      ['s1', undefined],
-      [undefined, 's2'],
-    ]);
-    expect(state.entryOf('p2')?.state?.tracks).toMatchObject([{ trackId: 'a', feedId: 'f1' }]);
-    expect(state.entryOf('p1')).toBeUndefined();
-    expect(seen(state)).toEqual(seen(fresh(room)));
-  });
-
-  test('ignores a read that is older than what it knows', () => {
-    const room = new FakeRoom();
-    room.set({ sessionId: 's1' });
-    const [state, old] = [fresh(room), room.read(null)];
-    room.set({ sessionId: 's1', gone: 'left' });
-    state.apply(room.read(1));
-    expect(state.apply(old).changes).toEqual([]);
-    expect(state.entries.size).toBe(0);
-  });
-
   test('takes over a complete read with a version below the known one from a restored database', () => {
     const [room, restored] = [new FakeRoom(), new FakeRoom()];
     for (const sessionId of ['s1', 's2', 's3']) room.set({ sessionId });

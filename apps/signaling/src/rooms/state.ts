@@ -27,11 +27,6 @@ export interface Applied {
   after: RoomInfo | null;
 }
 
-/** Whether the room's media server is another one, or its placement is. */
-export function isMoved({ before, after }: Applied): boolean {
-  return before?.mediaNodeId !== after?.mediaNodeId || before?.mediaGeneration !== after?.mediaGeneration;
-}
-
 /**
  * The sessions of a room at one version. Changes lead from version to version. A complete read replaces all sessions.
  * Only sessions that are newer than the read stay, unless the read comes from a restored database.

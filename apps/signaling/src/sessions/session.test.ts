@@ -21,7 +21,7 @@ function setUp(isResumed: boolean, graceMs = 3_600_000, left: number[] = []) {
     close: (reason: CloseReason) => did.push(`close ${reason}`),
   });
   const media = {
-    mediaState: null,
+    record: null,
     expectTakeOver: () => undefined,
     onConnectionLost: () => did.push('pause'),
     destroy: () => Promise.resolve(did.push('destroy')),

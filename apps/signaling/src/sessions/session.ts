@@ -161,11 +161,6 @@ export class Session implements RoomMember {
     return this.#connectionNumber;
   }
 
-  /** Whether a change of the room's tracks can matter to the client. */
-  get wantsTracks(): boolean {
-    return this.media.wantsTracks;
-  }
-
   get isConnected(): boolean {
     return this.#state === 'connected';
   }
@@ -184,11 +179,6 @@ export class Session implements RoomMember {
     return { sessionId: this.sessionId, connection: this.#connectionNumber };
   }
 
-  /** Where its media is; see `SessionMedia`. */
-  get mediaState(): unknown {
-    return this.media.mediaState;
-  }
-
   /** Sends a message, unless the client is waiting for the welcome, which contains what the message says. */
   send(message: ServerMessage): void {
     if (this.isConnected) this.#client?.sendText(JSON.stringify(message));
@@ -205,14 +195,6 @@ export class Session implements RoomMember {
     this.#permissions = permissions;
     if (hasChanged) this.send({ type: 'permissions', permissions: [...permissions] });
     this.media.onOwn();
-  }
-
-  onTracks(): void {
-    if (!this.isGone) this.media.onTracks();
-  }
-
-  onPlacement(): void {
-    if (!this.isGone) this.media.onPlacement();
   }
 
   /** @param over for `endWritten` and `ended`: the close reason that the client gets */

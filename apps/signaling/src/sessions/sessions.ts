@@ -148,7 +148,7 @@ export class Sessions implements SessionPort {
   markLost(session: Session): void {
     const { qualities, writes } = this.#deps;
     qualities.lose(session.sessionId);
-    writes.track(writes.markLost({ ...session.held, media: session.mediaState }, session.roomId));
+    writes.track(writes.markLost({ ...session.held, media: session.media.record }, session.roomId));
   }
 
   writeEnd(session: Session, reason: 'left' | 'connection_lost'): void {

@@ -1,14 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { BACKOFF_SECONDS } from '@callplane/core';
-import {
-  claimDeliveries,
-  deleteWebhookEndpoint,
-  logAttemptOfDeletedEndpoint,
-  rotateWebhookSecret,
-  settleDeliveries,
-  takeOverLeases,
-} from '@callplane/db';
+import { deleteWebhookEndpoint, rotateWebhookSecret, takeOverLeases } from '@callplane/db';
 import { eventually } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { attemptDelivery } from './attempt.js';
@@ -167,21 +160,6 @@ describe('a delivery', () => {
     expect(await worker.row(id)).toMatchObject({ status: 'failed', failureReason: 'rejected', runAttempts: 4 });
   });
 
-  test('fails at its next rejection when its endpoint no longer retries rejected ones', async () => {
-    const receiver = await startReceiver((_request, response) => response.writeHead(400).end());
-    const id = await worker.newDelivery(receiver.url);
-    const { endpointId } = await worker.row(id);
-    for (const [retryRejected, status] of [
-      [true, 'pending'],
-      [false, 'failed'],
-    ] as const) {
-      await worker.sql(`UPDATE webhook_endpoints SET retry_rejected = ${retryRejected} WHERE id = '${endpointId}'`);
-      await makeDue(id);
-      await worker.attempt(id);
-      expect(await worker.row(id)).toMatchObject({ status });
-    }
-  });
-
   test('is not attempted if its endpoint is disabled or deleted', async () => {
     const receiver = await startReceiver();
     for (const change of ['enabled = false', 'deleted_at = now()']) {
@@ -254,89 +232,6 @@ describe('the lease of a delivery', () => {
       }),
     ]);
   });
-
-  test('logs no attempt twice, and no attempt whose lease was lost for another reason', async () => {
-    const { database } = worker.deps;
-    const endpointId = await worker.newEndpoint((await startReceiver()).url);
-    await worker.emit(endpointId);
-    const [claim] = await worker.claim(endpointId);
-    if (claim === undefined) throw new Error('nothing was claimed');
-    const attempt = {
-      durationMs: 1.5,
-      outcome: 'response' as const,
-      errorCode: 'HTTP_404',
-      statusCode: 404,
-      address: '127.0.0.1',
-      timings: { dnsMs: null, connectMs: 1.2, tlsMs: null, firstByteMs: 2.8 },
-      responseBody: 'no',
-      responseTruncated: false,
-      exchange: { request: null, responseHeaders: { server: 'nginx' } },
-    };
-    // The row is still `delivering`, so another worker may hold it.
-    expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(false);
-    await database.prisma.$transaction((tx) => deleteWebhookEndpoint(tx, worker.tenant, endpointId, NOON));
-    const earlier = { ...claim, runAttempt: claim.runAttempt + 1 };
-    expect(await logAttemptOfDeletedEndpoint(database.sql, { claim: earlier, attempt })).toBe(false);
-    expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(true);
-    expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(false);
-    expect(await worker.attempts(claim.id)).toEqual([
-      expect.objectContaining({ durationMs: 2, firstByteMs: 3, exchange: attempt.exchange }),
-    ]);
-  });
-
-  test('is claimed without waiting for the disk, but settled with it', async () => {
-    // The test server turns synchronous_commit off for all clients. The source of the setting shows who requested it.
-    const source = async (database: TestWorker['deps']['database']) => {
-      const [row] = await database.prisma.$queryRaw<{ source: string }[]>`
-        SELECT source FROM pg_settings WHERE name = 'synchronous_commit'`;
-      return row!.source;
-    };
-    // No app sends settings of its own through a pooler.
-    const isPooled = process.env['TEST_DATABASE_POOLER'] === 'transaction';
-    expect((await source(worker.deps.claimsDatabase)) === 'client').toBe(!isPooled);
-    expect(await source(worker.deps.database)).not.toBe('client');
-    const id = await worker.newDelivery('http://127.0.0.1:1/');
-    expect(await worker.claim((await worker.row(id)).endpointId)).toMatchObject([{ id, runAttempt: 1 }]);
-  });
-});
-
-describe('deliveries that are settled in one batch', () => {
-  test('change their endpoint as if they had ended one after another', async () => {
-    const endpointId = await worker.newEndpoint('http://127.0.0.1:1/', { failingSince: new Date(0) });
-    await worker.emit(endpointId, 3);
-    const claims = await worker.claim(endpointId, 3);
-    const ended = (at: number, outcome: 'success' | 'connect') => ({
-      claim: claims[at]!,
-      attempt: {
-        outcome,
-        durationMs: 1,
-        errorCode: null,
-        statusCode: null,
-        address: null,
-        responseBody: null,
-        timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null },
-        responseTruncated: false,
-        exchange: null,
-      },
-      after: { status: 'succeeded' as const },
-      proves: outcome === 'success',
-      slotMs: 1,
-    });
-    const beginning = new Date();
-    // This one has lost its lease. Nothing is written for it, and the others are still settled.
-    const stolen = { ...ended(2, 'success'), claim: { ...claims[2]!, leaseToken: randomUUID() } };
-    const settled = await settleDeliveries(worker.deps.database.sql, [
-      ended(0, 'success'),
-      ended(1, 'connect'),
-      stolen,
-    ]);
-    expect(settled.map(({ id }) => id).sort()).toEqual([claims[0]!.id, claims[1]!.id].sort());
-    const endpoint = await worker.endpoint(endpointId);
-    expect(endpoint.proven).toBe(false);
-    expect(endpoint.failingSince!.getTime()).toBeGreaterThanOrEqual(beginning.getTime() - 5);
-    expect(endpoint.lastFailedAt).toEqual(endpoint.failingSince);
-    expect(await worker.row(claims[2]!.id)).toMatchObject({ status: 'delivering' });
-  });
 });
 
 test('of two attempts at one delivery in a worker only that with the lease is settled', async () => {
@@ -356,61 +251,6 @@ test('of two attempts at one delivery in a worker only that with the lease is se
   await eventually(() => statuses().length === 2);
   expect(statuses().sort()).toEqual(['lease_lost', 'succeeded']);
   expect(await worker.attempts(id)).toHaveLength(1);
-});
-
-describe('the claim of due deliveries', () => {
-  const NOWHERE = 'http://127.0.0.1:1/';
-  const claim = (endpointId: string, more: { lane?: 'fast' } = {}) => {
-    const request = { endpointId, lane: 'slow' as const, token: randomUUID(), leaseMs: 60_000, afterRoomId: '' };
-    return claimDeliveries(worker.deps, { ...request, ...more });
-  };
-  const idsOf = (claimed: { id: string }[]) => claimed.map(({ id }) => id);
-
-  test('takes the oldest rows, and tells what is due later', async () => {
-    const endpointId = await worker.newEndpoint(NOWHERE, { slotMs: 64 });
-    const rows = await worker.emit(endpointId, 11);
-    await worker.sql(`UPDATE webhook_deliveries SET run_attempts = 3 WHERE id IN ('${rows[1]!.id}', '${rows[2]!.id}')`);
-    await worker.sql(`UPDATE webhook_deliveries SET due_at = now() + interval '20 s' WHERE id = '${rows[2]!.id}'`);
-    await worker.sql(`UPDATE webhook_deliveries SET due_at = now() - interval '1 h' WHERE id = '${rows[4]!.id}'`);
-    const first = await claim(endpointId);
-    expect(first).toMatchObject({ endpoint: { slotMs: 64, isLimited: false, paceMs: null }, isMore: true });
-    expect(first.claimed).toHaveLength(8);
-    expect(first.claimed[0]).toMatchObject({ id: rows[4]!.id, runAttempt: 1, replayCount: 0, secretVersion: 1 });
-    const second = await claim(endpointId);
-    expect([second.claimed.length, second.isMore]).toEqual([2, false]);
-    expect([...first.claimed, ...second.claimed].find(({ id }) => id === rows[1]!.id)).toMatchObject({ runAttempt: 4 });
-    expect(second.nextInMs).toBeGreaterThan(15_000);
-    expect(second.nextInMs).toBeLessThanOrEqual(20_000);
-    expect(await claim(endpointId)).toMatchObject({ claimed: [], isMore: false });
-  });
-
-  test('takes one row of an endpoint that is not quick, and none of a slow one in the fast lane', async () => {
-    for (const slotMs of [undefined, 65, 5000]) {
-      const endpointId = await worker.newEndpoint(NOWHERE, slotMs === undefined ? {} : { slotMs });
-      await worker.emit(endpointId, 3);
-      const claims = [await claim(endpointId, { lane: 'fast' }), await claim(endpointId)];
-      expect(claims.map(({ claimed }) => claimed.length)).toEqual([slotMs === 65 ? 1 : 0, 1]);
-    }
-  });
-
-  test('skips locked rows', async () => {
-    const endpointId = await worker.newEndpoint(NOWHERE, { slotMs: 64 });
-    const [locked, free] = idsOf(await worker.emit(endpointId, 2));
-    await worker.deps.database.transaction(async (tx) => {
-      await tx.$queryRaw`SELECT 1 FROM webhook_deliveries WHERE id = ${locked} FOR UPDATE`;
-      expect(idsOf((await claim(endpointId)).claimed)).toEqual([free]);
-    });
-    expect(idsOf((await claim(endpointId)).claimed)).toEqual([locked]);
-  });
-
-  test('takes each row once while several workers claim concurrently', async () => {
-    const endpointId = await worker.newEndpoint(NOWHERE, { slotMs: 64 });
-    const ids = idsOf(await worker.emit(endpointId, 40));
-    const claims = await Promise.all(Array.from({ length: 10 }, () => claim(endpointId)));
-    const claimed = claims.flatMap((each) => idsOf(each.claimed));
-    expect(new Set(claimed).size).toBe(claimed.length);
-    expect([...claimed, ...idsOf(await worker.claim(endpointId, 40))].sort()).toEqual(ids.sort());
-  });
 });
 
 describe('a turn that another worker takes over', () => {

@@ -14,9 +14,8 @@ import {
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { Webhook } from 'standardwebhooks';
 import { startReceiver, type ReceivedRequest } from '../receivers.testkit.js';
-import { sweepRecoveries } from '../sweep/recoveries.js';
-import { sweepDeliveries } from '../sweep/sweep.js';
-import { NOON, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
+import { sweepDeliveries, sweepRecoveries } from '../sweep/sweep.js';
+import { endedAttempt, NOON, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
 import { Turns } from './turns.js';
 
 const NOWHERE = 'http://127.0.0.1:1/';
@@ -47,20 +46,11 @@ function claim(endpointId: string, afterRoomId = ''): Promise<Claim> {
 
 /** Settles a claimed delivery as a worker does. */
 async function settle(delivery: ClaimedDelivery, status: 'succeeded' | 'pending', delayMs = 0): Promise<void> {
-  const attempt = {
-    durationMs: 1,
-    outcome: status === 'succeeded' ? ('success' as const) : ('response' as const),
-    errorCode: null,
-    statusCode: status === 'succeeded' ? 200 : 503,
-    address: null,
-    timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null },
-    responseBody: null,
-    responseTruncated: false,
-    exchange: null,
-  };
-  const after = status === 'succeeded' ? { status } : { status, delayMs };
-  const { sql } = worker.deps.database;
-  await settleDeliveries(sql, [{ claim: delivery, attempt, after, proves: true, slotMs: 64 }]);
+  const ended =
+    status === 'succeeded'
+      ? endedAttempt(delivery, 'success')
+      : endedAttempt(delivery, 'response', { status, delayMs });
+  await settleDeliveries(worker.deps.database.sql, [{ ...ended, proves: true }]);
 }
 
 const read = async (endpointId: string, deliveryId: string): Promise<DeliveryRow> =>
@@ -170,14 +160,6 @@ describe('an endpoint with the ordering "room"', () => {
     expect(await read(endpointId, third!)).toMatchObject({ blockedBy: first });
     await settle(retry.claimed[0]!, 'succeeded');
     expect(ids(await claim(endpointId))).toEqual([second]);
-  });
-
-  test('gets a released delivery again before the next one', async () => {
-    const endpointId = await limitedEndpoint({ ordering: 'room' });
-    const [first] = await worker.emitToRoom(endpointId, newId('room'), 2);
-    const { claimed } = await claim(endpointId);
-    await worker.deps.settling.release(claimed);
-    expect(ids(await claim(endpointId))).toEqual([first]);
   });
 });
 
@@ -356,24 +338,6 @@ test('two workers deliver rooms in order through failures, each room one at a ti
   await workers.stop();
   expect([overlaps, failures]).toEqual([0, 8]);
   for (const room of rooms) expect(arrived.get(room)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
-});
-
-test('two workers keep to a maximum of concurrent attempts', async () => {
-  let now = 0;
-  let most = 0;
-  const receiver = await startReceiver((_request, response) => {
-    most = Math.max(most, (now += 1));
-    setTimeout(() => {
-      now -= 1;
-      response.end();
-    }, 100);
-  });
-  const endpointId = await limitedEndpoint({ maxConcurrent: 2 }, receiver.url);
-  await worker.emit(endpointId, 30);
-  const workers = runDirectly(endpointId);
-  await eventually(() => receiver.requests.length === 30);
-  await workers.stop();
-  expect(most).toBe(2);
 });
 
 test('a delivery with the headers of Standard Webhooks verifies with the library of that specification', async () => {

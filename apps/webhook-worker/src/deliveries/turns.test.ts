@@ -182,18 +182,6 @@ test('a claim that fails leaves the deliveries of other endpoints to be sent, an
   expect(await count({ runAttempts: 1 })).toBe(2);
 });
 
-test('a due retry needs neither a wake-up nor a scan', async () => {
-  start();
-  const receiver = await startReceiver((_request, response) => {
-    response.writeHead(receiver.requests.length === 1 ? 503 : 200).end();
-  });
-  await emit(await worker.newEndpoint(receiver.url));
-  await eventually(() => receiver.requests.length === 2);
-  const waitedMs = receiver.requests[1]!.at - receiver.requests[0]!.at;
-  expect(waitedMs).toBeGreaterThan(4990);
-  expect(waitedMs).toBeLessThan(25_000);
-});
-
 test('a scan finds deliveries without a job, and skips disabled endpoints and later retries', async () => {
   const { turns } = start();
   const receiver = await startReceiver();

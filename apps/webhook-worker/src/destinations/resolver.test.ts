@@ -1,10 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { createAddressFilter, createPortFilter, WEBHOOK_PORTS_DEFAULT } from '@callplane/core';
-import { stopAtEnd, testClock } from '@callplane/testing';
-import { startReceiver } from '../receivers.testkit.js';
-import { PinnedAgents } from '../sending/pinned-agents.js';
-import { send } from '../sending/send.js';
+import { stopAtEnd } from '@callplane/testing';
 import { DnsFailure, systemResolver, type Resolver } from './resolver.js';
 
 const A = 1;
@@ -19,8 +15,6 @@ const ZONE: Record<string, Answer> = {
   'missing.test': { code: 3 },
   'broken.test': { code: 2 },
   'silent.test': 'silence',
-  'mixed.test': { A: ['127.0.0.1', '10.0.0.1'] },
-  'here.test': { A: ['127.0.0.1'] },
 };
 
 /** Answers a query like a DNS server over UDP (RFC 1035). Returns null for no answer. */
@@ -112,55 +106,5 @@ describe('the system resolver with a DNS server', () => {
     await expect(resolver.resolve('silent.test', end.signal)).rejects.toMatchObject({ code: 'DNS_TIMEOUT' });
     // The query itself would time out after 5 s.
     expect(performance.now() - startedAt).toBeLessThan(4500);
-  });
-});
-
-describe('an attempt that resolves its name through a DNS server', () => {
-  const agents = new PinnedAgents();
-  stopAtEnd(async () => agents.close());
-  const attempt = (url: string) =>
-    send(
-      {
-        clock: testClock(),
-        resolver,
-        agents,
-        allowHttp: true,
-        deliveryDeadlineMs: 10_000,
-        dnsDeadlineMs: 5000,
-        isAllowedAddress: createAddressFilter(['127.0.0.0/8']),
-        isAllowedPort: createPortFilter(WEBHOOK_PORTS_DEFAULT),
-      },
-      {
-        id: 'dlv_1',
-        replayCount: 0,
-        secretVersion: 1,
-        url,
-        body: '{}',
-        traceparent: null,
-        eventId: 'evt_1',
-        standardWebhooks: false,
-      },
-      'whsec_test',
-    );
-
-  test('connects to the resolved address with the host name in the Host header', async () => {
-    const receiver = await startReceiver();
-    expect(await attempt(`http://here.test:${receiver.port}/`)).toMatchObject({
-      outcome: 'success',
-      address: '127.0.0.1',
-      timings: { dnsMs: expect.any(Number) },
-    });
-    expect(receiver.requests[0]!.headers.host).toBe(`here.test:${receiver.port}`);
-  });
-
-  test('is blocked if one of several addresses is not allowed', async () => {
-    expect(await attempt('http://mixed.test/')).toMatchObject({ outcome: 'blocked', address: null });
-  });
-
-  test('fails after five seconds if the DNS server does not answer', async () => {
-    const result = await attempt('http://silent.test/');
-    expect(result).toMatchObject({ outcome: 'dns', errorCode: 'DNS_TIMEOUT', address: null });
-    expect(result.durationMs).toBeGreaterThan(4950);
-    expect(result.durationMs).toBeLessThan(10_000);
   });
 });

@@ -1,9 +1,40 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { classifyStatus, keptResponseHeaders, RESPONSE_BODY_KEPT_BYTES, type AttemptOutcome } from '@callplane/core';
+import { type AttemptOutcome, classifyStatus, keptResponseHeaders, RESPONSE_BODY_KEPT_BYTES } from '@callplane/core';
 import got, { type Request } from 'got';
-import type { Deadline } from './deadline.js';
 import type { PinnedAgent } from './pinned-agents.js';
+
+/** The deadline of a whole attempt. It is cheaper than an AbortSignal, and nearly no deadline ever passes. */
+export class Deadline {
+  readonly #timer: NodeJS.Timeout;
+  #onPass: (() => void) | undefined;
+  #hasPassed = false;
+
+  constructor(afterMs: number) {
+    this.#timer = setTimeout(() => {
+      this.#hasPassed = true;
+      this.#onPass?.();
+    }, afterMs);
+  }
+
+  get hasPassed(): boolean {
+    return this.#hasPassed;
+  }
+
+  /**
+   * Calls `what` when the deadline passes, or at once if it has passed. A new callback replaces the previous one,
+   * because the stages of an attempt run one after another.
+   */
+  onPass(what: () => void): void {
+    this.#onPass = what;
+    if (this.#hasPassed) what();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#onPass = undefined;
+  }
+}
 
 /**
  * How long the body is read after the response head has arrived, in milliseconds. The status is known by then, and only
@@ -11,7 +42,7 @@ import type { PinnedAgent } from './pinned-agents.js';
  */
 const BODY_READ_MS = 1000;
 
-export interface PostInput {
+interface PostInput {
   url: URL;
   /** Connects to one validated address, even if the host name resolves to another one by now. */
   agent: Pick<PinnedAgent, 'agent' | 'fresh'>;
@@ -23,7 +54,7 @@ export interface PostInput {
   certificateAuthority?: string;
 }
 
-export interface PostResult {
+interface PostResult {
   outcome: Extract<AttemptOutcome, 'success' | 'connect' | 'tls' | 'timeout' | 'response'>;
   errorCode: string | null;
   statusCode: number | null;

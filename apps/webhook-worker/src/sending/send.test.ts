@@ -501,13 +501,4 @@ describe('pinned agents', () => {
     for (let n = 0; n < 5; n += 1) expect(await attempt(receiver.url)).toMatchObject({ outcome: 'success' });
     expect(receiver.connections).toBe(1);
   });
-
-  test('evict agents without users, and keep those in use', () => {
-    const few = new PinnedAgents({ max: 2 });
-    const held = few.acquire(new URL('http://a.test'), '127.0.0.1');
-    for (const name of ['b', 'c', 'd']) few.acquire(new URL(`http://${name}.test`), '127.0.0.1').release();
-    expect(few.size).toBe(2);
-    expect(few.acquire(new URL('http://a.test'), '127.0.0.1').agent).toBe(held.agent);
-    few.close();
-  });
 });

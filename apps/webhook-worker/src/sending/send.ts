@@ -1,26 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import {
   addressesToTry,
-  mayConnectTo,
   checkUrl,
+  type EarlierAddress,
+  mayConnectTo,
   nextTraceparent,
   requestHeaders,
   RESPONSE_BODY_KEPT_BYTES,
   signDelivery,
   standardWebhooksHeaders,
   toStoredRequest,
-  type EarlierAddress,
 } from '@callplane/core';
 import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
-import { startSpan, type Span } from '@callplane/runtime';
+import { type Span, startSpan } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import { DnsFailure, literalAddress } from '../destinations/resolver.js';
-import { Deadline } from './deadline.js';
-import { post } from './post.js';
-import { responseText } from './response-text.js';
+import { Deadline, post } from './post.js';
 
 /** The fields of a claim that a request needs. */
-export type SendableDelivery = Pick<
+type SendableDelivery = Pick<
   ClaimedDelivery,
   'id' | 'eventId' | 'replayCount' | 'secretVersion' | 'url' | 'body' | 'traceparent' | 'standardWebhooks'
 >;
@@ -215,4 +213,15 @@ function unsent(outcome: 'dns' | 'blocked', errorCode: string): Omit<AttemptReco
     responseTruncated: false,
     exchange: null,
   };
+}
+
+/**
+ * Returns the first 1 KiB of an answer as text that PostgreSQL can store. Invalid UTF-8 becomes U+FFFD, a character
+ * that the cut splits is dropped, and U+0000 is removed.
+ */
+function responseText(body: Buffer): string {
+  if (body.length === 0) return '';
+  const kept = body.subarray(0, RESPONSE_BODY_KEPT_BYTES);
+  const isCut = body.length > kept.length;
+  return new TextDecoder('utf-8').decode(kept, { stream: isCut }).replaceAll('\u0000', '');
 }

@@ -1,13 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { RECOVERY_PACE } from '@callplane/core';
-import { stepRecovery } from '@callplane/db';
 import { createTestTenant, eventually } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { FailingEndpoints } from './failing-endpoints.js';
-import { sweepRecoveries } from './recoveries.js';
+import { sweepDeliveries, sweepRecoveries } from './sweep.js';
 import { sweepRetention } from './retention.js';
-import { sweepDeliveries } from './sweep.js';
 
 const NOWHERE = 'http://127.0.0.1:1/';
 const { signal } = new AbortController();
@@ -201,12 +198,6 @@ describe('endpoints whose attempts all fail', () => {
     await endpoints.sweep();
     expect(await worker.endpoint(silent)).toMatchObject({ enabled: false });
   });
-
-  test('stay enabled by default', async () => {
-    const id = await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(1000), lastFailedAt: daysAgo(0) });
-    await new FailingEndpoints(worker.deps, 0).sweep();
-    expect(await worker.endpoint(id)).toMatchObject({ enabled: true });
-  });
 });
 
 describe('endpoints that fail', () => {
@@ -362,23 +353,6 @@ describe('a recovery', () => {
     expect(await worker.row('dlv_1001')).toMatchObject({ status: 'failed', replayCount: 100 });
   });
 
-  test('that is new takes its turn behind one that waits for its next step', async () => {
-    const endpointId = await failedDeliveries();
-    await newRecovery(endpointId);
-    await step();
-    const { environmentId } = worker.tenant;
-    const pending = { environmentId, endpointId, since: at(0), until: at(1000), dryRun: true, status: 'pending' };
-    await worker.deps.database.prisma.webhookRecovery.create({
-      data: { ...pending, id: 'rcv_2', createdAt: new Date(Date.now() - 500) },
-    });
-    await worker.sql(
-      `UPDATE webhook_recoveries SET lease_expires_at = now() - interval '1 second' WHERE lease_token IS NOT NULL`,
-    );
-    const steps = [];
-    for (let n = 0; n < 2; n++) steps.push((await stepRecovery(worker.deps.database, RECOVERY_PACE))?.id);
-    expect(steps).toEqual(['rcv_1', 'rcv_2']);
-  });
-
   test('replays only deliveries in its window, and none in a dry run', async () => {
     const endpointId = await failedDeliveries();
     await newRecovery(endpointId, { since: at(1), until: at(3), dryRun: true });
@@ -506,19 +480,5 @@ describe('a recovery', () => {
     await step();
     expect(await recovery()).toMatchObject({ status: 'completed', matched: 130, woken: 130, inFlight: [] });
     expect(await due()).toBe(130);
-  });
-
-  test('neither waits for a delivery that another transaction has locked nor forgets it', async () => {
-    const endpointId = await worker.newEndpoint(NOWHERE);
-    const [first] = await worker.emit(endpointId, 2);
-    await worker.sql(`UPDATE webhook_deliveries SET due_at = now() + interval '1 hour'`);
-    await newRecovery(endpointId, { since: new Date(0), until: new Date('2100-01-01') });
-    await worker.deps.database.prisma.$transaction(async (tx) => {
-      await tx.$queryRawUnsafe(`SELECT 1 AS locked FROM webhook_deliveries WHERE id = '${first!.id}' FOR UPDATE`);
-      await step();
-      expect(await recovery()).toMatchObject({ status: 'pending', woken: 1, inFlight: [first!.id] });
-    });
-    await step();
-    expect(await recovery()).toMatchObject({ status: 'completed', matched: 2, woken: 2 });
   });
 });

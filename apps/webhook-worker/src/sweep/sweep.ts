@@ -1,5 +1,5 @@
-import { RUN_AGE_MS_MAX } from '@callplane/core';
-import { endDeliveriesOfDeleted, endExpiredLeases, expireRuns, type EndedLease } from '@callplane/db';
+import { RECOVERY_PACE, RUN_AGE_MS_MAX } from '@callplane/core';
+import { endDeliveriesOfDeleted, type EndedLease, endExpiredLeases, expireRuns, stepRecovery } from '@callplane/db';
 import type { Deps } from '../deps.js';
 
 /** Rows per batch. A full batch is followed by the next one at once. */
@@ -59,4 +59,19 @@ async function endRemoved({ database, metrics, logger }: Deps): Promise<void> {
     if (ended > 0) metrics.finished('failed', 'endpoint_deleted', ended);
     if (ended > 0) logger.info('deliveries of removed endpoints ended', { count: ended });
   } while (ended === BATCH);
+}
+
+/** Runs one step of every recovery whose pause has passed. */
+export async function sweepRecoveries(
+  deps: Pick<Deps, 'database' | 'producer' | 'logger'>,
+  signal: AbortSignal,
+  paceMs = RECOVERY_PACE.paceMs,
+): Promise<void> {
+  while (!signal.aborted) {
+    const step = await stepRecovery(deps.database, { ...RECOVERY_PACE, paceMs });
+    if (step === null) return;
+    const { wake, ...fields } = step;
+    await deps.producer.wakeDeliveries(wake);
+    deps.logger.info('recovery step', fields);
+  }
 }

@@ -3,12 +3,24 @@ import type { OperationState } from '../operations/operation.js';
 import type { ParticipantState } from '../participants/participant.presenter.js';
 import type { RoomState } from '../rooms/room.js';
 import type { WebhookEndpointState } from '../webhooks/endpoint.presenter.js';
-import { EVENT_TYPES, serialiseEvent, type EventType, type NewEvent } from './event.js';
-import { operationFailed } from './operation.events.js';
-import { participantJoined, participantLeft, participantUpdated } from './participant.events.js';
-import { roomCreated, roomEnded, roomStarted, roomUpdated } from './room.events.js';
-import { trackMuted, trackPublished, trackUnpublished } from './track.events.js';
-import { webhookDisabled, webhookFailing, webhookRecovered, webhookTest } from './webhook.events.js';
+import { EVENT_TYPES, serialiseEvent, type EventType, type NewEvent, eraseEventBody } from './event.js';
+import {
+  operationFailed,
+  participantJoined,
+  participantLeft,
+  participantUpdated,
+  roomCreated,
+  roomEnded,
+  roomStarted,
+  roomUpdated,
+  trackMuted,
+  trackPublished,
+  trackUnpublished,
+  webhookDisabled,
+  webhookFailing,
+  webhookRecovered,
+  webhookTest,
+} from './events.js';
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 22, 8, minute));
 const NOW = at(9);
@@ -159,4 +171,23 @@ test('the tracks of a session end before its participant leaves', () => {
     'track.unpublished',
     'participant.left',
   ]);
+});
+
+test("eraseEventBody removes the personal data of the event's participant and nothing else", () => {
+  const participant = {
+    id: 'part_1',
+    roomId: 'room_1',
+    externalId: 'user-7',
+    name: 'Ada',
+    metadata: { phone: '+49 30' },
+    role: 'participant',
+    joinedAt: '2026-11-22T08:00:00.000Z',
+    leftAt: null,
+  };
+  const room = { id: 'room_1', name: 'Weekly', metadata: JSON.parse('{"__proto__":{"n":1e-7},"Ada":[0.1]}') as object };
+  const event = { id: 'evt_1', type: 'participant.joined', sequence: 3, data: { room, participant, sessionId: 's' } };
+  const text = eraseEventBody(JSON.stringify(event), new Date('2026-11-22T09:00:00Z'));
+  expect(text).not.toMatch(/user-7|\+49|"name":"Ada"/);
+  const data = { ...event.data, participant: { ...participant, externalId: null, name: 'Erased', metadata: {} } };
+  expect(text).toBe(JSON.stringify({ ...event, data, erasedAt: '2026-11-22T09:00:00.000Z' }));
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { KeyedPace, TokenBucket } from './pace.js';
+import { addressKey, KeyedPace, TokenBucket } from './pace.js';
 
 describe('KeyedPace', () => {
   const tryAt = (pace: KeyedPace, key: string, nowMs: number): number => {
@@ -38,4 +38,18 @@ test('a bucket has no limit without a rate, and raises a burst below the rate to
   expect(Array.from({ length: 100 }, () => unlimited.take(0)).every(Boolean)).toBe(true);
   const bucket = new TokenBucket({ perSecond: 2, burst: 1 });
   expect([bucket.take(0), bucket.take(0), bucket.take(0)]).toEqual([true, true, false]);
+});
+
+test.each([
+  ['192.0.2.7', '192.0.2.7'],
+  ['::ffff:192.0.2.7', '192.0.2.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8:1:2::', '2001:db8:1:2::/64'],
+  ['2001:db8:1:3::1', '2001:db8:1:3::/64'],
+  ['fe80::1%eth0', 'fe80::/64'],
+  ['::1', '::/64'],
+  ['not an address', 'unknown'],
+  [undefined, 'unknown'],
+])('addressKey maps %s to %s', (address, key) => {
+  expect(addressKey(address)).toBe(key);
 });

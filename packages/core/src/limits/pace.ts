@@ -1,3 +1,5 @@
+import ipaddr from 'ipaddr.js';
+
 /** A rate limit: `burst` uses at once, then `perMinute`; a rate of 0 means no limit. */
 export interface Pace {
   perMinute: number;
@@ -88,4 +90,16 @@ export class KeyedPace {
     const [oldest] = this.#fullAtMs.keys();
     if (oldest !== undefined) this.#fullAtMs.delete(oldest);
   }
+}
+
+/**
+ * The key under which a client's address is rate-limited: a whole IPv4 address, or the /64 of an IPv6 address, because
+ * a provider gives one customer a /64.
+ */
+export function addressKey(address: string | undefined): string {
+  if (address === undefined || !ipaddr.isValid(address)) return 'unknown';
+  const parsed = ipaddr.process(address);
+  if (parsed.kind() === 'ipv4') return parsed.toString();
+  const bytes = parsed.toByteArray().fill(0, 8);
+  return `${ipaddr.fromByteArray(bytes).toString()}/64`;
 }

@@ -1,3 +1,4 @@
+import { formatTimestamp } from '../time.js';
 import { backoffMs, type Random } from './schedule.js';
 
 export const OPERATION_KINDS = ['room.end', 'participant.remove'] as const;
@@ -38,4 +39,17 @@ export function afterFailure(runAttempt: number, random: Random): FailureOutcome
  */
 export function startsNewRun(existing: OperationStatus): boolean {
   return existing === 'failed';
+}
+
+/** Presents an operation for the API and for events, with exactly six fields. */
+export function presentOperation(operation: OperationState) {
+  return {
+    id: operation.id,
+    kind: operation.kind,
+    status: operation.status,
+    attempts: operation.attempts,
+    lastError:
+      operation.lastError === null ? null : { code: operation.lastError.code, message: operation.lastError.message },
+    completedAt: operation.completedAt === null ? null : formatTimestamp(operation.completedAt),
+  };
 }

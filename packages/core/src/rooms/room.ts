@@ -1,3 +1,6 @@
+import type { Tenant } from '../api-keys/scopes.js';
+import { formatTimestamp } from '../time.js';
+
 /** `created` → `active` (first join) → `ending` (end accepted) → `ended` (clean-up complete). */
 export const ROOM_STATUSES = ['created', 'active', 'ending', 'ended'] as const;
 export type RoomStatus = (typeof ROOM_STATUSES)[number];
@@ -37,4 +40,26 @@ export function isOpen(status: RoomStatus): boolean {
 /** An open room after a participant has joined it: the first join starts the room. */
 export function afterJoin<Room extends { status: RoomStatus; startedAt: Date | null }>(room: Room, now: Date): Room {
   return room.status === 'created' ? { ...room, status: 'active', startedAt: now } : room;
+}
+
+/** Presents a room for the API and for its own events. */
+export function presentLiveRoom(tenant: Tenant, room: LiveRoomState) {
+  return { ...presentRoom(tenant, room), participantCount: room.participantCount };
+}
+
+/** Presents a room for clients, and for events of its participants, which would count them each time. */
+export function presentRoom(tenant: Tenant, room: RoomState) {
+  return {
+    id: room.id,
+    projectId: tenant.projectId,
+    environmentId: tenant.environmentId,
+    name: room.name,
+    metadata: room.metadata,
+    status: room.status,
+    maxParticipants: room.maxParticipants,
+    emptyTimeoutSeconds: room.emptyTimeoutSeconds,
+    createdAt: formatTimestamp(room.createdAt),
+    startedAt: room.startedAt === null ? null : formatTimestamp(room.startedAt),
+    endedAt: room.endedAt === null ? null : formatTimestamp(room.endedAt),
+  };
 }

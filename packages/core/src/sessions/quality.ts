@@ -17,11 +17,6 @@ export class QualityClock {
   #sinceMs = 0;
   readonly #ms: QualitySeconds = { ...NONE };
 
-  /** The level that counts at present; null before the first report and after {@link stop}. */
-  get level(): QualityLevel | null {
-    return this.#level;
-  }
-
   /** @param nowMs of a clock that never goes back. */
   set(level: QualityLevel, isRelayed: boolean, nowMs: number): void {
     this.#count(nowMs);
@@ -32,11 +27,6 @@ export class QualityClock {
   /** The connection is lost: the time until the next report counts as lost. Without a report before, nothing counts. */
   lose(nowMs: number): void {
     if (this.#level !== null) this.set('lost', this.#isRelayed, nowMs);
-  }
-
-  stop(nowMs: number): void {
-    this.#count(nowMs);
-    this.#level = null;
   }
 
   /** @returns the whole seconds since the last call; null if there are none. */

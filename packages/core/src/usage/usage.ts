@@ -66,3 +66,9 @@ export function daysBetween(first: Date, last: Date): Date[] {
   const count = Math.max(0, Math.floor((last.getTime() - first.getTime()) / DAY_MS) + 1);
   return Array.from({ length: count }, (_, index) => new Date(first.getTime() + index * DAY_MS));
 }
+
+/** Rows that one figure of `GET /v1/overview` counts. */
+export const OVERVIEW_ROWS_MAX = 10_000;
+/** The figures of the last hour come in this many slots. */
+export const OVERVIEW_SLOTS = 12;
+export const OVERVIEW_SLOT_SECONDS = 300;

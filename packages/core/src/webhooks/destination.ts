@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { parseUrl } from '../text/parse-url.js';
+import { parseUrl } from '../text/text.js';
 import { isPublicAddress, isWithin, parseAddress, unmapped } from './addresses.js';
 import { parseAllowedNetworks } from './allowed-networks.js';
 

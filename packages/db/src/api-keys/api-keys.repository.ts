@@ -1,20 +1,10 @@
 import type { ApiKeyType, Scope, Tenant } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
+import type { ApiKey } from '../generated/client.js';
 import { environmentExists } from '../tenants/tenants.repository.js';
 
 /** An API key as its owner sees it after creation. */
-export interface ApiKeyRow {
-  id: string;
-  environmentId: string;
-  type: ApiKeyType;
-  name: string | null;
-  /** Last four characters of the key. */
-  keyHint: string;
-  scopes: Scope[];
-  createdAt: Date;
-  expiresAt: Date | null;
-  revokedAt: Date | null;
-}
+export type ApiKeyRow = Omit<ApiKey, 'keyHash' | 'type' | 'scopes'> & { type: ApiKeyType; scopes: Scope[] };
 
 /** `keyHash` is the SHA-256 of the whole key; the key itself is not stored. */
 export type NewApiKey = Omit<ApiKeyRow, 'revokedAt'> & { keyHash: Uint8Array<ArrayBuffer> };

@@ -3,8 +3,7 @@ import { PrismaClient, type Prisma } from '../generated/client.js';
 import { connectionTarget, type ConnectionSettings } from './connection-config.js';
 import { Hosts } from './hosts.js';
 import { Pool } from './pool.js';
-import { checkSession } from './session-check.js';
-import { beginWithDeadlines, ownSession, pooledSession } from './session-parameters.js';
+import { checkSession, beginWithDeadlines, ownSession, pooledSession } from './session.js';
 import { statementNames, typedSql, type NameOf, type TypedSql } from './typed-sql.js';
 import { isDiskFull, TransactionLateError, UnfitServerError } from './unavailable.js';
 

@@ -14,7 +14,7 @@ import {
 import pg from 'pg';
 import { Database, type DatabaseSettings } from './database.js';
 import { isDatabaseUnavailable } from './unavailable.js';
-import { probeWrite } from './write-probe.js';
+import { probeWrite } from './session.js';
 
 /** Short, so that a frozen server is noticed soon. */
 const DEADLINES = { connectMs: 4000, statementMs: 1500, transactionMs: 4000 };

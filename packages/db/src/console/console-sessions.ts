@@ -8,7 +8,7 @@ import {
   type Tenant,
 } from '@callplane/core';
 import type { Database, Db, TypedSql } from '../client/database.js';
-import type { Prisma } from '../generated/client.js';
+import type { ConsoleSession as StoredSession, Prisma } from '../generated/client.js';
 import { environmentExists } from '../tenants/tenants.repository.js';
 
 /** The caller of a session for authentication, which checks the expiry and the revocation. */
@@ -23,18 +23,10 @@ export interface ConsoleIdentity extends Caller {
 }
 
 /** A session or link as operators see it. */
-export interface ConsoleSessionRow {
-  id: string;
-  environmentId: string;
+export type ConsoleSessionRow = Omit<StoredSession, 'codeHash' | 'secretHash' | 'lifetimeSeconds' | 'scopes'> & {
   state: 'open' | 'link';
-  /** The key that made the session; null for a link of an operator. */
-  apiKeyId: string | null;
-  readOnly: boolean;
   scopes: Scope[];
-  createdAt: Date;
-  usedAt: Date;
-  expiresAt: Date;
-}
+};
 
 export interface NewConsoleSession {
   id: string;

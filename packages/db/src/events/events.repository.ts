@@ -27,16 +27,34 @@ const IS_VISIBLE = Prisma.sql`
  * order of their numbers.
  */
 export async function listRoomEvents(
-  db: TypedSql,
-  tenant: Tenant,
+  db: Db,
+  { environmentId }: Tenant,
   roomId: string,
-  page: { type: EventType | null; afterSequence: number; limit: number; since?: Date | null },
+  {
+    type,
+    afterSequence,
+    limit,
+    since,
+  }: {
+    type: EventType | null;
+    afterSequence: number;
+    limit: number;
+    since?: Date | null;
+  },
 ): Promise<EventRow[]> {
-  return db.$queryRaw<EventRow[]>`
-    SELECT ${POSITION}, body FROM events
-    WHERE room_id = ${roomId} AND environment_id = ${tenant.environmentId} AND sequence > ${page.afterSequence}::int
-      ${ofType(page.type)} ${createdSince(page.since)}
-    ORDER BY sequence LIMIT ${page.limit}`;
+  const events = await db.event.findMany({
+    where: {
+      roomId,
+      environmentId,
+      sequence: { gt: afterSequence },
+      ...(type === null ? {} : { type }),
+      ...(since ? { createdAt: { gte: since } } : {}),
+    },
+    orderBy: { sequence: 'asc' },
+    take: limit,
+    select: { id: true, roomId: true, sequence: true, transactionId: true, body: true },
+  });
+  return events.map((event) => ({ ...event, transactionId: String(event.transactionId) }));
 }
 
 /**

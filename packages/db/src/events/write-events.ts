@@ -1,7 +1,6 @@
 import { newId, serialiseEvent, type NewEvent } from '@callplane/core';
-import { ints, texts } from '../client/arrays.sql.js';
+import { ints, newIdInSql, texts } from '../client/fragments.sql.js';
 import type { TypedSql } from '../client/database.js';
-import { newIdInSql } from '../client/new-id.sql.js';
 import { Prisma } from '../generated/client.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 

@@ -42,3 +42,60 @@ export async function readDatabaseFacts(db: TypedSql): Promise<DatabaseFacts> {
       (SELECT count(*)::int FROM projects) AS projects`;
   return facts;
 }
+
+export interface Standby {
+  /** Its `application_name`. Null without the rights of `pg_monitor`, like the other fields. */
+  name: string | null;
+  /** `streaming` if it keeps up. */
+  state: string | null;
+  /** `sync` or `quorum` if commits wait for it, `potential` or `async` if not. */
+  sync: string | null;
+  /** Log that it has not replayed yet. */
+  lagBytes: number | null;
+}
+
+/** The standbys of PostgreSQL, as its primary sees them. */
+export interface Replication {
+  /** `synchronous_standby_names`; empty if commits wait for no standby. */
+  synchronousNames: string;
+  /** Commits of this role that wait for a standby now. */
+  waitingCommits: number;
+  standbys: Standby[];
+}
+
+export async function readReplication(db: TypedSql): Promise<Replication> {
+  const [replication] = await db.$queryRaw<[Replication]>`
+    SELECT current_setting('synchronous_standby_names') AS "synchronousNames",
+      (SELECT count(*)::int FROM pg_stat_activity WHERE wait_event = 'SyncRep') AS "waitingCommits",
+      coalesce((
+        SELECT jsonb_agg(jsonb_build_object('name', application_name, 'state', state, 'sync', sync_state,
+          'lagBytes', pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::bigint) ORDER BY application_name, pid)
+        FROM pg_stat_replication
+      ), '[]') AS standbys`;
+  return replication;
+}
+
+/** Whether commits wait for this standby. */
+export function isSynchronous({ sync }: Standby): boolean {
+  return sync === 'sync' || sync === 'quorum';
+}
+
+/** A process of an app that is connected to this database. */
+export interface RunningApp {
+  /** Such as `webhook-worker`. */
+  app: string;
+  /** Process id and host, such as `4711@node-2`. */
+  instance: string;
+  /** Time since its latest statement, in milliseconds; null if this role may not see it. */
+  silentMs: number | null;
+}
+
+/** Lists the processes by the names of their connections. A worker runs a statement at least every 10 s, its scan. */
+export function listRunningApps(db: TypedSql): PromiseLike<RunningApp[]> {
+  return db.$queryRaw<RunningApp[]>`
+    SELECT split_part(application_name, ' ', 2) AS app, split_part(application_name, ' ', 3) AS instance,
+      (extract(epoch FROM clock_timestamp() - max(state_change)) * 1000)::float8 AS "silentMs"
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name LIKE 'callplane %' GROUP BY application_name
+    ORDER BY application_name`;
+}

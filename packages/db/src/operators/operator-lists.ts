@@ -9,6 +9,7 @@ import type {
   Tenant,
 } from '@callplane/core';
 import type { Db } from '../client/database.js';
+import type { Prisma } from '../generated/client.js';
 
 /** What every list of an operator may be restricted to. */
 export interface ListFilter {
@@ -34,24 +35,6 @@ export async function tenantOfEnvironment(db: Db, environmentId: string): Promis
   return environment && { environmentId, ...environment };
 }
 
-export interface OperationListing {
-  id: string;
-  kind: OperationKind;
-  status: OperationStatus;
-  environmentId: string;
-  roomId: string;
-  participantId: string | null;
-  run: number;
-  attempts: number;
-  /** Due time of the next attempt; for a settled operation, of the last one. */
-  dueAt: Date;
-  /** Whether a worker currently holds it. */
-  held: boolean;
-  lastError: OperationError | null;
-  createdAt: Date;
-  completedAt: Date | null;
-}
-
 const OPERATION = {
   id: true,
   kind: true,
@@ -67,6 +50,11 @@ const OPERATION = {
   createdAt: true,
   completedAt: true,
 } as const;
+
+export type OperationListing = Omit<
+  Prisma.RuntimeOperationGetPayload<{ select: typeof OPERATION }>,
+  'kind' | 'status' | 'lastError' | 'leaseExpiresAt'
+> & { kind: OperationKind; status: OperationStatus; lastError: OperationError | null; held: boolean };
 
 /** Newest first. */
 export async function listAllOperations(
@@ -97,21 +85,6 @@ function toOperation({ leaseExpiresAt, ...row }: { leaseExpiresAt: Date | null; 
   return { ...row, held: leaseExpiresAt !== null && leaseExpiresAt > now } as OperationListing;
 }
 
-export interface RoomListing {
-  id: string;
-  environmentId: string;
-  name: string;
-  status: RoomStatus;
-  /** Live sessions. */
-  participants: number;
-  maxParticipants: number;
-  /** Null: the setting of the deployment. */
-  emptyTimeoutSeconds: number | null;
-  createdAt: Date;
-  startedAt: Date | null;
-  endedAt: Date | null;
-}
-
 const ROOM = {
   id: true,
   environmentId: true,
@@ -124,6 +97,12 @@ const ROOM = {
   endedAt: true,
   _count: { select: { sessions: { where: { endedAt: null } } } },
 } as const;
+
+/** `participants` counts the live sessions. */
+export type RoomListing = Omit<Prisma.RoomGetPayload<{ select: typeof ROOM }>, 'status' | '_count'> & {
+  status: RoomStatus;
+  participants: number;
+};
 
 /** Newest first. */
 export async function listAllRooms(db: Db, filter: ListFilter & { status: RoomStatus | null }): Promise<RoomListing[]> {
@@ -165,20 +144,23 @@ export async function tenantOfRoom(db: Db, roomId: string): Promise<Tenant | nul
   return room && { environmentId: room.environmentId, ...room.environment };
 }
 
-export interface ParticipantListing {
-  id: string;
-  roomId: string;
-  environmentId: string;
-  name: string;
-  externalId: string | null;
-  createdAt: Date;
-  /** First connection; null until then. */
-  connectedAt: Date | null;
-  leftAt: Date | null;
-  removedAt: Date | null;
-  /** The live session; null outside of a call. */
+const PARTICIPANT = {
+  id: true,
+  roomId: true,
+  environmentId: true,
+  name: true,
+  externalId: true,
+  createdAt: true,
+  connectedAt: true,
+  leftAt: true,
+  removedAt: true,
+  sessions: { where: { endedAt: null }, select: { id: true } },
+} as const;
+
+/** `sessionId` is the live session; null outside of a call. */
+export type ParticipantListing = Omit<Prisma.ParticipantGetPayload<{ select: typeof PARTICIPANT }>, 'sessions'> & {
   sessionId: string | null;
-}
+};
 
 /** Participants in a call (`active`), those that have left, or all including those that never connected; newest first. */
 export async function listAllParticipants(
@@ -190,30 +172,9 @@ export async function listAllParticipants(
   const rows = await db.participant.findMany({
     ...newest,
     where: filter.status === null ? where : { ...where, ...ofStatus },
-    select: {
-      id: true,
-      roomId: true,
-      environmentId: true,
-      name: true,
-      externalId: true,
-      createdAt: true,
-      connectedAt: true,
-      leftAt: true,
-      removedAt: true,
-      sessions: { where: { endedAt: null }, select: { id: true } },
-    },
+    select: PARTICIPANT,
   });
   return rows.map(({ sessions: [live], ...row }) => ({ ...row, sessionId: live?.id ?? null }));
-}
-
-export interface EventListing {
-  id: string;
-  type: EventType;
-  environmentId: string;
-  roomId: string | null;
-  sequence: number | null;
-  createdAt: Date;
-  erasedAt: Date | null;
 }
 
 const EVENT = {
@@ -225,6 +186,8 @@ const EVENT = {
   createdAt: true,
   erasedAt: true,
 } as const;
+
+export type EventListing = Omit<Prisma.EventGetPayload<{ select: typeof EVENT }>, 'type'> & { type: EventType };
 
 /** Newest first. */
 export async function listAllEvents(

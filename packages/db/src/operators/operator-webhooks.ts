@@ -5,26 +5,6 @@ import type { Prisma } from '../generated/client.js';
 import { RECOVERY_FIELDS, type RecoveryRow } from '../webhooks/recoveries.repository.js';
 import { newestWith, type ListFilter } from './operator-lists.js';
 
-export interface DeliveryListing {
-  id: string;
-  status: DeliveryStatus;
-  failureReason: DeliveryFailureReason | null;
-  environmentId: string;
-  endpointId: string;
-  eventId: string;
-  eventType: EventType;
-  roomId: string | null;
-  replayCount: number;
-  /** Attempts of this run. */
-  attempts: number;
-  /** Of the latest attempt over all runs. */
-  lastStatusCode: number | null;
-  lastErrorCode: string | null;
-  dueAt: Date;
-  createdAt: Date;
-  completedAt: Date | null;
-}
-
 export interface DeliveryFilter extends ListFilter {
   statuses: readonly DeliveryStatus[];
   failureReason: DeliveryFailureReason | null;
@@ -49,6 +29,21 @@ const DELIVERY = {
   completedAt: true,
   attempts: { select: { statusCode: true, errorCode: true }, orderBy: { id: 'desc' }, take: 1 },
 } as const;
+
+type StoredDelivery = Prisma.WebhookDeliveryGetPayload<{ select: typeof DELIVERY }>;
+export type DeliveryListing = Omit<
+  StoredDelivery,
+  'status' | 'failureReason' | 'eventType' | 'runAttempts' | 'attempts'
+> & {
+  status: DeliveryStatus;
+  failureReason: DeliveryFailureReason | null;
+  eventType: EventType;
+  /** Attempts of this run. */
+  attempts: number;
+  /** Of the latest attempt over all runs. */
+  lastStatusCode: number | null;
+  lastErrorCode: string | null;
+};
 
 /** Newest first. */
 export async function listAllDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliveryListing[]> {
@@ -76,11 +71,7 @@ export async function findDeliveryById(db: Db, deliveryId: string): Promise<(Del
   return { ...toDelivery(row), ...endpoint.environment };
 }
 
-function toDelivery({
-  runAttempts,
-  attempts: [latest],
-  ...row
-}: Prisma.WebhookDeliveryGetPayload<{ select: typeof DELIVERY }>): DeliveryListing {
+function toDelivery({ runAttempts, attempts: [latest], ...row }: StoredDelivery): DeliveryListing {
   const answer = { lastStatusCode: latest?.statusCode ?? null, lastErrorCode: latest?.errorCode ?? null };
   return { ...row, ...answer, attempts: runAttempts } as DeliveryListing;
 }

@@ -87,12 +87,14 @@ export function eraseEvents(database: Database, participantId: string | null, no
     const erasable = events.filter(({ id }) => !held.has(id));
     if (erasable.length === 0) return 0;
     const ids = erasable.map(({ id }) => id);
-    await tx.$executeRaw`
-      UPDATE events v SET body = erased.body, erased_at = ${now.toISOString()}::timestamptz
-      FROM unnest(${ids}::text[], ${erasable.map(({ body }) => eraseEventBody(body, now))}::text[]) AS erased (id, body)
-      WHERE v.id = erased.id`;
     // The receivers' responses may echo the event.
     await tx.$executeRaw`
+      WITH blanked AS (
+        UPDATE events v SET body = erased.body, erased_at = ${now.toISOString()}::timestamptz
+        FROM unnest(${ids}::text[], ${erasable.map(({ body }) => eraseEventBody(body, now))}::text[])
+          AS erased (id, body)
+        WHERE v.id = erased.id
+      )
       UPDATE webhook_attempts a SET response_body = NULL, exchange = a.exchange - 'responseHeaders'
       FROM webhook_deliveries d
       WHERE d.event_id = ANY(${ids}::text[]) AND a.delivery_id = d.id

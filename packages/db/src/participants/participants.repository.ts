@@ -1,5 +1,5 @@
 import type { LiveParticipantState, ParticipantStatus, Permission, RoomStatus, Tenant } from '@callplane/core';
-import { texts } from '../client/arrays.sql.js';
+import { texts } from '../client/fragments.sql.js';
 import type { Db, TypedSql } from '../client/database.js';
 import { readWanted, type WantedRow } from '../client/wanted-rows.js';
 import { Prisma } from '../generated/client.js';

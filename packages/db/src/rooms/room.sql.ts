@@ -1,5 +1,5 @@
 import { OPEN_ROOM_STATUSES } from '@callplane/core';
-import { literals } from '../client/literals.js';
+import { literals } from '../client/fragments.sql.js';
 import { Prisma } from '../generated/client.js';
 
 /** The columns of a `RoomState`; the table must have the name or alias `rooms`. */

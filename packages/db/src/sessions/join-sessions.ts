@@ -2,7 +2,6 @@ import { decideJoins, refusedAtOnce, type JoinCandidate, type JoinDecision } fro
 import type { Database, TypedSql } from '../client/database.js';
 import { isDatabaseUnavailable } from '../client/unavailable.js';
 import { endTracks } from './session-ends.js';
-import { elementAt } from './element.js';
 import {
   lockParticipants,
   lockRoom,
@@ -11,7 +10,7 @@ import {
   type JoiningPerson,
   type RoomToJoin,
 } from './join-locks.js';
-import { writeJoins, type AcceptedJoin } from './join-writes.js';
+import { elementAt, writeJoins, type AcceptedJoin } from './join-writes.js';
 import type { JoinInput, JoinOutcome } from './session.js';
 
 export interface JoinSettings {

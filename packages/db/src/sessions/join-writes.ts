@@ -11,7 +11,6 @@ import {
 import type { TypedSql } from '../client/database.js';
 import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
-import { elementAt } from './element.js';
 import { lockUnchanged, type JoiningPerson, type RoomToJoin } from './join-locks.js';
 import type { JoinInput, SessionState } from './session.js';
 
@@ -152,4 +151,11 @@ function writeRoom(
         version = ${after.version}::int, roster_paged = ${after.rosterPaged}, last_sequence = ${after.sequence}::int
       WHERE id = ${room.id} AND (SELECT held FROM unchanged)
     )`;
+}
+
+/** An element that must exist, such as the result of a batch at the index of its item. */
+export function elementAt<T>(items: readonly T[], index: number): T {
+  const item = items[index];
+  if (item === undefined) throw new Error(`no element ${index} of ${items.length}`);
+  return item;
 }

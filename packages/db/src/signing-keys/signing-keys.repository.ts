@@ -1,20 +1,13 @@
 import type { KeyObject } from 'node:crypto';
 import type { MasterKeys } from '@callplane/core';
 import type { Database, Db } from '../client/database.js';
+import type { SigningKey } from '../generated/client.js';
 import { openSigningKey, publishedJwk, type PublicJwk, type PublishedJwk } from './signing-key.js';
 
-/** `next` is published and does not sign yet, `active` signs, `retired` only verifies. */
-type SigningKeyStatus = 'next' | 'active' | 'retired';
-
-/** A key as shown to operators. */
-export interface SigningKeyRow {
-  id: string;
-  status: SigningKeyStatus;
-  createdAt: Date;
-  activatesAt: Date;
-  retiredAt: Date | null;
-  verifiesUntil: Date | null;
-}
+/** A key as shown to operators: `next` is published and does not sign yet, `active` signs, `retired` only verifies. */
+export type SigningKeyRow = Omit<SigningKey, 'status' | 'publicJwk' | 'privateKeySealed'> & {
+  status: 'next' | 'active' | 'retired';
+};
 
 export interface SigningKeys {
   /** The key that signs tokens now. */

@@ -1,18 +1,9 @@
 import type { Db } from '../client/database.js';
+import type { Environment, Project } from '../generated/client.js';
 
-export interface ProjectRow {
-  id: string;
-  name: string;
-  createdAt: Date;
-}
-
+export type ProjectRow = Project;
 /** A tenant: every resource belongs to one environment. */
-export interface EnvironmentRow {
-  id: string;
-  projectId: string;
-  name: string;
-  createdAt: Date;
-}
+export type EnvironmentRow = Environment;
 
 export async function createProject(db: Db, project: ProjectRow): Promise<void> {
   await db.project.create({ data: project, select: { id: true } });

@@ -11,7 +11,7 @@ import {
   type Tenant,
 } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
-import { Prisma } from '../generated/client.js';
+import { Prisma, type WebhookAttempt } from '../generated/client.js';
 import { BRING_FORWARD, IS_OPEN, isErased, LATEST_ATTEMPT, START_RUN } from './delivery.sql.js';
 import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
 import { SIGNING_KEY_VERSION } from './endpoint.sql.js';
@@ -44,29 +44,11 @@ export interface DeliveryRow {
   completedAt: Date | null;
 }
 
-/** The stored log of one attempt. */
-export interface AttemptRow {
-  id: string;
-  deliveryId: string;
-  replayCount: number;
-  attempt: number;
-  url: string;
-  signingKeyVersion: number;
-  startedAt: Date;
-  durationMs: number;
+/** The stored log of one attempt. `exchange` is null if the worker died during the attempt. */
+export type AttemptRow = Omit<WebhookAttempt, 'outcome' | 'exchange'> & {
   outcome: AttemptOutcome;
-  errorCode: string | null;
-  statusCode: number | null;
-  address: string | null;
-  dnsMs: number | null;
-  connectMs: number | null;
-  tlsMs: number | null;
-  firstByteMs: number | null;
-  responseBody: string | null;
-  responseTruncated: boolean;
-  /** Null if the worker died during the attempt. */
   exchange: AttemptExchange | null;
-}
+};
 
 /** The columns of a {@link DeliveryRow}, for {@link deliveryTables}. */
 export const DELIVERY_COLUMNS = Prisma.sql`d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.endpoint_id AS "endpointId",

@@ -1,3 +1,4 @@
+import { ENDPOINT_FAILS_AFTER_MS, ENDPOINT_FAILURE_RECENT_MS, SLOW_FROM_MS } from '@callplane/core';
 import { Prisma } from '../generated/client.js';
 
 /** The version of the secret that signs the runs which begin now, of the endpoint `e`. */
@@ -13,3 +14,61 @@ export const ENDPOINT_COLUMNS = Prisma.sql`e.id, e.url, e.events, e.description,
   CASE WHEN ${WAITS} THEN e.next_activates_at END AS "nextActivatesAt", e.ordering,
   e.max_per_second AS "maxPerSecond", e.max_concurrent AS "maxConcurrent", e.standard_webhooks AS "standardWebhooks",
   e.retry_rejected AS "retryRejected", e.failing_since AS "failingSince", e.created_at AS "createdAt", e.updated_at AS "updatedAt"`;
+
+// The standing of an endpoint: whether the latest attempt proved it (`proven`), the expected duration of the next one
+// (`slot_ms`, written when it doubles, halves or changes the lane), since when all attempts have failed
+// (`failing_since`), and the latest failure (`last_failed_at`). Workers choose the lane by it, and a sweep disables
+// endpoints that keep failing.
+
+/** Minimum interval between two updates of the failure time of a failing endpoint, in seconds. */
+const FAILURE_NOTED_SECONDS = 60;
+
+/** A duration as PostgreSQL's interval. */
+const milliseconds = (ms: number): Prisma.Sql => Prisma.sql`${ms}::float8 * interval '1 millisecond'`;
+
+/**
+ * Whether all attempts of an endpoint have failed for `forMs`. The failures must span that time: a single failure
+ * followed by silence does not count. The endpoints table must have the alias `e`.
+ */
+export const hasFailedFor = (forMs: number): Prisma.Sql => Prisma.sql`(
+  e.failing_since <= now() - ${milliseconds(forMs)} AND e.last_failed_at >= e.failing_since + ${milliseconds(forMs)})`;
+
+/**
+ * Whether an endpoint fails at present: all attempts have failed for 15 minutes, more than one of them, and the latest one
+ * within 8 hours. The endpoints table must have the alias `e`.
+ */
+export const FAILS_AT_PRESENT = Prisma.sql`(
+  e.enabled AND e.deleted_at IS NULL AND e.last_failed_at > e.failing_since
+  AND e.failing_since <= now() - ${milliseconds(ENDPOINT_FAILS_AFTER_MS)}
+  AND e.last_failed_at > now() - ${milliseconds(ENDPOINT_FAILURE_RECENT_MS)})`;
+
+/**
+ * The end of a statement whose CTE `settled` has just settled attempts: writes the rows of their endpoints that change.
+ * `settled` has the columns endpoint_id, position, outcome, proves and slot_ms (`settleDeliveries` in
+ * delivery-leases.ts makes it); the highest position is the latest attempt.
+ *
+ * An endpoint's row is skipped while another transaction has locked it (SKIP LOCKED), because deleting an endpoint
+ * locks it before its deliveries. The next attempt writes its state again.
+ */
+export const NOTE_STANDING = Prisma.sql`latest AS (
+    SELECT DISTINCT ON (endpoint_id) endpoint_id, proves, slot_ms, outcome = 'success' AS succeeded,
+      bool_or(outcome = 'success') OVER (PARTITION BY endpoint_id) AS any_succeeded
+    FROM settled ORDER BY endpoint_id, position DESC
+  ), changed AS (
+    SELECT e.id, latest.proves, latest.slot_ms, latest.succeeded, latest.any_succeeded
+    FROM latest JOIN webhook_endpoints e ON e.id = latest.endpoint_id
+    WHERE e.proven <> latest.proves OR e.slot_ms IS NULL OR latest.slot_ms >= 2 * e.slot_ms
+      OR 2 * latest.slot_ms <= e.slot_ms
+      OR (latest.slot_ms >= ${SLOW_FROM_MS}::int) <> (e.slot_ms >= ${SLOW_FROM_MS}::int)
+      OR (e.failing_since IS NULL) <> latest.succeeded
+      OR (NOT latest.succeeded AND (latest.any_succeeded OR coalesce(e.last_failed_at, '-infinity')
+        < now() - ${FAILURE_NOTED_SECONDS}::int * interval '1 second'))
+    FOR NO KEY UPDATE OF e SKIP LOCKED
+  ), updated AS (
+    UPDATE webhook_endpoints e
+    SET proven = changed.proves, slot_ms = changed.slot_ms,
+      failing_since = CASE WHEN changed.succeeded THEN NULL WHEN changed.any_succeeded THEN now()
+        ELSE coalesce(e.failing_since, now()) END,
+      last_failed_at = CASE WHEN changed.succeeded THEN NULL ELSE now() END
+    FROM changed WHERE e.id = changed.id
+  )`;

@@ -9,8 +9,7 @@ import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import type { DueEndpoint } from './due-endpoints.js';
-import { ENDPOINT_COLUMNS } from './endpoint.sql.js';
-import { FAILS_AT_PRESENT, hasFailedFor } from './endpoint-standing.sql.js';
+import { ENDPOINT_COLUMNS, FAILS_AT_PRESENT, hasFailedFor } from './endpoint.sql.js';
 
 export interface FailingEndpoint {
   id: string;
@@ -18,14 +17,9 @@ export interface FailingEndpoint {
   failingSince: Date;
 }
 
-/**
- * Finds enabled endpoints whose attempts have all failed for at least `forMs`.
- */
+/** Finds enabled endpoints whose attempts have all failed for at least `forMs`. */
 export function findFailingEndpoints(db: TypedSql, forMs: number, limit: number): PromiseLike<FailingEndpoint[]> {
-  return db.$queryRaw<FailingEndpoint[]>`
-    SELECT id, environment_id AS "environmentId", failing_since AS "failingSince" FROM webhook_endpoints e
-    WHERE enabled AND deleted_at IS NULL AND ${hasFailedFor(forMs)}
-    ORDER BY failing_since LIMIT ${limit}`;
+  return longestFailing(db, Prisma.sql`e.enabled AND e.deleted_at IS NULL AND ${hasFailedFor(forMs)}`, limit);
 }
 
 /**
@@ -55,9 +49,13 @@ export function disableFailingEndpoint(
 
 /** The endpoints that fail at present, the one that fails for the longest time first. */
 export function listEndpointsFailing(db: TypedSql, limit: number): PromiseLike<FailingEndpoint[]> {
+  return longestFailing(db, FAILS_AT_PRESENT, limit);
+}
+
+function longestFailing(db: TypedSql, condition: Prisma.Sql, limit: number): PromiseLike<FailingEndpoint[]> {
   return db.$queryRaw<FailingEndpoint[]>`
-    SELECT id, environment_id AS "environmentId", failing_since AS "failingSince" FROM webhook_endpoints e
-    WHERE ${FAILS_AT_PRESENT} ORDER BY failing_since LIMIT ${limit}`;
+    SELECT e.id, e.environment_id AS "environmentId", e.failing_since AS "failingSince" FROM webhook_endpoints e
+    WHERE ${condition} ORDER BY e.failing_since LIMIT ${limit}`;
 }
 
 /** Counts the endpoints that fail at present. */

@@ -3,30 +3,6 @@ import type { Db } from '../client/database.js';
 import type { Prisma } from '../generated/client.js';
 import { lockWebhookEndpoint } from './endpoints.repository.js';
 
-/** A recovery as the API shows it. */
-export interface RecoveryRow {
-  id: string;
-  endpointId: string;
-  since: Date;
-  until: Date;
-  dryRun: boolean;
-  /** Whether pending deliveries are brought forward, too. */
-  includePending: boolean;
-  status: RecoveryStatus;
-  matched: number;
-  replayed: number;
-  /** Pending deliveries that were brought forward. */
-  woken: number;
-  skipped: number;
-  createdAt: Date;
-  completedAt: Date | null;
-}
-
-export type NewRecovery = Pick<
-  RecoveryRow,
-  'id' | 'endpointId' | 'since' | 'until' | 'dryRun' | 'includePending' | 'createdAt'
->;
-
 /** The fields of a {@link RecoveryRow}. */
 export const RECOVERY_FIELDS = {
   id: true,
@@ -43,6 +19,16 @@ export const RECOVERY_FIELDS = {
   createdAt: true,
   completedAt: true,
 } as const;
+
+/** A recovery as the API shows it. */
+export type RecoveryRow = Omit<Prisma.WebhookRecoveryGetPayload<{ select: typeof RECOVERY_FIELDS }>, 'status'> & {
+  status: RecoveryStatus;
+};
+
+export type NewRecovery = Pick<
+  RecoveryRow,
+  'id' | 'endpointId' | 'since' | 'until' | 'dryRun' | 'includePending' | 'createdAt'
+>;
 
 /**
  * Requests a recovery, which a worker carries out. A recovery of a disabled endpoint waits until the endpoint is

@@ -1,8 +1,14 @@
-import { useState } from 'react';
+import type { InputOf, Room } from '@callplane/server/requests';
+import { type SubmitEvent, useState } from 'react';
+import { callApi } from '../../api/call.js';
+import { useApi } from '../../api/hooks.js';
+import { Button } from '../../components/button.js';
+import { Check, Field, FormError, InputField } from '../../components/fields.js';
 import { Page } from '../../components/layout.js';
+import { Empty, Loaded } from '../../components/states.js';
 import { useQueryParameters } from '../../navigation/location.js';
+import { useScope } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
-import { JoinForm, type Admission } from './join-form.js';
 import { RunningCall } from './running-call.js';
 
 /** A call in a room of this environment, with a token that is made on the spot. */
@@ -34,5 +40,108 @@ export default function CallPage() {
         <RunningCall admission={admission} onEnd={leave} />
       )}
     </Page>
+  );
+}
+
+const TTL_SECONDS = 600;
+/** Rooms of each status in the list. */
+const ROOMS_SHOWN = 50;
+
+export interface Admission {
+  roomId: string;
+  token: string;
+  withDevices: boolean;
+}
+
+function JoinForm({ roomId, onAdmitted }: { roomId: string; onAdmitted: (admission: Admission) => void }) {
+  const mayRead = useScope('rooms:read');
+  const active = useApi('listRooms', { status: 'active', limit: ROOMS_SHOWN }, { enabled: mayRead });
+  const created = useApi('listRooms', { status: 'created', limit: ROOMS_SHOWN }, { enabled: mayRead });
+  if (!mayRead) return <Form rooms={[]} roomId={roomId} onAdmitted={onAdmitted} />;
+  return (
+    <Loaded query={active.data === undefined ? active : created} what="the rooms">
+      {() => {
+        const open = [...(active.data?.data ?? []), ...(created.data?.data ?? [])];
+        if (open.length === 0 && roomId === '') {
+          return (
+            <Empty icon="rooms" title="No room is open.">
+              Create one on the page “Rooms” first.
+            </Empty>
+          );
+        }
+        return <Form rooms={open} roomId={roomId} onAdmitted={onAdmitted} />;
+      }}
+    </Loaded>
+  );
+}
+
+function Form({
+  rooms,
+  roomId,
+  onAdmitted,
+}: {
+  rooms: readonly Room[];
+  roomId: string;
+  onAdmitted: (admission: Admission) => void;
+}) {
+  const [room, setRoom] = useState(roomId === '' ? (rooms[0]?.id ?? '') : roomId);
+  const [name, setName] = useState('Console');
+  const [withDevices, setWithDevices] = useState(true);
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const isListed = rooms.some(({ id }) => id === room);
+  const join = async (event: SubmitEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      const permissions = ['room:join', ...(withDevices ? ['audio:publish', 'video:publish'] : [])];
+      const input = { roomId: room, participantName: name, permissions, ttlSeconds: TTL_SECONDS };
+      const { token } = await callApi('issueToken', input as unknown as InputOf<'issueToken'>);
+      onAdmitted({ roomId: room, token, withDevices });
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return (
+    <form className="card form join-form" onSubmit={(event) => void join(event)}>
+      <Field
+        label="Room"
+        hint={isListed ? <code>{room}</code> : 'The newest rooms with a call, and the newest that wait for one.'}
+      >
+        {(attributes) => (
+          <select {...attributes} required value={room} onChange={(event) => setRoom(event.target.value)}>
+            {!isListed && <option value={room}>{room}</option>}
+            {rooms.map(({ id, name: text }) => (
+              <option key={id} value={id}>
+                {text}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <InputField
+        label="Your name"
+        hint="The others in the room see it."
+        required
+        maxLength={120}
+        autoComplete="off"
+        value={name}
+        onValue={setName}
+      />
+      <Check
+        label="Use the microphone and the camera"
+        hint="Without them you only watch and listen."
+        checked={withDevices}
+        onChange={(event) => setWithDevices(event.target.checked)}
+      />
+      <FormError error={error} />
+      <div>
+        <Button kind="primary" type="submit" isBusy={isBusy}>
+          {isBusy ? 'Joining…' : 'Join the room'}
+        </Button>
+      </div>
+    </form>
   );
 }

@@ -1,13 +1,12 @@
-import type { Call, LocalTrack, RemoteTrack } from '@callplane/client-js';
-import { useEffect, useRef } from 'react';
+import type { Call, CallEvents, LocalTrack, RemoteTrack } from '@callplane/client-js';
+import { useEffect, useReducer, useRef, useState } from 'react';
 import { Button } from '../../components/button.js';
 import { Loading } from '../../components/states.js';
 import { Badge } from '../../components/text.js';
-import { plural } from '../../format/number.js';
+import { plural } from '../../format.js';
 import { holdActive } from '../../session/idle.js';
 import { useSession } from '../../session/session.js';
-import type { Admission } from './join-form.js';
-import { useCall } from './use-call.js';
+import type { Admission } from './call.page.js';
 
 /** Everyone in the room, and the own devices. */
 export function RunningCall({ admission, onEnd }: { admission: Admission; onEnd: (why: string) => void }) {
@@ -119,4 +118,50 @@ function Media({ track }: { track: Track }) {
     return () => void track.detach(element);
   }, [track]);
   return track.kind === 'video' ? <video ref={ref} aria-hidden="true" /> : <audio ref={ref} />;
+}
+
+/** Events after which the page shows something else. */
+const SHOWN: readonly (keyof CallEvents)[] = [
+  ...(['state', 'mediaState', 'connectionQuality', 'permissionsChanged', 'rosterPaged'] as const),
+  ...(['participantJoined', 'participantLeft', 'participantUpdated', 'viewerCount'] as const),
+  ...(['trackPublished', 'trackUnpublished', 'trackSubscribed', 'trackUnsubscribed', 'trackUpdated'] as const),
+  ...(['localTrackPublished', 'localTrackUpdated', 'localTrackUnpublished', 'audioPlaybackBlocked'] as const),
+];
+
+/** Joins with a token, and leaves when the page closes. Loads the SDK only now: no other page needs it. */
+function useCall(
+  { token, withDevices }: Admission,
+  url: string,
+  onEnd: (why: string) => void,
+): { call: Call | undefined; problem: string } {
+  const [call, setCall] = useState<Call>();
+  const [problem, setProblem] = useState('');
+  const [, render] = useReducer((count: number) => count + 1, 0);
+  useEffect(() => {
+    const closing = new AbortController();
+    const { signal } = closing;
+    let joined: Call | undefined;
+    const join = async () => {
+      const { connect } = await import('@callplane/client-js');
+      joined = await connect({ url, token, signal });
+      for (const name of SHOWN) joined.on(name, render);
+      joined.on('problem', (error) => setProblem(error.message));
+      joined.on('closed', ({ reason, message }) => {
+        if (!signal.aborted) onEnd(reason === 'left' ? 'You left the call.' : `The call is over: ${message}`);
+      });
+      setCall(joined);
+      if (withDevices) await joined.publish({ audio: true, video: true });
+    };
+    join().catch((error: unknown) => {
+      if (signal.aborted) return;
+      const why = error instanceof Error ? error.message : String(error);
+      if (joined === undefined) onEnd(`The room could not be joined: ${why}`);
+      else setProblem(`The devices could not be published: ${why}`);
+    });
+    return () => {
+      closing.abort();
+      void joined?.leave();
+    };
+  }, [token, url, withDevices]);
+  return { call, problem };
 }

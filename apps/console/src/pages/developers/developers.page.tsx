@@ -1,8 +1,11 @@
-import { Page } from '../../components/layout.js';
+import type { InputOf, OperationId } from '@callplane/server/requests';
+import { curlOf } from '../../api/curl.js';
+import { useApi } from '../../api/hooks.js';
+import { Facts, Page, Section } from '../../components/layout.js';
 import { Tabs } from '../../components/tabs.js';
-import { useScope } from '../../session/session.js';
-import { Commands } from './commands.js';
-import { KeyContext } from './key-context.js';
+import { Badge, Code, Id, Time } from '../../components/text.js';
+import { Link } from '../../navigation/location.js';
+import { type Scope, useScope, useSession } from '../../session/session.js';
 import { SignatureContractView } from './signature-contract.js';
 import { TurnTest } from './turn-test.js';
 
@@ -19,5 +22,124 @@ export default function DevelopersPage() {
     <Page title="Developers" subtitle="What this session may do, and how your own code does the same.">
       <Tabs label="Developers" tabs={tabs} />
     </Page>
+  );
+}
+
+const SCOPES: readonly (readonly [Scope, string])[] = [
+  ['rooms:read', 'Read rooms, usage and operations'],
+  ['rooms:create', 'Create rooms'],
+  ['rooms:update', 'Change rooms'],
+  ['rooms:end', 'End rooms'],
+  ['tokens:create', 'Issue participant tokens and TURN credentials'],
+  ['participants:read', 'Read participants, sessions and tokens'],
+  ['participants:update', 'Change permissions, mute, send messages'],
+  ['participants:remove', 'Remove participants'],
+  ['webhooks:read', 'Read endpoints, deliveries and events'],
+  ['webhooks:write', 'Change endpoints, replay deliveries'],
+];
+
+/** What `GET /v1/` answers for this session. */
+function KeyContext() {
+  const { apiVersion, projectId, environmentId, keyId, keyType, scopes, session } = useSession();
+  const mayJoin = useScope('tokens:create');
+  return (
+    <>
+      <Section title="Context">
+        <div className="card">
+          <Facts
+            facts={[
+              ['Project', <Id key="project" value={projectId} label="project's identifier" />],
+              ['Environment', <Id key="environment" value={environmentId} label="environment's identifier" />],
+              ['Key', <Id key="key" value={keyId} label="key's identifier" />],
+              ['Type of key', keyType],
+              ['Version of the API', apiVersion],
+              ...(session === undefined
+                ? []
+                : ([
+                    ['Signed in with', session.source === 'link' ? 'a one-time link' : 'a secret API key'],
+                    ['Session ends', <Time key="ends" value={session.expiresAt} full />],
+                  ] as const)),
+            ]}
+          />
+        </div>
+      </Section>
+      <Section title="Scopes of this session">
+        <ul className="card scopes">
+          {SCOPES.map(([scope, text]) => (
+            <li key={scope}>
+              <code>{scope}</code>
+              <span className="quiet">{text}</span>
+              {scopes.includes(scope) ? <Badge tone="good">granted</Badge> : <Badge tone="quiet">not granted</Badge>}
+            </li>
+          ))}
+        </ul>
+      </Section>
+      {mayJoin && (
+        <Section title="Try a call">
+          <div className="card row try-call">
+            <p>Join a room of this environment from this browser, with a token made on the spot.</p>
+            <Link to="/call" className="button primary">
+              Open the call page
+            </Link>
+          </div>
+        </Section>
+      )}
+    </>
+  );
+}
+
+interface Command {
+  title: string;
+  id: OperationId;
+  scope?: Scope;
+  input: object;
+}
+
+/** The requests of a first call, with the identifiers of the newest room. */
+function commandsOf(roomId: string): readonly Command[] {
+  const one = <Id extends OperationId>(title: string, id: Id, input: InputOf<Id>, scope?: Scope): Command => ({
+    title,
+    id,
+    input,
+    ...(scope === undefined ? {} : { scope }),
+  });
+  return [
+    one('Read the context of a key', 'readContext', {}),
+    one('Create a room', 'createRoom', { name: 'Consultation' }, 'rooms:create'),
+    one(
+      'Issue a token for a participant',
+      'issueToken',
+      {
+        roomId,
+        participantName: 'Ada',
+        permissions: ['room:join', 'audio:publish', 'video:publish'],
+      },
+      'tokens:create',
+    ),
+    one('List the participants in the room', 'listParticipants', { roomId, status: 'active' }, 'participants:read'),
+    one('Wait for the next events', 'listEvents', { after: 'latest', wait: 20 }, 'webhooks:read'),
+    one('End the room', 'endRoom', { roomId }, 'rooms:end'),
+  ];
+}
+
+function Commands() {
+  const { scopes } = useSession();
+  const mayReadRooms = useScope('rooms:read');
+  const rooms = useApi('listRooms', { limit: 1 }, { enabled: mayReadRooms });
+  const roomId = rooms.data?.data[0]?.id ?? 'ROOM_ID';
+  const shown = commandsOf(roomId).filter(({ scope }) => scope === undefined || scopes.includes(scope));
+  return (
+    <>
+      <p className="quiet commands-hint">
+        Put a secret API key into <code>CALLPLANE_API_KEY</code>.
+        {roomId !== 'ROOM_ID' && ' The commands name the newest room of this environment.'} The button “Requests” in the
+        navigation shows those of any page.
+      </p>
+      {shown.map(({ title, id, input }) => (
+        <Section key={title} title={title}>
+          <Code text={curlOf(id, input, location.origin)} label={`curl: ${title}`} />
+        </Section>
+      ))}
+    </>
   );
 }

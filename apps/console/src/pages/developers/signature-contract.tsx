@@ -3,7 +3,7 @@ import { useApi } from '../../api/hooks.js';
 import { Facts, Section } from '../../components/layout.js';
 import { Loaded } from '../../components/states.js';
 import { Code } from '../../components/text.js';
-import { durationText } from '../../format/time.js';
+import { durationText } from '../../format.js';
 
 const VERIFY = `import express from 'express';
 import { verifyWebhook } from '@callplane/webhook-verifier';

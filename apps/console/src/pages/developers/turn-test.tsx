@@ -1,3 +1,4 @@
+import type { IceServer } from '@callplane/server/requests';
 import { useState } from 'react';
 import { asApiError } from '../../api/api-error.js';
 import { callApi } from '../../api/call.js';
@@ -5,7 +6,8 @@ import { Button } from '../../components/button.js';
 import { PlainTable } from '../../components/layout.js';
 import { Empty, Failure } from '../../components/states.js';
 import { Badge } from '../../components/text.js';
-import { allocateRelay, turnServersOf, type RelayResult } from './allocate-relay.js';
+import { CONSOLE_LIMITS } from '../../limits.js';
+import { nowMs } from '../../moving-time.js';
 
 type State =
   | { name: 'idle' }
@@ -79,4 +81,49 @@ function Results({ results }: { results: readonly RelayResult[] }) {
       }))}
     />
   );
+}
+
+interface RelayResult {
+  url: string;
+  /** The address that the TURN server allocated, or why it did not. */
+  outcome: { name: 'allocated'; address: string; tookMs: number } | { name: 'failed'; why: string };
+}
+
+/** @returns the TURN addresses among ICE servers, each with its own credentials */
+function turnServersOf(servers: readonly IceServer[]): { url: string; server: RTCIceServer }[] {
+  return servers.flatMap(({ urls, username = '', credential = '' }) =>
+    urls.filter((url) => url.startsWith('turn')).map((url) => ({ url, server: { urls: [url], username, credential } })),
+  );
+}
+
+/** Asks one TURN server for a relay, as a call would. No other way of connecting is tried. */
+function allocateRelay({ url, server }: { url: string; server: RTCIceServer }): Promise<RelayResult> {
+  const startedAt = nowMs();
+  const connection = new RTCPeerConnection({ iceServers: [server], iceTransportPolicy: 'relay' });
+  return new Promise<RelayResult>((resolve) => {
+    let why = `The server did not answer within ${CONSOLE_LIMITS.turnTestMs / 1_000} s.`;
+    const end = (outcome: RelayResult['outcome']) => {
+      clearTimeout(timer);
+      connection.close();
+      resolve({ url, outcome });
+    };
+    const timer = setTimeout(() => end({ name: 'failed', why }), CONSOLE_LIMITS.turnTestMs);
+    connection.onicecandidate = ({ candidate }) => {
+      if (candidate === null) {
+        end({ name: 'failed', why });
+      } else if (candidate.type === 'relay') {
+        const address = `${candidate.address ?? '?'}:${candidate.port ?? '?'}`;
+        end({ name: 'allocated', address, tookMs: nowMs() - startedAt });
+      }
+    };
+    connection.onicecandidateerror = ({ errorCode, errorText }) => {
+      why = `${errorCode} ${errorText}`.trim();
+    };
+    // A data channel makes the browser gather candidates without asking for devices.
+    connection.createDataChannel('turn-test');
+    connection
+      .createOffer()
+      .then((offer) => connection.setLocalDescription(offer))
+      .catch((error: unknown) => end({ name: 'failed', why: String(error) }));
+  });
 }

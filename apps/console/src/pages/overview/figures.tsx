@@ -5,8 +5,8 @@ import { BarChart } from '../../charts/bar-chart.js';
 import { Section } from '../../components/layout.js';
 import { Loaded } from '../../components/states.js';
 import { Badge, Time } from '../../components/text.js';
-import { countText } from '../../format/number.js';
-import { Link } from '../../navigation/link.js';
+import { countText } from '../../format.js';
+import { Link } from '../../navigation/location.js';
 
 type Calls = NonNullable<Overview['calls']>;
 type Webhooks = NonNullable<Overview['webhooks']>;

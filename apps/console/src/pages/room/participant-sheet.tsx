@@ -1,17 +1,16 @@
 import type { Participant, Session, SessionTrack } from '@callplane/server/requests';
-import { useState } from 'react';
-import { useApiAction, useApiList } from '../../api/hooks.js';
+import { type SubmitEvent, useState } from 'react';
+import { useApiAction, useApiList, useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { useConfirm } from '../../components/confirm.js';
 import { Dialog } from '../../components/dialog.js';
+import { Check, FormEnd } from '../../components/fields.js';
 import { Facts, Section } from '../../components/layout.js';
 import { Failure } from '../../components/states.js';
 import { Id, Json, Time } from '../../components/text.js';
 import { useScope } from '../../session/session.js';
-import { ChangePermissions } from './change-permissions.js';
 import { QualitySeconds } from './quality.js';
 import { SendMessage } from './send-message.js';
-import { publishedTracks, SOURCES } from './track-icons.js';
+import { publishedTracks, SOURCES } from './participants.js';
 
 const REASONS: Record<NonNullable<Session['reason']>, string> = {
   left: 'left',
@@ -79,29 +78,10 @@ function Actions({
   onRemoved: () => void;
 }) {
   const [open, setOpen] = useState<'message' | 'permissions'>();
-  const confirm = useConfirm();
   const mayUpdate = useScope('participants:update');
   const mayRemove = useScope('participants:remove');
   const { id, roomId, name, leftAt } = participant;
-  const remove = useApiAction('removeParticipant', { done: `${name} was removed from the room.`, onDone: onRemoved });
-  const askToRemove = async () => {
-    const agrees = await confirm({
-      title: `Remove ${name}?`,
-      isDangerous: true,
-      action: 'Remove the participant',
-      body: (
-        <>
-          <p>This happens at once, and cannot be undone:</p>
-          <ul>
-            {leftAt === null && <li>The participant is disconnected.</li>}
-            <li>The identity is blocked: its tokens stop working, and new connections are refused.</li>
-            <li>The person can come back only with a new token from your backend.</li>
-          </ul>
-        </>
-      ),
-    });
-    if (agrees) remove.mutate({ roomId, participantId: id });
-  };
+  const remove = useAskedAction('removeParticipant', { done: `${name} was removed from the room.`, onDone: onRemoved });
   const close = () => setOpen(undefined);
   if (!mayUpdate && !mayRemove) return null;
   return (
@@ -110,7 +90,11 @@ function Actions({
       {/* Without the session, the dialog would begin with no permissions, and take all away. */}
       {mayUpdate && session !== undefined && <Button onClick={() => setOpen('permissions')}>Change permissions</Button>}
       {mayRemove && (
-        <Button kind="danger" onClick={() => void askToRemove()} isBusy={remove.isPending}>
+        <Button
+          kind="danger"
+          onClick={() => remove.ask(removeQuestion(participant), { roomId, participantId: id })}
+          isBusy={remove.isPending}
+        >
           Remove
         </Button>
       )}
@@ -122,25 +106,39 @@ function Actions({
   );
 }
 
+const removeQuestion = ({ name, leftAt }: Participant) => ({
+  title: `Remove ${name}?`,
+  isDangerous: true,
+  action: 'Remove the participant',
+  body: (
+    <>
+      <p>This happens at once, and cannot be undone:</p>
+      <ul>
+        {leftAt === null && <li>The participant is disconnected.</li>}
+        <li>The identity is blocked: its tokens stop working, and new connections are refused.</li>
+        <li>The person can come back only with a new token from your backend.</li>
+      </ul>
+    </>
+  ),
+});
+
 function TrackRow({ participant, track }: { participant: Participant; track: SessionTrack }) {
-  const confirm = useConfirm();
   const mayMute = useScope('participants:update');
   const source = SOURCES[track.source];
   const isMuted = participant.tracks.some(({ trackId, muted }) => trackId === track.trackId && muted);
-  const mute = useApiAction('muteTrack', { done: `The ${source} of ${participant.name} was muted.` });
-  const ask = async () => {
-    const agrees = await confirm({
-      title: `Mute the ${source} of ${participant.name}?`,
-      action: 'Mute',
-      body: (
-        <p>
-          Everyone stops receiving it at once. The participant may unmute it again. To keep it silent, take the
-          permission away.
-        </p>
-      ),
-    });
-    if (agrees) mute.mutate({ roomId: participant.roomId, participantId: participant.id, trackId: track.trackId });
+  const mute = useAskedAction('muteTrack', { done: `The ${source} of ${participant.name} was muted.` });
+  const { roomId, id: participantId } = participant;
+  const question = {
+    title: `Mute the ${source} of ${participant.name}?`,
+    action: 'Mute',
+    body: (
+      <p>
+        Everyone stops receiving it at once. The participant may unmute it again. To keep it silent, take the permission
+        away.
+      </p>
+    ),
   };
+  const ask = () => mute.ask(question, { roomId, participantId, trackId: track.trackId });
   return (
     <li className="track-row">
       <span>
@@ -152,7 +150,7 @@ function TrackRow({ participant, track }: { participant: Participant; track: Ses
         </span>
       </span>
       {mayMute && !isMuted && (
-        <Button className="small" onClick={() => void ask()} isBusy={mute.isPending}>
+        <Button className="small" onClick={ask} isBusy={mute.isPending}>
           Mute
         </Button>
       )}
@@ -180,5 +178,72 @@ function Sessions({ roomId, participantId }: { roomId: string; participantId: st
       </ul>
       {hasMore && <Button onClick={loadMore}>Show older sessions</Button>}
     </>
+  );
+}
+
+type Permission = Session['permissions'][number];
+const PERMISSIONS: readonly (readonly [Permission, string])[] = [
+  ['audio:publish', 'Publish a microphone'],
+  ['video:publish', 'Publish a camera'],
+  ['screen:publish', 'Share a screen'],
+  ['messages:send', 'Send messages'],
+  ['metadata:update', 'Change the own metadata'],
+];
+
+function ChangePermissions({
+  participant,
+  current,
+  onClose,
+}: {
+  participant: Participant;
+  /** Those of the newest session. */
+  current: readonly Permission[];
+  onClose: () => void;
+}) {
+  const [chosen, setChosen] = useState<readonly Permission[]>(current);
+  const update = useApiAction('updateParticipant', {
+    done: `The permissions of ${participant.name} have been changed.`,
+    onDone: onClose,
+    isForm: true,
+  });
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    // `room:join` cannot be taken away: removing the participant does that.
+    const permissions = [...new Set<Permission>(['room:join', ...chosen])];
+    update.mutate({ roomId: participant.roomId, participantId: participant.id, permissions });
+  };
+  const lost = PERMISSIONS.filter(([name]) => current.includes(name) && !chosen.includes(name));
+  return (
+    <Dialog title={`Permissions of ${participant.name}`} onClose={onClose}>
+      <form className="form" onSubmit={submit}>
+        <p className="quiet">
+          New permissions take effect at once, also in the running call, and stay for later joins. No new token is
+          needed.
+        </p>
+        {participant.leftAt !== null && (
+          <p className="notice">
+            {participant.name} has left. The boxes show the permissions of the last session; a change since then is not
+            shown.
+          </p>
+        )}
+        <fieldset>
+          <legend className="visually-hidden">Permissions</legend>
+          {PERMISSIONS.map(([name, text]) => (
+            <Check
+              key={name}
+              label={text}
+              checked={chosen.includes(name)}
+              onChange={({ target }) =>
+                setChosen(target.checked ? [...chosen, name] : chosen.filter((one) => one !== name))
+              }
+            />
+          ))}
+        </fieldset>
+        {lost.some(([name]) => name.endsWith(':publish')) && (
+          <p className="notice warn">Tracks that the participant may no longer publish are unpublished at once.</p>
+        )}
+        <FormEnd error={update.error} action="Change the permissions" isBusy={update.isPending} onCancel={onClose} />
+      </form>
+    </Dialog>
   );
 }

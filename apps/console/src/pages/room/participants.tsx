@@ -1,15 +1,15 @@
-import type { Participant, Room, Session } from '@callplane/server/requests';
+import type { Participant, Room, Session, SessionTrack } from '@callplane/server/requests';
 import { useEffect, useMemo, useState } from 'react';
 import { useApiList } from '../../api/hooks.js';
 import { Filters, SelectFilter } from '../../components/fields.js';
-import { ListTable, type Column } from '../../components/list-table.js';
+import { Icon, type IconName } from '../../components/icons.js';
+import { type Column, ListTable } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
 import { Badge, Time } from '../../components/text.js';
 import { CONSOLE_LIMITS } from '../../limits.js';
 import { useQueryParameters } from '../../navigation/location.js';
 import { ParticipantSheet } from './participant-sheet.js';
 import { Quality } from './quality.js';
-import { TrackIcons } from './track-icons.js';
 
 const SHOWN = [
   ['active', 'In the room now'],
@@ -131,4 +131,38 @@ function columnsOf(sessions: ReadonlyMap<string, Session>, open: (id: string) =>
     { title: 'Joined', width: '8rem', priority: 2, cell: ({ joinedAt }) => <Time value={joinedAt} /> },
     { title: 'Left', width: '8rem', priority: 3, cell: ({ leftAt }) => <Time value={leftAt} /> },
   ];
+}
+
+const ICONS: Record<SessionTrack['source'], IconName> = {
+  microphone: 'microphone',
+  camera: 'camera',
+  screen: 'screen',
+  screen_audio: 'screen',
+};
+export const SOURCES: Record<SessionTrack['source'], string> = {
+  microphone: 'microphone',
+  camera: 'camera',
+  screen: 'screen',
+  screen_audio: 'sound of the screen',
+};
+
+/** @returns the tracks that are published now */
+export function publishedTracks(session: Session | undefined): SessionTrack[] {
+  if (session === undefined || session.leftAt !== null) return [];
+  return session.tracks.filter(({ unpublishedAt }) => unpublishedAt === null);
+}
+
+/** The tracks that a participant publishes; muted ones are quiet. */
+function TrackIcons({ participant: { tracks } }: { participant: Participant }) {
+  if (tracks.length === 0) return <span className="quiet">none</span>;
+  const names = tracks.map(({ source, muted }) => `${SOURCES[source]}${muted ? ' (muted)' : ''}`).join(', ');
+  return (
+    <span className="track-icons" role="img" aria-label={names} title={names}>
+      {tracks.map(({ trackId, source, muted }) => (
+        <span key={trackId} className={muted ? 'muted-track' : ''}>
+          <Icon name={ICONS[source]} />
+        </span>
+      ))}
+    </span>
+  );
 }

@@ -1,6 +1,6 @@
 import type { Session, SessionQuality } from '@callplane/server/requests';
 import { Badge, type Tone } from '../../components/text.js';
-import { durationText } from '../../format/time.js';
+import { durationText } from '../../format.js';
 
 const TONES: Record<SessionQuality['worst'], Tone> = { good: 'good', fair: 'warn', poor: 'bad', lost: 'bad' };
 const LEVELS = ['good', 'fair', 'poor', 'lost'] as const;

@@ -1,21 +1,18 @@
 import type { Room } from '@callplane/server/requests';
 import { useState } from 'react';
-import { useApi } from '../../api/hooks.js';
-import { shownAnswer } from '../../api/shown-answer.js';
+import { shownAnswer } from '../../api/api-error.js';
+import { useApi, useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Facts, Page } from '../../components/layout.js';
 import { Loaded } from '../../components/states.js';
 import { Tabs } from '../../components/tabs.js';
 import { Id, Json, Time } from '../../components/text.js';
-import { countText } from '../../format/number.js';
-import { durationText } from '../../format/time.js';
-import { Link } from '../../navigation/link.js';
+import { countText, durationText } from '../../format.js';
+import { Link } from '../../navigation/location.js';
 import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
-import { RoomStatus } from '../rooms/room-status.js';
-import { EditRoom } from './edit-room.js';
-import { useEndRoom } from './end-room.js';
+import { EditRoom, RoomStatus } from '../rooms/room-form.js';
 import { OperationPanel, RoomOperation } from './operation.js';
 import { Participants } from './participants.js';
 import { SendMessage } from './send-message.js';
@@ -83,7 +80,10 @@ function emptyTimeoutText(seconds: number | null): string {
 
 function Actions({ room }: { room: Room }) {
   const [open, setOpen] = useState<'edit' | 'message'>();
-  const endRoom = useEndRoom(room);
+  const end = useAskedAction('endRoom', {
+    done: (operation) =>
+      operation === undefined ? 'The room has ended.' : 'The room is ending. Its operation shows the progress.',
+  });
   const mayMessage = useScope('participants:update');
   const mayUpdate = useScope('rooms:update');
   const mayEnd = useScope('rooms:end');
@@ -100,7 +100,7 @@ function Actions({ room }: { room: Room }) {
       {mayMessage && room.status === 'active' && <Button onClick={() => setOpen('message')}>Send a message</Button>}
       {mayUpdate && isOpen && <Button onClick={() => setOpen('edit')}>Edit</Button>}
       {mayEnd && room.status !== 'ended' && (
-        <Button kind="danger" onClick={endRoom.ask} isBusy={endRoom.isPending}>
+        <Button kind="danger" onClick={() => end.ask(endQuestion(room), { roomId: room.id })} isBusy={end.isPending}>
           End the room
         </Button>
       )}
@@ -109,3 +109,23 @@ function Actions({ room }: { room: Room }) {
     </>
   );
 }
+
+const endQuestion = ({ name }: Room) => ({
+  title: `End “${name}”?`,
+  isDangerous: true,
+  action: 'End the room',
+  body: (
+    <>
+      <p>This happens at once, and cannot be undone:</p>
+      <ul>
+        <li>Everyone in the room is disconnected.</li>
+        <li>Nobody can join it again. Its tokens stop working.</li>
+        <li>Its media is removed from the media servers.</li>
+        <li>
+          Webhooks get <code>participant.left</code> for each participant and <code>room.ended</code>.
+        </li>
+      </ul>
+      <p>Its history stays readable until its retention ends.</p>
+    </>
+  ),
+});

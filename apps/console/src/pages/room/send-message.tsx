@@ -1,9 +1,8 @@
 import { useState, type SubmitEvent } from 'react';
-import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
 import { Field, FormEnd } from '../../components/fields.js';
-import { plural } from '../../format/number.js';
+import { plural } from '../../format.js';
 
 /** @param to the only recipient; without it everyone in the room gets the message */
 export function SendMessage({
@@ -17,15 +16,13 @@ export function SendMessage({
 }) {
   const [text, setText] = useState('{\n  "text": "Hello"\n}');
   const [problem, setProblem] = useState<string>();
-  const [error, setError] = useState<ApiError>();
   const send = useApiAction('sendMessage', {
     done: ({ recipients }) => `The message was sent to ${plural(recipients, 'participant')}.`,
     onDone: onClose,
-    onError: (failure) => setError(asApiError(failure)),
+    isForm: true,
   });
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    setError(undefined);
     let data: unknown;
     try {
       data = JSON.parse(text);
@@ -54,7 +51,7 @@ export function SendMessage({
             />
           )}
         </Field>
-        <FormEnd error={error} action="Send" isBusy={send.isPending} onCancel={onClose} />
+        <FormEnd error={send.error} action="Send" isBusy={send.isPending} onCancel={onClose} />
       </form>
     </Dialog>
   );

@@ -10,8 +10,7 @@ import { Time } from '../../components/text.js';
 import { useQueryParameters } from '../../navigation/location.js';
 import { useScope } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
-import { CreateRoom } from './create-room.js';
-import { RoomStatus } from './room-status.js';
+import { CreateRoom, RoomStatus } from './room-form.js';
 
 const COLUMNS: readonly Column<Room>[] = [
   { title: 'Name', width: '3fr', cell: ({ name }) => name },

@@ -1,9 +1,7 @@
 import type { ApiContext } from '@callplane/server/requests';
 import { useEffect, useRef, useState, type SubmitEvent } from 'react';
-import { asApiError, type ApiError } from '../../api/api-error.js';
 import { Button } from '../../components/button.js';
-import { ErrorText } from '../../components/error-text.js';
-import { Check, Field } from '../../components/fields.js';
+import { Check, FormError, InputField } from '../../components/fields.js';
 import { signIn } from '../../session/sign-in.js';
 
 export function SignInPage({
@@ -16,7 +14,7 @@ export function SignInPage({
   const [key, setKey] = useState('');
   const [isReadOnly, setReadOnly] = useState(false);
   const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError>();
+  const [error, setError] = useState<unknown>();
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     document.title = 'Sign in · Callplane console';
@@ -30,7 +28,7 @@ export function SignInPage({
     try {
       onSignedIn(await signIn(key.trim(), isReadOnly));
     } catch (failure) {
-      setError(asApiError(failure));
+      setError(failure);
       setBusy(false);
       input.current?.select();
     }
@@ -48,36 +46,26 @@ export function SignInPage({
             {why}
           </p>
         )}
-        <Field
+        <InputField
           label="Secret API key"
           hint="The browser sends the key once and does not keep it. The session ends after 8 hours."
-        >
-          {(attributes) => (
-            <input
-              {...attributes}
-              ref={input}
-              type="password"
-              autoComplete="off"
-              spellCheck={false}
-              required
-              maxLength={512}
-              placeholder="rtc_sk_…"
-              value={key}
-              onChange={(event) => setKey(event.target.value)}
-            />
-          )}
-        </Field>
+          ref={input}
+          type="password"
+          autoComplete="off"
+          spellCheck={false}
+          required
+          maxLength={512}
+          placeholder="rtc_sk_…"
+          value={key}
+          onValue={setKey}
+        />
         <Check
           label="Read only"
           hint="This session may look at everything and change nothing."
           checked={isReadOnly}
           onChange={(event) => setReadOnly(event.target.checked)}
         />
-        {error !== undefined && (
-          <div role="alert" className="form-error">
-            <ErrorText error={error} />
-          </div>
-        )}
+        <FormError error={error} />
         <Button kind="primary" type="submit" isBusy={isBusy}>
           {isBusy ? 'Signing in…' : 'Sign in'}
         </Button>

@@ -1,22 +1,25 @@
-import type { WebhookAttempt } from '@callplane/server/requests';
+import type { WebhookAttempt, WebhookDeliveryDetail } from '@callplane/server/requests';
+import { useApiList } from '../../api/hooks.js';
+import { Button } from '../../components/button.js';
 import { Facts } from '../../components/layout.js';
+import { Failure, Loading } from '../../components/states.js';
 import { Badge, Code, Time } from '../../components/text.js';
 import { millisecondsText, Waterfall } from './waterfall.js';
 
 /** The result of an attempt in two words: its status or its error code. */
-export function AttemptResult({ attempt }: { attempt: Pick<WebhookAttempt, 'outcome' | 'statusCode' | 'errorCode'> }) {
+function AttemptResult({ attempt }: { attempt: Pick<WebhookAttempt, 'outcome' | 'statusCode' | 'errorCode'> }) {
   const { outcome, statusCode, errorCode } = attempt;
   const text = statusCode === null ? (errorCode ?? outcome) : `HTTP ${statusCode}`;
   return <Badge tone={outcome === 'success' ? 'good' : 'bad'}>{text}</Badge>;
 }
 
 /** Run and number of an attempt: "Attempt 2", "Replay 1, attempt 2". */
-export function attemptName({ replayCount, attempt }: Pick<WebhookAttempt, 'replayCount' | 'attempt'>): string {
+function attemptName({ replayCount, attempt }: Pick<WebhookAttempt, 'replayCount' | 'attempt'>): string {
   return replayCount === 0 ? `Attempt ${attempt}` : `Replay ${replayCount}, attempt ${attempt}`;
 }
 
 /** Everything about one attempt: times, address, request headers and answer. */
-export function Attempt({
+function Attempt({
   attempt,
   deliveryUrl,
   isExplained,
@@ -112,6 +115,41 @@ function Answer({ attempt }: { attempt: WebhookAttempt }) {
           )}
           {responseTruncated && <p className="quiet">The body was longer: its first KiB is kept.</p>}
         </>
+      )}
+    </div>
+  );
+}
+
+/** All attempts of a delivery, the latest first and open. */
+export function Attempts({ delivery }: { delivery: WebhookDeliveryDetail }) {
+  const { endpointId, id: deliveryId } = delivery;
+  const list = useApiList('listAttempts', { endpointId, deliveryId });
+  if (list.error !== null) return <Failure error={list.error} onRetry={list.reload} />;
+  if (list.isLoading) return <Loading what="the attempts" />;
+  if (list.items.length === 0) return <p className="quiet">There was no attempt yet.</p>;
+  return (
+    <div className="attempts">
+      {list.items.map((attempt, at) => (
+        <details key={attempt.id} className="card" open={at === 0}>
+          <summary>
+            <span className="attempt-name">{attemptName(attempt)}</span>
+            <AttemptResult attempt={attempt} />
+            <span className="quiet number">{millisecondsText(attempt.durationMs)}</span>
+            <span className="quiet attempt-time">
+              <Time value={attempt.startedAt} />
+            </span>
+          </summary>
+          <Attempt
+            attempt={attempt}
+            deliveryUrl={delivery.url}
+            isExplained={at === 0 && delivery.status !== 'succeeded'}
+          />
+        </details>
+      ))}
+      {list.hasMore && (
+        <Button isBusy={list.isLoadingMore} onClick={list.loadMore}>
+          Show earlier attempts
+        </Button>
       )}
     </div>
   );

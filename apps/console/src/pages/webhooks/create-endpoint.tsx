@@ -1,24 +1,20 @@
 import type { WebhookEndpointWithSecret } from '@callplane/server/requests';
 import { useState } from 'react';
-import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
 import { navigate } from '../../navigation/location.js';
 import { EndpointForm } from './endpoint-form.js';
-import { SecretDialog } from './secret-dialog.js';
+import { SecretDialog } from './rotate-secret.js';
 
 /** Registers an endpoint, shows its secret once, and goes to its page. */
 export function CreateEndpoint({ onClose }: { onClose: () => void }) {
   const [made, setMade] = useState<WebhookEndpointWithSecret>();
-  const [error, setError] = useState<ApiError>();
   // The form closes while its request runs, and the secret of the endpoint is shown all the same.
   const [isHidden, setHidden] = useState(false);
   const create = useApiAction('createWebhook', {
     onDone: setMade,
-    onError: (failure) => {
-      setError(asApiError(failure));
-      setHidden(false);
-    },
+    onError: () => setHidden(false),
+    isForm: true,
   });
   const close = () => {
     if (create.isPending) setHidden(true);
@@ -45,11 +41,10 @@ export function CreateEndpoint({ onClose }: { onClose: () => void }) {
       </p>
       <EndpointForm
         action="Add the endpoint"
-        error={error}
+        error={create.error}
         isBusy={create.isPending}
         onClose={close}
         onSubmit={(_, { description, ...others }) => {
-          setError(undefined);
           create.mutate({ ...others, ...(description === null ? {} : { description }) });
         }}
       />

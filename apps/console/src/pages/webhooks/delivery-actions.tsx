@@ -1,7 +1,6 @@
 import type { WebhookDeliveryDetail, WebhookEndpoint } from '@callplane/server/requests';
-import { useApiAction } from '../../api/hooks.js';
+import { useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { useConfirm } from '../../components/confirm.js';
 
 /** Retry of a pending delivery, or replay of a finished one. */
 export function DeliveryActions({
@@ -12,31 +11,26 @@ export function DeliveryActions({
   /** Undefined while it is read, and after its removal. */
   endpoint: WebhookEndpoint | undefined;
 }) {
-  const confirm = useConfirm();
   const { id: deliveryId, endpointId, status, replayCount } = delivery;
-  const retrying = useApiAction('retryDelivery', { done: 'The next attempt is due now.' });
-  const replaying = useApiAction('replayDelivery', { done: 'A new run has begun.' });
+  const retrying = useAskedAction('retryDelivery', { done: 'The next attempt is due now.' });
+  const replaying = useAskedAction('replayDelivery', { done: 'A new run has begun.' });
   if (endpoint === undefined) return null;
   // The API refuses both.
   if (!endpoint.enabled)
     return <p className="quiet">The endpoint is disabled. Enable it to send the delivery again.</p>;
   if (status === 'pending') {
-    const retry = async () => {
-      if (await confirm(retryQuestion(delivery))) retrying.mutate({ endpointId, deliveryId });
-    };
+    const retry = () => retrying.ask(retryQuestion(delivery), { endpointId, deliveryId });
     return (
-      <Button kind="primary" isBusy={retrying.isPending} onClick={() => void retry()}>
+      <Button kind="primary" isBusy={retrying.isPending} onClick={retry}>
         Retry now
       </Button>
     );
   }
   if (status === 'delivering') return null;
-  const replay = async () => {
-    if (await confirm(replayQuestion(delivery, endpoint)))
-      replaying.mutate({ endpointId, deliveryId, expectedReplayCount: replayCount });
-  };
+  const replay = () =>
+    replaying.ask(replayQuestion(delivery, endpoint), { endpointId, deliveryId, expectedReplayCount: replayCount });
   return (
-    <Button kind="primary" isBusy={replaying.isPending} onClick={() => void replay()}>
+    <Button kind="primary" isBusy={replaying.isPending} onClick={replay}>
       Replay
     </Button>
   );

@@ -1,16 +1,16 @@
 import type { WebhookDeliveryDetail } from '@callplane/server/requests';
 import { useApi } from '../../api/hooks.js';
-import { shownAnswer } from '../../api/shown-answer.js';
+import { shownAnswer } from '../../api/api-error.js';
 import { Facts, Page, Section } from '../../components/layout.js';
 import { Loaded } from '../../components/states.js';
 import { Code, Id, Json, Time } from '../../components/text.js';
-import { Link } from '../../navigation/link.js';
+import { Link } from '../../navigation/location.js';
 import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
-import { Attempts } from './attempts.js';
+import { Attempts } from './attempt.js';
 import { DeliveryActions } from './delivery-actions.js';
 import { DeliveryStatus } from './delivery-status.js';
-import { VerifyDelivery } from './verify-delivery.js';
+import { VerifyDelivery } from './verify-snippets.js';
 import { REASON_TEXTS } from './vocabulary.js';
 
 const UP = { to: '/deliveries', label: 'Deliveries' };

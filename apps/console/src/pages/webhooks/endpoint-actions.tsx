@@ -1,9 +1,7 @@
 import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useState } from 'react';
-import { asApiError, type ApiError } from '../../api/api-error.js';
-import { useApiAction } from '../../api/hooks.js';
+import { useApiAction, useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { useConfirm } from '../../components/confirm.js';
 import { Dialog } from '../../components/dialog.js';
 import { navigate } from '../../navigation/location.js';
 import { EndpointForm } from './endpoint-form.js';
@@ -13,12 +11,25 @@ import { RotateSecret } from './rotate-secret.js';
 export function EndpointActions({ endpoint }: { endpoint: WebhookEndpoint }) {
   const [isEditing, setEditing] = useState(false);
   const [isRotating, setRotating] = useState(false);
-  const actions = useActions(endpoint);
+  const { id: endpointId, url, enabled } = endpoint;
+  const test = useAskedAction('testWebhook', {
+    done: 'A test event is on its way.',
+    onDone: (delivery) => navigate(`/webhooks/${endpointId}/deliveries/${delivery.id}`),
+  });
+  const update = useAskedAction('updateWebhook', {
+    done: (changed) => (changed.enabled ? 'The endpoint is enabled.' : 'The endpoint is disabled.'),
+  });
+  const activate = useAskedAction('activateWebhookSecret', { done: 'The new secret signs new runs.' });
+  const cancel = useAskedAction('cancelWebhookSecretRotation', { done: 'The rotation is cancelled.' });
+  const remove = useAskedAction('deleteWebhook', {
+    done: 'The endpoint has been removed.',
+    onDone: () => navigate('/webhooks'),
+  });
   return (
     <>
       {/* The API refuses a test of a disabled endpoint. */}
-      {endpoint.enabled && (
-        <Button onClick={actions.test} isBusy={actions.isTesting}>
+      {enabled && (
+        <Button onClick={() => test.ask(testQuestion(endpoint), { endpointId })} isBusy={test.isPending}>
           Send a test
         </Button>
       )}
@@ -27,59 +38,29 @@ export function EndpointActions({ endpoint }: { endpoint: WebhookEndpoint }) {
         <Button onClick={() => setRotating(true)}>Rotate the secret</Button>
       ) : (
         <>
-          <Button onClick={actions.activate} isBusy={actions.isActivating}>
+          <Button onClick={() => activate.ask(activateQuestion(endpoint), { endpointId })} isBusy={activate.isPending}>
             Activate the new secret
           </Button>
-          <Button onClick={actions.cancelRotation} isBusy={actions.isCancelling}>
+          <Button onClick={() => cancel.ask(cancelQuestion(endpoint), { endpointId })} isBusy={cancel.isPending}>
             Cancel the rotation
           </Button>
         </>
       )}
-      <Button onClick={actions.toggle} isBusy={actions.isUpdating}>
-        {endpoint.enabled ? 'Disable' : 'Enable'}
+      <Button
+        onClick={() =>
+          update.ask(enabled ? disableQuestion(url) : enableQuestion(url), { endpointId, enabled: !enabled })
+        }
+        isBusy={update.isPending}
+      >
+        {enabled ? 'Disable' : 'Enable'}
       </Button>
-      <Button kind="danger" onClick={actions.remove} isBusy={actions.isRemoving}>
+      <Button kind="danger" onClick={() => remove.ask(removeQuestion(url), { endpointId })} isBusy={remove.isPending}>
         Remove
       </Button>
       {isEditing && <EditEndpoint endpoint={endpoint} onClose={() => setEditing(false)} />}
       {isRotating && <RotateSecret endpoint={endpoint} onClose={() => setRotating(false)} />}
     </>
   );
-}
-
-function useActions(endpoint: WebhookEndpoint) {
-  const confirm = useConfirm();
-  const { id: endpointId, url, enabled } = endpoint;
-  const testing = useApiAction('testWebhook', {
-    done: 'A test event is on its way.',
-    onDone: (delivery) => navigate(`/webhooks/${endpointId}/deliveries/${delivery.id}`),
-  });
-  const updating = useApiAction('updateWebhook', {
-    done: (changed) => (changed.enabled ? 'The endpoint is enabled.' : 'The endpoint is disabled.'),
-  });
-  const activating = useApiAction('activateWebhookSecret', { done: 'The new secret signs new runs.' });
-  const cancelling = useApiAction('cancelWebhookSecretRotation', { done: 'The rotation is cancelled.' });
-  const removing = useApiAction('deleteWebhook', {
-    done: 'The endpoint has been removed.',
-    onDone: () => navigate('/webhooks'),
-  });
-  return {
-    isTesting: testing.isPending,
-    isUpdating: updating.isPending,
-    isActivating: activating.isPending,
-    isCancelling: cancelling.isPending,
-    isRemoving: removing.isPending,
-    test: () => void confirm(testQuestion(endpoint)).then((agrees) => agrees && testing.mutate({ endpointId })),
-    toggle: () =>
-      void confirm(enabled ? disableQuestion(url) : enableQuestion(url)).then(
-        (agrees) => agrees && updating.mutate({ endpointId, enabled: !enabled }),
-      ),
-    activate: () =>
-      void confirm(activateQuestion(endpoint)).then((agrees) => agrees && activating.mutate({ endpointId })),
-    cancelRotation: () =>
-      void confirm(cancelQuestion(endpoint)).then((agrees) => agrees && cancelling.mutate({ endpointId })),
-    remove: () => void confirm(removeQuestion(url)).then((agrees) => agrees && removing.mutate({ endpointId })),
-  };
 }
 
 const testQuestion = ({ url }: WebhookEndpoint) => ({
@@ -147,11 +128,10 @@ const removeQuestion = (url: string) => ({
 });
 
 function EditEndpoint({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClose: () => void }) {
-  const [error, setError] = useState<ApiError>();
   const update = useApiAction('updateWebhook', {
     done: 'The endpoint has been changed.',
     onDone: onClose,
-    onError: (failure) => setError(asApiError(failure)),
+    isForm: true,
   });
   return (
     <Dialog title="Edit the endpoint" onClose={onClose}>
@@ -162,11 +142,10 @@ function EditEndpoint({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClos
       <EndpointForm
         endpoint={endpoint}
         action="Save the changes"
-        error={error}
+        error={update.error}
         isBusy={update.isPending}
         onClose={onClose}
         onSubmit={(changed) => {
-          setError(undefined);
           if (Object.keys(changed).length === 0) onClose();
           else update.mutate({ endpointId: endpoint.id, ...changed });
         }}

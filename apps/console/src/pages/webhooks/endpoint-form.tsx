@@ -1,10 +1,6 @@
 import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useState, type SubmitEvent } from 'react';
-import type { ApiError } from '../../api/api-error.js';
-import { Button } from '../../components/button.js';
-import { DialogActions } from '../../components/dialog.js';
-import { ErrorText } from '../../components/error-text.js';
-import { Check, Field } from '../../components/fields.js';
+import { Check, FormEnd, InputField } from '../../components/fields.js';
 import {
   changedMeanwhile,
   differencesOf,
@@ -30,7 +26,7 @@ export function EndpointForm({
 }: {
   endpoint?: WebhookEndpoint;
   action: string;
-  error: ApiError | undefined;
+  error: unknown;
   isBusy: boolean;
   onSubmit: (changed: Partial<EndpointFields>, all: EndpointFields) => void;
   onClose: () => void;
@@ -48,31 +44,25 @@ export function EndpointForm({
   };
   return (
     <form className="form" onSubmit={submit}>
-      <Field label="URL" hint="https, at a public address.">
-        {(attributes) => (
-          <input
-            {...attributes}
-            type="url"
-            required
-            maxLength={2_048}
-            autoComplete="off"
-            placeholder="https://example.com/webhooks"
-            value={values.url}
-            onChange={(event) => set({ url: event.target.value })}
-          />
-        )}
-      </Field>
-      <Field label="Description" hint="For people; may stay empty.">
-        {(attributes) => (
-          <input
-            {...attributes}
-            maxLength={500}
-            autoComplete="off"
-            value={values.description}
-            onChange={(event) => set({ description: event.target.value })}
-          />
-        )}
-      </Field>
+      <InputField
+        label="URL"
+        hint="https, at a public address."
+        type="url"
+        required
+        maxLength={2_048}
+        autoComplete="off"
+        placeholder="https://example.com/webhooks"
+        value={values.url}
+        onValue={(url) => set({ url })}
+      />
+      <InputField
+        label="Description"
+        hint="For people; may stay empty."
+        maxLength={500}
+        autoComplete="off"
+        value={values.description}
+        onValue={(description) => set({ description })}
+      />
       <EventFields values={values} set={set} />
       <SendingFields values={values} set={set} />
       {news !== undefined && (
@@ -80,17 +70,7 @@ export function EndpointForm({
           {news}
         </p>
       )}
-      {error !== undefined && (
-        <div role="alert" className="form-error">
-          <ErrorText error={error} />
-        </div>
-      )}
-      <DialogActions>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button kind="primary" type="submit" isBusy={isBusy}>
-          {action}
-        </Button>
-      </DialogActions>
+      <FormEnd error={error} action={action} isBusy={isBusy} onCancel={onClose} />
     </form>
   );
 }
@@ -139,30 +119,24 @@ function SendingFields({ values, set }: Part) {
         onChange={(event) => set({ inOrder: event.target.checked })}
       />
       <div className="field-pair">
-        <Field label="Attempts a second" hint="1 to 1,000; empty for no limit.">
-          {(attributes) => (
-            <input
-              {...attributes}
-              type="number"
-              min={1}
-              max={1_000}
-              value={values.maxPerSecond}
-              onChange={(event) => set({ maxPerSecond: event.target.value })}
-            />
-          )}
-        </Field>
-        <Field label="Attempts at once" hint="1 to 100; empty for no limit.">
-          {(attributes) => (
-            <input
-              {...attributes}
-              type="number"
-              min={1}
-              max={100}
-              value={values.maxConcurrent}
-              onChange={(event) => set({ maxConcurrent: event.target.value })}
-            />
-          )}
-        </Field>
+        <InputField
+          label="Attempts a second"
+          hint="1 to 1,000; empty for no limit."
+          type="number"
+          min={1}
+          max={1_000}
+          value={values.maxPerSecond}
+          onValue={(maxPerSecond) => set({ maxPerSecond })}
+        />
+        <InputField
+          label="Attempts at once"
+          hint="1 to 100; empty for no limit."
+          type="number"
+          min={1}
+          max={100}
+          value={values.maxConcurrent}
+          onValue={(maxConcurrent) => set({ maxConcurrent })}
+        />
       </div>
       <Check
         label="Standard Webhooks headers"

@@ -2,7 +2,7 @@ import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useMemo } from 'react';
 import { useApi } from '../../api/hooks.js';
 import { Badge } from '../../components/text.js';
-import { countText, shareText } from '../../format/number.js';
+import { countText, shareText } from '../../format.js';
 
 export function EndpointStatus({ enabled, disabledReason, failingSince }: WebhookEndpoint) {
   if (enabled && failingSince !== null) return <Badge tone="warn">failing</Badge>;

@@ -1,6 +1,6 @@
 import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useApi } from '../../api/hooks.js';
-import { shownAnswer } from '../../api/shown-answer.js';
+import { shownAnswer } from '../../api/api-error.js';
 import { Facts, Page } from '../../components/layout.js';
 import { Loaded } from '../../components/states.js';
 import { Tabs } from '../../components/tabs.js';

@@ -1,16 +1,16 @@
 import type { WebhookEndpoint, WebhookRecovery } from '@callplane/server/requests';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode, type SubmitEvent } from 'react';
-import { asApiError, type ApiError } from '../../api/api-error.js';
+import { asApiError } from '../../api/api-error.js';
 import { useApi, useApiAction } from '../../api/hooks.js';
 import { refreshQueries } from '../../api/refresh.js';
-import { nowMs } from '../../clock.js';
+import { nowMs } from '../../moving-time.js';
 import { Button } from '../../components/button.js';
 import { Dialog, DialogActions } from '../../components/dialog.js';
-import { ErrorText } from '../../components/error-text.js';
-import { Check, Field } from '../../components/fields.js';
+import { ErrorText } from '../../components/states.js';
+import { Check, FormEnd, FormError, InputField } from '../../components/fields.js';
 import { Time } from '../../components/text.js';
-import { countText } from '../../format/number.js';
+import { countText } from '../../format.js';
 import { isoOf } from './filter-of.js';
 import { RecoveryFigures } from './recoveries.js';
 
@@ -25,13 +25,11 @@ export function RecoverDialog({ endpoint, onClose }: { endpoint: WebhookEndpoint
   const [range, setRange] = useState<Range>();
   const [count, setCount] = useState<WebhookRecovery>();
   const [recovery, setRecovery] = useState<WebhookRecovery>();
-  const [error, setError] = useState<ApiError>();
-  const onError = (failure: unknown) => setError(asApiError(failure));
-  const counting = useApiAction('createRecovery', { onDone: setCount, onError });
-  const recovering = useApiAction('createRecovery', { onDone: setRecovery, onError });
+  const counting = useApiAction('createRecovery', { onDone: setCount, isForm: true });
+  const recovering = useApiAction('createRecovery', { onDone: setRecovery, isForm: true });
   const input = (chosen: Range) => ({ endpointId: endpoint.id, ...chosen });
   const begin = (chosen: Range) => {
-    setError(undefined);
+    recovering.reset();
     setRange(chosen);
     counting.mutate({ ...input(chosen), dryRun: true });
   };
@@ -46,20 +44,13 @@ export function RecoverDialog({ endpoint, onClose }: { endpoint: WebhookEndpoint
           isBusy={recovering.isPending}
           onBack={() => setCount(undefined)}
           // The window stays as it was counted, also if its end was the present.
-          onAgree={() => {
-            setError(undefined);
-            recovering.mutate({ ...input(range), dryRun: false });
-          }}
+          onAgree={() => recovering.mutate({ ...input(range), dryRun: false })}
           onCount={setCount}
         />
       ) : (
         <WindowForm isBusy={counting.isPending} onSubmit={begin} onClose={onClose} />
       )}
-      {error !== undefined && (
-        <div role="alert" className="form-error">
-          <ErrorText error={error} />
-        </div>
-      )}
+      <FormError error={counting.error ?? recovering.error} />
     </Dialog>
   );
 }
@@ -94,27 +85,15 @@ function WindowForm({
     <form className="form" onSubmit={submit}>
       <p className="quiet">Nothing is sent by this step: it counts the deliveries of the window.</p>
       <div className="field-pair">
-        <Field label="From" hint="When the outage began.">
-          {(attributes) => (
-            <input
-              {...attributes}
-              type="datetime-local"
-              required
-              value={since}
-              onChange={(event) => setSince(event.target.value)}
-            />
-          )}
-        </Field>
-        <Field label="To" hint="Empty: now.">
-          {(attributes) => (
-            <input
-              {...attributes}
-              type="datetime-local"
-              value={until}
-              onChange={(event) => setUntil(event.target.value)}
-            />
-          )}
-        </Field>
+        <InputField
+          label="From"
+          hint="When the outage began."
+          type="datetime-local"
+          required
+          value={since}
+          onValue={setSince}
+        />
+        <InputField label="To" hint="Empty: now." type="datetime-local" value={until} onValue={setUntil} />
       </div>
       <Check
         label="Waiting deliveries too"
@@ -122,12 +101,7 @@ function WindowForm({
         checked={includePending}
         onChange={(event) => setIncludePending(event.target.checked)}
       />
-      <DialogActions>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button kind="primary" type="submit" isBusy={isBusy}>
-          Count the deliveries
-        </Button>
-      </DialogActions>
+      <FormEnd error={null} action="Count the deliveries" isBusy={isBusy} onCancel={onClose} />
     </form>
   );
 }

@@ -1,11 +1,10 @@
 import type { WebhookEndpoint, WebhookRecovery } from '@callplane/server/requests';
 import { useState } from 'react';
-import { useApiAction, useApiList } from '../../api/hooks.js';
+import { useApiList, useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { useConfirm } from '../../components/confirm.js';
 import { Empty, Failure, Loading } from '../../components/states.js';
 import { Badge, Time } from '../../components/text.js';
-import { countText } from '../../format/number.js';
+import { countText } from '../../format.js';
 import { useScope } from '../../session/session.js';
 import { RecoverDialog } from './recover-dialog.js';
 
@@ -97,20 +96,16 @@ function Figure({ name, value }: { name: string; value: number }) {
 }
 
 function CancelRecovery({ recovery }: { recovery: WebhookRecovery }) {
-  const confirm = useConfirm();
   const { id: recoveryId, endpointId } = recovery;
-  const cancelling = useApiAction('cancelRecovery', { done: 'The recovery is cancelled.' });
-  const cancel = async () => {
-    const agrees = await confirm({
-      title: 'Cancel the recovery?',
-      body: <p>It sends no more deliveries. Those that it has begun are still sent.</p>,
-      action: 'Cancel the recovery',
-      isDangerous: true,
-    });
-    if (agrees) cancelling.mutate({ endpointId, recoveryId });
+  const cancelling = useAskedAction('cancelRecovery', { done: 'The recovery is cancelled.' });
+  const question = {
+    title: 'Cancel the recovery?',
+    body: <p>It sends no more deliveries. Those that it has begun are still sent.</p>,
+    action: 'Cancel the recovery',
+    isDangerous: true,
   };
   return (
-    <Button isBusy={cancelling.isPending} onClick={() => void cancel()}>
+    <Button isBusy={cancelling.isPending} onClick={() => cancelling.ask(question, { endpointId, recoveryId })}>
       Cancel it
     </Button>
   );

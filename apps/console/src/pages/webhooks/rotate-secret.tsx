@@ -1,10 +1,10 @@
 import type { WebhookEndpoint, WebhookEndpointWithSecret } from '@callplane/server/requests';
 import { useState } from 'react';
-import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
-import { Dialog } from '../../components/dialog.js';
+import { Button } from '../../components/button.js';
+import { Dialog, DialogActions } from '../../components/dialog.js';
 import { Field, FormEnd } from '../../components/fields.js';
-import { SecretDialog } from './secret-dialog.js';
+import { Code } from '../../components/text.js';
 
 /** When the new secret begins to sign, in seconds. The first one leaves time to deploy the secret. */
 const ACTIVATIONS = [
@@ -18,11 +18,7 @@ const ACTIVATIONS = [
 export function RotateSecret({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClose: () => void }) {
   const [activateInSeconds, setSeconds] = useState<number>(ACTIVATIONS[0][0]);
   const [rotated, setRotated] = useState<WebhookEndpointWithSecret>();
-  const [error, setError] = useState<ApiError>();
-  const rotating = useApiAction('rotateWebhookSecret', {
-    onDone: setRotated,
-    onError: (failure) => setError(asApiError(failure)),
-  });
+  const rotating = useApiAction('rotateWebhookSecret', { onDone: setRotated, isForm: true });
   if (rotated !== undefined) {
     const version = rotated.nextSigningKeyVersion ?? rotated.signingKeyVersion;
     return <SecretDialog secret={rotated.signingSecret} version={version} onClose={onClose} />;
@@ -33,7 +29,6 @@ export function RotateSecret({ endpoint, onClose }: { endpoint: WebhookEndpoint;
         className="form"
         onSubmit={(event) => {
           event.preventDefault();
-          setError(undefined);
           rotating.mutate({ endpointId: endpoint.id, activateInSeconds });
         }}
       >
@@ -63,8 +58,31 @@ export function RotateSecret({ endpoint, onClose }: { endpoint: WebhookEndpoint;
             </select>
           )}
         </Field>
-        <FormEnd error={error} action="Rotate the secret" isBusy={rotating.isPending} onCancel={onClose} />
+        <FormEnd error={rotating.error} action="Rotate the secret" isBusy={rotating.isPending} onCancel={onClose} />
       </form>
+    </Dialog>
+  );
+}
+
+/** Shows a signing secret once, and holds it only while the dialog is open. A click beside it must not lose it. */
+export function SecretDialog({ secret, version, onClose }: { secret: string; version: number; onClose: () => void }) {
+  return (
+    <Dialog title={`Signing secret, version ${version}`} onClose={onClose} closesOutside={false}>
+      <div className="stack">
+        <p className="notice warn">
+          Store this secret now. It is shown once: neither the console nor the API can show it again.
+        </p>
+        <Code text={secret} label="Signing secret" wrap />
+        <p className="quiet">
+          Your receiver verifies each request with it. The header <code>x-service-signing-key-version</code> of a
+          request names the version, here <code>{version}</code>.
+        </p>
+      </div>
+      <DialogActions>
+        <Button kind="primary" onClick={onClose}>
+          I have stored it
+        </Button>
+      </DialogActions>
     </Dialog>
   );
 }

@@ -1,7 +1,7 @@
-import type { WebhookEndpoint } from '@callplane/server/requests';
-import { useId, useState, type KeyboardEvent } from 'react';
+import type { WebhookDeliveryDetail, WebhookEndpoint } from '@callplane/server/requests';
+import { type KeyboardEvent, useId, useState } from 'react';
 import { Code } from '../../components/text.js';
-import { receiverSnippets, type Snippet } from './snippets.js';
+import { opensslCommand, receiverSnippets, type Snippet } from './snippets.js';
 
 /** How a receiver verifies requests, in several languages. */
 export function VerifySnippets({ endpoint }: { endpoint: Pick<WebhookEndpoint, 'signingKeyVersion'> }) {
@@ -18,7 +18,7 @@ export function VerifySnippets({ endpoint }: { endpoint: Pick<WebhookEndpoint, '
 }
 
 /** Code in several languages, one at a time. Arrow keys move between them. */
-export function SnippetTabs({ label, snippets }: { label: string; snippets: readonly Snippet[] }) {
+function SnippetTabs({ label, snippets }: { label: string; snippets: readonly Snippet[] }) {
   const id = useId();
   const [name, setName] = useState(snippets[0]?.name);
   const chosen = snippets.find((snippet) => snippet.name === name) ?? snippets[0];
@@ -53,6 +53,32 @@ export function SnippetTabs({ label, snippets }: { label: string; snippets: read
       <div role="tabpanel" id={`${id}panel`} aria-labelledby={id + chosen.name} className="tab-panel">
         <Code text={chosen.code} label={`${label}: ${chosen.label}`} />
       </div>
+    </div>
+  );
+}
+
+/** How to verify this delivery: by hand with the values of its last request, or in the code of a receiver. */
+export function VerifyDelivery({ delivery }: { delivery: WebhookDeliveryDetail }) {
+  const { lastAttempt, body, id: deliveryId, signingKeyVersion } = delivery;
+  const signature = lastAttempt?.requestHeaders?.['x-service-signature'];
+  const [, signedAt, beginning] = /^t=(\d+),v1=([0-9a-f]+)/.exec(signature ?? '') ?? [];
+  const snippets = receiverSnippets(signingKeyVersion);
+  if (lastAttempt === null || signedAt === undefined) {
+    return <SnippetTabs label="Verify a request" snippets={snippets} />;
+  }
+  const byHand: Snippet = {
+    name: 'openssl',
+    label: 'By hand',
+    code: opensslCommand({ signedAt, deliveryId, replayCount: lastAttempt.replayCount, body }),
+  };
+  return (
+    <div className="stack">
+      <p className="quiet">
+        The command computes the signature of the last request with secret version {lastAttempt.signingKeyVersion}. It
+        begins with <code>{beginning}</code>. A receiver that computes another value uses another secret, or not the
+        exact bytes of the body.
+      </p>
+      <SnippetTabs label="Verify this delivery" snippets={[byHand, ...snippets]} />
     </div>
   );
 }

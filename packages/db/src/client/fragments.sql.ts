@@ -1,0 +1,67 @@
+/** Parts of statements that several nouns share. */
+import { newId, type IdKind } from '@callplane/core';
+import { Prisma } from '../generated/client.js';
+import type { TypedSql } from './database.js';
+
+/**
+ * Array parameters for `unnest`, as subqueries: they hide the lengths from the planner. PostgreSQL would compare a plan
+ * for the present lengths with the generic plan for ten elements, find the former cheaper, and plan the statement anew
+ * at each execution. That costs up to 0.6 ms (measured), more than the statement itself.
+ */
+export const texts = (values: readonly (string | null)[]): Prisma.Sql => Prisma.sql`(SELECT ${values}::text[])`;
+export const ints = (values: readonly (number | null)[]): Prisma.Sql => Prisma.sql`(SELECT ${values}::int[])`;
+
+/**
+ * Words of a vocabulary of core as SQL literals, such as `'created', 'active'`. Literals instead of a parameter, so that
+ * PostgreSQL plans with them.
+ * @param words constants, never external input: they go into the SQL unescaped.
+ */
+export function literals(words: readonly string[]): Prisma.Sql {
+  return Prisma.raw(words.map((word) => `'${word}'`).join(', '));
+}
+
+/** The length of the random part of an id: base 32, after the prefix and 10 characters of time. */
+const RANDOM_LENGTH = 16;
+
+/**
+ * An expression that makes an id of this kind for each row. For statements that alone know how many rows they insert;
+ * otherwise `newId` makes the ids. The time of the ids is that of this process.
+ *
+ * PostgreSQL has no base 32, so the random characters come from base 64: in lower case, with those characters replaced
+ * that the alphabet of ids does not have. Digits then occur less often than letters, which costs 0.05 of the 5 bits of
+ * a character. Two positions hold the version and the variant of a UUIDv7. One of them lies where `gen_random_uuid()`
+ * has its version, and 68 random bits remain. An id takes 3.5 µs; the same in PL/pgSQL took 45 µs.
+ */
+export function newIdInSql(kind: IdKind): Prisma.Sql {
+  const start = newId(kind).slice(0, -RANDOM_LENGTH);
+  return Prisma.sql`${start}::text || overlay(overlay(
+    translate(substr(lower(encode(uuid_send(gen_random_uuid()), 'base64') COLLATE "C"), 6, 16), 'ilou+/', '012345')
+    placing 'e' from 1 for 1) placing '8' from 4 for 1)`;
+}
+
+/**
+ * How long an observation of a media server or TURN server is valid. An older one means that the workers are down or
+ * that the server is no longer configured.
+ */
+const VALID_MS = 30_000;
+
+/** Whether a row of observations is valid; its table has the column `checked_at`. */
+export const isObservationValid = Prisma.sql`checked_at > now() - ${VALID_MS}::int * interval '1 millisecond'`;
+
+/**
+ * Deletes one batch of a table and returns the number of its rows; call it until that is less than the limit. Locked
+ * rows are skipped, so a batch never waits for a lock and holds none for long.
+ * @param table a constant, like `key`: both go into the SQL unescaped.
+ * @param batch.rows selects the keys of the rows to delete, from the table with the alias `target`.
+ * @param batch.key the column or columns of the key, `id` by default.
+ */
+export function deleteBatch(
+  db: TypedSql,
+  table: string,
+  batch: { rows: Prisma.Sql; limit: number; key?: string },
+): PromiseLike<number> {
+  return db.$executeRaw`
+    DELETE FROM ${Prisma.raw(table)} WHERE ${Prisma.raw(batch.key ?? 'id')} IN (
+      ${batch.rows} LIMIT ${batch.limit} FOR UPDATE OF target SKIP LOCKED
+    )`;
+}

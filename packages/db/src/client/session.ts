@@ -1,0 +1,76 @@
+import type { ClientBase } from 'pg';
+import type { Target } from './connection-config.js';
+import type { TypedSql } from './typed-sql.js';
+import { UnfitServerError } from './unavailable.js';
+
+interface SessionDeadlines {
+  /** Until PostgreSQL cancels a statement, in milliseconds. */
+  readonly statementMs: number;
+  /** For how long PostgreSQL lets a transaction be idle, in milliseconds. */
+  readonly transactionMs: number;
+}
+
+interface SessionWishes {
+  readonly asynchronousCommit?: boolean;
+  readonly indexesOnly?: boolean;
+}
+
+/** Parameters of a session that belongs to one connection. */
+export function ownSession(
+  { options }: Target,
+  wishes: SessionWishes,
+  { statementMs, transactionMs }: SessionDeadlines,
+) {
+  return {
+    // Timeouts on both sides: PostgreSQL cancels slow statements, and the client gives up on a frozen server.
+    statement_timeout: statementMs,
+    idle_in_transaction_session_timeout: transactionMs,
+    // Prisma's adapter writes and reads timestamps without a time zone and assumes that the session uses UTC.
+    options: [
+      ...(options === '' ? [] : [options]),
+      '-c TimeZone=UTC',
+      ...(wishes.asynchronousCommit === true ? ['-c synchronous_commit=off'] : []),
+      ...(wishes.indexesOnly === true ? ['-c enable_seqscan=off'] : []),
+    ].join(' '),
+  };
+}
+
+/** A pooler refuses or drops parameters that it does not know, so only those of the operator are sent. */
+export function pooledSession({ options }: Target) {
+  return options === '' ? {} : { options };
+}
+
+/** One message, so that no transaction is without deadlines. */
+export function beginWithDeadlines({ statementMs, transactionMs }: SessionDeadlines): string {
+  return (
+    `BEGIN; SET LOCAL statement_timeout = ${statementMs};` +
+    ` SET LOCAL idle_in_transaction_session_timeout = ${transactionMs}`
+  );
+}
+
+/**
+ * The names of UTC in the time zone database, in lower case. Not by offset: Europe/London has none in winter. A pooler
+ * may set the session to another of these names than the app.
+ */
+const UTC_NAMES = new Set(['utc', 'etc/utc', 'uct', 'etc/uct', 'zulu', 'etc/zulu', 'universal', 'etc/universal']);
+
+const SESSION_STATE = `
+  SELECT current_setting('TimeZone') AS "timeZone", current_setting('transaction_read_only') = 'on' AS "isReadOnly"`;
+
+/**
+ * Resolves when the session accepts writes, and returns timestamps in UTC.
+ * @throws UnfitServerError if it is read-only, or in another time zone: a pooler between may drop our options.
+ */
+export async function checkSession(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ timeZone: string; isReadOnly: boolean }>(SESSION_STATE);
+  if (rows[0]?.isReadOnly !== false) throw new UnfitServerError('read-only');
+  if (!UTC_NAMES.has(rows[0].timeZone.toLowerCase())) throw new UnfitServerError('time-zone');
+}
+
+/**
+ * Resolves when a write has got through: PostgreSQL accepts writes, and commits do not wait for a standby. The write is
+ * a message in PostgreSQL's log of changes, and leaves no row behind.
+ */
+export async function probeWrite(db: TypedSql): Promise<void> {
+  await db.$queryRaw`SELECT pg_logical_emit_message(true, 'callplane', 'probe')::text`;
+}

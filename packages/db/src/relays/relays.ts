@@ -1,0 +1,57 @@
+import type { TypedSql } from '../client/database.js';
+import { isObservationValid } from '../client/fragments.sql.js';
+
+/**
+ * `down`: no process listens there, so the server relays nothing. `unreachable`: it may relay, but a worker cannot make
+ * it stop.
+ */
+export type TurnServerState = 'up' | 'down' | 'unreachable';
+
+export interface TurnServerRow {
+  /** Host and port of its administration interface. */
+  address: string;
+  state: TurnServerState;
+}
+
+/** The TURN servers that a cleanup worker has checked recently. */
+export function listTurnServers(db: TypedSql): PromiseLike<TurnServerRow[]> {
+  return db.$queryRaw<TurnServerRow[]>`
+    SELECT address, state FROM turn_servers
+    WHERE ${isObservationValid}
+    ORDER BY address`;
+}
+
+/**
+ * Records the state of a TURN server that a worker has just observed. Deletes servers that no worker has checked for a
+ * day.
+ * @returns whether the state has changed.
+ */
+export async function recordTurnServerState(db: TypedSql, address: string, state: TurnServerState): Promise<boolean> {
+  const [row] = await db.$queryRaw<{ changed: boolean }[]>`
+    WITH before AS (SELECT state FROM turn_servers WHERE address = ${address}),
+    forgotten AS (DELETE FROM turn_servers WHERE checked_at < now() - interval '1 day' AND address <> ${address})
+    INSERT INTO turn_servers (address, state, checked_at) VALUES (${address}, ${state}, now())
+    ON CONFLICT (address) DO UPDATE SET state = excluded.state, checked_at = excluded.checked_at
+    RETURNING state IS DISTINCT FROM (SELECT state FROM before) AS changed`;
+  return row?.changed ?? false;
+}
+
+/** Returns those of the sessions that have ended. */
+export async function endedAmong(db: TypedSql, sessionIds: readonly string[]): Promise<string[]> {
+  const rows = await db.$queryRaw<{ id: string }[]>`
+    SELECT id FROM participant_sessions WHERE id = ANY(${[...sessionIds]}::text[]) AND ended_at IS NOT NULL`;
+  return rows.map(({ id }) => id);
+}
+
+/** Returns those of the sessions that belong to a room, or to one participant of it. */
+export async function belongingAmong(
+  db: TypedSql,
+  { roomId, participantId }: { roomId: string; participantId: string | null },
+  sessionIds: readonly string[],
+): Promise<string[]> {
+  const rows = await db.$queryRaw<{ id: string }[]>`
+    SELECT id FROM participant_sessions
+    WHERE id = ANY(${[...sessionIds]}::text[]) AND room_id = ${roomId}
+      AND (${participantId}::text IS NULL OR participant_id = ${participantId})`;
+  return rows.map(({ id }) => id);
+}
