@@ -11,24 +11,15 @@ export interface Sample {
   sentBytes: number;
 }
 
-/** The longest of one received video and one received audio track, in milliseconds. */
-export interface Pauses {
-  video: number;
-  audio: number;
-}
-
 export interface Measured {
   /** The time of the bad line, and that after it. */
   during: Sample[];
   after: Sample[];
-  pauses: Pauses;
   cpuPercent: number;
 }
 
 /** The queue of a line that has just become slow is full before a sample can show it. */
 const FULL_QUEUE_MS = 3_000;
-/** A picture counts as moving from here on. */
-const MOVING_FPS = 10;
 /** The part of the frame rate at which the quality is back. */
 const BACK_FROM = 0.75;
 
@@ -44,10 +35,7 @@ const COLUMNS: { title: string; digits?: number; unit?: string; of: (one: Measur
   { title: 'frozen', digits: 1, unit: ' s', of: ({ during }) => whole(during).frozenSeconds },
   { title: 'concealed', digits: 1, unit: ' %', of: ({ during }) => whole(during).concealedPercent },
   { title: 'after 3 s', digits: 1, unit: ' %', of: ({ during }) => whole(settled(during)).concealedPercent },
-  { title: 'moving after', digits: 1, unit: ' s', of: ({ during }) => secondsUntil(during, isMoving) },
   { title: 'full again after', digits: 1, unit: ' s', of: ({ after }) => secondsUntil(after, isFull) },
-  { title: 'longest pause: picture', digits: 1, unit: ' s', of: ({ pauses }) => pauses.video / 1000 },
-  { title: 'sound', digits: 1, unit: ' s', of: ({ pauses }) => pauses.audio / 1000 },
   { title: 'other viewer, frames/s', digits: 1, of: ({ during }) => others(during).fps },
   { title: 'CPU', unit: ' %', of: ({ cpuPercent }) => cpuPercent },
 ];
@@ -89,10 +77,6 @@ function differenceOf(from: Meter, to: Meter) {
 }
 
 type Condition = (line: ReturnType<typeof differenceOf>, now: Meter) => boolean;
-
-function isMoving({ fps }: { fps: number }): boolean {
-  return fps >= MOVING_FPS;
-}
 
 /** Since when the condition has held for a second; Infinity if it never did. */
 function secondsUntil(samples: Sample[], holds: Condition): number {

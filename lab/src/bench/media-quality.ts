@@ -5,7 +5,7 @@ import { onStage } from '../fleet/stage.js';
 import { writeCamera } from './media-quality-camera.js';
 import { measureGrids } from './media-quality-grid.js';
 import { bounded, openPages, sentBytesOf, type Pages } from './media-quality-pages.js';
-import { CAMERA, printTitles, report, type Measured, type Pauses, type Sample } from './media-quality-report.js';
+import { CAMERA, printTitles, report, type Measured, type Sample } from './media-quality-report.js';
 import { openBench, type CallBench } from './signaling.js';
 
 const SETTLE_MS = 8_000;
@@ -101,13 +101,11 @@ async function measure({ bench, pages, shaper }: Servers, scenario: Scenario): P
     begin();
   }
   const cpuBefore = pages.cpuMs();
-  await viewer.ask('measurePauses');
   const during = await forMs(ms, sample);
   const cpuPercent = ((pages.cpuMs() - cpuBefore) / ms) * 100;
   shaper.shape({ down: ROUTE, up: ROUTE });
   const after = await forMs(FREE_MS, sample);
-  const pauses = await viewer.ask<Pauses>('pauses');
-  return { during, after, pauses, cpuPercent };
+  return { during, after, cpuPercent };
 }
 
 async function forMs(ms: number, sample: () => Promise<Sample>): Promise<Sample[]> {

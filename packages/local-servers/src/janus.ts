@@ -115,6 +115,7 @@ function configuration(options: JanusOptions, dir: string, pidFile: string): Rec
         no_media_timer: 2,
         slowlink_threshold: 4,
         twcc_period: 100,
+        min_nack_queue: 600,
       },
       nat: { full_trickle: true, ignore_mdns: true, ice_enforce_list: options.host },
     },

@@ -19,10 +19,10 @@ import type { Line } from './line.js';
 const SILENCE: Line = { seconds: 1, bps: 0, audioBps: 0, packets: 0, loss: 0, queueMs: 0, concealed: 0 };
 
 /** The part of the measured capacity that is used, so that the queue drains. */
-const USED = 0.85;
+const USED = 0.9;
 /** Audio gets so much more than it has needed, because packets of video come in bursts. */
-const AUDIO_SHARE = 1.3;
-const AUDIO_EXTRA_BPS = 15_000;
+const AUDIO_SHARE = 1.2;
+const AUDIO_EXTRA_BPS = 5_000;
 /**
  * Without loss the line may carry more than what arrives: the queue may be jitter. Video keeps at least this part of its
  * bits, however many the audio needs. If the queue stays, the next reduction takes as much again.
@@ -131,9 +131,9 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
   }
   const isLateFailure = nowMs - state.passedAtMs < LATE_FAILURE_MS;
   const failures = isProbe || isLateFailure ? state.failures + 1 : 0;
-  // How bad a line is that has just become slow is not known yet.
-  const isNew = state.mode === 'free';
-  const isHard = isNew || state.queueMs > QUEUE_LONG_MS || state.sureLoss - state.harmlessLoss > LOSS_TO_STOP;
+  const isHard = state.queueMs > QUEUE_LONG_MS || state.sureLoss - state.harmlessLoss > LOSS_TO_STOP;
+  // A delay without much loss may be that of a longer route.
+  const mildly = state.mode === 'free' ? 'half' : 'slow';
   const failed = isProbe
     ? Math.min(state.budgetBps, costOf(competitors, state.levels))
     : Math.min(state.ceilingBps, line.bps - audioReserve(state));
@@ -147,7 +147,7 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
     enteredAtMs: 0,
     ceilingBps: Math.max(1.05 * costOf(competitors, levels), failed),
     ceilingUntilMs: nowMs + ceilingMs(state, competitors, budgetBps, Math.max(1, failures)),
-    brake: isHard ? 'stop' : 'slow',
+    brake: isHard ? 'stop' : mildly,
     brakedUntilMs: nowMs + BRAKE_MS,
     bursts: [],
     wideFromMs: isProbe ? nowMs + NOT_WIDE_MS : state.wideFromMs,
@@ -214,7 +214,7 @@ function probing(
   const isNarrow = burst !== undefined && next + state.audioBps > burst.most;
   if (isNarrow && nowMs < state.reducedAtMs + NARROW_MS) return { ...state, nextAtMs: nowMs + PAUSE_MS };
   // After a reduction the bursts tell what fits, and after a probe that failed the ceiling does.
-  const fits = burst !== undefined && state.failures === 0 && next + audioReserve(state) < burst.least;
+  const fits = burst !== undefined && state.failures === 0 && next + state.audioBps < burst.least;
   const isBarred = nowMs < state.ceilingUntilMs && !isLineWide && !fits;
   const barredBps = BARRED_FROM * state.ceilingBps;
   if (isBarred && next > barredBps) return { ...state, nextAtMs: state.ceilingUntilMs };
@@ -241,7 +241,6 @@ function probing(
     budgetBps,
     provenBps: state.budgetBps,
     provenLoss: state.loss,
-    bursts: [],
     levels,
     enteredAtMs,
     brake: isNew ? 'slow' : 'none',

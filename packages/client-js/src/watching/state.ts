@@ -46,8 +46,6 @@ export interface DownlinkState {
   heardAtMs: number;
   /** When the next probe begins (`held`), or the present one has passed (`probing`). */
   nextAtMs: number;
-  /** When the budget was reduced last. */
-  reducedAtMs: number;
   /** Until then the effect of a reduction is not there yet, and congestion is no news. */
   settledAtMs: number;
   /** Of the latest samples at the present rate. */
@@ -66,7 +64,9 @@ export interface DownlinkState {
   /** The queue as of the latest report, without the harmless part, in milliseconds; and the reports in a row with one. */
   queueMs: number;
   queued: number;
-  /** The latest two of {@link Line.burstBps} at the present rate, and until when they do not show a wide line. */
+  /** When the budget was reduced last. */
+  reducedAtMs: number;
+  /** The latest two of {@link Line.burstBps} since then, and until when they do not show a wide line. */
   bursts: readonly number[];
   wideFromMs: number;
   /** Samples in a row with more loss than what is harmless, and with so much that it shows congestion without a queue. */
