@@ -53,7 +53,8 @@ export class World implements Ambient {
   later(process: SimProcess, ms: number, call: () => void): () => void {
     if (!process.isAlive) return () => undefined;
     const atMs = this.nowMsValue + Math.max(1, Math.ceil(ms));
-    return this.add({ atMs, process, label: 'timer', run: () => running.run(process, call) });
+    // A timer of Prisma returns a promise of later statements: to wait for it here would end all steps.
+    return this.add({ atMs, process, label: 'timer', run: () => void running.run(process, call) });
   }
 
   soon(process: SimProcess, call: () => void): void {
