@@ -54,7 +54,10 @@ export class World implements Ambient {
     if (!process.isAlive) return () => undefined;
     const atMs = this.nowMsValue + Math.max(1, Math.ceil(ms));
     // A timer of Prisma returns a promise of later statements: to wait for it here would end all steps.
-    return this.add({ atMs, process, label: 'timer', run: () => void running.run(process, call) });
+    const run = (): void => {
+      running.run(process, call);
+    };
+    return this.add({ atMs, process, label: 'timer', run });
   }
 
   soon(process: SimProcess, call: () => void): void {
