@@ -55,23 +55,15 @@ export class Settling {
    * wait for the end of their leases.
    */
   async release(claims: readonly Pick<ClaimedDelivery, 'id' | 'leaseToken'>[], delayMs = 0): Promise<void> {
-    const until = performance.now() + PATIENCE_MS;
-    for (;;) {
-      try {
-        await releaseDeliveries(this.#db, claims, delayMs);
-        return;
-      } catch (error) {
-        if (!isDatabaseUnavailable(error) || performance.now() + PAUSE_MS > until) {
-          this.#logger.error('deliveries not released', { deliveryIds: claims.map(({ id }) => id), error });
-          return;
-        }
-        await delay(PAUSE_MS);
-      }
+    try {
+      await patiently(performance.now() + PATIENCE_MS, () => releaseDeliveries(this.#db, claims, delayMs));
+    } catch (error) {
+      this.#logger.error('deliveries not released', { deliveryIds: claims.map(({ id }) => id), error });
     }
   }
 
   async #settleAll(batch: readonly Waiting[]): Promise<(SettledDelivery | null | Promise<SettledDelivery | null>)[]> {
-    const settled = await this.#patiently(batch);
+    const settled = await this.#write(batch);
     return batch.map((one) => {
       const row = settled?.get(keyOf(one.ended.claim)) ?? null;
       if (row !== null) return row;
@@ -81,7 +73,7 @@ export class Settling {
   }
 
   async #settleAlone(one: Waiting): Promise<SettledDelivery | null> {
-    return (await this.#patiently([one]))?.get(keyOf(one.ended.claim)) ?? this.#logUnsettled(one);
+    return (await this.#write([one]))?.get(keyOf(one.ended.claim)) ?? this.#logUnsettled(one);
   }
 
   /** Logs an attempt whose outcome was not written, if the deletion of its endpoint is the reason. */
@@ -95,25 +87,30 @@ export class Settling {
   }
 
   /** Returns the settled rows by {@link keyOf}, or null if the batch cannot be settled. */
-  async #patiently(batch: readonly Waiting[]): Promise<Map<string, SettledDelivery> | null> {
-    for (;;) {
-      try {
-        const rows = await settleDeliveries(
-          this.#db,
-          batch.map(({ ended }) => ended),
-        );
-        return new Map(rows.map((row) => [keyOf(row), row]));
-      } catch (error) {
-        const isPassing = isDatabaseUnavailable(error);
-        if (!isPassing || batch.some(({ until }) => performance.now() + PAUSE_MS > until)) {
-          // A batch of several is not logged here, because each attempt is tried again alone.
-          const [one] = batch;
-          if (batch.length === 1)
-            this.#logger.error('delivery not settled', { deliveryId: one?.ended.claim.id, error });
-          return null;
-        }
-        await delay(PAUSE_MS);
-      }
+  async #write(batch: readonly Waiting[]): Promise<Map<string, SettledDelivery> | null> {
+    const ended = batch.map((one) => one.ended);
+    try {
+      const rows = await patiently(Math.min(...batch.map(({ until }) => until)), () =>
+        settleDeliveries(this.#db, ended),
+      );
+      return new Map(rows.map((row) => [keyOf(row), row]));
+    } catch (error) {
+      // A batch of several is not logged here, because each attempt is tried again alone.
+      const [one] = batch;
+      if (batch.length === 1) this.#logger.error('delivery not settled', { deliveryId: one?.ended.claim.id, error });
+      return null;
+    }
+  }
+}
+
+/** Repeats a statement while PostgreSQL is unavailable. @throws the error with which it gives up. */
+async function patiently<T>(until: number, statement: () => PromiseLike<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await statement();
+    } catch (error) {
+      if (!isDatabaseUnavailable(error) || performance.now() + PAUSE_MS > until) throw error;
+      await delay(PAUSE_MS);
     }
   }
 }
