@@ -42,12 +42,12 @@ export function ListTable<Item>({ empty, ...props }: ListProps<Item> & { empty: 
   const { items, error } = list;
   return (
     <div className="list">
-      {list.hasNews && <NewsButton reload={list.reload} />}
+      {list.isLong && <NewestButton reload={list.reload} />}
       {error !== null && <Failure error={error} onRetry={list.reload} />}
       {list.isLoading && error === null && <Loading what={label} lines={8} />}
       {!list.isLoading && items.length === 0 && error === null && empty}
       {items.length > 0 && <Table {...props} />}
-      <p className="list-end" role="status">
+      <p className="quiet list-end" role="status">
         {list.isLoadingMore && 'Loading more…'}
         {list.isFull && `The list ends after ${countText(items.length)} rows. Use a filter to reach the others.`}
       </p>
@@ -74,7 +74,7 @@ function Table<Item>({ label, list, columns, keyOf, to }: ListProps<Item>) {
     <div ref={frame} className="list-frame">
       <div role="table" aria-label={label} aria-rowcount={hasMore ? -1 : items.length + 1} onKeyDown={onKeyDown}>
         <div role="rowgroup" className="list-head">
-          <div role="row" aria-rowindex={1} className="list-row" style={{ gridTemplateColumns }}>
+          <div role="row" aria-rowindex={1} className="list-row label" style={{ gridTemplateColumns }}>
             {shown.map(({ title, align }) => (
               <div role="columnheader" key={title} className={align}>
                 {title}
@@ -145,15 +145,16 @@ function Cells<Item>({
   ));
 }
 
-function NewsButton({ reload }: { reload: () => void }) {
+/** Leads back to the beginning of a list that does not follow changes by itself any more. */
+function NewestButton({ reload }: { reload: () => void }) {
   const show = () => {
     window.scrollTo({ top: 0 });
     reload();
   };
   return (
-    <div className="list-news">
+    <div className="list-newest">
       <Button icon="refresh" onClick={show}>
-        The list may have changed: show
+        Show the newest
       </Button>
     </div>
   );

@@ -50,9 +50,9 @@ function Tile({
 }) {
   const content = (
     <>
-      <span className="tile-name">{name}</span>
+      <span className="label">{name}</span>
       <span className="tile-value">{value}</span>
-      <span className="tile-note">{note}</span>
+      <span className="quiet small">{note}</span>
     </>
   );
   const className = `card tile${tone === undefined ? '' : ` ${tone}`}`;
@@ -143,9 +143,9 @@ function Deliveries({ webhooks: { deliveries } }: { webhooks: Webhooks }) {
 function FailingEndpoints({ webhooks: { failingEndpoints } }: { webhooks: Webhooks }) {
   return (
     <Section title="Failing endpoints">
-      <ul className="card failing">
+      <ul className="card stack tight">
         {failingEndpoints.map(({ endpointId, url, failingSince, enabled }) => (
-          <li key={endpointId}>
+          <li key={endpointId} className="row spread">
             <Link to={`/webhooks/${endpointId}`}>{url}</Link>
             <span className="row">
               <span className="quiet">

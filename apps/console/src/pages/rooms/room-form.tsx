@@ -98,7 +98,7 @@ function RoomForm({
   };
   return (
     <Dialog title={title} onClose={onClose}>
-      <form className="form" onSubmit={submit}>
+      <form className="stack" onSubmit={submit}>
         <p className="quiet">{intro}</p>
         <InputField label="Name" required maxLength={120} autoComplete="off" value={name} onValue={setName} />
         <InputField

@@ -4,21 +4,16 @@ import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
 import { navigate } from '../../navigation/location.js';
 import { EndpointForm } from './endpoint-form.js';
+import { EMPTY } from './endpoint-values.js';
 import { SecretDialog } from './rotate-secret.js';
 
 /** Registers an endpoint, shows its secret once, and goes to its page. */
 export function CreateEndpoint({ onClose }: { onClose: () => void }) {
   const [made, setMade] = useState<WebhookEndpointWithSecret>();
-  // The form closes while its request runs, and the secret of the endpoint is shown all the same.
-  const [isHidden, setHidden] = useState(false);
-  const create = useApiAction('createWebhook', {
-    onDone: setMade,
-    onError: () => setHidden(false),
-    isForm: true,
-  });
+  const create = useApiAction('createWebhook', { onDone: setMade, isForm: true });
+  // While the request runs, the form stays: the secret in its answer is shown once.
   const close = () => {
-    if (create.isPending) setHidden(true);
-    else onClose();
+    if (!create.isPending) onClose();
   };
   if (made !== undefined) {
     return (
@@ -32,10 +27,9 @@ export function CreateEndpoint({ onClose }: { onClose: () => void }) {
       />
     );
   }
-  if (isHidden) return null;
   return (
     <Dialog title="Add an endpoint" onClose={close}>
-      <p className="quiet form-intro">
+      <p className="quiet">
         The endpoint receives the events of this environment that happen from now on. Its signing secret is shown once,
         after this step.
       </p>
@@ -44,7 +38,8 @@ export function CreateEndpoint({ onClose }: { onClose: () => void }) {
         error={create.error}
         isBusy={create.isPending}
         onClose={close}
-        onSubmit={(_, { description, ...others }) => {
+        onSubmit={(changed) => {
+          const { description, ...others } = { ...EMPTY, ...changed };
           create.mutate({ ...others, ...(description === null ? {} : { description }) });
         }}
       />

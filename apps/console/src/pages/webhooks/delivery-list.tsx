@@ -6,7 +6,7 @@ import { ListTable, type Column } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
 import { Time } from '../../components/text.js';
 import { DeliveryFilters, useDeliveryFilter } from './delivery-filters.js';
-import { DeliveryReason, DeliveryStatus } from './delivery-status.js';
+import { deliveryPath, DeliveryReason, DeliveryStatus } from './delivery-status.js';
 
 /** Deliveries with their filters. */
 export function DeliveryList({
@@ -30,7 +30,7 @@ export function DeliveryList({
         list={list}
         columns={columns}
         keyOf={({ id }) => id}
-        to={(delivery) => `/webhooks/${delivery.endpointId}/deliveries/${delivery.id}`}
+        to={(delivery) => deliveryPath(delivery.endpointId, delivery.id)}
         empty={
           isFiltered ? (
             <Empty icon="search" title="No delivery matches these filters.">
@@ -57,7 +57,7 @@ function EventCell({ eventType, createdAt }: WebhookDelivery) {
   return (
     <span className="event-cell">
       {eventType}
-      <span className="event-time">
+      <span className="quiet small event-time">
         <Time value={createdAt} />
       </span>
     </span>

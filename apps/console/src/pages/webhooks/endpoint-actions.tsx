@@ -4,6 +4,7 @@ import { useApiAction, useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Dialog } from '../../components/dialog.js';
 import { navigate } from '../../navigation/location.js';
+import { deliveryPath } from './delivery-status.js';
 import { EndpointForm } from './endpoint-form.js';
 import { RotateSecret } from './rotate-secret.js';
 
@@ -14,7 +15,7 @@ export function EndpointActions({ endpoint }: { endpoint: WebhookEndpoint }) {
   const { id: endpointId, url, enabled } = endpoint;
   const test = useAskedAction('testWebhook', {
     done: 'A test event is on its way.',
-    onDone: (delivery) => navigate(`/webhooks/${endpointId}/deliveries/${delivery.id}`),
+    onDone: (delivery) => navigate(deliveryPath(endpointId, delivery.id)),
   });
   const update = useAskedAction('updateWebhook', {
     done: (changed) => (changed.enabled ? 'The endpoint is enabled.' : 'The endpoint is disabled.'),
@@ -135,7 +136,7 @@ function EditEndpoint({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClos
   });
   return (
     <Dialog title="Edit the endpoint" onClose={onClose}>
-      <p className="quiet form-intro">
+      <p className="quiet">
         A new URL applies to runs that begin later. Order, limits, headers and retries apply to attempts that begin
         later.
       </p>

@@ -1,20 +1,12 @@
 import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useState, type SubmitEvent } from 'react';
 import { Check, FormEnd, InputField } from '../../components/fields.js';
-import {
-  changedMeanwhile,
-  differencesOf,
-  EMPTY,
-  fieldsOf,
-  valuesOf,
-  type EndpointFields,
-  type Values,
-} from './endpoint-values.js';
-import { EVENT_TEXTS } from './vocabulary.js';
+import { differencesOf, EMPTY, type EndpointFields } from './endpoint-values.js';
+import { EVENT_TEXTS, EVENT_TYPES, type EventType } from './vocabulary.js';
 
 /**
  * The fields of an endpoint, for a new one and for changes. A field that the user has not touched follows the endpoint.
- * @param onSubmit gets the fields that differ from the endpoint; all of a new one
+ * @param onSubmit gets the fields that differ from those of the endpoint, or from the defaults of a new one
  */
 export function EndpointForm({
   endpoint,
@@ -28,22 +20,20 @@ export function EndpointForm({
   action: string;
   error: unknown;
   isBusy: boolean;
-  onSubmit: (changed: Partial<EndpointFields>, all: EndpointFields) => void;
+  onSubmit: (changed: Partial<EndpointFields>) => void;
   onClose: () => void;
 }) {
-  const current = endpoint === undefined ? EMPTY : valuesOf(endpoint);
-  const [opened] = useState(() => fieldsOf(current));
-  const [touched, setTouched] = useState<Partial<Values>>({});
-  const set = (changes: Partial<Values>) => setTouched((before) => ({ ...before, ...changes }));
+  const current: EndpointFields = endpoint ?? EMPTY;
+  const [openedAt] = useState(endpoint?.updatedAt);
+  const [touched, setTouched] = useState<Partial<EndpointFields>>({});
+  const set = (changes: Partial<EndpointFields>) => setTouched((before) => ({ ...before, ...changes }));
   const values = { ...current, ...touched };
-  const [fields, changed] = [fieldsOf(values), differencesOf(fieldsOf(current), fieldsOf(values))];
-  const news = changedMeanwhile(opened, fieldsOf(current), changed);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    onSubmit(changed, fields);
+    onSubmit(differencesOf(current, values));
   };
   return (
-    <form className="form" onSubmit={submit}>
+    <form className="stack" onSubmit={submit}>
       <InputField
         label="URL"
         hint="https, at a public address."
@@ -60,14 +50,15 @@ export function EndpointForm({
         hint="For people; may stay empty."
         maxLength={500}
         autoComplete="off"
-        value={values.description}
-        onValue={(description) => set({ description })}
+        value={values.description ?? ''}
+        onValue={(description) => set({ description: description === '' ? null : description })}
       />
       <EventFields values={values} set={set} />
       <SendingFields values={values} set={set} />
-      {news !== undefined && (
+      {endpoint?.updatedAt !== openedAt && (
         <p className="notice warn" role="status">
-          {news}
+          The endpoint has changed since you opened this form, which shows its new values. Saving changes only the
+          fields that you have edited.
         </p>
       )}
       <FormEnd error={error} action={action} isBusy={isBusy} onCancel={onClose} />
@@ -75,31 +66,29 @@ export function EndpointForm({
   );
 }
 
-type Part = { values: Values; set: (changes: Partial<Values>) => void };
+type Part = { values: EndpointFields; set: (changes: Partial<EndpointFields>) => void };
 
-function EventFields({ values, set }: Part) {
+function EventFields({ values: { events }, set }: Part) {
+  const isAll = events.includes('*');
+  const without = (type: EventType) => events.filter((each) => each !== type);
   return (
     <fieldset className="fieldset">
       <legend>Events</legend>
       <Check
         label="All events"
         hint="Those of later versions included."
-        checked={values.all}
-        onChange={(event) => set({ all: event.target.checked })}
+        checked={isAll}
+        onChange={({ target }) => set({ events: target.checked ? ['*'] : [] })}
       />
-      {!values.all && (
+      {!isAll && (
         <div className="event-checks">
-          {EVENT_TEXTS.map(([type, text]) => (
+          {EVENT_TYPES.map((type) => (
             <Check
               key={type}
               label={type}
-              hint={text}
-              checked={values.events.includes(type)}
-              onChange={({ target }) =>
-                set({
-                  events: target.checked ? [...values.events, type] : values.events.filter((each) => each !== type),
-                })
-              }
+              hint={EVENT_TEXTS[type]}
+              checked={events.includes(type)}
+              onChange={({ target }) => set({ events: target.checked ? [...events, type] : without(type) })}
             />
           ))}
         </div>
@@ -108,6 +97,8 @@ function EventFields({ values, set }: Part) {
   );
 }
 
+const limitOf = (text: string) => (text === '' ? null : Number(text));
+
 function SendingFields({ values, set }: Part) {
   return (
     <fieldset className="fieldset">
@@ -115,8 +106,8 @@ function SendingFields({ values, set }: Part) {
       <Check
         label="Events of a room in their order"
         hint="The next event waits until the one before it has succeeded or failed for good. One event for each round trip."
-        checked={values.inOrder}
-        onChange={(event) => set({ inOrder: event.target.checked })}
+        checked={values.ordering === 'room'}
+        onChange={({ target }) => set({ ordering: target.checked ? 'room' : 'none' })}
       />
       <div className="field-pair">
         <InputField
@@ -125,8 +116,8 @@ function SendingFields({ values, set }: Part) {
           type="number"
           min={1}
           max={1_000}
-          value={values.maxPerSecond}
-          onValue={(maxPerSecond) => set({ maxPerSecond })}
+          value={values.maxPerSecond ?? ''}
+          onValue={(text) => set({ maxPerSecond: limitOf(text) })}
         />
         <InputField
           label="Attempts at once"
@@ -134,8 +125,8 @@ function SendingFields({ values, set }: Part) {
           type="number"
           min={1}
           max={100}
-          value={values.maxConcurrent}
-          onValue={(maxConcurrent) => set({ maxConcurrent })}
+          value={values.maxConcurrent ?? ''}
+          onValue={(text) => set({ maxConcurrent: limitOf(text) })}
         />
       </div>
       <Check

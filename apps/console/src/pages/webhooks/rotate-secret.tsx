@@ -26,7 +26,7 @@ export function RotateSecret({ endpoint, onClose }: { endpoint: WebhookEndpoint;
   return (
     <Dialog title="Rotate the signing secret?" onClose={onClose}>
       <form
-        className="form"
+        className="stack"
         onSubmit={(event) => {
           event.preventDefault();
           rotating.mutate({ endpointId: endpoint.id, activateInSeconds });
