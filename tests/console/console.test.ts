@@ -275,6 +275,22 @@ test('the overview counts the calls and deliveries of the last hour', async () =
   await inspect(page, 'overview');
 });
 
+test('a narrow window has the navigation behind a button, and a link or Escape closes it', async () => {
+  const page = await open();
+  await page.setViewportSize({ width: 390, height: 844 });
+  const link = page.getByRole('navigation').getByRole('link', { name: 'Developers' });
+  await link.waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'Navigation' }).click();
+  await link.waitFor();
+  await page.keyboard.press('Escape');
+  await link.waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'Navigation' }).click();
+  await inspect(page, 'navigation');
+  await link.click();
+  await heading(page, 'Developers');
+  await link.waitFor({ state: 'hidden' });
+});
+
 test('a page survives a restart of the API: it says so, connects again, and shows what has changed meanwhile', async () => {
   const page = await open('/rooms');
   await isLive(page);

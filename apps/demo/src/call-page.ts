@@ -38,8 +38,8 @@ export async function enterCall(entry: Entry, onEnd: (close: CloseInfo) => void)
     stopControls();
     silence();
     settings.close();
-    chat.close();
-    people.close();
+    chat.panel.close();
+    people.panel.close();
     stage.clear();
     page.hidden = true;
     onEnd(close);

@@ -4,14 +4,14 @@ import { readable } from './problems.js';
 
 /** Chat messages to all participants, over signaling. */
 export class Chat {
-  readonly #panel: Panel;
+  readonly panel: Panel;
   readonly #messages = element('messages', HTMLOListElement);
   readonly #unread = element('unread', HTMLElement);
   #unreadCount = 0;
 
   constructor(call: Call) {
     this.#messages.replaceChildren();
-    this.#panel = new Panel('chat', () => {
+    this.panel = new Panel('chat', () => {
       this.#unreadCount = 0;
       this.#showUnread();
       return text;
@@ -35,15 +35,11 @@ export class Chat {
       if (!isChat(data)) return;
       const name = participant?.name ?? 'A participant who left';
       this.#show(name, data.text, sentAt);
-      if (this.#panel.isOpen) return;
+      if (this.panel.isOpen) return;
       this.#unreadCount++;
       this.#showUnread();
       announce(`Message from ${name}: ${data.text}`);
     });
-  }
-
-  close(): void {
-    this.#panel.close();
   }
 
   #show(name: string, text: string, at?: Date): void {

@@ -7,7 +7,7 @@ import { button, element, Panel } from './elements.js';
  */
 export class People {
   readonly #call: Call;
-  readonly #panel: Panel;
+  readonly panel: Panel;
   readonly #list = element('people-list', HTMLUListElement);
   readonly #next = button('people-next');
   readonly #ownName: string;
@@ -17,7 +17,7 @@ export class People {
     this.#call = call;
     this.#pages = pages;
     this.#ownName = ownName;
-    this.#panel = new Panel('people', () => {
+    this.panel = new Panel('people', () => {
       this.#render();
       if (call.isRosterPaged) this.#turn(pages.first());
       return this.#list;
@@ -25,14 +25,10 @@ export class People {
     this.#next.onclick = () => this.#turn(pages.next());
     for (const event of SHOWN) call.on(event, () => this.#render());
     call.on('rosterPaged', () => {
-      if (this.#panel.isOpen) this.#turn(pages.first());
+      if (this.panel.isOpen) this.#turn(pages.first());
       else this.#render();
     });
     this.#render();
-  }
-
-  close(): void {
-    this.#panel.close();
   }
 
   #turn(page: Promise<void>): void {
@@ -42,7 +38,7 @@ export class People {
   #render(): void {
     const { participantCount, viewerCount, isRosterPaged, participants } = this.#call;
     element('count', HTMLElement).textContent = `${participantCount.toLocaleString('en')} here`;
-    if (!this.#panel.isOpen) return;
+    if (!this.panel.isOpen) return;
     // Of those on the page, the call knows the present state.
     const listed = isRosterPaged
       ? this.#pages.participants.map((one) => participants.get(one.participantId) ?? one)
@@ -57,7 +53,7 @@ export class People {
       ? `${viewerCount.toLocaleString('en')} more are watching.`
       : '';
     this.#next.hidden = !isRosterPaged;
-    this.#next.textContent = this.#pages.isLast ? 'First page' : 'Next page';
+    this.#next.textContent = this.#pages.hasNext ? 'Next page' : 'First page';
   }
 }
 
@@ -84,7 +80,8 @@ const PAGE_SIZE = 50;
 /** Reads the participants of a large room page by page, and lets the call show those of the present page. */
 export class RosterPages {
   readonly #call: Call;
-  #page: RemoteParticipant[] = [];
+  /** Those of the present page. */
+  participants: readonly RemoteParticipant[] = [];
   /** Undefined before the first page, null after the last. */
   #cursor: string | null | undefined;
   #reading: Promise<void> | undefined;
@@ -93,17 +90,8 @@ export class RosterPages {
     this.#call = call;
   }
 
-  /** The participants of the present page, as they are by now. */
-  get participants(): RemoteParticipant[] {
-    return this.#page;
-  }
-
   get hasNext(): boolean {
     return this.#call.isRosterPaged && this.#cursor !== null;
-  }
-
-  get isLast(): boolean {
-    return this.#cursor === null;
   }
 
   first(): Promise<void> {
@@ -122,7 +110,7 @@ export class RosterPages {
     try {
       const cursor = this.#cursor ?? undefined;
       const page = await this.#call.listParticipants({ limit: PAGE_SIZE, ...(cursor === undefined ? {} : { cursor }) });
-      this.#page = page.participants;
+      this.participants = page.participants;
       this.#cursor = page.next;
       await this.#call.show(page.participants.map(({ participantId }) => participantId));
     } catch {

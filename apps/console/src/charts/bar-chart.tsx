@@ -31,7 +31,7 @@ export function BarChart({
   const id = useId();
   const totals = labels.map((_, at) => series.reduce((sum, { values }) => sum + (values[at] ?? 0), 0));
   return (
-    <figure className="stack chart" aria-labelledby={id}>
+    <figure className="card stack chart" aria-labelledby={id}>
       <h3 id={id}>{title}</h3>
       {series.length > 1 && <Legend series={series} />}
       {totals.every((total) => total === 0) ? (

@@ -21,7 +21,7 @@ export function Field({
 }) {
   const id = useId();
   return (
-    <div className="field">
+    <div className="stack field">
       <label htmlFor={id}>{label}</label>
       {children({ id, 'aria-describedby': `${id}-more`, 'aria-invalid': problem !== undefined })}
       <div id={`${id}-more`}>

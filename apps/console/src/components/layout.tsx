@@ -38,21 +38,25 @@ export function Page({
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   return (
     <>
-      <header className="page-header">
+      <header className="below">
         {up !== undefined && (
-          <Link to={up.to} className="page-up">
+          <Link to={up.to} className="quiet page-up">
             <Icon name="back" />
             {up.label}
           </Link>
         )}
-        <div className="row page-heading">
-          <h1 ref={heading} tabIndex={-1}>
-            {title}
-          </h1>
-          {badge}
+        <div className="row spread">
+          <div className="page-title">
+            <div className="row page-heading">
+              <h1 ref={heading} tabIndex={-1}>
+                {title}
+              </h1>
+              {badge}
+            </div>
+            {subtitle !== undefined && <div className="quiet">{subtitle}</div>}
+          </div>
+          {actions !== undefined && <div className="row page-actions">{actions}</div>}
         </div>
-        {subtitle !== undefined && <div className="quiet page-subtitle">{subtitle}</div>}
-        {actions !== undefined && <div className="row page-actions">{actions}</div>}
       </header>
       {children}
     </>

@@ -79,7 +79,7 @@ function Navigation({ path }: { path: string }) {
   return (
     <nav aria-label="Console">
       {shown.map(({ to, label, icon }) => (
-        <Link key={to} to={to} aria-current={to === section ? 'page' : undefined}>
+        <Link key={to} to={to} className="button quiet" aria-current={to === section ? 'page' : undefined}>
           <Icon name={icon} />
           {label}
         </Link>

@@ -1,7 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
 import { callApi } from '../api/call.js';
-import { nowMs } from '../moving-time.js';
 import { useSession, type Scope } from '../session/session.js';
 import { Store } from '../store.js';
 import { type Kind, Refresher } from './refresher.js';
@@ -26,7 +25,7 @@ export function useLive(kinds: readonly Kind[], roomId?: string): void {
   const readable = useMemo(() => kinds.filter((kind) => scopes.includes(SCOPES[kind])), [kinds.join(), scopes]);
   useEffect(() => {
     if (readable.length === 0) return undefined;
-    const refresher = new Refresher(client, nowMs);
+    const refresher = new Refresher(client);
     const close = openStream(
       { kinds: readable, roomId },
       {

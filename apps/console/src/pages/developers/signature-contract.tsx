@@ -1,3 +1,4 @@
+import type { SignatureContract } from '@callplane/server/requests';
 import { useApi } from '../../api/hooks.js';
 import { Facts, Section } from '../../components/layout.js';
 import { Loaded } from '../../components/states.js';
@@ -11,9 +12,7 @@ export function SignatureContractView() {
       <Section title="How a delivery is signed">
         <div className="card">
           <Loaded query={query} what="the signature contract">
-            {(contract) => (
-              <Facts facts={Object.entries(contract).map(([name, value]) => [wordsOf(name), valueText(value)])} />
-            )}
+            {(contract) => <Facts facts={factsOf(contract)} />}
           </Loaded>
         </div>
       </Section>
@@ -24,12 +23,15 @@ export function SignatureContractView() {
   );
 }
 
+/** The short ones come first, so that their rows are low. */
+function factsOf(contract: SignatureContract): [string, string][] {
+  return Object.entries(contract)
+    .map(([name, value]): [string, string] => [wordsOf(name), Array.isArray(value) ? value.join(', ') : String(value)])
+    .sort(([, one], [, other]) => one.length - other.length);
+}
+
 /** @returns such as "Signature header" for `signatureHeader` */
 function wordsOf(name: string): string {
   const words = name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return words.slice(0, 1).toUpperCase() + words.slice(1);
-}
-
-function valueText(value: string | number | readonly number[]): string {
-  return Array.isArray(value) ? value.join(', ') : String(value);
 }

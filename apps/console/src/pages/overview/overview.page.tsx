@@ -46,14 +46,12 @@ function UsageCharts() {
 function Charts({ days }: { days: readonly UsageDay[] }) {
   const labels = days.map(({ day }) => dayText(day));
   const chart = (title: string, colour: Series['colour'], valueOf: (day: UsageDay) => number) => (
-    <div className="card">
-      <BarChart
-        title={title}
-        labels={labels}
-        series={[{ name: title, colour, values: days.map(valueOf) }]}
-        firstColumn="UTC day"
-      />
-    </div>
+    <BarChart
+      title={title}
+      labels={labels}
+      series={[{ name: title, colour, values: days.map(valueOf) }]}
+      firstColumn="UTC day"
+    />
   );
   const minutes = days.reduce((sum, { participantMinutes }) => sum + participantMinutes, 0);
   const relayed = Math.max(0, ...days.map(({ relayShare }) => relayShare ?? 0));

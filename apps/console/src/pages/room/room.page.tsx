@@ -10,7 +10,7 @@ import { Link } from '../../navigation/location.js';
 import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
-import { EditRoom, RoomStatus } from '../rooms/room-form.js';
+import { RoomForm, RoomStatus } from '../rooms/room-form.js';
 import { OperationPanel, RoomOperation } from './operation.js';
 import { Participants } from './participants.js';
 import { SendMessage } from './send-message.js';
@@ -97,7 +97,7 @@ function Actions({ room }: { room: Room }) {
           End the room
         </Button>
       )}
-      {open === 'edit' && <EditRoom room={room} onClose={close} />}
+      {open === 'edit' && <RoomForm room={room} onClose={close} />}
       {open === 'message' && <SendMessage roomId={room.id} onClose={close} />}
     </>
   );

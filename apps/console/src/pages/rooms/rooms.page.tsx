@@ -10,7 +10,7 @@ import { Time } from '../../components/text.js';
 import { useQueryParameters } from '../../navigation/location.js';
 import { useScope } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
-import { CreateRoom, RoomStatus } from './room-form.js';
+import { RoomForm, RoomStatus } from './room-form.js';
 
 const COLUMNS: readonly Column<Room>[] = [
   { title: 'Name', width: '3fr', cell: ({ name }) => name },
@@ -77,7 +77,7 @@ export default function RoomsPage() {
           )
         }
       />
-      {isCreating && <CreateRoom onClose={() => setCreating(false)} />}
+      {isCreating && <RoomForm onClose={() => setCreating(false)} />}
     </Page>
   );
 }

@@ -3,8 +3,7 @@ import { useState } from 'react';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
 import { navigate } from '../../navigation/location.js';
-import { EndpointForm } from './endpoint-form.js';
-import { EMPTY } from './endpoint-values.js';
+import { EndpointForm, NEW_ENDPOINT } from './endpoint-form.js';
 import { SecretDialog } from './rotate-secret.js';
 
 /** Registers an endpoint, shows its secret once, and goes to its page. */
@@ -39,7 +38,7 @@ export function CreateEndpoint({ onClose }: { onClose: () => void }) {
         isBusy={create.isPending}
         onClose={close}
         onSubmit={(changed) => {
-          const { description, ...others } = { ...EMPTY, ...changed };
+          const { description, ...others } = { ...NEW_ENDPOINT, ...changed };
           create.mutate({ ...others, ...(description === null ? {} : { description }) });
         }}
       />

@@ -1,8 +1,24 @@
-import type { WebhookEndpoint } from '@callplane/server/requests';
+import type { InputOf, WebhookEndpoint } from '@callplane/server/requests';
 import { useState, type SubmitEvent } from 'react';
 import { Check, FormEnd, InputField } from '../../components/fields.js';
-import { differencesOf, EMPTY, type EndpointFields } from './endpoint-values.js';
+import { changesOf } from '../changes-of.js';
 import { EVENT_TEXTS, EVENT_TYPES, type EventType } from './vocabulary.js';
+
+type EndpointFields = Required<
+  Omit<InputOf<'updateWebhook'>, 'endpointId' | 'enabled' | 'projectId' | 'environmentId'>
+>;
+
+/** The default of each field. */
+export const NEW_ENDPOINT: EndpointFields = {
+  url: '',
+  description: null,
+  events: ['*'],
+  ordering: 'none',
+  maxPerSecond: null,
+  maxConcurrent: null,
+  standardWebhooks: false,
+  retryRejected: false,
+};
 
 /**
  * The fields of an endpoint, for a new one and for changes. A field that the user has not touched follows the endpoint.
@@ -23,14 +39,14 @@ export function EndpointForm({
   onSubmit: (changed: Partial<EndpointFields>) => void;
   onClose: () => void;
 }) {
-  const current: EndpointFields = endpoint ?? EMPTY;
+  const current: EndpointFields = endpoint ?? NEW_ENDPOINT;
   const [openedAt] = useState(endpoint?.updatedAt);
   const [touched, setTouched] = useState<Partial<EndpointFields>>({});
   const set = (changes: Partial<EndpointFields>) => setTouched((before) => ({ ...before, ...changes }));
   const values = { ...current, ...touched };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    onSubmit(differencesOf(current, values));
+    onSubmit(changesOf(current, touched));
   };
   return (
     <form className="stack" onSubmit={submit}>
