@@ -40,9 +40,20 @@ interface ListProps<Item> {
 export function ListTable<Item>({ empty, ...props }: ListProps<Item> & { empty: ReactNode }) {
   const { list, label } = props;
   const { items, error } = list;
+  const showNewest = () => {
+    window.scrollTo({ top: 0 });
+    list.reload();
+  };
   return (
     <div className="list">
-      {list.isLong && <NewestButton reload={list.reload} />}
+      {/* A long list does not follow changes by itself. */}
+      {list.isLong && (
+        <div className="list-newest">
+          <Button icon="refresh" onClick={showNewest}>
+            Show the newest
+          </Button>
+        </div>
+      )}
       {error !== null && <Failure error={error} onRetry={list.reload} />}
       {list.isLoading && error === null && <Loading what={label} lines={8} />}
       {!list.isLoading && items.length === 0 && error === null && empty}
@@ -143,21 +154,6 @@ function Cells<Item>({
       )}
     </div>
   ));
-}
-
-/** Leads back to the beginning of a list that does not follow changes by itself any more. */
-function NewestButton({ reload }: { reload: () => void }) {
-  const show = () => {
-    window.scrollTo({ top: 0 });
-    reload();
-  };
-  return (
-    <div className="list-newest">
-      <Button icon="refresh" onClick={show}>
-        Show the newest
-      </Button>
-    </div>
-  );
 }
 
 /** The width of an element and its place in the document; both follow changes of the page. */

@@ -1,7 +1,11 @@
-import type { InputOf, WebhookEndpoint } from '@callplane/server/requests';
+import type { InputOf, WebhookEndpoint, WebhookEndpointWithSecret } from '@callplane/server/requests';
 import { useState, type SubmitEvent } from 'react';
+import { useApiAction } from '../../api/hooks.js';
+import { Dialog } from '../../components/dialog.js';
 import { Check, FormEnd, InputField } from '../../components/fields.js';
+import { navigate } from '../../navigation/location.js';
 import { changesOf } from '../changes-of.js';
+import { SecretDialog } from './rotate-secret.js';
 import { EVENT_TEXTS, EVENT_TYPES, type EventType } from './vocabulary.js';
 
 type EndpointFields = Required<
@@ -9,7 +13,7 @@ type EndpointFields = Required<
 >;
 
 /** The default of each field. */
-export const NEW_ENDPOINT: EndpointFields = {
+const NEW_ENDPOINT: EndpointFields = {
   url: '',
   description: null,
   events: ['*'],
@@ -20,36 +24,73 @@ export const NEW_ENDPOINT: EndpointFields = {
   retryRejected: false,
 };
 
-/**
- * The fields of an endpoint, for a new one and for changes. A field that the user has not touched follows the endpoint.
- * @param onSubmit gets the fields that differ from those of the endpoint, or from the defaults of a new one
- */
-export function EndpointForm({
-  endpoint,
-  action,
-  error,
-  isBusy,
-  onSubmit,
-  onClose,
-}: {
-  endpoint?: WebhookEndpoint;
-  action: string;
-  error: unknown;
-  isBusy: boolean;
-  onSubmit: (changed: Partial<EndpointFields>) => void;
-  onClose: () => void;
-}) {
+/** Registers an endpoint and shows its secret once, or changes one. A field that is not edited follows the endpoint. */
+export function EndpointForm({ endpoint, onClose }: { endpoint?: WebhookEndpoint; onClose: () => void }) {
   const current: EndpointFields = endpoint ?? NEW_ENDPOINT;
   const [openedAt] = useState(endpoint?.updatedAt);
-  const [touched, setTouched] = useState<Partial<EndpointFields>>({});
-  const set = (changes: Partial<EndpointFields>) => setTouched((before) => ({ ...before, ...changes }));
-  const values = { ...current, ...touched };
+  const [edited, setEdited] = useState<Partial<EndpointFields>>({});
+  const [made, setMade] = useState<WebhookEndpointWithSecret>();
+  const create = useApiAction('createWebhook', { onDone: setMade, isForm: true });
+  const update = useApiAction('updateWebhook', {
+    done: 'The endpoint has been changed.',
+    onDone: onClose,
+    isForm: true,
+  });
+  const { error, isPending } = endpoint === undefined ? create : update;
+  const values = { ...current, ...edited };
+  const part = {
+    values,
+    set: (changes: Partial<EndpointFields>) => setEdited((before) => ({ ...before, ...changes })),
+  };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    onSubmit(changesOf(current, touched));
+    const changed = changesOf(current, edited);
+    const { description, ...others } = values;
+    if (endpoint === undefined) create.mutate({ ...others, ...(description === null ? {} : { description }) });
+    else if (Object.keys(changed).length === 0) onClose();
+    else update.mutate({ endpointId: endpoint.id, ...changed });
   };
+  // While the request runs, the form stays: the secret in its answer is shown once.
+  const close = () => {
+    if (!create.isPending) onClose();
+  };
+  if (made !== undefined) {
+    return <SecretDialog endpoint={made} onClose={() => navigate(`/webhooks/${made.id}`)} />;
+  }
   return (
-    <form className="stack" onSubmit={submit}>
+    <Dialog title={endpoint === undefined ? 'Add an endpoint' : 'Edit the endpoint'} onClose={close}>
+      <form className="stack" onSubmit={submit}>
+        <p className="quiet">{endpoint === undefined ? NEW_TEXT : EDIT_TEXT}</p>
+        <NameFields {...part} />
+        <EventFields {...part} />
+        <SendingFields {...part} />
+        {endpoint?.updatedAt !== openedAt && (
+          <p className="notice warn" role="status">
+            The endpoint has changed since you opened this form, which shows its new values. Saving changes only the
+            fields that you have edited.
+          </p>
+        )}
+        <FormEnd
+          error={error}
+          action={endpoint === undefined ? 'Add the endpoint' : 'Save the changes'}
+          isBusy={isPending}
+          onCancel={close}
+        />
+      </form>
+    </Dialog>
+  );
+}
+
+const NEW_TEXT =
+  'The endpoint receives the events of this environment that happen from now on. Its signing secret is shown once, after this step.';
+const EDIT_TEXT =
+  'A new URL applies to runs that begin later. Order, limits, headers and retries apply to attempts that begin later.';
+
+type Part = { values: EndpointFields; set: (changes: Partial<EndpointFields>) => void };
+
+function NameFields({ values, set }: Part) {
+  return (
+    <>
       <InputField
         label="URL"
         hint="https, at a public address."
@@ -69,20 +110,9 @@ export function EndpointForm({
         value={values.description ?? ''}
         onValue={(description) => set({ description: description === '' ? null : description })}
       />
-      <EventFields values={values} set={set} />
-      <SendingFields values={values} set={set} />
-      {endpoint?.updatedAt !== openedAt && (
-        <p className="notice warn" role="status">
-          The endpoint has changed since you opened this form, which shows its new values. Saving changes only the
-          fields that you have edited.
-        </p>
-      )}
-      <FormEnd error={error} action={action} isBusy={isBusy} onCancel={onClose} />
-    </form>
+    </>
   );
 }
-
-type Part = { values: EndpointFields; set: (changes: Partial<EndpointFields>) => void };
 
 function EventFields({ values: { events }, set }: Part) {
   const isAll = events.includes('*');

@@ -5,7 +5,7 @@ import { Tabs } from '../../components/tabs.js';
 import { Id, Time } from '../../components/text.js';
 import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
-import { DeliveryList } from './delivery-list.js';
+import { DeliveryList } from './deliveries.page.js';
 import { EndpointActions } from './endpoint-actions.js';
 import { EndpointStatus, eventsText, useFailureRates } from './endpoint-status.js';
 import { Recoveries } from './recoveries.js';
