@@ -188,9 +188,6 @@ export class Engine {
       case 'speakers':
         this.roster.speak(message.speakers);
         break;
-      case 'candidate':
-        this[message.target].addCandidate(message.candidate);
-        break;
       case 'mediaReset':
         this.#reset(message.targets);
         break;

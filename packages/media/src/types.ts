@@ -18,8 +18,6 @@ export interface IceCandidate {
 }
 
 export interface MediaPeerEvents {
-  /** A local candidate; null marks the end of candidates. */
-  candidate: [candidate: IceCandidate | null];
   /** Media can flow: ICE and DTLS are up. */
   connected: [];
   /**
@@ -52,7 +50,7 @@ export interface StreamReference {
   mid: string;
 }
 
-/** A stream and the media section that carries it. */
+/** A stream and the media section that is to carry it. */
 export type CarriedStream = StreamReference & { subscriberMid: string };
 
 /** How a received stream is sent. A field that is absent stays as it is. */
@@ -75,18 +73,16 @@ export interface SubscriberChange {
 
 export interface SubscriberOffer {
   sdp: string;
-  /** Maps streams to media sections; sections without a stream are idle. */
-  streams: CarriedStream[];
-  /** The number of media sections, idle ones included. It never shrinks. */
-  sectionCount: number;
+  /** All media sections, idle ones included. Their number never shrinks. */
+  sections: ListedSection[];
 }
 
 export interface SwitchOutcome {
   /**
-   * What the sections carry now; null if none of the requested streams exists. A section keeps its stream if the new one
-   * is absent or has another kind or codec.
+   * All sections as they are now; null if none of the requested streams exists. A section keeps its stream if the new
+   * one is absent or has another kind or codec.
    */
-  streams: CarriedStream[] | null;
+  sections: ListedSection[] | null;
   /** The requested streams that do not exist. */
   absent: StreamReference[];
   /** Not null if a section has lost its earlier stream meanwhile: it must be answered, as after `update`. */

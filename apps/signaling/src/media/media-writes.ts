@@ -42,6 +42,7 @@ export interface MediaRecord {
 
 export interface PublisherRecord {
   handle: number;
+  /** Never reused: a subscription to a feed id refers to one handle and no later one. */
   feedId: string;
   /** Identifies the client's RTCPeerConnection; see `CheckedOffer`. */
   peerConnection: string;
@@ -91,13 +92,10 @@ export class MediaWrites {
     this.#deps = deps;
   }
 
-  /**
-   * Writes the tracks that are published from now on, and where the session's media is.
-   * @returns false if this connection no longer holds the session
-   */
-  async publish(session: RecordedSession, tracks: TrackState[], record: MediaRecord | null): Promise<boolean> {
+  /** @returns false if this connection no longer holds the session */
+  async publish(session: RecordedSession, tracks: TrackState[]): Promise<boolean> {
     const { clock, database } = this.#deps;
-    return this.#wrote(session, await publishTracks(database, session.held, tracks, clock.now(), record));
+    return this.#wrote(session, await publishTracks(database, session.held, tracks, clock.now()));
   }
 
   async unpublishAll(session: RecordedSession): Promise<void> {

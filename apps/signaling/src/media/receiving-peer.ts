@@ -1,8 +1,7 @@
 import { MediaError, type MediaNode, type MediaSession, type MediaSubscriber } from '@callplane/media';
 import { PROTOCOL_LIMITS, type ServerMessages } from '@callplane/protocol';
 import type { TrackIndex } from '../rooms/tracks.js';
-import { toFailure, type MediaOwner, type MediaPlace } from './context.js';
-import { HeldCandidates, reportSlowLink } from './peer-notices.js';
+import { reportSlowLink, toFailure, type MediaOwner, type MediaPlace } from './context.js';
 import { checkAnswer } from './sdp-gate.js';
 import { Sections, streamName } from './sections.js';
 import type { Want } from './selection.js';
@@ -43,7 +42,6 @@ export interface ReceivingPeerListener {
 export class ReceivingPeer {
   readonly node: MediaNode;
   readonly sections = new Sections();
-  readonly candidates: HeldCandidates;
   /** Null until it is attached. */
   handle: MediaSubscriber | null = null;
   outstanding: ServerMessages['offer'] | null = null;
@@ -67,14 +65,12 @@ export class ReceivingPeer {
     this.#session = session;
     this.#listener = listener;
     this.node = node;
-    this.candidates = new HeldCandidates(session, 'subscriber');
   }
 
   /** Goes on with a handle of a claimed session, whose last offer is answered. */
   adopt(session: MediaSession, handleId: number): void {
     this.#take(session.adoptSubscriber(handleId, this.#session.roomId));
     this.hasOffer = true;
-    this.candidates.release();
   }
 
   /**
@@ -86,7 +82,7 @@ export class ReceivingPeer {
     const [known] = tracks.entries.values();
     this.mustList = false;
     const listed = await this.#attached().listSections(known);
-    if (this.sections.take(listed, (stream) => keys.get(streamName(stream)) ?? null)) return;
+    if (this.sections.take(listed, keys)) return;
     throw new MediaError('closed', 'An offer of another gateway has no answer');
   }
 
@@ -97,24 +93,28 @@ export class ReceivingPeer {
     const { sections } = this;
     const handle = this.#attached();
     sections.noteEnded((stream) => tracks.hasStream(stream));
-    if (this.mustRestart) return this.#restart(handle);
+    if (this.mustRestart) {
+      this.mustRestart = false;
+      return { outcome: 'offer', sdp: await handle.restart() };
+    }
+    const keys = new Map([...wants.values()].map(({ key, stream }) => [streamName(stream), key]));
     const plan = sections.plan(wants);
     if (plan.isExhausted) return { outcome: 'exhausted' };
     let again = false;
     if (plan.switches.length > 0) {
-      const { streams, absent, offer } = await handle.switch(plan.switches);
-      if (streams !== null) sections.carry(streams, wants, offer ?? undefined);
-      again = sections.switched(plan.switches, streams ?? [], absent);
+      const { sections: listed, absent, offer } = await handle.switch(plan.switches);
+      if (listed !== null) sections.take(listed, keys, offer !== null);
+      again = sections.switched(plan.switches, absent);
       // Streams that need an offer get it with the next alignment: now, or after the answer to this one.
       if (offer !== null) return { outcome: 'offer', sdp: offer.sdp };
     }
     const { add, remove } = plan.change;
     if (add.length > 0) {
       const offer = await handle.update({ add, remove });
-      if (offer !== null) sections.carry(offer.streams, wants, offer);
-      sections.added(add, offer?.streams ?? []);
+      if (offer !== null) sections.take(offer.sections, keys, true);
+      sections.added(add);
       // The sections of codecs that are not wanted any more stay. A new connection has none of them.
-      if (offer !== null && offer.sectionCount > PROTOCOL_LIMITS.sectionsMax) return { outcome: 'exhausted' };
+      if (offer !== null && offer.sections.length > PROTOCOL_LIMITS.sectionsMax) return { outcome: 'exhausted' };
       if (offer !== null) return { outcome: 'offer', sdp: offer.sdp };
     }
     sections.assign(wants);
@@ -215,7 +215,6 @@ export class ReceivingPeer {
 
   #take(handle: MediaSubscriber): void {
     this.handle = handle;
-    handle.on('candidate', (candidate) => this.candidates.add(candidate));
     handle.on('closed', (reason) => this.#listener.onEnded(this, new Error(`closed by the media server: ${reason}`)));
     handle.on('disturbed', () => {
       this.mustList = true;
@@ -228,13 +227,6 @@ export class ReceivingPeer {
   #attached(): MediaSubscriber {
     if (this.handle === null || this.#isClosed) throw new MediaError('closed', 'The peer is not wanted any more');
     return this.handle;
-  }
-
-  async #restart(handle: MediaSubscriber): Promise<Alignment> {
-    this.mustRestart = false;
-    // Candidates from now on belong to the offer.
-    this.candidates.hold();
-    return { outcome: 'offer', sdp: await handle.restart() };
   }
 }
 

@@ -267,17 +267,6 @@ describe('a subscriber', () => {
     expect(stage.of('subscribed').map(({ tracks }) => tracks.length)).toEqual([1, 1]);
   });
 
-  test('repeats all candidates of the media server after a resumption', async () => {
-    const stage = new Stage();
-    await stage.join(0);
-    await stage.answer();
-    stage.disconnect();
-    stage.handle?.emit('candidate', { candidate: 'candidate:1', sdpMid: '0' });
-    stage.connect();
-    await stage.settle();
-    expect(stage.of('candidate')).toMatchObject([{ target: 'subscriber', candidate: { candidate: 'candidate:1' } }]);
-  });
-
   test('restarts ICE with an offer, as soon as no other one is outstanding', async () => {
     const stage = new Stage();
     expect(() => stage.subscriber.restart()).toThrow('There is no receiving connection.');
@@ -288,7 +277,6 @@ describe('a subscriber', () => {
     expect(stage.of('offer')).toHaveLength(1);
     await stage.receive();
     expect([stage.of('offer').length, stage.handle?.did.filter((what) => what === 'restart').length]).toEqual([2, 1]);
-    stage.handle?.emit('candidate', { candidate: 'candidate:1', sdpMid: '0' });
     await stage.receive();
     stage.subscriber.restart();
     await stage.settle();

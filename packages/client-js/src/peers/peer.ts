@@ -65,15 +65,6 @@ export class Peer {
     }
   }
 
-  /** Call this after the description that the candidate belongs to is set. */
-  async addCandidate(candidate: Candidate): Promise<void> {
-    try {
-      if (candidate !== null) await this.connection.addIceCandidate(candidate);
-    } catch {
-      // The candidate belongs to an earlier ICE generation, a dropped section or a closed connection. Others remain.
-    }
-  }
-
   close(): void {
     this.repair.close();
     this.connection.onicecandidate = null;

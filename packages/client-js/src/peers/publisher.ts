@@ -1,6 +1,5 @@
 import { asCallplaneError, CallplaneError, isPassing } from '../errors.js';
 import type { LocalTrack } from '../local/local-track.js';
-import type { Candidate } from '../protocol.generated.js';
 import type { Session } from '../signaling/session.js';
 import { backoffMs, pause, Serial } from '../wait.js';
 import { Peer } from './peer.js';
@@ -80,12 +79,6 @@ export class Publisher {
     return this.#serial.run(async () => {
       await this.#transceivers.get(trackId)?.sender.replaceTrack(media);
     });
-  }
-
-  /** Adds it after the answer, if a negotiation is in progress. */
-  addCandidate(candidate: Candidate): void {
-    const peer = this.peer;
-    void this.#serial.run(async () => peer?.addCandidate(candidate));
   }
 
   /** Makes a new connection after the media server has lost this one. */

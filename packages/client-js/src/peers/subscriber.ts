@@ -1,5 +1,5 @@
 import { asCallplaneError, type CallplaneError } from '../errors.js';
-import type { Candidate, OfferMessage, SubscribedMessage, TrackReference } from '../protocol.generated.js';
+import type { OfferMessage, SubscribedMessage, TrackReference } from '../protocol.generated.js';
 import type { Session } from '../signaling/session.js';
 import { Serial } from '../wait.js';
 import { Peer } from './peer.js';
@@ -50,11 +50,6 @@ export class Subscriber {
   subscribed({ tracks }: SubscribedMessage): void {
     this.#carried = tracks;
     this.#apply();
-  }
-
-  addCandidate(candidate: Candidate): void {
-    const peer = this.peer;
-    void this.#serial.run(async () => peer?.addCandidate(candidate));
   }
 
   /** Drops the connection after the media server has lost it; its next offer opens a new one. */

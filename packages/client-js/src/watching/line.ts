@@ -1,3 +1,5 @@
+import { entriesOf, type StatsEntry } from '../platform.js';
+
 /** What the line did between two samples. */
 export interface Line {
   seconds: number;
@@ -194,33 +196,6 @@ export interface DownlinkSample {
   videos: Record<string, VideoCounters>;
 }
 
-/** The fields of WebRTC's statistics that are read here. Browsers leave out those that they do not support. */
-interface Entry {
-  id: string;
-  type: string;
-  kind?: string;
-  timestamp: number;
-  remoteTimestamp?: number;
-  trackIdentifier?: string;
-  bytesReceived?: number;
-  headerBytesReceived?: number;
-  packetsReceived?: number;
-  packetsLost?: number;
-  concealedSamples?: number;
-  silentConcealedSamples?: number;
-  totalSamplesReceived?: number;
-  jitterBufferDelay?: number;
-  jitterBufferEmittedCount?: number;
-  framesReceived?: number;
-  framesDecoded?: number;
-  totalAssemblyTime?: number;
-  framesAssembledFromMultiplePackets?: number;
-  frameWidth?: number;
-  frameHeight?: number;
-  nominated?: boolean;
-  currentRoundTripTime?: number;
-}
-
 /** Of the reports of several streams that arrived within this time, the fastest one says how long the queue is. */
 const REPORTS_WITHIN_MS = 500;
 
@@ -234,7 +209,7 @@ export function downlinkSampleOf(report: RTCStatsReport, atMs: number): Downlink
     videos: {},
   };
   const reports: { atMs: number; transitMs: number }[] = [];
-  for (const entry of (report as unknown as Map<string, Entry>).values()) {
+  for (const entry of entriesOf(report)) {
     if (entry.type === 'inbound-rtp') count(sample, entry);
     const { type, timestamp, remoteTimestamp, nominated, currentRoundTripTime } = entry;
     if (nominated === true && currentRoundTripTime !== undefined) sample.roundTripMs = 1000 * currentRoundTripTime;
@@ -247,7 +222,7 @@ export function downlinkSampleOf(report: RTCStatsReport, atMs: number): Downlink
   return { ...sample, reportAtMs, transitMs: Math.min(...latest.map(({ transitMs }) => transitMs)) };
 }
 
-function count(sample: DownlinkSample, entry: Entry): void {
+function count(sample: DownlinkSample, entry: StatsEntry): void {
   const bytes = (entry.bytesReceived ?? 0) + (entry.headerBytesReceived ?? 0);
   const isAudio = entry.kind === 'audio';
   sample.streams[entry.id] = {

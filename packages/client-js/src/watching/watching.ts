@@ -32,11 +32,8 @@ export class Watching {
   readonly displays: Displays | undefined;
 
   constructor({ isAdaptive, roster, subscriptions, connections, onLevel, ...context }: WatchingContext) {
-    this.quality = new OwnQuality({
-      session: context.session,
-      connections: () => Object.values(connections()).filter((one) => one !== undefined),
-      onChange: onLevel,
-    });
+    const present = () => Object.values(connections()).filter((one) => one !== undefined);
+    this.quality = new OwnQuality(context.session, present, onLevel);
     if (!isAdaptive) return;
     const tracks = () => [...roster.participants.values()].flatMap((one) => [...one.tracks.values()]);
     this.downlink = new Downlink({

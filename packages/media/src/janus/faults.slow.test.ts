@@ -265,9 +265,7 @@ describe('a server that violates the Janus protocol', () => {
     const subscriber = await session.attachSubscriber('room', 'label');
     const over = once(subscriber, 'closed');
     const stream = { feedId: 'feed', mid: '0' };
-    expect((await subscriber.update({ add: [stream], remove: [] }))!.streams).toEqual([
-      { ...stream, subscriberMid: '0' },
-    ]);
+    expect((await subscriber.update({ add: [stream], remove: [] }))!.sections).toMatchObject([{ stream }]);
     await subscriber.answer('v=0');
     await expect(subscriber.update({ add: [], remove: ['0'] })).rejects.toMatchObject({ code: 'timeout' });
     expect(await over).toEqual(['no answer']);

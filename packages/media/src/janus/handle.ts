@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { MediaError, type IceCandidate, type MediaPeerEvents } from '../types.js';
 import type { JanusRequest, RequestOptions } from './connection.js';
-import { objectOf, pluginData, sdpIn, textOf, type JanusMessage, type SessionDescription } from './messages.js';
+import { pluginData, sdpIn, textOf, type JanusMessage, type SessionDescription } from './messages.js';
 
 /** The plug-in's answer to a request. */
 export interface PluginAnswer {
@@ -111,11 +111,6 @@ export class JanusHandle extends EventEmitter<MediaPeerEvents> implements Handle
 
   onNotice(message: JanusMessage): void {
     switch (message.janus) {
-      case 'trickle': {
-        const candidate = candidateIn(message.body['candidate']);
-        if (candidate !== undefined) this.emit('candidate', candidate);
-        break;
-      }
       case 'webrtcup':
         this.emit('connected');
         break;
@@ -162,16 +157,4 @@ export class JanusHandle extends EventEmitter<MediaPeerEvents> implements Handle
     const answer = await this.session.request(message, { awaitsEvent: true, onAcknowledged, name: body.request });
     return { data: pluginData(answer), sdp: sdpIn(answer) };
   }
-}
-
-/** Null for the end of candidates, undefined if `value` is not a candidate. */
-function candidateIn(value: unknown): IceCandidate | null | undefined {
-  const { candidate, completed, sdpMid, sdpMLineIndex } = objectOf(value);
-  if (completed === true) return null;
-  if (typeof candidate !== 'string') return undefined;
-  return {
-    candidate,
-    ...(typeof sdpMid === 'string' ? { sdpMid } : {}),
-    ...(typeof sdpMLineIndex === 'number' ? { sdpMLineIndex } : {}),
-  };
 }

@@ -265,7 +265,6 @@ describe('peers', () => {
     const roomId = await newRoom();
     const publisher = await session.attachPublisher(roomId, 'ada-1');
     const peer = await createRtcPeer();
-    publisher.on('candidate', (candidate) => void peer.addCandidate(candidate));
     const connected = once(publisher, 'connected');
     peer.addAudio();
     await peer.acceptAnswer(await publisher.publish(await peer.offer()));
