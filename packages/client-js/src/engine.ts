@@ -26,7 +26,6 @@ export class Engine {
   readonly subscriber: Subscriber;
   readonly subscriptions: Subscriptions;
   readonly playback: Playback;
-  /** Undefined until it is loaded. */
   watching: Watching | undefined;
   permissions: readonly string[] = [];
   mediaState: 'up' | 'down' = 'down';
@@ -92,7 +91,6 @@ export class Engine {
     return this.#welcome;
   }
 
-  /** The present peer connections. */
   get connections(): Record<PeerTarget, RTCPeerConnection | undefined> {
     return { publisher: this.publisher.peer?.connection, subscriber: this.subscriber.peer?.connection };
   }
@@ -231,7 +229,6 @@ export class Engine {
 
   async #watch(): Promise<void> {
     const { Watching } = await import('./watching/watching.js');
-    // Nothing is watched for a call that is over.
     if (this.session.state === 'closed') return;
     this.watching = new Watching({
       session: this.session,

@@ -229,36 +229,6 @@ describe('receiving', () => {
     expect(resumed.received[0]).toMatchObject({ type: 'resume', offerId: 8, peers: ['subscriber'] });
   });
 
-  test('a section that carries another track moves its media there, without an offer', async () => {
-    const peer = remotePeer();
-    const eve = participant('eve', { tracks: ada.tracks });
-    const gateway = await startScriptedGateway({
-      join: () => welcome({ participants: [ada, eve] }),
-      answer: ({ sdp }) => {
-        void peer.setRemoteDescription({ type: 'answer', sdp });
-        return { type: 'ok' };
-      },
-    });
-    const call = await join(gateway.url);
-    const connection = await gateway.connection(0);
-    const emitted: string[] = [];
-    call.on('trackSubscribed', ({ participant: { participantId } }) => emitted.push(`+${participantId}`));
-    call.on('trackUnsubscribed', ({ participant: { participantId } }) => emitted.push(`-${participantId}`));
-    call.on('trackSubscriptionFailed', ({ participantId, error }) => emitted.push(`${participantId} ${error.code}`));
-    peer.addTransceiver('video', { direction: 'sendonly' });
-    await offer(connection, peer, 1);
-    await eventually(() => connection.received.some(({ type }) => type === 'answer'));
-    // Nothing is received before the gateway says so.
-    expect(emitted).toEqual([]);
-    connection.send({ type: 'subscribed', tracks: carried });
-    connection.send({ type: 'subscribed', tracks: [{ ...carried[0]!, participantId: 'eve' }] });
-    const failure = { participantId: 'ada', trackId: 'camera', code: 'too_many_tracks', message: 'No.' } as const;
-    connection.send({ type: 'subscriptionFailed', tracks: [failure] });
-    await eventually(() => emitted.length === 4);
-    expect(emitted).toEqual(['+ada', '-ada', '+eve', 'ada too_many_tracks']);
-    expect(call.participants.get('eve')!.tracks.get('camera')!.mediaStreamTrack).toBeDefined();
-  });
-
   test('an unusable offer emits a problem and does not end the call', async () => {
     const gateway = await startScriptedGateway();
     const call = await join(gateway.url);

@@ -44,7 +44,6 @@ export interface PublishOptions {
   audioActivePackets?: number | undefined;
 }
 
-/** Names a stream to receive. */
 export interface StreamReference {
   feedId: string;
   mid: string;
@@ -83,7 +82,6 @@ export interface SwitchOutcome {
    * one is absent or has another kind or codec.
    */
   sections: ListedSection[] | null;
-  /** The requested streams that do not exist. */
   absent: StreamReference[];
   /** Not null if a section has lost its earlier stream meanwhile: it must be answered, as after `update`. */
   offer: SubscriberOffer | null;
@@ -103,17 +101,13 @@ export interface ListedSection {
 export type MediaErrorCode =
   /** The node is down, or went down during the call. */
   | 'unavailable'
-  /** No answer within the deadline. */
   | 'timeout'
   | 'no_such_room'
   | 'no_such_feed'
-  /** A feed with that id is already in the room. */
   | 'feed_exists'
   /** The handle's peer connection has ended. */
   | 'closed'
-  /** The media server rejected the session description. */
   | 'invalid_sdp'
-  /** Any other error of the media server. */
   | 'refused';
 
 export class MediaError extends Error {

@@ -12,7 +12,6 @@ import type { Rooms } from '../rooms/rooms.js';
 import type { MediaWrites, RecordedSession } from './media-writes.js';
 import type { MediaPlaces } from './places.js';
 
-/** The session whose media this is. */
 export interface MediaOwner extends RoomMember, RecordedSession {
   readonly room: Room;
   readonly media: RoomMember['media'] & RecordedSession['media'];
@@ -43,7 +42,6 @@ export interface MediaPlace {
   session(): Promise<MediaSession>;
 }
 
-/** The tracks of a session as they are stored. */
 export function storedTracks({ room, participantId, sessionId }: MediaOwner): readonly TrackState[] {
   const own = room.sessionOf(participantId);
   return own?.sessionId === sessionId ? own.tracks : [];
@@ -75,7 +73,6 @@ export function toFailure(error: unknown): unknown {
 /** The media server reports each section of a connection at most once a second; the client learns of one of them. */
 export const SLOW_LINK_EVERY_MS = 1_000;
 
-/** Tells the client when the media server notices losses on one of its connections. */
 export function reportSlowLink(
   session: Pick<MediaOwner, 'isConnected' | 'send'>,
   target: PeerTarget,

@@ -26,9 +26,7 @@ export type FeedPhase =
   | 'announced';
 
 export interface FeedListener {
-  /** ICE and DTLS are up. */
   onConnected(feed: Feed): void;
-  /** The media server has ended the feed. */
   onEnded(feed: Feed, reason: string): void;
 }
 
@@ -42,15 +40,11 @@ export class Feed {
   readonly feedId: string;
   readonly peerConnection: string;
   readonly moderation: Moderation;
-  /** Null until it is attached. */
   handle: MediaPublisher | null = null;
   phase: FeedPhase = 'offering';
   tracks: SendingTrack[] = [];
-  /** Whether ICE and DTLS were up once. */
   isUp = false;
-  /** Whether the media server has answered an offer. */
   isAnswered = false;
-  /** Whether the tracks are being written. */
   isAnnouncing = false;
   readonly #session: MediaOwner;
   readonly #listener: FeedListener;
@@ -75,13 +69,11 @@ export class Feed {
     return this.#isClosed ? [] : this.tracks;
   }
 
-  /** What another gateway needs to go on with the feed. */
   get record(): PublisherRecord | null {
     const { feedId, peerConnection } = this;
     return this.handle === null ? null : { handle: this.handle.handleId, feedId, peerConnection };
   }
 
-  /** The tracks as they are stored. */
   get stored(): TrackState[] {
     return this.tracks.map((track) => ({ ...track, feedId: this.feedId }));
   }

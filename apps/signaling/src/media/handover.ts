@@ -39,7 +39,6 @@ export class OwnSession {
     return this.#opening.session;
   }
 
-  /** Takes over a session that was claimed. */
   adopt(node: MediaNode, session: MediaSession): void {
     if (this.#end === null) this.#opened = { node, session };
     else if (this.#end === 'destroyed') void session.destroy();
@@ -73,7 +72,6 @@ export class OwnSession {
 
 /** What a gateway knows about the media of a session that a client has resumed there. */
 export interface ResumedMedia {
-  /** As the previous gateway wrote it. */
   media: unknown;
   /** Number of the connection before this resumption. */
   previousConnection: number;
@@ -82,11 +80,9 @@ export interface ResumedMedia {
   clientPeers: readonly PeerTarget[] | undefined;
   /** The last offer that the client has answered; undefined if it did not say. */
   answeredOffer: number | undefined;
-  /** The session's tracks in PostgreSQL. */
   tracks: readonly TrackState[];
 }
 
-/** The parts of a session's media that a hand-over concerns. */
 export interface HandoverParts {
   deps: MediaDeps;
   session: MediaOwner;

@@ -14,7 +14,6 @@ import pLimit from 'p-limit';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Writes } from '../writes/writes.js';
 
-/** What a client has said about a track. */
 export interface Choice {
   /** False: the client declined it. */
   selected: boolean;
@@ -50,7 +49,6 @@ export interface PublisherRecord {
 
 export interface SubscriberRecord {
   handle: number;
-  /** The last offer, which the client has answered. */
   offerId: number;
 }
 
@@ -66,7 +64,6 @@ export interface RecordedSession {
   readonly roomId: string;
   /** Whether this gateway has let go of the session. Its media may be another gateway's then, so nothing is written. */
   readonly isGone: boolean;
-  /** The record is null without media. */
   readonly media: { readonly record: MediaRecord | null };
 }
 
@@ -121,7 +118,6 @@ export class MediaWrites {
     return this.#inTurn(() => this.#writeAll());
   }
 
-  /** Ends the timer. Idempotent. */
   close(): void {
     this.#isClosed = true;
     this.#changed.clear();

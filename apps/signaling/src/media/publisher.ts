@@ -15,7 +15,6 @@ import { Feed, keepMutes, type FeedListener, type FeedPhase } from './feed.js';
 import type { PublisherRecord } from './media-writes.js';
 import { checkOffer, type CheckedOffer } from './sdp-gate.js';
 
-/** Pause before a failed write of the tracks is tried again, in milliseconds. */
 const ANNOUNCE_AGAIN_MS = 1000;
 /** Half a second of audio, and in rooms with many publishers longer. */
 const AUDIO_ACTIVE_PACKETS_MIN = 25;
@@ -164,7 +163,6 @@ export class Publisher implements FeedListener {
     });
     if (feed !== this.#feed) throw mediaUnavailable();
     if (!isWanted()) {
-      // The negotiation before is in effect.
       this.#setPhase(feed, phase);
       throw mediaUnavailable();
     }

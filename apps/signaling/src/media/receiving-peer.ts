@@ -17,19 +17,14 @@ const ABSENT_AGAIN_MS = 1000;
  */
 const OFFERS_PER_CONNECTION = 1_000_000;
 
-/** The result of an attempt to align the sections with the wanted tracks. */
 type Alignment =
-  /** The client has to answer this offer. */
   | { outcome: 'offer'; sdp: string }
-  /** Nothing is left to do. */
   | { outcome: 'aligned' }
-  /** Another attempt goes on. */
   | { outcome: 'again' }
   /** The connection has to be replaced by a new one, because it has too many media sections. */
   | { outcome: 'exhausted' };
 
 export interface ReceivingPeerListener {
-  /** The media server has ended the peer. */
   onEnded(peer: ReceivingPeer, error: Error): void;
   /** Another gateway has changed what the peer carries: `mustList` is set. */
   onDisturbed(): void;
@@ -42,7 +37,6 @@ export interface ReceivingPeerListener {
 export class ReceivingPeer {
   readonly node: MediaNode;
   readonly sections = new Sections();
-  /** Null until it is attached. */
   handle: MediaSubscriber | null = null;
   outstanding: ServerMessages['offer'] | null = null;
   /** Whether the media server has the client's answer to the outstanding offer. */
@@ -56,7 +50,6 @@ export class ReceivingPeer {
   readonly #session: MediaOwner;
   readonly #listener: ReceivingPeerListener;
   #isClosed = false;
-  /** Ends the wait for the answer. */
   #settle: () => void = () => undefined;
   #answerTimer: NodeJS.Timeout | undefined;
   #absentTimer: NodeJS.Timeout | undefined;
@@ -230,7 +223,6 @@ export class ReceivingPeer {
   }
 }
 
-/** The id of the offer that follows. */
 export function nextOfferId(before: number, { connectionNumber }: Pick<MediaOwner, 'connectionNumber'>): number {
   return Math.max(before, (connectionNumber - 1) * OFFERS_PER_CONNECTION) + 1;
 }

@@ -139,15 +139,6 @@ describe('the media of a session', () => {
     expect([stage.gate.waits('publishTracks'), node.did]).toEqual([true, ['moderate sess_1-1-1/0 true']]);
     expect(session.stored).toMatchObject([{ feedId: 'earlier' }]);
   });
-
-  test('ends its session on the media server, and later requests fail', async () => {
-    const stage = setUp();
-    const { media, node } = stage;
-    await publish(stage);
-    await media.destroy();
-    expect(node.did).toContain('destroy session');
-    expect(await outcomeOf(media.publish(publishRequest()))).toBe('media_unavailable');
-  });
 });
 
 describe('a client that does not publish again', () => {

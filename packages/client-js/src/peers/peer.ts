@@ -13,7 +13,6 @@ export interface PeerContext {
   replace: () => void;
 }
 
-/** One peer connection. */
 export class Peer {
   readonly connection: RTCPeerConnection;
   readonly repair: IceRepair;

@@ -17,7 +17,6 @@ export interface PublisherContext {
  * one publishes the same tracks under the same ids.
  */
 export class Publisher {
-  /** Undefined while nothing is published. */
   peer: Peer | undefined;
   readonly #context: PublisherContext;
   readonly #serial = new Serial();
@@ -34,7 +33,6 @@ export class Publisher {
     return this.#tracks;
   }
 
-  /** Undefined while the track is not published. */
   senderOf(trackId: string): RTCRtpSender | undefined {
     return this.#transceivers.get(trackId)?.sender;
   }
@@ -81,7 +79,6 @@ export class Publisher {
     });
   }
 
-  /** Makes a new connection after the media server has lost this one. */
   reset(): void {
     this.#closePeer();
     void this.#serial.run(() => this.#restore());

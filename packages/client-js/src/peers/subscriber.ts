@@ -14,20 +14,17 @@ export interface SubscriberContext {
   session: Session;
   createConnection: () => RTCPeerConnection;
   random: () => number;
-  /** Called with all received tracks after each change. */
   onTracks: (tracks: ReceivedTrack[]) => void;
   onError: (error: CallplaneError) => void;
 }
 
 /** The receiving connection. The gateway makes the offers, one at a time. */
 export class Subscriber {
-  /** Undefined until the gateway offers something. */
   peer: Peer | undefined;
   /** `offerId` of the last offer that the present connection has answered. */
   lastAnswered: number | undefined;
   readonly #context: SubscriberContext;
   readonly #serial = new Serial();
-  /** What the media sections carry, as the gateway said last. */
   #carried: SubscribedMessage['tracks'] = [];
 
   constructor(context: SubscriberContext) {
@@ -46,7 +43,6 @@ export class Subscriber {
     });
   }
 
-  /** Media sections carry these tracks from now on. */
   subscribed({ tracks }: SubscribedMessage): void {
     this.#carried = tracks;
     this.#apply();

@@ -1,9 +1,7 @@
 import { entriesOf, type StatsEntry } from '../platform.js';
 
-/** What the line did between two samples. */
 export interface Line {
   seconds: number;
-  /** Received, in bits per second. */
   bps: number;
   audioBps: number;
   /** Sent to this client, with the lost ones. */
@@ -144,7 +142,6 @@ function queueOf(delayMs: number | undefined, baseMs: number | undefined, second
   return { queueMs: delayMs - lowest, baseMs: lowest };
 }
 
-/** Counters of one received video stream. */
 interface VideoCounters {
   packets: number;
   lost: number;
@@ -160,7 +157,6 @@ interface VideoCounters {
   height: number;
 }
 
-/** Counters of one received stream. */
 export interface StreamCounters {
   packets: number;
   lost: number;
@@ -179,20 +175,17 @@ export interface StreamCounters {
 /** Counters of the receiving connection at one moment. */
 export interface DownlinkSample {
   atMs: number;
-  /** By id of the statistics. */
   streams: Record<string, StreamCounters>;
   /**
    * How long the fastest of the latest sender reports took to arrive, in milliseconds, by the clocks of sender and
    * receiver, which may differ by any amount. Undefined in browsers without it.
    */
   transitMs: number | undefined;
-  /** When the latest report arrived. */
   reportAtMs: number | undefined;
   /** To the media server, or the relay before it; undefined in browsers without it. */
   roundTripMs?: number | undefined;
   /** How late this machine was with the sample, in milliseconds. */
   lateMs: number;
-  /** By id of the received MediaStreamTrack. */
   videos: Record<string, VideoCounters>;
 }
 

@@ -86,13 +86,11 @@ export class OwnQuality {
 
 /** How well media passes in one direction. Undefined values were not measured. */
 export interface LineQuality {
-  /** Lost packets in percent of the sent ones. */
   lossPercent?: number | undefined;
   roundTripMs?: number | undefined;
   jitterMs?: number | undefined;
 }
 
-/** From the best to the worst. */
 const LEVELS: readonly QualityLevel[] = ['good', 'fair', 'poor', 'lost'];
 /** The level improves after as many better measurements in a row, so that it does not flicker. */
 const BETTER_IN_A_ROW = 3;
@@ -127,7 +125,6 @@ export function nextTrend(trend: QualityTrend | undefined, measured: QualityLeve
   return { level: measured, betterInARow: 0 };
 }
 
-/** Counters of one peer connection. */
 export interface LineSample {
   sent: number;
   /** Of the sent packets, as the receiver reports it. */
@@ -158,7 +155,6 @@ export function sampleOf(report: RTCStatsReport): LineSample {
   };
 }
 
-/** What happened between two samples of the same connection. */
 export function qualityBetween(before: LineSample, now: LineSample): LineQuality {
   const sending = percentOf(now.sentLost - before.sentLost, now.sent - before.sent);
   const receivedLost = now.receivedLost - before.receivedLost;

@@ -14,7 +14,6 @@ export interface WatchingContext {
   now: () => number;
   roster: Pick<Roster, 'participants'>;
   subscriptions: Subscriptions;
-  /** The present peer connections. */
   connections: () => Record<PeerTarget, RTCPeerConnection | undefined>;
   onLevel: (level: QualityLevel) => void;
   onTrackQuality: (change: TrackQualityChange) => void;
@@ -26,7 +25,6 @@ export interface WatchingContext {
  */
 export class Watching {
   readonly quality: OwnQuality;
-  /** Undefined without adaptation. */
   readonly downlink: Downlink | undefined;
   /** Undefined without adaptation, and where elements cannot be watched. */
   readonly displays: Displays | undefined;

@@ -3,7 +3,6 @@ import { MediaError, type IceCandidate, type MediaPeerEvents } from '../types.js
 import type { JanusRequest, RequestOptions } from './connection.js';
 import { pluginData, sdpIn, textOf, type JanusMessage, type SessionDescription } from './messages.js';
 
-/** The plug-in's answer to a request. */
 export interface PluginAnswer {
   data: Readonly<Record<string, unknown>>;
   sdp: string | undefined;
@@ -35,7 +34,6 @@ export interface HandleSession {
 
 /** A handle of the VideoRoom plug-in: one user of the plug-in, with at most one peer connection. */
 export class JanusHandle extends EventEmitter<MediaPeerEvents> implements HandleListener {
-  /** Its id within its session. */
   readonly handleId: number;
   protected readonly session: HandleSession;
   #detached: Promise<void> | undefined;

@@ -26,7 +26,6 @@ export class MediaSession implements HandleSession, SessionListener {
     this.#keepAlive = setInterval(() => void keepAlive(), connection.options.deadlines.keepAliveEveryMs);
   }
 
-  /** @throws MediaError */
   static async create(connection: JanusConnection): Promise<MediaSession> {
     const id = idIn(await connection.request({ janus: 'create' }));
     if (id === undefined) throw new MediaError('refused', 'Janus created a session without an id');
