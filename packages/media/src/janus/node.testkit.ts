@@ -2,7 +2,7 @@ import WebSocket from 'ws';
 import { createRtcPeer, stopAtEnd, type RtcPeer, type TestJanus } from '@callplane/testing';
 import type { CarriedStream, ListedSection, StreamReference } from '../types.js';
 import { MediaNode, type MediaNodeOptions } from './node.js';
-import type { MediaPublisher } from './publisher.js';
+import type { MediaPublisher } from './handle.js';
 import type { MediaSession } from './session.js';
 import type { MediaSubscriber } from './subscriber.js';
 

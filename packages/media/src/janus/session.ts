@@ -1,8 +1,7 @@
 import { MediaError } from '../types.js';
 import type { JanusConnection, JanusRequest, RequestOptions, SessionListener } from './connection.js';
-import { JanusHandle, type HandleListener, type HandleSession } from './handle.js';
+import { JanusHandle, MediaPublisher, type HandleListener, type HandleSession } from './handle.js';
 import { idIn, isJanusError, JANUS, type JanusMessage } from './messages.js';
-import { MediaPublisher } from './publisher.js';
 import { MediaSubscriber } from './subscriber.js';
 
 /**
