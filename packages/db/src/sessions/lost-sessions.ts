@@ -2,6 +2,7 @@ import type { Database, TypedSql } from '../client/database.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { Prisma } from '../generated/client.js';
 import { endSessionsWhere, type EndedNow } from './session-ends.js';
+import { lockParticipants } from '../participants/participant-cleanup.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
 import { writeSessionsEnded } from './ended-sessions.js';
 import { SUBJECT_COLUMNS, toSubject, type Subject, type SubjectRow } from './session.sql.js';
@@ -113,9 +114,8 @@ async function endLost(
   const { tenant, room } = first.subject;
   return database.transaction(async (tx) => {
     // Skips locked participants: another sweep or their own connection is already handling them.
-    const locked = await tx.$queryRaw<{ id: string }[]>`
-      SELECT id FROM participants WHERE id = ANY(${lost.map(({ subject }) => subject.participant.id)}::text[])
-      ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`;
+    const theirs = Prisma.sql`id = ANY(${lost.map(({ subject }) => subject.participant.id)}::text[]) ORDER BY id`;
+    const locked = await lockParticipants(tx, theirs, Prisma.sql`SKIP LOCKED`);
     // A session that was resumed meanwhile has another connection number.
     const which = Prisma.sql`(id, connection) IN (
       SELECT * FROM unnest(${lost.map(({ subject }) => subject.sessionId)}::text[],

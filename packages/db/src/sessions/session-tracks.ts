@@ -8,7 +8,7 @@ import {
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
-import { rememberTracks } from './past-tracks.sql.js';
+import { deleteTracks } from './session-ends.js';
 import { isHeld, SUBJECT_COLUMNS, SUBJECT_TABLES, toSubject, type SubjectRow } from './session.sql.js';
 import type { HeldSession, TracksOutcome, TrackState } from './session.js';
 import { bumpRooms, lockHeld } from './versions.sql.js';
@@ -63,15 +63,9 @@ async function replaceTracks(
   const kinds = tracks.map(({ kind }) => kind);
   const sources = tracks.map(({ source }) => source);
   // A separate statement, so that the insertion below does not conflict with the deleted rows.
-  const unpublished = await sql.$queryRaw<TrackIdentity[]>`
-    WITH ended AS (
-      DELETE FROM session_tracks
-      WHERE session_id = ${sessionId} AND (track_id, kind, source) NOT IN (
-        SELECT * FROM unnest(${ids}::text[], ${kinds}::text[], ${sources}::text[])
-      )
-      RETURNING session_id, track_id, kind, source, published_at
-    ), ${rememberTracks(now)}
-    SELECT track_id AS "trackId", kind, source FROM ended`;
+  const others = Prisma.sql`session_id = ${sessionId} AND (track_id, kind, source) NOT IN (
+    SELECT * FROM unnest(${ids}::text[], ${kinds}::text[], ${sources}::text[]))`;
+  const unpublished = await deleteTracks(sql, others, now);
   const inserted = await sql.$queryRaw<{ trackId: string; isNew: boolean }[]>`
     INSERT INTO session_tracks (session_id, track_id, kind, source, feed_id, mid, muted, published_at)
     SELECT ${sessionId}, track_id, kind, source, feed_id, mid, muted, ${now.toISOString()}::timestamptz
