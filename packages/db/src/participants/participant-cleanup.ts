@@ -6,15 +6,13 @@ import { endPresence, type EndedNow } from '../sessions/session-ends.js';
 /**
  * Locks participants, as every writer does before it locks their sessions.
  * @param which a condition on participants; with several, in the order of their ids.
- * @param busy `SKIP LOCKED` leaves out participants that another transaction has locked.
  */
 export function lockParticipants(
   tx: TypedSql,
   which: Prisma.Sql,
-  busy = Prisma.empty,
 ): PromiseLike<{ id: string; environmentId: string }[]> {
   return tx.$queryRaw<{ id: string; environmentId: string }[]>`
-    SELECT id, environment_id AS "environmentId" FROM participants WHERE ${which} FOR NO KEY UPDATE ${busy}`;
+    SELECT id, environment_id AS "environmentId" FROM participants WHERE ${which} FOR NO KEY UPDATE`;
 }
 
 /**

@@ -9,9 +9,16 @@ import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { deleteTracks } from './session-ends.js';
-import { isHeld, SUBJECT_COLUMNS, SUBJECT_TABLES, toSubject, type SubjectRow } from './session.sql.js';
+import {
+  bumpRooms,
+  isHeld,
+  lockHeld,
+  SUBJECT_COLUMNS,
+  SUBJECT_TABLES,
+  toSubject,
+  type SubjectRow,
+} from './session.sql.js';
 import type { HeldSession, TracksOutcome, TrackState } from './session.js';
-import { bumpRooms, lockHeld } from './versions.sql.js';
 
 const NOT_WRITTEN: TracksOutcome = { written: false, deliveries: [] };
 
