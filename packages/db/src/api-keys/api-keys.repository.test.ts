@@ -1,5 +1,5 @@
 import { formatApiKey, hashApiKey } from '@callplane/core';
-import { connectionTo, createTestDatabase } from '@callplane/testing';
+import { createTestDatabase } from '@callplane/testing';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Database } from '../client/database.js';
 import { createEnvironment, createProject } from '../tenants/tenants.repository.js';
@@ -10,7 +10,7 @@ const expiresAt = new Date('2030-04-01T00:00:00.000Z');
 let database: Database;
 
 beforeAll(async () => {
-  database = new Database({ ...connectionTo((await createTestDatabase()).url), poolMax: 4 });
+  database = new Database({ url: (await createTestDatabase()).url, poolMax: 4 });
   await createProject(database.prisma, { id: 'proj_a', name: 'a', createdAt });
   for (const id of ['env_a', 'env_b']) {
     await createEnvironment(database.prisma, { id, projectId: 'proj_a', name: id, createdAt });

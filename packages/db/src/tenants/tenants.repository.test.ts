@@ -1,4 +1,4 @@
-import { connectionTo, createTestDatabase } from '@callplane/testing';
+import { createTestDatabase } from '@callplane/testing';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Database } from '../client/database.js';
 import {
@@ -14,7 +14,7 @@ const project = { id: 'proj_a', name: 'Café', createdAt };
 let database: Database;
 
 beforeAll(async () => {
-  database = new Database({ ...connectionTo((await createTestDatabase()).url), poolMax: 4 });
+  database = new Database({ url: (await createTestDatabase()).url, poolMax: 4 });
   await createProject(database.prisma, project);
 });
 afterAll(() => database.close());
