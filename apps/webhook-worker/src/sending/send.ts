@@ -33,7 +33,6 @@ export type SendDeps = Pick<
   | 'allowHttp'
   | 'deliveryDeadlineMs'
   | 'dnsDeadlineMs'
-  | 'certificateAuthority'
 >;
 
 const NO_TIMINGS = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null } as const;
@@ -108,14 +107,7 @@ async function postTo(
   const signedAt = Math.floor(deps.clock.now().getTime() / 1000);
   const headers = headersOf(claim, secret, signedAt, span);
   try {
-    const answer = await post({
-      url,
-      agent,
-      headers,
-      body: claim.body,
-      deadline,
-      ...(deps.certificateAuthority === undefined ? {} : { certificateAuthority: deps.certificateAuthority }),
-    });
+    const answer = await post({ url, agent, headers, body: claim.body, deadline });
     span?.end({
       attributes: { 'http.response.status_code': answer.statusCode ?? undefined },
       error: answer.outcome === 'success' ? null : (answer.errorCode ?? answer.outcome),

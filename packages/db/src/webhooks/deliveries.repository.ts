@@ -12,9 +12,8 @@ import {
 } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
 import { Prisma, type WebhookAttempt } from '../generated/client.js';
-import { BRING_FORWARD, IS_OPEN, isErased, LATEST_ATTEMPT, START_RUN } from './delivery.sql.js';
 import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
-import { SIGNING_KEY_VERSION } from './endpoint.sql.js';
+import { BRING_FORWARD, IS_OPEN, isErased, LATEST_ATTEMPT, SIGNING_KEY_VERSION, START_RUN } from './webhooks.sql.js';
 
 /** A delivery as the API shows it. */
 export interface DeliveryRow {
@@ -144,15 +143,15 @@ export async function listAttempts(
   return attempts as unknown as AttemptRow[];
 }
 
+type NotLocked = { ok: false; conflict: 'no endpoint' | 'no delivery' };
 export type ReplayResult =
   | { ok: true; delivery: DeliveryRow; wake: DueEndpoint }
-  | { ok: false; conflict: 'no endpoint' | 'no delivery' }
+  | NotLocked
   | { ok: false; conflict: ReplayConflict; replayCount: number };
 
 /**
  * Starts a new run of a finished delivery, with the endpoint's current URL and secret. The row's lock lets one of
- * several concurrent replays through, and the changed count rejects the others. Locks the delivery before its endpoint,
- * like every other transaction.
+ * several concurrent replays through, and the changed count rejects the others.
  * @param expectedReplayCount the count that the caller has read.
  */
 export async function replayDelivery(
@@ -162,10 +161,9 @@ export async function replayDelivery(
   deliveryId: string,
   expectedReplayCount: number,
 ): Promise<ReplayResult> {
-  const row = await lockDelivery(tx, tenant, endpointId, deliveryId);
-  const endpoint = await holdEndpoint(tx, tenant, endpointId);
-  if (endpoint === null) return { ok: false, conflict: 'no endpoint' };
-  if (row === undefined) return { ok: false, conflict: 'no delivery' };
+  const locked = await lockDelivery(tx, tenant, endpointId, deliveryId);
+  if (!locked.ok) return locked;
+  const { row, endpoint } = locked;
   const isErased = await holdEvent(tx, row.eventId);
   const conflict = decideReplay({ ...row, isErased, isEnabled: endpoint.enabled, expectedReplayCount });
   if (conflict !== null) return { ok: false, conflict, replayCount: row.replayCount };
@@ -175,12 +173,13 @@ export async function replayDelivery(
 
 export type RetryResult =
   | { ok: true; delivery: DeliveryRow; wake: DueEndpoint }
-  | { ok: false; conflict: 'no endpoint' | 'no delivery' | RetryConflict };
+  | NotLocked
+  | { ok: false; conflict: RetryConflict };
 
 /**
  * Brings the next attempt of a pending delivery forward to now. The run, its attempts and the replay count stay. Changes
  * nothing if the attempt is due already. The row's lock decides between this and a claim: a claim skips the locked row,
- * and a row that is claimed first is in flight here. Locks the delivery before its endpoint, like `replayDelivery`.
+ * and a row that is claimed first is in flight here.
  */
 export async function retryDelivery(
   tx: TypedSql,
@@ -188,39 +187,37 @@ export async function retryDelivery(
   endpointId: string,
   deliveryId: string,
 ): Promise<RetryResult> {
-  const row = await lockDelivery(tx, tenant, endpointId, deliveryId);
-  const endpoint = await holdEndpoint(tx, tenant, endpointId);
-  if (endpoint === null) return { ok: false, conflict: 'no endpoint' };
-  if (row === undefined) return { ok: false, conflict: 'no delivery' };
+  const locked = await lockDelivery(tx, tenant, endpointId, deliveryId);
+  if (!locked.ok) return locked;
+  const { row, endpoint } = locked;
   const conflict = decideRetry({ status: row.status, isEnabled: endpoint.enabled });
   if (conflict !== null) return { ok: false, conflict };
   await tx.$executeRaw`UPDATE webhook_deliveries SET ${BRING_FORWARD} WHERE id = ${deliveryId}`;
   return { ok: true, delivery: await changedDelivery(tx, tenant, endpointId, deliveryId), wake: endpoint };
 }
 
-/** Locks an endpoint against changes, disabling and deletion until the transaction ends; null if it does not exist. */
-async function holdEndpoint(
-  tx: TypedSql,
-  tenant: Tenant,
-  endpointId: string,
-): Promise<(DueEndpoint & { enabled: boolean }) | null> {
-  const [endpoint] = await tx.$queryRaw<(DueEndpoint & { enabled: boolean })[]>`
-    SELECT enabled, ${DUE_ENDPOINT} FROM webhook_endpoints e
-    WHERE id = ${endpointId} AND environment_id = ${tenant.environmentId} AND deleted_at IS NULL FOR SHARE`;
-  return endpoint ?? null;
-}
+type LockedRow = Pick<DeliveryRow, 'status' | 'replayCount' | 'eventId'>;
+type HeldEndpoint = DueEndpoint & { enabled: boolean };
 
+/**
+ * Locks a delivery, and its endpoint against changes, disabling and deletion, until the transaction ends: the delivery
+ * first, like every other transaction.
+ */
 async function lockDelivery(
   tx: TypedSql,
-  tenant: Tenant,
+  { environmentId }: Tenant,
   endpointId: string,
   deliveryId: string,
-): Promise<{ status: DeliveryStatus; replayCount: number; eventId: string } | undefined> {
-  const [row] = await tx.$queryRaw<{ status: DeliveryStatus; replayCount: number; eventId: string }[]>`
+): Promise<NotLocked | { ok: true; row: LockedRow; endpoint: HeldEndpoint }> {
+  const [row] = await tx.$queryRaw<LockedRow[]>`
     SELECT status, replay_count AS "replayCount", event_id AS "eventId" FROM webhook_deliveries
-    WHERE id = ${deliveryId} AND endpoint_id = ${endpointId} AND environment_id = ${tenant.environmentId}
+    WHERE id = ${deliveryId} AND endpoint_id = ${endpointId} AND environment_id = ${environmentId}
     FOR NO KEY UPDATE`;
-  return row;
+  const [endpoint] = await tx.$queryRaw<HeldEndpoint[]>`
+    SELECT enabled, ${DUE_ENDPOINT} FROM webhook_endpoints e
+    WHERE id = ${endpointId} AND environment_id = ${environmentId} AND deleted_at IS NULL FOR SHARE`;
+  if (endpoint === undefined) return { ok: false, conflict: 'no endpoint' };
+  return row === undefined ? { ok: false, conflict: 'no delivery' } : { ok: true, row, endpoint };
 }
 
 /** Reads a delivery that this transaction has locked and changed. */

@@ -4,8 +4,15 @@ import { LRUCache } from 'lru-cache';
 import { RedisUnusable, watchRedis, type RedisHealth } from '../redis/redis-health.js';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectRedis, disconnectRedis, KEY_PREFIX, type RedisClient, type RedisEvents } from '../redis/redis.js';
-import { QUEUE_NAMES, QUEUE_OF_OPERATION, operationJobId, type QueueName } from './catalogue.js';
-import { QUEUE_OF_LANE, turnJob, type Turn } from './turns.js';
+import {
+  operationJobId,
+  QUEUE_NAMES,
+  QUEUE_OF_LANE,
+  QUEUE_OF_OPERATION,
+  turnJob,
+  type QueueName,
+  type Turn,
+} from './jobs.js';
 
 /** Wake-ups that could not be sent. */
 export interface NotSent {
