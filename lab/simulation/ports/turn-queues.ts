@@ -59,7 +59,16 @@ export class TurnQueues {
       return;
     }
     const { priority = 0 } = opts;
-    const stored = { key, queue, data: job.data, priority, holder: null, run: 0, isStalled: false, next: null };
+    const stored = {
+      key,
+      queue,
+      data: job.data as TurnJob,
+      priority,
+      holder: null,
+      run: 0,
+      isStalled: false,
+      next: null,
+    };
     this.#turns.set(key, stored);
     this.#handLater(stored, opts.delay ?? 0);
   }

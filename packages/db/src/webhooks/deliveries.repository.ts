@@ -49,19 +49,16 @@ export type AttemptRow = Omit<WebhookAttempt, 'outcome' | 'exchange'> & {
   exchange: AttemptExchange | null;
 };
 
-/** The columns of a {@link DeliveryRow}, for {@link deliveryTables}. */
+/** The columns of a {@link DeliveryRow}. */
 export const DELIVERY_COLUMNS = Prisma.sql`d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.endpoint_id AS "endpointId",
     d.room_id AS "roomId", latest.status_code AS "lastStatusCode", latest.error_code AS "lastErrorCode",
     coalesce(d.url, e.url) AS url, coalesce(d.secret_version, ${SIGNING_KEY_VERSION}) AS "signingKeyVersion",
     d.status, d.failure_reason AS "failureReason", d.replay_count AS "replayCount", d.run_attempts AS attempts,
     CASE WHEN d.status = 'pending' AND e.enabled AND blocker.id IS NULL THEN d.due_at END AS "nextAttemptAt",
     blocker.id AS "blockedBy", d.created_at AS "createdAt", d.completed_at AS "completedAt"`;
-/**
- * What {@link DELIVERY_COLUMNS} are read from. The first open delivery of a delivery's line is its blocker.
- * @param deliveries a table or subselect with the columns of webhook_deliveries.
- */
-export const deliveryTables = (deliveries: Prisma.Sql): Prisma.Sql => Prisma.sql`
-    ${deliveries} d JOIN webhook_endpoints e ON e.id = d.endpoint_id
+/** What {@link DELIVERY_COLUMNS} are read from. The first open delivery of a delivery's line is its blocker. */
+export const DELIVERY_TABLES = Prisma.sql`
+    webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
     LEFT JOIN LATERAL (
       SELECT id FROM webhook_deliveries
       WHERE d.status = 'pending' AND e.ordering = 'room' AND endpoint_id = d.endpoint_id AND room_id = d.room_id
@@ -69,7 +66,6 @@ export const deliveryTables = (deliveries: Prisma.Sql): Prisma.Sql => Prisma.sql
       ORDER BY sequence LIMIT 1
     ) blocker ON true
     ${LATEST_ATTEMPT}`;
-export const DELIVERY_TABLES = deliveryTables(Prisma.sql`webhook_deliveries`);
 
 export async function findDelivery(
   db: TypedSql,

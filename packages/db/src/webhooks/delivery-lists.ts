@@ -9,7 +9,7 @@ import {
 } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
-import { DELIVERY_COLUMNS, DELIVERY_TABLES, deliveryTables, type DeliveryRow } from './deliveries.repository.js';
+import { DELIVERY_COLUMNS, DELIVERY_TABLES, type DeliveryRow } from './deliveries.repository.js';
 
 export interface DeliveryListFilter {
   /** Null lists the deliveries of all endpoints of the environment, deleted ones included. */
@@ -64,7 +64,6 @@ export async function listDeliveries(
   if (failureReason !== null && status !== null && status !== 'failed') return [];
   if (filter.roomId !== null) return listOfRoom(db, tenant, { ...filter, roomId: filter.roomId }, page);
   const isFiltered = status !== null || eventType !== null || failureReason !== null;
-  if (endpointId !== null && !isFiltered) return listOfEndpoint(db, tenant, { ...filter, endpointId }, page);
   const id = isFiltered ? FILTERED_ID : Prisma.sql`d.id`;
   const types = eventType === null ? EVENT_TYPES : [eventType];
   const endpoints = Prisma.sql`(
@@ -94,24 +93,6 @@ export async function listDeliveries(
     WITH page AS (${ids})
     SELECT ${DELIVERY_COLUMNS} FROM ${DELIVERY_TABLES} WHERE d.id = ANY(ARRAY(SELECT id FROM page))
     ORDER BY d.id DESC`;
-}
-
-/** All of one endpoint are one range of an index, so their rows are read from there, and no ids are collected. */
-function listOfEndpoint(
-  db: TypedSql,
-  tenant: Tenant,
-  filter: DeliveryListFilter & { endpointId: string },
-  { beforeId, limit }: { beforeId: string | null; limit: number },
-): PromiseLike<DeliveryRow[]> {
-  const range = Prisma.sql`(
-    SELECT d.* FROM webhook_deliveries d
-    WHERE d.endpoint_id = ANY(ARRAY(
-        SELECT id FROM webhook_endpoints WHERE environment_id = ${tenant.environmentId} AND id = ${filter.endpointId}))
-      ${beforeId === null ? Prisma.empty : Prisma.sql`AND d.id < ${beforeId}`}
-      ${createdWithin(filter, Prisma.sql`d.id`)}
-    ORDER BY d.endpoint_id, d.id DESC LIMIT ${limit})`;
-  return db.$queryRaw<DeliveryRow[]>`
-    SELECT ${DELIVERY_COLUMNS} FROM ${deliveryTables(range)} ORDER BY d.id DESC`;
 }
 
 /**

@@ -16,6 +16,12 @@ export const QUEUE_OF_LANE = {
   slow: 'webhook-delivery-slow',
 } as const satisfies Record<Lane, QueueName>;
 
+/** A job to add. */
+export interface NewJob {
+  queue: QueueName;
+  job: { name: string; data: object; opts: object };
+}
+
 export interface OperationJob {
   operationId: string;
 }
@@ -57,7 +63,7 @@ const LATER_STEP_MS = 100;
  * whose claim may not have seen the newest delivery, BullMQ keeps the job and adds it when the turn ends. A turn that
  * is due later has an id instead.
  */
-export function turnJob(turn: Turn): { queue: QueueName; job: { name: string; data: TurnJob; opts: object } } {
+export function turnJob(turn: Turn): NewJob {
   const { endpointId, environmentId, slotMs, lane = laneOf(slotMs), ticket = 0, priority, delayMs } = turn;
   const place = priority === undefined && slotMs === null ? { lifo: true } : { priority: priority ?? 1 };
   const opts =
@@ -68,7 +74,7 @@ export function turnJob(turn: Turn): { queue: QueueName; job: { name: string; da
           delay: delayMs,
           priority: priority ?? 1,
         };
-  const data = { turn: randomUUID(), endpointId, environmentId, slotMs, lane, ticket };
+  const data: TurnJob = { turn: randomUUID(), endpointId, environmentId, slotMs, lane, ticket };
   return { queue: QUEUE_OF_LANE[lane], job: { name: 'turn', data, opts } };
 }
 
