@@ -50,7 +50,7 @@ export * from './relays/relays.js';
 export * from './sessions/own-metadata.js';
 export * from './sessions/session-connection.js';
 export * from './sessions/join-sessions.js';
-export { endSessions, writeSessionsEnded, type EndedNow } from './sessions/session-ends.js';
+export { endSessions, writeSessionsEnded } from './sessions/session-ends.js';
 export * from './sessions/lost-sessions.js';
 export * from './sessions/resume-sessions.js';
 export * from './sessions/room-changes.js';
