@@ -6,13 +6,7 @@ import {
   parseUrl,
   PublicError,
 } from '@callplane/core';
-import {
-  type ConsoleIdentity,
-  type Database,
-  findConsoleLink,
-  findConsoleSessionsByHash,
-  touchConsoleSession,
-} from '@callplane/db';
+import { type Database, findConsoleLink, findConsoleSessionsByHash, touchConsoleSession } from '@callplane/db';
 import type { Logger } from '@callplane/runtime';
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
@@ -21,36 +15,26 @@ import { type CallerDirectory, isRead, type LookUpOptions } from '../http/reques
 
 /** How old the noted time of the latest request may become, in milliseconds. */
 const TOUCH_EVERY_MS = 60_000;
-/** Sessions whose latest note this process remembers. */
-const TOUCHED_MAX = 10_000;
+/** Sessions whose key and latest note this process remembers. */
+const SESSIONS_MAX = 10_000;
 
-/** Looks up the callers of console sessions by the hash of their cookie. */
-export interface ConsoleSessionDirectory extends CallerDirectory {
-  /** Looks the caller up for a request, which keeps the session from ending for want of requests. */
-  findForRequest: CallerDirectory['find'];
-}
-
-interface Statements {
-  load: (hashes: readonly string[]) => Promise<ReadonlyMap<string, ConsoleIdentity>>;
-  touch: (caller: Caller, sessionId: string) => Promise<void>;
-  onTouchFailed: (error: unknown) => void;
-}
-
-/** Caches console sessions like API keys. */
-class ConsoleSessions implements ConsoleSessionDirectory {
-  readonly #statements: Statements;
+/** Caches console sessions like API keys. They are looked up by the hash of their cookie. */
+export class ConsoleSessions implements CallerDirectory {
+  readonly #database: Database;
+  readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #cache: CallerCache;
   /** The key behind each session that this process has read, by the hash of its cookie. */
-  readonly #keyHashes = new LRUCache<string, string>({ max: TOUCHED_MAX });
+  readonly #keyHashes = new LRUCache<string, string>({ max: SESSIONS_MAX });
   /** Time of the latest noted request, in milliseconds, by id. */
-  readonly #touchedAtMs = new LRUCache<string, number>({ max: TOUCHED_MAX });
+  readonly #touchedAtMs = new LRUCache<string, number>({ max: SESSIONS_MAX });
 
-  constructor(statements: Statements, clock: Clock) {
-    this.#statements = statements;
+  constructor(database: Database, reads: Database, logger: Logger, clock: Clock) {
+    this.#database = database;
+    this.#logger = logger;
     this.#clock = clock;
     this.#cache = new CallerCache(async (hashes) => {
-      const found = await statements.load(hashes);
+      const found = await findConsoleSessionsByHash(reads.sql, hashes);
       for (const [hash, { session, apiKeyHash, usedAt }] of found) {
         if (apiKeyHash !== null) this.#keyHashes.set(hash, apiKeyHash);
         this.#touchedAtMs.set(session.id, Math.max(usedAt.getTime(), this.#touchedAtMs.get(session.id) ?? 0));
@@ -67,6 +51,7 @@ class ConsoleSessions implements ConsoleSessionDirectory {
     return this.#cache.find(hash, options);
   }
 
+  /** Looks the caller up for a request, which keeps the session from ending for want of requests. */
   async findForRequest(hash: Buffer, options?: LookUpOptions): Promise<Caller | null> {
     const caller = await this.#cache.find(hash, options);
     if (caller?.session !== undefined) this.#touch(caller, caller.session.id);
@@ -84,36 +69,21 @@ class ConsoleSessions implements ConsoleSessionDirectory {
   }
 
   #touch(caller: Caller, id: string): void {
-    const nowMs = this.#clock.now().getTime();
-    if (nowMs - (this.#touchedAtMs.get(id) ?? 0) < TOUCH_EVERY_MS) return;
-    this.#touchedAtMs.set(id, nowMs);
+    const now = this.#clock.now();
+    if (now.getTime() - (this.#touchedAtMs.get(id) ?? 0) < TOUCH_EVERY_MS) return;
+    this.#touchedAtMs.set(id, now.getTime());
     // The request does not wait for it. The next request of the session after a minute tries again.
-    this.#statements.touch(caller, id).catch(this.#statements.onTouchFailed);
+    touchConsoleSession(this.#database.prisma, caller, id, now).catch((error: unknown) =>
+      this.#logger.warn('console session not noted as used', { error }),
+    );
   }
 }
 
-/** The sessions and links of the console in this database. */
-export function consoleDirectories(
-  { database, reads }: { database: Database; reads: Database },
-  logger: Logger,
-  clock: Clock,
-): { sessions: ConsoleSessions; links: CallerDirectory } {
-  const sessions = new ConsoleSessions(
-    {
-      load: (hashes) => findConsoleSessionsByHash(reads.sql, hashes),
-      touch: (caller, id) => touchConsoleSession(database.prisma, caller, id, clock.now()),
-      onTouchFailed: (error) => logger.warn('console session not noted as used', { error }),
-    },
-    clock,
-  );
-  return { sessions, links: linksOf(database, clock) };
-}
-
 /**
- * A code is looked up once and then used, so nothing is cached. A client address that sends too many unknown keys gets
+ * The callers of links. A code is looked up once and then used, so nothing is cached. A client address that sends too many unknown keys gets
  * 429 without a look-up.
  */
-function linksOf({ prisma }: Database, clock: Clock): CallerDirectory {
+export function consoleLinks({ prisma }: Database, clock: Clock): CallerDirectory {
   return {
     hasSeen: () => false,
     find: async (codeHash, { inBatch = false } = {}) => {

@@ -1,13 +1,13 @@
 import { addressKey, hashApiKey, isLoginCode, parseApiKey, PublicError, type KeyedPace } from '@callplane/core';
 import type { NextFunction, Request, Response } from 'express';
-import { consoleSecretOf, type ConsoleSessionDirectory, refuseCrossSite } from '../console/console-sessions.js';
+import { consoleSecretOf, type ConsoleSessions, refuseCrossSite } from '../console/console-sessions.js';
 import { contextOf, type CallerDirectory, type MatchesRoute } from './request-context.js';
 import type { RequestMetrics } from './request-log.js';
 
 export interface Directories {
   keys: CallerDirectory;
   /** The console; null if it is switched off. */
-  console: { sessions: ConsoleSessionDirectory; links: CallerDirectory } | null;
+  console: { sessions: ConsoleSessions; links: CallerDirectory } | null;
 }
 
 /** Options of every 401. */
