@@ -8,10 +8,17 @@ import {
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
-import { rememberTracks } from './past-tracks.sql.js';
-import { isHeld, SUBJECT_COLUMNS, SUBJECT_TABLES, toSubject, type SubjectRow } from './session.sql.js';
+import {
+  bumpRooms,
+  isHeld,
+  lockHeld,
+  rememberTracks,
+  SUBJECT_COLUMNS,
+  SUBJECT_TABLES,
+  toSubject,
+  type SubjectRow,
+} from './session.sql.js';
 import type { HeldSession, TracksOutcome, TrackState } from './session.js';
-import { bumpRooms, lockHeld } from './versions.sql.js';
 
 const NOT_WRITTEN: TracksOutcome = { written: false, deliveries: [] };
 
