@@ -4074,7 +4074,7 @@ export interface operations {
                      *           "since": "2026-11-20T10:00:00.000Z",
                      *           "buckets": [
                      *             {
-                     *               "from": "2026-11-01",
+                     *               "from": "2026-11-20T10:00:00.000Z",
                      *               "count": 1
                      *             }
                      *           ]
@@ -4090,7 +4090,7 @@ export interface operations {
                      *           "capped": false,
                      *           "buckets": [
                      *             {
-                     *               "from": "2026-11-01",
+                     *               "from": "2026-11-20T10:00:00.000Z",
                      *               "pending": 1,
                      *               "delivering": 1,
                      *               "succeeded": 1,
@@ -4168,8 +4168,8 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "from": "2026-11-01",
-                     *       "to": "2026-11-30",
+                     *       "from": "2026-11-20",
+                     *       "to": "2026-11-20",
                      *       "interval": "day",
                      *       "days": [
                      *         {

@@ -22,7 +22,7 @@ import type { ConsoleSettings, Deps } from '../deps.js';
 import { UNAUTHENTICATED } from '../http/authenticate.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
 import { strictObject } from '../http/schemas.js';
-import { consoleCookie, noConsoleCookie } from './console-sessions.js';
+import { consoleCookie, noConsoleCookie } from './console-cookie.js';
 
 const CreateConsoleSessionBody = strictObject(
   {
