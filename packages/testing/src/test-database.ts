@@ -87,7 +87,7 @@ function databaseUrl(adminUrl: string, name: string): string {
 /** Applies the project's migrations and creates the gateway's role. */
 async function migrate(databaseUrl: string): Promise<void> {
   await applyMigrations({ databaseUrl });
-  await grantGatewayRights({ databaseUrl, gatewayUrl: gatewayUrlOf(databaseUrl) });
+  await grantGatewayRights({ databaseUrl }, gatewayUrlOf(databaseUrl));
 }
 
 /** The same database with the gateway's production rights: no access to keys and secrets. */

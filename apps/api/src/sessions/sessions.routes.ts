@@ -6,7 +6,7 @@ import {
   TRACK_KINDS,
   TRACK_SOURCES,
 } from '@callplane/core';
-import { findParticipant, listSessions } from '@callplane/db';
+import { listSessions } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
@@ -92,7 +92,7 @@ export function sessionRoutes(deps: Deps): Route[] {
     errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND'],
     read: ({ caller, params }, part) => listSessions(deps.database.sql, caller, { ...params, ...part }),
     async onEmpty({ caller, params: { roomId, participantId } }) {
-      const found = await findParticipant(deps.database.sql, caller, roomId, participantId);
+      const found = await deps.statements.findParticipant({ tenant: caller, roomId, id: participantId });
       if (found === null) await participantNotFound(deps, caller, roomId);
     },
     present: presentSessionRecord,

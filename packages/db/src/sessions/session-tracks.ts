@@ -8,11 +8,11 @@ import {
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
+import { deleteTracks } from './session-ends.js';
 import {
   bumpRooms,
   isHeld,
   lockHeld,
-  rememberTracks,
   SUBJECT_COLUMNS,
   SUBJECT_TABLES,
   toSubject,
@@ -27,14 +27,12 @@ const NOT_WRITTEN: TracksOutcome = { written: false, deliveries: [] };
  * published again under its id, after a fault of the media server, only gets a new location and no event.
  *
  * Tracks without permission are left out: the server may have withdrawn it since the gateway checked the offer.
- * @param media where the session's media is, for an instance that resumes it; undefined or null keeps the stored value.
  */
 export async function publishTracks(
   database: Database,
   held: HeldSession,
   tracks: readonly TrackState[],
   now: Date,
-  media?: unknown,
 ): Promise<TracksOutcome> {
   return database.transaction(async (sql) => {
     const [row] = await sql.$queryRaw<(SubjectRow & { permissions: Permission[] })[]>`
@@ -45,8 +43,7 @@ export async function publishTracks(
     const { unpublished, fresh } = await replaceTracks(sql, held.sessionId, permitted, now);
     await sql.$executeRaw`
       WITH ${bumpRooms(Prisma.sql`SELECT ${row.roomId}`)}
-      UPDATE participant_sessions s SET version = room.version,
-        media = coalesce(${media === undefined || media === null ? null : JSON.stringify(media)}::jsonb, s.media)
+      UPDATE participant_sessions s SET version = room.version
       FROM room WHERE s.id = ${held.sessionId}`;
     const subject = toSubject(row);
     const of = { tenant: subject.tenant, room: subject.room, now };
@@ -70,15 +67,9 @@ async function replaceTracks(
   const kinds = tracks.map(({ kind }) => kind);
   const sources = tracks.map(({ source }) => source);
   // A separate statement, so that the insertion below does not conflict with the deleted rows.
-  const unpublished = await sql.$queryRaw<TrackIdentity[]>`
-    WITH ended AS (
-      DELETE FROM session_tracks
-      WHERE session_id = ${sessionId} AND (track_id, kind, source) NOT IN (
-        SELECT * FROM unnest(${ids}::text[], ${kinds}::text[], ${sources}::text[])
-      )
-      RETURNING session_id, track_id, kind, source, published_at
-    ), ${rememberTracks(now)}
-    SELECT track_id AS "trackId", kind, source FROM ended`;
+  const others = Prisma.sql`session_id = ${sessionId} AND (track_id, kind, source) NOT IN (
+    SELECT * FROM unnest(${ids}::text[], ${kinds}::text[], ${sources}::text[]))`;
+  const unpublished = await deleteTracks(sql, others, now);
   const inserted = await sql.$queryRaw<{ trackId: string; isNew: boolean }[]>`
     INSERT INTO session_tracks (session_id, track_id, kind, source, feed_id, mid, muted, published_at)
     SELECT ${sessionId}, track_id, kind, source, feed_id, mid, muted, ${now.toISOString()}::timestamptz
