@@ -86,7 +86,7 @@ export function formatApiKey(type: ApiKeyType, randomBytes: Uint8Array): string 
 }
 
 /** A secret in the form of an API key, with another prefix. */
-export function formatChecked(prefix: string, randomBytes: Uint8Array): string {
+function formatChecked(prefix: string, randomBytes: Uint8Array): string {
   if (randomBytes.length !== API_KEY_RANDOM_BYTES) throw new RangeError('an API key needs 32 random bytes');
   const head = prefix + base62(BigInt(`0x${Buffer.from(randomBytes).toString('hex')}`), RANDOM_LENGTH);
   return head + checksum(head);
@@ -103,7 +103,7 @@ export function parseApiKey(text: string): ApiKeyType | null {
 }
 
 /** Whether a text has this prefix, the length of an API key and the right checksum. */
-export function isChecked(prefix: string, text: string): boolean {
+function isChecked(prefix: string, text: string): boolean {
   if (!text.startsWith(prefix) || text.length !== prefix.length + RANDOM_LENGTH + CHECKSUM_LENGTH) return false;
   return checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
 }

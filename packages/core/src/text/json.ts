@@ -218,7 +218,7 @@ const ZERO = 0x30;
  * Number of characters that PostgreSQL writes for a number in jsonb: `1e308` becomes 309 digits. The number is sent to
  * PostgreSQL in JavaScript's spelling.
  */
-export function jsonbNumberLength(value: number): number {
+function jsonbNumberLength(value: number): number {
   const text = JSON.stringify(value);
   const [mantissa = '', exponentText] = text.split('e');
   if (exponentText === undefined) return text.length;

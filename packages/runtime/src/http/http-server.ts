@@ -244,7 +244,7 @@ export function refuseSocket(socket: Duplex, refusal: Refusal, lingerMs = LINGER
  * Ends a connection: sends the last text and FIN, and destroys the socket once the peer has closed its side or
  * `lingerMs` has passed. `end` alone would leave the socket in FIN-WAIT-2 for as long as the peer stays silent.
  */
-export function hangUp(socket: Duplex, lastText = '', lingerMs = LINGER_MS): void {
+function hangUp(socket: Duplex, lastText = '', lingerMs = LINGER_MS): void {
   // The peer may disconnect before the text arrives. An `error` event without a listener would end the process.
   socket.on('error', () => undefined);
   const timer = setTimeout(() => {
