@@ -144,7 +144,7 @@ function Cells<Item>({
   to: ((item: Item) => string) | undefined;
 }) {
   return columns.map(({ title, cell, align }, at) => (
-    <div role="cell" key={title} className={`cell${align === undefined ? '' : ` ${align}`}`}>
+    <div role="cell" key={title} className={`cut ${align ?? ''}`}>
       {at === 0 && to !== undefined ? (
         <Link to={to(item)} className="row-link">
           {cell(item)}
