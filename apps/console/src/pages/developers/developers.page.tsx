@@ -61,7 +61,7 @@ function KeyContext() {
       </Section>
       <Section title="Scopes of this session">
         <PlainTable
-          label="Scopes of this session"
+          label="Scopes"
           head={['Scope', 'Allows to', 'State']}
           rows={SCOPES.map(([scope, text]) => ({
             key: scope,
