@@ -2,7 +2,7 @@ import { TURN_TTL_SECONDS } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import { deleteBatch } from '../client/fragments.sql.js';
 import { Prisma } from '../generated/client.js';
-import { ROLLED_UP_UNTIL, rollUpUsage } from '../usage/usage-rollup.js';
+import { ROLLED_UP_UNTIL, rollUpUsage } from '../usage/usage.js';
 
 /** Selects the ended rooms to delete. */
 export interface ExpiredRooms {
