@@ -21,6 +21,7 @@ export class Tile {
   readonly #note = document.createElement('span');
   readonly #pin = document.createElement('button');
   readonly #label: string;
+  readonly #remarks = new Set<string>();
   #track: RemoteTrack | LocalTrack | null = null;
 
   constructor(
@@ -42,6 +43,7 @@ export class Tile {
     if (track === this.#track) return;
     this.#track?.detach(this.#video);
     this.#track = track;
+    this.setPaused(false);
     this.element.classList.add('dark');
     track?.attach(this.#video);
   }
@@ -53,8 +55,19 @@ export class Tile {
 
   /** Marks the participant's connection as lost; it may reconnect. */
   setAway(away: boolean): void {
-    this.element.classList.toggle('away', away);
-    this.#name.textContent = away ? `${this.#label} · reconnecting` : this.#label;
+    this.#remark('reconnecting', away);
+  }
+
+  /** The picture stands still, because the network carries none. */
+  setPaused(isPaused: boolean): void {
+    this.#remark('video paused: slow network', isPaused);
+  }
+
+  #remark(text: string, isOn: boolean): void {
+    if (isOn) this.#remarks.add(text);
+    else this.#remarks.delete(text);
+    this.element.classList.toggle('away', this.#remarks.size > 0);
+    this.#name.textContent = [this.#label, ...this.#remarks].join(' · ');
   }
 
   setQuality(level: QualityLevel | undefined): void {

@@ -39,18 +39,6 @@ export async function createDatabase(adminUrl: string): Promise<TestDatabase> {
   return newDatabase(adminUrl, `TEMPLATE ${TEMPLATE}`);
 }
 
-/**
- * Settings with which `new Database(…)` reaches a database of createTestDatabase(): directly, or through a PgBouncer in
- * transaction mode in a run with TEST_DATABASE_POOLER=transaction.
- */
-export function connectionTo(url: string): { url: string; pooler: 'none' | 'transaction' } {
-  const { TEST_POOLER_PORT: port, TEST_POSTGRES_URL: shared = '' } = process.env;
-  const target = new URL(url);
-  // A test may have a proxy or a server of its own.
-  if (port === undefined || target.port !== new URL(shared).port) return { url, pooler: 'none' };
-  return { url: Object.assign(target, { port }).href, pooler: 'transaction' };
-}
-
 /** Migrates the template that createTestDatabase() copies; Jest's global setup calls it once per run. */
 export async function createTemplate(adminUrl: string): Promise<void> {
   await asAdmin(adminUrl, `CREATE DATABASE ${TEMPLATE}`);
