@@ -12,7 +12,6 @@ const IS_STANDBY = 'SELECT pg_is_in_recovery() AS "isStandby"';
 const KNOWN_SESSIONS = 'SELECT pid FROM pg_stat_activity WHERE pid = ANY($1::int[])';
 
 type Query = (...args: unknown[]) => unknown;
-/** PostgreSQL reports some settings when a session begins. */
 type Reporting = Pick<NodeJS.EventEmitter, 'on'> & { readonly stream: { destroy(error?: Error): void } };
 /** Fields of node-postgres's client that its types leave out. */
 type Inner = { readonly connection: Reporting; readonly processID: number | null };
@@ -29,7 +28,6 @@ export interface ConnectionRules {
   onDiskFull(): void;
 }
 
-/** A connection of our pool, as far as the pool needs it. */
 export interface Connection extends pg.PoolClient {
   /** Whether another connection should take the place of this idle one. */
   readonly isStale: boolean;

@@ -175,7 +175,6 @@ export async function endConsoleSessions(
   }));
 }
 
-/** Deletes sessions and links that have expired. @returns their number. */
 export async function deleteExpiredConsoleSessions(db: Db, now: Date): Promise<number> {
   return (await db.consoleSession.deleteMany({ where: { expiresAt: { lte: now } } })).count;
 }

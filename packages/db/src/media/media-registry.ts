@@ -13,14 +13,12 @@ const SILENT_NODE_KEPT_MS = 3_600_000;
 
 export interface RegisteredNode {
   id: string;
-  /** WebSocket address for the apps. */
   url: string;
 }
 
 export interface NodeRegistration extends RegisteredNode {
   /** Number of participants that the server is meant for; null: unknown. */
   capacity: number | null;
-  /** Whether an agent sends heartbeats for the server. */
   hasAgent: boolean;
 }
 
@@ -34,7 +32,6 @@ export type RegistrationOutcome = 'registered' | 'known' | 'taken' | 'full';
 
 const isAgentAlive = Prisma.sql`coalesce(media_nodes.heartbeat_at > now() - ${AGENT_SILENT_MS}::int * interval '1 millisecond', false)`;
 
-/** Lists the registered media servers. */
 export async function listRegisteredNodes(db: Db): Promise<RegisteredNode[]> {
   const nodes = await db.mediaNode.findMany({
     where: { url: { not: null } },

@@ -9,7 +9,6 @@ import { lockParticipants } from './participant-cleanup.js';
  * command erases what it can at once; a sweep of the cleanup workers erases the rest.
  */
 
-/** Events per transaction. */
 const BATCH = 200;
 
 /**
@@ -90,7 +89,6 @@ export async function countEventsToErase(database: Database, participantId: stri
   return database.prisma.event.count({ where: { participantId, erasedAt: null } });
 }
 
-/** Deletes completed erasure requests and returns their number. */
 export function completeErasures(database: Database): PromiseLike<number> {
   return database.sql.$executeRaw`
     DELETE FROM participant_erasures x

@@ -15,7 +15,6 @@ import { LIVE_ROOM_COLUMNS } from './room.sql.js';
 
 type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'emptyTimeoutSeconds' | 'createdAt'>;
 
-/** A room of a tenant, with its event `room.created`. */
 export interface RoomToInsert {
   tenant: Tenant;
   room: NewRoom;
@@ -67,7 +66,6 @@ export async function findRoom(db: TypedSql, tenant: Tenant, roomId: string): Pr
   return row ?? null;
 }
 
-/** Whether the environment has this room. */
 export async function roomExists(db: Db, tenant: Tenant, roomId: string): Promise<boolean> {
   const room = await db.room.findFirst({
     where: { id: roomId, environmentId: tenant.environmentId },
@@ -76,10 +74,8 @@ export async function roomExists(db: Db, tenant: Tenant, roomId: string): Promis
   return room !== null;
 }
 
-/** A page of rooms. */
 export interface RoomListPage {
   status: RoomStatus | null;
-  /** Exactly this name; null for any. */
   name: string | null;
   /** Names that begin with this text; null for any. The list is then in the order of names. */
   namePrefix?: string | null;
@@ -148,7 +144,6 @@ function listRoomsNamed(
     ORDER BY ${order(Prisma.raw('found'))} LIMIT ${limit}`;
 }
 
-/** A room and the participants that a message to it reaches. */
 export interface MessageRecipients {
   status: RoomStatus;
   /** Number of recipients with a live session. */

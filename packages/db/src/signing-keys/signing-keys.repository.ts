@@ -4,7 +4,6 @@ import type { Database, Db } from '../client/database.js';
 import { openSigningKey, publishedJwk, type PublicJwk, type PublishedJwk } from './signing-key.js';
 
 export interface SigningKeys {
-  /** The key that signs tokens now. */
   signer: { kid: string; privateKey: KeyObject };
   /** The keys that verify tokens: the active key, the waiting one, and retired ones whose tokens may still be valid. */
   jwks: { keys: PublishedJwk[] };
@@ -49,7 +48,6 @@ export function listSigningKeys(db: Db) {
   });
 }
 
-/** Deletes retired keys that no longer verify and returns their number. */
 export async function deleteExpiredSigningKeys(db: Db, now: Date): Promise<number> {
   const { count } = await db.signingKey.deleteMany({ where: { status: 'retired', verifiesUntil: { lte: now } } });
   return count;
