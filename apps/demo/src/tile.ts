@@ -2,8 +2,9 @@ import type { LocalTrack, QualityLevel, RemoteTrack } from '@callplane/client-js
 import { icon } from './elements.js';
 import type { Rect } from './layout.js';
 
+/** What a tile says about a connection that is not good. */
 const QUALITIES: Record<QualityLevel, string> = {
-  good: 'good connection',
+  good: '',
   fair: 'fair connection',
   poor: 'poor connection',
   lost: 'no media arrives',
@@ -70,9 +71,7 @@ export class Tile {
   }
 
   setQuality(level: QualityLevel | undefined): void {
-    this.#quality.dataset['level'] = level ?? '';
-    this.#quality.title = level === undefined ? '' : QUALITIES[level];
-    this.#quality.setAttribute('aria-label', level === undefined || level === 'good' ? '' : QUALITIES[level]);
+    this.#quality.textContent = level === undefined ? '' : QUALITIES[level];
   }
 
   setSpeaking(isSpeaking: boolean): void {
@@ -115,10 +114,7 @@ export class Tile {
     this.#name.textContent = this.#label;
     this.#note.className = 'visually-hidden';
     this.#quality.className = 'quality';
-    this.#quality.setAttribute('role', 'img');
-    this.#quality.append(...Array.from({ length: 3 }, () => document.createElement('i')));
-    this.setQuality(undefined);
-    label.append(this.#muted, this.#quality, this.#name, this.#note);
+    label.append(this.#muted, this.#name, this.#quality, this.#note);
     return label;
   }
 
