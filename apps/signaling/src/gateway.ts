@@ -64,7 +64,7 @@ export class Gateway {
     const qualities = new Qualities(shared);
     this.sessions = new Sessions({ ...shared, qualities }, (session) => new SessionMedia(mediaDeps, session));
     this.connections = new Connections(
-      deps,
+      deps.logger,
       { ...settings.connections, pingIntervalMs: deps.pingIntervalSeconds * 1000 },
       new Dispatch({ ...shared, qualities, sessions: this.sessions, arrivals: this.#arrivals }),
     );

@@ -23,6 +23,7 @@ import type { VerificationKeys } from './token.js';
  * before its welcome joins at another instance, while this one may still commit its first join.
  */
 const ARRIVE_WITHIN_MS = 3000;
+const DRAINS = 'This gateway drains.';
 
 export interface WelcomeDeps {
   clock: Clock;
@@ -137,12 +138,8 @@ export class Arrival {
    */
   refusedByDrain(): boolean {
     if (!this.#deps.arrivals.isDraining) return false;
-    this.refuseForDrain();
+    this.refuse('drain', DRAINS);
     return true;
-  }
-
-  refuseForDrain(): void {
-    this.refuse('drain', 'This gateway drains.');
   }
 
   /** Refuses the arrival if it has to wait. @returns whether it was refused */
@@ -159,7 +156,7 @@ export class Arrival {
     if (refusal.outcome === 'too_many') {
       this.#deps.arrivalLimits.refuseFor(id, refusal.waitMs);
       this.refusedByLimit(limit, refusal.waitMs);
-    } else if (refusal.outcome === 'drain') this.refuseForDrain();
+    } else if (refusal.outcome === 'drain') this.refuse('drain', DRAINS);
     else this.log('disconnected');
   }
 

@@ -1,12 +1,12 @@
-import { boundMessage, metadataSizeFailure, storedJsonBytes, type Clock, type Permission } from '@callplane/core';
+import { boundMessage, metadataSizeFailure, storedJsonBytes, type Permission } from '@callplane/core';
 import { isDatabaseUnavailable } from '@callplane/db';
 import { PROTOCOL_LIMITS, type ClientMessage, type ClientMessages } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import { iceServersFor, type ArrivalDeps, type WelcomeDeps } from '../arrivals/arrival.js';
 import { join } from '../arrivals/join.js';
 import { resume } from '../arrivals/resume.js';
-import type { Connection } from '../connections/connection.js';
-import type { MessageHandler } from '../connections/door.js';
+import type { Connection, ConnectionHandler } from '../connections/connection.js';
+import type { InvalidMessage } from '../connections/frames.js';
 import { errorMessage, logRefusal, RequestFailure } from '../connections/request-failure.js';
 import type { Ending, SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
@@ -17,7 +17,6 @@ import type { Writes } from '../writes/writes.js';
 
 /** What the requests of a session need. */
 interface RequestDeps extends WelcomeDeps {
-  clock: Clock;
   qualities: Qualities;
   rooms: Rooms;
   writes: Writes;
@@ -114,11 +113,11 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
 
 export interface DispatchDeps extends RequestDeps, ArrivalDeps {
   logger: Logger;
-  metrics: Pick<SignalingMetrics, 'join' | 'message'>;
+  metrics: Pick<SignalingMetrics, 'ended' | 'join' | 'message'>;
 }
 
 /** Hands each message of a client to its handler, and answers those that fail. */
-export class Dispatch implements MessageHandler {
+export class Dispatch implements ConnectionHandler {
   readonly #deps: DispatchDeps;
 
   constructor(deps: DispatchDeps) {
@@ -134,7 +133,12 @@ export class Dispatch implements MessageHandler {
     }
   }
 
+  onInvalid(connection: Connection, { type, details }: InvalidMessage): void {
+    logRefusal(this.#deps.logger, connection, { type, code: 'invalid_message', details });
+  }
+
   onEnd(connection: Connection, ending: Ending): void {
+    this.#deps.metrics.ended(ending);
     this.#deps.sessions.onConnectionEnd(connection, ending);
   }
 

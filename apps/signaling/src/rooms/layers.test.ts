@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { LayerWants, RoomLayers, SentLayers, type ReportedLayers } from './layers.js';
-import type { RoomMember } from './member.js';
+import type { RoomMember } from './changes.js';
 import type { RoomState } from './state.js';
 import type { IndexedTrack, TrackIndex } from './tracks.js';
 

@@ -1,5 +1,5 @@
 import { LatestReports, Paced, type SendReport } from './reports.js';
-import type { RoomMember } from './member.js';
+import type { RoomMember } from './changes.js';
 import type { RoomState } from './state.js';
 import { trackKey, trackOf, type IndexedTrack, type TrackIndex } from './tracks.js';
 

@@ -1,7 +1,6 @@
 import type { QualityLevel } from '@callplane/core';
-import type { RoomChange } from './changes.js';
+import type { RoomChange, RoomMember } from './changes.js';
 import type { ReportedRoom, SendReport } from './reports.js';
-import type { RoomMember } from './member.js';
 
 export interface QualityEntry {
   participantId: string;

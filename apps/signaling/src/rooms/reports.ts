@@ -1,4 +1,4 @@
-import type { RoomMember } from './member.js';
+import type { RoomMember } from './changes.js';
 import type { Shown } from './shown.js';
 import type { RoomInfo } from './state.js';
 import type { TrackIndex } from './tracks.js';

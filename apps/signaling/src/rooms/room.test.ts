@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { SessionState } from '@callplane/db';
-import type { Departure, RoomMember } from './member.js';
+import type { Departure, RoomMember } from './changes.js';
 import { Room } from './room.js';
 import { FakeRoom } from './rooms.testkit.js';
 

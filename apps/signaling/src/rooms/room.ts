@@ -1,8 +1,7 @@
 import { isOpen, presentRoom } from '@callplane/core';
 import type { RoomChanges, SessionState } from '@callplane/db';
-import { changeEntries, changesText, subjectOf, type RoomChange } from './changes.js';
+import { changeEntries, changesText, type Departure, type RoomChange, type RoomMember, subjectOf } from './changes.js';
 import { RoomLayers } from './layers.js';
-import type { Departure, RoomMember } from './member.js';
 import { RoomQuality } from './quality.js';
 import { Paced, type SendReport } from './reports.js';
 import { Roster, withParticipants, type RosterPage } from './roster.js';

@@ -3,7 +3,7 @@ import type { RoomBus, RoomNotice } from '@callplane/queue';
 import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
 import type { ReadReason, SignalingMetrics } from '../metrics.js';
 import type { ReportedLayers } from './layers.js';
-import type { Departure, RoomMember } from './member.js';
+import type { Departure, RoomMember } from './changes.js';
 import type { QualityEntry } from './quality.js';
 import type { ReportKind } from './reports.js';
 import { Room } from './room.js';

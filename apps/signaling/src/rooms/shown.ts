@@ -3,17 +3,17 @@ import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import {
   changedEntry,
   changesText,
+  type ChangeText,
   goneEntry,
   isViewer,
   participantEntry,
   participantText,
-  subjectOf,
-  type ChangeText,
   type RoomChange,
+  type RoomMember,
   type SessionEntry,
+  subjectOf,
 } from './changes.js';
-import type { RoomMember } from './member.js';
-import type { SortedIds } from './sorted-ids.js';
+import type { SortedIds } from './roster.js';
 import type { RoomState } from './state.js';
 
 interface Showing {

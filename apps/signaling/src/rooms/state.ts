@@ -1,25 +1,10 @@
-import type { RoomState as RoomFacts, SessionEndReason, Tenant } from '@callplane/core';
-import {
-  isFull,
-  reviveRoom,
-  toSession,
-  type RoomChanges,
-  type RoomPlacement,
-  type SessionState,
-  type SessionTuple,
-} from '@callplane/db';
+import type { SessionEndReason } from '@callplane/core';
+import { isFull, reviveRoom, toSession, type RoomChanges, type SessionState, type SessionTuple } from '@callplane/db';
 import type { RoomNotice } from '@callplane/queue';
 import { isViewer, type RoomChange, type SessionEntry } from './changes.js';
 
 /** A room without its sessions. */
-export interface RoomInfo extends RoomPlacement {
-  tenant: Tenant;
-  room: RoomFacts;
-  /** Number of the room's latest event. */
-  sequence: number;
-  version: number;
-  rosterPaged: boolean;
-}
+export type RoomInfo = Omit<RoomChanges, 'after' | 'sessions'>;
 
 /** What a read or a notice has changed. */
 export interface Applied {
@@ -87,7 +72,8 @@ export class RoomState {
       return { changes: [], before, after: before };
     }
     if (before === null && read.after !== null) throw new Error(`changes of ${read.room.id}, which was never read`);
-    this.#info = infoOf(read);
+    const { sessions: _, after: __, ...info } = read;
+    this.#info = info;
     const changes = this.#applySessions(read, before?.version ?? 0, isRestored);
     if (read.rosterPaged && before?.rosterPaged === false) changes.push(...this.#forgetViewers());
     return { changes, before, after: this.#info };
@@ -167,10 +153,6 @@ export class RoomState {
       entry.state !== null && isViewer(entry.state) ? this.#set({ ...entry, state: null }) : [],
     );
   }
-}
-
-function infoOf({ sessions: _, after: __, ...info }: RoomChanges): RoomInfo {
-  return info;
 }
 
 function toEntry(roomId: string, tuple: SessionTuple): SessionEntry {

@@ -2,7 +2,7 @@ import { TokenBucket, type Permission } from '@callplane/core';
 import type { HeldSession, SessionState } from '@callplane/db';
 import type { CloseReason, ServerMessage } from '@callplane/protocol';
 import type { SessionMedia } from '../media/session-media.js';
-import type { RoomMember } from '../rooms/member.js';
+import type { RoomMember } from '../rooms/changes.js';
 import type { Room } from '../rooms/room.js';
 
 /** The states of a session at the gateway that holds it. */

@@ -6,7 +6,7 @@ import type { Connection } from '../connections/connection.js';
 import type { MediaWrites } from '../media/media-writes.js';
 import type { SessionMedia } from '../media/session-media.js';
 import type { Ending } from '../metrics.js';
-import type { Departure, RoomMember } from '../rooms/member.js';
+import type { Departure, RoomMember } from '../rooms/changes.js';
 import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Writes } from '../writes/writes.js';

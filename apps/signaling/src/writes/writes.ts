@@ -87,11 +87,9 @@ export class Writes {
    * @param wanted is called when the join has its turn, and before it is written or its transaction commits
    * @throws if PostgreSQL is unavailable, or this join failed
    */
-  async join(input: JoinInput, wanted: () => Wanted): Promise<Exclude<JoinOutcome, { outcome: 'failed' }> | Unwanted> {
+  join(input: JoinInput, wanted: () => Wanted): Promise<JoinOutcome | Unwanted> {
     const watched = { ...input, isWanted: () => wanted() !== 'disconnected' };
-    const outcome = await this.#arrivals.joins.add(input.roomId, { input: watched, wanted });
-    if (outcome.outcome === 'failed') throw outcome.error;
-    return outcome;
+    return this.#arrivals.joins.add(input.roomId, { input: watched, wanted });
   }
 
   /** @param roomId as the client says. With a wrong one or none, the resumption only waits in another queue. */
@@ -179,8 +177,9 @@ function arrivalBatches(deps: WritesDeps, turns: Turns) {
   return {
     joins: batchesOf<Waiting<JoinInput>, JoinOutcome | Unwanted>(deps.metrics, {
       name: 'joins',
-      sizeMax: 50,
+      sizeMax: 100,
       turns,
+      runsAlone: (error) => !isDatabaseUnavailable(error),
       ownerOf: ({ input }) => input.participantId,
       run: (roomId, items) =>
         runWanted(items, (inputs) =>
