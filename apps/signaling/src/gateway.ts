@@ -18,7 +18,6 @@ const HEARTBEAT_EVERY_MS = 2000;
 const RESYNC_EVERY_MS = 5000;
 const MOVE_ROOMS_EVERY_MS = 500;
 
-/** What the gateway builds itself. */
 type Built = 'arrivals' | 'heartbeat' | 'mediaWrites' | 'qualities' | 'rooms' | 'sessions' | 'writes';
 
 export type Deps = Omit<DispatchDeps & SessionsDeps & RoomsDeps & WritesDeps, Built> & { metrics: SignalingMetrics };
@@ -82,8 +81,8 @@ export class Gateway {
   }
 
   /**
-   * Drains this instance: its clients resume their sessions on other instances. No participant leaves. Clients that are
-   * joining or resuming get their welcome first. Idempotent.
+   * Drains this instance: its clients resume their sessions on other instances. Clients that are joining or resuming get
+   * their welcome first. Idempotent.
    */
   async close(): Promise<void> {
     this.#arrivals.isDraining = true;

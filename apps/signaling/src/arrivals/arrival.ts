@@ -37,11 +37,9 @@ export interface WelcomeDetails {
   resumed: boolean;
   resumeSecret: string;
   mediaContinued: boolean;
-  /** The session as it was written. */
   own: SessionState;
 }
 
-/** What joins and resumptions need. */
 export interface ArrivalDeps extends WelcomeDeps {
   instanceId: string;
   arrivalLimits: ArrivalLimits;
@@ -86,7 +84,6 @@ export class Arrivals {
     }
   }
 
-  /** Waits for the joins and resumptions in progress, for at most ARRIVE_WITHIN_MS. */
   async settled(): Promise<void> {
     const enough = new AbortController();
     await Promise.race([
@@ -110,10 +107,8 @@ export class Arrival {
   readonly #deps: ArrivalDeps;
   readonly #fields: object;
   readonly #startedAtMs = performance.now();
-  /** Null without OpenTelemetry. */
   readonly #span: Span | null = startSpan('arrival', { kind: 'server', parent: null });
 
-  /** @param fields for the log line */
   constructor(deps: ArrivalDeps, connection: Connection, fields: object = {}) {
     this.#deps = deps;
     this.connection = connection;
@@ -132,10 +127,7 @@ export class Arrival {
     return this.#deps.arrivals.isDraining ? 'drain' : 'yes';
   };
 
-  /**
-   * Refuses the arrival if this instance drains: nothing is written yet, so another instance can handle all of it.
-   * @returns whether it was refused
-   */
+  /** Nothing is written yet, so another instance can handle all of it. @returns whether the arrival was refused */
   refusedByDrain(): boolean {
     if (!this.#deps.arrivals.isDraining) return false;
     this.refuse('drain', DRAINS);
@@ -148,10 +140,7 @@ export class Arrival {
     return waitMs > 0;
   }
 
-  /**
-   * Ends the arrival of a client that has gone, that goes to another instance, or that comes too often.
-   * @param id of the participant or session that the limit is for
-   */
+  /** @param id of the participant or session that the limit is for */
   turnAway(refusal: Unwanted | { outcome: 'too_many'; waitMs: number }, limit: ArrivalLimit, id: string): void {
     if (refusal.outcome === 'too_many') {
       this.#deps.arrivalLimits.refuseFor(id, refusal.waitMs);
@@ -160,7 +149,6 @@ export class Arrival {
     else this.log('disconnected');
   }
 
-  /** Logs the outcome and counts it in the metrics. */
   log(outcome: string, fields: object = {}): void {
     const span = this.#span;
     const trace = span === null ? {} : { traceId: traceIdOf(span.traceparent), spanId: span.spanId };
@@ -193,10 +181,6 @@ export class Arrival {
     });
   }
 
-  /**
-   * Closes the connection.
-   * @param cause for the log
-   */
   refuse(reason: CloseReason, cause: string): void {
     this.connection.close(reason, { cause });
     this.log(reason, { cause });

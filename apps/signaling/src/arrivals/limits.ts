@@ -12,7 +12,6 @@ export interface ArrivalPaces {
   failures: Pace;
 }
 
-/** Maximum size of each map: one of client addresses, one of refused participants and sessions. */
 const KEYS_MAX = 10_000;
 const LOG_EVERY_MS = 1000;
 
@@ -50,7 +49,6 @@ export class ArrivalLimits {
     return this.#failures.waitMs(addressKey, this.#monotonicMs());
   }
 
-  /** Charges the address for a failed join or resumption. */
   failed({ addressKey }: Pick<Connection, 'addressKey'>): void {
     this.#failures.charge(addressKey, this.#monotonicMs());
   }
@@ -65,7 +63,6 @@ export class ArrivalLimits {
     return 0;
   }
 
-  /** Remembers that PostgreSQL refuses this participant or session for `waitMs`. */
   refuseFor(id: string, waitMs: number): void {
     this.#refusedUntilMs.delete(id);
     this.#refusedUntilMs.set(id, this.#monotonicMs() + waitMs);

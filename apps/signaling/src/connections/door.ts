@@ -103,14 +103,12 @@ function refusalOf(
   return { status: 400, code: 'VALIDATION_FAILED', message: `Offer the WebSocket sub-protocol ${SUBPROTOCOL}.` };
 }
 
-/** Why the gateway takes no new connection; null if it does. */
 function unavailability(count: number, settings: UpgradeSettings): string | null {
   if (settings.isDraining()) return 'The gateway is shutting down. Connect again to reach another instance.';
   if (count < settings.connectionsMax) return null;
   return 'The gateway has reached its connection limit. Try again shortly.';
 }
 
-/** The open WebSockets of this instance. */
 export class Connections {
   readonly #logger: Logger;
   readonly #settings: ConnectionSettings;
@@ -144,10 +142,7 @@ export class Connections {
     return connection;
   }
 
-  /**
-   * Closes connections with the reason `drain`, spread over DRAIN_OVER_MS, so that their clients go to other instances.
-   * @param isMeant whether to close a connection
-   */
+  /** Closes connections with the reason `drain`, spread over DRAIN_OVER_MS. */
   async sendAway(isMeant: (connection: Connection) => boolean = () => true): Promise<void> {
     const open = [...this.#connections].filter((connection) => connection.isOpen && isMeant(connection));
     const pauseMs = Math.min(DRAIN_OVER_MS / Math.max(open.length, 1), 50);
@@ -180,7 +175,6 @@ export class Connections {
   }
 }
 
-/** Returns the address that a request comes from. */
 export type CallerAddress = (request: IncomingMessage) => string | undefined;
 
 /**

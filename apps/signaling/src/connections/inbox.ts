@@ -1,12 +1,8 @@
 import { HeldByAll, type Holder } from './held-by-all.js';
 
-/** Limits of the queue of messages that wait to be handled. */
 export const QUEUED_MESSAGES_MAX = 256;
 export const QUEUED_CHARS_MAX = 1024 * 1024;
-/**
- * Limit in characters until the first message, a join or resumption, is handled. It is small because the sender is not
- * authenticated yet.
- */
+/** The limit until the first message, a join or resumption, is handled: its sender is not authenticated yet. */
 export const QUEUED_CHARS_BEFORE_ARRIVAL_MAX = 32 * 1024;
 /** Characters that may wait in all connections of this process. Above them, those where most wait are closed. */
 const QUEUED_CHARS_OF_ALL = 32 * 1024 * 1024;
@@ -28,7 +24,6 @@ export class Inbox<Message> implements Holder {
   /**
    * @param handle must neither throw nor reject. A message that it handles without a promise delays no other one.
    * @param onCut called when this connection must end, because most messages wait here while too many of all do
-   * @param all the bound for all inboxes together
    */
   constructor(
     handle: (message: Message) => void | Promise<void>,
@@ -40,11 +35,7 @@ export class Inbox<Message> implements Holder {
     this.#all = all;
   }
 
-  /**
-   * Handles the message after the earlier ones.
-   * @param chars length of the message's frame
-   * @returns false, without handling the message, if too many wait
-   */
+  /** @returns false, without handling the message, if too many wait */
   push(message: Message, chars: number): boolean {
     if (this.#isStopped) return true;
     if (this.#queue.length >= QUEUED_MESSAGES_MAX || this.#queuedChars + chars > this.#charsMax) return false;
@@ -55,7 +46,6 @@ export class Inbox<Message> implements Holder {
     return true;
   }
 
-  /** Drops the messages that wait, and all later ones. */
   stop(): void {
     this.#isStopped = true;
     this.#queue.length = 0;

@@ -15,7 +15,6 @@ import type { Qualities } from '../sessions/quality-seconds.js';
 import type { Session } from '../sessions/session.js';
 import type { Writes } from '../writes/writes.js';
 
-/** What the requests of a session need. */
 interface RequestDeps extends WelcomeDeps {
   qualities: Qualities;
   rooms: Rooms;
@@ -30,13 +29,9 @@ interface RequestContext {
 
 type RequestType = Exclude<keyof ClientMessages, 'join' | 'resume'>;
 
-/**
- * Carries out a client's request within its session, and answers it. The next request waits for a promise.
- * @throws RequestFailure if the request is refused; the connection stays open
- */
+/** The next request waits for a promise. @throws RequestFailure if the request is refused */
 type Handler<T extends RequestType> = (context: RequestContext, message: ClientMessages[T]) => void | Promise<void>;
 
-/** A handler whose answer says only that the work is done. */
 function acknowledged<T extends RequestType>(
   work: (session: Session, message: ClientMessages[T]) => void | Promise<void>,
 ): Handler<T> {
@@ -216,7 +211,6 @@ function acknowledge({ connection }: RequestContext, request: ClientMessage, isP
   ok(connection, request);
 }
 
-/** Acknowledges the request if the client gave it an id. */
 function ok(connection: Connection, message: ClientMessage): void {
   if (message.id !== undefined) connection.send({ type: 'ok', replyTo: message.id });
 }
@@ -226,13 +220,11 @@ function replyTo({ id }: ClientMessage): { replyTo?: string } {
   return id === undefined ? {} : { replyTo: id };
 }
 
-/** @throws RequestFailure if the session lacks the permission. */
 function requirePermission(session: Session, permission: Permission): void {
   if (session.permissions.includes(permission)) return;
   throw new RequestFailure('permission_denied', `The participant lacks the permission ${permission}.`);
 }
 
-/** @param message what is wrong with the size of the field */
 function tooLarge(path: string, message: string): RequestFailure {
   return new RequestFailure('payload_too_large', undefined, [{ path, message }]);
 }

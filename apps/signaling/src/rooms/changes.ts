@@ -20,19 +20,16 @@ export interface SessionEntry {
 export interface RoomMember {
   readonly sessionId: string;
   readonly participantId: string;
-  /** Number of the session's current connection. Each resumption increments it. */
   readonly connectionNumber: number;
   readonly media: {
     /** Whether the member has to know which tracks are published: `autoSubscribe` or choices. */
     readonly wantsTracks: boolean;
-    /** The track index has changed. */
     onTracks(): void;
     /** The room's media server went up, down, or is another one. */
     onPlacement(): void;
   };
   /** Ignored before the welcome, which contains what the message says. */
   sendText(text: string): void;
-  /** The room shows another state of the member's own session. */
   onOwn(state: SessionState): void;
 }
 
@@ -40,7 +37,6 @@ export interface RoomMember {
 export type Departure =
   /** The session has ended, is being removed, or its room is ending. */
   | SessionEndReason
-  /** Another instance holds the session. */
   | 'moved'
   /** The session is not among the live ones of a complete read. Its row says why. */
   | 'missing';
@@ -53,19 +49,16 @@ export interface RoomChange {
   readonly gone: SessionEndReason | null;
 }
 
-/** The session that a change is about, in its latest state. */
 export function subjectOf({ before, after }: RoomChange): SessionEntry {
   const entry = after ?? before;
   if (entry === null) throw new Error('a change of no session');
   return entry;
 }
 
-/** A participant without tracks and without metadata. */
 export function isViewer({ tracks, participant }: SessionState): boolean {
   return tracks.length === 0 && Object.keys(participant.metadata).length === 0;
 }
 
-/** A session as the other participants see it. */
 function presentSession(session: SessionState): RemoteParticipant {
   const { participant } = session;
   return {
@@ -100,7 +93,6 @@ function textWithoutTracks(session: SessionState): string {
   return JSON.stringify({ ...presentSession(session), tracks: [] });
 }
 
-/** An entry of a `changes` message as text. */
 export type ChangeText = string;
 
 /** Joins entries to one `changes` message. @returns null without entries. */

@@ -6,11 +6,8 @@ import type { RoomState } from './state.js';
 /** A page of the roster. Participants are JSON texts of `RemoteParticipant`. */
 export interface RosterPage {
   participants: string[];
-  /** Cursor of the next page; null on the last one. */
   next: string | null;
-  /** Everyone in the room. */
   participantCount: number;
-  /** Those without tracks and without metadata. */
   viewerCount: number;
 }
 
@@ -37,18 +34,11 @@ export class Roster {
     return { participantCount, viewerCount: participantCount - this.#ids.all.length };
   }
 
-  /**
-   * @param cursor the session id after which the page begins; null for the first page.
-   * @param limit maximum number of participants. A page has at least one, whatever its size.
-   */
+  /** @param limit maximum number of participants. A page has at least one, whatever its size. */
   page(cursor: string | null, limit: number): RosterPage {
     return { ...this.#pageOf(this.#sessionsAfter(cursor), limit), ...this.counts };
   }
 
-  /**
-   * What a welcome shows: everyone in a small room, viewers included; in a paged one the publishers, then the first page
-   * of the roster.
-   */
   firstPage(publishers: () => readonly SessionState[]): RosterPage {
     const isPaged = this.#state.info?.rosterPaged === true;
     return { ...(isPaged ? this.#publishersFirst(publishers()) : this.#everyone()), ...this.counts };
@@ -91,15 +81,11 @@ export class Roster {
   }
 }
 
-/**
- * Serialises a message with participants that are serialised already.
- * @param message with at least one field and without `participants`
- */
+/** @param message with at least one field and without `participants` */
 export function withParticipants(message: object, participants: readonly string[]): string {
   return `${JSON.stringify(message).slice(0, -1)},"participants":[${participants.join(',')}]}`;
 }
 
-/** Serialises a message that carries a page of the roster. */
 export function pageText(message: object, { participants, ...page }: RosterPage): string {
   return withParticipants({ ...message, ...page }, participants);
 }
@@ -130,7 +116,6 @@ export class SortedIds {
     for (let next = this.#ids[at]; next !== undefined; next = this.#ids[(at += 1)]) yield next;
   }
 
-  /** Where the id is, or where it belongs. */
   #position(id: string): number {
     let low = 0;
     let high = this.#ids.length;

@@ -37,25 +37,6 @@ describe('the state of a room', () => {
     expect(seen(state)).toEqual(seen(fresh(room)));
   });
 
-  test('keeps a session that this instance has just written, although a read in progress does not show it', () => {
-    const room = new FakeRoom();
-    room.set({ sessionId: 's1' });
-    const state = fresh(room);
-    const inProgress = room.read(null);
-    room.set({ sessionId: 's2' });
-    const own = fresh(room).entryOf('p2')!.state!;
-    expect(state.learn(own)).toHaveLength(1);
-    state.apply(inProgress);
-    expect(state.entryOf('p2')?.sessionId).toBe('s2');
-    state.apply(room.read(1));
-    expect(state.learn(own)).toEqual([]);
-    room.set({ sessionId: 's2', gone: 'left' });
-    state.apply(room.read(2));
-    // The session has ended since: what the write returned is older.
-    expect(state.learn(own)).toEqual([]);
-    expect(seen(state)).toEqual(seen(fresh(room)));
-  });
-
   test('only counts viewers once the roster is paged', () => {
     const room = new FakeRoom();
     room.set({ sessionId: 's1' });

@@ -23,7 +23,6 @@ export class Heartbeat {
     return nowMs - this.#beatAtMs < INSTANCE_DEAD_MS ? nowMs - this.#restoredAtMs : 0;
   }
 
-  /** Writes one heartbeat. The caller repeats it. Never rejects. */
   async beat(): Promise<void> {
     try {
       await this.#beat();

@@ -22,7 +22,6 @@ export class Qualities {
     this.#timer.unref();
   }
 
-  /** The client of a session reports its level. */
   report(sessionId: string, level: QualityLevel, isRelayed: boolean): void {
     let clock = this.#clocks.get(sessionId);
     if (clock === undefined) {
@@ -32,7 +31,6 @@ export class Qualities {
     clock.set(level, isRelayed, performance.now());
   }
 
-  /** The session has lost its connection. */
   lose(sessionId: string): void {
     this.#clocks.get(sessionId)?.lose(performance.now());
   }

@@ -25,7 +25,6 @@ import pLimit from 'p-limit';
 import type { BatchName, SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
 
-/** Pause between attempts of a write, in milliseconds. */
 const WRITE_AGAIN_MS = 1000;
 /** Maximum number of attempts of a write. If all fail, a sweep or a clean-up makes it later. */
 const TRIES_MAX = 30;
@@ -33,20 +32,17 @@ const TRIES_MAX = 30;
 export interface WritesDeps {
   clock: Clock;
   database: Database;
-  /** Maximum size of the connection pool of `database`. */
   databasePoolMax: number;
   logger: Logger;
   metrics: Pick<SignalingMetrics, 'batch'>;
   producer: JobProducer;
   arrivalLimits: { joins: PaceTimes; resumptions: PaceTimes };
-  /** A room with more live sessions is paged. */
   rosterFullMax: number;
 }
 
 /** Whether a client still waits for this instance. */
 export type Wanted = 'yes' | 'drain' | 'disconnected';
 
-/** An item of a batch, with its client. */
 interface Waiting<Input> {
   input: Input;
   /** Called when the batch begins. */
@@ -83,10 +79,7 @@ export class Writes {
     this.#ends = { left: ends('left'), connection_lost: ends('connection_lost') };
   }
 
-  /**
-   * @param wanted is called when the join has its turn, and before it is written or its transaction commits
-   * @throws if PostgreSQL is unavailable, or this join failed
-   */
+  /** @param wanted is called when the join has its turn, and before it is written or its transaction commits */
   join(input: JoinInput, wanted: () => Wanted): Promise<JoinOutcome | Unwanted> {
     const watched = { ...input, isWanted: () => wanted() !== 'disconnected' };
     return this.#arrivals.joins.add(input.roomId, { input: watched, wanted });
@@ -97,17 +90,13 @@ export class Writes {
     return this.#arrivals.resumptions.add(roomId ?? input.sessionId, { input, wanted });
   }
 
-  /** Marks the session as disconnected, which starts its grace period. */
   async markLost(lost: DisconnectedSession, roomId: string): Promise<void> {
     await this.retry('session not marked as disconnected', lost.sessionId, TRIES_MAX, async () => {
       await this.#changes.disconnections.add(roomId, lost);
     });
   }
 
-  /**
-   * Ends the session, unless another connection holds it by now.
-   * @returns whether the end was written
-   */
+  /** @returns whether the end was written; another connection may hold the session by now */
   async end(held: HeldSession, roomId: string, reason: EndReason): Promise<boolean> {
     let isWritten = false;
     await this.retry('session not ended', held.sessionId, TRIES_MAX, async () => {
@@ -156,7 +145,6 @@ export class Writes {
     }
   }
 
-  /** Runs work in the background. `drain` waits for it. */
   track(work: Promise<unknown>): void {
     const tracked = work
       .catch((error: unknown) => this.#deps.logger.error('session task failed', { error }))

@@ -21,15 +21,12 @@ export type JoinOutcome =
       deliveries: DueEndpoint[];
     }
   | { outcome: 'room_ended' | 'removed' | 'token_revoked' | 'capacity' | 'not_found' }
-  /** The participant exceeds its rate of joins. */
   | { outcome: 'too_many'; waitMs: number }
   /** A later join of the same participant was admitted meanwhile. */
   | { outcome: 'overtaken' }
-  /** The client has disconnected. */
   | { outcome: 'abandoned' };
 
 export interface JoinSettings {
-  /** Limits how often one participant joins. */
   pace: PaceTimes;
   /** The roster becomes paged when the room has more live sessions than this. */
   rosterFullMax: number;
@@ -67,7 +64,6 @@ const TOO_MANY_WAIT_MS_MIN = 1;
  * Of two joins of one participant, the one with the higher number opens the session, whichever is written first. So a
  * gateway that stood still cannot end the session that the client has opened elsewhere meanwhile.
  * @param inputs joins of different participants.
- * @returns the outcomes in the order of the inputs.
  * @throws after an error, which may have one of the joins as its cause. Nothing is written then; if PostgreSQL is
  *   unavailable, that is unknown.
  */
@@ -134,14 +130,10 @@ async function joinLocked(
 interface Joined {
   outcomes: Outcomes;
   accepted: AdmittedJoin[];
-  /** Joins whose clients have gone. */
   gone: AdmittedJoin[];
 }
 
-/**
- * Decides the joins and writes those that are accepted.
- * @returns null if nothing was written, because what was read has changed.
- */
+/** @returns null if nothing was written, because what was read has changed. */
 async function join(
   sql: TypedSql,
   joining: Joining,

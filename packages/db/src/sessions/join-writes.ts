@@ -19,7 +19,6 @@ import { toTuple } from './session-tuple.js';
 export interface AcceptedJoin {
   input: JoinInput;
   person: JoiningPerson;
-  /** The new session. */
   state: SessionState;
   /** The participant's live session, which this join ends, with the tracks that were just deleted. */
   superseded: { sessionId: string; tracks: TrackIdentity[] } | null;
@@ -35,7 +34,6 @@ export interface WrittenJoins {
 }
 
 /**
- * Writes the joins of a batch in one statement: sessions, participants, the room, events and deliveries.
  * @param joins at least one.
  * @param after.mediaNodeId the media server for the room if it has none yet.
  * @param lock `held`: the caller has locked all rows that the statement changes. `unchanged`: the statement locks them
@@ -114,7 +112,6 @@ function eventsOf({ room }: RoomToJoin, joins: readonly AcceptedJoin[], now: Dat
   return after.status === room.status ? events : [started, ...events];
 }
 
-/** The CTEs `superseded`, `joined` and `session`. */
 function writeSessions(roomId: string, joins: readonly AcceptedJoin[], version: number, now: Date): Prisma.Sql {
   const at = now.toISOString();
   const superseded = joins.flatMap((join) => join.superseded?.sessionId ?? []);
@@ -143,7 +140,6 @@ function writeSessions(roomId: string, joins: readonly AcceptedJoin[], version: 
     )`;
 }
 
-/** The CTE `room`. */
 function writeRoom({ room, sequence, version, rosterPaged, mediaNodeId, mediaGeneration }: RoomAfter): Prisma.Sql {
   return Prisma.sql`room AS (
       UPDATE rooms

@@ -6,11 +6,9 @@ import { endSessions } from './session-ends.js';
 import type { HeldSession } from './session.js';
 
 export interface LostSessionLimits {
-  /** How long a session may stay without a connection. */
   graceMs: number;
   /** Age of the last heartbeat from which an instance counts as dead. */
   instanceDeadMs: number;
-  /** Maximum number of sessions per sweep. */
   limit: number;
   /** Asked once the sessions are found. Without it they are ended in any case. */
   mayEnd?: () => boolean;

@@ -9,10 +9,9 @@ export interface MetadataChange {
 }
 
 /**
- * Replaces the metadata of participants of one room, on behalf of the connections that hold their sessions.
  * @param changes of different sessions.
  * @returns the ids of the sessions whose metadata was written. A session is missing if it has ended, if its participant
- * is being removed, or if another connection holds it.
+ *   is being removed, or if another connection holds it.
  */
 export async function updateOwnMetadata(
   database: Database,

@@ -3,7 +3,6 @@ import { Prisma } from '../generated/client.js';
 import { bumpRooms, isHeld, lockHeld } from './session.sql.js';
 import type { HeldSession } from './session.js';
 
-/** A session whose connection is lost. */
 export interface DisconnectedSession extends HeldSession {
   /** Where its media is, for the instance that resumes the session; undefined keeps what was written before. */
   media?: unknown;
@@ -51,7 +50,6 @@ export async function writeMedia(
     WHERE s.id = held.id`;
 }
 
-/** The session on a media server that holds the peer connections of a participant session. */
 export interface MediaSessionPlace {
   nodeId: string;
   mediaSession: number;
@@ -62,7 +60,6 @@ export function mediaPlacesOf(db: TypedSql, sessionIds: readonly string[]): Prom
   return readMediaPlaces(db, Prisma.sql`id = ANY(${[...sessionIds]}::text[])`);
 }
 
-/** Sessions of a participant whose media is looked up, the latest ones. */
 const LATEST_SESSIONS = 100;
 
 /**

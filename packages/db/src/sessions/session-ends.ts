@@ -22,9 +22,7 @@ import {
 } from './session.sql.js';
 import type { HeldSession } from './session.js';
 
-/** A session that this transaction has ended. */
 export interface EndedNow extends EndedSession {
-  /** The version of its room that contains the end. */
   version: number;
 }
 
@@ -32,7 +30,6 @@ export interface EndedNow extends EndedSession {
  * Ends sessions of one room on behalf of the connections that hold them: unpublishes their tracks and marks the
  * participants as left. Skips sessions that have ended or that another connection holds.
  * @param locked whether to wait for a participant that another transaction has locked, or to skip it.
- * @returns the sessions that this call has ended, and the deliveries to wake.
  */
 export async function endSessions(
   database: Database,
@@ -137,10 +134,8 @@ export async function endTracks(
 }
 
 /**
- * Writes the events of sessions that this transaction has just ended: `track.unpublished` for each track, then
- * `participant.left`. Sets `empty_since` when the room is empty now. Like `writeEvents`, it needs all
- * other locks of the transaction before it.
- * @returns the deliveries to wake.
+ * Writes the events of sessions that this transaction has just ended. Sets `empty_since` when the room is empty now. Like
+ * `writeEvents`, it needs all other locks of the transaction before it.
  */
 export async function writeSessionsEnded(
   tx: TypedSql,

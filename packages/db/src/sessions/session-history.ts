@@ -13,7 +13,6 @@ import { Prisma } from '../generated/client.js';
 export interface SessionsWanted {
   roomId: string;
   participantId: string | null;
-  /** The last id of the previous page. */
   beforeId: string | null;
   limit: number;
 }
@@ -76,7 +75,6 @@ function toRecord({ pastTracks, tracks, good, fair, poor, lost, relayed, ...sess
   };
 }
 
-/** Seconds of a session that are not written yet. */
 export interface QualityAddition {
   sessionId: string;
   seconds: QualitySeconds;

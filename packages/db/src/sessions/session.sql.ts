@@ -25,7 +25,6 @@ export const SUBJECT_COLUMNS = Prisma.sql`s.id AS "sessionId", ${PARTICIPANT_COL
   rooms.max_participants AS "roomMaxParticipants", rooms.empty_timeout_seconds AS "roomEmptyTimeoutSeconds",
   rooms.created_at AS "roomCreatedAt", rooms.started_at AS "roomStartedAt", rooms.ended_at AS "roomEndedAt"`;
 
-/** The tables of {@link SUBJECT_COLUMNS}. */
 export const SUBJECT_TABLES = Prisma.sql`participant_sessions s
   JOIN participants ON participants.id = s.participant_id
   JOIN rooms ON rooms.id = s.room_id
@@ -126,12 +125,9 @@ export const rememberTracks = (now: Date): Prisma.Sql => Prisma.sql`remembered A
 export function paced(column: Prisma.Sql, { intervalMs, aheadMs }: PaceTimes) {
   const milliseconds = (count: number): Prisma.Sql => Prisma.sql`${count}::float8 * interval '1 millisecond'`;
   return {
-    /** Whether the bucket has a token. */
     isFree: Prisma.sql`(${intervalMs}::float8 = 0 OR ${column} IS NULL OR ${column} <= now() + ${milliseconds(aheadMs)})`,
-    /** The column's value after a token was taken. */
     taken: Prisma.sql`CASE WHEN ${intervalMs}::float8 = 0 THEN ${column}
       ELSE greatest(coalesce(${column}, now()), now()) + ${milliseconds(intervalMs)} END`,
-    /** Milliseconds until the bucket has a token. */
     waitMs: Prisma.sql`greatest(extract(epoch FROM ${column} - now() - ${milliseconds(aheadMs)}) * 1000, 0)::float8`,
   };
 }
