@@ -35,7 +35,7 @@ describe('each visible change increments the version and is found since the one 
       version = read.version;
       return read.sessions[0]!;
     };
-    await publishTracks(database, ada.held, [track('a')], NOON, { node: 1 });
+    await publishTracks(database, ada.held, [track('a')], NOON);
     expect(toSession(roomId, await next([ada.sessionId])).tracks).toMatchObject([{ trackId: 'a', muted: false }]);
     await setTracksMuted(database, [{ held: ada.held, trackId: 'a', muted: true }]);
     expect(toSession(roomId, await next([ada.sessionId])).tracks).toMatchObject([{ trackId: 'a', muted: true }]);
