@@ -276,18 +276,6 @@ describe('media', () => {
     expect(await kit.story(roomId, ada.participantId)).toEqual(['joined', 'published mic']);
   });
 
-  test('arrives on new peer connections if the client lost its own', async () => {
-    const roomId = await kit.newRoom();
-    const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await ada.publishAnew([MIC]);
-    await flows(bob.subscriber, 'audio');
-    bob.client.terminate();
-    const resumed = await kit.resume(one.url, bob.welcome, { continueMedia: false });
-    expect(resumed.media.continued).toBe(false);
-    const again = await inCall({ ...bob, client: resumed.client, welcome: resumed });
-    await flows(again.subscriber, 'audio');
-  });
-
   test('of a removed participant is cut off at once, in both directions', async () => {
     const { roomId, bob } = await pair(MIC, 'audio');
     await kit.remove(roomId, bob.participantId);

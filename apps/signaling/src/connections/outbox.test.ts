@@ -5,7 +5,7 @@ import { Duplex } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
 import { WebSocket, WebSocketServer } from 'ws';
-import { HeldByAll } from './held-by-all.js';
+import { HeldByAll } from './inbox.js';
 import { Outbox, STALLED_SECONDS, UNSENT_BYTES_MAX, UNSENT_BYTES_OF_READER_MAX } from './outbox.js';
 
 const http = createServer();

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
-import { HeldByAll, type Holder } from './held-by-all.js';
+import { HeldByAll, type Holder } from './inbox.js';
 
 /** Seconds in which the operating system takes nothing, after which a client counts as one that does not read. */
 export const STALLED_SECONDS = 5;
