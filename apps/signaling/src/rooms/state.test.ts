@@ -36,22 +36,6 @@ describe('the state of a room', () => {
     expect(state.apply(room.read(null)).changes).toHaveLength(2);
     expect(seen(state)).toEqual(seen(fresh(room)));
   });
-
-  test('only counts viewers once the roster is paged', () => {
-    const room = new FakeRoom();
-    room.set({ sessionId: 's1' });
-    room.set({ sessionId: 's2', metadata: { seat: 1 } });
-    const state = fresh(room);
-    room.rosterPaged = true;
-    room.set({ sessionId: 's3' });
-    state.apply(room.read(2));
-    expect([...state.entries.values()].map((entry) => entry.state !== null)).toEqual([false, true, false]);
-    expect(seen(state)).toEqual(seen(fresh(room)));
-    room.rosterPaged = false;
-    room.set({ sessionId: 's3', gone: 'left' });
-    state.apply(room.read(3));
-    expect(state.info?.rosterPaged).toBe(false);
-  });
 });
 
 const sessionId = fc.constantFrom('s1', 's2', 's3');

@@ -46,16 +46,16 @@ export async function endSessions(
       SELECT ${SUBJECT_COLUMNS} FROM ${SUBJECT_TABLES}
       WHERE s.room_id = ${roomId} AND s.ended_at IS NULL AND (s.id, s.connection) IN (${pairs})
       ORDER BY participants.id FOR NO KEY UPDATE OF participants ${locked === 'skip' ? Prisma.sql`SKIP LOCKED` : Prisma.empty}`;
-    const subjects = rows.map(toSubject);
-    const [first] = subjects;
+    const [first] = rows;
     if (first === undefined) return { ended: [], deliveries: [] };
-    const participantIds = subjects.map(({ participant }) => participant.id);
+    const { tenant, room } = toSubject(first);
+    const participantIds = rows.map(({ id }) => id);
     const ended = await end(sql, participantIds, reason, now, {
       // Checked again now that the participants are locked: a concurrent transaction may have ended or resumed a session.
       sessions: Prisma.sql`(id, connection) IN (${pairs})`,
       leavers: Prisma.sql`participants.id IN (SELECT participant_id FROM ended)`,
     });
-    return { ended, deliveries: await writeSessionsEnded(sql, first.tenant, first.room, ended, reason, now) };
+    return { ended, deliveries: await writeSessionsEnded(sql, tenant, room, ended, reason, now) };
   });
 }
 

@@ -87,20 +87,18 @@ export interface QualityAddition {
  * @param additions of different sessions.
  */
 export async function addQuality(db: TypedSql, additions: readonly QualityAddition[]): Promise<void> {
-  if (additions.length === 0) return;
-  const of = (key: keyof QualitySeconds): number[] => additions.map(({ seconds }) => seconds[key]);
+  const added = additions.map(({ sessionId, seconds }) => ({ id: sessionId, ...seconds }));
   // The rows are locked by id, like those of every other writer of several sessions.
   await db.$executeRaw`
-    WITH locked AS MATERIALIZED (
-      SELECT id FROM participant_sessions WHERE id = ANY(${additions.map(({ sessionId }) => sessionId)}::text[])
-      ORDER BY id FOR NO KEY UPDATE
+    WITH added AS MATERIALIZED (
+      SELECT * FROM jsonb_to_recordset(${JSON.stringify(added)}::jsonb)
+        AS added (id text, good int, fair int, poor int, lost int, relayed int)
+    ), locked AS MATERIALIZED (
+      SELECT id FROM participant_sessions WHERE id = ANY(ARRAY(SELECT id FROM added)) ORDER BY id FOR NO KEY UPDATE
     )
     UPDATE participant_sessions s
     SET good_seconds = s.good_seconds + added.good, fair_seconds = s.fair_seconds + added.fair,
       poor_seconds = s.poor_seconds + added.poor, lost_seconds = s.lost_seconds + added.lost,
       relayed_seconds = s.relayed_seconds + added.relayed
-    FROM unnest(${additions.map(({ sessionId }) => sessionId)}::text[], ${of('good')}::int[], ${of('fair')}::int[],
-      ${of('poor')}::int[], ${of('lost')}::int[], ${of('relayed')}::int[])
-      AS added (id, good, fair, poor, lost, relayed)
-    WHERE s.id = added.id AND s.id = ANY(ARRAY(SELECT id FROM locked))`;
+    FROM added WHERE s.id = added.id AND s.id = ANY(ARRAY(SELECT id FROM locked))`;
 }
