@@ -29,7 +29,6 @@ export interface GatewaySettings {
   resyncEveryMs?: number;
 }
 
-/** Owns this instance's connections, sessions, rooms and periodic work: heartbeat, resync and room placement. */
 export class Gateway {
   readonly sessions: Sessions;
   readonly connections: Connections;

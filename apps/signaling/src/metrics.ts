@@ -4,7 +4,6 @@ import { CLIENT_MESSAGES, CLOSE_REASONS, type ClientMessage, type CloseReason } 
 /** A close reason, `lost` (the socket closed) or `moved` (the session has another connection). */
 export type Ending = CloseReason | 'lost' | 'moved';
 
-/** Limits that can refuse an arrival: joins per participant, resumptions per session, failures per client address. */
 const ARRIVAL_LIMITS = ['participant', 'session', 'address'] as const;
 export type ArrivalLimit = (typeof ARRIVAL_LIMITS)[number];
 
@@ -23,7 +22,6 @@ const READ_REASONS = [
 ] as const;
 export type ReadReason = (typeof READ_REASONS)[number];
 
-/** Outcomes for the media of a session that was resumed at this gateway. */
 const CLAIM_OUTCOMES = [
   /** Each half that the other gateway had handed over goes on. */
   'continued',
@@ -87,7 +85,8 @@ function connectionMetrics(metrics: Metrics) {
 }
 
 function trafficMetrics(metrics: Metrics) {
-  const messages = zeroOf(CLIENT_MESSAGES);
+  type Counts = Record<ClientMessage['type'], number>;
+  const messages = Object.fromEntries(Object.keys(CLIENT_MESSAGES).map((type) => [type, 0])) as Counts;
   metrics.totals(
     { name: 'callplane_signaling_messages_total', help: 'Valid client messages, by type.', label: 'type' },
     () => messages,
@@ -127,10 +126,6 @@ function batchMetrics(metrics: Metrics) {
       batchDurations.observe({ batch }, durationMs / 1000);
     },
   };
-}
-
-function zeroOf<Key extends string>(keys: Readonly<Record<Key, unknown>>): Record<Key, number> {
-  return Object.fromEntries(Object.keys(keys).map((key) => [key, 0])) as Record<Key, number>;
 }
 
 export function addSignalingGauges(

@@ -95,10 +95,7 @@ export class Arrivals {
 }
 
 /**
- * One join or resumption in progress. It ends with a welcome or a closed connection, and logs one line with the
- * outcome. `ArrivalLimits` logs refusals by a rate limit, and `Dispatch` logs exceptions.
- *
- * Two numbers order arrivals. The `joinNumber` counts the joins of a participant: of two joins, the later one opens the
+ * One join or resumption in progress. Two numbers order them. The `joinNumber` counts the joins of a participant: of two joins, the later one opens the
  * session. The `connectionNumber` counts the connections of one session, from its join (1) through its resumptions: only
  * the latest one may write.
  */
@@ -168,17 +165,13 @@ export class Arrival {
 
   /** Refusals are answers, not failures of the gateway. */
   #end(span: Span, outcome: string): void {
-    const { roomId, participantId, sessionId, environmentId } = this.connection.logFields;
-    const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
-    span.end({
-      attributes: {
-        'callplane.outcome': outcome,
-        'callplane.environment.id': text(environmentId),
-        'callplane.room.id': text(roomId),
-        'callplane.participant.id': text(participantId),
-        'callplane.session.id': text(sessionId),
-      },
-    });
+    const fields = this.connection.logFields;
+    const attributes: Record<string, string> = { 'callplane.outcome': outcome };
+    for (const name of ['environment', 'room', 'participant', 'session']) {
+      const id = fields[`${name}Id`];
+      if (typeof id === 'string') attributes[`callplane.${name}.id`] = id;
+    }
+    span.end({ attributes });
   }
 
   refuse(reason: CloseReason, cause: string): void {

@@ -4,11 +4,8 @@ import type { Connection } from '../connections/connection.js';
 import type { ArrivalLimit, SignalingMetrics } from '../metrics.js';
 
 export interface ArrivalPaces {
-  /** Joins of one participant across all instances. */
   joins: Pace;
-  /** Resumptions of one session across all instances. */
   resumptions: Pace;
-  /** Failed joins and resumptions from one client address at this instance. */
   failures: Pace;
 }
 

@@ -83,7 +83,6 @@ export function readMessage(text: string): ReceivedFrame {
   );
 }
 
-/** Turns the frames of one connection into messages: checks their rate, size and form. */
 export class FrameReader {
   frames = 0;
   bytes = 0;

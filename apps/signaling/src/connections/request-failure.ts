@@ -6,7 +6,6 @@ import type { Logger } from '@callplane/runtime';
 const REFUSALS_LOGGED_MAX = 20;
 const FAILURES_LOGGED_MAX = 5;
 
-/** Refuses a request. The connection stays open. */
 export class RequestFailure extends Error {
   constructor(
     readonly code: ErrorCode,

@@ -102,7 +102,6 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
     connection.send({ type: 'iceServers', ...replyTo(message), ...iceServersFor(deps, session.sessionId) });
   },
   ping: ({ connection }, message) => connection.send({ type: 'pong', ...replyTo(message) }),
-  /** The connection closes with the reason `left`; there is no other answer. */
   leave: ({ session }) => session.leave(),
 };
 
@@ -111,7 +110,6 @@ export interface DispatchDeps extends RequestDeps, ArrivalDeps {
   metrics: Pick<SignalingMetrics, 'ended' | 'join' | 'message'>;
 }
 
-/** Hands each message of a client to its handler, and answers those that fail. */
 export class Dispatch implements ConnectionHandler {
   readonly #deps: DispatchDeps;
 

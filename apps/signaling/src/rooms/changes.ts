@@ -77,7 +77,6 @@ function presentTrack({ trackId, kind, source, muted }: Track): Track {
   return { trackId, kind, source, muted };
 }
 
-/** The text of a participant for the others, made once for each state. */
 export function participantText(session: SessionState): string {
   let text = TEXTS.get(session);
   if (text === undefined) {
@@ -120,7 +119,6 @@ export function changedEntry(before: SessionState, after: SessionState): ChangeT
   return JSON.stringify({ kind: 'tracks', participantId: participant.id, sessionId, tracks: tracks.map(presentTrack) });
 }
 
-/** The entries about changes in a room in which everyone is shown: departures, changes, arrivals. */
 export function changeEntries(changes: readonly RoomChange[]): ChangeText[] {
   const left: ChangeText[] = [];
   const changed: (ChangeText | null)[] = [];

@@ -8,7 +8,6 @@ export class Heartbeat {
   readonly #logger: Logger;
   #beatAtMs = performance.now();
   #failing = false;
-  /** When the last long silence ended, from `performance.now()`. */
   #restoredAtMs = -Infinity;
 
   constructor(beat: () => Promise<void>, onRecovered: () => Promise<void>, logger: Logger) {

@@ -10,7 +10,6 @@ export interface QualitiesDeps {
   writes: Pick<Writes, 'addQuality'>;
 }
 
-/** Counts how long each session of this instance was in which level, and adds the seconds to the sessions' rows. */
 export class Qualities {
   readonly #deps: QualitiesDeps;
   readonly #clocks = new Map<string, QualityClock>();

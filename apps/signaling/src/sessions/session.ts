@@ -94,7 +94,6 @@ export class Session implements RoomMember {
   readonly roomId: string;
   readonly participantId: string;
   readonly media: SessionMedia;
-  /** Limits the reports of quality to one in 2 s. */
   readonly qualityBucket = new TokenBucket({ perSecond: 0.5, burst: 3 });
   /** Limits the requests for key frames: each costs every publisher that the client receives. */
   readonly refreshBucket = new TokenBucket({ perSecond: 0.5, burst: 4 });

@@ -65,7 +65,6 @@ export class Sessions implements SessionPort {
     return this.#sessions.get(sessionId);
   }
 
-  /** The session of a connection, from the commit of its join or resumption on. */
   of(connection: Connection): Session | undefined {
     return this.#ofConnection.get(connection);
   }

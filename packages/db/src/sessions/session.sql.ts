@@ -1,4 +1,4 @@
-import { PAST_TRACKS_MAX, type PaceTimes, type ParticipantState, type RoomState, type Tenant } from '@callplane/core';
+import { PAST_TRACKS_MAX, type PaceTimes, type ParticipantState, type RoomState } from '@callplane/core';
 import { Prisma } from '../generated/client.js';
 import { PARTICIPANT_COLUMNS } from '../participants/participant.sql.js';
 import { isRoomOpen, reviveRoom, ROOM_COLUMNS } from '../rooms/room.sql.js';
@@ -35,14 +35,7 @@ export type SubjectRow = ParticipantState & {
   room: RoomState;
 };
 
-export interface Subject {
-  tenant: Tenant;
-  room: RoomState;
-  sessionId: string;
-  participant: ParticipantState;
-}
-
-export function toSubject({ sessionId, environmentId, projectId, room, ...participant }: SubjectRow): Subject {
+export function toSubject({ sessionId, environmentId, projectId, room, ...participant }: SubjectRow) {
   return { tenant: { projectId, environmentId }, room: reviveRoom(room), sessionId, participant };
 }
 
