@@ -1,10 +1,10 @@
 import {
   type Backlog,
+  countLive,
   countMediaNodes,
   isSynchronous,
   type OldestSnapshot,
   readBacklogs,
-  readLiveCounts,
   readOldestSnapshots,
   readReplication,
   readRetentionLags,
@@ -194,10 +194,10 @@ export class Observer {
   async #live(isFirst: boolean): Promise<Record<string, number> | null> {
     const startedAtMs = performance.now();
     if (!isFirst && startedAtMs < this.#liveAtMs) return null;
-    const { rooms, participants } = await readLiveCounts(this.#deps.database.sql);
+    const live = await countLive(this.#deps.database.sql, null, null);
     const endedAtMs = performance.now();
     this.#liveAtMs = endedAtMs + Math.min((endedAtMs - startedAtMs) * LIVE_PAUSE_FACTOR, LIVE_PAUSE_MS_MAX);
-    return { rooms, participants };
+    return live;
   }
 
   async #database(last: Values | null): Promise<Pick<Values, 'tables' | 'snapshots' | 'retention'>> {
