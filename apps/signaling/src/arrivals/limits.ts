@@ -13,9 +13,8 @@ const KEYS_MAX = 10_000;
 const LOG_EVERY_MS = 1000;
 
 /**
- * Rate limits for arrivals, which are joins and resumptions. PostgreSQL keeps the pace of participants and sessions,
- * because it holds across all instances. This instance keeps the pace of client addresses. It also caches how long
- * PostgreSQL refuses a participant or session, so that further attempts cost no query.
+ * PostgreSQL keeps the pace of participants and sessions, because it holds across all instances. This instance keeps the
+ * pace of client addresses, and how long PostgreSQL refuses a participant or session: further attempts cost no query.
  */
 export class ArrivalLimits {
   readonly joins: PaceTimes;

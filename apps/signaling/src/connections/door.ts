@@ -178,7 +178,6 @@ export class Connections {
 export type CallerAddress = (request: IncomingMessage) => string | undefined;
 
 /**
- * Creates a function that follows `X-Forwarded-For` through trusted proxies.
  * @param trusted TRUST_PROXY: addresses and ranges of proxies, or their number. If it is empty, `X-Forwarded-For` is
  *   ignored.
  * @throws TypeError if an entry is not an address.

@@ -133,10 +133,7 @@ export class SentLayers {
   }
 }
 
-/**
- * Collects which layers the members of a room receive, and tells the publishers of this gateway how much of their video
- * is received (docs/decisions/0011-the-call-path.md).
- */
+/** Tells the publishers of this gateway how much of their video is received (docs/decisions/0011-the-call-path.md). */
 export class RoomLayers {
   readonly #index: TrackIndex;
   readonly #room: RoomState;

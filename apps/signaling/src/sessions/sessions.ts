@@ -106,7 +106,6 @@ export class Sessions implements SessionPort {
   /**
    * Starts the grace period of sessions whose rows name this instance although it does not hold them. That happens when
    * PostgreSQL's answer to a join or resumption is lost.
-   * @param isResuming whether this instance is just resuming a session: the row may name it before it knows the session
    */
   async disownGhosts(isResuming: (sessionId: string) => boolean): Promise<void> {
     const { clock, database, instanceId, logger, writes } = this.#deps;

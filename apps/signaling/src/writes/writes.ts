@@ -105,10 +105,7 @@ export class Writes {
     return isWritten;
   }
 
-  /**
-   * Records that the session has no connection and no media handles any more. The clean-up of a removal waits for this;
-   * if it waits in vain, it makes another attempt later.
-   */
+  /** The clean-up of a removal waits for this; if it waits in vain, it makes another attempt later. */
   async release(held: HeldSession): Promise<void> {
     await this.retry('session not released', held.sessionId, 3, async () => {
       await releaseSession(this.#deps.database.sql, held);
@@ -259,7 +256,6 @@ function batchesOf<Item, Result>(
 /**
  * Runs a batch without the clients that disconnected while they waited. In a drain, clients whose batch has not begun
  * go to another instance. The drain finishes the batches that have begun.
- * @param run its results are in the order of the inputs
  */
 async function runWanted<Input, Outcome>(
   items: readonly Waiting<Input>[],

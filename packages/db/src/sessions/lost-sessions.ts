@@ -25,9 +25,8 @@ export interface SweptSessions {
 
 /**
  * Ends sessions (`connection_lost`) whose grace period is over. The grace period starts when the connection was lost,
- * or, when the instance that held it died, with its last heartbeat. Each session ends once, whichever comes first:
- * another sweep, a resumption, or the participant's removal. Sessions that are being removed, and sessions of a room
- * that ends, are left to that clean-up, which ends them for its own reason. A room that fails delays no other one.
+ * or, when the instance that held it died, with its last heartbeat. Sessions that are being removed, and sessions of a
+ * room that ends, are left to that clean-up, which ends them for its own reason. A room that fails delays no other one.
  */
 export async function sweepLostSessions(
   database: Database,

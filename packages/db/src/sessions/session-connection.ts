@@ -11,22 +11,20 @@ export interface DisconnectedSession extends HeldSession {
 /**
  * Marks sessions as disconnected, which starts their grace periods. Skips sessions that have ended or that another
  * connection holds.
+ * @param held different sessions.
  * @returns the ids of the sessions that had a connection until now.
  */
 export async function markDisconnected(database: Database, held: readonly DisconnectedSession[]): Promise<string[]> {
   const ids = held.map(({ sessionId }) => sessionId);
   const rows = await database.sql.$queryRaw<{ id: string; hadConnection: boolean }[]>`
     WITH ${lockHeld(held)},
-    ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM held WHERE disconnected_at IS NULL`)},
-    media AS (
-      SELECT * FROM unnest(${ids}::text[], ${held.map(mediaText)}::text[]) AS media (id, media)
-      WHERE media IS NOT NULL
-    )
+    ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM held WHERE disconnected_at IS NULL`)}
     UPDATE participant_sessions s
     SET disconnected_at = coalesce(s.disconnected_at, now()),
       version = CASE WHEN held.disconnected_at IS NULL THEN room.version ELSE s.version END,
-      media = coalesce((SELECT max(media.media) FROM media WHERE media.id = s.id)::jsonb, s.media)
-    FROM held LEFT JOIN room ON room.id = held.room_id
+      media = coalesce(input.media::jsonb, s.media)
+    FROM held JOIN unnest(${ids}::text[], ${held.map(mediaText)}::text[]) AS input (id, media) ON input.id = held.id
+    LEFT JOIN room ON room.id = held.room_id
     WHERE s.id = held.id
     RETURNING s.id, held.disconnected_at IS NULL AS "hadConnection"`;
   return rows.filter(({ hadConnection }) => hadConnection).map(({ id }) => id);

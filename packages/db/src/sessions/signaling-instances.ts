@@ -39,8 +39,7 @@ export async function deleteDeadInstances(db: TypedSql, instanceDeadMs: number):
 
 /**
  * The live sessions whose connection this process holds according to the database. If the process does not know one of
- * them, the response to the join or the resumption was lost. (A session that was just written may still be on its way
- * to the process.)
+ * them, the response to the join or the resumption was lost, or is still on its way.
  */
 export function sessionsHeldBy(
   db: TypedSql,
