@@ -7,7 +7,7 @@ import { deliveriesCommands } from './deliveries.commands.js';
 import { addDoctorCommand } from './doctor/doctor.command.js';
 import { failureOf, UsageError, type Failure } from './failure.js';
 import { keysCommands } from './keys.commands.js';
-import { addListenCommand } from './listen/listen.command.js';
+import { addListenCommand } from './listen.command.js';
 import { mediaCommands } from './media/media.commands.js';
 import { addQueuesCommand, operationsCommands } from './operations.commands.js';
 import { recoveriesCommands } from './recoveries.commands.js';

@@ -13,7 +13,7 @@ import { buildSite } from '../docs/main.js';
 import { APPS, startApp, type App } from './app.js';
 import { developmentKeys, migrate } from './development.js';
 import { keepRunning } from './keep-running.js';
-import { clearEarlierRun, openRecord, type RunRecord } from './record.js';
+import { openRecord, type RunRecord } from './record.js';
 import { onEnter, screen, handleSignals } from './terminal.js';
 import { startServers, type LocalServers } from './servers.js';
 import { chooseDemoPort, chooseSignalingPort, originOf, readSettings, type Settings } from './settings.js';
@@ -63,16 +63,12 @@ async function start(context: Context): Promise<void> {
   const began = performance.now();
   const settings = readSettings();
   const { dataDir } = settings;
-  started.cleanUps.push(takeDataFolder(dataDir));
-  await clearEarlierRun(dataDir, say);
+  started.cleanUps.push(await takeDataFolder(dataDir));
+  const record = openRecord(dataDir);
+  started.cleanUps.push(record.withdraw);
+  context.onKillNow(record.withdraw);
   const signalingPort = await chooseSignalingPort(settings);
 
-  const record = openRecord(dataDir);
-  started.cleanUps.push(() => record.close());
-  context.onKillNow(() => {
-    record.kill();
-    record.withdraw();
-  });
   const secrets = localSecrets(dataDir);
   const onStarted = (stop: () => Promise<void>) => started.servers.push(stop);
   const servers = await step('Starting PostgreSQL, Redis, coturn and Janus', () =>
@@ -156,13 +152,13 @@ async function start(context: Context): Promise<void> {
  * @returns releases it
  * @throws Failure if another start runs on it.
  */
-function takeDataFolder(dataDir: string): () => void {
+async function takeDataFolder(dataDir: string): Promise<() => void> {
   try {
     mkdirSync(dataDir, { recursive: true });
   } catch (error) {
     throw new Failure(`DATA_DIR cannot be created: ${(error as Error).message}`);
   }
-  const lock = takeLock(join(dataDir, 'start.lock'));
+  const lock = await takeLock(join(dataDir, 'start.lock'));
   if ('release' in lock) return lock.release;
   throw new Failure(
     `Another start (process ${lock.owner}) uses ${dataDir}. Stop it, or choose another DATA_DIR for this start: ` +

@@ -83,7 +83,7 @@ interface Signals {
   stopSignal: AbortSignal;
   /** Begins the stop without a signal, as after a failure. */
   beginStop: () => void;
-  /** Sets the action of an immediate stop. */
+  /** Sets the last action of an immediate stop, after which the kernel kills what this process has started. */
   onKillNow: (action: () => void) => void;
 }
 

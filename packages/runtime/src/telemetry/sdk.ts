@@ -5,6 +5,8 @@ import { defaultResource, detectResources, envDetector, resourceFromAttributes }
 import { BatchLogRecordProcessor, LoggerProvider, type LogRecordExporter } from '@opentelemetry/sdk-logs';
 import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
+import type { Static, TObject } from 'typebox';
+import type { telemetrySettings } from '../config/common-settings.js';
 import { addTransport, type Logger } from '../logging/logger.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { LogTransport } from './log-transport.js';
@@ -13,17 +15,10 @@ import type { StartSpan } from './spans.js';
 
 // Loaded on demand: telemetry.ts is the only importer. The SDK reads most OTEL_… settings from the environment itself.
 
-type Exporter = 'otlp' | 'none';
-
-export interface SdkSettings {
+/** Apps parse these settings; the SDK has the same defaults. */
+export interface SdkSettings extends Partial<Static<TObject<typeof telemetrySettings>>> {
   /** Name of the app. */
   app: string;
-  METRICS_PORT: number;
-  OTEL_EXPORTER_OTLP_HEADERS?: string | undefined;
-  OTEL_TRACES_EXPORTER?: Exporter | undefined;
-  OTEL_METRICS_EXPORTER?: Exporter | undefined;
-  OTEL_LOGS_EXPORTER?: Exporter | undefined;
-  OTEL_METRIC_EXPORT_INTERVAL?: number | undefined;
 }
 
 export interface Sdk {

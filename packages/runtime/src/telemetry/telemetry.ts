@@ -6,10 +6,7 @@ import { setSpanMaker } from './spans.js';
 /** How long the end of a process waits for the last export, in milliseconds. */
 const LAST_EXPORT_MS = 2000;
 
-export interface TelemetryConfig extends Omit<SdkSettings, 'app'> {
-  OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined;
-  OTEL_SDK_DISABLED?: boolean | undefined;
-}
+export type TelemetryConfig = Omit<SdkSettings, 'app'>;
 
 export interface TelemetryDeps {
   logger: Logger;
