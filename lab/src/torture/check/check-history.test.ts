@@ -191,6 +191,13 @@ describe('the checker of histories', () => {
     expect(brokenIn(parts)).toEqual([]);
   });
 
+  test('counts an attempt that was sent again over a new connection once', () => {
+    const parts = goodParts();
+    const first = parts.received[1]!;
+    parts.received.push({ ...first, startMs: first.startMs - 2, answeredMs: null, answer: 'reset' });
+    expect(brokenIn(parts)).toEqual([]);
+  });
+
   test('expects no later join to be possible while a fault is active', () => {
     const parts = goodParts();
     parts.frames.push(

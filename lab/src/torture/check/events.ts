@@ -169,7 +169,10 @@ function retriesInTime(history: History, received: readonly Received[]): Tally {
   const runOf = ({ line, deliveryId }: Received): string | null =>
     deliveryId === null ? null : `${deliveryId} ${line.headers['x-service-replay-count'] ?? 0}`;
   for (const [run, attempts] of groupBy(received, runOf)) {
-    const inOrder = attempts.sort((a, b) => a.line.startMs - b.line.startMs);
+    // An attempt whose connection turns out to be closed is sent again over a new one, with the same signature.
+    const inOrder = attempts
+      .sort((a, b) => a.line.startMs - b.line.startMs)
+      .filter(({ line }, at, all) => signatureOf(line) !== signatureOf(all[at + 1]?.line));
     for (const [at, { line }] of inOrder.slice(1).entries()) {
       const before = (inOrder[at] as Received).line;
       const delayMs = DELAYS_MS[at];
@@ -182,6 +185,10 @@ function retriesInTime(history: History, received: readonly Received[]): Tally {
     }
   }
   return tally;
+}
+
+function signatureOf(line: DeliveryLine | undefined): string | undefined {
+  return line?.headers['x-service-signature'];
 }
 
 /** First runs at endpoints with the ordering `room`. */

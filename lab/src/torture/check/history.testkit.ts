@@ -91,7 +91,11 @@ function delivery(body: JsonObject, startMs: number, answer: DeliveryLine['answe
     verified: true as const,
     bodySha256: JSON.stringify(body),
     body: JSON.stringify(body),
-    headers: { 'x-service-delivery-id': id, 'x-service-replay-count': '0' },
+    headers: {
+      'x-service-delivery-id': id,
+      'x-service-replay-count': '0',
+      'x-service-signature': `t=${startMs},v1=${id}`,
+    },
   };
 }
 
