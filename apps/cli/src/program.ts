@@ -19,12 +19,11 @@ import { eventsCommands, webhooksCommands } from './webhooks.commands.js';
 
 /** Runs one command line. Returns null on success. */
 export async function run(terminal: Cli, commandLine: readonly string[]): Promise<Failure | null> {
-  const { environment, clock, isTerminal = false } = terminal;
+  const { environment, clock } = terminal;
   // Whatever a command prints passes here: no name and no answer of a server can steer the terminal.
   const cli: Cli = {
     environment,
     clock,
-    isTerminal,
     write: (text) => terminal.write(printable(text)),
     note: (text) => terminal.note?.(printable(text)),
   };

@@ -14,7 +14,6 @@ export {
   SHORT_RUN_FLAGS,
   startServer,
   type LocalServer,
-  type ServerExit,
   type ServerOptions,
 } from './server.js';
 export { bound, serverDirectory, serverFile, withoutRoot } from './unprivileged.js';

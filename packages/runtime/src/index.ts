@@ -13,4 +13,3 @@ export * from './repeating/elected.js';
 export * from './repeating/repeating.js';
 export { isTracing, startSpan, type Span } from './telemetry/spans.js';
 export { redactText } from './logging/redact.js';
-export { systemClock } from './clock.js';

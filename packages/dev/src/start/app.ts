@@ -59,7 +59,7 @@ export function startApp(options: AppOptions): Promise<LocalServer> {
 }
 
 /** Another server may have taken the port since it was free. It must not pass for the app, and get a key. */
-export async function isReady(url: string, instance: string): Promise<boolean> {
+async function isReady(url: string, instance: string): Promise<boolean> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(3_000), headers: { connection: 'close' } });
     const report = (await response.json()) as { instance?: unknown } | null;

@@ -1,21 +1,6 @@
 import { rmSync } from 'node:fs';
 import { devFileOf, writeJson } from '../local-data.js';
 
-/** The content of dev.json, besides the processes. */
-interface Published {
-  baseUrl: string;
-  projectId: string;
-  environmentId: string;
-  secretKey: string;
-  publishableKey: string;
-  databaseUrl: string;
-  redisUrl: string;
-  signalingUrl: string;
-  demoUrl: string;
-  /** Where each app shows its metrics, by its name. */
-  metricsUrls: Readonly<Record<string, string>>;
-}
-
 export type RunRecord = ReturnType<typeof openRecord>;
 
 /**
@@ -25,7 +10,7 @@ export type RunRecord = ReturnType<typeof openRecord>;
 export function openRecord(dataDir: string) {
   const file = devFileOf(dataDir);
   const pids = new Map<string, number>();
-  let published: Published | undefined;
+  let published: object | undefined;
   const write = (): void => {
     if (published === undefined) return;
     writeJson(file, { ...published, processes: [...pids].map(([name, pid]) => ({ name, pid })) });
@@ -42,7 +27,8 @@ export function openRecord(dataDir: string) {
       pids.set(name, pid);
       write();
     },
-    publish(facts: Published): void {
+    /** @param facts the content of dev.json, besides the processes; docs/local.md has its names. */
+    publish(facts: object): void {
       published = facts;
       write();
     },

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import type { Clock } from '@callplane/core';
 import type { Static, TObject } from 'typebox';
 import type { metricsSettings, shutdownSettings } from '../config/common-settings.js';
 import { databaseConnection, type databaseSettings } from '../config/database-connection.js';
@@ -10,6 +11,9 @@ import { createMetrics, startMetricsServer, type Metrics } from '../metrics/metr
 import type { Elections } from '../repeating/elected.js';
 import { Repeating } from '../repeating/repeating.js';
 import { Telemetry, type TelemetryConfig } from '../telemetry/telemetry.js';
+
+/** The real time. Only `main.ts` uses it, so that tests can control the clock. */
+export const systemClock: Clock = { now: () => new Date() };
 
 /** The settings that every app has. */
 export type ProcessConfig = LogSettings &

@@ -12,7 +12,7 @@ export interface TelemetryDeps {
   logger: Logger;
   metrics: Metrics;
   /** Loads the SDK; tests count the calls. */
-  load?: () => Promise<{ startSdk(settings: SdkSettings, deps: TelemetryDeps): Promise<Sdk> }>;
+  load?: () => Promise<{ startSdk(settings: SdkSettings, deps: TelemetryDeps): Sdk }>;
 }
 
 /**
@@ -48,7 +48,7 @@ export class Telemetry {
     const { logger, load = () => import('./sdk.js') } = deps;
     try {
       const { startSdk } = await load();
-      this.#sdk = await startSdk(settings, deps);
+      this.#sdk = startSdk(settings, deps);
       setSpanMaker(this.#sdk.startSpan);
       logger.info('telemetry started', { endpoint: 'OTEL_EXPORTER_OTLP_ENDPOINT' });
     } catch (error) {
