@@ -5,5 +5,10 @@ export default defineConfig({
   // The SDK comes from its sources, so that the page can be built without any other build.
   resolve: { conditions: ['source', ...defaultClientConditions] },
   // Emits everything as separate files: the page's content security policy forbids inline code.
-  build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  build: {
+    target: 'es2022',
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
 });

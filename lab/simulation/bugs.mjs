@@ -20,7 +20,7 @@ const JOIN_LOCKS = 'packages/db/src/sessions/join-locks.ts';
 const DECIDE_JOINS = 'packages/core/src/sessions/decide-joins.ts';
 const LOST = 'packages/db/src/sessions/lost-sessions.ts';
 const RESUME = 'packages/db/src/sessions/resume-sessions.ts';
-const ENDED_SESSIONS = 'packages/db/src/sessions/ended-sessions.ts';
+const ENDED_SESSIONS = 'packages/db/src/sessions/session-ends.ts';
 const IDEMPOTENCY = 'packages/db/src/idempotency/idempotency.repository.ts';
 
 /**
@@ -251,8 +251,8 @@ export const BUGS = [
   ]),
   bug('join-forgets-sequence', 'a join does not write the sequence that it used', [
     JOIN_WRITES,
-    'last_sequence = ${after.sequence}::int',
-    'last_sequence = greatest(last_sequence, 0 * ${after.sequence}::int)',
+    'last_sequence = ${sequence}::int',
+    'last_sequence = greatest(last_sequence, 0 * ${sequence}::int)',
   ]),
   bug('left-without-event', 'a lost session writes no participant.left', [
     ENDED_SESSIONS,
@@ -306,11 +306,16 @@ export const BUGS = [
     'SET connection = s.connection + 1,',
     'SET connection = s.connection,',
   ]),
-  bug('lost-although-resumed', 'the sweep ends a session that was resumed meanwhile', [
-    LOST,
-    '${lost.map(({ connection }) => connection)}::int[])\n    )`;',
-    '${lost.map(({ connection }) => connection)}::int[])\n    ) OR true`;',
-  ]),
+  bug(
+    'lost-although-resumed',
+    'a session that was found to be lost, or leaves, ends although it was resumed meanwhile',
+    [
+      ENDED_SESSIONS,
+      'AND (s.id, s.connection) IN (${pairs})',
+      'AND s.id = ANY(${held.map(({ sessionId }) => sessionId)}::text[])',
+    ],
+    [ENDED_SESSIONS, 'sessions: Prisma.sql`(id, connection) IN (${pairs})`', 'sessions: Prisma.sql`true`'],
+  ),
   // Idempotency.
   bug('key-without-lock', 'two requests with one idempotency key run at once', [
     IDEMPOTENCY,

@@ -4,7 +4,7 @@ import type { Postgres } from './ports/postgres.js';
 import type { SimProcess } from './processes.js';
 import type { World } from './world.js';
 
-/** The read without locks that decides joins (packages/db/src/sessions/join-locks.ts). */
+/** The statement that admits joins and reads what decides them (packages/db/src/sessions/join-locks.ts). */
 const READ_OF_JOINS = /AS "liveSession"/;
 /** Whether that is accepted which a frozen gateway must not overlook. */
 const IS_ACCEPTED = {

@@ -227,30 +227,3 @@ describe('the demo page', () => {
     expect(await ada.locator('#grid .tile.staged').count()).toBe(0);
   });
 });
-
-describe('without a media server', () => {
-  let stage: Stage;
-  beforeAll(async () => {
-    stage = await openStage({ media: false });
-  });
-
-  test('everything except media works, and media requests fail with media_unavailable', async () => {
-    const roomId = await stage.newRoom();
-    const [ada, bob] = await Promise.all([browsers.newParticipant(), browsers.newParticipant()]);
-    for (const [name, one] of [
-      ['Ada', ada],
-      ['Bob', bob],
-    ] as const) {
-      opened.push(one.page);
-      await one.join({ url: stage.url, token: (await stage.token(roomId, name)).token });
-      expect(await one.ask('mediaState')).toBe('down');
-    }
-    expect(await ada.ask('publish', { audio: true })).toBe('media_unavailable');
-    await ada.ask('send', { text: 'at least this' });
-    await eventually(async () => (await bob.events()).some(({ name }) => name === 'message'));
-    const { token } = await stage.token(roomId, 'Eve');
-    const eve = await browsers.newParticipant();
-    opened.push(eve.page);
-    expect(await eve.ask('joinCode', { url: stage.url, token, requireMedia: true })).toBe('media_unavailable');
-  });
-});

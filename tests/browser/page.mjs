@@ -55,6 +55,16 @@ const relayed = (configuration) => ({
 /** Only UDP: the line carries nothing else. */
 const throughPort = (url) => (url.endsWith('transport=udp') ? [url.replace(/:\d+\?/, `:${relayPort}?`)] : []);
 
+/** How long the SDK has paused the one received video because of the network, without a pause that goes on. */
+function pausedSeconds() {
+  const changes = events.filter(({ name }) => name === 'trackQuality');
+  const pausedMs = changes.slice(1).reduce((sum, { atMs }, at) => {
+    const before = changes[at];
+    return before.what.quality === 'paused' ? sum + atMs - before.atMs : sum;
+  }, 0);
+  return pausedMs / 1000;
+}
+
 /** Every peer connection that the SDK has made. */
 const connections = [];
 class RecordedConnection extends RTCPeerConnection {
@@ -320,6 +330,8 @@ globalThis.participant = {
         meter.height = Math.max(meter.height, entry.frameHeight ?? 0);
       }
     }
+    // The page says so when the network carries no picture: what it shows then is not frozen.
+    meter.frozenSeconds = Math.max(0, meter.frozenSeconds - pausedSeconds());
     return { ...meter, atMs: performance.now() };
   },
   async statsOf(target) {

@@ -1,11 +1,10 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
 import type { Page } from 'playwright-core';
-import { inspect, openConsole, type ConsoleStage } from './console.testkit.js';
+import { confirm, heading, inspect, openConsole, type ConsoleStage } from './console.testkit.js';
+import { HOSTILE } from './receiver.testkit.js';
 import { webhookCases } from './webhooks.cases.js';
 
-/** Markup that would run if a page inserted it as HTML. */
-const HOSTILE = '<img src=x onerror="globalThis.isAttacked=1">"><script>globalThis.isAttacked=1</script>';
 let stage: ConsoleStage;
 const opened: Page[] = [];
 
@@ -22,9 +21,7 @@ async function open(...args: Parameters<ConsoleStage['signIn']>): Promise<Page> 
   opened.push(page);
   return page;
 }
-const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
 const isLive = (page: Page) => page.locator('.sidebar .live[data-state="live"]').waitFor();
-const confirm = (page: Page, name: string) => page.getByRole('dialog').last().getByRole('button', { name }).click();
 
 describe('signing in', () => {
   test('a wrong key is refused with the code and the request id of the API', async () => {
@@ -98,27 +95,19 @@ describe('signing in', () => {
   });
 });
 
-describe('a session without input', () => {
-  const afterAnHour = async (isReadOnly: boolean) => {
-    const page = await stage.newPage();
-    opened.push(page);
-    await page.clock.install();
-    await page.goto(`${stage.origin}/console/rooms`);
-    await page.getByLabel('Secret API key').fill(stage.tenant.key);
-    if (isReadOnly) await page.getByLabel('Read only').check();
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await heading(page, 'Rooms');
-    await isLive(page);
-    await page.clock.fastForward(3_700_000);
-    return page;
-  };
-
-  test('ends after an hour, although the page goes on to read, and a new session continues on the page', async () => {
-    const page = await afterAnHour(false);
-    await page.getByText('because nobody used the console').waitFor();
-    const status = await page.evaluate(async () => (await fetch('/v1/')).status);
-    expect(status).toBe(401);
-  });
+test('a session without input ends after an hour, although its page goes on to read', async () => {
+  const page = await stage.newPage();
+  opened.push(page);
+  await page.clock.install();
+  await page.goto(`${stage.origin}/console/rooms`);
+  await page.getByLabel('Secret API key').fill(stage.tenant.key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await heading(page, 'Rooms');
+  await isLive(page);
+  await page.clock.fastForward(3_700_000);
+  await page.getByText('because nobody used the console').waitFor();
+  const status = await page.evaluate(async () => (await fetch('/v1/')).status);
+  expect(status).toBe(401);
 });
 
 describe('the list of rooms', () => {
@@ -236,7 +225,7 @@ describe('the page for developers', () => {
     await page.getByRole('region', { name: 'curl: End the room' }).getByText(String(body.data[0].id)).waitFor();
     await inspect(page, 'developers-requests');
     await page.getByRole('tab', { name: 'Signatures' }).click();
-    await page.getByText('x-service-signature').waitFor();
+    await page.getByText('x-service-signature', { exact: true }).first().waitFor();
     await inspect(page, 'developers-signatures');
     await page.getByRole('navigation').getByRole('link', { name: 'Rooms' }).click();
     await heading(page, 'Rooms');
@@ -278,6 +267,29 @@ test('a read-only session offers no change, and the API refuses one', async () =
 });
 
 webhookCases({ stage: () => stage, open });
+
+test('the overview counts the calls and deliveries of the last hour', async () => {
+  const page = await open();
+  await page.getByRole('link', { name: /Failed deliveries [1-9]/ }).waitFor();
+  await page.getByRole('figure', { name: 'Joins in 5 minutes' }).waitFor();
+  await inspect(page, 'overview');
+});
+
+test('a narrow window has the navigation behind a button, and a link or Escape closes it', async () => {
+  const page = await open();
+  await page.setViewportSize({ width: 390, height: 844 });
+  const link = page.getByRole('navigation').getByRole('link', { name: 'Developers' });
+  await link.waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'Navigation' }).click();
+  await link.waitFor();
+  await page.keyboard.press('Escape');
+  await link.waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'Navigation' }).click();
+  await inspect(page, 'navigation');
+  await link.click();
+  await heading(page, 'Developers');
+  await link.waitFor({ state: 'hidden' });
+});
 
 test('a page survives a restart of the API: it says so, connects again, and shows what has changed meanwhile', async () => {
   const page = await open('/rooms');

@@ -109,8 +109,10 @@ export async function openConsole(): Promise<ConsoleStage> {
   return stage;
 }
 
-/** Pages that also have a picture of a wide screen. */
-const WIDE_PICTURES = ['overview', 'rooms', 'room-participants', 'deliveries', 'delivery-failed', 'webhook', 'sign-in'];
+export const heading = (page: Page, name: string) =>
+  page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+export const confirm = (page: Page, name: string) =>
+  page.getByRole('dialog').last().getByRole('button', { name }).click();
 
 /**
  * Checks a page in both colour schemes with axe, and that nothing overflows at the widths of a phone, a laptop and a
@@ -118,7 +120,7 @@ const WIDE_PICTURES = ['overview', 'rooms', 'room-participants', 'deliveries', '
  * @param name of the pictures
  */
 export async function inspect(page: Page, name: string): Promise<void> {
-  const [folder, width] = [pictures, page.viewportSize()!.width];
+  const { width } = page.viewportSize()!;
   // A page whose file or first answer is still on its way has bars in its place.
   await page.locator('main .loading').first().waitFor({ state: 'detached' });
   await page.evaluate(AXE);
@@ -131,10 +133,11 @@ export async function inspect(page: Page, name: string): Promise<void> {
     await page.setViewportSize({ width: pictureWidth, height });
     expect([name, await page.evaluate('document.documentElement.scrollWidth - innerWidth')]).toEqual([name, 0]);
     for (const colorScheme of ['dark', 'light'] as const) {
-      const isPictured = folder !== undefined && (pictureWidth < 1920 || WIDE_PICTURES.includes(name));
-      if (!isPictured && pictureWidth !== 1280) continue;
+      if (pictures === undefined && pictureWidth !== 1280) continue;
       await page.emulateMedia({ colorScheme });
-      if (isPictured) await page.screenshot({ path: join(folder, `${name}-${pictureWidth}-${colorScheme}.png`) });
+      if (pictures !== undefined) {
+        await page.screenshot({ path: join(pictures, `${name}-${pictureWidth}-${colorScheme}.png`) });
+      }
       // The structure is the same at all widths and in both schemes; only colours depend on the scheme.
       if (pictureWidth === 1280) expect([name, await violationsOf(page, colorScheme === 'dark')]).toEqual([name, []]);
     }

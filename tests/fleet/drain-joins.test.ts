@@ -27,42 +27,47 @@ interface Point {
   name: string;
   /** Takes a lock in another transaction, so that the joins wait. */
   hold(tx: TypedSql, at: { roomId: string; participantIds: string[] }): PromiseLike<unknown>;
+  /** Whether somebody is in the room before, at another gateway. */
+  hasGuest?: true;
   /** Whether the joins have reached this point. */
   isReached(at: { roomId: string; gateway: TestApp; joins: number }): Promise<boolean>;
 }
+
+/**
+ * Whether the gateway has got all joins, and at least one waits for the lock. Those that came after the begin of its batch
+ * wait in the gateway's memory.
+ */
+const haveArrived: Point['isReached'] = async ({ gateway, joins }) => {
+  const metrics = await (await fetch(gateway.metricsUrl)).text();
+  const [, count] = /^callplane_signaling_messages_total\{type="join".*\} (\d+)$/m.exec(metrics) ?? [];
+  return Number(count) === joins && (await lockWaiters()) >= 1;
+};
 
 const POINTS: Point[] = [
   {
     name: 'before its token is verified',
     hold: (tx) => tx.$queryRaw`LOCK TABLE signing_keys IN ACCESS EXCLUSIVE MODE`,
-    isReached: async ({ gateway, joins }) => {
-      const metrics = await (await fetch(gateway.metricsUrl)).text();
-      const [, count] = /^callplane_signaling_messages_total\{type="join".*\} (\d+)$/m.exec(metrics) ?? [];
-      return Number(count) === joins && (await lockWaiters()) >= 1;
-    },
+    isReached: haveArrived,
   },
   {
     name: 'before it is admitted',
     hold: (tx, { participantIds }) =>
       tx.$queryRaw`SELECT 1 FROM participants WHERE id = ANY(${participantIds}::text[]) FOR UPDATE`,
-    // One batch of admissions waits; those that came after its begin wait in the gateway's memory.
-    isReached: async () => (await lockWaiters()) >= 1,
+    isReached: haveArrived,
   },
   {
     name: 'inside the transaction of its batch, or waiting for the next batch of the room',
     hold: (tx, { roomId }) => tx.$queryRaw`SELECT 1 FROM rooms WHERE id = ${roomId} FOR UPDATE`,
-    // The first batch is inside its transaction; the joins that came after its begin wait in the gateway's memory.
-    isReached: async ({ roomId, joins }) => {
-      const admitted = await stack.database.prisma.participant.count({ where: { roomId, joinCount: 1 } });
-      return admitted === joins && (await lockWaiters()) >= 1;
-    },
+    isReached: haveArrived,
   },
   {
     name: 'after its commit, before the welcome',
+    // The gateway reads the room, because it does not know the guest.
+    hasGuest: true,
     hold: (tx) => tx.$queryRaw`LOCK TABLE session_tracks IN ACCESS EXCLUSIVE MODE`,
     isReached: async ({ roomId, joins }) => {
       const joined = await stack.database.prisma.participantSession.count({ where: { roomId } });
-      return joined === joins && (await lockWaiters()) >= 1;
+      return joined === joins + 1 && (await lockWaiters()) >= 1;
     },
   },
 ];
@@ -83,6 +88,7 @@ describe('an aborted connect()', () => {
     const gateway = await stack.spawnSignaling();
     const url = urlOf(gateway);
     const roomId = await stack.newRoom(api);
+    if (point.hasGuest) await join(urlOf(other), (await tokenFor(roomId)).token);
     const { token, participantId } = await tokenFor(roomId);
     const abort = new AbortController();
     await stack.database.transaction(async (tx) => {
@@ -94,9 +100,9 @@ describe('an aborted connect()', () => {
       await aborted;
     });
     await eventually(async () => (await openConnections(gateway)) === 0);
-    await eventually(async () => (await sessionsOf(roomId)).length === 0);
+    await eventually(async () => (await sessionsOf(roomId)).length === (point.hasGuest ? 1 : 0));
     // A session that outlives its connection ends with `connection_lost`, after the grace period.
-    const sessions = await stack.database.prisma.participantSession.findMany({ where: { roomId } });
+    const sessions = await stack.database.prisma.participantSession.findMany({ where: { roomId, participantId } });
     expect(sessions.filter(({ endReason }) => endReason !== 'left')).toEqual([]);
     expect(gateway.logs.filter(({ level }) => level === 'error')).toEqual([]);
   });
@@ -136,6 +142,11 @@ async function drainAt(point: Point, how: { heldMs: number; withStuckJoin: boole
   const roomId = await stack.newRoom(api);
   const tokens = await Promise.all(Array.from({ length: 4 }, () => tokenFor(roomId)));
   const participantIds = tokens.map(({ participantId }) => participantId);
+  if (point.hasGuest) {
+    const guest = await tokenFor(roomId);
+    await join(urlOf(other), guest.token);
+    participantIds.push(guest.participantId);
+  }
   const stuck = await openStuck(gateway);
   const stuckToken = await tokenFor(roomId);
 

@@ -7,23 +7,12 @@ export function nowMs(): number {
 
 const CHECK_EVERY_MS = 15_000;
 
-/** @returns the end of the last whole step before a time */
-export function stepBefore(timeMs: number, stepMs: number): number {
-  return Math.floor(timeMs / stepMs) * stepMs;
-}
-
-/**
- * The present, in steps, for pages that stay open for hours.
- * @param isHeld called before each step: true keeps the time for now
- */
-export function useMovingTime(stepMs: number, isHeld: () => boolean = () => false): number {
-  const [timeMs, setTimeMs] = useState(() => stepBefore(nowMs(), stepMs));
+/** @returns the beginning of the present step, for pages that stay open for hours */
+export function useMovingTime(stepMs: number): number {
+  const stepBegin = () => Math.floor(nowMs() / stepMs) * stepMs;
+  const [timeMs, setTimeMs] = useState(stepBegin);
   useEffect(() => {
-    const move = () => {
-      if (!isHeld()) setTimeMs(stepBefore(nowMs(), stepMs));
-    };
-    move();
-    const timer = setInterval(move, CHECK_EVERY_MS);
+    const timer = setInterval(() => setTimeMs(stepBegin()), CHECK_EVERY_MS);
     return () => clearInterval(timer);
   }, [stepMs]);
   return timeMs;

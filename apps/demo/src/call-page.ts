@@ -24,12 +24,12 @@ export async function enterCall(entry: Entry, onEnd: (close: CloseInfo) => void)
   const stage = new Stage(call, entry.name, rosterPages);
   const silence = playSound(call);
   const chat = new Chat(call);
-  const people = new People(call, entry.name, rosterPages, () => chat.close());
+  const people = new People(call, entry.name, rosterPages);
   const onProblem = (text: string) => banner.show(text);
   const toolbar = new Toolbar({ call, onProblem });
   const settings = openSettings(call, onProblem);
   const stopStatistics = showStatistics(call);
-  const stopControls = listenForControls(call, chat, people, onProblem);
+  const stopControls = listenForControls(call, onProblem);
 
   announceOthers(call);
   call.on('problem', (error) => banner.show(readable(error)));
@@ -38,8 +38,8 @@ export async function enterCall(entry: Entry, onEnd: (close: CloseInfo) => void)
     stopControls();
     silence();
     settings.close();
-    chat.close();
-    people.close();
+    chat.panel.close();
+    people.panel.close();
     stage.clear();
     page.hidden = true;
     onEnd(close);
@@ -51,16 +51,9 @@ export async function enterCall(entry: Entry, onEnd: (close: CloseInfo) => void)
 }
 
 /** Buttons and shortcuts outside the toolbar's devices. @returns a function that removes the shortcuts. */
-function listenForControls(call: Call, chat: Chat, people: People, onProblem: (text: string) => void): () => void {
+function listenForControls(call: Call, onProblem: (text: string) => void): () => void {
   const help = element('help', HTMLDialogElement);
-  const leave = () => void call.leave();
-  // Both panels have the same place.
-  const toggleChat = () => {
-    people.close();
-    chat.toggle();
-  };
-  button('leave').onclick = leave;
-  button('toggle-chat').onclick = toggleChat;
+  button('leave').onclick = () => void call.leave();
   button('show-help').onclick = () => help.showModal();
   button('copy-link').onclick = () => {
     navigator.clipboard.writeText(location.href).then(
@@ -68,15 +61,7 @@ function listenForControls(call: Call, chat: Chat, people: People, onProblem: (t
       () => onProblem(`Copy the link from here: ${location.href}`),
     );
   };
-  const stop = listenForShortcuts({
-    m: () => button('toggle-audio').click(),
-    v: () => button('toggle-video').click(),
-    s: () => button('toggle-screen').click(),
-    c: () => toggleChat(),
-    p: () => people.toggle(),
-    l: leave,
-    '?': () => help.showModal(),
-  });
+  const stop = listenForShortcuts(help);
   return () => {
     stop();
     help.close();
@@ -95,17 +80,17 @@ function announceOthers(call: Call): void {
   });
 }
 
-/** Single-key shortcuts for the buttons. Inactive while the user types, and if the user has switched them off. */
-function listenForShortcuts(actions: Record<string, () => void>): () => void {
-  const help = element('help', HTMLDialogElement);
+/** Presses the button whose shortcut is typed, unless the user writes, or has switched shortcuts off. */
+function listenForShortcuts(help: HTMLDialogElement): () => void {
   const onKey = (event: KeyboardEvent) => {
     const writes = event.target instanceof HTMLInputElement && event.target.type !== 'checkbox';
     if (writes || event.ctrlKey || event.altKey || event.metaKey || event.repeat || help.open) return;
     if (!input('use-shortcuts').checked) return;
-    const action = actions[event.key.toLowerCase()];
-    if (action === undefined) return;
+    const key = CSS.escape(event.key.toLowerCase());
+    const pressed = document.querySelector<HTMLButtonElement>(`button[aria-keyshortcuts="${key}"]`);
+    if (pressed === null) return;
     event.preventDefault();
-    action();
+    pressed.click();
   };
   document.addEventListener('keydown', onKey);
   return () => document.removeEventListener('keydown', onKey);

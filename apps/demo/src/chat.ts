@@ -1,17 +1,21 @@
 import type { Call } from '@callplane/client-js';
-import { announce, button, element, input } from './elements.js';
+import { announce, element, input, Panel } from './elements.js';
 import { readable } from './problems.js';
 
 /** Chat messages to all participants, over signaling. */
 export class Chat {
-  readonly #panel = element('chat', HTMLElement);
+  readonly panel: Panel;
   readonly #messages = element('messages', HTMLOListElement);
-  readonly #toggle = button('toggle-chat');
   readonly #unread = element('unread', HTMLElement);
   #unreadCount = 0;
 
   constructor(call: Call) {
     this.#messages.replaceChildren();
+    this.panel = new Panel('chat', () => {
+      this.#unreadCount = 0;
+      this.#showUnread();
+      return text;
+    });
     const mayWrite = call.permissions.includes('messages:send');
     const text = input('chat-text');
     text.disabled = !mayWrite;
@@ -31,33 +35,16 @@ export class Chat {
       if (!isChat(data)) return;
       const name = participant?.name ?? 'A participant who left';
       this.#show(name, data.text, sentAt);
-      if (!this.#panel.hidden) return;
+      if (this.panel.isOpen) return;
       this.#unreadCount++;
       this.#showUnread();
       announce(`Message from ${name}: ${data.text}`);
     });
-    this.#panel.onkeydown = (event) => {
-      if (event.key === 'Escape') this.toggle(false);
-    };
-  }
-
-  /** Moves the focus to the text field on opening and to the button on closing. */
-  toggle(open = this.#panel.hidden): void {
-    this.#panel.hidden = !open;
-    this.#toggle.setAttribute('aria-expanded', String(open));
-    this.#unreadCount = 0;
-    this.#showUnread();
-    if (open) input('chat-text').focus();
-    else this.#toggle.focus();
-  }
-
-  close(): void {
-    this.#panel.hidden = true;
-    this.#toggle.setAttribute('aria-expanded', 'false');
   }
 
   #show(name: string, text: string, at?: Date): void {
     const who = document.createElement('b');
+    who.className = 'quiet small';
     who.textContent = name;
     const what = document.createElement('p');
     what.textContent = text;

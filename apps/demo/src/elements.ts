@@ -32,3 +32,43 @@ export function announce(text: string): void {
   element('announcements', HTMLDivElement).append(line);
   setTimeout(() => line.remove(), STAYS_MS);
 }
+
+/** A list or form beside the stage. Its button opens it, and Escape closes it; the focus moves into it and back. */
+export class Panel {
+  /** All panels have the same place. */
+  static #open: Panel | undefined;
+  readonly #panel: HTMLElement;
+  readonly #button: HTMLButtonElement;
+  readonly #onOpen: () => HTMLElement;
+
+  /** @param onOpen returns what gets the focus */
+  constructor(id: 'chat' | 'people', onOpen: () => HTMLElement) {
+    this.#panel = element(id, HTMLElement);
+    this.#button = button(`toggle-${id}`);
+    this.#onOpen = onOpen;
+    this.#button.onclick = () => this.#toggle(!this.isOpen);
+    this.#panel.onkeydown = ({ key }) => {
+      if (key === 'Escape') this.#toggle(false);
+    };
+  }
+
+  get isOpen(): boolean {
+    return !this.#panel.hidden;
+  }
+
+  close(): void {
+    this.#show(false);
+  }
+
+  #toggle(open: boolean): void {
+    if (open) Panel.#open?.close();
+    this.#show(open);
+    (open ? this.#onOpen() : this.#button).focus();
+  }
+
+  #show(open: boolean): void {
+    this.#panel.hidden = !open;
+    this.#button.setAttribute('aria-expanded', String(open));
+    Panel.#open = open ? this : undefined;
+  }
+}

@@ -1,5 +1,5 @@
 import type { Call, RemoteParticipant } from '@callplane/client-js';
-import { button, element } from './elements.js';
+import { button, element, Panel } from './elements.js';
 
 /**
  * Who is here: everyone in a small room; in a large one a page of the participants who are not viewers, and the counts.
@@ -7,67 +7,38 @@ import { button, element } from './elements.js';
  */
 export class People {
   readonly #call: Call;
-  readonly #panel = element('people', HTMLElement);
+  readonly panel: Panel;
   readonly #list = element('people-list', HTMLUListElement);
-  readonly #toggle = button('toggle-people');
   readonly #next = button('people-next');
   readonly #ownName: string;
-  readonly #onOpen: () => void;
   readonly #pages: RosterPages;
 
-  constructor(call: Call, ownName: string, pages: RosterPages, onOpen: () => void) {
+  constructor(call: Call, ownName: string, pages: RosterPages) {
     this.#call = call;
     this.#pages = pages;
     this.#ownName = ownName;
-    this.#onOpen = onOpen;
-    this.#toggle.onclick = () => this.toggle();
-    this.#next.onclick = () => void this.#pages.next().then(() => this.#render());
-    this.#panel.onkeydown = (event) => {
-      if (event.key === 'Escape') this.toggle(false);
-    };
-    for (const event of [
-      'participantJoined',
-      'participantUpdated',
-      'participantLeft',
-      'participantHidden',
-      'trackPublished',
-      'trackUpdated',
-      'trackUnpublished',
-      'viewerCount',
-      'state',
-    ] as const) {
-      call.on(event, () => this.#render());
-    }
+    this.panel = new Panel('people', () => {
+      this.#render();
+      if (call.isRosterPaged) this.#turn(pages.first());
+      return this.#list;
+    });
+    this.#next.onclick = () => this.#turn(pages.next());
+    for (const event of SHOWN) call.on(event, () => this.#render());
     call.on('rosterPaged', () => {
-      if (this.#panel.hidden) this.#render();
-      else void this.#pages.first().then(() => this.#render());
+      if (this.panel.isOpen) this.#turn(pages.first());
+      else this.#render();
     });
     this.#render();
   }
 
-  /** Moves the focus to the list on opening and to the button on closing. */
-  toggle(open = this.#panel.hidden): void {
-    this.#panel.hidden = !open;
-    this.#toggle.setAttribute('aria-expanded', String(open));
-    if (!open) {
-      this.#toggle.focus();
-      return;
-    }
-    this.#onOpen();
-    this.#render();
-    if (this.#call.isRosterPaged) void this.#pages.first().then(() => this.#render());
-    this.#list.focus();
-  }
-
-  close(): void {
-    this.#panel.hidden = true;
-    this.#toggle.setAttribute('aria-expanded', 'false');
+  #turn(page: Promise<void>): void {
+    void page.then(() => this.#render());
   }
 
   #render(): void {
     const { participantCount, viewerCount, isRosterPaged, participants } = this.#call;
     element('count', HTMLElement).textContent = `${participantCount.toLocaleString('en')} here`;
-    if (this.#panel.hidden) return;
+    if (!this.panel.isOpen) return;
     // Of those on the page, the call knows the present state.
     const listed = isRosterPaged
       ? this.#pages.participants.map((one) => participants.get(one.participantId) ?? one)
@@ -82,10 +53,15 @@ export class People {
       ? `${viewerCount.toLocaleString('en')} more are watching.`
       : '';
     this.#next.hidden = !isRosterPaged;
-    this.#next.textContent = this.#pages.isLast ? 'First page' : 'Next page';
+    this.#next.textContent = this.#pages.hasNext ? 'Next page' : 'First page';
   }
 }
 
+/** Events after which the list shows something else. */
+const SHOWN = [
+  ...(['participantJoined', 'participantUpdated', 'participantLeft', 'participantHidden'] as const),
+  ...(['trackPublished', 'trackUpdated', 'trackUnpublished', 'viewerCount', 'state'] as const),
+];
 const SOURCES = { microphone: 'microphone', camera: 'camera', screen: 'screen', screen_audio: 'sound' } as const;
 
 function entry(name: string, note: string): HTMLLIElement {
@@ -93,6 +69,7 @@ function entry(name: string, note: string): HTMLLIElement {
   const who = document.createElement('span');
   who.textContent = name;
   const what = document.createElement('small');
+  what.className = 'quiet';
   what.textContent = note;
   item.append(who, what);
   return item;
@@ -103,7 +80,8 @@ const PAGE_SIZE = 50;
 /** Reads the participants of a large room page by page, and lets the call show those of the present page. */
 export class RosterPages {
   readonly #call: Call;
-  #page: RemoteParticipant[] = [];
+  /** Those of the present page. */
+  participants: readonly RemoteParticipant[] = [];
   /** Undefined before the first page, null after the last. */
   #cursor: string | null | undefined;
   #reading: Promise<void> | undefined;
@@ -112,17 +90,8 @@ export class RosterPages {
     this.#call = call;
   }
 
-  /** The participants of the present page, as they are by now. */
-  get participants(): RemoteParticipant[] {
-    return this.#page;
-  }
-
   get hasNext(): boolean {
     return this.#call.isRosterPaged && this.#cursor !== null;
-  }
-
-  get isLast(): boolean {
-    return this.#cursor === null;
   }
 
   first(): Promise<void> {
@@ -141,7 +110,7 @@ export class RosterPages {
     try {
       const cursor = this.#cursor ?? undefined;
       const page = await this.#call.listParticipants({ limit: PAGE_SIZE, ...(cursor === undefined ? {} : { cursor }) });
-      this.#page = page.participants;
+      this.participants = page.participants;
       this.#cursor = page.next;
       await this.#call.show(page.participants.map(({ participantId }) => participantId));
     } catch {

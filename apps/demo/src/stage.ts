@@ -70,6 +70,10 @@ export class Stage {
     for (const event of ['localTrackPublished', 'localTrackUpdated', 'localTrackUnpublished'] as const) {
       call.on(event, () => this.showOwn());
     }
+    call.on('trackQuality', ({ track: { participant, source }, quality }) => {
+      const key = source === 'screen' ? `${participant.participantId}/screen` : participant.participantId;
+      this.#tiles.get(key)?.setPaused(quality === 'paused');
+    });
     call.on('activeSpeakersChanged', (speakers) => this.#speaking(speakers));
     call.on('connectionQuality', ({ participant, level }) =>
       this.#tiles.get(participant?.participantId ?? 'own')?.setQuality(level),

@@ -12,21 +12,7 @@ interface Sums {
 }
 
 /** The fields of WebRTC's statistics that this page reads; browsers omit those that they do not support. */
-interface Entry {
-  type: string;
-  kind?: string;
-  bytesSent?: number;
-  bytesReceived?: number;
-  packetsReceived?: number;
-  packetsSent?: number;
-  packetsLost?: number;
-  frameWidth?: number;
-  frameHeight?: number;
-  framesPerSecond?: number;
-  nominated?: boolean;
-  state?: string;
-  currentRoundTripTime?: number;
-}
+type Entry = Partial<RTCInboundRtpStreamStats & RTCOutboundRtpStreamStats & RTCIceCandidatePairStats>;
 
 /** Updates one line every second: bitrates, resolution, loss, round trip. Returns a function that stops it. */
 export function showStatistics(call: Call): () => void {

@@ -2,8 +2,9 @@ import type { LocalTrack, QualityLevel, RemoteTrack } from '@callplane/client-js
 import { icon } from './elements.js';
 import type { Rect } from './layout.js';
 
+/** What a tile says about a connection that is not good. */
 const QUALITIES: Record<QualityLevel, string> = {
-  good: 'good connection',
+  good: '',
   fair: 'fair connection',
   poor: 'poor connection',
   lost: 'no media arrives',
@@ -20,6 +21,7 @@ export class Tile {
   readonly #note = document.createElement('span');
   readonly #pin = document.createElement('button');
   readonly #label: string;
+  readonly #remarks = new Set<string>();
   #track: RemoteTrack | LocalTrack | null = null;
 
   constructor(
@@ -41,6 +43,7 @@ export class Tile {
     if (track === this.#track) return;
     this.#track?.detach(this.#video);
     this.#track = track;
+    this.setPaused(false);
     this.element.classList.add('dark');
     track?.attach(this.#video);
   }
@@ -52,14 +55,23 @@ export class Tile {
 
   /** Marks the participant's connection as lost; it may reconnect. */
   setAway(away: boolean): void {
-    this.element.classList.toggle('away', away);
-    this.#name.textContent = away ? `${this.#label} · reconnecting` : this.#label;
+    this.#remark('reconnecting', away);
+  }
+
+  /** The picture stands still, because the network carries none. */
+  setPaused(isPaused: boolean): void {
+    this.#remark('video paused: slow network', isPaused);
+  }
+
+  #remark(text: string, isOn: boolean): void {
+    if (isOn) this.#remarks.add(text);
+    else this.#remarks.delete(text);
+    this.element.classList.toggle('away', this.#remarks.size > 0);
+    this.#name.textContent = [this.#label, ...this.#remarks].join(' · ');
   }
 
   setQuality(level: QualityLevel | undefined): void {
-    this.#quality.dataset['level'] = level ?? '';
-    this.#quality.title = level === undefined ? '' : QUALITIES[level];
-    this.#quality.setAttribute('aria-label', level === undefined || level === 'good' ? '' : QUALITIES[level]);
+    this.#quality.textContent = level === undefined ? '' : QUALITIES[level];
   }
 
   setSpeaking(isSpeaking: boolean): void {
@@ -102,10 +114,7 @@ export class Tile {
     this.#name.textContent = this.#label;
     this.#note.className = 'visually-hidden';
     this.#quality.className = 'quality';
-    this.#quality.setAttribute('role', 'img');
-    this.#quality.append(...Array.from({ length: 3 }, () => document.createElement('i')));
-    this.setQuality(undefined);
-    label.append(this.#muted, this.#quality, this.#name, this.#note);
+    label.append(this.#muted, this.#name, this.#quality, this.#note);
     return label;
   }
 

@@ -52,9 +52,7 @@ export function startCall(kit: TestSignaling, joined: Joined, { republishes = tr
     if (message.type === 'mediaReset' && message.targets.includes('publisher') && republishes) sending.again();
     void inTurn(async () => {
       if (message.type === 'offer') await receiving.answer(message);
-      else if (message.type === 'candidate') {
-        await (message.target === 'publisher' ? sending.peer() : receiving.peer())?.addCandidate(message.candidate);
-      } else if (message.type === 'mediaReset' && message.targets.includes('subscriber')) receiving.close();
+      else if (message.type === 'mediaReset' && message.targets.includes('subscriber')) receiving.close();
     });
   };
   // Includes the messages that have arrived already.

@@ -11,16 +11,7 @@ const ARRIVAL_LIMITS = ['participant', 'session', 'address'] as const;
 export type ArrivalLimit = (typeof ARRIVAL_LIMITS)[number];
 
 /** The batches of writes. */
-const BATCH_NAMES = [
-  'admissions',
-  'joins',
-  'resumptions',
-  'disconnections',
-  'ends',
-  'metadata',
-  'mutes',
-  'quality',
-] as const;
+const BATCH_NAMES = ['joins', 'resumptions', 'disconnections', 'ends', 'metadata', 'mutes', 'quality'] as const;
 export type BatchName = (typeof BATCH_NAMES)[number];
 
 /** Why a room is read. */

@@ -12,6 +12,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   deliveries: { what: 'deliveries a second against a bare BullMQ worker', load: () => import('./deliveries.js') },
   events: { what: 'events from the API to a receiver, and a killed worker', load: () => import('./events.js') },
   isolation: { what: 'a tenant beside hostile ones', load: () => import('./isolation.js') },
+  forwarding: { what: 'processor time of a forwarded packet', load: () => import('./forwarding.js') },
   signaling: { what: 'first frames and ends of rooms', load: () => import('./signaling.js') },
   rooms: { what: 'rooms of up to 10,000, without media', load: () => import('./rooms.js') },
   'media-quality': { what: 'picture and sound on bad lines, in Chromium', load: () => import('./media-quality.js') },

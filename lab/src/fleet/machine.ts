@@ -49,6 +49,10 @@ export class Machine {
     return this.#starting;
   }
 
+  get pid(): number | undefined {
+    return this.#pid;
+  }
+
   /** SIGKILL to the process and its children, which may be frozen, or serve on alone. It stays down until `start`. */
   kill(): void {
     this.#isWanted = false;

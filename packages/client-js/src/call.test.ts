@@ -88,21 +88,6 @@ describe('joining', () => {
     expect((await gateway.connection(0)).received.map(({ type }) => type)).toEqual(['join']);
   });
 
-  test('retries a gateway that drains or has lost its database', async () => {
-    let tries = 0;
-    const gateway = await startScriptedGateway({
-      join: (_, connection) => {
-        tries++;
-        if (tries === 1) connection.end('drain');
-        if (tries === 2) connection.end('unavailable');
-        return tries > 2 ? welcome() : undefined;
-      },
-    });
-    const call = await join(gateway.url);
-    expect(call.state).toBe('connected');
-    expect(tries).toBe(3);
-  });
-
   test('retries a refusal for too many joins after the gateway’s pause, and not before', async () => {
     const triedAtMs: number[] = [];
     const gateway = await startScriptedGateway({
@@ -142,20 +127,6 @@ describe('joining', () => {
     await closed;
     expect(received.map(({ type }) => type)).toEqual(['join', 'leave']);
     expect(gateway.connections).toHaveLength(1);
-  });
-
-  test('an effect that React runs twice joins once: the second connect() is not disturbed by the first', async () => {
-    const gateway = await startScriptedGateway();
-    const abort = new AbortController();
-    const first = join(gateway.url, { signal: abort.signal });
-    abort.abort();
-    const call = await join(gateway.url);
-    await expect(first).rejects.toMatchObject({ code: 'aborted' });
-    await eventually(() => gateway.connections.length === 2);
-    const [unused, used] = [...gateway.connections].sort((a, b) => a.received.length - b.received.length);
-    await unused!.closed;
-    expect([unused!.received, used!.received.map(({ type }) => type)]).toEqual([[], ['join']]);
-    expect(call.state).toBe('connected');
   });
 
   test.each([
@@ -236,19 +207,6 @@ describe('reconnecting', () => {
       expect(gateway.connections).toHaveLength(1);
     },
   );
-
-  test('a refused resume ends the call with its reason', async () => {
-    const gateway = await startScriptedGateway({
-      resume: (_, connection) => {
-        connection.end('invalid_session');
-        return undefined;
-      },
-    });
-    const call = await join(gateway.url);
-    (await gateway.connection(0)).cut();
-    await eventually(() => call.state === 'closed');
-    expect(call.closeInfo).toMatchObject({ reason: 'invalid_session' });
-  });
 
   test('gives up when the grace period is over', async () => {
     const gateway = await startScriptedGateway({ join: () => welcome({ reconnectGraceSeconds: 1 }) });
@@ -336,20 +294,6 @@ describe('requests', () => {
     expect(call.state).toBe('connected');
   });
 
-  test('repeats subscriptions and unsubscriptions when the gateway has lost the media connections', async () => {
-    const gateway = await startScriptedGateway({ resume: () => welcome({ resumed: true }) });
-    const call = await join(gateway.url);
-    await call.subscribe({ participantId: 'ada', trackId: 'camera', layer: { spatial: 1 } });
-    await call.unsubscribe({ participantId: 'bob', trackId: 'camera' });
-    (await gateway.connection(0)).cut();
-    const { received } = await gateway.connection(1);
-    await eventually(() => received.length === 3);
-    expect(received.slice(1)).toMatchObject([
-      { type: 'subscribe', tracks: [{ participantId: 'ada', trackId: 'camera', layer: { spatial: 1 } }] },
-      { type: 'unsubscribe', tracks: [{ participantId: 'bob', trackId: 'camera' }] },
-    ]);
-  });
-
   test('renews ICE servers before they expire', async () => {
     const soon = () => new Date(Date.now() + 1_500).toISOString();
     const gateway = await startScriptedGateway({
@@ -423,26 +367,5 @@ describe('requests', () => {
     const sending = call.send('hello', { signal: abort.signal });
     abort.abort();
     await expect(sending).rejects.toMatchObject({ code: 'aborted' });
-  });
-
-  test('the quality of others arrives as events and properties', async () => {
-    const gateway = await startScriptedGateway({ join: () => welcome({ participants: [participant('ada')] }) });
-    const call = await join(gateway.url);
-    const seen: unknown[] = [];
-    call.on('connectionQuality', ({ participant: who, level }) => seen.push([who?.name, level]));
-    const quality = (level: 'good' | 'poor') => ({ participantId: 'ada', level });
-    const others = [
-      { participantId: 'me', level: 'poor' as const },
-      { participantId: 'gone', level: 'poor' as const },
-    ];
-    (await gateway.connection(0)).send({ type: 'quality', participants: [...others, quality('poor')] });
-    (await gateway.connection(0)).send({ type: 'quality', participants: [quality('poor')] });
-    (await gateway.connection(0)).send({ type: 'quality', participants: [quality('good')] });
-    await eventually(() => seen.length === 2);
-    expect(seen).toEqual([
-      ['ada', 'poor'],
-      ['ada', 'good'],
-    ]);
-    expect(call.participants.get('ada')!.connectionQuality).toBe('good');
   });
 });

@@ -26,7 +26,6 @@ export class Engine {
   readonly subscriber: Subscriber;
   readonly subscriptions: Subscriptions;
   readonly playback: Playback;
-  /** Undefined until it is loaded. */
   watching: Watching | undefined;
   permissions: readonly string[] = [];
   mediaState: 'up' | 'down' = 'down';
@@ -92,7 +91,6 @@ export class Engine {
     return this.#welcome;
   }
 
-  /** The present peer connections. */
   get connections(): Record<PeerTarget, RTCPeerConnection | undefined> {
     return { publisher: this.publisher.peer?.connection, subscriber: this.subscriber.peer?.connection };
   }
@@ -188,9 +186,6 @@ export class Engine {
       case 'speakers':
         this.roster.speak(message.speakers);
         break;
-      case 'candidate':
-        this[message.target].addCandidate(message.candidate);
-        break;
       case 'mediaReset':
         this.#reset(message.targets);
         break;
@@ -234,7 +229,6 @@ export class Engine {
 
   async #watch(): Promise<void> {
     const { Watching } = await import('./watching/watching.js');
-    // Nothing is watched for a call that is over.
     if (this.session.state === 'closed') return;
     this.watching = new Watching({
       session: this.session,

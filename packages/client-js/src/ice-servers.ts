@@ -10,7 +10,6 @@ const TRY_AGAIN_AFTER_MS = 30_000;
 
 /** Keeps the ICE servers of peer connections current: a call may outlast its TURN credentials. */
 export class IceServers {
-  /** For new connections. */
   configuration: RTCConfiguration;
   readonly #session: Session;
   readonly #now: () => number;

@@ -39,6 +39,15 @@ export function platformOf(given: Partial<Platform> = {}): Platform {
   };
 }
 
+/** An entry of WebRTC's statistics. Browsers leave out the fields that they do not support. */
+export type StatsEntry = { id: string; timestamp: number; remoteTimestamp?: number; candidateType?: string } & Partial<
+  RTCInboundRtpStreamStats & RTCOutboundRtpStreamStats & RTCIceCandidatePairStats
+>;
+
+export function entriesOf(report: RTCStatsReport): StatsEntry[] {
+  return [...(report as unknown as Map<string, StatsEntry>).values()];
+}
+
 /**
  * Calls `listener` when this machine has lost its network, has one again or has another one.
  * @returns a function that ends this

@@ -74,7 +74,6 @@ export type ServerMessage =
   | OfferMessage
   | SubscribedMessage
   | SubscriptionFailedMessage
-  | CandidateMessage
   | MediaResetMessage
   | MediaStateMessage
   | ChangesMessage
@@ -567,12 +566,6 @@ export interface SubscriptionFailedMessage {
       | 'unavailable';
     message: string;
   }[];
-}
-
-export interface CandidateMessage {
-  type: 'candidate';
-  target: PeerTarget;
-  candidate: Candidate;
 }
 
 export interface MediaResetMessage {

@@ -4,7 +4,6 @@ import type { Session } from './signaling/session.js';
 
 export type Subscription = TrackReference & { layer?: Layer };
 
-/** How the page displays a received video track. */
 export interface Display {
   /** The highest layer that its size needs. */
   maxSpatial: number;
@@ -14,7 +13,6 @@ export interface Display {
   pixels: number;
 }
 
-/** What the network can carry of a track. */
 export interface Limit {
   layer: Layer;
   isPaused: boolean;
@@ -28,17 +26,13 @@ interface Known {
   layer: Layer | undefined;
   /** Undefined if no element displays the track through `attach()`: it is then received in full. */
   display: Display | undefined;
-  /** Undefined if the network carries the whole track. */
   limit: Limit | undefined;
   /** What the gateway was asked for last, serialised. It keeps that also for a track that returns under the same id. */
   requested: string;
-  /** The track is not published at present. */
   isGone: boolean;
 }
 
-/** The gateway's limit of tracks in one request. */
 const REQUEST_TRACKS_MAX = 500;
-/** The pause before a request that failed is repeated. */
 const RETRY_AFTER_MS = 1_000;
 /** What the gateway does without a request. */
 const IN_FULL = JSON.stringify([null, false]);
@@ -56,7 +50,6 @@ export class Subscriptions {
   readonly #session: Session;
   readonly #autoSubscribe: boolean;
   readonly #known = new Map<string, Known>();
-  /** Tracks whose display or limit has changed in this tick of the event loop. */
   readonly #changed = new Set<Known>();
   #retry: ReturnType<typeof setTimeout> | undefined;
 
@@ -144,7 +137,6 @@ export class Subscriptions {
     if (known.isChosen === undefined) this.#known.delete(keyOf(known.track));
   }
 
-  /** Requests the changes of one tick together. */
   #note(known: Known): void {
     if (this.#changed.size === 0) queueMicrotask(() => this.#flush());
     this.#changed.add(known);
@@ -168,7 +160,6 @@ export class Subscriptions {
         return;
       }
       if (this.#session.state === 'closed') return;
-      // The connection was lost, or the gateway did not answer.
       clearTimeout(this.#retry);
       this.#retry = setTimeout(() => {
         for (const known of this.#known.values()) if (known.requested === UNKNOWN) this.#note(known);
@@ -176,7 +167,6 @@ export class Subscriptions {
     }
   }
 
-  /** Requests the present wants of these tracks. */
   async #request(tracks: readonly Known[]): Promise<void> {
     for (let at = 0; at < tracks.length; at += REQUEST_TRACKS_MAX) {
       const some = tracks.slice(at, at + REQUEST_TRACKS_MAX);

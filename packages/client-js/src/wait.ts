@@ -1,4 +1,3 @@
-/** Runs tasks one after another, in call order. */
 export class Serial {
   #last: Promise<unknown> = Promise.resolve();
 

@@ -116,7 +116,7 @@ function configuration(options: JanusOptions, dir: string, pidFile: string): Rec
         twcc_period: 100,
         min_nack_queue: 600,
       },
-      nat: { full_trickle: true, ignore_mdns: true, ice_enforce_list: options.host },
+      nat: { ignore_mdns: true, ice_enforce_list: options.host },
     },
     'janus.transport.websockets': {
       general: {

@@ -2,7 +2,7 @@
 export * from './types.js';
 export { isNodeName, parseMediaNodes, parseNodeUrl, type MediaNodeAddress } from './addresses.js';
 export { MediaNode } from './janus/node.js';
-export { MediaPublisher } from './janus/publisher.js';
+export { MediaPublisher } from './janus/handle.js';
 export { MediaSession } from './janus/session.js';
 export { MediaSubscriber } from './janus/subscriber.js';
 export { CAPACITY_DEFAULT, chooseNode, MediaNodes, type NodeLoad } from './nodes.js';

@@ -153,18 +153,6 @@ describe('the node for a new room', () => {
   const weight = (entry: NodeLoad | undefined) =>
     entry === undefined ? 0 : (entry.rooms + entry.sessions) / (entry.capacity ?? CAPACITY_DEFAULT);
 
-  test('is full only if all are full', () => {
-    const node = (sessions: number, capacity: number | null) => ({ rooms: 1, sessions, draining: false, capacity });
-    const loads = new Map([
-      ['full', node(99, 100)],
-      ['large', node(700, 1000)],
-    ]);
-    expect(chooseNode(['full', 'large'], loads)).toBe('large');
-    expect(chooseNode(['full', 'large', 'unknown'], loads)).toBe('unknown');
-    loads.set('large', node(1999, 1000));
-    expect(chooseNode(['full', 'large'], loads)).toBe('full');
-  });
-
   test('is healthy, not draining, and the one whose capacity is used least', () => {
     fc.assert(
       fc.property(fc.uniqueArray(id), fc.dictionary(id, load), (healthy, entries) => {

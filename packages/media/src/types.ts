@@ -18,8 +18,6 @@ export interface IceCandidate {
 }
 
 export interface MediaPeerEvents {
-  /** A local candidate; null marks the end of candidates. */
-  candidate: [candidate: IceCandidate | null];
   /** Media can flow: ICE and DTLS are up. */
   connected: [];
   /**
@@ -46,13 +44,12 @@ export interface PublishOptions {
   audioActivePackets?: number | undefined;
 }
 
-/** Names a stream to receive. */
 export interface StreamReference {
   feedId: string;
   mid: string;
 }
 
-/** A stream and the media section that carries it. */
+/** A stream and the media section that is to carry it. */
 export type CarriedStream = StreamReference & { subscriberMid: string };
 
 /** How a received stream is sent. A field that is absent stays as it is. */
@@ -75,19 +72,16 @@ export interface SubscriberChange {
 
 export interface SubscriberOffer {
   sdp: string;
-  /** Maps streams to media sections; sections without a stream are idle. */
-  streams: CarriedStream[];
-  /** The number of media sections, idle ones included. It never shrinks. */
-  sectionCount: number;
+  /** All media sections, idle ones included. Their number never shrinks. */
+  sections: ListedSection[];
 }
 
 export interface SwitchOutcome {
   /**
-   * What the sections carry now; null if none of the requested streams exists. A section keeps its stream if the new one
-   * is absent or has another kind or codec.
+   * All sections as they are now; null if none of the requested streams exists. A section keeps its stream if the new
+   * one is absent or has another kind or codec.
    */
-  streams: CarriedStream[] | null;
-  /** The requested streams that do not exist. */
+  sections: ListedSection[] | null;
   absent: StreamReference[];
   /** Not null if a section has lost its earlier stream meanwhile: it must be answered, as after `update`. */
   offer: SubscriberOffer | null;
@@ -107,17 +101,13 @@ export interface ListedSection {
 export type MediaErrorCode =
   /** The node is down, or went down during the call. */
   | 'unavailable'
-  /** No answer within the deadline. */
   | 'timeout'
   | 'no_such_room'
   | 'no_such_feed'
-  /** A feed with that id is already in the room. */
   | 'feed_exists'
   /** The handle's peer connection has ended. */
   | 'closed'
-  /** The media server rejected the session description. */
   | 'invalid_sdp'
-  /** Any other error of the media server. */
   | 'refused';
 
 export class MediaError extends Error {

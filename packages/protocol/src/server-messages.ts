@@ -2,7 +2,6 @@ import { Type, type Static } from 'typebox';
 import { CLOSE_REASONS, ERROR_CODES, type CloseReason, type ErrorCode } from './codes.js';
 import { PROTOCOL_LIMITS } from './limits.js';
 import {
-  Candidate,
   choice,
   IceServer,
   PeerTarget,
@@ -109,11 +108,6 @@ export const Offer = Type.Object(
     offerId: Type.Integer(),
     sdp: Type.String(),
   },
-  strict,
-);
-
-export const ServerCandidate = Type.Object(
-  { type: Type.Literal('candidate'), target: PeerTarget, candidate: Candidate },
   strict,
 );
 
@@ -327,7 +321,6 @@ export const SERVER_MESSAGES = {
   offer: Offer,
   subscribed: Subscribed,
   subscriptionFailed: SubscriptionFailed,
-  candidate: ServerCandidate,
   mediaReset: MediaReset,
   mediaState: MediaStateChanged,
   changes: Changes,

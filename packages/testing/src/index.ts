@@ -19,7 +19,6 @@ export { createRtcPeer, type RtcAudioTrack, type RtcPeer, type RtcTrack } from '
 export { breakRedis, REDIS_FAULTS } from './redis-faults.js';
 export { appMain, spawnApp, TEST_ENCRYPTION_KEYS, type LogLine, type TestApp } from './test-app.js';
 export {
-  admitOne,
   createTestTenant,
   disconnectOne,
   endOne,

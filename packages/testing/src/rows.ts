@@ -11,7 +11,6 @@ import {
   type WebhookEndpointState,
 } from '@callplane/core';
 import {
-  admitJoins,
   createEnvironment,
   createProject,
   endSessions,
@@ -22,12 +21,10 @@ import {
   markDisconnected,
   resumeSessions,
   updateOwnMetadata,
-  type Admission,
   type Database,
   type HeldSession,
   type JoinInput,
   type JoinOutcome,
-  type JoinRequest,
   type NewParticipant,
   type ResumeInput,
   type ResumeOutcome,
@@ -140,11 +137,14 @@ export async function inviteTestParticipant(
 
 type JoinNeeds = 'tenant' | 'roomId' | 'participantId' | 'tokenId';
 
+const UNPACED: PaceTimes = { intervalMs: 0, aheadMs: 0 };
+
 /** @throws the error of a join that failed */
 export async function joinOne(
   database: Database,
   input: Pick<JoinInput, JoinNeeds> & Partial<Omit<JoinInput, JoinNeeds>>,
   now: Date,
+  pace = UNPACED,
 ): Promise<Exclude<JoinOutcome, { outcome: 'failed' }>> {
   const defaults = {
     permissions: ['room:join'],
@@ -152,17 +152,14 @@ export async function joinOne(
     instanceId: 'instance',
     mediaNodeId: null,
   } as const;
-  const outcome = only(await joinSessions(database, input.roomId, [{ ...defaults, ...input }], now));
+  const settings = { pace, rosterFullMax: Infinity };
+  const outcome = only(await joinSessions(database, input.roomId, [{ ...defaults, ...input }], now, settings));
   if (outcome.outcome === 'failed') throw outcome.error;
   return outcome;
 }
 
-export async function admitOne(db: Database['sql'], request: JoinRequest, pace: PaceTimes): Promise<Admission> {
-  return only(await admitJoins(db, [request], pace));
-}
-
-export async function resumeOne(database: Database, input: ResumeInput): Promise<ResumeOutcome> {
-  return only(await resumeSessions(database, [input]));
+export async function resumeOne(database: Database, input: ResumeInput, pace = UNPACED): Promise<ResumeOutcome> {
+  return only(await resumeSessions(database, [input], pace));
 }
 
 /** @returns whether the session was ended */
@@ -173,7 +170,7 @@ export async function endOne(
   now: Date,
 ): Promise<boolean> {
   const { ended } = await endSessions(database, await roomOf(database, held), [held], reason, now);
-  return ended.has(held.sessionId);
+  return ended.length > 0;
 }
 
 /** @returns whether the session had a connection until now */

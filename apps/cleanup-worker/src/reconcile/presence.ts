@@ -29,6 +29,7 @@ export async function endLostSessions(deps: ReconcileDeps): Promise<void> {
   let hasWaited = false;
   do {
     const swept = await sweepLostSessions(deps.database, limits, deps.clock.now());
+    for (const failure of swept.failed) deps.logger.error('lost sessions not ended', failure);
     count = swept.ended.length;
     if (count === 0) return;
     await deps.producer.wakeDeliveries(swept.deliveries);

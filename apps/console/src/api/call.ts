@@ -36,10 +36,10 @@ export async function callApi<Id extends OperationId>(
       headers: { ...request.headers, ...CSRF_HEADER },
       ...(request.body === undefined ? {} : { body: request.body }),
       credentials: 'same-origin',
-      signal:
-        signal === undefined
-          ? AbortSignal.timeout(CONSOLE_LIMITS.requestTimeoutMs)
-          : AbortSignal.any([signal, AbortSignal.timeout(CONSOLE_LIMITS.requestTimeoutMs)]),
+      signal: AbortSignal.any([
+        AbortSignal.timeout(CONSOLE_LIMITS.requestTimeoutMs),
+        ...(signal === undefined ? [] : [signal]),
+      ]),
     },
     signal,
   );

@@ -1,7 +1,7 @@
 import { buildRequest, OPERATIONS, type OperationId } from '@callplane/server/requests';
 
-/** Quotes a value for a POSIX shell. */
-function quoted(value: string): string {
+/** Quotes a value for a POSIX shell: within single quotes only the quote itself is special. */
+export function shellQuoted(value: string): string {
   return `'${value.replaceAll("'", `'\\''`)}'`;
 }
 
@@ -16,10 +16,10 @@ export function curlOf(id: OperationId, input: object, origin: string): string {
   });
   const idempotency = headers['idempotency-key'];
   return [
-    `curl -sS ${facts.method === 'GET' ? '' : `-X ${facts.method} `}${quoted(origin + target)}`,
+    `curl -sS ${facts.method === 'GET' ? '' : `-X ${facts.method} `}${shellQuoted(origin + target)}`,
     `-H "Authorization: Bearer $CALLPLANE_API_KEY"`,
-    ...(idempotency === undefined ? [] : [`-H ${quoted(`Idempotency-Key: ${idempotency}`)}`]),
+    ...(idempotency === undefined ? [] : [`-H ${shellQuoted(`Idempotency-Key: ${idempotency}`)}`]),
     // `--json` would need curl 7.82.
-    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${quoted(body)}`]),
+    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${shellQuoted(body)}`]),
   ].join(' \\\n  ');
 }

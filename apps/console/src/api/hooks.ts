@@ -1,8 +1,8 @@
 import { OPERATIONS, type InputOf, type OperationId, type ResultOf } from '@callplane/server/requests';
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient, type InfiniteData } from '@tanstack/react-query';
-import { useCallback, useEffect, useMemo, useState } from 'react';
-import { useConfirm, type Question } from '../components/dialog.js';
-import { useToasts } from '../components/toasts.js';
+import { useCallback, useMemo, useState } from 'react';
+import { confirm, type Question } from '../components/dialog.js';
+import { toast, toastError } from '../components/toasts.js';
 import { CONSOLE_LIMITS } from '../limits.js';
 import { asApiError } from './api-error.js';
 import { AttemptKey } from './attempt-key.js';
@@ -24,14 +24,14 @@ export function useApi<Id extends OperationId>(
   input: InputOf<Id>,
   {
     enabled = true,
-    refetchInterval = POLLED.has(id) && rereadEveryMs,
-  }: { enabled?: boolean; refetchInterval?: number | false } = {},
+    everyMs = () => POLLED.has(id) && rereadEveryMs,
+  }: { enabled?: boolean; everyMs?: (answer: ResultOf<Id> | undefined) => number | false } = {},
 ) {
   return useQuery({
     queryKey: [id, input],
     queryFn: ({ signal }) => callApi(id, input, { signal }),
     enabled,
-    refetchInterval,
+    refetchInterval: ({ state }) => everyMs(state.data),
   });
 }
 
@@ -51,8 +51,8 @@ export interface ApiList<Item> {
   hasMore: boolean;
   /** The list has reached its bound: only a filter shows more. */
   isFull: boolean;
-  /** The list has or may have changed, and is too long to read again by itself. */
-  hasNews: boolean;
+  /** The list does not read itself again, because the reader has scrolled far. */
+  isLong: boolean;
   loadMore: () => void;
   /** Reads the list again from its beginning. */
   reload: () => void;
@@ -61,22 +61,15 @@ export interface ApiList<Item> {
 export function useApiList<Id extends OperationId>(
   id: Id,
   input: Omit<InputOf<Id>, 'cursor' | 'after' | 'limit'>,
-  { enabled = true }: { enabled?: boolean } = {},
 ): ApiList<ItemOf<Id>> {
   const client = useQueryClient();
-  const isPolled = POLLED.has(id);
   const queryKey = useMemo(() => [id, input, 'list'], [id, JSON.stringify(input)]);
   const query = useInfiniteQuery<Page, Error, InfiniteData<Page>, unknown[], string | undefined>({
     queryKey,
-    enabled,
-    // A stale list is one that has changed, or may have without a change of the stream.
-    staleTime: isPolled ? rereadEveryMs : Infinity,
-    refetchInterval: (current) => isPolled && isShort(current) && rereadEveryMs,
+    refetchInterval: (current) => POLLED.has(id) && isShort(current) && rereadEveryMs,
     refetchOnMount: isShort,
     refetchOnWindowFocus: isShort,
     refetchOnReconnect: isShort,
-    // The rows of the last minute stay until those of the next one are there.
-    placeholderData: (last, query) => (differsOnlyInSince(query?.queryKey, queryKey) ? last : undefined),
     initialPageParam: undefined,
     queryFn: async ({ pageParam, signal }) => {
       const { cursor = 'cursor' } = OPERATIONS[id];
@@ -100,45 +93,18 @@ export function useApiList<Id extends OperationId>(
     );
     void client.invalidateQueries({ queryKey, exact: true });
   }, [client, queryKey]);
-  const hasNews = useNews(
-    { isChanged: pages !== undefined && !query.isPlaceholderData && query.isStale, isRefetching: query.isRefetching },
-    queryKey,
-  );
   const last = pages?.at(-1);
   return {
     items,
-    isLoading: query.isPending && enabled,
+    isLoading: query.isPending,
     isLoadingMore: query.isFetchingNextPage,
     error: query.error,
     hasMore: hasNextPage,
     isFull: !hasNextPage && last !== undefined && last.nextCursor !== null,
-    hasNews: hasNews && items.length > 0 && !(isPolled && (pages?.length ?? 0) <= CONSOLE_LIMITS.rereadPagesMax),
+    isLong: (pages?.length ?? 0) > CONSOLE_LIMITS.rereadPagesMax,
     loadMore,
     reload,
   };
-}
-
-/**
- * Whether a list has changed since its first page was read. TanStack Query clears its own mark when the next page loads,
- * although the change may be on an earlier page.
- */
-function useNews(
-  { isChanged, isRefetching }: { isChanged: boolean; isRefetching: boolean },
-  queryKey: unknown[],
-): boolean {
-  const [changed, setChanged] = useState<unknown[]>();
-  useEffect(() => {
-    if (isRefetching) setChanged(undefined);
-    else if (isChanged) setChanged(queryKey);
-  }, [isRefetching, isChanged, queryKey]);
-  return changed === queryKey && !isRefetching;
-}
-
-/** Whether two lists differ only in the beginning of their time. */
-function differsOnlyInSince(one: readonly unknown[] | undefined, other: readonly unknown[]): boolean {
-  const without = ([id, input]: readonly unknown[]) => JSON.stringify([id, { ...(input as object), since: undefined }]);
-  const hasSince = (key: readonly unknown[]) => (key[1] as { since?: string }).since !== undefined;
-  return one !== undefined && hasSince(one) && hasSince(other) && without(one) === without(other);
 }
 
 /**
@@ -151,23 +117,16 @@ export function useApiAction<Id extends OperationId>(
   options: {
     done?: string | ((result: ResultOf<Id>) => string);
     onDone?: (result: ResultOf<Id>) => void;
-    onError?: () => void;
     isForm?: boolean;
-    waitSeconds?: number;
   } = {},
 ) {
   const client = useQueryClient();
-  const { toast, toastError } = useToasts();
   const [attempts] = useState(() => new AttemptKey());
   return useMutation({
     // Returns nothing: the cache of mutations would keep the answer, and with it a signing secret, for minutes.
     mutationFn: async (input: InputOf<Id>): Promise<void> => {
-      const { done, onDone, waitSeconds } = options;
-      const idempotencyKey = attempts.keyFor(input);
-      const result = await callApi(id, input, {
-        idempotencyKey,
-        ...(waitSeconds === undefined ? {} : { waitSeconds }),
-      });
+      const { done, onDone } = options;
+      const result = await callApi(id, input, { idempotencyKey: attempts.keyFor(input) });
       attempts.succeeded();
       if (done !== undefined) toast(typeof done === 'string' ? done : done(result));
       onDone?.(result);
@@ -175,7 +134,6 @@ export function useApiAction<Id extends OperationId>(
     onError: (error) => {
       attempts.failed(error);
       if (options.isForm !== true) toastError(asApiError(error));
-      options.onError?.();
     },
     // Also after a failure, because another session may have made the change meanwhile.
     onSettled: () => refreshQueries(client),
@@ -187,7 +145,6 @@ export function useAskedAction<Id extends OperationId>(
   id: Id,
   options: Parameters<typeof useApiAction<Id>>[1],
 ): { isPending: boolean; ask: (question: Question, input: InputOf<Id>) => void } {
-  const confirm = useConfirm();
   const { isPending, mutate } = useApiAction(id, options);
   return {
     isPending,

@@ -1,4 +1,4 @@
-import { useId, type ReactNode } from 'react';
+import { useId } from 'react';
 import { PlainTable } from '../components/layout.js';
 import { niceTop, shortCount } from '../format.js';
 
@@ -21,25 +21,23 @@ export function BarChart({
   title,
   labels,
   series,
-  format = shortCount,
   firstColumn,
 }: {
   title: string;
   labels: readonly string[];
   series: readonly Series[];
-  format?: (value: number) => string;
   firstColumn: string;
 }) {
   const id = useId();
   const totals = labels.map((_, at) => series.reduce((sum, { values }) => sum + (values[at] ?? 0), 0));
   return (
-    <figure className="chart" aria-labelledby={id}>
+    <figure className="card stack chart" aria-labelledby={id}>
       <h3 id={id}>{title}</h3>
       {series.length > 1 && <Legend series={series} />}
       {totals.every((total) => total === 0) ? (
         <p className="chart-empty">Nothing in this time.</p>
       ) : (
-        <Bars labels={labels} series={series} format={format} top={niceTop(Math.max(...totals))} />
+        <Bars labels={labels} series={series} top={niceTop(Math.max(...totals))} />
       )}
       <details>
         <summary>Show the figures</summary>
@@ -49,7 +47,7 @@ export function BarChart({
           rows={labels
             .map((label, at) => ({
               key: label,
-              cells: [label, ...series.map(({ values }): ReactNode => format(values[at] ?? 0))],
+              cells: [label, ...series.map(({ values }) => shortCount(values[at] ?? 0))],
             }))
             .reverse()}
         />
@@ -61,17 +59,16 @@ export function BarChart({
 interface BarsProps {
   labels: readonly string[];
   series: readonly Series[];
-  format: (value: number) => string;
   /** The value at the top of the chart. */
   top: number;
 }
 
-function Bars({ labels, series, format, top }: BarsProps) {
+function Bars({ labels, series, top }: BarsProps) {
   return (
     <div className="chart-frame" aria-hidden="true">
-      <div className="chart-axis">
+      <div className="quiet small chart-axis">
         {[top, top / 2, 0].map((value) => (
-          <span key={value}>{format(value)}</span>
+          <span key={value}>{shortCount(value)}</span>
         ))}
       </div>
       <svg viewBox={`0 0 ${labels.length} 100`} preserveAspectRatio="none">
@@ -79,10 +76,10 @@ function Bars({ labels, series, format, top }: BarsProps) {
           <line key={y} className="chart-line" x1="0" x2={labels.length} y1={y} y2={y} />
         ))}
         {labels.map((label, at) => (
-          <Bar key={label} at={at} label={label} series={series} top={top} format={format} />
+          <Bar key={label} at={at} label={label} series={series} top={top} />
         ))}
       </svg>
-      <div className="chart-days">
+      <div className="quiet small chart-days">
         {[0, Math.floor((labels.length - 1) / 2), labels.length - 1].map((at) => (
           <span key={at}>{labels[at]}</span>
         ))}
@@ -91,21 +88,9 @@ function Bars({ labels, series, format, top }: BarsProps) {
   );
 }
 
-function Bar({
-  at,
-  label,
-  series,
-  top,
-  format,
-}: {
-  at: number;
-  label: string;
-  series: readonly Series[];
-  top: number;
-  format: (value: number) => string;
-}) {
+function Bar({ at, label, series, top }: Omit<BarsProps, 'labels'> & { at: number; label: string }) {
   let below = 0;
-  const text = series.map(({ name, values }) => `${name}: ${format(values[at] ?? 0)}`).join(', ');
+  const text = series.map(({ name, values }) => `${name}: ${shortCount(values[at] ?? 0)}`).join(', ');
   return (
     <g>
       <title>{`${label}: ${text}`}</title>
@@ -129,7 +114,7 @@ function Bar({
 
 function Legend({ series }: { series: readonly Series[] }) {
   return (
-    <ul className="legend" aria-hidden="true">
+    <ul className="row quiet small legend" aria-hidden="true">
       {series.map(({ name, colour }) => (
         <li key={name}>
           <i className={`series-${colour}`} />

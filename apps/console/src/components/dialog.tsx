@@ -1,14 +1,5 @@
-import {
-  createContext,
-  type ReactNode,
-  useCallback,
-  useContext,
-  useEffect,
-  useId,
-  useRef,
-  useState,
-  useSyncExternalStore,
-} from 'react';
+import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { Store } from '../store.js';
 import { Button, IconButton } from './button.js';
 
 /**
@@ -37,9 +28,9 @@ export function Dialog({
     if (dialog === null) return;
     const opener = document.activeElement;
     if (!dialog.open) dialog.showModal();
-    const remove = addOpenDialog(dialog);
+    openDialogs.change((open) => [...open, dialog]);
     return () => {
-      remove();
+      openDialogs.change((open) => open.filter((one) => one !== dialog));
       dialog.close();
       // React removes the dialog before the browser gives the focus back.
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
@@ -59,7 +50,7 @@ export function Dialog({
       }}
     >
       <div className="dialog-box">
-        <header className="dialog-header">
+        <header className="row spread dialog-header">
           <h2 id={titleId}>{title}</h2>
           <IconButton icon="close" label="Close" onClick={onClose} />
         </header>
@@ -71,31 +62,14 @@ export function Dialog({
 
 /** The row of buttons at the end of a dialog; the main action comes last. */
 export function DialogActions({ children }: { children: ReactNode }) {
-  return <div className="dialog-actions">{children}</div>;
+  return <div className="row dialog-actions">{children}</div>;
 }
 
 /** The newest comes last. The browser makes everything outside of it inert, and shows it below. */
-let open: readonly HTMLElement[] = [];
-const listeners = new Set<() => void>();
-
-function change(next: readonly HTMLElement[]): void {
-  open = next;
-  for (const listener of listeners) listener();
-}
-
-/** @returns a function that takes the dialog away again */
-function addOpenDialog(dialog: HTMLElement): () => void {
-  change([...open, dialog]);
-  return () => change(open.filter((one) => one !== dialog));
-}
+const openDialogs = new Store<readonly HTMLElement[]>([]);
 
 export function useNewestDialog(): HTMLElement | undefined {
-  return useSyncExternalStore(subscribe, () => open.at(-1));
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
+  return openDialogs.use().at(-1);
 }
 
 export interface Question {
@@ -106,38 +80,33 @@ export interface Question {
   action: string;
   isDangerous?: boolean;
 }
-type Ask = (question: Question) => Promise<boolean>;
+const asked = new Store<{ question: Question; answer: (agrees: boolean) => void } | undefined>(undefined);
 
-const Context = createContext<Ask | undefined>(undefined);
-
-/** @returns a function that says what will happen, and resolves to whether the reader agrees */
-export function useConfirm(): Ask {
-  const ask = useContext(Context);
-  if (ask === undefined) throw new Error('ConfirmProvider is missing.');
-  return ask;
+/** Says what will happen, and resolves to whether the reader agrees. */
+export function confirm(question: Question): Promise<boolean> {
+  return new Promise((answer) => asked.set({ question, answer }));
 }
 
-export function ConfirmProvider({ children }: { children: ReactNode }) {
-  const [open, setOpen] = useState<{ question: Question; answer: (agrees: boolean) => void }>();
-  const ask = useCallback<Ask>((question) => new Promise((resolve) => setOpen({ question, answer: resolve })), []);
+/** Shows the question of {@link confirm}. */
+export function Confirmation() {
+  const open = asked.use();
+  // A question does not outlive its session.
+  useEffect(() => () => asked.set(undefined), []);
+  if (open === undefined) return null;
+  const { title, body, action, isDangerous = false } = open.question;
   const close = (agrees: boolean) => {
-    open?.answer(agrees);
-    setOpen(undefined);
+    open.answer(agrees);
+    asked.set(undefined);
   };
   return (
-    <Context value={ask}>
-      {children}
-      {open !== undefined && (
-        <Dialog title={open.question.title} onClose={() => close(false)}>
-          <div className="confirm-body">{open.question.body}</div>
-          <DialogActions>
-            <Button onClick={() => close(false)}>Cancel</Button>
-            <Button kind={open.question.isDangerous === true ? 'danger' : 'primary'} onClick={() => close(true)}>
-              {open.question.action}
-            </Button>
-          </DialogActions>
-        </Dialog>
-      )}
-    </Context>
+    <Dialog title={title} onClose={() => close(false)}>
+      <div className="stack tight confirm-body">{body}</div>
+      <DialogActions>
+        <Button onClick={() => close(false)}>Cancel</Button>
+        <Button kind={isDangerous ? 'danger' : 'primary'} onClick={() => close(true)}>
+          {action}
+        </Button>
+      </DialogActions>
+    </Dialog>
   );
 }

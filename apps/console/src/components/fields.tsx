@@ -1,5 +1,6 @@
 import { useEffect, useId, useState, type ComponentProps, type ReactNode } from 'react';
 import { asApiError } from '../api/api-error.js';
+import { useQueryParameters } from '../navigation/location.js';
 import { Button } from './button.js';
 import { DialogActions } from './dialog.js';
 import { ErrorText } from './states.js';
@@ -20,7 +21,7 @@ export function Field({
 }) {
   const id = useId();
   return (
-    <div className="field">
+    <div className="stack field">
       <label htmlFor={id}>{label}</label>
       {children({ id, 'aria-describedby': `${id}-more`, 'aria-invalid': problem !== undefined })}
       <div id={`${id}-more`}>
@@ -40,7 +41,7 @@ export function InputField({
 }: {
   label: string;
   hint?: ReactNode;
-  value: string;
+  value: string | number;
   onValue: (value: string) => void;
 } & ComponentProps<'input'>) {
   return (
@@ -101,7 +102,7 @@ export function FormEnd({
   );
 }
 
-/** The row of filters above a list. */
+/** The row of filters above a list, which are parameters of the address. */
 export function Filters({ children }: { children: ReactNode }) {
   return (
     <div className="filters" role="search" aria-label="Filters">
@@ -110,23 +111,35 @@ export function Filters({ children }: { children: ReactNode }) {
   );
 }
 
+interface FilterProps {
+  label: string;
+  /** The parameter of the address. */
+  name: string;
+}
+
+/** Values with their texts; the empty value shows all. */
+export type Options = readonly (readonly [value: string, text: string])[];
+
+/** @param also what a choice changes besides */
 export function SelectFilter({
   label,
-  value,
+  name,
   options,
-  onChange,
-}: {
-  label: string;
-  value: string;
-  /** Values with their texts; the empty value shows all. */
-  options: readonly (readonly [value: string, text: string])[];
-  onChange: (value: string) => void;
-}) {
+  unset = '',
+  also = () => ({}),
+}: FilterProps & { options: Options; unset?: string; also?: (value: string) => Record<string, string> }) {
   const id = useId();
+  const [parameters, change] = useQueryParameters();
   return (
     <div className="filter">
-      <label htmlFor={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
+      <label className="label" htmlFor={id}>
+        {label}
+      </label>
+      <select
+        id={id}
+        value={parameters.get(name) ?? unset}
+        onChange={({ target: { value } }) => change({ [name]: value, ...also(value) })}
+      >
         {options.map(([option, text]) => (
           <option key={option} value={option}>
             {text}
@@ -137,31 +150,43 @@ export function SelectFilter({
   );
 }
 
+export function TimeFilter({ label, name }: FilterProps) {
+  const id = useId();
+  const [parameters, change] = useQueryParameters();
+  return (
+    <div className="filter">
+      <label className="label" htmlFor={id}>
+        {label}
+      </label>
+      <input
+        id={id}
+        type="datetime-local"
+        value={parameters.get(name) ?? ''}
+        onChange={({ target }) => change({ [name]: target.value })}
+      />
+    </div>
+  );
+}
+
 const TYPING_MS = 300;
 
 /** A filter that takes effect when the reader pauses. */
-export function TextFilter({
-  label,
-  value,
-  placeholder,
-  onChange,
-}: {
-  label: string;
-  value: string;
-  placeholder?: string;
-  onChange: (value: string) => void;
-}) {
+export function TextFilter({ label, name, placeholder }: FilterProps & { placeholder: string }) {
   const id = useId();
+  const [parameters, change] = useQueryParameters();
+  const value = parameters.get(name) ?? '';
   const [typed, setTyped] = useState(value);
   useEffect(() => setTyped(value), [value]);
   useEffect(() => {
-    if (typed === value) return undefined;
-    const timer = setTimeout(() => onChange(typed), TYPING_MS);
+    if (typed.trim() === value) return undefined;
+    const timer = setTimeout(() => change({ [name]: typed.trim() }), TYPING_MS);
     return () => clearTimeout(timer);
   }, [typed]);
   return (
     <div className="filter search">
-      <label htmlFor={id}>{label}</label>
+      <label className="label" htmlFor={id}>
+        {label}
+      </label>
       <span className="search-box">
         <Icon name="search" />
         <input

@@ -3,7 +3,6 @@ import type { ReactNode } from 'react';
 /** Outlines of 24 by 24 units, drawn with the colour of the text. */
 const SHAPES = {
   overview: <path d="M4 13h6V4H4zM14 20h6v-9h-6zM4 20h6v-3H4zM14 7h6V4h-6z" />,
-  rooms: <path d="M16 10.500 21 7v10l-5-3.500M5 6h9a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2V8a2 2 0 0 1 2-2z" />,
   webhooks: (
     <path d="M9.500 8.500a3.200 3.200 0 1 1 4.700 2.300l3 5.200M12 8l-3.400 6M6.500 13.500a3.200 3.200 0 1 0 3.300 4.500h6.700M17.500 14.500a3.200 3.200 0 1 1-2 5" />
   ),
@@ -28,17 +27,10 @@ const SHAPES = {
   people: (
     <path d="M9 11.500a3.500 3.500 0 1 0 0-7 3.500 3.500 0 0 0 0 7zM2.500 19.500c.5-3.500 3-5.500 6.500-5.500s6 2 6.500 5.500M15.500 5a3.300 3.300 0 0 1 0 6.300M18 14.500c2 .8 3.200 2.500 3.500 5" />
   ),
-  sun: (
-    <path d="M12 8a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM12 2.500v2M12 19.500v2M2.500 12h2M19.500 12h2M5.300 5.300l1.400 1.400M17.300 17.300l1.400 1.400M5.300 18.700l1.400-1.400M17.300 6.700l1.400-1.400" />
-  ),
-  moon: <path d="M20 14.500A8.500 8.500 0 0 1 9.500 4a8.500 8.500 0 1 0 10.500 10.500z" />,
-  system: <path d="M4 5h16a1 1 0 0 1 1 1v9a1 1 0 0 1-1 1H4a1 1 0 0 1-1-1V6a1 1 0 0 1 1-1zM8.500 20h7M12 16v4" />,
   leave: (
     <path d="M14 8V5a1 1 0 0 0-1-1H5a1 1 0 0 0-1 1v14a1 1 0 0 0 1 1h8a1 1 0 0 0 1-1v-3M9.500 12H21M17.500 8.500 21 12l-3.500 3.500" />
   ),
-  external: <path d="M14 4h6v6M20 4l-9 9M18 14v5a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V7a1 1 0 0 1 1-1h5" />,
   back: <path d="m14 6-6 6 6 6" />,
-  next: <path d="m10 6 6 6-6 6" />,
 } satisfies Record<string, ReactNode>;
 
 export type IconName = keyof typeof SHAPES;

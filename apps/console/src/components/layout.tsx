@@ -1,6 +1,16 @@
 import { useEffect, useRef, type ReactNode } from 'react';
+import { shownAnswer } from '../api/api-error.js';
+import type { ApiList } from '../api/hooks.js';
 import { Link } from '../navigation/location.js';
+import { Button } from './button.js';
 import { Icon } from './icons.js';
+import { Failure, Loaded, Loading, type Query } from './states.js';
+
+/** The list that a page belongs to. */
+interface Up {
+  to: string;
+  label: string;
+}
 
 /**
  * The frame of a page: its heading, where it belongs, and its actions. Names the document, and takes the focus after a
@@ -15,8 +25,7 @@ export function Page({
   children,
 }: {
   title: string;
-  /** The list that this page belongs to. */
-  up?: { to: string; label: string };
+  up?: Up;
   badge?: ReactNode;
   subtitle?: ReactNode;
   actions?: ReactNode;
@@ -29,24 +38,50 @@ export function Page({
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   return (
     <>
-      <header className="page-header">
+      <header className="below">
         {up !== undefined && (
-          <Link to={up.to} className="page-up">
+          <Link to={up.to} className="quiet page-up">
             <Icon name="back" />
             {up.label}
           </Link>
         )}
-        <div className="page-heading">
-          <h1 ref={heading} tabIndex={-1}>
-            {title}
-          </h1>
-          {badge}
+        <div className="row spread">
+          <div className="page-title">
+            <div className="row page-heading">
+              <h1 ref={heading} tabIndex={-1}>
+                {title}
+              </h1>
+              {badge}
+            </div>
+            {subtitle !== undefined && <div className="quiet">{subtitle}</div>}
+          </div>
+          {actions !== undefined && <div className="row page-actions">{actions}</div>}
         </div>
-        {subtitle !== undefined && <div className="page-subtitle">{subtitle}</div>}
-        {actions !== undefined && <div className="page-actions">{actions}</div>}
       </header>
       {children}
     </>
+  );
+}
+
+/** A page about one thing, which has its frame also while the thing is read, or cannot be read. */
+export function LoadedPage<Data>({
+  query,
+  title,
+  up,
+  children,
+}: {
+  query: Query<Data>;
+  /** Of the page without an answer. */
+  title: string;
+  up: Up;
+  children: (data: Data) => ReactNode;
+}) {
+  const answer = shownAnswer(query);
+  if (answer !== undefined) return children(answer);
+  return (
+    <Page title={title} up={up}>
+      <Loaded query={query}>{children}</Loaded>
+    </Page>
   );
 }
 
@@ -54,7 +89,7 @@ export function Page({
 export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
     <section className="section" aria-label={title}>
-      <header className="section-header">
+      <header className="row spread section-header">
         <h2>{title}</h2>
         {actions}
       </header>
@@ -63,17 +98,53 @@ export function Section({ title, actions, children }: { title: string; actions?:
   );
 }
 
-/** Names and values of one thing. */
+/** Names and values of one thing. A fact without a value is left out. */
 export function Facts({ facts }: { facts: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className="facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
+      {facts.map(
+        ([name, value]) =>
+          value !== false && (
+            <div key={name}>
+              <dt className="label">{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
+      )}
     </dl>
+  );
+}
+
+/** A list of the API whose rows have their own shape, with a button for more of them. */
+export function RowList<Item extends { id: string }>({
+  list,
+  what,
+  empty,
+  more,
+  row,
+}: {
+  list: ApiList<Item>;
+  what: string;
+  empty: ReactNode;
+  more: string;
+  row: (item: Item, at: number) => ReactNode;
+}) {
+  if (list.error !== null) return <Failure error={list.error} onRetry={list.reload} />;
+  if (list.isLoading) return <Loading what={what} />;
+  if (list.items.length === 0) return empty;
+  return (
+    <div className="stack">
+      <ul className="stack">
+        {list.items.map((item, at) => (
+          <li key={item.id}>{row(item, at)}</li>
+        ))}
+      </ul>
+      {list.hasMore && (
+        <Button isBusy={list.isLoadingMore} onClick={list.loadMore}>
+          {more}
+        </Button>
+      )}
+    </div>
   );
 }
 
@@ -93,7 +164,7 @@ export function PlainTable({
         <thead>
           <tr>
             {head.map((title) => (
-              <th key={title} scope="col">
+              <th key={title} scope="col" className="label">
                 {title}
               </th>
             ))}

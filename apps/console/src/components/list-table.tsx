@@ -40,14 +40,25 @@ interface ListProps<Item> {
 export function ListTable<Item>({ empty, ...props }: ListProps<Item> & { empty: ReactNode }) {
   const { list, label } = props;
   const { items, error } = list;
+  const showNewest = () => {
+    window.scrollTo({ top: 0 });
+    list.reload();
+  };
   return (
     <div className="list">
-      {list.hasNews && <NewsButton reload={list.reload} />}
+      {/* A long list does not follow changes by itself. */}
+      {list.isLong && (
+        <div className="list-newest">
+          <Button icon="refresh" onClick={showNewest}>
+            Show the newest
+          </Button>
+        </div>
+      )}
       {error !== null && <Failure error={error} onRetry={list.reload} />}
       {list.isLoading && error === null && <Loading what={label} lines={8} />}
       {!list.isLoading && items.length === 0 && error === null && empty}
       {items.length > 0 && <Table {...props} />}
-      <p className="list-end" role="status">
+      <p className="quiet list-end" role="status">
         {list.isLoadingMore && 'Loading more…'}
         {list.isFull && `The list ends after ${countText(items.length)} rows. Use a filter to reach the others.`}
       </p>
@@ -74,7 +85,7 @@ function Table<Item>({ label, list, columns, keyOf, to }: ListProps<Item>) {
     <div ref={frame} className="list-frame">
       <div role="table" aria-label={label} aria-rowcount={hasMore ? -1 : items.length + 1} onKeyDown={onKeyDown}>
         <div role="rowgroup" className="list-head">
-          <div role="row" aria-rowindex={1} className="list-row" style={{ gridTemplateColumns }}>
+          <div role="row" aria-rowindex={1} className="list-row label" style={{ gridTemplateColumns }}>
             {shown.map(({ title, align }) => (
               <div role="columnheader" key={title} className={align}>
                 {title}
@@ -143,20 +154,6 @@ function Cells<Item>({
       )}
     </div>
   ));
-}
-
-function NewsButton({ reload }: { reload: () => void }) {
-  const show = () => {
-    window.scrollTo({ top: 0 });
-    reload();
-  };
-  return (
-    <div className="list-news">
-      <Button icon="refresh" onClick={show}>
-        The list may have changed: show
-      </Button>
-    </div>
-  );
 }
 
 /** The width of an element and its place in the document; both follow changes of the page. */

@@ -11,7 +11,7 @@ export function ErrorText({ error }: { error: ApiError }) {
     <>
       <p className="error-message">{error.message}</p>
       {details.length > 0 && (
-        <ul className="error-details">
+        <ul className="small bullets">
           {details.map(({ path, message }) => (
             <li key={path + message}>
               <code>{path}</code> {message}
@@ -19,7 +19,7 @@ export function ErrorText({ error }: { error: ApiError }) {
           ))}
         </ul>
       )}
-      <p className="error-facts">
+      <p className="row quiet small">
         <span>{error.code}</span>
         {error.status > 0 && <span>HTTP {error.status}</span>}
         {error.requestId !== undefined && <code>{error.requestId}</code>}
@@ -29,9 +29,9 @@ export function ErrorText({ error }: { error: ApiError }) {
 }
 
 /** Takes the place of something that the API has not answered yet. */
-export function Loading({ what = 'this page', lines = 4 }: { what?: string; lines?: number }) {
+export function Loading({ what = 'this page', lines = 4 }: { what?: string | undefined; lines?: number }) {
   return (
-    <div className="loading" role="status">
+    <div className="stack" role="status">
       <span className="visually-hidden">Loading {what}.</span>
       {Array.from({ length: lines }, (_, at) => (
         <div key={at} className="bone" aria-hidden="true" />
@@ -45,7 +45,7 @@ export function Empty({ icon, title, children }: { icon: IconName; title: string
   return (
     <div className="empty">
       <Icon name={icon} />
-      <p className="empty-title">{title}</p>
+      <strong>{title}</strong>
       {children !== undefined && <div className="empty-text">{children}</div>}
     </div>
   );
@@ -56,7 +56,7 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
   return (
     <div className="failure" role="alert">
       <Icon name="warning" />
-      <div>
+      <div className="stack tight">
         <ErrorText error={asApiError(error)} />
         {onRetry !== undefined && (
           <Button icon="refresh" onClick={onRetry}>
@@ -68,7 +68,7 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
   );
 }
 
-interface Query<Data> {
+export interface Query<Data> {
   data: Data | undefined;
   error: unknown;
   isPending: boolean;
@@ -79,16 +79,14 @@ interface Query<Data> {
 export function Loaded<Data>({
   query,
   what,
-  lines,
   children,
 }: {
   query: Query<Data>;
   what?: string;
-  lines?: number;
   children: (data: Data) => ReactNode;
 }) {
   const answer = shownAnswer(query);
   if (answer !== undefined) return children(answer);
   if (query.error !== null) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
-  return <Loading {...(what === undefined ? {} : { what })} {...(lines === undefined ? {} : { lines })} />;
+  return <Loading what={what} />;
 }

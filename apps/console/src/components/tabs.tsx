@@ -1,10 +1,10 @@
-import { useEffect, useId, type KeyboardEvent, type ReactNode } from 'react';
+import { useId, type KeyboardEvent, type ReactNode } from 'react';
 import { useQueryParameters } from '../navigation/location.js';
 
-export interface Tab {
+interface Tab {
   /** Part of the address: `?tab=timeline`. */
   name: string;
-  label: ReactNode;
+  label: string;
   content: () => ReactNode;
 }
 
@@ -15,13 +15,6 @@ export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
   const chosen = tabs.find(({ name }) => name === parameters.get('tab')) ?? tabs[0];
   const choose = (name: string) => change({ tab: name === tabs[0]?.name ? '' : name });
   const chosenId = id + (chosen?.name ?? '');
-  // In a narrow window, the chosen tab of a link may be outside of the row.
-  useEffect(() => {
-    const show = () => showInRow(document.getElementById(chosenId));
-    show();
-    window.addEventListener('resize', show);
-    return () => window.removeEventListener('resize', show);
-  }, [chosenId]);
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step === undefined || chosen === undefined) return;
@@ -32,7 +25,7 @@ export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
     document.getElementById(`${id}${next.name}`)?.focus();
   };
   return (
-    <div className="tabs">
+    <div>
       <div role="tablist" aria-label={label} className="tab-list" onKeyDown={onKeyDown}>
         {tabs.map(({ name, label: text }) => (
           <button
@@ -49,17 +42,9 @@ export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
           </button>
         ))}
       </div>
-      <div role="tabpanel" id={`${id}panel`} aria-labelledby={chosenId} className="tab-panel">
+      <div role="tabpanel" id={`${id}panel`} aria-labelledby={chosenId}>
         {chosen?.content()}
       </div>
     </div>
   );
-}
-
-/** Scrolls a row until one of its tabs is in it. `scrollIntoView` would also scroll the page. */
-function showInRow(tab: HTMLElement | null): void {
-  const row = tab?.parentElement;
-  if (tab === null || !row) return;
-  const [inner, outer] = [tab.getBoundingClientRect(), row.getBoundingClientRect()];
-  row.scrollLeft += Math.max(0, inner.right - outer.right) - Math.max(0, outer.left - inner.left);
 }

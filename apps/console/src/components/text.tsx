@@ -1,5 +1,5 @@
 import { useEffect, useState, type ReactNode } from 'react';
-import { nowMs } from '../moving-time.js';
+import { nowMs, useMovingTime } from '../moving-time.js';
 import { agoText, fullTime } from '../format.js';
 import { IconButton } from './button.js';
 
@@ -51,11 +51,7 @@ const TICK_MS = 15_000;
 
 /** A time of the API: how long ago it was, and in full when hovered. */
 export function Time({ value, full = false }: { value: string | null; full?: boolean }) {
-  const [, tick] = useState(0);
-  useEffect(() => {
-    const timer = setInterval(() => tick((count) => count + 1), TICK_MS);
-    return () => clearInterval(timer);
-  }, []);
+  useMovingTime(TICK_MS);
   if (value === null) return <span className="quiet">–</span>;
   return (
     <time dateTime={value} title={fullTime(value)}>

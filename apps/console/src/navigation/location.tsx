@@ -29,7 +29,7 @@ export function usePath(): string {
   return useSyncExternalStore(subscribe, currentPath);
 }
 
-export function currentPath(): string {
+function currentPath(): string {
   const path = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) : location.pathname;
   return path === '' ? '/' : path;
 }

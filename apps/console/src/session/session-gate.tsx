@@ -4,7 +4,7 @@ import { useCallback, useEffect, useMemo, useState, type ReactNode } from 'react
 import { asApiError } from '../api/api-error.js';
 import { callApi, onSessionEnded } from '../api/call.js';
 import { Failure, Loading } from '../components/states.js';
-import { useToasts } from '../components/toasts.js';
+import { toastError } from '../components/toasts.js';
 import { SignInPage } from '../pages/sign-in/sign-in.page.js';
 import { watchIdle } from './idle.js';
 import { announceSession, followLoginLinks, onSessionOfOtherTab, signIn, takeLoginCode } from './sign-in.js';
@@ -49,7 +49,6 @@ function isSame(one: ApiContext, other: ApiContext): boolean {
 /** Shows the sign-in page until there is a session, and again after its end. */
 export function SessionGate({ children }: { children: ReactNode }) {
   const client = useQueryClient();
-  const { toastError } = useToasts();
   const [state, setState] = useState<State>({ name: 'loading' });
   const load = useCallback(async (code?: string) => {
     try {
@@ -115,7 +114,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
       );
     };
     return { ...state.context, signOut };
-  }, [end, state, toastError]);
+  }, [end, state]);
 
   if (session !== undefined) return <SessionContext value={session}>{children}</SessionContext>;
   if (state.name === 'failed') {

@@ -2,8 +2,8 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { OPERATIONS, type OperationId } from '@callplane/server/requests';
 import { curlOf } from '../api/curl.js';
+import { Button } from '../components/button.js';
 import { Dialog } from '../components/dialog.js';
-import { Icon } from '../components/icons.js';
 import { Code } from '../components/text.js';
 
 /** A button that shows the requests behind the current page as curl commands: the console does nothing else. */
@@ -11,10 +11,9 @@ export function PageRequests() {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <button type="button" className="button quiet" onClick={() => setOpen(true)}>
-        <Icon name="developers" />
+      <Button kind="quiet" icon="developers" onClick={() => setOpen(true)}>
         Requests
-      </button>
+      </Button>
       {isOpen && <RequestsDialog onClose={() => setOpen(false)} />}
     </>
   );
@@ -33,7 +32,7 @@ function RequestsDialog({ onClose }: { onClose: () => void }) {
         const [id, input] = queryKey as [OperationId, object];
         const { method, path } = OPERATIONS[id];
         return (
-          <div key={queryHash} className="request">
+          <div key={queryHash} className="stack tight request">
             <h3>
               {method} {path}
             </h3>

@@ -1,45 +1,42 @@
-import { Component, type ReactNode, Suspense, useEffect, useState } from 'react';
-import { IconButton } from '../components/button.js';
+import { Component, type ReactNode, Suspense, useEffect } from 'react';
+import { Button, IconButton } from '../components/button.js';
 import { Icon } from '../components/icons.js';
 import { Page } from '../components/layout.js';
 import { Empty, Failure, Loading } from '../components/states.js';
 import { Badge } from '../components/text.js';
 import { Link, usePath } from '../navigation/location.js';
 import { useSession } from '../session/session.js';
-import { useStreamState } from '../stream/live.js';
+import { streamState } from '../stream/live.js';
 import type { StreamState } from '../stream/stream.js';
 import { PageRequests } from './page-requests.js';
-import { isInSection, NAVIGATION, routeOf } from './routes.js';
-import { type Theme, useTheme } from './theme.js';
+import { NAVIGATION, routeOf } from './routes.js';
 
-const THEME_TEXT: Record<Theme, string> = { system: 'as the system', light: 'light', dark: 'dark' };
+const NAVIGATION_ID = 'navigation';
 
 /** Navigation and the page of the current path. */
 export function Shell() {
   const path = usePath();
-  const [isOpen, setOpen] = useDrawer(path);
+  useEffect(() => {
+    document.getElementById(NAVIGATION_ID)?.hidePopover();
+    window.scrollTo({ top: 0 });
+  }, [path]);
   return (
     <div className="shell">
       <a className="skip" href="#main">
         Skip to the page
       </a>
       <div className="topbar">
-        <IconButton
-          icon="menu"
-          label={isOpen ? 'Close the navigation' : 'Open the navigation'}
-          aria-expanded={isOpen}
-          aria-controls="navigation"
-          onClick={() => setOpen(!isOpen)}
-        />
+        <IconButton icon="menu" label="Navigation" popoverTarget={NAVIGATION_ID} />
         <Brand />
         <LiveState />
       </div>
-      <aside className={`sidebar${isOpen ? ' open' : ''}`} id="navigation">
+      {/* In a narrow window it covers the page; a wide one always shows it. */}
+      <aside className="sidebar" id={NAVIGATION_ID} popover="auto">
         <Brand />
         <Navigation path={path} />
         <SidebarEnd />
       </aside>
-      <main id="main" className="main" tabIndex={-1} inert={isOpen}>
+      <main id="main" className="main" tabIndex={-1}>
         {/* A page that failed must not keep the next one from opening. */}
         <ErrorBoundary key={path}>
           <Suspense fallback={<Loading />}>
@@ -49,32 +46,6 @@ export function Shell() {
       </main>
     </div>
   );
-}
-
-const NARROW = '(max-width: 899px)';
-
-/** Whether the navigation covers the page of a narrow window. It closes with the page, with Escape and in a wide window. */
-function useDrawer(path: string): [boolean, (isOpen: boolean) => void] {
-  const [isOpen, setOpen] = useState(false);
-  useEffect(() => {
-    setOpen(false);
-    window.scrollTo({ top: 0 });
-  }, [path]);
-  useEffect(() => {
-    if (!isOpen) return undefined;
-    const close = () => setOpen(false);
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key === 'Escape') close();
-    };
-    const width = matchMedia(NARROW);
-    width.addEventListener('change', close);
-    window.addEventListener('keydown', onKey);
-    return () => {
-      width.removeEventListener('change', close);
-      window.removeEventListener('keydown', onKey);
-    };
-  }, [isOpen]);
-  return [isOpen, setOpen];
 }
 
 function CurrentPage({ path }: { path: string }) {
@@ -89,7 +60,7 @@ function CurrentPage({ path }: { path: string }) {
     );
   }
   // The path as key: a page of one room must not show the state of another.
-  return <route.page key={path} parameters={route.parameters} />;
+  return <route.Page key={path} parameters={route.parameters} />;
 }
 
 function Brand() {
@@ -103,41 +74,30 @@ function Brand() {
 
 function Navigation({ path }: { path: string }) {
   const { scopes } = useSession();
+  const section = routeOf(path)?.section;
   const shown = NAVIGATION.filter(({ scope }) => scope === undefined || scopes.includes(scope));
   return (
     <nav aria-label="Console">
-      {shown.map(({ to, label, icon }) => {
-        const isHere = isInSection(path, to);
-        return (
-          <Link key={to} to={to} aria-current={isHere ? 'page' : undefined}>
-            <Icon name={icon} />
-            {label}
-          </Link>
-        );
-      })}
+      {shown.map(({ to, label, icon }) => (
+        <Link key={to} to={to} className="button quiet" aria-current={to === section ? 'page' : undefined}>
+          <Icon name={icon} />
+          {label}
+        </Link>
+      ))}
     </nav>
   );
 }
 
 function SidebarEnd() {
   const { signOut } = useSession();
-  const [theme, changeTheme] = useTheme();
   return (
     <div className="sidebar-end">
       <LiveState />
       <Tenant />
       <PageRequests />
-      <div className="sidebar-buttons">
-        <button type="button" className="button quiet" onClick={signOut}>
-          <Icon name="leave" />
-          Sign out
-        </button>
-        <IconButton
-          icon={theme === 'light' ? 'sun' : theme === 'dark' ? 'moon' : 'system'}
-          label={`Colours: ${THEME_TEXT[theme]}`}
-          onClick={changeTheme}
-        />
-      </div>
+      <Button kind="quiet" icon="leave" onClick={signOut}>
+        Sign out
+      </Button>
     </div>
   );
 }
@@ -146,13 +106,15 @@ function SidebarEnd() {
 function Tenant() {
   const { environmentId, session } = useSession();
   return (
-    <div className="tenant">
+    <div className="small tenant">
       {session !== undefined && (
         <p>
           <strong>{session.projectName}</strong> / {session.environmentName}
         </p>
       )}
-      <code title={environmentId}>{environmentId}</code>
+      <code className="quiet" title={environmentId}>
+        {environmentId}
+      </code>
       {session?.readOnly === true && <Badge tone="busy">read only</Badge>}
     </div>
   );
@@ -181,9 +143,9 @@ const TEXTS: Record<Exclude<StreamState, 'off'>, string> = {
 
 /** Whether what is on the page follows the changes. */
 function LiveState() {
-  const state = useStreamState();
+  const state = streamState.use();
   return (
-    <span className="live" role="status" data-state={state}>
+    <span className="row quiet small live" role="status" data-state={state}>
       {state !== 'off' && TEXTS[state]}
     </span>
   );

@@ -1,8 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from 'react';
+import { useEffect, useMemo } from 'react';
 import { callApi } from '../api/call.js';
-import { nowMs } from '../moving-time.js';
 import { useSession, type Scope } from '../session/session.js';
+import { Store } from '../store.js';
 import { type Kind, Refresher } from './refresher.js';
 import { openStream, type StreamState } from './stream.js';
 
@@ -12,21 +12,8 @@ const SCOPES: Record<Kind, Scope> = {
   operations: 'rooms:read',
 };
 
-const StateContext = createContext<StreamState>('off');
-const SetContext = createContext<(state: StreamState) => void>(() => undefined);
-
-export function LiveProvider({ children }: { children: ReactNode }) {
-  const [state, setState] = useState<StreamState>('off');
-  return (
-    <SetContext value={setState}>
-      <StateContext value={state}>{children}</StateContext>
-    </SetContext>
-  );
-}
-
-export function useStreamState(): StreamState {
-  return useContext(StateContext);
-}
+/** Of the page's one stream. */
+export const streamState = new Store<StreamState>('off');
 
 /**
  * Keeps a page up to date: opens the page's one stream, and reads again what its changes make outdated.
@@ -34,16 +21,15 @@ export function useStreamState(): StreamState {
  */
 export function useLive(kinds: readonly Kind[], roomId?: string): void {
   const client = useQueryClient();
-  const setState = useContext(SetContext);
   const { scopes } = useSession();
   const readable = useMemo(() => kinds.filter((kind) => scopes.includes(SCOPES[kind])), [kinds.join(), scopes]);
   useEffect(() => {
     if (readable.length === 0) return undefined;
-    const refresher = new Refresher(client, nowMs);
+    const refresher = new Refresher(client);
     const close = openStream(
       { kinds: readable, roomId },
       {
-        onState: setState,
+        onState: (state) => streamState.set(state),
         onChanges: (changes) => refresher.onChanges(changes),
         onGap: () => refresher.onGap(),
         // Answers 401 if the session has ended, which leads to the sign-in page.
@@ -54,5 +40,5 @@ export function useLive(kinds: readonly Kind[], roomId?: string): void {
       close();
       refresher.close();
     };
-  }, [client, readable, roomId, setState]);
+  }, [client, readable, roomId]);
 }

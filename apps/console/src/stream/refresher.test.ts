@@ -38,7 +38,7 @@ describe('reads after changes', () => {
   test('join: a hundred changes within the pace of a read cause one more read', async () => {
     await jest.advanceTimersByTimeAsync(0);
     expect(reads).toBe(1);
-    const refresher = new Refresher(client, () => Date.now());
+    const refresher = new Refresher(client);
     for (let sent = 0; sent < 100; sent += 1) refresher.onChanges([change]);
     await jest.advanceTimersByTimeAsync(500);
     expect(reads).toBe(1);
@@ -48,7 +48,7 @@ describe('reads after changes', () => {
   });
 
   test('follow a change that arrives while a read runs', async () => {
-    const refresher = new Refresher(client, () => Date.now());
+    const refresher = new Refresher(client);
     refresher.onChanges([change]);
     await jest.advanceTimersByTimeAsync(5_000);
     expect(reads).toBe(2);
@@ -57,7 +57,7 @@ describe('reads after changes', () => {
 
   test('end with the page', async () => {
     await jest.advanceTimersByTimeAsync(0);
-    const refresher = new Refresher(client, () => Date.now());
+    const refresher = new Refresher(client);
     refresher.onChanges([change]);
     refresher.close();
     await jest.advanceTimersByTimeAsync(5_000);

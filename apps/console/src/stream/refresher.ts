@@ -1,5 +1,6 @@
 import type { Query, QueryClient } from '@tanstack/react-query';
 import { refreshQuery } from '../api/refresh.js';
+import { nowMs } from '../moving-time.js';
 
 const TICK_MS = 250;
 type Input = Parameters<typeof isTouched>[1];
@@ -12,14 +13,12 @@ function readAt({ state }: Query): number {
 /** Turns changes into reads. Many changes within the pace of a read cause one read, so a busy room causes no storm. */
 export class Refresher {
   readonly #client: QueryClient;
-  readonly #now: () => number;
   /** Hashes of the outdated queries. Bounded by the cache. */
   readonly #outdated = new Set<string>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(client: QueryClient, now: () => number) {
+  constructor(client: QueryClient) {
     this.#client = client;
-    this.#now = now;
   }
 
   onChanges(changes: readonly Change[]): void {
@@ -51,7 +50,7 @@ export class Refresher {
     this.#timer = undefined;
     for (const hash of this.#outdated) {
       const query = this.#client.getQueryCache().get(hash);
-      const isDue = query === undefined || this.#now() - readAt(query) >= paceOf(String(query.queryKey[0]));
+      const isDue = query === undefined || nowMs() - readAt(query) >= paceOf(String(query.queryKey[0]));
       // A read that runs already may have missed the change: it is followed by another one.
       if (!isDue || query?.state.fetchStatus === 'fetching') continue;
       this.#outdated.delete(hash);

@@ -29,7 +29,7 @@ export async function resume(
   if (taken === null) return;
   const { session, isHere } = taken;
   const clientHasPeers = request.continueMedia !== false;
-  await deps.rooms.loadForWelcome(roomId, outcome.state);
+  await deps.rooms.loadForWelcome(roomId, outcome.state, null);
   if (isHere) await session.media.takenOver();
   else {
     await session.media.takeOver({
@@ -60,7 +60,7 @@ async function write(
   const { roomId, sessionId, resumeSecret } = request;
   if (arrival.refusedByLimit('address', arrivalLimits.addressWaitMs(arrival.connection))) return null;
   if (arrival.refusedByLimit('session', arrivalLimits.waitMs(sessionId))) return null;
-  const input = { sessionId, resumeSecretHash: hashOf(resumeSecret), instanceId, pace: arrivalLimits.resumptions };
+  const input = { sessionId, resumeSecretHash: hashOf(resumeSecret), instanceId };
   const outcome = isPlausible(request)
     ? await writes.resume(roomId, input, arrival.wanted)
     : { outcome: 'unknown' as const };

@@ -92,8 +92,8 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> {
       Object.assign(section, { stream, send: true, substream: 2 });
     }
     const offer = isOffer ? this.#offer() : null;
-    const streams = absent.length === changes.length ? null : this.#carried();
-    return { streams, absent: absent.map(({ feedId, mid }) => ({ feedId, mid })), offer };
+    const sections = absent.length === changes.length ? null : this.#list();
+    return { sections, absent: absent.map(({ feedId, mid }) => ({ feedId, mid })), offer };
   }
 
   async restart(): Promise<string> {
@@ -114,6 +114,10 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> {
 
   async listSections(): Promise<ListedSection[]> {
     await this.#requested('list');
+    return this.#list();
+  }
+
+  #list(): ListedSection[] {
     return this.sections.map(({ mid, kind, stream, send, substream, isReady }) => ({
       subscriberMid: mid,
       kind,
@@ -154,13 +158,7 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> {
   #offer(): SubscriberOffer {
     this.offers += 1;
     this.#isOffered = true;
-    return { sdp: `offer ${this.offers}`, streams: this.#carried(), sectionCount: this.sections.length };
-  }
-
-  #carried(): CarriedStream[] {
-    return this.sections.flatMap(({ mid, stream }) =>
-      stream === null ? [] : [{ feedId: stream.feedId, mid: stream.mid, subscriberMid: mid }],
-    );
+    return { sdp: `offer ${this.offers}`, sections: this.#list() };
   }
 
   async #requested(what: string): Promise<void> {

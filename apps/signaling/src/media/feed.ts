@@ -1,11 +1,21 @@
+import { PERMISSION_OF_SOURCE } from '@callplane/core';
 import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } from '@callplane/media';
+import pLimit from 'p-limit';
 import { trackKey } from '../rooms/tracks.js';
-import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
+import {
+  isStillLive,
+  reportSlowLink,
+  storedTracks,
+  type MediaDeps,
+  type MediaOwner,
+  type MediaPlace,
+} from './context.js';
 import type { PublisherRecord } from './media-writes.js';
-import { Moderation } from './moderation.js';
-import { HeldCandidates, reportSlowLink } from './peer-notices.js';
 import type { SendingTrack } from './sdp-gate.js';
+
+/** Pause before requests of a moderation that failed are sent again, in milliseconds. */
+const MODERATE_AGAIN_MS = 2000;
 
 export type FeedPhase =
   /** The media server has an offer of the client to answer, or the handle for it is being attached. */
@@ -16,19 +26,12 @@ export type FeedPhase =
   | 'announced';
 
 export interface FeedListener {
-  /** ICE and DTLS are up. */
   onConnected(feed: Feed): void;
-  /** The media server has ended the feed. */
   onEnded(feed: Feed, reason: string): void;
 }
 
-/** The place of a feed on a media server. */
-interface FeedPlace {
+interface FeedPlace extends Pick<PublisherRecord, 'feedId' | 'peerConnection'> {
   node: MediaNode;
-  /** Never reused: a subscription to a feed id refers to one handle and no later one. */
-  feedId: string;
-  /** Identifies the client's RTCPeerConnection; see `CheckedOffer`. */
-  peerConnection: string;
 }
 
 /** A publisher's handle on the media server, from the attempt to attach it, and the tracks that the client sends on it. */
@@ -36,17 +39,12 @@ export class Feed {
   readonly node: MediaNode;
   readonly feedId: string;
   readonly peerConnection: string;
-  readonly candidates: HeldCandidates;
   readonly moderation: Moderation;
-  /** Null until it is attached. */
   handle: MediaPublisher | null = null;
   phase: FeedPhase = 'offering';
   tracks: SendingTrack[] = [];
-  /** Whether ICE and DTLS were up once. */
   isUp = false;
-  /** Whether the media server has answered an offer. */
   isAnswered = false;
-  /** Whether the tracks are being written. */
   isAnnouncing = false;
   readonly #session: MediaOwner;
   readonly #listener: FeedListener;
@@ -63,22 +61,19 @@ export class Feed {
     this.node = node;
     this.feedId = feedId;
     this.peerConnection = peerConnection;
-    this.candidates = new HeldCandidates(session, 'publisher');
     this.moderation = new Moderation(deps, session, this);
   }
 
-  /** The tracks, as long as it has not ended. */
+  /** The tracks; none once it has ended. */
   get sent(): readonly SendingTrack[] {
     return this.#isClosed ? [] : this.tracks;
   }
 
-  /** What another gateway needs to go on with the feed. */
   get record(): PublisherRecord | null {
     const { feedId, peerConnection } = this;
     return this.handle === null ? null : { handle: this.handle.handleId, feedId, peerConnection };
   }
 
-  /** The tracks as they are stored. */
   get stored(): TrackState[] {
     return this.tracks.map((track) => ({ ...track, feedId: this.feedId }));
   }
@@ -110,7 +105,6 @@ export class Feed {
     this.phase = 'announced';
     this.isAnswered = true;
     this.isUp = true;
-    this.candidates.release();
   }
 
   /** Lets go of the handle, which stays for another gateway. Its events have no effect any more. */
@@ -130,7 +124,6 @@ export class Feed {
 
   #take(handle: MediaPublisher): void {
     this.handle = handle;
-    handle.on('candidate', (candidate) => this.candidates.add(candidate));
     handle.on('connected', () => {
       this.isUp = true;
       this.#listener.onConnected(this);
@@ -147,6 +140,103 @@ export class Feed {
   #speaks(trackId: string, level: number | null): void {
     const { room, participantId } = this.#session;
     room.speakers.note(trackKey(participantId, trackId), level);
+  }
+}
+
+/**
+ * Makes the media server relay exactly the tracks of a feed that are permitted and not muted, according to the room's
+ * state. It sends only differences. Clients cannot undo it, because the request needs the room's secret.
+ */
+class Moderation {
+  readonly #deps: MediaDeps;
+  readonly #session: MediaOwner;
+  readonly #feed: Feed;
+  /**
+   * Whether the media server holds a media section back, by mid; null if it may do either, after a request that failed.
+   * It relays sections without an entry.
+   */
+  readonly #held = new Map<string, boolean | null>();
+  /** Whether another instance may have sent requests for sections without an entry. */
+  #isUnsure = false;
+  readonly #inTurn = pLimit(1);
+  /** The last turn, while it has not begun. */
+  #next: Promise<void> | undefined;
+  #again: NodeJS.Timeout | undefined;
+
+  constructor(deps: MediaDeps, session: MediaOwner, feed: Feed) {
+    this.#deps = deps;
+    this.#session = session;
+    this.#feed = feed;
+  }
+
+  /** Call this for a feed that another instance has negotiated: the media server gets the state of each track once. */
+  takeOver(): Promise<void> {
+    this.#isUnsure = true;
+    return this.agree();
+  }
+
+  /**
+   * Sends the media server what differs. Turns run one after another; calls before the begin of one share it. Never
+   * rejects: a failure is tried again.
+   */
+  agree(): Promise<void> {
+    this.#next ??= this.#inTurn(() => {
+      this.#next = undefined;
+      return this.#sendAll();
+    });
+    return this.#next;
+  }
+
+  async #sendAll(): Promise<void> {
+    clearTimeout(this.#again);
+    const sent = await Promise.all(this.#feed.sent.map((track) => this.#send(track.mid, this.#isMuted(track))));
+    if (sent.includes(false)) this.#repeat();
+  }
+
+  /** @returns false if the request failed. The requests for other tracks do not wait for it. */
+  async #send(mid: string, muted: boolean): Promise<boolean> {
+    const held = this.#held.get(mid);
+    const isHeld = held === undefined && !this.#isUnsure ? false : held;
+    if (isHeld === muted) return true;
+    // The media server may carry out a request without an answer in time: until it answers, either state is possible.
+    this.#held.set(mid, null);
+    try {
+      await this.#feed.node.moderate(this.#session.roomId, this.#feed.feedId, mid, muted);
+      this.#held.set(mid, muted);
+      return true;
+    } catch (error) {
+      this.#deps.logger.warn('track not moderated', { sessionId: this.#session.sessionId, error });
+      // The media server relays nothing of a feed that it does not have. The next change asks again.
+      return error instanceof MediaError && error.code === 'no_such_feed';
+    }
+  }
+
+  /**
+   * Sends what differs again after a pause. Reads the room first: another gateway may hold the session by then, and an old
+   * mute state would undo its requests.
+   */
+  #repeat(): void {
+    clearTimeout(this.#again);
+    this.#again = setTimeout(() => void this.#repeatNow(), MODERATE_AGAIN_MS).unref();
+  }
+
+  async #repeatNow(): Promise<void> {
+    if (this.#feed.sent.length === 0) return;
+    const isLive = await isStillLive(this.#deps, this.#session).catch(() => null);
+    if (isLive === null) this.#repeat();
+    else if (isLive) await this.agree();
+  }
+
+  /**
+   * Once a track is announced, the room's state decides, because it orders the mutes of the client and of the server.
+   * Until then the client's own word counts.
+   */
+  #isMuted(track: SendingTrack): boolean {
+    if (!this.#session.permissions.includes(PERMISSION_OF_SOURCE[track.source])) return true;
+    const stored = storedTracks(this.#session).find(({ trackId }) => trackId === track.trackId);
+    if (stored?.feedId === this.#feed.feedId) track.muted = stored.muted;
+    // A track that is published anew, over another peer connection, stays muted.
+    return track.muted || stored?.muted === true;
   }
 }
 

@@ -1,16 +1,77 @@
 import type { TrackState } from '@callplane/db';
-import { MediaError, type MediaSession } from '@callplane/media';
+import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
 import type { PeerTarget } from '@callplane/protocol';
 import type { ClaimOutcome } from '../metrics.js';
 import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
-import type { MediaRecord, PublisherRecord } from './media-writes.js';
-import type { OwnSession } from './own-session.js';
+import type { MediaRecord } from './media-writes.js';
 import type { Publisher } from './publisher.js';
 import type { Subscriber } from './subscriber.js';
 
+/**
+ * The session on a media server that holds both peer connections of one participant session, so that another gateway
+ * can take over exactly these. The first peer connection opens it: a viewer that receives nothing has none.
+ */
+export class OwnSession {
+  #opened: { readonly node: MediaNode; readonly session: MediaSession } | null = null;
+  #opening: { node: MediaNode; session: Promise<MediaSession> } | null = null;
+  #end: 'destroyed' | 'abandoned' | null = null;
+
+  /** The session; null if there is none, or the media server has ended it. */
+  get current() {
+    return this.#opened?.session.isOpen === true ? this.#opened : null;
+  }
+
+  /**
+   * Opens a session on the node, unless there is one.
+   * @throws MediaError
+   */
+  open(node: MediaNode): Promise<MediaSession> {
+    const { current } = this;
+    if (current?.node === node) return Promise.resolve(current.session);
+    if (this.#opening?.node !== node) {
+      const opening = { node, session: this.#open(node) };
+      this.#opening = opening;
+      const done = () => {
+        if (this.#opening === opening) this.#opening = null;
+      };
+      opening.session.then(done, done);
+    }
+    return this.#opening.session;
+  }
+
+  adopt(node: MediaNode, session: MediaSession): void {
+    if (this.#end === null) this.#opened = { node, session };
+    else if (this.#end === 'destroyed') void session.destroy();
+    else session.abandon();
+  }
+
+  /** Ends the session with its peer connections. Only for a gateway that holds the participant session. Idempotent. */
+  async destroy(): Promise<void> {
+    this.#end ??= 'destroyed';
+    await this.#opened?.session.destroy();
+  }
+
+  /** Forgets the session, which another gateway may have taken over. Idempotent. */
+  abandon(): void {
+    this.#end ??= 'abandoned';
+    this.#opened?.session.abandon();
+  }
+
+  async #open(node: MediaNode): Promise<MediaSession> {
+    const session = await node.openSession();
+    if (this.#end !== null || this.#opening?.node !== node) {
+      await session.destroy();
+      throw new MediaError('closed', 'The session was not wanted any more');
+    }
+    // The peer connections of a room that has moved are gone already.
+    void this.#opened?.session.destroy();
+    this.#opened = { node, session };
+    return session;
+  }
+}
+
 /** What a gateway knows about the media of a session that a client has resumed there. */
 export interface ResumedMedia {
-  /** As the previous gateway wrote it. */
   media: unknown;
   /** Number of the connection before this resumption. */
   previousConnection: number;
@@ -19,11 +80,9 @@ export interface ResumedMedia {
   clientPeers: readonly PeerTarget[] | undefined;
   /** The last offer that the client has answered; undefined if it did not say. */
   answeredOffer: number | undefined;
-  /** The session's tracks in PostgreSQL. */
   tracks: readonly TrackState[];
 }
 
-/** The parts of a session's media that a hand-over concerns. */
 export interface HandoverParts {
   deps: MediaDeps;
   session: MediaOwner;
@@ -35,10 +94,7 @@ export interface HandoverParts {
 }
 
 /** Where the session's media is, for a gateway that takes it over; null without media. */
-export function recordOf(
-  { session, own, subscriber }: HandoverParts,
-  publisher: PublisherRecord | null,
-): MediaRecord | null {
+export function recordOf({ session, own, publisher, subscriber }: HandoverParts): MediaRecord | null {
   const opened = own.current;
   const placement = session.room.state;
   if (opened === null || placement === null || opened.node.id !== placement.mediaNodeId) return null;
@@ -47,7 +103,7 @@ export function recordOf(
     nodeId: opened.node.id,
     generation: placement.mediaGeneration,
     janusSession: opened.session.id,
-    publisher,
+    publisher: publisher.record,
     subscriber: subscriber.record,
     choices: subscriber.wanted.choices,
   };

@@ -14,7 +14,6 @@ import pLimit from 'p-limit';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Writes } from '../writes/writes.js';
 
-/** What a client has said about a track. */
 export interface Choice {
   /** False: the client declined it. */
   selected: boolean;
@@ -42,6 +41,7 @@ export interface MediaRecord {
 
 export interface PublisherRecord {
   handle: number;
+  /** Never reused: a subscription to a feed id refers to one handle and no later one. */
   feedId: string;
   /** Identifies the client's RTCPeerConnection; see `CheckedOffer`. */
   peerConnection: string;
@@ -49,7 +49,6 @@ export interface PublisherRecord {
 
 export interface SubscriberRecord {
   handle: number;
-  /** The last offer, which the client has answered. */
   offerId: number;
 }
 
@@ -65,7 +64,6 @@ export interface RecordedSession {
   readonly roomId: string;
   /** Whether this gateway has let go of the session. Its media may be another gateway's then, so nothing is written. */
   readonly isGone: boolean;
-  /** The record is null without media. */
   readonly media: { readonly record: MediaRecord | null };
 }
 
@@ -91,13 +89,10 @@ export class MediaWrites {
     this.#deps = deps;
   }
 
-  /**
-   * Writes the tracks that are published from now on, and where the session's media is.
-   * @returns false if this connection no longer holds the session
-   */
-  async publish(session: RecordedSession, tracks: TrackState[], record: MediaRecord | null): Promise<boolean> {
+  /** @returns false if this connection no longer holds the session */
+  async publish(session: RecordedSession, tracks: TrackState[]): Promise<boolean> {
     const { clock, database } = this.#deps;
-    return this.#wrote(session, await publishTracks(database, session.held, tracks, clock.now(), record));
+    return this.#wrote(session, await publishTracks(database, session.held, tracks, clock.now()));
   }
 
   async unpublishAll(session: RecordedSession): Promise<void> {
@@ -123,7 +118,6 @@ export class MediaWrites {
     return this.#inTurn(() => this.#writeAll());
   }
 
-  /** Ends the timer. Idempotent. */
   close(): void {
     this.#isClosed = true;
     this.#changed.clear();

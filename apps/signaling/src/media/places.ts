@@ -7,7 +7,6 @@ import type { Rooms } from '../rooms/rooms.js';
 /** How long the loads stay valid after a read, in milliseconds. Until then, rooms placed here are added to them. */
 const LOADS_FRESH_MS = 1000;
 
-/** Chooses media servers for rooms. Knows which are up, and how loaded they are. */
 export class MediaPlaces {
   readonly #nodes: MediaNodes;
   readonly #readLoads: () => Promise<ReadonlyMap<string, NodeLoad>>;
@@ -19,7 +18,6 @@ export class MediaPlaces {
     this.#readLoads = readLoads;
   }
 
-  /** Calls `listener` whenever a node goes up or down, or is removed. */
   onChange(listener: (nodeId: string) => void): void {
     this.#nodes.on('up', ({ id }) => listener(id));
     this.#nodes.on('down', ({ id }) => listener(id));
@@ -103,7 +101,6 @@ async function move({ database, logger, places }: MoveRoomsDeps, rooms: Rooms, r
   await rooms.changed(roomId);
 }
 
-/** Logs which media servers this process knows and reaches. */
 export function logMediaNodes(nodes: MediaNodes, logger: Logger): void {
   nodes.on('up', ({ id }) => logger.info('media server up', { node: id }));
   nodes.on('down', ({ id }, error) => logger.warn('media server down', { node: id, error }));

@@ -1,7 +1,6 @@
 import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } from '@callplane/media';
 import type { ClientMessages } from '@callplane/protocol';
-import type { Turns } from '@callplane/runtime';
 import pLimit from 'p-limit';
 import { RequestFailure } from '../connections/request-failure.js';
 import {
@@ -13,21 +12,9 @@ import {
   type MediaPlace,
 } from './context.js';
 import { Feed, keepMutes, type FeedListener, type FeedPhase } from './feed.js';
-import type { MediaRecord, PublisherRecord } from './media-writes.js';
+import type { PublisherRecord } from './media-writes.js';
 import { checkOffer, type CheckedOffer } from './sdp-gate.js';
 
-/** What a publisher needs of the session's media. */
-interface PublisherPort {
-  place(): MediaPlace | null;
-  /** Runs one write of the session's tracks at a time, so that a slow publish cannot commit after a later unpublish. */
-  inTurn: Turns;
-  /** Where the session's media is, with this publisher. */
-  recordWith(publisher: PublisherRecord | null): MediaRecord | null;
-  /** Called when the media server has lost the client's peer connection. */
-  onLost(): void;
-}
-
-/** Pause before a failed write of the tracks is tried again, in milliseconds. */
 const ANNOUNCE_AGAIN_MS = 1000;
 /** Half a second of audio, and in rooms with many publishers longer. */
 const AUDIO_ACTIVE_PACKETS_MIN = 25;
@@ -42,7 +29,10 @@ const TALKING_PUBLISHERS = 100;
 export class Publisher implements FeedListener {
   readonly #deps: MediaDeps;
   readonly #session: MediaOwner;
-  readonly #port: PublisherPort;
+  readonly #place: () => MediaPlace | null;
+  readonly #onLost: () => void;
+  /** Runs one write of the session's tracks at a time, so that a slow publish cannot commit after a later unpublish. */
+  readonly #inTurn = pLimit(1);
   #feed: Feed | null = null;
   #isClosed = false;
   /** Runs one publish request at a time. One from an earlier connection may still wait for the media server. */
@@ -51,10 +41,12 @@ export class Publisher implements FeedListener {
   #checked: Promise<void> = Promise.resolve();
   #attachments = 0;
 
-  constructor(deps: MediaDeps, session: MediaOwner, port: PublisherPort) {
+  /** @param onLost called when the media server has lost the client's peer connection */
+  constructor(deps: MediaDeps, session: MediaOwner, place: () => MediaPlace | null, onLost: () => void) {
     this.#deps = deps;
     this.#session = session;
-    this.#port = port;
+    this.#place = place;
+    this.#onLost = onLost;
   }
 
   /** The client may have a peer connection, which is lost with the handle. */
@@ -86,18 +78,13 @@ export class Publisher implements FeedListener {
   }
 
   /**
-   * @returns the answer. The client gets the media server's candidates after it: call `release` then.
+   * @returns the answer
    * @throws RequestFailure; the earlier tracks stay published if the media server only refused the offer
    */
   async publish({ sdp, tracks }: ClientMessages['publish']): Promise<string> {
     const { connectionNumber, permissions } = this.#session;
     const offer = checkOffer(sdp, tracks, permissions);
     return this.#publications(() => this.#publish(offer, connectionNumber));
-  }
-
-  /** The client has the answer to its offer. */
-  release(): void {
-    if (this.#feed !== null && this.#feed.phase !== 'offering') this.#feed.candidates.release();
   }
 
   /**
@@ -110,7 +97,7 @@ export class Publisher implements FeedListener {
     const isStored = () => this.#session.room.tracks.has(this.#session.participantId, trackId);
     if (track === undefined && !isStored()) throw new RequestFailure('not_found');
     if (track !== undefined) track.muted = muted;
-    await this.#port.inTurn(async () => {
+    await this.#inTurn(async () => {
       // Tracks that are not announced yet are announced with their mute state.
       if (this.#feed?.phase === 'announced' || isStored()) {
         await this.#deps.writes.setMuted(this.#session, trackId, muted);
@@ -119,14 +106,16 @@ export class Publisher implements FeedListener {
     await feed?.moderation.agree();
   }
 
+  /** Unpublishes all tracks, if `isWanted` says so once earlier writes are done. */
+  async unpublish(isWanted: () => boolean = () => true): Promise<void> {
+    await this.#inTurn(async () => {
+      if (isWanted()) await this.#deps.writes.unpublishAll(this.#session);
+    });
+  }
+
   /** Call this when the room shows another state of the session: its tracks, their mutes or its permissions. */
   onOwn(): void {
     if (this.#feed?.isAnswered === true) void this.#feed.moderation.agree();
-  }
-
-  /** Call this when the client has a connection again: the candidates since its loss did not reach it. */
-  repeatCandidates(): void {
-    this.#feed?.candidates.repeat();
   }
 
   /** Call this when the client's connection is lost. The peer connection stays if the client has an answer. */
@@ -160,7 +149,7 @@ export class Publisher implements FeedListener {
 
   async #publish(offer: CheckedOffer, connectionNumber: number): Promise<string> {
     await this.#checked;
-    const place = this.#port.place();
+    const place = this.#place();
     // The client of this request may have lost its connection meanwhile.
     const isWanted = () => this.#session.isConnected && this.#session.connectionNumber === connectionNumber;
     if (place === null || this.#isClosed || !isWanted()) throw mediaUnavailable();
@@ -169,13 +158,12 @@ export class Publisher implements FeedListener {
     const feed = (this.#feed ??= this.#newFeed(place, offer.peerConnection));
     const { phase } = feed;
     this.#setPhase(feed, 'offering');
-    feed.candidates.hold();
     const answer = await this.#offer(feed, offer, place).catch((error: unknown) => {
       throw this.#failed(feed, phase, error);
     });
     if (feed !== this.#feed) throw mediaUnavailable();
     if (!isWanted()) {
-      this.#keep(feed, phase);
+      this.#setPhase(feed, phase);
       throw mediaUnavailable();
     }
     feed.tracks = keepMutes(feed.tracks, offer.tracks);
@@ -203,18 +191,12 @@ export class Publisher implements FeedListener {
     if (feed !== this.#feed) return mediaUnavailable(error);
     // After a refused renegotiation the earlier negotiation stays in effect. A dead handle is of no further use.
     if (feed.isAnswered && error instanceof MediaError && error.code === 'invalid_sdp') {
-      this.#keep(feed, phase);
+      this.#setPhase(feed, phase);
     } else {
       void this.drop();
       if (feed.isAnswered) this.#lose();
     }
     return toFailure(error);
-  }
-
-  /** The negotiation before the last offer is in effect. */
-  #keep(feed: Feed, phase: FeedPhase): void {
-    feed.candidates.release();
-    this.#setPhase(feed, phase);
   }
 
   #setPhase(feed: Feed, phase: FeedPhase): void {
@@ -235,7 +217,7 @@ export class Publisher implements FeedListener {
       // The media server knows which tracks are muted before the other participants know the tracks.
       await feed.moderation.agree();
       try {
-        const isWritten = await this.#port.inTurn(async () => isWanted() && (await this.#write(feed)));
+        const isWritten = await this.#inTurn(async () => isWanted() && (await this.#write(feed)));
         // After a resumption, the next try uses the new connection number. After the session's end, none is needed.
         if (!isWritten && isWanted() && !(await isStillLive(this.#deps, this.#session)) && isWanted()) this.#forget();
       } catch (error) {
@@ -249,8 +231,7 @@ export class Publisher implements FeedListener {
   /** @returns false if the tracks were not written, because this gateway does not hold the session */
   async #write(feed: Feed): Promise<boolean> {
     const { tracks } = feed;
-    if (!(await this.#deps.writes.publish(this.#session, feed.stored, this.#port.recordWith(feed.record))))
-      return false;
+    if (!(await this.#deps.writes.publish(this.#session, feed.stored))) return false;
     if (feed === this.#feed && feed.phase === 'answered' && feed.tracks === tracks) this.#setPhase(feed, 'announced');
     return true;
   }
@@ -269,7 +250,7 @@ export class Publisher implements FeedListener {
   }
 
   #lose(): void {
-    if (!this.#isClosed) this.#port.onLost();
+    if (!this.#isClosed) this.#onLost();
   }
 }
 

@@ -67,20 +67,8 @@ class Stage {
 }
 
 const page = (at: number, size = 25) => Array.from({ length: size }, (_, n) => `p${at * size + n}/1`);
-const tracksOf = (stage: Stage) => stage.peer.sections.tracks.map((one) => `${one.participantId}/1`).sort();
 
 describe('the media sections of a receiver', () => {
-  test('carry one page after another with a single offer', async () => {
-    const stage = new Stage();
-    stage.publish(100);
-    for (const at of [0, 1, 2, 3, 0]) {
-      expect(await stage.align(stage.wants(page(at)))).toBe(true);
-      expect(stage.handle.sent).toEqual(page(at).sort());
-      expect(tracksOf(stage)).toEqual(page(at).sort());
-    }
-    expect([stage.offers, stage.handle.sections.length]).toEqual([1, 25]);
-  });
-
   test('whose publisher leaves unnoticed get the offer that the media server makes', async () => {
     const stage = new Stage();
     stage.publish(2);
@@ -125,21 +113,6 @@ describe('the media sections of a receiver', () => {
     expect(settings({ spatial: 2 })).toEqual([{ subscriberMid: '0', spatial: 2, temporal: 2 }]);
     expect(settings({ temporal: 0 })).toEqual([{ subscriberMid: '0', spatial: 2, temporal: 0 }]);
     expect(settings({ spatial: 1, temporal: 1 })).toEqual([]);
-  });
-
-  test('are not given to a track that the client refused', async () => {
-    const stage = new Stage();
-    stage.publish(3);
-    await stage.align(stage.wants(['p0/1', 'p1/1']));
-    stage.peer.sections.refuse(['0']);
-    expect(tracksOf(stage)).toEqual(['p1/1']);
-    const located = (key: string) => ({ feedId: key.split('/')[0], mid: '1' });
-    const index = { entries: new Map(page(0, 3).map((key) => [key, located(key)])) } as unknown as TrackIndex;
-    expect([...stage.peer.refusedKeys(index)]).toEqual(['p0/1']);
-    await stage.align(stage.wants(['p1/1', 'p2/1']));
-    expect(stage.handle.sent).toEqual(['p1/1', 'p2/1']);
-    // The refused section needs an offer to be used again.
-    expect([stage.offers, stage.handle.sections.length]).toEqual([2, 2]);
   });
 
   test('carry exactly what is wanted and published, whatever changes, and never exceed the limits', async () => {

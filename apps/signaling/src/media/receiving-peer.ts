@@ -1,8 +1,7 @@
 import { MediaError, type MediaNode, type MediaSession, type MediaSubscriber } from '@callplane/media';
 import { PROTOCOL_LIMITS, type ServerMessages } from '@callplane/protocol';
 import type { TrackIndex } from '../rooms/tracks.js';
-import { toFailure, type MediaOwner, type MediaPlace } from './context.js';
-import { HeldCandidates, reportSlowLink } from './peer-notices.js';
+import { reportSlowLink, toFailure, type MediaOwner, type MediaPlace } from './context.js';
 import { checkAnswer } from './sdp-gate.js';
 import { Sections, streamName } from './sections.js';
 import type { Want } from './selection.js';
@@ -18,19 +17,14 @@ const ABSENT_AGAIN_MS = 1000;
  */
 const OFFERS_PER_CONNECTION = 1_000_000;
 
-/** The result of an attempt to align the sections with the wanted tracks. */
 type Alignment =
-  /** The client has to answer this offer. */
   | { outcome: 'offer'; sdp: string }
-  /** Nothing is left to do. */
   | { outcome: 'aligned' }
-  /** Another attempt goes on. */
   | { outcome: 'again' }
   /** The connection has to be replaced by a new one, because it has too many media sections. */
   | { outcome: 'exhausted' };
 
 export interface ReceivingPeerListener {
-  /** The media server has ended the peer. */
   onEnded(peer: ReceivingPeer, error: Error): void;
   /** Another gateway has changed what the peer carries: `mustList` is set. */
   onDisturbed(): void;
@@ -43,8 +37,6 @@ export interface ReceivingPeerListener {
 export class ReceivingPeer {
   readonly node: MediaNode;
   readonly sections = new Sections();
-  readonly candidates: HeldCandidates;
-  /** Null until it is attached. */
   handle: MediaSubscriber | null = null;
   outstanding: ServerMessages['offer'] | null = null;
   /** Whether the media server has the client's answer to the outstanding offer. */
@@ -58,7 +50,6 @@ export class ReceivingPeer {
   readonly #session: MediaOwner;
   readonly #listener: ReceivingPeerListener;
   #isClosed = false;
-  /** Ends the wait for the answer. */
   #settle: () => void = () => undefined;
   #answerTimer: NodeJS.Timeout | undefined;
   #absentTimer: NodeJS.Timeout | undefined;
@@ -67,14 +58,12 @@ export class ReceivingPeer {
     this.#session = session;
     this.#listener = listener;
     this.node = node;
-    this.candidates = new HeldCandidates(session, 'subscriber');
   }
 
   /** Goes on with a handle of a claimed session, whose last offer is answered. */
   adopt(session: MediaSession, handleId: number): void {
     this.#take(session.adoptSubscriber(handleId, this.#session.roomId));
     this.hasOffer = true;
-    this.candidates.release();
   }
 
   /**
@@ -86,7 +75,7 @@ export class ReceivingPeer {
     const [known] = tracks.entries.values();
     this.mustList = false;
     const listed = await this.#attached().listSections(known);
-    if (this.sections.take(listed, (stream) => keys.get(streamName(stream)) ?? null)) return;
+    if (this.sections.take(listed, keys)) return;
     throw new MediaError('closed', 'An offer of another gateway has no answer');
   }
 
@@ -97,24 +86,28 @@ export class ReceivingPeer {
     const { sections } = this;
     const handle = this.#attached();
     sections.noteEnded((stream) => tracks.hasStream(stream));
-    if (this.mustRestart) return this.#restart(handle);
+    if (this.mustRestart) {
+      this.mustRestart = false;
+      return { outcome: 'offer', sdp: await handle.restart() };
+    }
+    const keys = new Map([...wants.values()].map(({ key, stream }) => [streamName(stream), key]));
     const plan = sections.plan(wants);
     if (plan.isExhausted) return { outcome: 'exhausted' };
     let again = false;
     if (plan.switches.length > 0) {
-      const { streams, absent, offer } = await handle.switch(plan.switches);
-      if (streams !== null) sections.carry(streams, wants, offer ?? undefined);
-      again = sections.switched(plan.switches, streams ?? [], absent);
+      const { sections: listed, absent, offer } = await handle.switch(plan.switches);
+      if (listed !== null) sections.take(listed, keys, offer !== null);
+      again = sections.switched(plan.switches, absent);
       // Streams that need an offer get it with the next alignment: now, or after the answer to this one.
       if (offer !== null) return { outcome: 'offer', sdp: offer.sdp };
     }
     const { add, remove } = plan.change;
     if (add.length > 0) {
       const offer = await handle.update({ add, remove });
-      if (offer !== null) sections.carry(offer.streams, wants, offer);
-      sections.added(add, offer?.streams ?? []);
+      if (offer !== null) sections.take(offer.sections, keys, true);
+      sections.added(add);
       // The sections of codecs that are not wanted any more stay. A new connection has none of them.
-      if (offer !== null && offer.sectionCount > PROTOCOL_LIMITS.sectionsMax) return { outcome: 'exhausted' };
+      if (offer !== null && offer.sections.length > PROTOCOL_LIMITS.sectionsMax) return { outcome: 'exhausted' };
       if (offer !== null) return { outcome: 'offer', sdp: offer.sdp };
     }
     sections.assign(wants);
@@ -215,7 +208,6 @@ export class ReceivingPeer {
 
   #take(handle: MediaSubscriber): void {
     this.handle = handle;
-    handle.on('candidate', (candidate) => this.candidates.add(candidate));
     handle.on('closed', (reason) => this.#listener.onEnded(this, new Error(`closed by the media server: ${reason}`)));
     handle.on('disturbed', () => {
       this.mustList = true;
@@ -229,16 +221,8 @@ export class ReceivingPeer {
     if (this.handle === null || this.#isClosed) throw new MediaError('closed', 'The peer is not wanted any more');
     return this.handle;
   }
-
-  async #restart(handle: MediaSubscriber): Promise<Alignment> {
-    this.mustRestart = false;
-    // Candidates from now on belong to the offer.
-    this.candidates.hold();
-    return { outcome: 'offer', sdp: await handle.restart() };
-  }
 }
 
-/** The id of the offer that follows. */
 export function nextOfferId(before: number, { connectionNumber }: Pick<MediaOwner, 'connectionNumber'>): number {
   return Math.max(before, (connectionNumber - 1) * OFFERS_PER_CONNECTION) + 1;
 }

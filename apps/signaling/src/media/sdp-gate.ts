@@ -1,5 +1,6 @@
 import { PERMISSION_OF_SOURCE, type Permission } from '@callplane/core';
 import { PROTOCOL_LIMITS, type ClientMessages, type TrackKind, type TrackSource } from '@callplane/protocol';
+import { isDeepStrictEqual } from 'node:util';
 import sdpTransform, { type MediaDescription, type SessionDescription } from 'sdp-transform';
 import { RequestFailure } from '../connections/request-failure.js';
 
@@ -177,19 +178,9 @@ function readDescription(sdp: string, sectionsMax: number): ReadDescription {
   const text = sdpTransform.write(kept);
   // Parses our own output again and rejects it if it differs from what was validated.
   const again = parse(text);
-  const same =
-    again.media.length === sections.length &&
-    again.direction === undefined &&
-    again.media.every((section, index) => {
-      const checked = sections[index];
-      return (
-        checked !== undefined &&
-        section.type === checked.kind &&
-        midOf(section) === checked.mid &&
-        section.direction === checked.direction
-      );
-    });
-  if (!same) throw invalid('The session description cannot be parsed.');
+  const sectionsAgain = again.media.map((one) => ({ mid: midOf(one), kind: one.type, direction: one.direction }));
+  if (again.direction !== undefined || !isDeepStrictEqual(sectionsAgain, sections))
+    throw invalid('The session description cannot be parsed.');
   return { text, origin: `${origin.username} ${origin.sessionId}`, sections };
 }
 

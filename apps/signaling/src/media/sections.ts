@@ -38,7 +38,6 @@ interface SectionPlan {
 
 /** All layers. The media server keeps each of the two until it is told otherwise. */
 const HIGHEST = { spatial: 2, temporal: 2 } as const;
-const IDLE = { stream: null, key: null, layer: undefined, paused: false, isEnded: false };
 
 /**
  * The media sections of one receiving connection, of which there are never more than PROTOCOL_LIMITS say, and what the
@@ -47,8 +46,6 @@ const IDLE = { stream: null, key: null, layer: undefined, paused: false, isEnded
  */
 export class Sections {
   readonly #sections = new Map<string, Section>();
-  /** All sections of the connection, those included whose kind is not known here. */
-  #count = 0;
   /** Streams that the media server did not have, by name, with the number of attempts. */
   readonly #absent = new Map<string, { tries: number; isDue: boolean }>();
   /** Streams that no section could carry without an offer, because their codec differs. */
@@ -102,23 +99,21 @@ export class Sections {
   }
 
   /**
-   * Takes over what the media server says that the sections carry: another gateway has negotiated or changed them.
-   * @param keyOf the key of a stream's track; null if the room does not have it
-   * @returns false if the client has an offer to answer that only the other gateway knows
+   * Takes over what the media server says that the sections carry.
+   * @param keys of tracks, by the names of their streams: a section with another stream gets none
+   * @param isOffer whether the media server made an offer, which begins ended streams again
+   * @returns false if the client has an offer to answer
    */
-  take(listed: readonly ListedSection[], keyOf: (stream: StreamReference) => string | null): boolean {
-    const mids = new Set(listed.map(({ subscriberMid }) => subscriberMid));
-    for (const section of this.#sections.values()) if (!mids.has(section.mid)) Object.assign(section, IDLE);
-    this.#count = Math.max(this.#count, listed.length);
+  take(listed: readonly ListedSection[], keys: ReadonlyMap<string, string>, isOffer = false): boolean {
     for (const { subscriberMid: mid, kind, stream, settings } of listed) {
-      const section = this.#sections.get(mid) ?? { mid, kind, ...IDLE };
-      this.#sections.set(mid, section);
-      Object.assign(section, IDLE);
-      if (stream === null) continue;
-      section.stream = stream;
-      section.key = keyOf(stream);
-      section.paused = settings.paused ?? false;
-      section.layer = layerOf(settings);
+      const name = stream === null ? '' : streamName(stream);
+      const known = this.#sections.get(mid);
+      const isSameStream = known?.stream != null && streamName(known.stream) === name;
+      const isEnded = !isOffer && isSameStream && known.isEnded;
+      const key = isEnded ? null : (keys.get(name) ?? null);
+      const paused = settings.paused ?? false;
+      this.#sections.set(mid, { mid, kind, stream, key, layer: layerOf(settings), paused, isEnded });
+      this.#absent.delete(name);
     }
     return listed.every(({ stream, isNegotiated }) => stream === null || isNegotiated);
   }
@@ -143,54 +138,24 @@ export class Sections {
     return {
       switches,
       change: { add, remove: add.length > 0 ? removable : [] },
-      isExhausted: this.#count + mismatched > PROTOCOL_LIMITS.sectionsMax,
+      isExhausted: this.#sections.size + mismatched > PROTOCOL_LIMITS.sectionsMax,
     };
   }
 
-  /** Takes over what the sections carry now, after an offer or a switch. */
-  carry(streams: readonly CarriedStream[], wants: ReadonlyMap<string, Want>, offered?: { sectionCount: number }): void {
-    this.#count = offered?.sectionCount ?? this.#count;
-    const byStream = new Map([...wants.values()].map((want) => [streamName(want.stream), want]));
-    const carried = new Map(streams.map((stream) => [stream.subscriberMid, stream]));
-    for (const section of this.#sections.values()) if (!carried.has(section.mid)) Object.assign(section, IDLE);
-    for (const { feedId, mid, subscriberMid } of carried.values()) {
-      const stream = { feedId, mid };
-      const want = byStream.get(streamName(stream));
-      const known = this.#sections.get(subscriberMid);
-      if (known === undefined && want === undefined) continue;
-      const section = known ?? { mid: subscriberMid, kind: want?.kind ?? 'audio', ...IDLE };
-      this.#sections.set(subscriberMid, section);
-      if (offered !== undefined) section.isEnded = false;
-      if (section.stream === null || !isSame(section.stream, stream)) Object.assign(section, IDLE, { stream });
-      section.key = section.isEnded ? null : (want?.key ?? null);
-      this.#absent.delete(streamName(stream));
-    }
-  }
-
-  /** Call this after a switch: streams that the media server lacks, or that no section of their kind can carry. */
-  switched(
-    asked: readonly CarriedStream[],
-    carried: readonly CarriedStream[],
-    absent: readonly StreamReference[],
-  ): boolean {
+  /**
+   * Call this after a switch: notes streams that the media server lacks, or that no section of their kind can carry.
+   * @returns whether there are some of the latter
+   */
+  switched(asked: readonly CarriedStream[], absent: readonly StreamReference[]): boolean {
     this.#noteAbsent(absent);
-    const isIn = (streams: readonly StreamReference[], one: StreamReference) =>
-      streams.some((each) => isSame(each, one));
-    const mismatched = asked.filter((one) => !isIn(absent, one) && !isIn(carried, one));
+    const mismatched = asked.filter((one) => !this.#isCarried(one) && !absent.some((other) => isSame(other, one)));
     for (const stream of mismatched) this.#needOffer.add(streamName(stream));
     return mismatched.length > 0;
   }
 
-  /** Call this after an offer: the streams that it added are sent as they were requested. The others are absent. */
-  added(streams: SubscriberChange['add'], carried: readonly CarriedStream[]): void {
-    this.#noteAbsent(streams.filter((one) => !carried.some((stream) => isSame(stream, one))));
-    const byName = new Map(streams.map((stream) => [streamName(stream), stream]));
-    for (const section of this.#sections.values()) {
-      const settings = section.stream === null ? undefined : byName.get(streamName(section.stream));
-      if (settings === undefined) continue;
-      section.paused = settings.paused ?? false;
-      section.layer = layerOf(settings);
-    }
+  /** Call this after an offer that was to add the streams: those that it did not add are absent. */
+  added(streams: readonly StreamReference[]): void {
+    this.#noteAbsent(streams.filter((one) => !this.#isCarried(one)));
   }
 
   /** The client's answer does not receive on these sections. */
@@ -239,6 +204,10 @@ export class Sections {
     const { carried } = this.#match(wants);
     for (const section of this.#sections.values()) section.key = null;
     for (const [key, section] of carried) section.key = key;
+  }
+
+  #isCarried(stream: StreamReference): boolean {
+    return this.all.some((section) => section.stream !== null && isSame(section.stream, stream));
   }
 
   #noteAbsent(streams: readonly StreamReference[]): void {

@@ -162,20 +162,4 @@ describe('wanted tracks', () => {
     );
     expect([eve.hasWants, eve.select(NOTHING).wants.size]).toEqual([false, 0]);
   });
-
-  test('follow the choices of their client', () => {
-    const { member } = roomOf('ada', 'bob');
-    const eve = member('eve', false);
-    eve.subscribe([{ ...camera('ada'), layer: { spatial: 1 }, paused: true }]);
-    expect([...eve.select(NOTHING).wants.values()]).toMatchObject([
-      { key: 'ada/cam', layer: { spatial: 1 }, paused: true },
-    ]);
-    eve.unsubscribe([camera('ada')]);
-    expect(eve.select(NOTHING).wants.size).toBe(0);
-    const dan = member('dan');
-    dan.unsubscribe([camera('ada')]);
-    expect([...dan.select(NOTHING).wants.keys()]).toEqual(['bob/cam']);
-    dan.forget();
-    expect(dan.select(NOTHING).wants.size).toBe(2);
-  });
 });

@@ -1,5 +1,9 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { TrackState } from '@callplane/db';
+import type { MediaPeerEvents } from '@callplane/media';
+import type { ServerMessage } from '@callplane/protocol';
+import { EventEmitter } from 'node:events';
+import { reportSlowLink, SLOW_LINK_EVERY_MS } from './context.js';
 import { FakeNode, FakeSession, Gate, mediaError, placesOn, publishRequest, settled } from './media.testkit.js';
 import { SessionMedia } from './session-media.js';
 
@@ -85,17 +89,6 @@ describe('the media of a session', () => {
     expect(session.stored).toMatchObject([{ trackId: 'mic', muted: true }]);
   });
 
-  test('repeats the candidates that the client missed', async () => {
-    const stage = setUp();
-    const { session, node } = stage;
-    await publish(stage);
-    session.isConnected = false;
-    node.live[0]!.emit('candidate', { candidate: 'one', sdpMid: '0' });
-    expect(session.of('candidate')).toEqual([]);
-    stage.reconnect();
-    expect(session.of('candidate')).toMatchObject([{ target: 'publisher', candidate: { candidate: 'one' } }]);
-  });
-
   test('resets the half that is lost when a client resumes, and keeps the other one', async () => {
     const stage = setUp();
     const { session, node } = stage;
@@ -145,15 +138,6 @@ describe('the media of a session', () => {
     // The media server knows before the others do.
     expect([stage.gate.waits('publishTracks'), node.did]).toEqual([true, ['moderate sess_1-1-1/0 true']]);
     expect(session.stored).toMatchObject([{ feedId: 'earlier' }]);
-  });
-
-  test('ends its session on the media server, and later requests fail', async () => {
-    const stage = setUp();
-    const { media, node } = stage;
-    await publish(stage);
-    await media.destroy();
-    expect(node.did).toContain('destroy session');
-    expect(await outcomeOf(media.publish(publishRequest()))).toBe('media_unavailable');
   });
 });
 
@@ -257,4 +241,20 @@ describe('the media of a session of another gateway', () => {
   ])('%s', async (_, resumed, expected) => {
     expect(await resume(resumed)).toMatchObject(expected);
   });
+});
+
+test('clients learn of lost packets at most once a second', () => {
+  const handle = new EventEmitter<MediaPeerEvents>();
+  const sent: ServerMessage[] = [];
+  const session = { isConnected: true, send: (message: ServerMessage) => void sent.push(message) };
+  let nowMs = 0;
+  reportSlowLink(session, 'subscriber', handle, () => nowMs);
+  for (const lost of [7, 8, 9]) handle.emit('slowLink', lost);
+  expect(sent).toEqual([{ type: 'slowLink', target: 'subscriber', lost: 7 }]);
+  nowMs += SLOW_LINK_EVERY_MS;
+  session.isConnected = false;
+  handle.emit('slowLink', 10);
+  session.isConnected = true;
+  handle.emit('slowLink', 11);
+  expect(sent.slice(1)).toEqual([{ type: 'slowLink', target: 'subscriber', lost: 11 }]);
 });

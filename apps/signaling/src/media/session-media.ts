@@ -1,13 +1,13 @@
 import type { ClientMessages, PeerTarget } from '@callplane/protocol';
-import pLimit from 'p-limit';
-import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
-import { recordOf, takeOver, type HandoverParts, type ResumedMedia } from './handover.js';
-import { OwnSession } from './own-session.js';
-import { addCandidate } from './peer-notices.js';
-import { Publisher } from './publisher.js';
+import { MediaError } from '@callplane/media';
+import { storedTracks, type MediaDeps, type MediaOwner, type MediaPlace } from './context.js';
+import { OwnSession, recordOf, takeOver, type HandoverParts, type ResumedMedia } from './handover.js';
 import type { MediaRecord } from './media-writes.js';
-import { Republication } from './republication.js';
+import { Publisher } from './publisher.js';
 import { Subscriber } from './subscriber.js';
+
+/** Time for a client to republish tracks that the media server lost, in milliseconds. Then they are unpublished. */
+const REPUBLISH_WITHIN_MS = 10_000;
 
 /**
  * A session's two peer connections on the media server. They follow the room: when its media server goes down, comes
@@ -19,12 +19,10 @@ export class SessionMedia {
   readonly #deps: MediaDeps;
   readonly #session: MediaOwner;
   readonly #own = new OwnSession();
-  /** Runs one write of the session's tracks at a time. */
-  readonly #inTurn = pLimit(1);
   /** The peer connections that the media server has lost while the client does not know it yet. */
   readonly #lost = new Set<PeerTarget>();
-  readonly #republication: Republication;
   readonly #parts: HandoverParts;
+  #republication: NodeJS.Timeout | undefined;
   #state: 'up' | 'down' = 'down';
   #placedOn: string | null = null; // `<node>/<generation>`
   #closed = false;
@@ -36,15 +34,8 @@ export class SessionMedia {
     this.#deps = deps;
     this.#session = session;
     const place = () => this.#place();
-    this.publisher = new Publisher(deps, session, {
-      place,
-      inTurn: this.#inTurn,
-      recordWith: (publisher) => recordOf(this.#parts, publisher),
-      onLost: () => this.#lose('publisher'),
-    });
+    this.publisher = new Publisher(deps, session, place, () => this.#lose('publisher'));
     this.subscriber = new Subscriber(deps, session, place, () => this.#lose('subscriber'));
-    const isOverdue = () => !this.#closed && !this.publisher.isAnnounced;
-    this.#republication = new Republication(deps, session, this.#inTurn, isOverdue);
     const [own, publisher, subscriber, lost] = [this.#own, this.publisher, this.subscriber, this.#lost];
     this.#parts = { deps, session, own, publisher, subscriber, lost };
   }
@@ -56,7 +47,7 @@ export class SessionMedia {
 
   /** Where the session's media is, for a gateway that takes it over; null without media. */
   get record(): MediaRecord | null {
-    return this.#closed ? null : recordOf(this.#parts, this.publisher.record);
+    return this.#closed ? null : recordOf(this.#parts);
   }
 
   /** Whether a change of the room's tracks can matter to the client. */
@@ -73,7 +64,6 @@ export class SessionMedia {
   /** Call this after the welcome: it starts receiving. */
   onWelcomed(): void {
     this.onPlacement();
-    this.publisher.repeatCandidates();
     this.subscriber.unpause();
   }
 
@@ -106,7 +96,7 @@ export class SessionMedia {
 
   /** Call this when the connection is lost. A resumption can continue with the peer connections. */
   onConnectionLost(): void {
-    this.#republication.cancel();
+    clearTimeout(this.#republication);
     this.publisher.clientLost();
     this.subscriber.pause();
   }
@@ -153,35 +143,39 @@ export class SessionMedia {
       this.#lost.clear();
       this.subscriber.forget();
       this.subscriber.unblock();
-      this.#republication.expect();
+      this.#expectRepublication();
     }
     return continued;
   }
 
-  /**
-   * @returns the answer. The caller sends it at once: the media server's candidates follow.
-   * @throws RequestFailure
-   */
+  /** @returns the answer. @throws RequestFailure */
   async publish(request: ClientMessages['publish']): Promise<string> {
     const answer = await this.publisher.publish(request);
     this.#lost.delete('publisher');
-    this.#republication.cancel();
-    setImmediate(() => this.publisher.release());
+    clearTimeout(this.#republication);
     return answer;
   }
 
   async unpublish(): Promise<void> {
-    this.#republication.cancel();
+    clearTimeout(this.#republication);
     await this.publisher.drop();
-    await this.#inTurn(() => this.#deps.writes.unpublishAll(this.#session));
+    await this.publisher.unpublish();
   }
 
-  /** Returns false if the peer connection does not exist (any more): a late candidate is no client error. */
-  candidate({ target, candidate }: ClientMessages['candidate']): Promise<boolean> {
-    return addCandidate(
-      (target === 'publisher' ? this.publisher.handle : this.subscriber.peer?.handle) ?? null,
-      candidate,
-    );
+  /**
+   * Gives a candidate of the client to the media server, with only the fields that it needs. Null marks their end.
+   * @returns false if the peer connection does not exist (any more): a late candidate is no client error
+   */
+  async candidate({ target, candidate }: ClientMessages['candidate']): Promise<boolean> {
+    const handle = target === 'publisher' ? this.publisher.handle : this.subscriber.peer?.handle;
+    const { candidate: line, sdpMid, sdpMLineIndex } = candidate ?? {};
+    try {
+      await handle?.addCandidate(line === undefined ? null : { candidate: line, sdpMid, sdpMLineIndex });
+      return handle != null;
+    } catch (error) {
+      if (error instanceof MediaError) return false;
+      throw error;
+    }
   }
 
   /** Asks for key frames of what the client sends or receives: its path was interrupted, and works again. */
@@ -196,7 +190,7 @@ export class SessionMedia {
     if (targets.includes('publisher')) {
       await this.publisher.drop();
       this.#lost.delete('publisher');
-      this.#republication.expect();
+      this.#expectRepublication();
     }
     if (targets.includes('subscriber')) {
       await this.subscriber.drop();
@@ -220,7 +214,7 @@ export class SessionMedia {
 
   #close(): void {
     this.#closed = true;
-    this.#republication.cancel();
+    clearTimeout(this.#republication);
   }
 
   #place(): MediaPlace | null {
@@ -253,7 +247,28 @@ export class SessionMedia {
     const targets = [...this.#lost];
     this.#lost.clear();
     this.#session.send({ type: 'mediaReset', targets });
-    if (targets.includes('publisher')) this.#republication.expect();
+    if (targets.includes('publisher')) this.#expectRepublication();
     if (targets.includes('subscriber')) this.subscriber.unblock();
+  }
+
+  /** Unpublishes tracks that the client does not republish in time, so that others do not wait for them in vain. */
+  #expectRepublication(): void {
+    clearTimeout(this.#republication);
+    this.#republication = setTimeout(() => void this.#unpublishOverdue(), REPUBLISH_WITHIN_MS);
+  }
+
+  async #unpublishOverdue(): Promise<void> {
+    // A client without tracks has nothing to republish. Most viewers of a lost gateway have none.
+    const isOverdue = () =>
+      !this.#closed &&
+      this.#session.isConnected &&
+      !this.publisher.isAnnounced &&
+      storedTracks(this.#session).length > 0;
+    try {
+      await this.publisher.unpublish(isOverdue);
+    } catch (error) {
+      this.#deps.logger.warn('tracks not unpublished', { sessionId: this.#session.sessionId, error });
+      if (isOverdue()) this.#expectRepublication();
+    }
   }
 }

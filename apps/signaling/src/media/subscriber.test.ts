@@ -267,17 +267,6 @@ describe('a subscriber', () => {
     expect(stage.of('subscribed').map(({ tracks }) => tracks.length)).toEqual([1, 1]);
   });
 
-  test('repeats all candidates of the media server after a resumption', async () => {
-    const stage = new Stage();
-    await stage.join(0);
-    await stage.answer();
-    stage.disconnect();
-    stage.handle?.emit('candidate', { candidate: 'candidate:1', sdpMid: '0' });
-    stage.connect();
-    await stage.settle();
-    expect(stage.of('candidate')).toMatchObject([{ target: 'subscriber', candidate: { candidate: 'candidate:1' } }]);
-  });
-
   test('restarts ICE with an offer, as soon as no other one is outstanding', async () => {
     const stage = new Stage();
     expect(() => stage.subscriber.restart()).toThrow('There is no receiving connection.');
@@ -288,7 +277,6 @@ describe('a subscriber', () => {
     expect(stage.of('offer')).toHaveLength(1);
     await stage.receive();
     expect([stage.of('offer').length, stage.handle?.did.filter((what) => what === 'restart').length]).toEqual([2, 1]);
-    stage.handle?.emit('candidate', { candidate: 'candidate:1', sdpMid: '0' });
     await stage.receive();
     stage.subscriber.restart();
     await stage.settle();
@@ -316,16 +304,6 @@ describe('a subscriber', () => {
     expect(stage.handle?.sent).toEqual([]);
     stage.disconnect();
     expect([asked()?.length, stage.errors]).toEqual([3, []]);
-  });
-
-  test('loses its connection if the media server cannot restart ICE', async () => {
-    const stage = new Stage();
-    await stage.join(0);
-    await stage.receive();
-    stage.handle!.failure = new MediaError('timeout', 'late');
-    stage.subscriber.restart();
-    await stage.settle();
-    expect([stage.lost, stage.handle?.isDetached, stage.subscriber.peer]).toEqual([1, true, null]);
   });
 
   test('gives up a client that does not answer, and begins again once it knows', async () => {
@@ -374,21 +352,6 @@ describe('a subscriber', () => {
     await jest.advanceTimersByTimeAsync(1_500);
     await stage.receive();
     expect(stage.received).toEqual(['p0']);
-  });
-
-  test('attaches again without a word to the client if the handle is closed before the first offer', async () => {
-    const stage = new Stage();
-    stage.publish(0);
-    stage.published.clear();
-    stage.connect();
-    await stage.settle();
-    expect([stage.of('offer').length, stage.subscriber.peer?.hasOffer === true]).toEqual([0, false]);
-    stage.handle?.emit('closed', 'connection lost');
-    stage.publish(0);
-    await stage.settle();
-    expect([stage.handles.length, stage.lost]).toEqual([1, 0]);
-    await jest.advanceTimersByTimeAsync(5_000);
-    expect([stage.handles.length, await stage.answer(), stage.lost]).toEqual([2, null, 0]);
   });
 
   test('reports the layers that its client wants, before a media section carries them', async () => {
@@ -601,12 +564,6 @@ describe('a subscriber of another gateway', () => {
     const told = [...sectionsOf(after)].map(([mid, participantId]) => [mid, participantId.replace('p', 'f')]);
     const actual = after.handle!.sections.map(({ mid, stream, send }) => [mid, send ? stream?.feedId : null]);
     expect(told).toEqual(actual);
-  });
-
-  test('can be handed over while its sections are being changed', async () => {
-    const before = await receiving();
-    before.subscribe({ participantId: 'p0', trackId: 'cam', paused: true });
-    expect(recordOf(before)).toEqual({ handle: 1, offerId: 1 });
   });
 });
 

@@ -151,7 +151,6 @@ export class Subscriber implements ReceivingPeerListener {
       peer.sections.retryAbsent();
       this.#reports.repeat();
       this.#sendOffer(peer);
-      peer.candidates.repeat();
     }
     this.#compare();
   }
@@ -258,7 +257,6 @@ export class Subscriber implements ReceivingPeerListener {
   #sendOffer(peer: ReceivingPeer): void {
     if (peer.outstanding === null) return;
     this.#session.send(peer.outstanding);
-    peer.candidates.release();
     // Without a connection, the client does not get the offer before `unpause`.
     if (this.#isConnected) peer.expectAnswer((error) => this.#fail(peer, error));
   }

@@ -117,17 +117,23 @@ export class Rooms {
    * Like {@link changed}, before a welcome, which shows the room with the client's own session in it.
    * @param own the client's session, as the write has returned it. The welcome of a known paged room uses it, and does
    *   not wait for the read.
+   * @param changes all that the write has changed; null if it does not say so. If they continue what this instance
+   *   knows, it need not read the room.
    * @throws if the room cannot be read.
    */
-  async loadForWelcome(roomId: string, own: SessionState): Promise<void> {
+  async loadForWelcome(roomId: string, own: SessionState, changes: RoomChanges | null): Promise<void> {
     const room = this.#held.get(roomId);
     if (room === undefined) throw new Error(`${roomId} is not held`);
-    if (room.state?.rosterPaged === true) {
+    const known = room.state?.version ?? null;
+    const isBehind = known === null || known < own.version;
+    // Another client of the batch has got its welcome before.
+    if (changes !== null && !isBehind && room.sessions.entries.has(own.sessionId)) return;
+    if (changes !== null && isBehind && (changes.after === null || changes.after === known)) {
+      this.#apply({ roomId, publish: true }, changes, known);
+    } else if (room.state?.rosterPaged === true) {
       room.learn(own);
       void this.changed(roomId);
-      return;
-    }
-    await this.#read(roomId, 'changed', { publish: true });
+    } else await this.#read(roomId, 'changed', { publish: true });
   }
 
   /** Reads all rooms again, to find changes whose notices were lost. */
@@ -204,7 +210,11 @@ export class Rooms {
     );
   }
 
-  #apply({ publish, roomId }: Read, changes: RoomChanges | null, known: number | null): void {
+  #apply(
+    { publish, roomId }: Pick<Read, 'publish' | 'roomId'>,
+    changes: RoomChanges | null,
+    known: number | null,
+  ): void {
     const room = this.#held.get(roomId);
     if (changes !== null && publish) {
       const { after, version } = changes;

@@ -1,6 +1,7 @@
 import type { RoomState as RoomFacts, SessionEndReason, Tenant } from '@callplane/core';
 import {
   isFull,
+  reviveRoom,
   toSession,
   type RoomChanges,
   type RoomPlacement,
@@ -203,13 +204,5 @@ export function reactionTo({ range, changes }: RoomNotice, known: number | null)
 /** The changes of a notice: JSON has no dates. */
 export function reviveChanges(notified: unknown): RoomChanges {
   const changes = notified as RoomChanges;
-  const { createdAt, startedAt, endedAt } = changes.room;
-  const date = (at: Date | string): Date => new Date(at);
-  const room = {
-    ...changes.room,
-    createdAt: date(createdAt),
-    startedAt: startedAt === null ? null : date(startedAt),
-    endedAt: endedAt === null ? null : date(endedAt),
-  };
-  return { ...changes, room };
+  return { ...changes, room: reviveRoom(changes.room) };
 }

@@ -1,7 +1,6 @@
 import type { Clock, PaceTimes, QualitySeconds } from '@callplane/core';
 import {
   addQuality,
-  admitJoins,
   endSessions,
   isDatabaseUnavailable,
   joinSessions,
@@ -10,23 +9,21 @@ import {
   resumeSessions,
   setTracksMuted,
   updateOwnMetadata,
-  type Admission,
   type Database,
   type DisconnectedSession,
   type HeldSession,
   type JoinInput,
   type JoinOutcome,
-  type JoinRequest,
   type MetadataChange,
   type MuteChange,
   type ResumeInput,
   type ResumeOutcome,
 } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
-import { ONE_QUEUE, type Logger, type Turns } from '@callplane/runtime';
+import { Batches, ONE_QUEUE, type BatchSettings, type Logger, type Turns } from '@callplane/runtime';
 import pLimit from 'p-limit';
+import type { BatchName, SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
-import { batchesOf, runWanted, type BatchMetrics, type Unwanted, type Waiting, type Wanted } from './batch.js';
 
 /** Pause between attempts of a write, in milliseconds. */
 const WRITE_AGAIN_MS = 1000;
@@ -39,11 +36,26 @@ export interface WritesDeps {
   /** Maximum size of the connection pool of `database`. */
   databasePoolMax: number;
   logger: Logger;
-  metrics: BatchMetrics;
+  metrics: Pick<SignalingMetrics, 'batch'>;
   producer: JobProducer;
-  arrivalLimits: { joins: PaceTimes };
+  arrivalLimits: { joins: PaceTimes; resumptions: PaceTimes };
   /** A room with more live sessions is paged. */
   rosterFullMax: number;
+}
+
+/** Whether a client still waits for this instance. */
+export type Wanted = 'yes' | 'drain' | 'disconnected';
+
+/** An item of a batch, with its client. */
+interface Waiting<Input> {
+  input: Input;
+  /** Called when the batch begins. */
+  wanted: () => Wanted;
+}
+
+/** Nothing was written for this client. */
+export interface Unwanted {
+  outcome: 'drain' | 'disconnected';
 }
 
 type EndReason = 'left' | 'connection_lost';
@@ -69,15 +81,6 @@ export class Writes {
     this.#changes = changeBatches(deps, rooms, others);
     const ends = (reason: EndReason) => endBatches(deps, rooms, others, reason);
     this.#ends = { left: ends('left'), connection_lost: ends('connection_lost') };
-  }
-
-  /**
-   * Numbers the join among those of its participant, in the order in which they arrive.
-   * @param wanted A disconnected client gets no number. The number would make its newer join at another instance look
-   *   older.
-   */
-  admit(input: JoinRequest, wanted: () => Wanted): Promise<Admission | Unwanted> {
-    return this.#arrivals.admissions.add(input.roomId, { input, wanted });
   }
 
   /**
@@ -171,29 +174,25 @@ export class Writes {
 }
 
 function arrivalBatches(deps: WritesDeps, turns: Turns) {
-  const { arrivalLimits, clock, database, rosterFullMax } = deps;
+  const { clock, database, rosterFullMax } = deps;
+  const { joins, resumptions } = deps.arrivalLimits;
   return {
-    admissions: batchesOf<Waiting<JoinRequest>, Admission | Unwanted>(deps.metrics, {
-      name: 'admissions',
-      sizeMax: 100,
-      turns,
-      ownerOf: ({ input }) => input.participantId,
-      run: (_, items) => runWanted(items, (requests) => admitJoins(database.sql, requests, arrivalLimits.joins)),
-    }),
     joins: batchesOf<Waiting<JoinInput>, JoinOutcome | Unwanted>(deps.metrics, {
       name: 'joins',
       sizeMax: 50,
       turns,
       ownerOf: ({ input }) => input.participantId,
       run: (roomId, items) =>
-        runWanted(items, (inputs) => joinSessions(database, roomId, inputs, clock.now(), { rosterFullMax })),
+        runWanted(items, (inputs) =>
+          joinSessions(database, roomId, inputs, clock.now(), { pace: joins, rosterFullMax }),
+        ),
     }),
     resumptions: batchesOf<Waiting<ResumeInput>, ResumeOutcome | Unwanted>(deps.metrics, {
       name: 'resumptions',
       sizeMax: 100,
       turns,
       ownerOf: ({ input }) => input.sessionId,
-      run: (_, items) => runWanted(items, (inputs) => resumeSessions(database, inputs)),
+      run: (_, items) => runWanted(items, (inputs) => resumeSessions(database, inputs, resumptions)),
     }),
   };
 }
@@ -255,8 +254,38 @@ function endBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: Turn
     run: async (roomId, held) => {
       const { ended, deliveries } = await endSessions(database, roomId, held, reason, clock.now());
       void producer.wakeDeliveries(deliveries);
-      if (ended.size > 0) await rooms.changed(roomId);
-      return held.map(({ sessionId }) => ended.has(sessionId));
+      if (ended.length > 0) await rooms.changed(roomId);
+      const ids = new Set(ended.map(({ sessionId }) => sessionId));
+      return held.map(({ sessionId }) => ids.has(sessionId));
     },
+  });
+}
+
+/** Batches by room, in which items of the same owner run one after the other. */
+function batchesOf<Item, Result>(
+  metrics: WritesDeps['metrics'],
+  { name, ...settings }: BatchSettings<Item, Result> & { name: BatchName; ownerOf(item: Item): string },
+): Batches<Item, Result> {
+  return new Batches({ ...settings, onBatch: (size, durationMs) => metrics.batch(name, size, durationMs) });
+}
+
+/**
+ * Runs a batch without the clients that disconnected while they waited. In a drain, clients whose batch has not begun
+ * go to another instance. The drain finishes the batches that have begun.
+ * @param run its results are in the order of the inputs
+ */
+async function runWanted<Input, Outcome>(
+  items: readonly Waiting<Input>[],
+  run: (inputs: Input[]) => Promise<Outcome[]>,
+): Promise<(Outcome | Unwanted)[]> {
+  const wanted = items.map((item) => item.wanted());
+  const inputs = items.filter((_, index) => wanted[index] === 'yes').map(({ input }) => input);
+  const outcomes = inputs.length === 0 ? [] : await run(inputs);
+  const next = outcomes.values();
+  return wanted.map((one) => {
+    if (one !== 'yes') return { outcome: one };
+    const { value, done } = next.next();
+    if (done === true) throw new Error('a result of the batch is missing');
+    return value;
   });
 }

@@ -53,7 +53,6 @@ export async function openDevices(
   });
 }
 
-/** Opens the device of the track again, or another one in its place. */
 export async function reopen(platform: Platform, track: LocalTrack, deviceId?: string): Promise<MediaStreamTrack> {
   const wanted = deviceId === undefined ? {} : { deviceId: { exact: deviceId } };
   const constraints = { ...track.constraints, ...wanted };
@@ -91,7 +90,6 @@ async function captureDevices(
   return tracks.map((one) => ({ source: one.kind === 'audio' ? 'microphone' : 'camera', mediaStreamTrack: one }));
 }
 
-/** Lets the user choose a screen, window or tab. */
 export async function captureScreen(
   { mediaDevices }: Platform,
   options: DisplayMediaStreamOptions,

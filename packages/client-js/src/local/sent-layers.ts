@@ -1,21 +1,11 @@
 import type { Publisher } from '../peers/publisher.js';
+import { entriesOf } from '../platform.js';
 import type { LayersWantedMessage } from '../protocol.generated.js';
 import { Serial } from '../wait.js';
 import type { LocalTrack } from './local-track.js';
 import { afterMeasurement, everyLayer, interrupted, limitsOf, type Affordable } from './uplink.js';
 
 const MEASURE_EVERY_MS = 1_000;
-
-/** The fields of WebRTC's statistics that are read here. */
-interface Entry {
-  type: string;
-  rid?: string;
-  targetBitrate?: number;
-  qualityLimitationReason?: string;
-  nominated?: boolean;
-  bytesReceived?: number;
-  availableOutgoingBitrate?: number;
-}
 
 interface Measured {
   affordable: Affordable;
@@ -78,7 +68,7 @@ export class SentLayers {
   async #measure({ trackId, encodings = [], muted }: LocalTrack): Promise<void> {
     const sender = this.#publisher.senderOf(trackId);
     if (sender === undefined || muted) return;
-    const entries = [...((await sender.getStats()) as unknown as Map<string, Entry>).values()];
+    const entries = entriesOf(await sender.getStats());
     if (sender !== this.#publisher.senderOf(trackId)) return;
     const sent = entries.filter(({ type }) => type === 'outbound-rtp');
     const available = entries.find(({ type, nominated }) => type === 'candidate-pair' && nominated === true);

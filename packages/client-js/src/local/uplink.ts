@@ -68,7 +68,8 @@ export function afterMeasurement(
   const { top } = before;
   const aged = { ...before, age: before.age + 1, starved: 0, enough: 0, isShort: false, isLifted: false };
   if (isStarved(layers, top)) {
-    const starved = before.starved + 1;
+    // A layer that the browser has stopped leaves its receivers without a picture.
+    const starved = layers[top]?.targetBitrate === 0 ? STARVED_FOR : before.starved + 1;
     if (starved < STARVED_FOR || aged.age < SETTLES_WITHIN) return { ...aged, starved };
     // It did not last, so the next attempt waits for longer.
     const isBrief = before.hold > 0 ? aged.age < 2 * before.hold : aged.age < 2 * HOLD.first;

@@ -14,9 +14,7 @@ export interface RepairContext {
   random: () => number;
   /** Whether the gateway can be asked. `reachable` is called once it can. */
   isReachable: () => boolean;
-  /** Begins ICE anew. Rejects if that is impossible. */
   restart: () => Promise<unknown>;
-  /** Called when media can flow again after an interruption. */
   recovered: () => void;
   /** Called at most once, when restarts do not help: the connection has to be replaced. */
   replace: () => void;
@@ -26,7 +24,6 @@ export interface RepairContext {
 export class IceRepair {
   readonly #context: RepairContext;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Restarts since the connection was last up. */
   #attempts = 0;
   #isRestarting = false;
   /** The network has changed, and the gateway has not confirmed a restart since. */
@@ -38,7 +35,6 @@ export class IceRepair {
     this.#context = context;
   }
 
-  /** Call this when the state of the connection has changed. */
   changed(): void {
     const { connectionState } = this.#context.connection;
     if (connectionState === 'connected') {

@@ -13,7 +13,6 @@ export interface PeerContext {
   replace: () => void;
 }
 
-/** One peer connection. */
 export class Peer {
   readonly connection: RTCPeerConnection;
   readonly repair: IceRepair;
@@ -62,15 +61,6 @@ export class Peer {
       await this.connection.setRemoteDescription({ type, sdp: withAudioNack(sdp) });
     } catch (error) {
       throw asCallplaneError(error, 'invalid_sdp');
-    }
-  }
-
-  /** Call this after the description that the candidate belongs to is set. */
-  async addCandidate(candidate: Candidate): Promise<void> {
-    try {
-      if (candidate !== null) await this.connection.addIceCandidate(candidate);
-    } catch {
-      // The candidate belongs to an earlier ICE generation, a dropped section or a closed connection. Others remain.
     }
   }
 

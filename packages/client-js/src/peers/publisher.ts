@@ -1,6 +1,5 @@
 import { asCallplaneError, CallplaneError, isPassing } from '../errors.js';
 import type { LocalTrack } from '../local/local-track.js';
-import type { Candidate } from '../protocol.generated.js';
 import type { Session } from '../signaling/session.js';
 import { backoffMs, pause, Serial } from '../wait.js';
 import { Peer } from './peer.js';
@@ -18,7 +17,6 @@ export interface PublisherContext {
  * one publishes the same tracks under the same ids.
  */
 export class Publisher {
-  /** Undefined while nothing is published. */
   peer: Peer | undefined;
   readonly #context: PublisherContext;
   readonly #serial = new Serial();
@@ -35,7 +33,6 @@ export class Publisher {
     return this.#tracks;
   }
 
-  /** Undefined while the track is not published. */
   senderOf(trackId: string): RTCRtpSender | undefined {
     return this.#transceivers.get(trackId)?.sender;
   }
@@ -82,13 +79,6 @@ export class Publisher {
     });
   }
 
-  /** Adds it after the answer, if a negotiation is in progress. */
-  addCandidate(candidate: Candidate): void {
-    const peer = this.peer;
-    void this.#serial.run(async () => peer?.addCandidate(candidate));
-  }
-
-  /** Makes a new connection after the media server has lost this one. */
   reset(): void {
     this.#closePeer();
     void this.#serial.run(() => this.#restore());

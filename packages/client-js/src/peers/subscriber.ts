@@ -1,5 +1,5 @@
 import { asCallplaneError, type CallplaneError } from '../errors.js';
-import type { Candidate, OfferMessage, SubscribedMessage, TrackReference } from '../protocol.generated.js';
+import type { OfferMessage, SubscribedMessage, TrackReference } from '../protocol.generated.js';
 import type { Session } from '../signaling/session.js';
 import { Serial } from '../wait.js';
 import { Peer } from './peer.js';
@@ -14,20 +14,17 @@ export interface SubscriberContext {
   session: Session;
   createConnection: () => RTCPeerConnection;
   random: () => number;
-  /** Called with all received tracks after each change. */
   onTracks: (tracks: ReceivedTrack[]) => void;
   onError: (error: CallplaneError) => void;
 }
 
 /** The receiving connection. The gateway makes the offers, one at a time. */
 export class Subscriber {
-  /** Undefined until the gateway offers something. */
   peer: Peer | undefined;
   /** `offerId` of the last offer that the present connection has answered. */
   lastAnswered: number | undefined;
   readonly #context: SubscriberContext;
   readonly #serial = new Serial();
-  /** What the media sections carry, as the gateway said last. */
   #carried: SubscribedMessage['tracks'] = [];
 
   constructor(context: SubscriberContext) {
@@ -46,15 +43,9 @@ export class Subscriber {
     });
   }
 
-  /** Media sections carry these tracks from now on. */
   subscribed({ tracks }: SubscribedMessage): void {
     this.#carried = tracks;
     this.#apply();
-  }
-
-  addCandidate(candidate: Candidate): void {
-    const peer = this.peer;
-    void this.#serial.run(async () => peer?.addCandidate(candidate));
   }
 
   /** Drops the connection after the media server has lost it; its next offer opens a new one. */

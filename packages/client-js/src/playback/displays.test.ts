@@ -138,13 +138,4 @@ describe('a displayed track', () => {
     const elements = [shown(320, 180), shown(1280, 720, { isInView: false }), shown(640, 360)];
     expect(displayOf(elements, visible, undefined)).toEqual({ maxSpatial: 1, isHidden: false, pixels: 640 * 360 });
   });
-
-  test('is hidden off-screen, without a size, without elements, and in a hidden tab, and keeps its layer', () => {
-    const hidden = { maxSpatial: 1, isHidden: true, pixels: 0 };
-    const before = { maxSpatial: 1, isHidden: false, pixels: 1 };
-    for (const elements of [[], [shown(640, 360, { isInView: false })], [shown(0, 0)]]) {
-      expect(displayOf(elements, visible, before)).toEqual(hidden);
-    }
-    expect(displayOf([shown(640, 360)], { ...visible, isHidden: true }, before)).toEqual(hidden);
-  });
 });

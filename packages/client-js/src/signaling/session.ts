@@ -13,7 +13,6 @@ import { SignalingSocket, type AnswerTo, type SocketEnd } from './socket.js';
 
 export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'closed';
 
-/** Why the call is over. */
 export interface CloseInfo {
   /** The gateway's reason; or `unreachable` (never joined), `connection_lost` (gave up after the grace period). */
   reason: CloseReason | 'unreachable' | 'connection_lost';
@@ -29,7 +28,6 @@ export interface SessionListener {
   onOnline: () => void;
   /** The peer connections that exist, and the last offer that was answered over the receiving one. */
   presentPeers: () => Pick<ResumeRequest, 'peers' | 'offerId'>;
-  /** Called once, at the very end. */
   onClosed: (close: CloseInfo) => void;
 }
 
@@ -45,20 +43,16 @@ const ASK_WITHIN_MS = 800;
 /** A session over any number of connections: joins, keeps alive, resumes, gives up. */
 export class Session {
   state: ConnectionState = 'connecting';
-  /** Why the call is over; undefined while it lasts. */
   closeInfo: CloseInfo | undefined;
   readonly #platform: Platform;
   readonly #settings: Settings;
   readonly #listener: SessionListener;
-  /** Ends the waits for a connection. */
   readonly #waiting: (() => void)[] = [];
-  /** Whether a WebSocket has opened. */
   #hasOpened = false;
   #welcome: WelcomeMessage | undefined;
   #socket: SignalingSocket | undefined;
   #pinging: ReturnType<typeof setInterval> | undefined;
   readonly #stopWatching: () => void;
-  /** Cuts the present pause or attempt short. */
   #hurry: () => void = () => undefined;
 
   constructor(platform: Platform, settings: Settings, listener: SessionListener) {
@@ -112,7 +106,6 @@ export class Session {
     throw new CallplaneError(reason === 'left' ? 'closed' : reason, message);
   }
 
-  /** Resolves once a connection is open; rejects if the call is over. */
   async connected(): Promise<void> {
     while (this.#socket === undefined) {
       this.assertOpen();
@@ -120,7 +113,6 @@ export class Session {
     }
   }
 
-  /** Waits for a connection, then for the answer. */
   async request<T extends ClientMessage>(message: T): Promise<AnswerTo<T>> {
     while (this.#socket === undefined) await this.connected();
     return this.#socket.request(message, this.#settings.requestTimeoutMs);
@@ -254,7 +246,6 @@ export class Session {
     void this.#reconnect();
   }
 
-  /** Pings the gateway; closes the connection if no answer comes in time. */
   #probe(withinMs: number): void {
     const socket = this.#socket;
     socket?.request({ type: 'ping' }, withinMs).catch((error: unknown) => {

@@ -55,7 +55,6 @@ const LOST: SocketEnd = {
   retryAfterMs: 0,
 };
 
-/** One WebSocket connection to a gateway, from its opening to its end. */
 export class SignalingSocket {
   readonly #socket: WebSocketLike;
   readonly #listener: SocketListener;
@@ -75,7 +74,6 @@ export class SignalingSocket {
     socket.onerror = () => undefined;
   }
 
-  /** Drops the message if the socket is not open. */
   send(message: ClientMessage): void {
     if (!this.#isOver && this.#socket.readyState === OPEN) this.#socket.send(JSON.stringify(message));
   }

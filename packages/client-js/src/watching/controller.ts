@@ -12,7 +12,7 @@ import {
   withLongerRoute,
 } from './congestion.js';
 import { PAUSE_MS, SETTLE_MS, type DownlinkState } from './state.js';
-import { isNewPicture, PAUSED } from './ladder.js';
+import { HIGHEST, isNewPicture, PAUSED, SMALLEST } from './ladder.js';
 import type { Line } from './line.js';
 
 /** What a line carries while everything is paused and everyone is silent. */
@@ -122,7 +122,11 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
   const isProbe = state.mode === 'probing';
   const tried = Math.min(capacityOf(state, line, isProbe), state.budgetBps * USED);
   // A probe that fails shows that its budget is too high, but nothing about the earlier one.
-  let budgetBps = Math.max(0, isProbe ? Math.max(state.provenBps, tried) : tried);
+  const isSmall = competitors.every(({ key }) => (state.levels.get(key) ?? HIGHEST) <= SMALLEST);
+  let budgetBps = Math.max(
+    isSmall ? halfCostOf(competitors, state.levels) : 0,
+    isProbe ? Math.max(state.provenBps, tried) : tried,
+  );
   let levels = allocate(competitors, budgetBps);
   const isLower = competitors.some(({ key }) => (levels.get(key) ?? PAUSED) < (state.levels.get(key) ?? PAUSED));
   if (!isLower) {
@@ -132,6 +136,7 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
   const isLateFailure = nowMs - state.passedAtMs < LATE_FAILURE_MS;
   const failures = isProbe || isLateFailure ? state.failures + 1 : 0;
   const isHard = state.queueMs > QUEUE_LONG_MS || state.sureLoss - state.harmlessLoss > LOSS_TO_STOP;
+  // Some of the smallest pictures are so few bits that the queue drains beside them.
   // A delay without much loss may be that of a longer route.
   const mildly = state.mode === 'free' ? 'half' : 'slow';
   const failed = isProbe
@@ -147,7 +152,7 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
     enteredAtMs: 0,
     ceilingBps: Math.max(1.05 * costOf(competitors, levels), failed),
     ceilingUntilMs: nowMs + ceilingMs(state, competitors, budgetBps, Math.max(1, failures)),
-    brake: isHard ? 'stop' : mildly,
+    brake: isHard && !isSmall ? 'stop' : mildly,
     brakedUntilMs: nowMs + BRAKE_MS,
     bursts: [],
     wideFromMs: isProbe ? nowMs + NOT_WIDE_MS : state.wideFromMs,
@@ -159,6 +164,12 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
     queueMs: 0,
     queued: 0,
   };
+}
+
+/** Small pictures lose half of their frames before any is paused; 0 if they have. */
+function halfCostOf(competitors: readonly Competitor[], levels: ReadonlyMap<string, number>): number {
+  const halves = new Map([...levels].map(([key, level]) => [key, Math.min(level, 1)]));
+  return [...levels.values()].some((level) => level > 1) ? costOf(competitors, halves) : 0;
 }
 
 function suspectedQueueOf(state: DownlinkState, isProbe: boolean) {
@@ -239,7 +250,8 @@ function probing(
     ...state,
     mode: 'probing',
     budgetBps,
-    provenBps: state.budgetBps,
+    // What is held now may need more than its budget, and was carried all the same.
+    provenBps: Math.max(state.budgetBps, costOf(competitors, state.levels)),
     provenLoss: state.loss,
     levels,
     enteredAtMs,

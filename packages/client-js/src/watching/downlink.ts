@@ -13,7 +13,7 @@ const SAMPLE_EVERY_MS = 500;
 const SAMPLE_EVERY_PROBING_MS = 300;
 /** Invented audio, or loss, in one sample is no proof of congestion: the proof may follow soon. */
 const SUSPECT = { concealed: 0.08, loss: 0.15 };
-const SAMPLE_EVERY_SUSPECT_MS = 200;
+const SAMPLE_EVERY_SUSPECT_MS = 100;
 /** At most one sample in this time, however many notices of a slow link arrive. */
 const SAMPLE_PAUSE_MS = 250;
 /** What a level needs is measured only after the media server has switched to it. */
@@ -39,7 +39,6 @@ interface Known {
   area: number;
   level: number;
   levelSinceMs: number;
-  /** Id of its MediaStreamTrack. */
   trackIdentifier: string | undefined;
 }
 

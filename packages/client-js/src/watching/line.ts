@@ -1,7 +1,7 @@
-/** What the line did between two samples. */
+import { entriesOf, type StatsEntry } from '../platform.js';
+
 export interface Line {
   seconds: number;
-  /** Received, in bits per second. */
   bps: number;
   audioBps: number;
   /** Sent to this client, with the lost ones. */
@@ -142,7 +142,6 @@ function queueOf(delayMs: number | undefined, baseMs: number | undefined, second
   return { queueMs: delayMs - lowest, baseMs: lowest };
 }
 
-/** Counters of one received video stream. */
 interface VideoCounters {
   packets: number;
   lost: number;
@@ -158,7 +157,6 @@ interface VideoCounters {
   height: number;
 }
 
-/** Counters of one received stream. */
 export interface StreamCounters {
   packets: number;
   lost: number;
@@ -177,48 +175,18 @@ export interface StreamCounters {
 /** Counters of the receiving connection at one moment. */
 export interface DownlinkSample {
   atMs: number;
-  /** By id of the statistics. */
   streams: Record<string, StreamCounters>;
   /**
    * How long the fastest of the latest sender reports took to arrive, in milliseconds, by the clocks of sender and
    * receiver, which may differ by any amount. Undefined in browsers without it.
    */
   transitMs: number | undefined;
-  /** When the latest report arrived. */
   reportAtMs: number | undefined;
   /** To the media server, or the relay before it; undefined in browsers without it. */
   roundTripMs?: number | undefined;
   /** How late this machine was with the sample, in milliseconds. */
   lateMs: number;
-  /** By id of the received MediaStreamTrack. */
   videos: Record<string, VideoCounters>;
-}
-
-/** The fields of WebRTC's statistics that are read here. Browsers leave out those that they do not support. */
-interface Entry {
-  id: string;
-  type: string;
-  kind?: string;
-  timestamp: number;
-  remoteTimestamp?: number;
-  trackIdentifier?: string;
-  bytesReceived?: number;
-  headerBytesReceived?: number;
-  packetsReceived?: number;
-  packetsLost?: number;
-  concealedSamples?: number;
-  silentConcealedSamples?: number;
-  totalSamplesReceived?: number;
-  jitterBufferDelay?: number;
-  jitterBufferEmittedCount?: number;
-  framesReceived?: number;
-  framesDecoded?: number;
-  totalAssemblyTime?: number;
-  framesAssembledFromMultiplePackets?: number;
-  frameWidth?: number;
-  frameHeight?: number;
-  nominated?: boolean;
-  currentRoundTripTime?: number;
 }
 
 /** Of the reports of several streams that arrived within this time, the fastest one says how long the queue is. */
@@ -234,7 +202,7 @@ export function downlinkSampleOf(report: RTCStatsReport, atMs: number): Downlink
     videos: {},
   };
   const reports: { atMs: number; transitMs: number }[] = [];
-  for (const entry of (report as unknown as Map<string, Entry>).values()) {
+  for (const entry of entriesOf(report)) {
     if (entry.type === 'inbound-rtp') count(sample, entry);
     const { type, timestamp, remoteTimestamp, nominated, currentRoundTripTime } = entry;
     if (nominated === true && currentRoundTripTime !== undefined) sample.roundTripMs = 1000 * currentRoundTripTime;
@@ -247,7 +215,7 @@ export function downlinkSampleOf(report: RTCStatsReport, atMs: number): Downlink
   return { ...sample, reportAtMs, transitMs: Math.min(...latest.map(({ transitMs }) => transitMs)) };
 }
 
-function count(sample: DownlinkSample, entry: Entry): void {
+function count(sample: DownlinkSample, entry: StatsEntry): void {
   const bytes = (entry.bytesReceived ?? 0) + (entry.headerBytesReceived ?? 0);
   const isAudio = entry.kind === 'audio';
   sample.streams[entry.id] = {

@@ -1,15 +1,9 @@
+import { entriesOf } from '../platform.js';
 import type { QualityLevel, QualityRequest } from '../protocol.generated.js';
 import type { Session } from '../signaling/session.js';
 
 /** Also the shortest time between two reports to the gateway. */
 const MEASURE_EVERY_MS = 2_000;
-
-export interface OwnQualityContext {
-  session: Session;
-  /** The present peer connections. */
-  connections: () => RTCPeerConnection[];
-  onChange: (level: QualityLevel) => void;
-}
 
 interface Measured {
   level: QualityLevel;
@@ -19,15 +13,20 @@ interface Measured {
 
 /** Measures the quality of this participant's own connections, and reports its changes to the gateway. */
 export class OwnQuality {
-  readonly #context: OwnQualityContext;
+  readonly #session: Session;
+  readonly #connections: () => RTCPeerConnection[];
+  readonly #onChange: (level: QualityLevel) => void;
   readonly #samples = new WeakMap<RTCPeerConnection, LineSample>();
   readonly #timer: ReturnType<typeof setInterval>;
   #trend: QualityTrend | undefined;
   /** What the present gateway knows. */
   #reported: string | undefined;
 
-  constructor(context: OwnQualityContext) {
-    this.#context = context;
+  /** @param connections the present ones */
+  constructor(session: Session, connections: () => RTCPeerConnection[], onChange: (level: QualityLevel) => void) {
+    this.#session = session;
+    this.#connections = connections;
+    this.#onChange = onChange;
     this.#timer = setInterval(() => void this.#measure().catch(() => undefined), MEASURE_EVERY_MS);
   }
 
@@ -46,7 +45,7 @@ export class OwnQuality {
   }
 
   async #measure(): Promise<void> {
-    const all = await Promise.all(this.#context.connections().map((connection) => this.#measureOne(connection)));
+    const all = await Promise.all(this.#connections().map((connection) => this.#measureOne(connection)));
     const measured = all.filter((one) => one !== undefined);
     // Without media there is nothing to report but the end of a bad line.
     if (measured.length === 0 && this.#trend === undefined) return;
@@ -55,7 +54,7 @@ export class OwnQuality {
     this.#trend = nextTrend(this.#trend, worst);
     const { level } = this.#trend;
     this.#report(level, measured);
-    if (level !== before) this.#context.onChange(level);
+    if (level !== before) this.#onChange(level);
   }
 
   async #measureOne(connection: RTCPeerConnection): Promise<Measured | undefined> {
@@ -72,29 +71,26 @@ export class OwnQuality {
   }
 
   #report(level: QualityLevel, measured: readonly Measured[]): void {
-    const { session } = this.#context;
     const relay = measured.some(({ isRelayed }) => isRelayed);
     const report = `${level} ${relay}`;
-    if (report === this.#reported || session.state !== 'connected') return;
+    if (report === this.#reported || this.#session.state !== 'connected') return;
     this.#reported = report;
     const message: QualityRequest = { type: 'quality', level, relay };
     for (const field of ['lossPercent', 'roundTripMs', 'jitterMs'] as const) {
       const values = measured.flatMap(({ line }) => line[field] ?? []);
       if (values.length > 0) message[field] = Math.min(Math.round(Math.max(...values) * 10) / 10, 60_000);
     }
-    session.post(message);
+    this.#session.post(message);
   }
 }
 
 /** How well media passes in one direction. Undefined values were not measured. */
 export interface LineQuality {
-  /** Lost packets in percent of the sent ones. */
   lossPercent?: number | undefined;
   roundTripMs?: number | undefined;
   jitterMs?: number | undefined;
 }
 
-/** From the best to the worst. */
 const LEVELS: readonly QualityLevel[] = ['good', 'fair', 'poor', 'lost'];
 /** The level improves after as many better measurements in a row, so that it does not flicker. */
 const BETTER_IN_A_ROW = 3;
@@ -129,7 +125,6 @@ export function nextTrend(trend: QualityTrend | undefined, measured: QualityLeve
   return { level: measured, betterInARow: 0 };
 }
 
-/** Counters of one peer connection. */
 export interface LineSample {
   sent: number;
   /** Of the sent packets, as the receiver reports it. */
@@ -141,23 +136,8 @@ export interface LineSample {
   isRelayed: boolean;
 }
 
-/** The fields of WebRTC's statistics that are read here. Browsers leave out those that they do not support. */
-interface Entry {
-  id: string;
-  type: string;
-  packetsSent?: number;
-  packetsReceived?: number;
-  packetsLost?: number;
-  jitter?: number;
-  currentRoundTripTime?: number;
-  nominated?: boolean;
-  state?: string;
-  localCandidateId?: string;
-  candidateType?: string;
-}
-
 export function sampleOf(report: RTCStatsReport): LineSample {
-  const entries = [...(report as unknown as Map<string, Entry>).values()];
+  const entries = entriesOf(report);
   const of = (type: string) => entries.filter((entry) => entry.type === type);
   const sum = (type: string, field: 'packetsSent' | 'packetsReceived' | 'packetsLost') =>
     of(type).reduce((total, { [field]: value = 0 }) => total + value, 0);
@@ -175,7 +155,6 @@ export function sampleOf(report: RTCStatsReport): LineSample {
   };
 }
 
-/** What happened between two samples of the same connection. */
 export function qualityBetween(before: LineSample, now: LineSample): LineQuality {
   const sending = percentOf(now.sentLost - before.sentLost, now.sent - before.sent);
   const receivedLost = now.receivedLost - before.receivedLost;

@@ -58,7 +58,7 @@ export const NO_COUNTERS: StreamCounters = {
 /** A camera with three layers, as Chromium sends it. */
 export const CAMERA = [0, 60_000, 100_000, 240_000, 400_000, 700_000, 1_200_000];
 /** One of 960×540 that moves and has noise: all layers need as much as they may, and half the frame rate 60 % of it. */
-export const MOVING = [0, 75_000, 125_000, 190_000, 310_000, 740_000, 1_230_000];
+export const MOVING = [0, 60_000, 100_000, 190_000, 310_000, 740_000, 1_230_000];
 
 /**
  * Runs the controller on a line with a bounded queue, which loses packets one by one.

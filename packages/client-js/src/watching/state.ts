@@ -1,6 +1,5 @@
 /** The time until the effect of a reduction, or of the end of an interruption, is there. */
 export const SETTLE_MS = 1_600;
-/** The earliest probe after them. */
 export const PAUSE_MS = 2_500;
 
 /**
@@ -17,7 +16,6 @@ export interface SuspectedQueue {
   budgetBps: number;
 }
 
-/** The packets of one sample. */
 export interface Packets {
   atMs: number;
   sent: number;
@@ -31,7 +29,6 @@ export interface DownlinkState {
   /** The budget before the present probe, and the loss with it. */
   provenBps: number;
   provenLoss: number;
-  /** Probes that failed in a row. */
   failures: number;
   /** The budget that failed: until `ceilingUntilMs` no probe reaches it. Infinity once a probe has passed it. */
   ceilingBps: number;
@@ -64,7 +61,6 @@ export interface DownlinkState {
   /** The queue as of the latest report, without the harmless part, in milliseconds; and the reports in a row with one. */
   queueMs: number;
   queued: number;
-  /** When the budget was reduced last. */
   reducedAtMs: number;
   /** The latest two of {@link Line.burstBps} since then, and until when they do not show a wide line. */
   bursts: readonly number[];

@@ -14,7 +14,6 @@ export interface WatchingContext {
   now: () => number;
   roster: Pick<Roster, 'participants'>;
   subscriptions: Subscriptions;
-  /** The present peer connections. */
   connections: () => Record<PeerTarget, RTCPeerConnection | undefined>;
   onLevel: (level: QualityLevel) => void;
   onTrackQuality: (change: TrackQualityChange) => void;
@@ -26,17 +25,13 @@ export interface WatchingContext {
  */
 export class Watching {
   readonly quality: OwnQuality;
-  /** Undefined without adaptation. */
   readonly downlink: Downlink | undefined;
   /** Undefined without adaptation, and where elements cannot be watched. */
   readonly displays: Displays | undefined;
 
   constructor({ isAdaptive, roster, subscriptions, connections, onLevel, ...context }: WatchingContext) {
-    this.quality = new OwnQuality({
-      session: context.session,
-      connections: () => Object.values(connections()).filter((one) => one !== undefined),
-      onChange: onLevel,
-    });
+    const present = () => Object.values(connections()).filter((one) => one !== undefined);
+    this.quality = new OwnQuality(context.session, present, onLevel);
     if (!isAdaptive) return;
     const tracks = () => [...roster.participants.values()].flatMap((one) => [...one.tracks.values()]);
     this.downlink = new Downlink({

@@ -27,7 +27,7 @@ describe('joins of one batch', () => {
         candidate({ removed: true, tokenRevoked: true }),
         candidate({ tokenRevoked: true }),
         candidate({ latestJoin: 2 }),
-        candidate({ latestJoin: 2 }, { joinNumber: undefined }),
+        candidate(),
         candidate(),
         candidate({ hasLiveSession: true }),
       ],

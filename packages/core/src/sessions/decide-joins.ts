@@ -20,8 +20,8 @@ interface JoiningParticipant {
 
 export interface JoinCandidate {
   participant: JoiningParticipant | null;
-  /** A join without a number is never `overtaken`. */
-  joinNumber?: number | undefined;
+  /** Number of this join among those of its participant. */
+  joinNumber: number;
 }
 
 export type JoinDecision = 'join' | 'not_found' | 'removed' | 'token_revoked' | 'overtaken' | 'room_ended' | 'capacity';
@@ -39,7 +39,7 @@ export function refusedAtOnce({ participant, joinNumber }: JoinCandidate): JoinD
   if (participant.removed) return 'removed';
   if (participant.tokenRevoked) return 'token_revoked';
   // A later join of this participant may have committed already; this one must not supersede it.
-  return joinNumber !== undefined && joinNumber < participant.latestJoin ? 'overtaken' : null;
+  return joinNumber < participant.latestJoin ? 'overtaken' : null;
 }
 
 /**

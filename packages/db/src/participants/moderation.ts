@@ -17,7 +17,7 @@ import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { ROOM_COLUMNS } from '../rooms/room.sql.js';
-import { rememberTracks } from '../sessions/past-tracks.sql.js';
+import { rememberTracks } from '../sessions/session.sql.js';
 import { PARTICIPANT_COLUMNS, PARTICIPANT_PERMISSIONS } from './participant.sql.js';
 
 export interface ParticipantPatch {

@@ -1,4 +1,4 @@
-import { OPEN_ROOM_STATUSES } from '@callplane/core';
+import { OPEN_ROOM_STATUSES, type RoomState } from '@callplane/core';
 import { literals } from '../client/fragments.sql.js';
 import { Prisma } from '../generated/client.js';
 
@@ -14,3 +14,10 @@ export const LIVE_ROOM_COLUMNS = Prisma.sql`${ROOM_COLUMNS}, (
 
 /** `isOpen` of core; the table must have the name or alias `rooms`. */
 export const isRoomOpen = Prisma.sql`rooms.status IN (${literals(OPEN_ROOM_STATUSES)})`;
+
+/** A room whose columns went through JSON, which has no dates. */
+export function reviveRoom<Room extends Pick<RoomState, 'createdAt' | 'startedAt' | 'endedAt'>>(room: Room): Room {
+  const date = (at: Date | null): Date | null => (at === null ? null : new Date(at));
+  const { createdAt, startedAt, endedAt } = room;
+  return { ...room, createdAt: new Date(createdAt), startedAt: date(startedAt), endedAt: date(endedAt) };
+}

@@ -4,7 +4,7 @@ import { disconnectOne, endOne, resumeOne, updateMetadataOf } from '@callplane/t
 import { endParticipantPresence } from '../participants/participant-cleanup.js';
 import { endRoomPresence, markRoomEnded } from '../rooms/room-cleanup.js';
 import { findRoom } from '../rooms/rooms.repository.js';
-import { writeSessionsEnded } from './ended-sessions.js';
+import { writeSessionsEnded } from './session-ends.js';
 import { sweepLostSessions } from './lost-sessions.js';
 import { publishTracks } from './session-tracks.js';
 import {

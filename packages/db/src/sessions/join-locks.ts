@@ -1,15 +1,16 @@
-import type { ParticipantState, Permission, RoomState } from '@callplane/core';
+import type { PaceTimes, ParticipantState, Permission, RoomState } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { PARTICIPANT_COLUMNS } from '../participants/participant.sql.js';
-import { ROOM_COLUMNS } from '../rooms/room.sql.js';
+import { reviveRoom, ROOM_COLUMNS } from '../rooms/room.sql.js';
+import { paced } from './session.sql.js';
 import type { JoinInput, RoomPlacement } from './session.js';
 
 /** A participant that joins. */
 export interface JoiningPerson {
   participant: ParticipantState;
-  environmentId: string;
   removed: boolean;
+  /** Number of its latest admitted join. */
   latestJoin: number;
   /** Permissions that the server has set; empty while those of the token apply. */
   permissions: Permission[];
@@ -45,25 +46,12 @@ export interface Joining {
 
 type PersonRow = ParticipantState & Omit<JoiningPerson, 'participant'>;
 
-/** The participants that join, with their tokens. The clauses `WHERE` and `FOR` follow. */
-function selectPeople(inputs: readonly JoinInput[], more: Prisma.Sql): Prisma.Sql {
-  return Prisma.sql`
-    SELECT ${PARTICIPANT_COLUMNS}, participants.environment_id AS "environmentId",
-      participants.removed_at IS NOT NULL AS removed, participants.join_count AS "latestJoin",
-      participants.permissions, participants.xmin::text AS "rowVersion", (
-        SELECT revoked_at IS NOT NULL FROM participant_tokens t
-        WHERE t.id = input.token_id AND t.participant_id = participants.id
-      ) AS "tokenRevoked"${more}
-    FROM participants
-    JOIN unnest(${inputs.map(({ participantId }) => participantId)}::text[],
-      ${inputs.map(({ tokenId }) => tokenId)}::text[]) AS input (id, token_id) ON input.id = participants.id`;
-}
-
-/**
- * No index has this expression, so PostgreSQL looks participants up by their ids. With statistics from before a room
- * filled, it would take the index of rooms for as good, and read all participants of the room for each join.
- */
-const isInRoom = (roomId: string): Prisma.Sql => Prisma.sql`participants.room_id || '' = ${roomId}`;
+/** Of the tables `participants` and `input (id, token_id)`. The column `rowVersion` follows. */
+const PERSON_COLUMNS = Prisma.sql`${PARTICIPANT_COLUMNS}, participants.removed_at IS NOT NULL AS removed,
+  participants.join_count AS "latestJoin", participants.permissions, (
+    SELECT revoked_at IS NOT NULL FROM participant_tokens t
+    WHERE t.id = input.token_id AND t.participant_id = participants.id
+  ) AS "tokenRevoked"`;
 
 const ROOM_TO_JOIN = Prisma.sql`${ROOM_COLUMNS}, rooms.last_sequence AS "lastSequence", rooms.version,
   rooms.roster_paged AS "rosterPaged", rooms.media_node_id AS "mediaNodeId",
@@ -72,48 +60,88 @@ const ROOM_TO_JOIN = Prisma.sql`${ROOM_COLUMNS}, rooms.last_sequence AS "lastSeq
 const countLive = (roomId: string): Prisma.Sql => Prisma.sql`
   SELECT count(*)::int AS count FROM participant_sessions WHERE room_id = ${roomId} AND ended_at IS NULL`;
 
-type RoomRow = RoomState & Omit<RoomToJoin, 'room' | 'liveSessionOf' | 'liveSessions'>;
-/** A room as JSON, in which times are texts, with the number of its live sessions. */
-type RoomJson = Omit<RoomRow, 'createdAt' | 'startedAt' | 'endedAt'> & {
-  createdAt: string;
-  startedAt: string | null;
-  endedAt: string | null;
-  count: number;
+type RoomRow = RoomState & Omit<RoomToJoin, 'room' | 'liveSessionOf'>;
+type AdmissionRow = { [Key in keyof PersonRow]: PersonRow[Key] | null } & {
+  requestId: string;
+  waitMs: number;
+  liveSession: string | null;
+  room: RoomRow | null;
 };
 
-/** Reads without locks all that decides the joins, in one statement, so that it belongs to one moment. */
-export async function readJoining(sql: TypedSql, roomId: string, inputs: readonly JoinInput[]): Promise<Joining> {
-  const rows = await sql.$queryRaw<(PersonRow & { liveSession: string | null; room: RoomJson | null })[]>`
-    ${selectPeople(
-      inputs,
-      // Once, because the metadata of a room may be large.
-      Prisma.sql`, own.id AS "liveSession", CASE WHEN row_number() OVER () = 1 THEN (
+/** What the admission of a batch has found. */
+export interface Admitted extends Joining {
+  /** Milliseconds until the participants that join too often may join, by participant id. */
+  waitMsOf: Map<string, number>;
+}
+
+/**
+ * Numbers joins, takes a token from the bucket of each participant, and reads all that decides the joins. One statement
+ * outside of a transaction, so a join that is refused for its pace locks and writes nothing.
+ *
+ * The statement may wait for a participant that another transaction writes, and read the room as it was before. The
+ * participants are read as they are then, and {@link lockUnchanged} compares the room.
+ * @returns without the participants that the room and the environment of their joins do not have.
+ */
+export async function admitJoins(
+  db: TypedSql,
+  roomId: string,
+  inputs: readonly JoinInput[],
+  pace: PaceTimes,
+): Promise<Admitted> {
+  const bucket = paced(Prisma.sql`p.joins_full_at`, pace);
+  const rows = await db.$queryRaw<AdmissionRow[]>`
+    WITH input AS MATERIALIZED (
+      SELECT p.id, request.token_id, ${bucket.waitMs} AS wait_ms
+      FROM unnest(${inputs.map(({ participantId }) => participantId)}::text[],
+        ${inputs.map(({ tokenId }) => tokenId)}::text[],
+        ${inputs.map(({ tenant }) => tenant.environmentId)}::text[]) AS request (id, token_id, environment_id)
+      -- The last two conditions are such that no index serves them: only the id leads to one row for sure.
+      JOIN participants p ON p.id = request.id
+        AND p.room_id || '' = ${roomId} AND p.environment_id || '' = request.environment_id
+    ), free AS MATERIALIZED (
+      SELECT p.id FROM participants p WHERE p.id = ANY(ARRAY(SELECT id FROM input)) AND ${bucket.isFree}
+      ORDER BY p.id FOR NO KEY UPDATE
+    ), admitted AS (
+      UPDATE participants p SET join_count = p.join_count + 1, joins_full_at = ${bucket.taken}
+      WHERE p.id = ANY(ARRAY(SELECT id FROM free))
+      RETURNING p.*, p.xmin::text AS row_version
+    )
+    SELECT input.id AS "requestId", input.wait_ms AS "waitMs", own.id AS "liveSession", ${PERSON_COLUMNS},
+      participants.row_version AS "rowVersion",
+      -- Once, because the metadata of a room may be large.
+      CASE WHEN row_number() OVER () = 1 THEN (
         SELECT to_json(x) FROM (
-          SELECT ${ROOM_TO_JOIN}, (${countLive(roomId)}) AS count FROM rooms WHERE rooms.id = ${roomId}
+          SELECT ${ROOM_TO_JOIN}, (${countLive(roomId)}) AS "liveSessions" FROM rooms WHERE rooms.id = ${roomId}
         ) x
-      ) END AS room`,
-    )}
-    LEFT JOIN participant_sessions own ON own.participant_id = participants.id AND own.ended_at IS NULL
-    WHERE ${isInRoom(roomId)}`;
-  const json = rows.find(({ room }) => room !== null)?.room ?? null;
-  const liveSessions = rows.flatMap(({ id, liveSession }): [string, string][] =>
-    liveSession === null ? [] : [[id, liveSession]],
-  );
+      ) END AS room
+    FROM input LEFT JOIN admitted AS participants ON participants.id = input.id
+    LEFT JOIN participant_sessions own ON own.participant_id = input.id AND own.ended_at IS NULL`;
+  const people: PersonRow[] = [];
+  const waitMsOf = new Map<string, number>();
+  const liveSessions: [participantId: string, sessionId: string][] = [];
+  for (const { requestId, waitMs, liveSession, room: _, ...person } of rows) {
+    if (person.rowVersion === null) waitMsOf.set(requestId, waitMs);
+    else people.push(person as PersonRow);
+    if (liveSession !== null) liveSessions.push([requestId, liveSession]);
+  }
+  const room = rows.find((row) => row.room !== null)?.room ?? null;
   return {
-    people: toPeople(rows.map(({ liveSession: _, room: __, ...row }) => row)),
-    room: json === null ? null : toRoom(reviveTimes(json), json.count, liveSessions),
+    people: toPeople(people),
+    room: room === null ? null : toRoom(reviveRoom(room), liveSessions),
+    waitMsOf,
   };
 }
 
 /** Locks the participants, so that all joins of one run one after another, and reads them with their tokens. */
 export async function lockParticipants(
   sql: TypedSql,
-  roomId: string,
   inputs: readonly JoinInput[],
 ): Promise<Map<string, JoiningPerson>> {
   const rows = await sql.$queryRaw<PersonRow[]>`
-    ${selectPeople(inputs, Prisma.empty)}
-    WHERE ${isInRoom(roomId)}
+    SELECT ${PERSON_COLUMNS}, participants.xmin::text AS "rowVersion"
+    FROM participants
+    JOIN unnest(${inputs.map(({ participantId }) => participantId)}::text[],
+      ${inputs.map(({ tokenId }) => tokenId)}::text[]) AS input (id, token_id) ON input.id = participants.id
     ORDER BY participants.id FOR NO KEY UPDATE OF participants`;
   return toPeople(rows);
 }
@@ -124,7 +152,8 @@ export async function lockRoom(
   roomId: string,
   inputs: readonly JoinInput[],
 ): Promise<RoomToJoin | null> {
-  const [row] = await sql.$queryRaw<(RoomRow & { own: [participantId: string, sessionId: string][] })[]>`
+  type Locked = Omit<RoomRow, 'liveSessions'> & { own: [participantId: string, sessionId: string][] };
+  const [row] = await sql.$queryRaw<Locked[]>`
     WITH own AS MATERIALIZED (
       SELECT id, participant_id FROM participant_sessions
       WHERE participant_id = ANY(${inputs.map(({ participantId }) => participantId)}::text[]) AND ended_at IS NULL
@@ -139,7 +168,7 @@ export async function lockRoom(
   // A statement of its own: the snapshot of the one before is older than the lock.
   const [live] = await sql.$queryRaw<{ count: number }[]>`${countLive(roomId)}`;
   const { own, ...room } = row;
-  return toRoom(room, live?.count ?? 0, own);
+  return toRoom({ ...room, liveSessions: live?.count ?? 0 }, own);
 }
 
 /**
@@ -164,34 +193,16 @@ export function lockUnchanged(people: readonly JoiningPerson[], { room, rowVersi
 
 function toPeople(rows: readonly PersonRow[]): Map<string, JoiningPerson> {
   return new Map(
-    rows.map(({ environmentId, removed, latestJoin, permissions, tokenRevoked, rowVersion, ...participant }) => {
-      const person = { participant, environmentId, removed, latestJoin, permissions, tokenRevoked, rowVersion };
+    rows.map(({ removed, latestJoin, permissions, tokenRevoked, rowVersion, ...participant }) => {
+      const person = { participant, removed, latestJoin, permissions, tokenRevoked, rowVersion };
       return [participant.id, person];
     }),
   );
 }
 
-function toRoom(row: RoomRow, liveSessions: number, own: readonly [string, string][]): RoomToJoin {
-  const { lastSequence, version, rosterPaged, mediaNodeId, mediaGeneration, rowVersion, ...room } = row;
+function toRoom(row: RoomRow, own: readonly [participantId: string, sessionId: string][]): RoomToJoin {
+  const { lastSequence, version, rosterPaged, mediaNodeId, mediaGeneration, rowVersion, liveSessions, ...room } = row;
   const placement = { mediaNodeId, mediaGeneration };
-  return {
-    ...placement,
-    room,
-    lastSequence,
-    version,
-    rosterPaged,
-    rowVersion,
-    liveSessions,
-    liveSessionOf: new Map(own),
-  };
-}
-
-function reviveTimes({ count: _, ...room }: RoomJson): RoomRow {
-  const { createdAt, startedAt, endedAt } = room;
-  return {
-    ...room,
-    createdAt: new Date(createdAt),
-    startedAt: startedAt === null ? null : new Date(startedAt),
-    endedAt: endedAt === null ? null : new Date(endedAt),
-  };
+  const liveSessionOf = new Map(own);
+  return { room, ...placement, lastSequence, version, rosterPaged, rowVersion, liveSessions, liveSessionOf };
 }

@@ -1,21 +1,51 @@
-import { decideJoins, refusedAtOnce, type JoinCandidate, type JoinDecision } from '@callplane/core';
+import { decideJoins, refusedAtOnce, type JoinCandidate, type JoinDecision, type PaceTimes } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import { isDatabaseUnavailable } from '../client/unavailable.js';
-import { endTracks } from './session-ends.js';
-import {
-  lockParticipants,
-  lockRoom,
-  readJoining,
-  type Joining,
-  type JoiningPerson,
-  type RoomToJoin,
-} from './join-locks.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
+import { admitJoins, lockParticipants, lockRoom, type Joining, type RoomToJoin } from './join-locks.js';
 import { elementAt, writeJoins, type AcceptedJoin } from './join-writes.js';
-import type { JoinInput, JoinOutcome } from './session.js';
+import type { RoomChanges } from './room-changes.js';
+import { endTracks } from './session-ends.js';
+import type { JoinInput, SessionState } from './session.js';
+
+/** The outcome of one join of a batch. Every outcome except `joined` opens no session. */
+export type JoinOutcome =
+  | {
+      outcome: 'joined';
+      sessionId: string;
+      connection: number;
+      /** The session as the others see it, with the room's version after the join. */
+      state: SessionState;
+      /** All that the batch has changed; null if that has to be read. */
+      changes: RoomChanges | null;
+      /** Deliveries to wake. Those of a batch are all in its first join. */
+      deliveries: DueEndpoint[];
+    }
+  | { outcome: 'room_ended' | 'removed' | 'token_revoked' | 'capacity' | 'not_found' }
+  /** The participant exceeds its rate of joins. */
+  | { outcome: 'too_many'; waitMs: number }
+  /** A later join of the same participant was admitted meanwhile. */
+  | { outcome: 'overtaken' }
+  /** The client has disconnected. */
+  | { outcome: 'abandoned' }
+  /** The join was tried alone after its batch had failed, and failed, too. */
+  | { outcome: 'failed'; error: unknown };
 
 export interface JoinSettings {
-  /** The roster becomes paged when the room has more live sessions than this. Default: never. */
-  rosterFullMax?: number;
+  /** Limits how often one participant joins. */
+  pace: PaceTimes;
+  /** The roster becomes paged when the room has more live sessions than this. */
+  rosterFullMax: number;
+}
+
+/** A join with its number among those of its participant. */
+type AdmittedJoin = JoinInput & { joinNumber: number };
+
+/** What holds for all joins of a batch. */
+interface Batch extends JoinSettings {
+  now: Date;
+  /** The media server for the room if it has none yet. */
+  mediaNodeId: string | null;
 }
 
 /** Thrown to roll a batch back after it has written, because these clients have gone. */
@@ -28,11 +58,17 @@ class AbandonedJoins extends Error {
   }
 }
 
+/** The wait that a join is told at least, in milliseconds: another join may have taken the token since. */
+const TOO_MANY_WAIT_MS_MIN = 1;
+
 /**
- * Lets participants join a room, and decides each join in the order of the inputs. Reads without locks at first, and
- * writes in one statement if nothing has changed meanwhile. Otherwise, and if a join ends another session, one
- * transaction locks, decides and writes: batches of the same room run one after another on its row lock. So concurrent
- * joins cannot exceed its capacity.
+ * Lets participants join a room, and decides each join in the order of the inputs. The first statement numbers the joins
+ * and reads what decides them, without locks. The second one writes them if nothing has changed meanwhile. Otherwise,
+ * and if a join ends another session, one transaction locks, decides and writes: batches of the same room run one after
+ * another on its row lock. So concurrent joins cannot exceed its capacity.
+ *
+ * Of two joins of one participant, the one with the higher number opens the session, whichever is written first. So a
+ * gateway that stood still cannot end the session that the client has opened elsewhere meanwhile.
  *
  * A join that fails does not fail the others: after an error, each join is tried alone once.
  * @param inputs joins of different participants.
@@ -44,22 +80,45 @@ export async function joinSessions(
   roomId: string,
   inputs: readonly JoinInput[],
   now: Date,
-  settings: JoinSettings = {},
+  settings: JoinSettings,
+): Promise<JoinOutcome[]> {
+  const { waitMsOf, ...joining } = await admitJoins(database.sql, roomId, inputs, settings.pace);
+  const admitted = inputs.flatMap((input): AdmittedJoin[] => {
+    const joinNumber = joining.people.get(input.participantId)?.latestJoin;
+    return joinNumber === undefined ? [] : [{ ...input, joinNumber }];
+  });
+  // Awaited outside of transactions: choosing a media server may take another connection.
+  const chosen = await Promise.all(admitted.map(({ mediaNodeId }) => Promise.resolve(mediaNodeId)));
+  const batch = { ...settings, now, mediaNodeId: chosen.find((nodeId) => nodeId !== null) ?? null };
+  const outcomes = await joinAdmitted(database, roomId, joining, admitted, batch);
+  const outcomeOf = new Map(admitted.map(({ participantId }, at) => [participantId, elementAt(outcomes, at)]));
+  return inputs.map(({ participantId }) => {
+    const waitMs = waitMsOf.get(participantId);
+    if (waitMs !== undefined) return { outcome: 'too_many', waitMs: Math.max(waitMs, TOO_MANY_WAIT_MS_MIN) };
+    return outcomeOf.get(participantId) ?? { outcome: 'not_found' };
+  });
+}
+
+async function joinAdmitted(
+  database: Database,
+  roomId: string,
+  joining: Joining,
+  inputs: readonly AdmittedJoin[],
+  batch: Batch,
 ): Promise<JoinOutcome[]> {
   try {
-    return (
-      (await joinUnlocked(database.sql, roomId, inputs, now, settings)) ??
-      (await joinTogether(database, roomId, inputs, now, settings))
-    );
+    const isSuperseding = inputs.some(({ participantId }) => joining.room?.liveSessionOf.has(participantId));
+    const joined = isSuperseding ? null : await join(database.sql, joining, inputs, 'unchanged', batch);
+    return joined?.outcomes ?? (await joinTogether(database, roomId, inputs, batch));
   } catch (error) {
     if (isDatabaseUnavailable(error)) throw error;
     if (inputs.length === 1) return [{ outcome: 'failed', error }];
   }
   const outcomes: JoinOutcome[] = [];
   for (const input of inputs) {
-    const alone = await joinTogether(database, roomId, [input], now, settings).catch(
-      (error: unknown): JoinOutcome[] => [{ outcome: 'failed', error }],
-    );
+    const alone = await joinTogether(database, roomId, [input], batch).catch((error: unknown): JoinOutcome[] => [
+      { outcome: 'failed', error },
+    ]);
     outcomes.push(...alone);
   }
   return outcomes;
@@ -69,15 +128,14 @@ export async function joinSessions(
 async function joinTogether(
   database: Database,
   roomId: string,
-  inputs: readonly JoinInput[],
-  now: Date,
-  settings: JoinSettings,
+  inputs: readonly AdmittedJoin[],
+  batch: Batch,
 ): Promise<JoinOutcome[]> {
   const gone = new Set<JoinInput>();
   for (;;) {
     const staying = inputs.filter((input) => !gone.has(input));
     try {
-      const outcomes = await database.transaction((sql) => joinLocked(sql, roomId, staying, now, settings));
+      const outcomes = await database.transaction((sql) => joinLocked(sql, roomId, staying, batch));
       const byInput = new Map(staying.map((input, at) => [input, elementAt(outcomes, at)]));
       return inputs.map((input) => byInput.get(input) ?? { outcome: 'abandoned' });
     } catch (error) {
@@ -87,50 +145,42 @@ async function joinTogether(
   }
 }
 
-/** @returns null if it wrote nothing, because the joins need locks. */
-async function joinUnlocked(
-  sql: TypedSql,
-  roomId: string,
-  inputs: readonly JoinInput[],
-  now: Date,
-  settings: JoinSettings,
-): Promise<JoinOutcome[] | null> {
-  const joining = await readJoining(sql, roomId, inputs);
-  const plan = planJoins(joining, inputs, settings);
-  if (plan.accepted.some((input) => joining.room?.liveSessionOf.has(input.participantId))) return null;
-  const joined = await write(sql, joining, plan, 'unchanged', now);
-  return joined === null ? null : inputs.map((input) => joined.get(input) ?? refusalOf(plan.decisionOf.get(input)));
-}
-
 async function joinLocked(
   sql: TypedSql,
   roomId: string,
-  inputs: readonly JoinInput[],
-  now: Date,
-  settings: JoinSettings,
+  inputs: readonly AdmittedJoin[],
+  batch: Batch,
 ): Promise<JoinOutcome[]> {
-  const people = await lockParticipants(sql, roomId, inputs);
+  const people = await lockParticipants(sql, inputs);
   const hopeful = inputs.filter((input) => refusedAtOnce(candidateOf(input, { people, room: null })) === null);
-  const joining = { people, room: hopeful.length === 0 ? null : await lockRoom(sql, roomId, hopeful) };
-  // The locks may have taken long.
-  const plan = planJoins(joining, inputs, settings);
-  const joined = await write(sql, joining, plan, 'held', now);
+  const room = hopeful.length === 0 ? null : await lockRoom(sql, roomId, hopeful);
+  const joined = await join(sql, { people, room }, inputs, 'held', batch);
   if (joined === null) throw new Error('the joins were not written under their locks');
-  const left = plan.accepted.filter((input) => input.isWanted?.() === false);
-  if (left.length > 0) throw new AbandonedJoins(new Set([...left, ...plan.gone]));
-  return inputs.map((input) => joined.get(input) ?? refusalOf(plan.decisionOf.get(input)));
+  const left = joined.accepted.filter((input) => input.isWanted?.() === false);
+  if (left.length > 0) throw new AbandonedJoins(new Set([...left, ...joined.gone]));
+  return joined.outcomes;
 }
 
-interface Plan {
-  /** Joins whose clients have gone. The other joins have a decision. */
-  gone: ReadonlySet<JoinInput>;
-  decisionOf: ReadonlyMap<JoinInput, JoinDecision>;
-  accepted: JoinInput[];
-  rosterPaged: boolean;
+interface Joined {
+  outcomes: JoinOutcome[];
+  accepted: AdmittedJoin[];
+  /** Joins whose clients have gone. */
+  gone: ReadonlySet<AdmittedJoin>;
 }
 
-function planJoins(joining: Joining, inputs: readonly JoinInput[], { rosterFullMax = Infinity }: JoinSettings): Plan {
+/**
+ * Decides the joins and writes those that are accepted.
+ * @returns null if nothing was written, because what was read has changed.
+ */
+async function join(
+  sql: TypedSql,
+  joining: Joining,
+  inputs: readonly AdmittedJoin[],
+  lock: 'held' | 'unchanged',
+  batch: Batch,
+): Promise<Joined | null> {
   const { room } = joining;
+  // Asked late: locks may have taken long.
   const gone = new Set(
     inputs.filter((input) => refusedAtOnce(candidateOf(input, joining)) === null && input.isWanted?.() === false),
   );
@@ -138,27 +188,35 @@ function planJoins(joining: Joining, inputs: readonly JoinInput[], { rosterFullM
   const { decisions, rosterPaged } = decideJoins(
     { ...(room?.room ?? NO_ROOM), liveSessions: room?.liveSessions ?? 0, rosterPaged: room?.rosterPaged ?? false },
     staying.map((input) => candidateOf(input, joining)),
-    rosterFullMax,
+    batch.rosterFullMax,
   );
   const decisionOf = new Map(staying.map((input, at) => [input, elementAt(decisions, at)]));
-  return { gone, decisionOf, accepted: staying.filter((input) => decisionOf.get(input) === 'join'), rosterPaged };
+  const accepted = staying.filter((input) => decisionOf.get(input) === 'join');
+  const joined = new Map<JoinInput, JoinOutcome>();
+  if (room !== null && accepted.length > 0) {
+    const joins = await acceptedJoins(sql, joining, room, accepted, batch.now);
+    const written = await writeJoins(sql, room, joins, { ...batch, rosterPaged }, lock, batch.now);
+    if (written === null) return null;
+    const { changes } = written;
+    accepted.forEach((input, at) => {
+      const state = elementAt(written.states, at);
+      const { sessionId, connection } = state;
+      const deliveries = at === 0 ? written.deliveries : [];
+      joined.set(input, { outcome: 'joined', sessionId, connection, state, changes, deliveries });
+    });
+  }
+  const outcomes = inputs.map((input) => joined.get(input) ?? refusalOf(decisionOf.get(input)));
+  return { outcomes, accepted, gone };
 }
 
 /** Stands for the room if every join is refused before the room is locked. */
 const NO_ROOM = { status: 'ended', maxParticipants: 0 } as const;
 
-/** @returns undefined if the input's environment has no such participant. */
-function personOf({ participantId, tenant }: JoinInput, { people }: Joining): JoiningPerson | undefined {
+function candidateOf({ participantId, joinNumber }: AdmittedJoin, { people, room }: Joining): JoinCandidate {
   const person = people.get(participantId);
-  return person?.environmentId === tenant.environmentId ? person : undefined;
-}
-
-function candidateOf(input: JoinInput, joining: Joining): JoinCandidate {
-  const { joinNumber } = input;
-  const person = personOf(input, joining);
   if (person === undefined || person.tokenRevoked === null) return { participant: null, joinNumber };
-  const { removed, tokenRevoked, latestJoin, participant } = person;
-  const hasLiveSession = joining.room?.liveSessionOf.has(participant.id) ?? false;
+  const { removed, tokenRevoked, latestJoin } = person;
+  const hasLiveSession = room?.liveSessionOf.has(participantId) ?? false;
   return { participant: { removed, tokenRevoked, latestJoin, hasLiveSession }, joinNumber };
 }
 
@@ -168,42 +226,19 @@ function refusalOf(decision: JoinDecision | undefined): JoinOutcome {
   return { outcome: decision ?? 'abandoned' };
 }
 
-/** @returns the outcomes of the accepted joins; null if nothing was written. */
-async function write(
-  sql: TypedSql,
-  joining: Joining,
-  { accepted, rosterPaged }: Plan,
-  lock: 'held' | 'unchanged',
-  now: Date,
-): Promise<Map<JoinInput, JoinOutcome> | null> {
-  const { room } = joining;
-  if (room === null || accepted.length === 0) return new Map();
-  const joins = await acceptedJoins(sql, joining, room, accepted, now);
-  const written = await writeJoins(sql, room, joins, rosterPaged, lock, now);
-  if (written === null) return null;
-  return new Map(
-    joins.map(({ input }, at) => {
-      const state = elementAt(written.states, at);
-      const { sessionId, connection } = state;
-      const deliveries = at === 0 ? written.deliveries : [];
-      return [input, { outcome: 'joined', sessionId, connection, state, deliveries }];
-    }),
-  );
-}
-
 /** Ends the tracks of the sessions that the joins supersede. */
 async function acceptedJoins(
   sql: TypedSql,
-  joining: Joining,
+  { people }: Joining,
   { liveSessionOf }: RoomToJoin,
-  accepted: readonly JoinInput[],
+  accepted: readonly AdmittedJoin[],
   now: Date,
 ): Promise<AcceptedJoin[]> {
   const superseded = accepted.flatMap(({ participantId }) => liveSessionOf.get(participantId) ?? []);
   const tracks = await endTracks(sql, superseded, now);
   return accepted.map((input): AcceptedJoin => {
     const sessionId = liveSessionOf.get(input.participantId);
-    const person = personOf(input, joining);
+    const person = people.get(input.participantId);
     if (person === undefined) throw new Error(`${input.participantId} was not read`);
     return {
       input,

@@ -6,13 +6,16 @@ import {
   roomStarted,
   type NewEvent,
   type Permission,
+  type RoomState,
   type TrackIdentity,
 } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { lockUnchanged, type JoiningPerson, type RoomToJoin } from './join-locks.js';
-import type { JoinInput, SessionState } from './session.js';
+import type { RoomChanges } from './room-changes.js';
+import type { JoinInput, RoomPlacement, SessionState } from './session.js';
+import { toTuple } from './session-tuple.js';
 
 /** A join that is decided and will be written. */
 export interface AcceptedJoin {
@@ -24,41 +27,85 @@ export interface AcceptedJoin {
   superseded: { sessionId: string; tracks: TrackIdentity[] } | null;
 }
 
+/** The room after the joins of a batch. */
+interface RoomAfter extends RoomPlacement {
+  room: RoomState;
+  sequence: number;
+  version: number;
+  rosterPaged: boolean;
+}
+
+export interface WrittenJoins {
+  /** The states of the new sessions, in the order of the joins. */
+  states: SessionState[];
+  /** All that the joins have changed; null if they have superseded sessions. */
+  changes: RoomChanges | null;
+  deliveries: WrittenDelivery[];
+}
+
 /**
  * Writes the joins of a batch in one statement: sessions, participants, the room, events and deliveries.
  * @param joins at least one.
+ * @param after.mediaNodeId the media server for the room if it has none yet.
  * @param lock `held`: the caller has locked all rows that the statement changes. `unchanged`: the statement locks them
  *   itself, and writes only if they are as they were read and no other transaction has locked them; no join may
  *   supersede a session.
- * @returns the states of the new sessions, in the order of the joins; null if nothing was written.
+ * @returns null if nothing was written.
  */
 export async function writeJoins(
   sql: TypedSql,
-  room: RoomToJoin,
+  before: RoomToJoin,
   joins: readonly AcceptedJoin[],
-  rosterPaged: boolean,
+  { mediaNodeId, rosterPaged }: { mediaNodeId: string | null; rosterPaged: boolean },
   lock: 'held' | 'unchanged',
   now: Date,
-): Promise<{ states: SessionState[]; deliveries: WrittenDelivery[] } | null> {
-  const version = room.version + 1;
+): Promise<WrittenJoins | null> {
+  const version = before.version + 1;
   const states = joins.map((join) => stateOf(join, version, now));
-  const events = eventsOf(room, joins, states, now);
-  const numbered = numberEvents(events, room.lastSequence + 1);
+  const events = eventsOf(before, joins, states, now);
+  const numbered = numberEvents(events, before.lastSequence + 1);
+  const isPlaced = before.mediaNodeId === null && mediaNodeId !== null;
+  const after: RoomAfter = {
+    room: afterJoin(before.room, now),
+    sequence: before.lastSequence + events.length,
+    version,
+    rosterPaged,
+    mediaNodeId: before.mediaNodeId ?? mediaNodeId,
+    mediaGeneration: before.mediaGeneration + Number(isPlaced),
+  };
   const unchanged =
     lock === 'held'
       ? Prisma.sql`unchanged AS (SELECT true AS held)`
       : lockUnchanged(
           joins.map(({ person }) => person),
-          room,
+          before,
         );
   const rows = await sql.$queryRaw<(WrittenDelivery | { id: null })[]>`
-    WITH ${unchanged}, ${writeSessions(room.room.id, joins, states, now)},
-    ${writeRoom(room, joins, { version, rosterPaged, sequence: room.lastSequence + events.length }, now)},
+    WITH ${unchanged}, ${writeSessions(before.room.id, joins, states, now)}, ${writeRoom(after)},
     ${insertEvents(numbered, Prisma.sql`WHERE (SELECT held FROM unchanged)`)},
     delivery AS (${fanOut()})
     SELECT delivery.* FROM unchanged LEFT JOIN delivery ON true WHERE unchanged.held`;
   if (rows.length === 0) return null;
-  return { states, deliveries: rows.filter((row) => row.id !== null) };
+  const changes = joins.every(({ superseded }) => superseded === null) ? changesOf(before, joins, states, after) : null;
+  return { states, changes, deliveries: rows.filter((row) => row.id !== null) };
+}
+
+/** The changes, as `readRoomChanges` would read them. They are the whole room if it was empty. */
+function changesOf(
+  { liveSessions, version }: RoomToJoin,
+  joins: readonly AcceptedJoin[],
+  states: readonly SessionState[],
+  after: RoomAfter,
+): RoomChanges {
+  const { environmentId, projectId } = elementAt(joins, 0).input.tenant;
+  return {
+    ...after,
+    tenant: { projectId, environmentId },
+    after: liveSessions === 0 ? null : version,
+    sessions: states.map((state, at) =>
+      toTuple(state, after.rosterPaged && elementAt(joins, at).person.permissions.length === 0),
+    ),
+  };
 }
 
 function stateOf(
@@ -134,21 +181,12 @@ function writeSessions(
 }
 
 /** The CTE `room`. */
-function writeRoom(
-  { room }: RoomToJoin,
-  joins: readonly AcceptedJoin[],
-  after: { version: number; rosterPaged: boolean; sequence: number },
-  now: Date,
-): Prisma.Sql {
-  const { status, startedAt } = afterJoin(room, now);
-  // Only takes effect if the room has no media server yet.
-  const mediaNodeId = joins.find(({ input }) => input.mediaNodeId !== null)?.input.mediaNodeId ?? null;
+function writeRoom({ room, sequence, version, rosterPaged, mediaNodeId, mediaGeneration }: RoomAfter): Prisma.Sql {
   return Prisma.sql`room AS (
       UPDATE rooms
-      SET status = ${status}, started_at = ${startedAt?.toISOString() ?? null}::timestamptz, empty_since = NULL,
-        media_node_id = coalesce(media_node_id, ${mediaNodeId}::text),
-        media_generation = media_generation + (media_node_id IS NULL AND ${mediaNodeId}::text IS NOT NULL)::int,
-        version = ${after.version}::int, roster_paged = ${after.rosterPaged}, last_sequence = ${after.sequence}::int
+      SET status = ${room.status}, started_at = ${room.startedAt?.toISOString() ?? null}::timestamptz,
+        empty_since = NULL, media_node_id = ${mediaNodeId}::text, media_generation = ${mediaGeneration}::int,
+        version = ${version}::int, roster_paged = ${rosterPaged}, last_sequence = ${sequence}::int
       WHERE id = ${room.id} AND (SELECT held FROM unchanged)
     )`;
 }

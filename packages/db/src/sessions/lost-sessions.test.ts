@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { disconnectOne, resumeOne } from '@callplane/testing';
+import { connectionTo, disconnectOne, PATIENT_DEADLINES, resumeOne, stopAtEnd } from '@callplane/testing';
+import { Database } from '../client/database.js';
 import { readRoomChanges } from './room-changes.js';
 import { releaseSession } from './session-connection.js';
 import { sweepLostSessions } from './lost-sessions.js';
@@ -49,6 +50,7 @@ describe('a lost session', () => {
       ended: [{ sessionId: old.sessionId, roomId }],
       rooms: [{ roomId, version }],
       deliveries: [],
+      failed: [],
     });
     expect(await sweep()).toMatchObject({ ended: [], rooms: [] });
     expect(await reasonsOf(roomId)).toEqual([null, null, 'connection_lost']);
@@ -82,6 +84,21 @@ describe('a lost session', () => {
     const { sessionId } = await enter(roomId, 'alive');
     await rooms.sql(`UPDATE participant_sessions SET instance_id = NULL WHERE id = '${sessionId}'`);
     expect((await sweep()).ended).toHaveLength(2);
+  });
+
+  test('ends although another room cannot be written', async () => {
+    const [locked, other] = [await rooms.newRoom(), await rooms.newRoom()];
+    for (const roomId of [locked, other]) await disconnectOne(rooms.database, (await enter(roomId, 'alive')).held);
+    const deadlines = { ...PATIENT_DEADLINES, statementMs: 2000 };
+    const database = new Database({ ...connectionTo(rooms.databaseUrl), poolMax: 2, deadlines });
+    stopAtEnd(() => database.close());
+    const swept = await rooms.database.transaction(async (sql) => {
+      await sql.$queryRaw`SELECT FROM rooms WHERE id = ${locked} FOR UPDATE`;
+      return sweepLostSessions(database, { ...LIMITS, graceMs: 0 }, NOON);
+    });
+    expect(swept.failed).toMatchObject([{ roomId: locked }]);
+    expect(swept.rooms.map(({ roomId }) => roomId)).toContain(other);
+    expect([await reasonsOf(locked), await reasonsOf(other)]).toEqual([[null], ['connection_lost']]);
   });
 
   test('is left to its own clean-up when it is being removed or its room ends', async () => {

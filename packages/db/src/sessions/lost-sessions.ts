@@ -1,10 +1,9 @@
 import type { Database, TypedSql } from '../client/database.js';
-import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { Prisma } from '../generated/client.js';
-import { endSessionsWhere, type EndedNow } from './session-ends.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
-import { writeSessionsEnded } from './ended-sessions.js';
-import { SUBJECT_COLUMNS, toSubject, type Subject, type SubjectRow } from './session.sql.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
+import { endSessions } from './session-ends.js';
+import type { HeldSession } from './session.js';
 
 export interface LostSessionLimits {
   /** How long a session may stay without a connection. */
@@ -22,50 +21,63 @@ export interface SweptSessions {
   /** The rooms of the ended sessions, without duplicates, with their versions after the sweep. */
   rooms: { roomId: string; version: number }[];
   deliveries: DueEndpoint[];
+  /** The rooms whose sessions could not be ended, for example because another transaction keeps them locked. */
+  failed: { roomId: string; error: unknown }[];
 }
 
 /**
  * Ends sessions (`connection_lost`) whose grace period is over. The grace period starts when the connection was lost,
  * or, when the instance that held it died, with its last heartbeat. Each session ends once, whichever comes first:
  * another sweep, a resumption, or the participant's removal. Sessions that are being removed, and sessions of a room
- * that ends, are left to that clean-up, which ends them for its own reason.
+ * that ends, are left to that clean-up, which ends them for its own reason. A room that fails delays no other one.
  */
 export async function sweepLostSessions(
   database: Database,
   limits: LostSessionLimits,
   now: Date,
 ): Promise<SweptSessions> {
-  const swept: SweptSessions = { ended: [], rooms: [], deliveries: [] };
-  const byRoom = new Map<string, LostSession[]>();
-  const found = await findLostSessions(database.sql, limits);
+  const swept: SweptSessions = { ended: [], rooms: [], deliveries: [], failed: [] };
+  const lost = await findLostSessions(database.sql, limits);
   if (limits.mayEnd?.() === false) return swept;
-  for (const lost of found) {
-    const { id } = lost.subject.room;
-    byRoom.set(id, [...(byRoom.get(id) ?? []), lost]);
-  }
-  for (const [roomId, lost] of byRoom) {
-    const { ended, deliveries } = await endLost(database, lost, now);
-    const [first] = ended;
-    if (first === undefined) continue;
-    swept.rooms.push({ roomId, version: first.version });
-    swept.ended.push(...ended.map(({ sessionId }) => ({ sessionId, roomId })));
-    swept.deliveries.push(...deliveries);
+  for (const roomId of new Set(lost.map((session) => session.roomId))) {
+    const held = lost.filter((session) => session.roomId === roomId);
+    try {
+      // Skips locked participants: another sweep or their own connection is already handling them.
+      const { ended, deliveries } = await endSessions(database, roomId, held, 'connection_lost', now, 'skip');
+      const [first] = ended;
+      if (first === undefined) continue;
+      swept.rooms.push({ roomId, version: first.version });
+      swept.ended.push(...ended.map(({ sessionId }) => ({ sessionId, roomId })));
+      swept.deliveries.push(...deliveries);
+    } catch (error) {
+      swept.failed.push({ roomId, error });
+    }
   }
   return swept;
 }
 
-interface LostSession {
-  subject: Subject;
-  connection: number;
-}
+type LostSession = HeldSession & { roomId: string };
 
-async function findLostSessions(db: TypedSql, limits: LostSessionLimits): Promise<LostSession[]> {
+function findLostSessions(db: TypedSql, limits: LostSessionLimits): PromiseLike<LostSession[]> {
   const { graceMs, instanceDeadMs, limit } = limits;
   const over = Prisma.sql`now() - ${graceMs}::int * interval '1 millisecond'`;
   const dead = Prisma.sql`
     i.heartbeat_at <= now() - greatest(${graceMs}::int, ${instanceDeadMs}::int) * interval '1 millisecond'`;
-  const rows = await db.$queryRaw<(SubjectRow & { connection: number })[]>`
-    WITH RECURSIVE ${deadHolders(dead)}, s AS (
+  return db.$queryRaw<LostSession[]>`
+    WITH RECURSIVE holders AS (
+      -- The instances that hold live sessions. Jumps through the index from one to the next, instead of reading it all.
+      (SELECT instance_id FROM participant_sessions WHERE ended_at IS NULL AND instance_id IS NOT NULL
+        ORDER BY instance_id LIMIT 1)
+      UNION ALL
+      SELECT (SELECT s.instance_id FROM participant_sessions s
+        WHERE s.ended_at IS NULL AND s.instance_id > holders.instance_id ORDER BY s.instance_id LIMIT 1)
+      FROM holders WHERE holders.instance_id IS NOT NULL
+    ), dead AS (
+      -- Those whose heartbeat is too old, or that have no row.
+      SELECT holders.instance_id, i.heartbeat_at
+      FROM holders LEFT JOIN signaling_instances i ON i.id = holders.instance_id
+      WHERE holders.instance_id IS NOT NULL AND (i.id IS NULL OR ${dead})
+    ), s AS (
       SELECT * FROM participant_sessions
       WHERE ended_at IS NULL AND disconnected_at <= ${over}
       UNION ALL
@@ -77,52 +89,9 @@ async function findLostSessions(db: TypedSql, limits: LostSessionLimits): Promis
       SELECT * FROM participant_sessions
       WHERE ended_at IS NULL AND instance_id IS NULL AND disconnected_at IS NULL AND started_at <= ${over}
     )
-    SELECT ${SUBJECT_COLUMNS}, s.connection
+    SELECT s.id AS "sessionId", s.connection, s.room_id AS "roomId"
     FROM s
     JOIN participants ON participants.id = s.participant_id AND participants.removed_at IS NULL
     JOIN rooms ON rooms.id = s.room_id AND ${isRoomOpen}
-    JOIN environments ON environments.id = s.environment_id
     ORDER BY s.room_id LIMIT ${limit}`;
-  return rows.map((row) => ({ subject: toSubject(row), connection: row.connection }));
-}
-
-/** The CTE `dead`: instances that hold live sessions, and whose heartbeat is too old or that have no row. */
-const deadHolders = (isDead: Prisma.Sql): Prisma.Sql => Prisma.sql`
-  holders AS (
-    -- The instances that hold live sessions. Jumps through the index from one to the next, instead of reading it all.
-    (SELECT instance_id FROM participant_sessions WHERE ended_at IS NULL AND instance_id IS NOT NULL
-      ORDER BY instance_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT s.instance_id FROM participant_sessions s
-      WHERE s.ended_at IS NULL AND s.instance_id > holders.instance_id ORDER BY s.instance_id LIMIT 1)
-    FROM holders WHERE holders.instance_id IS NOT NULL
-  ), dead AS (
-    SELECT holders.instance_id, i.heartbeat_at
-    FROM holders LEFT JOIN signaling_instances i ON i.id = holders.instance_id
-    WHERE holders.instance_id IS NOT NULL AND (i.id IS NULL OR ${isDead})
-  )`;
-
-/** Ends the lost sessions of one room, in one transaction. */
-async function endLost(
-  database: Database,
-  lost: readonly LostSession[],
-  now: Date,
-): Promise<{ ended: EndedNow[]; deliveries: DueEndpoint[] }> {
-  const [first] = lost;
-  if (first === undefined) return { ended: [], deliveries: [] };
-  const { tenant, room } = first.subject;
-  return database.transaction(async (tx) => {
-    // Skips locked participants: another sweep or their own connection is already handling them.
-    const locked = await tx.$queryRaw<{ id: string }[]>`
-      SELECT id FROM participants WHERE id = ANY(${lost.map(({ subject }) => subject.participant.id)}::text[])
-      ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`;
-    // A session that was resumed meanwhile has another connection number.
-    const which = Prisma.sql`(id, connection) IN (
-      SELECT * FROM unnest(${lost.map(({ subject }) => subject.sessionId)}::text[],
-        ${lost.map(({ connection }) => connection)}::int[])
-    )`;
-    const participantIds = locked.map(({ id }) => id);
-    const ended = await endSessionsWhere(tx, participantIds, which, 'connection_lost', now);
-    return { ended, deliveries: await writeSessionsEnded(tx, tenant, room, ended, 'connection_lost', now) };
-  });
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import type { HeldSession } from './session.js';
-import { bumpRooms, lockHeld } from './versions.sql.js';
+import { bumpRooms, lockHeld } from './session.sql.js';
 
 export interface MetadataChange {
   held: HeldSession;

@@ -1,21 +1,15 @@
 import type { PaceTimes, Permission, SessionEndReason } from '@callplane/core';
 import type { Database } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
-import { paced } from './paced.js';
 import { readSessions } from './room-changes.js';
-import { END_REASON } from './session.sql.js';
+import { bumpRooms, END_REASON, paced } from './session.sql.js';
 import type { ResumeOutcome, SessionState } from './session.js';
-import { bumpRooms } from './versions.sql.js';
 
 export interface ResumeInput {
   sessionId: string;
   /** SHA-256 of the resume secret. */
   resumeSecretHash: Uint8Array;
   instanceId: string;
-  /**
-   * Limits how often one session may be resumed; without it there is no limit. A batch uses the pace of its first input.
-   */
-  pace?: PaceTimes;
 }
 
 interface Found {
@@ -34,8 +28,6 @@ interface Found {
   waitMs: number;
 }
 
-const NO_PACE: PaceTimes = { intervalMs: 0, aheadMs: 0 };
-
 /**
  * Transfers sessions to new connections, on this or another instance, whether or not the old connections are known to
  * be lost. From then on an old connection cannot write. Of several concurrent resumptions of a session, the last one
@@ -43,10 +35,15 @@ const NO_PACE: PaceTimes = { intervalMs: 0, aheadMs: 0 };
  *
  * One statement writes every outcome: anyone can send a wrong secret, so that case must cost only one index look-up.
  * @param inputs resumptions of different sessions.
+ * @param pace limits how often one session may be resumed.
  * @returns the outcomes in the order of the inputs.
  */
-export async function resumeSessions(database: Database, inputs: readonly ResumeInput[]): Promise<ResumeOutcome[]> {
-  const bucket = paced(Prisma.sql`s.resumptions_full_at`, inputs[0]?.pace ?? NO_PACE);
+export async function resumeSessions(
+  database: Database,
+  inputs: readonly ResumeInput[],
+  pace: PaceTimes,
+): Promise<ResumeOutcome[]> {
+  const bucket = paced(Prisma.sql`s.resumptions_full_at`, pace);
   const rows = await database.sql.$queryRaw<Found[]>`
     WITH before AS MATERIALIZED (
       SELECT s.id, s.instance_id, s.participant_id, s.environment_id, s.permissions, s.media, e.project_id, s.room_id,

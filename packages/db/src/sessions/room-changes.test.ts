@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { endSessions } from './end-sessions.js';
+import { resumeOne } from '@callplane/testing';
+import { endSessions } from './session-ends.js';
 import { updateOwnMetadata } from './own-metadata.js';
 import { resumeSessions } from './resume-sessions.js';
 import { readRoomChanges, type RoomChanges } from './room-changes.js';
@@ -34,7 +35,7 @@ describe('each visible change increments the version and is found since the one 
       version = read.version;
       return read.sessions[0]!;
     };
-    await publishTracks(database, ada.held, [track('a')], NOON, { node: 1 });
+    await publishTracks(database, ada.held, [track('a')], NOON);
     expect(toSession(roomId, await next([ada.sessionId])).tracks).toMatchObject([{ trackId: 'a', muted: false }]);
     await setTracksMuted(database, [{ held: ada.held, trackId: 'a', muted: true }]);
     expect(toSession(roomId, await next([ada.sessionId])).tracks).toMatchObject([{ trackId: 'a', muted: true }]);
@@ -48,9 +49,8 @@ describe('each visible change increments the version and is found since the one 
     expect(toSession(roomId, await next([ada.sessionId])).disconnectedAt).not.toBeNull();
     // Nothing visible has changed the second time.
     expect(await markDisconnected(database, [{ ...ada.held, media: { node: 2 } }])).toEqual([]);
-    const [resumed] = await resumeSessions(database, [
-      { sessionId: ada.sessionId, resumeSecretHash: hashOf(ada.secret), instanceId: 'instance-2' },
-    ]);
+    const input = { sessionId: ada.sessionId, resumeSecretHash: hashOf(ada.secret), instanceId: 'instance-2' };
+    const resumed = await resumeOne(database, input);
     expect(resumed).toMatchObject({
       outcome: 'resumed',
       connection: 2,
@@ -161,7 +161,7 @@ test('writers of all kinds that run at once neither deadlock nor lose a version'
         resumeSecretHash: hashOf(secret),
         instanceId: 'i2',
       }));
-      const outcomes = await resumeSessions(database, inputs);
+      const outcomes = await resumeSessions(database, inputs, { intervalMs: 0, aheadMs: 0 });
       inputs.forEach(({ sessionId }, n) => {
         const outcome = outcomes[n]!;
         if (outcome.outcome !== 'resumed') throw new Error(outcome.outcome);

@@ -31,7 +31,7 @@ export interface RoomChanges extends RoomPlacement {
   rosterPaged: boolean;
   /** The version that the changes begin after; null: the sessions are all live sessions of the room. */
   after: number | null;
-  /** In the order of their ids. Sessions that are over are included only if `after` is not null. */
+  /** Sessions that are over are included only if `after` is not null. */
   sessions: SessionTuple[];
 }
 

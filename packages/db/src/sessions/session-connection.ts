@@ -1,8 +1,7 @@
 import type { Database, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
-import { isHeld } from './session.sql.js';
+import { bumpRooms, isHeld, lockHeld } from './session.sql.js';
 import type { HeldSession } from './session.js';
-import { bumpRooms, lockHeld } from './versions.sql.js';
 
 /** A session whose connection is lost. */
 export interface DisconnectedSession extends HeldSession {
@@ -16,7 +15,6 @@ export interface DisconnectedSession extends HeldSession {
  * @returns the ids of the sessions that had a connection until now.
  */
 export async function markDisconnected(database: Database, held: readonly DisconnectedSession[]): Promise<string[]> {
-  if (held.length === 0) return [];
   const ids = held.map(({ sessionId }) => sessionId);
   const rows = await database.sql.$queryRaw<{ id: string; hadConnection: boolean }[]>`
     WITH ${lockHeld(held)},

@@ -1,14 +1,65 @@
-import type { EndedSession, ParticipantState, SessionEndReason, TrackIdentity } from '@callplane/core';
-import type { TypedSql } from '../client/database.js';
+import {
+  participantLeft,
+  type EndedSession,
+  type ParticipantState,
+  type RoomState,
+  type SessionEndReason,
+  type Tenant,
+  type TrackIdentity,
+} from '@callplane/core';
+import type { Database, TypedSql } from '../client/database.js';
+import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { PARTICIPANT_COLUMNS } from '../participants/participant.sql.js';
-import { rememberTracks } from './past-tracks.sql.js';
-import { bumpRooms } from './versions.sql.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
+import {
+  bumpRooms,
+  rememberTracks,
+  SUBJECT_COLUMNS,
+  SUBJECT_TABLES,
+  toSubject,
+  type SubjectRow,
+} from './session.sql.js';
+import type { HeldSession } from './session.js';
 
 /** A session that this transaction has ended. */
 export interface EndedNow extends EndedSession {
   /** The version of its room that contains the end. */
   version: number;
+}
+
+/**
+ * Ends sessions of one room on behalf of the connections that hold them: unpublishes their tracks and marks the
+ * participants as left. Skips sessions that have ended or that another connection holds.
+ * @param locked whether to wait for a participant that another transaction has locked, or to skip it.
+ * @returns the sessions that this call has ended, and the deliveries to wake.
+ */
+export async function endSessions(
+  database: Database,
+  roomId: string,
+  held: readonly HeldSession[],
+  reason: 'left' | 'connection_lost',
+  now: Date,
+  locked: 'wait' | 'skip' = 'wait',
+): Promise<{ ended: EndedNow[]; deliveries: DueEndpoint[] }> {
+  const pairs = Prisma.sql`SELECT * FROM unnest(${held.map(({ sessionId }) => sessionId)}::text[],
+    ${held.map(({ connection }) => connection)}::int[])`;
+  return database.transaction(async (sql) => {
+    const rows = await sql.$queryRaw<SubjectRow[]>`
+      SELECT ${SUBJECT_COLUMNS} FROM ${SUBJECT_TABLES}
+      WHERE s.room_id = ${roomId} AND s.ended_at IS NULL AND (s.id, s.connection) IN (${pairs})
+      ORDER BY participants.id FOR NO KEY UPDATE OF participants ${locked === 'skip' ? Prisma.sql`SKIP LOCKED` : Prisma.empty}`;
+    const subjects = rows.map(toSubject);
+    const [first] = subjects;
+    if (first === undefined) return { ended: [], deliveries: [] };
+    const participantIds = subjects.map(({ participant }) => participant.id);
+    const ended = await end(sql, participantIds, reason, now, {
+      // Checked again now that the participants are locked: a concurrent transaction may have ended or resumed a session.
+      sessions: Prisma.sql`(id, connection) IN (${pairs})`,
+      leavers: Prisma.sql`participants.id IN (SELECT participant_id FROM ended)`,
+    });
+    return { ended, deliveries: await writeSessionsEnded(sql, first.tenant, first.room, ended, reason, now) };
+  });
 }
 
 /**
@@ -26,21 +77,6 @@ export function endPresence(
     leavers: Prisma.sql`participants.id = ANY(${[...participantIds]}::text[])
       AND (participants.left_at IS NULL OR participants.id IN (SELECT participant_id FROM ended))`,
   });
-}
-
-/**
- * Ends those live sessions of participants that match a condition. The caller has locked the participants' rows.
- * @param sessions a condition on participant_sessions.
- */
-export function endSessionsWhere(
-  tx: TypedSql,
-  participantIds: readonly string[],
-  sessions: Prisma.Sql,
-  reason: SessionEndReason,
-  now: Date,
-): Promise<EndedNow[]> {
-  const leavers = Prisma.sql`participants.id IN (SELECT participant_id FROM ended)`;
-  return end(tx, participantIds, reason, now, { sessions, leavers });
 }
 
 async function end(
@@ -71,11 +107,8 @@ async function end(
     SELECT ended.id AS "sessionId", ended.version, ${PARTICIPANT_COLUMNS}
     FROM ended JOIN leavers AS participants ON participants.id = ended.participant_id
     ORDER BY ended.id`;
-  const tracks = await endTracks(
-    tx,
-    rows.map(({ sessionId }) => sessionId),
-    now,
-  );
+  const ids = rows.map(({ sessionId }) => sessionId);
+  const tracks = await endTracks(tx, ids, now);
   return rows.map(({ sessionId, version, ...participant }) => {
     return { sessionId, version, participant, tracks: tracks.get(sessionId) ?? [] };
   });
@@ -101,4 +134,30 @@ export async function endTracks(
     ORDER BY session_id, published_at, track_id`;
   for (const { sessionId, ...track } of rows) tracks.set(sessionId, [...(tracks.get(sessionId) ?? []), track]);
   return tracks;
+}
+
+/**
+ * Writes the events of sessions that this transaction has just ended: `track.unpublished` for each track, then
+ * `participant.left`. Sets `empty_since` when the room is empty now. Like `writeEvents`, it needs all
+ * other locks of the transaction before it.
+ * @returns the deliveries to wake.
+ */
+export async function writeSessionsEnded(
+  tx: TypedSql,
+  tenant: Tenant,
+  room: RoomState,
+  ended: readonly EndedSession[],
+  reason: SessionEndReason,
+  now: Date,
+): Promise<DueEndpoint[]> {
+  if (ended.length === 0) return [];
+  const left = ended.flatMap((session) => participantLeft({ tenant, room, now }, session, reason));
+  const { deliveries } = await writeEvents(tx, left);
+  // Runs under the room's lock, which the sequence numbers took: of several participants that leave at once, the last
+  // one finds the room empty.
+  await tx.$executeRaw`
+    UPDATE rooms SET empty_since = now()
+    WHERE id = ${room.id} AND status = 'active' AND empty_since IS NULL
+      AND NOT EXISTS (SELECT 1 FROM participant_sessions WHERE room_id = ${room.id} AND ended_at IS NULL)`;
+  return deliveries;
 }

@@ -8,10 +8,17 @@ import {
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
-import { rememberTracks } from './past-tracks.sql.js';
-import { isHeld, SUBJECT_COLUMNS, SUBJECT_TABLES, toSubject, type SubjectRow } from './session.sql.js';
+import {
+  bumpRooms,
+  isHeld,
+  lockHeld,
+  rememberTracks,
+  SUBJECT_COLUMNS,
+  SUBJECT_TABLES,
+  toSubject,
+  type SubjectRow,
+} from './session.sql.js';
 import type { HeldSession, TracksOutcome, TrackState } from './session.js';
-import { bumpRooms, lockHeld } from './versions.sql.js';
 
 const NOT_WRITTEN: TracksOutcome = { written: false, deliveries: [] };
 
@@ -20,14 +27,12 @@ const NOT_WRITTEN: TracksOutcome = { written: false, deliveries: [] };
  * published again under its id, after a fault of the media server, only gets a new location and no event.
  *
  * Tracks without permission are left out: the server may have withdrawn it since the gateway checked the offer.
- * @param media where the session's media is, for an instance that resumes it; undefined or null keeps the stored value.
  */
 export async function publishTracks(
   database: Database,
   held: HeldSession,
   tracks: readonly TrackState[],
   now: Date,
-  media?: unknown,
 ): Promise<TracksOutcome> {
   return database.transaction(async (sql) => {
     const [row] = await sql.$queryRaw<(SubjectRow & { permissions: Permission[] })[]>`
@@ -38,8 +43,7 @@ export async function publishTracks(
     const { unpublished, fresh } = await replaceTracks(sql, held.sessionId, permitted, now);
     await sql.$executeRaw`
       WITH ${bumpRooms(Prisma.sql`SELECT ${row.roomId}`)}
-      UPDATE participant_sessions s SET version = room.version,
-        media = coalesce(${media === undefined || media === null ? null : JSON.stringify(media)}::jsonb, s.media)
+      UPDATE participant_sessions s SET version = room.version
       FROM room WHERE s.id = ${held.sessionId}`;
     const subject = toSubject(row);
     const of = { tenant: subject.tenant, room: subject.room, now };

@@ -111,6 +111,39 @@ export function toSession(roomId: string, tuple: SessionTuple): SessionState {
   };
 }
 
+/**
+ * The inverse of {@link toSession}.
+ * @param hidesViewer whether a viewer gets the short form, as in a paged room
+ */
+export function toTuple(session: SessionState, hidesViewer: boolean): SessionTuple {
+  const { sessionId, participant, connection, instanceId, version, startedAt, permissions, disconnectedAt } = session;
+  const short: ShortTuple = [sessionId, participant.id, connection, instanceId, version, null];
+  const { tracks } = session;
+  if (hidesViewer && tracks.length === 0 && Object.keys(participant.metadata).length === 0) return short;
+  const { externalId, name, metadata, role, createdAt, tokenExpiresAt, connectedAt, leftAt } = participant;
+  return [
+    ...short,
+    startedAt.getTime(),
+    [...permissions],
+    toMoment(disconnectedAt),
+    externalId,
+    name,
+    metadata,
+    role,
+    createdAt.getTime(),
+    tokenExpiresAt.getTime(),
+    toMoment(connectedAt),
+    toMoment(leftAt),
+    tracks.map(({ trackId, kind, source, muted, feedId, mid }): TrackTuple => {
+      return [trackId, kind, source, muted, feedId, mid];
+    }),
+  ];
+}
+
+function toMoment(at: Date | null): Moment | null {
+  return at === null ? null : at.getTime();
+}
+
 function toDate(at: Moment | null): Date | null {
   return at === null ? null : new Date(at);
 }

@@ -50,34 +50,13 @@ export interface JoinInput {
   resumeSecretHash: Uint8Array;
   instanceId: string;
   /** The media server for the room if it has none yet. */
-  mediaNodeId: string | null;
-  /** The number from {@link admitJoins}; a join without a number is never `overtaken`. */
-  joinNumber?: number;
+  mediaNodeId: string | null | Promise<string | null>;
   /**
    * Called right before the join is written, and again before the commit if it needs a transaction. A client that has
    * gone by then may have joined elsewhere, so its join writes nothing.
    */
   isWanted?: () => boolean;
 }
-
-/** The outcome of one join of a batch. Every outcome except `joined` has written nothing. */
-export type JoinOutcome =
-  | {
-      outcome: 'joined';
-      sessionId: string;
-      connection: number;
-      /** The session as the others see it, with the room's version after the join. */
-      state: SessionState;
-      /** Deliveries to wake. Those of a batch are all in its first join. */
-      deliveries: DueEndpoint[];
-    }
-  | { outcome: 'room_ended' | 'removed' | 'token_revoked' | 'capacity' | 'not_found' }
-  /** A later join of the same participant was admitted meanwhile. */
-  | { outcome: 'overtaken' }
-  /** The client has disconnected. */
-  | { outcome: 'abandoned' }
-  /** The join was tried alone after its batch had failed, and failed, too. */
-  | { outcome: 'failed'; error: unknown };
 
 export type ResumeOutcome =
   | {

@@ -13,7 +13,8 @@ import { Database } from '../client/database.js';
 import { createEnvironment, createProject } from '../tenants/tenants.repository.js';
 import { readRoomChanges, type RoomChanges } from './room-changes.js';
 import { toSession } from './session-tuple.js';
-import type { JoinInput, JoinOutcome, SessionState, TrackState } from './session.js';
+import type { JoinOutcome } from './join-sessions.js';
+import type { JoinInput, SessionState, TrackState } from './session.js';
 
 export const NOON = new Date('2030-01-01T12:00:00.000Z');
 export const hashOf = (secret: string) => new Uint8Array(createHash('sha256').update(secret).digest());

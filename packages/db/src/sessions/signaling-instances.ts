@@ -1,7 +1,7 @@
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import type { HeldSession } from './session.js';
-import { bumpRooms } from './versions.sql.js';
+import { bumpRooms } from './session.sql.js';
 
 /** Records a heartbeat of a signaling process. Call it every two seconds. */
 export async function beat(db: TypedSql, instanceId: string): Promise<void> {

@@ -3,7 +3,6 @@ import WebSocket from 'ws';
 import { MediaError } from '../types.js';
 import { errorIn, JanusError, parseJanusMessage, type JanusMessage } from './messages.js';
 
-/** Time limits, all in milliseconds. */
 export interface JanusDeadlines {
   /** TCP connection and WebSocket handshake. */
   connectMs: number;
@@ -41,7 +40,6 @@ export interface RequestOptions {
   awaitsEvent?: boolean;
   /** Called with the acknowledgement of a request that awaits its event, unless the event comes first. */
   onAcknowledged?: () => void;
-  /** The name of the request in error messages. */
   name?: string;
   deadlineMs?: number;
 }

@@ -21,12 +21,6 @@ describe('a failing Janus', () => {
     await node.untilUp(UP_WITHIN_MS);
   });
 
-  test('closing a node emits no down event', async () => {
-    await node.close();
-    expect(node.state).toBe('down');
-    expect(events).toEqual(['up']);
-  });
-
   test('a killed Janus takes its node down at once, ends every peer, and the node reconnects by itself', async () => {
     await node.ensureRoom('room');
     const ada = await startSender(node, 'room', 'ada-1');
@@ -94,21 +88,10 @@ describe('a failing Janus', () => {
     const ended = once(publisher, 'closed');
     await Promise.all([node.close(), ended]);
     await node.close();
-    expect(node.state).toBe('down');
+    expect([node.state, events]).toEqual(['down', ['up']]);
     await expect(node.listRooms()).rejects.toMatchObject({ code: 'unavailable' });
     await expect(node.untilUp(UP_WITHIN_MS)).rejects.toMatchObject({ code: 'unavailable' });
   });
-});
-
-test('a node keeps trying to connect until its server is there', async () => {
-  const janus = await startTestJanus();
-  janus.kill('SIGKILL');
-  const node = nodeOn(janus);
-  await expect(node.untilUp(300)).rejects.toMatchObject({ code: 'unavailable' });
-  await expect(node.ensureRoom('room')).rejects.toMatchObject({ code: 'unavailable' });
-  await janus.start();
-  await node.untilUp(UP_WITHIN_MS);
-  await node.ensureRoom('room');
 });
 
 describe('a server that violates the Janus protocol', () => {
@@ -265,9 +248,7 @@ describe('a server that violates the Janus protocol', () => {
     const subscriber = await session.attachSubscriber('room', 'label');
     const over = once(subscriber, 'closed');
     const stream = { feedId: 'feed', mid: '0' };
-    expect((await subscriber.update({ add: [stream], remove: [] }))!.streams).toEqual([
-      { ...stream, subscriberMid: '0' },
-    ]);
+    expect((await subscriber.update({ add: [stream], remove: [] }))!.sections).toMatchObject([{ stream }]);
     await subscriber.answer('v=0');
     await expect(subscriber.update({ add: [], remove: ['0'] })).rejects.toMatchObject({ code: 'timeout' });
     expect(await over).toEqual(['no answer']);

@@ -1,9 +1,8 @@
 import { EventEmitter } from 'node:events';
-import { MediaError, type IceCandidate, type MediaPeerEvents } from '../types.js';
+import { MediaError, type IceCandidate, type MediaPeerEvents, type PublishOptions } from '../types.js';
 import type { JanusRequest, RequestOptions } from './connection.js';
-import { objectOf, pluginData, sdpIn, textOf, type JanusMessage, type SessionDescription } from './messages.js';
+import { pluginData, sdpIn, textOf, type JanusMessage, type SessionDescription } from './messages.js';
 
-/** The plug-in's answer to a request. */
 export interface PluginAnswer {
   data: Readonly<Record<string, unknown>>;
   sdp: string | undefined;
@@ -35,7 +34,6 @@ export interface HandleSession {
 
 /** A handle of the VideoRoom plug-in: one user of the plug-in, with at most one peer connection. */
 export class JanusHandle extends EventEmitter<MediaPeerEvents> implements HandleListener {
-  /** Its id within its session. */
   readonly handleId: number;
   protected readonly session: HandleSession;
   #detached: Promise<void> | undefined;
@@ -111,11 +109,6 @@ export class JanusHandle extends EventEmitter<MediaPeerEvents> implements Handle
 
   onNotice(message: JanusMessage): void {
     switch (message.janus) {
-      case 'trickle': {
-        const candidate = candidateIn(message.body['candidate']);
-        if (candidate !== undefined) this.emit('candidate', candidate);
-        break;
-      }
       case 'webrtcup':
         this.emit('connected');
         break;
@@ -164,14 +157,53 @@ export class JanusHandle extends EventEmitter<MediaPeerEvents> implements Handle
   }
 }
 
-/** Null for the end of candidates, undefined if `value` is not a candidate. */
-function candidateIn(value: unknown): IceCandidate | null | undefined {
-  const { candidate, completed, sdpMid, sdpMLineIndex } = objectOf(value);
-  if (completed === true) return null;
-  if (typeof candidate !== 'string') return undefined;
-  return {
-    candidate,
-    ...(typeof sdpMid === 'string' ? { sdpMid } : {}),
-    ...(typeof sdpMLineIndex === 'number' ? { sdpMLineIndex } : {}),
-  };
+/** A handle that has joined a room as a publisher. The caller publishes one offer at a time. */
+export class MediaPublisher extends JanusHandle {
+  readonly feedId: string;
+  #isPublished: boolean;
+
+  constructor(session: HandleSession, handleId: number, feedId: string, isPublished: boolean) {
+    super(session, handleId);
+    this.feedId = feedId;
+    this.#isPublished = isPublished;
+  }
+
+  static async attach(session: HandleSession, roomId: string, feedId: string): Promise<MediaPublisher> {
+    const publisher = new MediaPublisher(session, await session.attach(feedId), feedId, false);
+    try {
+      await publisher.change({ request: 'join', ptype: 'publisher', room: roomId, id: feedId });
+    } catch (error) {
+      void publisher.detach();
+      throw error;
+    }
+    return publisher;
+  }
+
+  /** Offers all streams to publish from now on; also changes an earlier offer. Resolves to the SDP answer. */
+  async publish(sdp: string, { audioActivePackets }: PublishOptions = {}): Promise<string> {
+    // Janus takes `publish` for the first offer of a peer connection and `configure` for later ones.
+    const request = this.#isPublished ? 'configure' : 'publish';
+    const level = audioActivePackets === undefined ? {} : { audio_active_packets: audioActivePackets };
+    const answer = await this.change({ request, ...level }, { type: 'offer', sdp });
+    if (answer.sdp === undefined) throw new MediaError('invalid_sdp', 'Janus did not answer the offer');
+    this.#isPublished = true;
+    return answer.sdp;
+  }
+
+  /** Asks the client for a key frame of each video stream. */
+  async requestKeyFrames(): Promise<void> {
+    await this.change({ request: 'configure', keyframe: true });
+  }
+
+  override onNotice(message: JanusMessage): void {
+    // Janus does not report the end of speech if the packets end in the middle of it.
+    const { janus, body } = message;
+    if (janus === 'media' && body['type'] === 'audio' && body['receiving'] === false) {
+      this.emit('talking', textOf(body['mid']), null);
+    }
+    const { videoroom, id, mid, 'audio-level-dBov-avg': level } = pluginData(message);
+    if (videoroom !== 'talking' && videoroom !== 'stopped-talking') super.onNotice(message);
+    // Janus notifies every publisher of the room.
+    else if (id === this.feedId) this.emit('talking', textOf(mid), videoroom === 'talking' ? Number(level) : null);
+  }
 }

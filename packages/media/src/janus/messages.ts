@@ -5,9 +5,7 @@ export interface JanusMessage {
   /** Its kind: `success`, `error`, `ack`, `event`, or a notice such as `hangup`. */
   readonly janus: string;
   readonly transaction: string | undefined;
-  /** The session that it belongs to. */
   readonly session: number | undefined;
-  /** The handle that sent a notice. */
   readonly sender: number | undefined;
   readonly body: Readonly<Record<string, unknown>>;
 }
@@ -17,7 +15,6 @@ export interface SessionDescription {
   sdp: string;
 }
 
-/** Parses a Janus message; undefined if the text is not one. */
 export function parseJanusMessage(text: string): JanusMessage | undefined {
   let parsed: unknown;
   try {
@@ -49,7 +46,6 @@ export function pluginData(message: JanusMessage): Readonly<Record<string, unkno
   return objectOf(objectOf(message.body['plugindata'])['data']);
 }
 
-/** The SDP in a message's `jsep` field. */
 export function sdpIn(message: JanusMessage): string | undefined {
   const { sdp } = objectOf(message.body['jsep']);
   return typeof sdp === 'string' ? sdp : undefined;
@@ -121,7 +117,6 @@ export class JanusError extends MediaError {
   }
 }
 
-/** Whether `error` is a JanusError with one of `codes`. */
 export function isJanusError(error: unknown, ...codes: number[]): boolean {
   return error instanceof JanusError && codes.includes(error.janusCode);
 }

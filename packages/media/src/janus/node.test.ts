@@ -265,7 +265,6 @@ describe('peers', () => {
     const roomId = await newRoom();
     const publisher = await session.attachPublisher(roomId, 'ada-1');
     const peer = await createRtcPeer();
-    publisher.on('candidate', (candidate) => void peer.addCandidate(candidate));
     const connected = once(publisher, 'connected');
     peer.addAudio();
     await peer.acceptAnswer(await publisher.publish(await peer.offer()));
@@ -336,23 +335,6 @@ describe('peers', () => {
     await stillStands(() => bob.peer.framesReceived('video'));
     await bob.subscriber.detach();
     await ada.publisher.detach();
-  });
-
-  test('attaching and detaching fifty handles leaves nothing behind', async () => {
-    const roomId = await newRoom();
-    const handles = await Promise.all(
-      Array.from({ length: 50 }, (_, i) =>
-        i % 2 === 0 ? session.attachPublisher(roomId, `feed-${i}`) : session.attachSubscriber(roomId, `sub-${i}`),
-      ),
-    );
-    expect(await node.listFeeds(roomId)).toHaveLength(25);
-    expect((await handleLabels(janus)).filter((label) => /^(feed|sub)-/.test(label))).toHaveLength(50);
-    await Promise.all(handles.map((handle) => handle.detach()));
-    // Janus answers first and cleans up a moment later.
-    await eventually(async () => (await node.listFeeds(roomId)).length === 0);
-    await eventually(
-      async () => (await handleLabels(janus)).filter((label) => label !== 'control' && label !== '').length === 0,
-    );
   });
 });
 

@@ -1,8 +1,8 @@
 import WebSocket from 'ws';
 import { createRtcPeer, stopAtEnd, type RtcPeer, type TestJanus } from '@callplane/testing';
-import type { CarriedStream, StreamReference } from '../types.js';
+import type { CarriedStream, ListedSection, StreamReference } from '../types.js';
 import { MediaNode, type MediaNodeOptions } from './node.js';
-import type { MediaPublisher } from './publisher.js';
+import type { MediaPublisher } from './handle.js';
 import type { MediaSession } from './session.js';
 import type { MediaSubscriber } from './subscriber.js';
 
@@ -51,7 +51,6 @@ export async function startSender(node: MediaNode, roomId: string, feedId: strin
   const peer = await createRtcPeer();
   const closed: string[] = [];
   publisher.on('closed', (reason) => closed.push(reason));
-  publisher.on('candidate', (candidate) => void peer.addCandidate(candidate));
   const connected = new Promise<void>((resolve) => publisher.once('connected', () => resolve()));
   peer.addAudio();
   peer.addVideo();
@@ -67,7 +66,6 @@ export async function startReceiver(node: MediaNode, roomId: string, label = 're
   const peer = await createRtcPeer();
   const closed: string[] = [];
   subscriber.on('closed', (reason) => closed.push(reason));
-  subscriber.on('candidate', (candidate) => void peer.addCandidate(candidate));
   const nameOf = ({ feedId, mid }: StreamReference) => `${feedId}/${mid}`;
   let trickles = false;
   const change = async (add: StreamReference[], remove: StreamReference[] = []) => {
@@ -79,14 +77,19 @@ export async function startReceiver(node: MediaNode, roomId: string, label = 're
     const sections = removed.map(({ subscriberMid }) => subscriberMid);
     const offer = await subscriber.update({ add: [...added.values()], remove: sections });
     if (offer === null) return null;
-    receiver.carried = offer.streams;
+    receiver.carried = carriedIn(offer.sections);
     await subscriber.answer(await peer.answer(offer.sdp));
     if (!trickles) peer.onCandidate((candidate) => void subscriber.addCandidate(candidate).catch(() => undefined));
     trickles = true;
-    return offer.streams.map(nameOf).sort();
+    return receiver.carried.map(nameOf).sort();
   };
   const receiver: Receiver = { session, subscriber, peer, closed, carried: [], change };
   return receiver;
+}
+
+/** What the sections carry that are not idle. */
+export function carriedIn(sections: readonly ListedSection[]): CarriedStream[] {
+  return sections.flatMap(({ subscriberMid, stream }) => (stream === null ? [] : [{ ...stream, subscriberMid }]));
 }
 
 /** The labels (`opaque_id`) of every handle on a Janus, as its administration interface lists them. */

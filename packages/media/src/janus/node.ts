@@ -45,7 +45,6 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #standing: Standing | undefined;
-  /** The reason why the node is down. */
   #absence: unknown;
   #downSinceMs = performance.now();
   /** Sessions of lost connections, which Janus may still have with unused peer connections. */
@@ -90,7 +89,6 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     }
   }
 
-  /** Creates the room if it does not exist. Idempotent. */
   async ensureRoom(roomId: string): Promise<void> {
     await this.#up().rooms.ensure(roomId);
   }
@@ -120,7 +118,6 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     await this.#up().rooms.moderate(roomId, feedId, mid, muted);
   }
 
-  /** Opens a session, which holds the peers of one participant. */
   async openSession(): Promise<MediaSession> {
     return MediaSession.create(this.#up().connection);
   }
@@ -213,7 +210,6 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     for (const id of this.#lostSessions.splice(0)) await this.destroySession(id).catch(() => undefined);
   }
 
-  /** Requests an acknowledgement. */
   async #ping(control: MediaSession): Promise<void> {
     await control.request({ janus: 'keepalive' }, { name: 'ping', deadlineMs: this.#deadlines.pingMs });
   }

@@ -1,8 +1,7 @@
 import { MediaError } from '../types.js';
 import type { JanusConnection, JanusRequest, RequestOptions, SessionListener } from './connection.js';
-import { JanusHandle, type HandleListener, type HandleSession } from './handle.js';
+import { JanusHandle, MediaPublisher, type HandleListener, type HandleSession } from './handle.js';
 import { idIn, isJanusError, JANUS, type JanusMessage } from './messages.js';
-import { MediaPublisher } from './publisher.js';
 import { MediaSubscriber } from './subscriber.js';
 
 /**
@@ -26,7 +25,6 @@ export class MediaSession implements HandleSession, SessionListener {
     this.#keepAlive = setInterval(() => void keepAlive(), connection.options.deadlines.keepAliveEveryMs);
   }
 
-  /** @throws MediaError */
   static async create(connection: JanusConnection): Promise<MediaSession> {
     const id = idIn(await connection.request({ janus: 'create' }));
     if (id === undefined) throw new MediaError('refused', 'Janus created a session without an id');

@@ -64,11 +64,11 @@ export class MediaSubscriber extends JanusHandle {
         present = present.filter(isPublished);
       },
     );
-    if (answer === null) return { streams: null, absent, offer: null };
+    if (answer === null) return { sections: null, absent, offer: null };
     // A section that was idle needs a negotiation: Janus then answers `updated`, with an offer, before `switched`.
     const offer = offerIn(answer);
     await this.configure(present.map(({ subscriberMid }) => ({ subscriberMid })));
-    return { streams: offer?.streams ?? streamsIn(answer), absent, offer };
+    return { sections: sectionsIn(answer), absent, offer };
   }
 
   /**
@@ -86,7 +86,7 @@ export class MediaSubscriber extends JanusHandle {
         [stream] = published;
       },
     );
-    return answer === null ? [] : objectsIn(answer.data['streams']).map(sectionOf);
+    return answer === null ? [] : sectionsIn(answer);
   }
 
   /**
@@ -166,35 +166,24 @@ export class MediaSubscriber extends JanusHandle {
 }
 
 function offerIn(answer: PluginAnswer): SubscriberOffer | null {
-  const { data, sdp } = answer;
-  if (data['videoroom'] === 'updating') throw new MediaError('refused', 'An earlier offer is not answered yet');
+  if (answer.data['videoroom'] === 'updating') throw new MediaError('refused', 'An earlier offer is not answered yet');
   // An answer without an offer means that no negotiation is needed.
-  if (sdp === undefined) return null;
-  return { sdp, streams: streamsIn(answer), sectionCount: objectsIn(data['streams']).length };
+  return answer.sdp === undefined ? null : { sdp: answer.sdp, sections: sectionsIn(answer) };
 }
 
-/** The streams that the media sections carry, as Janus lists them. */
-function streamsIn({ data }: PluginAnswer): CarriedStream[] {
-  return objectsIn(data['streams']).flatMap((section) => {
-    const stream = streamOf(section);
-    return stream === null ? [] : { ...stream, subscriberMid: textOf(section['mid']) };
+/** All media sections, as Janus lists them. */
+function sectionsIn({ data }: PluginAnswer): ListedSection[] {
+  return objectsIn(data['streams']).map((section) => {
+    const { 'substream-target': spatial, 'temporal-layer-target': temporal } = objectOf(section['simulcast']);
+    const isIdle = section['active'] !== true || section['feed_id'] === undefined;
+    return {
+      subscriberMid: textOf(section['mid']),
+      kind: section['type'] === 'audio' ? 'audio' : 'video',
+      stream: isIdle ? null : { feedId: textOf(section['feed_id']), mid: textOf(section['feed_mid']) },
+      isNegotiated: section['ready'] !== false,
+      settings: { spatial: layerIn(spatial), temporal: layerIn(temporal), paused: section['send'] === false },
+    };
   });
-}
-
-function streamOf(section: Readonly<Record<string, unknown>>): StreamReference | null {
-  if (section['active'] !== true || section['feed_id'] === undefined) return null;
-  return { feedId: textOf(section['feed_id']), mid: textOf(section['feed_mid']) };
-}
-
-function sectionOf(section: Readonly<Record<string, unknown>>): ListedSection {
-  const { 'substream-target': spatial, 'temporal-layer-target': temporal } = objectOf(section['simulcast']);
-  return {
-    subscriberMid: textOf(section['mid']),
-    kind: section['type'] === 'audio' ? 'audio' : 'video',
-    stream: streamOf(section),
-    isNegotiated: section['ready'] !== false,
-    settings: { spatial: layerIn(spatial), temporal: layerIn(temporal), paused: section['send'] === false },
-  };
 }
 
 /** Undefined for a stream without layers, and for the highest one. */

@@ -1,7 +1,6 @@
-import type { InputOf, Room } from '@callplane/server/requests';
+import type { Room } from '@callplane/server/requests';
 import { type SubmitEvent, useState } from 'react';
-import { callApi } from '../../api/call.js';
-import { useApi } from '../../api/hooks.js';
+import { useApi, useApiAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Check, Field, FormError, InputField } from '../../components/fields.js';
 import { Page } from '../../components/layout.js';
@@ -30,7 +29,7 @@ export default function CallPage() {
       {admission === undefined ? (
         <>
           {ending !== '' && (
-            <p className="notice call-ending" role="status">
+            <p className="notice below" role="status">
               {ending}
             </p>
           )}
@@ -48,7 +47,6 @@ const TTL_SECONDS = 600;
 const ROOMS_SHOWN = 50;
 
 export interface Admission {
-  roomId: string;
   token: string;
   withDevices: boolean;
 }
@@ -64,7 +62,7 @@ function JoinForm({ roomId, onAdmitted }: { roomId: string; onAdmitted: (admissi
         const open = [...(active.data?.data ?? []), ...(created.data?.data ?? [])];
         if (open.length === 0 && roomId === '') {
           return (
-            <Empty icon="rooms" title="No room is open.">
+            <Empty icon="camera" title="No room is open.">
               Create one on the page “Rooms” first.
             </Empty>
           );
@@ -87,25 +85,18 @@ function Form({
   const [room, setRoom] = useState(roomId === '' ? (rooms[0]?.id ?? '') : roomId);
   const [name, setName] = useState('Console');
   const [withDevices, setWithDevices] = useState(true);
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
   const isListed = rooms.some(({ id }) => id === room);
-  const join = async (event: SubmitEvent) => {
+  const { mutate, error, isPending } = useApiAction('issueToken', {
+    onDone: ({ token }) => onAdmitted({ token, withDevices }),
+    isForm: true,
+  });
+  const join = (event: SubmitEvent) => {
     event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
-      const permissions = ['room:join', ...(withDevices ? ['audio:publish', 'video:publish'] : [])];
-      const input = { roomId: room, participantName: name, permissions, ttlSeconds: TTL_SECONDS };
-      const { token } = await callApi('issueToken', input as unknown as InputOf<'issueToken'>);
-      onAdmitted({ roomId: room, token, withDevices });
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
+    const devices = withDevices ? (['audio:publish', 'video:publish'] as const) : [];
+    mutate({ roomId: room, participantName: name, permissions: ['room:join', ...devices], ttlSeconds: TTL_SECONDS });
   };
   return (
-    <form className="card form join-form" onSubmit={(event) => void join(event)}>
+    <form className="card stack join-form" onSubmit={join}>
       <Field
         label="Room"
         hint={isListed ? <code>{room}</code> : 'The newest rooms with a call, and the newest that wait for one.'}
@@ -138,8 +129,8 @@ function Form({
       />
       <FormError error={error} />
       <div>
-        <Button kind="primary" type="submit" isBusy={isBusy}>
-          {isBusy ? 'Joining…' : 'Join the room'}
+        <Button kind="primary" type="submit" isBusy={isPending}>
+          {isPending ? 'Joining…' : 'Join the room'}
         </Button>
       </div>
     </form>

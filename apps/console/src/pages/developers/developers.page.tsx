@@ -48,17 +48,13 @@ function KeyContext() {
         <div className="card">
           <Facts
             facts={[
-              ['Project', <Id key="project" value={projectId} label="project's identifier" />],
-              ['Environment', <Id key="environment" value={environmentId} label="environment's identifier" />],
-              ['Key', <Id key="key" value={keyId} label="key's identifier" />],
+              ['Project', <Id value={projectId} label="project's identifier" />],
+              ['Environment', <Id value={environmentId} label="environment's identifier" />],
+              ['Key', <Id value={keyId} label="key's identifier" />],
               ['Type of key', keyType],
               ['Version of the API', apiVersion],
-              ...(session === undefined
-                ? []
-                : ([
-                    ['Signed in with', session.source === 'link' ? 'a one-time link' : 'a secret API key'],
-                    ['Session ends', <Time key="ends" value={session.expiresAt} full />],
-                  ] as const)),
+              ['Signed in with', session?.source === 'link' ? 'a one-time link' : 'a secret API key'],
+              ['Session ends', session !== undefined && <Time value={session.expiresAt} full />],
             ]}
           />
         </div>
@@ -76,7 +72,7 @@ function KeyContext() {
       </Section>
       {mayJoin && (
         <Section title="Try a call">
-          <div className="card row try-call">
+          <div className="card row spread">
             <p>Join a room of this environment from this browser, with a token made on the spot.</p>
             <Link to="/call" className="button primary">
               Open the call page
@@ -91,7 +87,7 @@ function KeyContext() {
 interface Command {
   title: string;
   id: OperationId;
-  scope?: Scope;
+  scope: Scope | undefined;
   input: object;
 }
 
@@ -101,7 +97,7 @@ function commandsOf(roomId: string): readonly Command[] {
     title,
     id,
     input,
-    ...(scope === undefined ? {} : { scope }),
+    scope,
   });
   return [
     one('Read the context of a key', 'readContext', {}),
@@ -130,7 +126,7 @@ function Commands() {
   const shown = commandsOf(roomId).filter(({ scope }) => scope === undefined || scopes.includes(scope));
   return (
     <>
-      <p className="quiet commands-hint">
+      <p className="quiet below">
         Put a secret API key into <code>CALLPLANE_API_KEY</code>.
         {roomId !== 'ROOM_ID' && ' The commands name the newest room of this environment.'} The button “Requests” in the
         navigation shows those of any page.

@@ -1,6 +1,5 @@
 import type { IceServer } from '@callplane/server/requests';
-import { useState } from 'react';
-import { asApiError } from '../../api/api-error.js';
+import { useMutation } from '@tanstack/react-query';
 import { callApi } from '../../api/call.js';
 import { Button } from '../../components/button.js';
 import { PlainTable } from '../../components/layout.js';
@@ -9,24 +8,14 @@ import { Badge } from '../../components/text.js';
 import { CONSOLE_LIMITS } from '../../limits.js';
 import { nowMs } from '../../moving-time.js';
 
-type State =
-  | { name: 'idle' }
-  | { name: 'running' }
-  | { name: 'done'; results: readonly RelayResult[] }
-  | { name: 'failed'; error: unknown };
-
 /** Whether the TURN servers of this environment allocate relays for this browser. */
 export function TurnTest() {
-  const [state, setState] = useState<State>({ name: 'idle' });
-  const run = async () => {
-    setState({ name: 'running' });
-    try {
+  const { mutate, data, error, isPending } = useMutation({
+    mutationFn: async () => {
       const { iceServers } = await callApi('issueTurnCredentials', {});
-      setState({ name: 'done', results: await Promise.all(turnServersOf(iceServers).map(allocateRelay)) });
-    } catch (error) {
-      setState({ name: 'failed', error: asApiError(error) });
-    }
-  };
+      return Promise.all(turnServersOf(iceServers).map(allocateRelay));
+    },
+  });
   return (
     <div className="stack">
       <p className="quiet">
@@ -34,13 +23,13 @@ export function TurnTest() {
         carries media when a firewall blocks the direct way.
       </p>
       <div>
-        <Button kind="primary" onClick={() => void run()} isBusy={state.name === 'running'}>
-          {state.name === 'running' ? 'Testing…' : 'Test the TURN servers'}
+        <Button kind="primary" onClick={() => mutate()} isBusy={isPending}>
+          {isPending ? 'Testing…' : 'Test the TURN servers'}
         </Button>
       </div>
       <div aria-live="polite">
-        {state.name === 'failed' && <Failure error={state.error} />}
-        {state.name === 'done' && <Results results={state.results} />}
+        {error !== null && <Failure error={error} />}
+        {data !== undefined && <Results results={data} />}
       </div>
     </div>
   );
@@ -60,24 +49,12 @@ function Results({ results }: { results: readonly RelayResult[] }) {
       head={['Server', 'Result', 'Relay', 'Time']}
       rows={results.map(({ url, outcome }) => ({
         key: url,
-        cells:
-          outcome.name === 'allocated'
-            ? [
-                <code key="url">{url}</code>,
-                <Badge key="state" tone="good">
-                  relay allocated
-                </Badge>,
-                <code key="address">{outcome.address}</code>,
-                `${outcome.tookMs} ms`,
-              ]
-            : [
-                <code key="url">{url}</code>,
-                <Badge key="state" tone="bad">
-                  no relay
-                </Badge>,
-                outcome.why,
-                '',
-              ],
+        cells: [
+          <code>{url}</code>,
+          ...(outcome.name === 'allocated'
+            ? [<Badge tone="good">relay allocated</Badge>, <code>{outcome.address}</code>, `${outcome.tookMs} ms`]
+            : [<Badge tone="bad">no relay</Badge>, outcome.why, '']),
+        ],
       }))}
     />
   );

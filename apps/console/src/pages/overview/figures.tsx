@@ -50,9 +50,9 @@ function Tile({
 }) {
   const content = (
     <>
-      <span className="tile-name">{name}</span>
+      <span className="label">{name}</span>
       <span className="tile-value">{value}</span>
-      <span className="tile-note">{note}</span>
+      <span className="quiet small">{note}</span>
     </>
   );
   const className = `card tile${tone === undefined ? '' : ` ${tone}`}`;
@@ -111,41 +111,37 @@ const timesOf = (buckets: readonly { from: string }[]) => buckets.map(({ from })
 
 function Joins({ calls: { joins } }: { calls: Calls }) {
   return (
-    <div className="card">
-      <BarChart
-        title="Joins in 5 minutes"
-        labels={timesOf(joins.buckets)}
-        series={[{ name: 'Joins', colour: 1, values: joins.buckets.map(({ count }) => count) }]}
-        firstColumn="From"
-      />
-    </div>
+    <BarChart
+      title="Joins in 5 minutes"
+      labels={timesOf(joins.buckets)}
+      series={[{ name: 'Joins', colour: 1, values: joins.buckets.map(({ count }) => count) }]}
+      firstColumn="From"
+    />
   );
 }
 
 function Deliveries({ webhooks: { deliveries } }: { webhooks: Webhooks }) {
   const { buckets } = deliveries;
   return (
-    <div className="card">
-      <BarChart
-        title="Deliveries in 5 minutes, by outcome"
-        labels={timesOf(buckets)}
-        series={[
-          { name: 'Succeeded', colour: 1, values: buckets.map(({ succeeded }) => succeeded) },
-          { name: 'Open', colour: 2, values: buckets.map(({ pending, delivering }) => pending + delivering) },
-          { name: 'Failed', colour: 3, values: buckets.map(({ failed }) => failed) },
-        ]}
-        firstColumn="From"
-      />
-    </div>
+    <BarChart
+      title="Deliveries in 5 minutes, by outcome"
+      labels={timesOf(buckets)}
+      series={[
+        { name: 'Succeeded', colour: 1, values: buckets.map(({ succeeded }) => succeeded) },
+        { name: 'Open', colour: 2, values: buckets.map(({ pending, delivering }) => pending + delivering) },
+        { name: 'Failed', colour: 3, values: buckets.map(({ failed }) => failed) },
+      ]}
+      firstColumn="From"
+    />
   );
 }
 
 function FailingEndpoints({ webhooks: { failingEndpoints } }: { webhooks: Webhooks }) {
   return (
     <Section title="Failing endpoints">
-      <ul className="card failing">
+      <ul className="card stack tight">
         {failingEndpoints.map(({ endpointId, url, failingSince, enabled }) => (
-          <li key={endpointId}>
+          <li key={endpointId} className="row spread">
             <Link to={`/webhooks/${endpointId}`}>{url}</Link>
             <span className="row">
               <span className="quiet">

@@ -33,7 +33,7 @@ function shownDays(nowMs: number): { from: string; to: string } {
 function UsageCharts() {
   const today = useMovingTime(DAY_MS);
   const days = useMemo(() => shownDays(today), [today]);
-  const usage = useApi('readUsage', { ...days, interval: 'day' }, { refetchInterval: USAGE_MOVES_MS });
+  const usage = useApi('readUsage', { ...days, interval: 'day' }, { everyMs: () => USAGE_MOVES_MS });
   return (
     <Section title={`Usage of the last ${DAYS} days`}>
       <Loaded query={usage} what="usage">
@@ -46,20 +46,18 @@ function UsageCharts() {
 function Charts({ days }: { days: readonly UsageDay[] }) {
   const labels = days.map(({ day }) => dayText(day));
   const chart = (title: string, colour: Series['colour'], valueOf: (day: UsageDay) => number) => (
-    <div className="card">
-      <BarChart
-        title={title}
-        labels={labels}
-        series={[{ name: title, colour, values: days.map(valueOf) }]}
-        firstColumn="UTC day"
-      />
-    </div>
+    <BarChart
+      title={title}
+      labels={labels}
+      series={[{ name: title, colour, values: days.map(valueOf) }]}
+      firstColumn="UTC day"
+    />
   );
   const minutes = days.reduce((sum, { participantMinutes }) => sum + participantMinutes, 0);
   const relayed = Math.max(0, ...days.map(({ relayShare }) => relayShare ?? 0));
   return (
     <>
-      <p className="quiet usage-sum">
+      <p className="quiet below">
         {plural(Math.round(minutes), 'participant minute')} in all.
         {relayed > 0 && ` On the day with the most relayed media, ${shareText(relayed)} of it went through a relay.`}
       </p>

@@ -2,19 +2,14 @@ import type { RuntimeOperation } from '@callplane/server/requests';
 import { asApiError } from '../../api/api-error.js';
 import { useApi } from '../../api/hooks.js';
 import { Facts } from '../../components/layout.js';
-import { Empty, Failure, Loading } from '../../components/states.js';
+import { Empty, Loaded } from '../../components/states.js';
 import { Badge, Id, Time, type Tone } from '../../components/text.js';
 
 const TONES: Record<RuntimeOperation['status'], Tone> = { pending: 'busy', completed: 'good', failed: 'bad' };
-/** Attempts of an operation are no changes of the room, so the stream does not name them. */
-const PENDING_MS = 2_000;
 
+/** Attempts of an operation are no changes of the room, so the stream does not name them. */
 function useRoomOperation(roomId: string) {
-  const first = useApi('readRoomOperation', { roomId });
-  const isPending = first.data?.status === 'pending';
-  // The same query: the cache reads once for both.
-  useApi('readRoomOperation', { roomId }, { enabled: isPending, refetchInterval: isPending ? PENDING_MS : false });
-  return first;
+  return useApi('readRoomOperation', { roomId }, { everyMs: (answer) => answer?.status === 'pending' && 2_000 });
 }
 
 /** One line about an operation that runs. */
@@ -39,32 +34,22 @@ export function OperationPanel({ roomId }: { roomId: string }) {
       </Empty>
     );
   }
-  if (query.data === undefined) {
-    if (query.error !== null) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
-    return <Loading what="the operation" lines={2} />;
-  }
-  return <OperationFacts operation={query.data} />;
-}
-
-function OperationFacts({ operation }: { operation: RuntimeOperation }) {
-  const { id, kind, status, attempts, lastError, completedAt } = operation;
   return (
-    <div className="card">
-      <Facts
-        facts={[
-          ['Kind', <code key="kind">{kind}</code>],
-          [
-            'Status',
-            <Badge key="status" tone={TONES[status]}>
-              {status}
-            </Badge>,
-          ],
-          ['Attempts', attempts],
-          ['Completed', <Time key="completed" value={completedAt} full />],
-          ['Last error', lastError === null ? 'none' : `${lastError.code}: ${lastError.message}`],
-          ['Identifier', <Id key="id" value={id} label="operation's identifier" />],
-        ]}
-      />
-    </div>
+    <Loaded query={query} what="the operation">
+      {({ id, kind, status, attempts, lastError, completedAt }) => (
+        <div className="card">
+          <Facts
+            facts={[
+              ['Kind', <code>{kind}</code>],
+              ['Status', <Badge tone={TONES[status]}>{status}</Badge>],
+              ['Attempts', attempts],
+              ['Completed', <Time value={completedAt} full />],
+              ['Last error', lastError === null ? 'none' : `${lastError.code}: ${lastError.message}`],
+              ['Identifier', <Id value={id} label="operation's identifier" />],
+            ]}
+          />
+        </div>
+      )}
+    </Loaded>
   );
 }

@@ -4,8 +4,7 @@ import { useApiAction, useApiList, useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Dialog } from '../../components/dialog.js';
 import { Check, FormEnd } from '../../components/fields.js';
-import { Facts, Section } from '../../components/layout.js';
-import { Failure } from '../../components/states.js';
+import { Facts, RowList, Section } from '../../components/layout.js';
 import { Id, Json, Time } from '../../components/text.js';
 import { useScope } from '../../session/session.js';
 import { QualitySeconds } from './quality.js';
@@ -20,20 +19,19 @@ const REASONS: Record<NonNullable<Session['reason']>, string> = {
   superseded: 'joined again elsewhere',
 };
 
-interface Props {
+/** One participant: what the console knows, and what it may do. */
+export function ParticipantSheet({
+  participant,
+  isRoomOver,
+  onClose,
+}: {
   participant: Participant;
-  /** The newest session, if the list has it. */
-  session: Session | undefined;
   isRoomOver: boolean;
   onClose: () => void;
-}
-
-/** One participant: what the console knows, and what it may do. */
-export function ParticipantSheet({ participant, session: listed, isRoomOver, onClose }: Props) {
+}) {
   const { id, roomId, name, externalId, role, metadata, joinedAt, leftAt } = participant;
-  const {
-    items: [session = listed],
-  } = useApiList('listParticipantSessions', { roomId, participantId: id });
+  const sessions = useApiList('listParticipantSessions', { roomId, participantId: id });
+  const [session] = sessions.items;
   const tracks = publishedTracks(session);
   return (
     <Dialog side title={name} onClose={onClose}>
@@ -42,9 +40,9 @@ export function ParticipantSheet({ participant, session: listed, isRoomOver, onC
         facts={[
           ['Role', role],
           ['External id', externalId ?? 'none'],
-          ['Joined', <Time key="joined" value={joinedAt} full />],
-          ['Left', <Time key="left" value={leftAt} full />],
-          ['Identifier', <Id key="id" value={id} label="participant's identifier" />],
+          ['Joined', <Time value={joinedAt} full />],
+          ['Left', <Time value={leftAt} full />],
+          ['Identifier', <Id value={id} label="participant's identifier" />],
         ]}
       />
       <Section title="Published tracks">
@@ -59,7 +57,13 @@ export function ParticipantSheet({ participant, session: listed, isRoomOver, onC
         )}
       </Section>
       <Section title="Sessions">
-        <Sessions roomId={roomId} participantId={id} />
+        <RowList
+          list={sessions}
+          what="the sessions"
+          empty={<p className="quiet">None yet.</p>}
+          more="Show older sessions"
+          row={(one) => <SessionRow session={one} />}
+        />
       </Section>
       <Section title="Metadata">
         <Json value={metadata} label="Metadata of the participant" />
@@ -140,12 +144,10 @@ function TrackRow({ participant, track }: { participant: Participant; track: Ses
   };
   const ask = () => mute.ask(question, { roomId, participantId, trackId: track.trackId });
   return (
-    <li className="track-row">
+    <li className="row spread">
       <span>
-        {source[0]?.toUpperCase()}
-        {source.slice(1)}
+        {source.slice(0, 1).toUpperCase() + source.slice(1)}{' '}
         <span className="quiet">
-          {' '}
           {track.kind}, {isMuted && 'muted, '}since <Time value={track.publishedAt} />
         </span>
       </span>
@@ -158,26 +160,17 @@ function TrackRow({ participant, track }: { participant: Participant; track: Ses
   );
 }
 
-function Sessions({ roomId, participantId }: { roomId: string; participantId: string }) {
-  const { items, error, reload, hasMore, loadMore } = useApiList('listParticipantSessions', { roomId, participantId });
-  if (error !== null) return <Failure error={error} onRetry={reload} />;
+function SessionRow({ session: { joinedAt, leftAt, reason, quality } }: { session: Session }) {
   return (
-    <>
-      <ul className="stack">
-        {items.map(({ id, joinedAt, leftAt, reason, quality }) => (
-          <li key={id} className="session-row">
-            <p>
-              <Time value={joinedAt} full />
-              <span className="quiet">{leftAt === null ? ' until now' : ' to '}</span>
-              {leftAt !== null && <Time value={leftAt} full />}
-              {reason !== null && <span className="quiet">, {REASONS[reason]}</span>}
-            </p>
-            {quality !== null && <QualitySeconds quality={quality} />}
-          </li>
-        ))}
-      </ul>
-      {hasMore && <Button onClick={loadMore}>Show older sessions</Button>}
-    </>
+    <div className="session-row">
+      <p>
+        <Time value={joinedAt} full />
+        <span className="quiet">{leftAt === null ? ' until now' : ' to '}</span>
+        {leftAt !== null && <Time value={leftAt} full />}
+        {reason !== null && <span className="quiet">, {REASONS[reason]}</span>}
+      </p>
+      {quality !== null && <QualitySeconds quality={quality} />}
+    </div>
   );
 }
 
@@ -215,7 +208,7 @@ function ChangePermissions({
   const lost = PERMISSIONS.filter(([name]) => current.includes(name) && !chosen.includes(name));
   return (
     <Dialog title={`Permissions of ${participant.name}`} onClose={onClose}>
-      <form className="form" onSubmit={submit}>
+      <form className="stack" onSubmit={submit}>
         <p className="quiet">
           New permissions take effect at once, also in the running call, and stay for later joins. No new token is
           needed.

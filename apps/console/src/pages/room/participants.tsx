@@ -13,7 +13,7 @@ import { Quality } from './quality.js';
 
 const SHOWN = [
   ['active', 'In the room now'],
-  ['', 'Everyone'],
+  ['all', 'Everyone'],
   ['left', 'Left'],
 ] as const;
 
@@ -25,20 +25,20 @@ const STATES: Record<Participant['state'], string> = {
   removed: 'removed',
 };
 
-const NOBODY = { active: 'Nobody is in the room.', left: 'Nobody has left.', '': 'Nobody has joined yet.' };
+const NOBODY = { active: 'Nobody is in the room.', left: 'Nobody has left.', all: 'Nobody has joined yet.' };
 
 /** Everyone who has joined, with the connection of their newest session. */
 export function Participants({ room }: { room: Room }) {
-  const [parameters, change] = useQueryParameters();
+  const [parameters] = useQueryParameters();
   const [openId, setOpenId] = useState<string>();
   const isOver = room.status === 'ended';
-  const chosen = parameters.get('people') ?? (isOver ? '' : 'active');
-  const status = chosen === 'active' || chosen === 'left' ? chosen : undefined;
-  const list = useApiList('listParticipants', { roomId: room.id, ...(status === undefined ? {} : { status }) });
-  const { newest: sessions, hasNews, reload } = useSessionsOf(room.id, list.items);
+  const first = isOver ? 'all' : 'active';
+  const [shown] = SHOWN.find(([value]) => value === (parameters.get('people') ?? first)) ?? SHOWN[0];
+  const list = useApiList('listParticipants', { roomId: room.id, ...(shown === 'all' ? {} : { status: shown }) });
+  const { newest: sessions, isLong, reload } = useSessionsOf(room.id, list.items);
   const both = {
     ...list,
-    hasNews: list.hasNews || hasNews,
+    isLong: list.isLong || isLong,
     reload: () => {
       list.reload();
       reload();
@@ -53,12 +53,7 @@ export function Participants({ room }: { room: Room }) {
   return (
     <>
       <Filters>
-        <SelectFilter
-          label="Show"
-          value={chosen === 'all' ? '' : chosen}
-          options={SHOWN}
-          onChange={(value) => change({ people: value === '' ? 'all' : value })}
-        />
+        <SelectFilter label="Show" name="people" unset={first} options={SHOWN} />
       </Filters>
       <ListTable
         label="Participants"
@@ -66,18 +61,13 @@ export function Participants({ room }: { room: Room }) {
         columns={columns}
         keyOf={({ id }) => id}
         empty={
-          <Empty icon="people" title={NOBODY[status ?? '']}>
+          <Empty icon="people" title={NOBODY[shown]}>
             Your backend issues a token for each participant. Participants appear here when they join.
           </Empty>
         }
       />
       {opened !== undefined && (
-        <ParticipantSheet
-          participant={opened}
-          session={sessions.get(opened.id)}
-          isRoomOver={isOver}
-          onClose={() => setOpenId(undefined)}
-        />
+        <ParticipantSheet participant={opened} isRoomOver={isOver} onClose={() => setOpenId(undefined)} />
       )}
     </>
   );
@@ -85,7 +75,7 @@ export function Participants({ room }: { room: Room }) {
 
 /** The newest session of each participant. Loads sessions until each of these participants has one. */
 function useSessionsOf(roomId: string, participants: readonly Participant[]) {
-  const { items, hasMore, hasNews, loadMore, reload } = useApiList('listRoomSessions', { roomId });
+  const { items, hasMore, isLong, loadMore, reload } = useApiList('listRoomSessions', { roomId });
   const newest = useMemo(() => {
     const map = new Map<string, Session>();
     for (const session of items) if (!map.has(session.participantId)) map.set(session.participantId, session);
@@ -95,11 +85,10 @@ function useSessionsOf(roomId: string, participants: readonly Participant[]) {
   useEffect(() => {
     if (hasMore && isMissing && items.length < CONSOLE_LIMITS.sessionsMax) loadMore();
   }, [hasMore, isMissing, items.length, loadMore]);
-  return { newest, hasNews, reload };
+  return { newest, isLong, reload };
 }
 
 function columnsOf(sessions: ReadonlyMap<string, Session>, open: (id: string) => void): Column<Participant>[] {
-  const sessionOf = ({ id }: Participant) => sessions.get(id);
   return [
     {
       title: 'Name',
@@ -119,7 +108,7 @@ function columnsOf(sessions: ReadonlyMap<string, Session>, open: (id: string) =>
       title: 'Connection',
       width: '10rem',
       priority: 2,
-      cell: (one) => <Quality session={sessionOf(one)} />,
+      cell: ({ id }) => <Quality session={sessions.get(id)} />,
     },
     { title: 'Tracks', width: '6rem', priority: 2, cell: (one) => <TrackIcons participant={one} /> },
     {

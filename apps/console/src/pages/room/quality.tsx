@@ -11,7 +11,7 @@ export function Quality({ session }: { session: Session | undefined }) {
   const { quality } = session;
   if (quality === null) return <span className="quiet">not measured</span>;
   return (
-    <span className="row nowrap">
+    <span className="row">
       <Badge tone={TONES[quality.worst]}>{quality.worst}</Badge>
       {quality.relay && <span className="quiet">relayed</span>}
     </span>
@@ -21,24 +21,14 @@ export function Quality({ session }: { session: Session | undefined }) {
 /** How long a session had each quality, in words and as one bar. */
 export function QualitySeconds({ quality }: { quality: SessionQuality }) {
   const { seconds } = quality;
-  const total = LEVELS.reduce((sum, level) => sum + seconds[level], 0);
   const shown = LEVELS.filter((level) => seconds[level] > 0);
   return (
-    <div className="quality-seconds">
-      <svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
-        {shown.map((level, at) => {
-          const before = shown.slice(0, at).reduce((sum, one) => sum + seconds[one], 0);
-          return (
-            <rect
-              key={level}
-              className={`quality-${level}`}
-              x={(before / total) * 100}
-              width={(seconds[level] / total) * 100}
-              height="4"
-            />
-          );
-        })}
-      </svg>
+    <div className="quiet small quality-seconds">
+      <div className="quality-bar" aria-hidden="true">
+        {shown.map((level) => (
+          <span key={level} className={level} style={{ flexGrow: seconds[level] }} />
+        ))}
+      </div>
       <p>
         {shown.map((level) => `${level} ${durationText(seconds[level] * 1_000)}`).join(', ')}
         {seconds.relayed > 0 && ` (relayed ${durationText(seconds.relayed * 1_000)})`}

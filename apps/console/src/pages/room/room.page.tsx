@@ -1,10 +1,8 @@
 import type { Room } from '@callplane/server/requests';
 import { useState } from 'react';
-import { shownAnswer } from '../../api/api-error.js';
 import { useApi, useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { Facts, Page } from '../../components/layout.js';
-import { Loaded } from '../../components/states.js';
+import { Facts, LoadedPage, Page } from '../../components/layout.js';
 import { Tabs } from '../../components/tabs.js';
 import { Id, Json, Time } from '../../components/text.js';
 import { countText, durationText } from '../../format.js';
@@ -12,7 +10,7 @@ import { Link } from '../../navigation/location.js';
 import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
-import { EditRoom, RoomStatus } from '../rooms/room-form.js';
+import { RoomForm, RoomStatus } from '../rooms/room-form.js';
 import { OperationPanel, RoomOperation } from './operation.js';
 import { Participants } from './participants.js';
 import { SendMessage } from './send-message.js';
@@ -24,15 +22,10 @@ const UP = { to: '/rooms', label: 'Rooms' };
 export default function RoomPage({ parameters }: { parameters: PathParameters }) {
   const { roomId = '' } = parameters;
   useLive(['rooms', 'participants', 'operations'], roomId);
-  const query = useApi('readRoom', { roomId });
-  const room = shownAnswer(query);
-  if (room !== undefined) return <RoomView room={room} />;
   return (
-    <Page title="Room" up={UP} subtitle={<code>{roomId}</code>}>
-      <Loaded query={query} what="the room">
-        {() => null}
-      </Loaded>
-    </Page>
+    <LoadedPage query={useApi('readRoom', { roomId })} title="Room" up={UP}>
+      {(room) => <RoomView room={room} />}
+    </LoadedPage>
   );
 }
 
@@ -56,15 +49,15 @@ function RoomView({ room }: { room: Room }) {
       subtitle={<Id value={room.id} label="room's identifier" />}
       actions={<Actions room={room} />}
     >
-      <div className="card room-facts">
+      <div className="card stack below room-facts">
         <Facts
           facts={[
             ['In the room', countText(room.participantCount)],
             ['Capacity', `${countText(room.maxParticipants)} participants`],
             ['Ends while empty', emptyTimeoutText(room.emptyTimeoutSeconds)],
-            ['Created', <Time key="created" value={room.createdAt} />],
-            ['Started', <Time key="started" value={room.startedAt} />],
-            ['Ended', <Time key="ended" value={room.endedAt} />],
+            ['Created', <Time value={room.createdAt} />],
+            ['Started', <Time value={room.startedAt} />],
+            ['Ended', <Time value={room.endedAt} />],
           ]}
         />
         {room.status === 'ending' && <RoomOperation roomId={room.id} />}
@@ -104,7 +97,7 @@ function Actions({ room }: { room: Room }) {
           End the room
         </Button>
       )}
-      {open === 'edit' && <EditRoom room={room} onClose={close} />}
+      {open === 'edit' && <RoomForm room={room} onClose={close} />}
       {open === 'message' && <SendMessage roomId={room.id} onClose={close} />}
     </>
   );

@@ -35,7 +35,7 @@ export function SendMessage({
   };
   return (
     <Dialog title={to === undefined ? 'Send a message to everyone' : `Send a message to ${to.name}`} onClose={onClose}>
-      <form className="form" onSubmit={submit}>
+      <form className="stack" onSubmit={submit}>
         <p className="quiet">
           {to === undefined ? 'Every connected client' : 'The participant’s client'} gets this as a <code>message</code>{' '}
           from <code>server</code>. It is not stored: a client that is not connected never gets it.

@@ -47,10 +47,10 @@ export function Timeline({ roomId }: { roomId: string }) {
         <Dialog side title={summaryOf(opened)} onClose={() => setOpenId(undefined)}>
           <Facts
             facts={[
-              ['Type', <code key="type">{opened.type}</code>],
+              ['Type', <code>{opened.type}</code>],
               ['Sequence', opened.sequence ?? 'none'],
-              ['Time', <Time key="time" value={opened.createdAt} full />],
-              ['Identifier', <Id key="id" value={opened.id} label="event's identifier" />],
+              ['Time', <Time value={opened.createdAt} full />],
+              ['Identifier', <Id value={opened.id} label="event's identifier" />],
             ]}
           />
           <Json value={opened} label="The event, as webhooks send it" />

@@ -1,10 +1,11 @@
 import type { Room } from '@callplane/server/requests';
-import { useState, type ReactNode, type SubmitEvent } from 'react';
+import { useState, type SubmitEvent } from 'react';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
 import { FormEnd, InputField } from '../../components/fields.js';
 import { Badge, type Tone } from '../../components/text.js';
 import { navigate } from '../../navigation/location.js';
+import { changesOf } from '../changes-of.js';
 
 const TONES: Record<Room['status'], Tone> = { created: 'quiet', active: 'good', ending: 'warn', ended: 'quiet' };
 
@@ -14,96 +15,47 @@ export function RoomStatus({ status }: { status: Room['status'] }) {
 
 /** What the form of a room changes. */
 type RoomFields = Pick<Room, 'name' | 'maxParticipants' | 'emptyTimeoutSeconds'>;
-
 const NEW_ROOM: RoomFields = { name: '', maxParticipants: 100, emptyTimeoutSeconds: null };
 
-export function CreateRoom({ onClose }: { onClose: () => void }) {
+/** Creates a room, or changes one. */
+export function RoomForm({ room, onClose }: { room?: Room; onClose: () => void }) {
+  const [opened] = useState<RoomFields>(room ?? NEW_ROOM);
+  const [name, setName] = useState(opened.name);
+  const [capacity, setCapacity] = useState(String(opened.maxParticipants));
+  const { emptyTimeoutSeconds } = opened;
+  const [minutes, setMinutes] = useState(emptyTimeoutSeconds === null ? '' : String(emptyTimeoutSeconds / 60));
   const create = useApiAction('createRoom', {
     done: 'The room has been created.',
     onDone: ({ id }) => navigate(`/rooms/${id}`),
     isForm: true,
   });
-  return (
-    <RoomForm
-      title="Create a room"
-      intro="Nobody joins by this. Participants join with tokens that your backend issues."
-      capacityHint="1 to 100,000 at the same time."
-      action="Create the room"
-      opened={NEW_ROOM}
-      request={create}
-      onSubmit={(fields) => create.mutate(fields)}
-      onClose={onClose}
-    />
-  );
-}
-
-export function EditRoom({ room, onClose }: { room: Room; onClose: () => void }) {
-  const [opened] = useState<RoomFields>(room);
   const update = useApiAction('updateRoom', { done: 'The room has been changed.', onDone: onClose, isForm: true });
-  const submit = ({ name, maxParticipants, emptyTimeoutSeconds }: RoomFields) => {
-    // Only what this form changes, so that it does not undo the change of another session.
-    const changed = {
-      ...(name === opened.name ? {} : { name }),
-      ...(maxParticipants === opened.maxParticipants ? {} : { maxParticipants }),
-      ...(emptyTimeoutSeconds === opened.emptyTimeoutSeconds ? {} : { emptyTimeoutSeconds }),
-    };
-    if (Object.keys(changed).length === 0) onClose();
-    else update.mutate({ roomId: room.id, ...changed });
-  };
-  return (
-    <RoomForm
-      title="Edit the room"
-      intro={
-        <>
-          Clients in the call see the new name at once. Webhooks get <code>room.updated</code>.
-        </>
-      }
-      capacityHint="A lower number removes nobody. It only refuses further joins."
-      action="Save"
-      opened={opened}
-      request={update}
-      onSubmit={submit}
-      onClose={onClose}
-    />
-  );
-}
-
-function RoomForm({
-  title,
-  intro,
-  capacityHint,
-  action,
-  opened,
-  request,
-  onSubmit,
-  onClose,
-}: {
-  title: string;
-  intro: ReactNode;
-  capacityHint: string;
-  action: string;
-  opened: RoomFields;
-  request: { error: unknown; isPending: boolean };
-  onSubmit: (fields: RoomFields) => void;
-  onClose: () => void;
-}) {
-  const [name, setName] = useState(opened.name);
-  const [capacity, setCapacity] = useState(String(opened.maxParticipants));
-  const { emptyTimeoutSeconds } = opened;
-  const [minutes, setMinutes] = useState(emptyTimeoutSeconds === null ? '' : String(emptyTimeoutSeconds / 60));
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const timeout = minutes === '' ? null : Math.round(Number(minutes) * 60);
-    onSubmit({ name, maxParticipants: Number(capacity), emptyTimeoutSeconds: timeout });
+    const fields: RoomFields = { name, maxParticipants: Number(capacity), emptyTimeoutSeconds: timeout };
+    // Only what this form changes, so that it does not undo the change of another session.
+    const changed = changesOf(opened, fields);
+    if (room === undefined) create.mutate(fields);
+    else if (Object.keys(changed).length === 0) onClose();
+    else update.mutate({ roomId: room.id, ...changed });
   };
+  const isNew = room === undefined;
+  const { error, isPending } = isNew ? create : update;
   return (
-    <Dialog title={title} onClose={onClose}>
-      <form className="form" onSubmit={submit}>
-        <p className="quiet">{intro}</p>
+    <Dialog title={isNew ? 'Create a room' : 'Edit the room'} onClose={onClose}>
+      <form className="stack" onSubmit={submit}>
+        <p className="quiet">
+          {isNew
+            ? 'Nobody joins by this. Participants join with tokens that your backend issues.'
+            : 'Clients in the call see the new name at once. Webhooks get room.updated.'}
+        </p>
         <InputField label="Name" required maxLength={120} autoComplete="off" value={name} onValue={setName} />
         <InputField
           label="Participants at most"
-          hint={capacityHint}
+          hint={
+            isNew ? '1 to 100,000 at the same time.' : 'A lower number removes nobody. It only refuses further joins.'
+          }
           type="number"
           required
           min={1}
@@ -121,7 +73,7 @@ function RoomForm({
           value={minutes}
           onValue={setMinutes}
         />
-        <FormEnd error={request.error} action={action} isBusy={request.isPending} onCancel={onClose} />
+        <FormEnd error={error} action={isNew ? 'Create the room' : 'Save'} isBusy={isPending} onCancel={onClose} />
       </form>
     </Dialog>
   );

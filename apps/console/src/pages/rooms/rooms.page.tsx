@@ -10,7 +10,7 @@ import { Time } from '../../components/text.js';
 import { useQueryParameters } from '../../navigation/location.js';
 import { useScope } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
-import { CreateRoom, RoomStatus } from './room-form.js';
+import { RoomForm, RoomStatus } from './room-form.js';
 
 const COLUMNS: readonly Column<Room>[] = [
   { title: 'Name', width: '3fr', cell: ({ name }) => name },
@@ -36,10 +36,10 @@ export default function RoomsPage() {
   const [isCreating, setCreating] = useState(false);
   const mayCreate = useScope('rooms:create');
   const status = STATUSES.find(([value]) => value === parameters.get('status'))?.[0] ?? '';
-  const name = parameters.get('name') ?? '';
+  const namePrefix = (parameters.get('name') ?? '').trim();
   const filters: InputOf<'listRooms'> = {
     ...(status === '' ? {} : { status }),
-    ...(name.trim() === '' ? {} : { namePrefix: name.trim() }),
+    ...(namePrefix === '' ? {} : { namePrefix }),
   };
   const list = useApiList('listRooms', filters);
   const isFiltered = Object.keys(filters).length > 0;
@@ -56,18 +56,8 @@ export default function RoomsPage() {
       }
     >
       <Filters>
-        <TextFilter
-          label="Name begins with"
-          placeholder="Search rooms"
-          value={name}
-          onChange={(value) => change({ name: value })}
-        />
-        <SelectFilter
-          label="Status"
-          value={status}
-          options={STATUSES}
-          onChange={(value) => change({ status: value })}
-        />
+        <TextFilter label="Name begins with" name="name" placeholder="Search rooms" />
+        <SelectFilter label="Status" name="status" options={STATUSES} />
       </Filters>
       <ListTable
         label="Rooms"
@@ -81,13 +71,13 @@ export default function RoomsPage() {
               <Button onClick={() => change({ name: '', status: '' })}>Remove the filters</Button>
             </Empty>
           ) : (
-            <Empty icon="rooms" title="This environment has no rooms yet.">
+            <Empty icon="camera" title="This environment has no rooms yet.">
               Your backend creates a room with <code>POST /v1/rooms</code>. It appears here at once.
             </Empty>
           )
         }
       />
-      {isCreating && <CreateRoom onClose={() => setCreating(false)} />}
+      {isCreating && <RoomForm onClose={() => setCreating(false)} />}
     </Page>
   );
 }

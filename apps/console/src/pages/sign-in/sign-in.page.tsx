@@ -1,4 +1,5 @@
 import type { ApiContext } from '@callplane/server/requests';
+import { useMutation } from '@tanstack/react-query';
 import { useEffect, useRef, useState, type SubmitEvent } from 'react';
 import { Button } from '../../components/button.js';
 import { Check, FormError, InputField } from '../../components/fields.js';
@@ -13,29 +14,22 @@ export function SignInPage({
 }) {
   const [key, setKey] = useState('');
   const [isReadOnly, setReadOnly] = useState(false);
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     document.title = 'Sign in · Callplane console';
     input.current?.focus();
   }, []);
-  const submit = async (event: SubmitEvent) => {
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: async () => onSignedIn(await signIn(key.trim(), isReadOnly)),
+    onError: () => input.current?.select(),
+  });
+  const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (isBusy) return;
-    setBusy(true);
-    setError(undefined);
-    try {
-      onSignedIn(await signIn(key.trim(), isReadOnly));
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-      input.current?.select();
-    }
+    if (!isPending) mutate();
   };
   return (
     <main className="sign-in">
-      <form onSubmit={(event) => void submit(event)} className="card sign-in-card">
+      <form onSubmit={submit} className="card sign-in-card">
         <div className="brand">
           <img src={`${import.meta.env.BASE_URL}icon.svg`} alt="" width="28" height="28" />
           Callplane
@@ -66,8 +60,8 @@ export function SignInPage({
           onChange={(event) => setReadOnly(event.target.checked)}
         />
         <FormError error={error} />
-        <Button kind="primary" type="submit" isBusy={isBusy}>
-          {isBusy ? 'Signing in…' : 'Sign in'}
+        <Button kind="primary" type="submit" isBusy={isPending}>
+          {isPending ? 'Signing in…' : 'Sign in'}
         </Button>
         <p className="field-hint">
           No key at hand? <code>rtc console login</code> on the server makes a link that works once.

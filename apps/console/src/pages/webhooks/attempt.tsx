@@ -1,8 +1,6 @@
 import type { WebhookAttempt, WebhookDeliveryDetail } from '@callplane/server/requests';
 import { useApiList } from '../../api/hooks.js';
-import { Button } from '../../components/button.js';
-import { Facts } from '../../components/layout.js';
-import { Failure, Loading } from '../../components/states.js';
+import { Facts, RowList } from '../../components/layout.js';
 import { Badge, Code, Time } from '../../components/text.js';
 import { millisecondsText, Waterfall } from './waterfall.js';
 
@@ -32,7 +30,7 @@ function Attempt({
 }) {
   const { diagnosis, earlierAddresses, url, errorCode, statusCode } = attempt;
   return (
-    <div className="stack attempt">
+    <div className="stack">
       {diagnosis !== null && !isExplained && (
         <div className="notice bad">
           <p>{diagnosis.summary}</p>
@@ -45,12 +43,10 @@ function Attempt({
           ['Began', <Time value={attempt.startedAt} full />],
           ['Took', millisecondsText(attempt.durationMs)],
           ['Address', attempt.address === null ? 'No connection' : <code>{attempt.address}</code>],
-          ...(url === deliveryUrl ? [] : ([['URL', url]] as const)),
+          ['URL', url !== deliveryUrl && url],
           ['Signed with', `Secret version ${attempt.signingKeyVersion}`],
-          ...(errorCode === null || statusCode !== null ? [] : ([['Error code', <code>{errorCode}</code>]] as const)),
-          ...(earlierAddresses.length === 0
-            ? []
-            : ([['Refused before', <EarlierAddresses addresses={earlierAddresses} />]] as const)),
+          ['Error code', errorCode !== null && statusCode === null && <code>{errorCode}</code>],
+          ['Refused before', earlierAddresses.length > 0 && <EarlierAddresses addresses={earlierAddresses} />],
         ]}
       />
       <div className="columns">
@@ -123,16 +119,16 @@ function Answer({ attempt }: { attempt: WebhookAttempt }) {
 /** All attempts of a delivery, the latest first and open. */
 export function Attempts({ delivery }: { delivery: WebhookDeliveryDetail }) {
   const { endpointId, id: deliveryId } = delivery;
-  const list = useApiList('listAttempts', { endpointId, deliveryId });
-  if (list.error !== null) return <Failure error={list.error} onRetry={list.reload} />;
-  if (list.isLoading) return <Loading what="the attempts" />;
-  if (list.items.length === 0) return <p className="quiet">There was no attempt yet.</p>;
   return (
-    <div className="attempts">
-      {list.items.map((attempt, at) => (
-        <details key={attempt.id} className="card" open={at === 0}>
+    <RowList
+      list={useApiList('listAttempts', { endpointId, deliveryId })}
+      what="the attempts"
+      empty={<p className="quiet">There was no attempt yet.</p>}
+      more="Show earlier attempts"
+      row={(attempt, at) => (
+        <details className="card attempt" open={at === 0}>
           <summary>
-            <span className="attempt-name">{attemptName(attempt)}</span>
+            <strong>{attemptName(attempt)}</strong>
             <AttemptResult attempt={attempt} />
             <span className="quiet number">{millisecondsText(attempt.durationMs)}</span>
             <span className="quiet attempt-time">
@@ -145,12 +141,7 @@ export function Attempts({ delivery }: { delivery: WebhookDeliveryDetail }) {
             isExplained={at === 0 && delivery.status !== 'succeeded'}
           />
         </details>
-      ))}
-      {list.hasMore && (
-        <Button isBusy={list.isLoadingMore} onClick={list.loadMore}>
-          Show earlier attempts
-        </Button>
       )}
-    </div>
+    />
   );
 }

@@ -2,6 +2,10 @@ import type { WebhookDelivery } from '@callplane/server/requests';
 import { Badge } from '../../components/text.js';
 import { REASON_TEXTS, STATUS_TONES } from './vocabulary.js';
 
+export function deliveryPath(endpointId: string, deliveryId: string): string {
+  return `/webhooks/${endpointId}/deliveries/${deliveryId}`;
+}
+
 export function DeliveryStatus({ status }: Pick<WebhookDelivery, 'status'>) {
   return <Badge tone={STATUS_TONES[status]}>{status}</Badge>;
 }

@@ -1,15 +1,13 @@
 import type { WebhookDeliveryDetail } from '@callplane/server/requests';
 import { useApi } from '../../api/hooks.js';
-import { shownAnswer } from '../../api/api-error.js';
-import { Facts, Page, Section } from '../../components/layout.js';
-import { Loaded } from '../../components/states.js';
+import { Facts, LoadedPage, Page, Section } from '../../components/layout.js';
 import { Code, Id, Json, Time } from '../../components/text.js';
 import { Link } from '../../navigation/location.js';
 import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
 import { Attempts } from './attempt.js';
 import { DeliveryActions } from './delivery-actions.js';
-import { DeliveryStatus } from './delivery-status.js';
+import { deliveryPath, DeliveryStatus } from './delivery-status.js';
 import { VerifyDelivery } from './verify-snippets.js';
 import { REASON_TEXTS } from './vocabulary.js';
 
@@ -17,18 +15,11 @@ const UP = { to: '/deliveries', label: 'Deliveries' };
 
 export default function DeliveryPage({ parameters }: { parameters: PathParameters }) {
   const input = { endpointId: parameters['endpointId'] ?? '', deliveryId: parameters['deliveryId'] ?? '' };
-  const query = useApi('readDelivery', input);
-  const delivery = shownAnswer(query);
-  if (delivery === undefined) {
-    return (
-      <Page title="Delivery" up={UP}>
-        <Loaded query={query} what="the delivery">
-          {() => null}
-        </Loaded>
-      </Page>
-    );
-  }
-  return <Delivery delivery={delivery} />;
+  return (
+    <LoadedPage query={useApi('readDelivery', input)} title="Delivery" up={UP}>
+      {(delivery) => <Delivery delivery={delivery} />}
+    </LoadedPage>
+  );
 }
 
 function Delivery({ delivery }: { delivery: WebhookDeliveryDetail }) {
@@ -57,30 +48,24 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryDetail }) {
       <Section title="Body">
         <Body delivery={delivery} />
       </Section>
-      <Section title="Verify">
-        <VerifyDelivery delivery={delivery} />
-      </Section>
+      <VerifyDelivery delivery={delivery} />
     </Page>
   );
 }
 
 /** Why the delivery failed, or why its last attempt did, and what to do. */
 function Diagnosis({ delivery }: { delivery: WebhookDeliveryDetail }) {
-  const { status, diagnosis, lastAttempt, nextAttemptAt } = delivery;
-  if (diagnosis !== null) {
-    return (
-      <div className="notice bad below" role="note" aria-label="Why it failed">
-        <p className="diagnosis-summary">{diagnosis.summary}</p>
-        <p>{diagnosis.advice}</p>
-      </div>
-    );
-  }
-  const latest = status === 'succeeded' ? null : (lastAttempt?.diagnosis ?? null);
-  if (latest === null) return null;
+  const { status, diagnosis: final, lastAttempt, nextAttemptAt } = delivery;
+  const diagnosis = final ?? (status === 'succeeded' ? null : lastAttempt?.diagnosis);
+  if (diagnosis === null || diagnosis === undefined) return null;
   return (
-    <div className="notice warn below" role="note" aria-label="Why the last attempt failed">
-      <p className="diagnosis-summary">{latest.summary}</p>
-      <p>{latest.advice}</p>
+    <div
+      className={`notice below ${final === null ? 'warn' : 'bad'}`}
+      role="note"
+      aria-label={final === null ? 'Why the last attempt failed' : 'Why it failed'}
+    >
+      <strong>{diagnosis.summary}</strong>
+      <p>{diagnosis.advice}</p>
       {nextAttemptAt !== null && (
         <p>
           Next attempt: <Time value={nextAttemptAt} />
@@ -95,16 +80,12 @@ function factsOf(delivery: WebhookDeliveryDetail) {
   return [
     ['Delivery', <Id value={delivery.id} />],
     ['Event', <Id value={delivery.eventId} />],
-    ...(roomId === null ? [] : ([['Room', <Link to={`/rooms/${roomId}`}>{roomId}</Link>]] as const)),
-    ...(failureReason === null ? [] : ([['Failure reason', REASON_TEXTS[failureReason]]] as const)),
-    ...(blockedBy === null
-      ? []
-      : ([
-          ['Waits for', <Link to={`/webhooks/${delivery.endpointId}/deliveries/${blockedBy}`}>{blockedBy}</Link>],
-        ] as const)),
+    ['Room', roomId !== null && <Link to={`/rooms/${roomId}`}>{roomId}</Link>],
+    ['Failure reason', failureReason !== null && REASON_TEXTS[failureReason]],
+    ['Waits for', blockedBy !== null && <Link to={deliveryPath(delivery.endpointId, blockedBy)}>{blockedBy}</Link>],
     ['Attempts of this run', `${delivery.attempts} of 8`],
     ['Replays', delivery.replayCount],
-    ...(nextAttemptAt === null ? [] : ([['Next attempt', <Time value={nextAttemptAt} />]] as const)),
+    ['Next attempt', nextAttemptAt !== null && <Time value={nextAttemptAt} />],
     ['Signed with', `Secret version ${delivery.signingKeyVersion}`],
     ['Created', <Time value={delivery.createdAt} full />],
     ['Completed', <Time value={delivery.completedAt} full />],

@@ -1,9 +1,9 @@
 import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useState } from 'react';
-import { useApiAction, useAskedAction } from '../../api/hooks.js';
+import { useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { Dialog } from '../../components/dialog.js';
 import { navigate } from '../../navigation/location.js';
+import { deliveryPath } from './delivery-status.js';
 import { EndpointForm } from './endpoint-form.js';
 import { RotateSecret } from './rotate-secret.js';
 
@@ -14,7 +14,7 @@ export function EndpointActions({ endpoint }: { endpoint: WebhookEndpoint }) {
   const { id: endpointId, url, enabled } = endpoint;
   const test = useAskedAction('testWebhook', {
     done: 'A test event is on its way.',
-    onDone: (delivery) => navigate(`/webhooks/${endpointId}/deliveries/${delivery.id}`),
+    onDone: (delivery) => navigate(deliveryPath(endpointId, delivery.id)),
   });
   const update = useAskedAction('updateWebhook', {
     done: (changed) => (changed.enabled ? 'The endpoint is enabled.' : 'The endpoint is disabled.'),
@@ -57,7 +57,7 @@ export function EndpointActions({ endpoint }: { endpoint: WebhookEndpoint }) {
       <Button kind="danger" onClick={() => remove.ask(removeQuestion(url), { endpointId })} isBusy={remove.isPending}>
         Remove
       </Button>
-      {isEditing && <EditEndpoint endpoint={endpoint} onClose={() => setEditing(false)} />}
+      {isEditing && <EndpointForm endpoint={endpoint} onClose={() => setEditing(false)} />}
       {isRotating && <RotateSecret endpoint={endpoint} onClose={() => setRotating(false)} />}
     </>
   );
@@ -126,30 +126,3 @@ const removeQuestion = (url: string) => ({
   action: 'Remove the endpoint',
   isDangerous: true,
 });
-
-function EditEndpoint({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClose: () => void }) {
-  const update = useApiAction('updateWebhook', {
-    done: 'The endpoint has been changed.',
-    onDone: onClose,
-    isForm: true,
-  });
-  return (
-    <Dialog title="Edit the endpoint" onClose={onClose}>
-      <p className="quiet form-intro">
-        A new URL applies to runs that begin later. Order, limits, headers and retries apply to attempts that begin
-        later.
-      </p>
-      <EndpointForm
-        endpoint={endpoint}
-        action="Save the changes"
-        error={update.error}
-        isBusy={update.isPending}
-        onClose={onClose}
-        onSubmit={(changed) => {
-          if (Object.keys(changed).length === 0) onClose();
-          else update.mutate({ endpointId: endpoint.id, ...changed });
-        }}
-      />
-    </Dialog>
-  );
-}

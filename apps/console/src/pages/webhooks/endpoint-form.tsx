@@ -1,49 +1,96 @@
-import type { WebhookEndpoint } from '@callplane/server/requests';
+import type { InputOf, WebhookEndpoint, WebhookEndpointWithSecret } from '@callplane/server/requests';
 import { useState, type SubmitEvent } from 'react';
+import { useApiAction } from '../../api/hooks.js';
+import { Dialog } from '../../components/dialog.js';
 import { Check, FormEnd, InputField } from '../../components/fields.js';
-import {
-  changedMeanwhile,
-  differencesOf,
-  EMPTY,
-  fieldsOf,
-  valuesOf,
-  type EndpointFields,
-  type Values,
-} from './endpoint-values.js';
-import { EVENT_TEXTS } from './vocabulary.js';
+import { navigate } from '../../navigation/location.js';
+import { changesOf } from '../changes-of.js';
+import { SecretDialog } from './rotate-secret.js';
+import { EVENT_TEXTS, EVENT_TYPES, type EventType } from './vocabulary.js';
 
-/**
- * The fields of an endpoint, for a new one and for changes. A field that the user has not touched follows the endpoint.
- * @param onSubmit gets the fields that differ from the endpoint; all of a new one
- */
-export function EndpointForm({
-  endpoint,
-  action,
-  error,
-  isBusy,
-  onSubmit,
-  onClose,
-}: {
-  endpoint?: WebhookEndpoint;
-  action: string;
-  error: unknown;
-  isBusy: boolean;
-  onSubmit: (changed: Partial<EndpointFields>, all: EndpointFields) => void;
-  onClose: () => void;
-}) {
-  const current = endpoint === undefined ? EMPTY : valuesOf(endpoint);
-  const [opened] = useState(() => fieldsOf(current));
-  const [touched, setTouched] = useState<Partial<Values>>({});
-  const set = (changes: Partial<Values>) => setTouched((before) => ({ ...before, ...changes }));
-  const values = { ...current, ...touched };
-  const [fields, changed] = [fieldsOf(values), differencesOf(fieldsOf(current), fieldsOf(values))];
-  const news = changedMeanwhile(opened, fieldsOf(current), changed);
+type EndpointFields = Required<
+  Omit<InputOf<'updateWebhook'>, 'endpointId' | 'enabled' | 'projectId' | 'environmentId'>
+>;
+
+/** The default of each field. */
+const NEW_ENDPOINT: EndpointFields = {
+  url: '',
+  description: null,
+  events: ['*'],
+  ordering: 'none',
+  maxPerSecond: null,
+  maxConcurrent: null,
+  standardWebhooks: false,
+  retryRejected: false,
+};
+
+/** Registers an endpoint and shows its secret once, or changes one. A field that is not edited follows the endpoint. */
+export function EndpointForm({ endpoint, onClose }: { endpoint?: WebhookEndpoint; onClose: () => void }) {
+  const current: EndpointFields = endpoint ?? NEW_ENDPOINT;
+  const [openedAt] = useState(endpoint?.updatedAt);
+  const [edited, setEdited] = useState<Partial<EndpointFields>>({});
+  const [made, setMade] = useState<WebhookEndpointWithSecret>();
+  const create = useApiAction('createWebhook', { onDone: setMade, isForm: true });
+  const update = useApiAction('updateWebhook', {
+    done: 'The endpoint has been changed.',
+    onDone: onClose,
+    isForm: true,
+  });
+  const { error, isPending } = endpoint === undefined ? create : update;
+  const values = { ...current, ...edited };
+  const part = {
+    values,
+    set: (changes: Partial<EndpointFields>) => setEdited((before) => ({ ...before, ...changes })),
+  };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    onSubmit(changed, fields);
+    const changed = changesOf(current, edited);
+    const { description, ...others } = values;
+    if (endpoint === undefined) create.mutate({ ...others, ...(description === null ? {} : { description }) });
+    else if (Object.keys(changed).length === 0) onClose();
+    else update.mutate({ endpointId: endpoint.id, ...changed });
   };
+  // While the request runs, the form stays: the secret in its answer is shown once.
+  const close = () => {
+    if (!create.isPending) onClose();
+  };
+  if (made !== undefined) {
+    return <SecretDialog endpoint={made} onClose={() => navigate(`/webhooks/${made.id}`)} />;
+  }
   return (
-    <form className="form" onSubmit={submit}>
+    <Dialog title={endpoint === undefined ? 'Add an endpoint' : 'Edit the endpoint'} onClose={close}>
+      <form className="stack" onSubmit={submit}>
+        <p className="quiet">{endpoint === undefined ? NEW_TEXT : EDIT_TEXT}</p>
+        <NameFields {...part} />
+        <EventFields {...part} />
+        <SendingFields {...part} />
+        {endpoint?.updatedAt !== openedAt && (
+          <p className="notice warn" role="status">
+            The endpoint has changed since you opened this form, which shows its new values. Saving changes only the
+            fields that you have edited.
+          </p>
+        )}
+        <FormEnd
+          error={error}
+          action={endpoint === undefined ? 'Add the endpoint' : 'Save the changes'}
+          isBusy={isPending}
+          onCancel={close}
+        />
+      </form>
+    </Dialog>
+  );
+}
+
+const NEW_TEXT =
+  'The endpoint receives the events of this environment that happen from now on. Its signing secret is shown once, after this step.';
+const EDIT_TEXT =
+  'A new URL applies to runs that begin later. Order, limits, headers and retries apply to attempts that begin later.';
+
+type Part = { values: EndpointFields; set: (changes: Partial<EndpointFields>) => void };
+
+function NameFields({ values, set }: Part) {
+  return (
+    <>
       <InputField
         label="URL"
         hint="https, at a public address."
@@ -60,46 +107,34 @@ export function EndpointForm({
         hint="For people; may stay empty."
         maxLength={500}
         autoComplete="off"
-        value={values.description}
-        onValue={(description) => set({ description })}
+        value={values.description ?? ''}
+        onValue={(description) => set({ description: description === '' ? null : description })}
       />
-      <EventFields values={values} set={set} />
-      <SendingFields values={values} set={set} />
-      {news !== undefined && (
-        <p className="notice warn" role="status">
-          {news}
-        </p>
-      )}
-      <FormEnd error={error} action={action} isBusy={isBusy} onCancel={onClose} />
-    </form>
+    </>
   );
 }
 
-type Part = { values: Values; set: (changes: Partial<Values>) => void };
-
-function EventFields({ values, set }: Part) {
+function EventFields({ values: { events }, set }: Part) {
+  const isAll = events.includes('*');
+  const without = (type: EventType) => events.filter((each) => each !== type);
   return (
     <fieldset className="fieldset">
       <legend>Events</legend>
       <Check
         label="All events"
         hint="Those of later versions included."
-        checked={values.all}
-        onChange={(event) => set({ all: event.target.checked })}
+        checked={isAll}
+        onChange={({ target }) => set({ events: target.checked ? ['*'] : [] })}
       />
-      {!values.all && (
+      {!isAll && (
         <div className="event-checks">
-          {EVENT_TEXTS.map(([type, text]) => (
+          {EVENT_TYPES.map((type) => (
             <Check
               key={type}
               label={type}
-              hint={text}
-              checked={values.events.includes(type)}
-              onChange={({ target }) =>
-                set({
-                  events: target.checked ? [...values.events, type] : values.events.filter((each) => each !== type),
-                })
-              }
+              hint={EVENT_TEXTS[type]}
+              checked={events.includes(type)}
+              onChange={({ target }) => set({ events: target.checked ? [...events, type] : without(type) })}
             />
           ))}
         </div>
@@ -108,6 +143,8 @@ function EventFields({ values, set }: Part) {
   );
 }
 
+const limitOf = (text: string) => (text === '' ? null : Number(text));
+
 function SendingFields({ values, set }: Part) {
   return (
     <fieldset className="fieldset">
@@ -115,8 +152,8 @@ function SendingFields({ values, set }: Part) {
       <Check
         label="Events of a room in their order"
         hint="The next event waits until the one before it has succeeded or failed for good. One event for each round trip."
-        checked={values.inOrder}
-        onChange={(event) => set({ inOrder: event.target.checked })}
+        checked={values.ordering === 'room'}
+        onChange={({ target }) => set({ ordering: target.checked ? 'room' : 'none' })}
       />
       <div className="field-pair">
         <InputField
@@ -125,8 +162,8 @@ function SendingFields({ values, set }: Part) {
           type="number"
           min={1}
           max={1_000}
-          value={values.maxPerSecond}
-          onValue={(maxPerSecond) => set({ maxPerSecond })}
+          value={values.maxPerSecond ?? ''}
+          onValue={(text) => set({ maxPerSecond: limitOf(text) })}
         />
         <InputField
           label="Attempts at once"
@@ -134,8 +171,8 @@ function SendingFields({ values, set }: Part) {
           type="number"
           min={1}
           max={100}
-          value={values.maxConcurrent}
-          onValue={(maxConcurrent) => set({ maxConcurrent })}
+          value={values.maxConcurrent ?? ''}
+          onValue={(text) => set({ maxConcurrent: limitOf(text) })}
         />
       </div>
       <Check

@@ -1,13 +1,11 @@
 import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useApi } from '../../api/hooks.js';
-import { shownAnswer } from '../../api/api-error.js';
-import { Facts, Page } from '../../components/layout.js';
-import { Loaded } from '../../components/states.js';
+import { Facts, LoadedPage, Page } from '../../components/layout.js';
 import { Tabs } from '../../components/tabs.js';
 import { Id, Time } from '../../components/text.js';
 import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
-import { DeliveryList } from './delivery-list.js';
+import { DeliveryList } from './deliveries.page.js';
 import { EndpointActions } from './endpoint-actions.js';
 import { EndpointStatus, eventsText, useFailureRates } from './endpoint-status.js';
 import { Recoveries } from './recoveries.js';
@@ -17,18 +15,11 @@ const UP = { to: '/webhooks', label: 'Webhooks' };
 
 export default function EndpointPage({ parameters }: { parameters: PathParameters }) {
   const endpointId = parameters['endpointId'] ?? '';
-  const query = useApi('readWebhook', { endpointId });
-  const endpoint = shownAnswer(query);
-  if (endpoint === undefined) {
-    return (
-      <Page title="Endpoint" up={UP}>
-        <Loaded query={query} what="the endpoint">
-          {() => null}
-        </Loaded>
-      </Page>
-    );
-  }
-  return <Endpoint endpoint={endpoint} />;
+  return (
+    <LoadedPage query={useApi('readWebhook', { endpointId })} title="Endpoint" up={UP}>
+      {(endpoint) => <Endpoint endpoint={endpoint} />}
+    </LoadedPage>
+  );
 }
 
 function Endpoint({ endpoint }: { endpoint: WebhookEndpoint }) {
@@ -59,7 +50,7 @@ function Endpoint({ endpoint }: { endpoint: WebhookEndpoint }) {
         tabs={[
           { name: 'deliveries', label: 'Deliveries', content: () => <DeliveryList endpointId={endpoint.id} /> },
           { name: 'recoveries', label: 'Recoveries', content: () => <Recoveries endpoint={endpoint} /> },
-          { name: 'verify', label: 'Verify', content: () => <VerifySnippets endpoint={endpoint} /> },
+          { name: 'verify', label: 'Verify', content: () => <VerifySnippets version={endpoint.signingKeyVersion} /> },
         ]}
       />
     </Page>
@@ -76,20 +67,19 @@ function factsOf(endpoint: WebhookEndpoint, failureRate: string | undefined) {
     ['Order', ordering === 'room' ? 'Events of a room in their order' : 'None: nothing waits'],
     ['Attempts a second', maxPerSecond ?? 'No limit'],
     ['Attempts at once', maxConcurrent ?? 'No limit'],
-    [
-      'Signing secret',
-      endpoint.nextActivatesAt === null ? (
-        `Version ${endpoint.signingKeyVersion}`
-      ) : (
-        <>
-          Version {endpoint.signingKeyVersion}; version {endpoint.nextSigningKeyVersion} signs from{' '}
-          <Time value={endpoint.nextActivatesAt} full /> on
-        </>
-      ),
-    ],
+    ['Signing secret', <SigningSecret {...endpoint} />],
     ['Standard Webhooks headers', endpoint.standardWebhooks ? 'Sent too' : 'Not sent'],
     ['Rejected deliveries', endpoint.retryRejected ? 'Tried again, except after 410' : 'Fail at once'],
     ['Created', <Time value={endpoint.createdAt} />],
     ['Changed', <Time value={endpoint.updatedAt} />],
   ] as const;
+}
+
+function SigningSecret({ signingKeyVersion, nextSigningKeyVersion, nextActivatesAt }: WebhookEndpoint) {
+  if (nextActivatesAt === null) return `Version ${signingKeyVersion}`;
+  return (
+    <>
+      Version {signingKeyVersion}; version {nextSigningKeyVersion} signs from <Time value={nextActivatesAt} full /> on
+    </>
+  );
 }

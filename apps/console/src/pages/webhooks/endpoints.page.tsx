@@ -7,7 +7,7 @@ import { ListTable, type Column } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
 import { Time } from '../../components/text.js';
 import { useScope } from '../../session/session.js';
-import { CreateEndpoint } from './create-endpoint.js';
+import { EndpointForm } from './endpoint-form.js';
 import { EndpointStatus, eventsText, sendingText, useFailureRates, type FailureRates } from './endpoint-status.js';
 
 const columnsWith = (rates: FailureRates): readonly Column<WebhookEndpoint>[] => [
@@ -50,7 +50,7 @@ export default function EndpointsPage() {
           </Empty>
         }
       />
-      {isCreating && <CreateEndpoint onClose={() => setCreating(false)} />}
+      {isCreating && <EndpointForm onClose={() => setCreating(false)} />}
     </Page>
   );
 }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { stepBefore } from '../../moving-time.js';
-import { filterOf, stepOf } from './filter-of.js';
+import { filterOf } from './filter-of.js';
 
 const NOW = Date.parse('2026-11-20T12:00:00.000Z');
 const filter = (query: string) => filterOf(new URLSearchParams(query), NOW);
@@ -26,13 +25,4 @@ describe('the filter of deliveries in an address', () => {
     expect(filter('period=range&from=2026-13-99T10:00&to=yesterday')).toEqual({});
     expect(filter('from=2026-11-20T10:00')).toEqual({});
   });
-});
-
-test('a period begins at whole steps, so that an open list follows the time without a read for each moment', () => {
-  const step = (query: string) => stepOf(new URLSearchParams(query));
-  expect([step('period=1h'), step('period=24h'), step('period=range'), step('period=__proto__')]).toEqual([
-    60_000, 1_440_000, 60_000, 60_000,
-  ]);
-  expect(new Date(stepBefore(NOW + 59_999, 60_000)).getTime()).toBe(NOW);
-  expect(new Date(stepBefore(NOW + 60_000, 60_000)).getTime()).toBe(NOW + 60_000);
 });

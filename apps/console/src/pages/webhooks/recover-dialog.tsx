@@ -1,9 +1,7 @@
 import type { WebhookEndpoint, WebhookRecovery } from '@callplane/server/requests';
-import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState, type ReactNode, type SubmitEvent } from 'react';
+import { useState, type ReactNode, type SubmitEvent } from 'react';
 import { asApiError } from '../../api/api-error.js';
 import { useApi, useApiAction } from '../../api/hooks.js';
-import { refreshQueries } from '../../api/refresh.js';
 import { nowMs } from '../../moving-time.js';
 import { Button } from '../../components/button.js';
 import { Dialog, DialogActions } from '../../components/dialog.js';
@@ -82,7 +80,7 @@ function WindowForm({
       onSubmit({ since: from, until: isoOf(until) ?? new Date(nowMs()).toISOString(), includePending });
   };
   return (
-    <form className="form" onSubmit={submit}>
+    <form className="stack" onSubmit={submit}>
       <p className="quiet">Nothing is sent by this step: it counts the deliveries of the window.</p>
       <div className="field-pair">
         <InputField
@@ -109,21 +107,12 @@ function WindowForm({
 /** Reads a recovery again until it has ended. */
 function useRecovery(begun: WebhookRecovery): { recovery: WebhookRecovery; readError: ReactNode } {
   const { id: recoveryId, endpointId } = begun;
-  const [isOpen, setOpen] = useState(begun.status === 'pending');
   const { data = begun, error } = useApi(
     'readRecovery',
     { endpointId, recoveryId },
-    { enabled: isOpen, refetchInterval: 2_000 },
+    { everyMs: (answer = begun) => answer.status === 'pending' && 2_000 },
   );
-  const client = useQueryClient();
-  const hasEnded = data.status !== 'pending';
-  useEffect(() => {
-    if (!hasEnded) return;
-    setOpen(false);
-    // The list behind the dialog must not show it as running until its next read.
-    refreshQueries(client, ({ queryKey: [operation] }) => operation === 'listRecoveries');
-  }, [client, hasEnded]);
-  const readError = error !== null && isOpen && (
+  const readError = error !== null && data.status === 'pending' && (
     <div role="alert" className="form-error">
       <p>The figures may be outdated. The recovery itself goes on, and the console reads it again every 2 seconds.</p>
       <ErrorText error={asApiError(error)} />

@@ -2,7 +2,8 @@ import type { WebhookEndpoint, WebhookRecovery } from '@callplane/server/request
 import { useState } from 'react';
 import { useApiList, useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { Empty, Failure, Loading } from '../../components/states.js';
+import { Facts, RowList } from '../../components/layout.js';
+import { Empty } from '../../components/states.js';
 import { Badge, Time } from '../../components/text.js';
 import { countText } from '../../format.js';
 import { useScope } from '../../session/session.js';
@@ -14,10 +15,9 @@ const TONES = { pending: 'busy', completed: 'good', cancelled: 'quiet' } as cons
 export function Recoveries({ endpoint }: { endpoint: WebhookEndpoint }) {
   const [isOpen, setOpen] = useState(false);
   const mayWrite = useScope('webhooks:write');
-  const list = useApiList('listRecoveries', { endpointId: endpoint.id });
   return (
     <div className="stack">
-      <div className="row recoveries-intro">
+      <div className="row spread">
         <p className="quiet">
           After an outage, a recovery sends all failed and waiting deliveries of a window at once, the oldest first.
         </p>
@@ -27,25 +27,17 @@ export function Recoveries({ endpoint }: { endpoint: WebhookEndpoint }) {
           </Button>
         )}
       </div>
-      {list.error !== null && <Failure error={list.error} onRetry={list.reload} />}
-      {list.isLoading && <Loading what="the recoveries" />}
-      {!list.isLoading && list.items.length === 0 && (
-        <Empty icon="refresh" title="This endpoint has had no recovery.">
-          A recovery begins with a count that changes nothing.
-        </Empty>
-      )}
-      <ul className="stack">
-        {list.items.map((recovery) => (
-          <li key={recovery.id} className="card">
-            <Recovery recovery={recovery} />
-          </li>
-        ))}
-      </ul>
-      {list.hasMore && (
-        <Button isBusy={list.isLoadingMore} onClick={list.loadMore}>
-          Show earlier recoveries
-        </Button>
-      )}
+      <RowList
+        list={useApiList('listRecoveries', { endpointId: endpoint.id })}
+        what="the recoveries"
+        empty={
+          <Empty icon="refresh" title="This endpoint has had no recovery.">
+            A recovery begins with a count that changes nothing.
+          </Empty>
+        }
+        more="Show earlier recoveries"
+        row={(recovery) => <Recovery recovery={recovery} />}
+      />
       {isOpen && <RecoverDialog endpoint={endpoint} onClose={() => setOpen(false)} />}
     </div>
   );
@@ -54,7 +46,7 @@ export function Recoveries({ endpoint }: { endpoint: WebhookEndpoint }) {
 function Recovery({ recovery }: { recovery: WebhookRecovery }) {
   const { since, until, dryRun, status, createdAt } = recovery;
   return (
-    <div className="stack">
+    <div className="card stack">
       <div className="row">
         <strong>{dryRun ? 'Count' : 'Recovery'}</strong>
         <Badge tone={TONES[status]}>{status === 'pending' ? 'running' : status}</Badge>
@@ -77,21 +69,14 @@ export function RecoveryFigures({ recovery }: { recovery: WebhookRecovery }) {
   if (dryRun && status === 'pending') return <p>Counting: {countText(matched)} so far.</p>;
   if (dryRun) return <p>{matched === 1 ? '1 delivery' : `${countText(matched)} deliveries`} would be sent again.</p>;
   return (
-    <dl className="figures">
-      <Figure name="Found" value={matched} />
-      <Figure name="Replayed" value={replayed} />
-      <Figure name="Brought forward" value={woken} />
-      <Figure name="Skipped" value={skipped} />
-    </dl>
-  );
-}
-
-function Figure({ name, value }: { name: string; value: number }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{countText(value)}</dd>
-    </div>
+    <Facts
+      facts={[
+        ['Found', countText(matched)],
+        ['Replayed', countText(replayed)],
+        ['Brought forward', countText(woken)],
+        ['Skipped', countText(skipped)],
+      ]}
+    />
   );
 }
 

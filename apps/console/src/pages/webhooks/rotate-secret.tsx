@@ -19,14 +19,15 @@ export function RotateSecret({ endpoint, onClose }: { endpoint: WebhookEndpoint;
   const [activateInSeconds, setSeconds] = useState<number>(ACTIVATIONS[0][0]);
   const [rotated, setRotated] = useState<WebhookEndpointWithSecret>();
   const rotating = useApiAction('rotateWebhookSecret', { onDone: setRotated, isForm: true });
-  if (rotated !== undefined) {
-    const version = rotated.nextSigningKeyVersion ?? rotated.signingKeyVersion;
-    return <SecretDialog secret={rotated.signingSecret} version={version} onClose={onClose} />;
-  }
+  // While the request runs, the form stays: the secret in its answer is shown once.
+  const close = () => {
+    if (!rotating.isPending) onClose();
+  };
+  if (rotated !== undefined) return <SecretDialog endpoint={rotated} onClose={onClose} />;
   return (
-    <Dialog title="Rotate the signing secret?" onClose={onClose}>
+    <Dialog title="Rotate the signing secret?" onClose={close}>
       <form
-        className="form"
+        className="stack"
         onSubmit={(event) => {
           event.preventDefault();
           rotating.mutate({ endpointId: endpoint.id, activateInSeconds });
@@ -58,21 +59,22 @@ export function RotateSecret({ endpoint, onClose }: { endpoint: WebhookEndpoint;
             </select>
           )}
         </Field>
-        <FormEnd error={rotating.error} action="Rotate the secret" isBusy={rotating.isPending} onCancel={onClose} />
+        <FormEnd error={rotating.error} action="Rotate the secret" isBusy={rotating.isPending} onCancel={close} />
       </form>
     </Dialog>
   );
 }
 
 /** Shows a signing secret once, and holds it only while the dialog is open. A click beside it must not lose it. */
-export function SecretDialog({ secret, version, onClose }: { secret: string; version: number; onClose: () => void }) {
+export function SecretDialog({ endpoint, onClose }: { endpoint: WebhookEndpointWithSecret; onClose: () => void }) {
+  const version = endpoint.nextSigningKeyVersion ?? endpoint.signingKeyVersion;
   return (
     <Dialog title={`Signing secret, version ${version}`} onClose={onClose} closesOutside={false}>
       <div className="stack">
         <p className="notice warn">
           Store this secret now. It is shown once: neither the console nor the API can show it again.
         </p>
-        <Code text={secret} label="Signing secret" wrap />
+        <Code text={endpoint.signingSecret} label="Signing secret" wrap />
         <p className="quiet">
           Your receiver verifies each request with it. The header <code>x-service-signing-key-version</code> of a
           request names the version, here <code>{version}</code>.

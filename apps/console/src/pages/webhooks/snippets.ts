@@ -1,9 +1,4 @@
-/** Code of a receiver that verifies the signature, for each language. docs/receivers.md has complete receivers. */
-export interface Snippet {
-  name: string;
-  label: string;
-  code: string;
-}
+import { shellQuoted } from '../../api/curl.js';
 
 const NODE = `import { verifyWebhook } from '@callplane/webhook-verifier';
 
@@ -71,35 +66,20 @@ func verify(r *http.Request, body []byte, secrets map[string]string) bool {
 	return hmac.Equal([]byte(match[2]), []byte(hex.EncodeToString(mac.Sum(nil))))
 }`;
 
-/** @param version of the secret that the receiver expects */
-export function receiverSnippets(version: number): Snippet[] {
-  return [
-    { name: 'node', label: 'Node.js', code: NODE },
-    { name: 'python', label: 'Python', code: PYTHON },
-    { name: 'php', label: 'PHP', code: PHP },
-    { name: 'go', label: 'Go', code: GO },
-  ].map((snippet) => ({ ...snippet, code: snippet.code.replace('VERSION', String(version)) }));
+/** Code of a receiver that verifies the signature, for each language. docs/receivers.md has complete receivers. */
+export function receiverSnippets(version: number): { language: string; code: string }[] {
+  const snippets = { 'Node.js': NODE, Python: PYTHON, PHP, Go: GO };
+  return Object.entries(snippets).map(([language, code]) => ({
+    language,
+    code: code.replace('VERSION', String(version)),
+  }));
 }
 
-/**
- * A command that computes the signature of one request, to compare it with the header.
- * @param signedAt Unix time of the signature, in seconds
- */
-export function opensslCommand(request: {
-  signedAt: string;
-  deliveryId: string;
-  replayCount: number;
-  body: string;
-}): string {
-  const { signedAt, deliveryId, replayCount, body } = request;
+/** A command that computes the signature of one request, to compare it with the header. */
+export function opensslCommand(signedContent: string): string {
   return [
     "read -rs WEBHOOK_SECRET   # paste the secret: it stays out of the shell's history",
-    `printf '%s' ${shellQuoted(`${signedAt}.${deliveryId}.${replayCount}.${body}`)} \\`,
+    `printf '%s' ${shellQuoted(signedContent)} \\`,
     '  | openssl dgst -sha256 -hmac "$WEBHOOK_SECRET"',
   ].join('\n');
-}
-
-/** Quotes any text for a POSIX shell: within single quotes only the quote itself is special. */
-function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

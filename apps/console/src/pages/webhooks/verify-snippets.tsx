@@ -1,10 +1,13 @@
-import type { WebhookDeliveryDetail, WebhookEndpoint } from '@callplane/server/requests';
-import { type KeyboardEvent, useId, useState } from 'react';
+import type { WebhookDeliveryDetail } from '@callplane/server/requests';
+import { Section } from '../../components/layout.js';
 import { Code } from '../../components/text.js';
-import { opensslCommand, receiverSnippets, type Snippet } from './snippets.js';
+import { opensslCommand, receiverSnippets } from './snippets.js';
 
-/** How a receiver verifies requests, in several languages. */
-export function VerifySnippets({ endpoint }: { endpoint: Pick<WebhookEndpoint, 'signingKeyVersion'> }) {
+/**
+ * How a receiver verifies requests, in several languages.
+ * @param version of the secret that the receiver expects
+ */
+export function VerifySnippets({ version }: { version: number }) {
   return (
     <div className="stack">
       <p className="quiet">
@@ -12,73 +15,34 @@ export function VerifySnippets({ endpoint }: { endpoint: Pick<WebhookEndpoint, '
         <code>x-service-signing-key-version</code>. Retries and replays keep the event id: store it with your work, and
         skip one that you know.
       </p>
-      <SnippetTabs label="Verify a request" snippets={receiverSnippets(endpoint.signingKeyVersion)} />
+      {receiverSnippets(version).map(({ language, code }, at) => (
+        // One of them is open at a time.
+        <details key={language} name="verify" open={at === 0}>
+          <summary>{language}</summary>
+          <Code text={code} label={`Verify a request: ${language}`} />
+        </details>
+      ))}
     </div>
   );
 }
 
-/** Code in several languages, one at a time. Arrow keys move between them. */
-function SnippetTabs({ label, snippets }: { label: string; snippets: readonly Snippet[] }) {
-  const id = useId();
-  const [name, setName] = useState(snippets[0]?.name);
-  const chosen = snippets.find((snippet) => snippet.name === name) ?? snippets[0];
-  if (chosen === undefined) return null;
-  const onKeyDown = (event: KeyboardEvent) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (step === undefined) return;
-    event.preventDefault();
-    const next = snippets.at((snippets.indexOf(chosen) + step) % snippets.length);
-    if (next === undefined) return;
-    setName(next.name);
-    document.getElementById(id + next.name)?.focus();
-  };
-  return (
-    <div className="tabs">
-      <div role="tablist" aria-label={label} className="tab-list" onKeyDown={onKeyDown}>
-        {snippets.map((snippet) => (
-          <button
-            key={snippet.name}
-            id={id + snippet.name}
-            type="button"
-            role="tab"
-            aria-selected={snippet === chosen}
-            aria-controls={`${id}panel`}
-            tabIndex={snippet === chosen ? 0 : -1}
-            onClick={() => setName(snippet.name)}
-          >
-            {snippet.label}
-          </button>
-        ))}
-      </div>
-      <div role="tabpanel" id={`${id}panel`} aria-labelledby={id + chosen.name} className="tab-panel">
-        <Code text={chosen.code} label={`${label}: ${chosen.label}`} />
-      </div>
-    </div>
-  );
-}
-
-/** How to verify this delivery: by hand with the values of its last request, or in the code of a receiver. */
+/** A command that computes the signature of the last request of a delivery, if there was one. */
 export function VerifyDelivery({ delivery }: { delivery: WebhookDeliveryDetail }) {
-  const { lastAttempt, body, id: deliveryId, signingKeyVersion } = delivery;
+  const { lastAttempt, body, id: deliveryId } = delivery;
   const signature = lastAttempt?.requestHeaders?.['x-service-signature'];
   const [, signedAt, beginning] = /^t=(\d+),v1=([0-9a-f]+)/.exec(signature ?? '') ?? [];
-  const snippets = receiverSnippets(signingKeyVersion);
-  if (lastAttempt === null || signedAt === undefined) {
-    return <SnippetTabs label="Verify a request" snippets={snippets} />;
-  }
-  const byHand: Snippet = {
-    name: 'openssl',
-    label: 'By hand',
-    code: opensslCommand({ signedAt, deliveryId, replayCount: lastAttempt.replayCount, body }),
-  };
+  if (lastAttempt === null || signedAt === undefined) return null;
+  const command = opensslCommand(`${signedAt}.${deliveryId}.${lastAttempt.replayCount}.${body}`);
   return (
-    <div className="stack">
-      <p className="quiet">
-        The command computes the signature of the last request with secret version {lastAttempt.signingKeyVersion}. It
-        begins with <code>{beginning}</code>. A receiver that computes another value uses another secret, or not the
-        exact bytes of the body.
-      </p>
-      <SnippetTabs label="Verify this delivery" snippets={[byHand, ...snippets]} />
-    </div>
+    <Section title="Verify">
+      <div className="stack">
+        <p className="quiet">
+          The command computes the signature of the last request with secret version {lastAttempt.signingKeyVersion}. It
+          begins with <code>{beginning}</code>. A receiver that computes another value uses another secret, or not the
+          exact bytes of the body.
+        </p>
+        <Code text={command} label="Verify this delivery" />
+      </div>
+    </Section>
   );
 }

@@ -1,12 +1,12 @@
 import type { WebhookDelivery } from '@callplane/server/requests';
 import type { Tone } from '../../components/text.js';
 
-type EventType = WebhookDelivery['eventType'];
+export type EventType = WebhookDelivery['eventType'];
 type Status = WebhookDelivery['status'];
 type Reason = NonNullable<WebhookDelivery['failureReason']>;
 
-/** Event types with what they report. The compiler refuses a missing one. */
-const EVENTS: Record<EventType, string> = {
+/** What each type of event reports. The compiler refuses a missing one. */
+export const EVENT_TEXTS: Record<EventType, string> = {
   'room.created': 'A room was created.',
   'room.started': 'The first participant joined.',
   'room.updated': 'Name, metadata or capacity of a room changed.',
@@ -23,7 +23,7 @@ const EVENTS: Record<EventType, string> = {
   'webhook.endpoint.recovered': 'A failing endpoint works again.',
   'webhook.test': 'A test that somebody asked for.',
 };
-export const EVENT_TEXTS = Object.entries(EVENTS) as [EventType, string][];
+export const EVENT_TYPES = Object.keys(EVENT_TEXTS) as EventType[];
 
 export const STATUS_TONES: Record<Status, Tone> = {
   pending: 'warn',
@@ -41,5 +41,3 @@ export const REASON_TEXTS: Record<Reason, string> = {
   endpoint_deleted: 'Endpoint removed',
 };
 export const REASONS = Object.keys(REASON_TEXTS) as Reason[];
-
-export type { EventType, Reason, Status };

@@ -1,6 +1,4 @@
 import type { WebhookAttempt } from '@callplane/server/requests';
-import { useId } from 'react';
-import { PlainTable } from '../../components/layout.js';
 
 type Phase = WebhookAttempt['phases'][number];
 
@@ -23,46 +21,24 @@ function tickText(milliseconds: number, wholeMs: number): string {
   return wholeMs < 4_000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1_000).toFixed(1)} s`;
 }
 
-/** Where the time of an attempt went: a bar for each phase, at its place in the attempt, and the same as a table. */
-export function Waterfall({ attempt }: { attempt: WebhookAttempt }) {
-  const { phases, durationMs } = attempt;
-  const captionId = useId();
+/** Where the time of an attempt went: a bar for each phase, at its place in the attempt. */
+export function Waterfall({ attempt: { phases, durationMs, statusCode } }: { attempt: WebhookAttempt }) {
   if (phases.length === 0) return <p className="quiet">No time was measured: the attempt ended before a connection.</p>;
   return (
-    <figure className="waterfall" aria-labelledby={captionId}>
-      <figcaption id={captionId} className="visually-hidden">
-        {summaryOf(attempt)}
-      </figcaption>
-      <div className="waterfall-rows" aria-hidden="true">
+    <figure className="stack" aria-label={`The attempt took ${millisecondsText(durationMs)}`}>
+      <ul className="waterfall">
         {phases.map((phase) => (
           <Bar key={phase.phase} phase={phase} wholeMs={durationMs} />
         ))}
-        <div className="waterfall-axis">
-          {TICKS.map((tick) => (
-            <span key={tick} style={{ left: `${tick * 100}%` }}>
-              {tickText(durationMs * tick, durationMs)}
-            </span>
-          ))}
-        </div>
+      </ul>
+      <div className="waterfall-axis" aria-hidden="true">
+        {TICKS.map((tick) => (
+          <span key={tick} style={{ left: `${tick * 100}%` }}>
+            {tickText(durationMs * tick, durationMs)}
+          </span>
+        ))}
       </div>
-      <details>
-        <summary>As a table</summary>
-        <PlainTable
-          label="Phases of the attempt"
-          head={['Phase', 'Meaning', 'From', 'Duration', 'Result']}
-          rows={phases.map(({ phase, startMs, durationMs: took, failed }) => ({
-            key: phase,
-            cells: [
-              TEXTS[phase][0],
-              TEXTS[phase][1],
-              millisecondsText(startMs),
-              millisecondsText(took),
-              failed ? 'Failed here' : 'Done',
-            ],
-          }))}
-        />
-      </details>
-      {!phases.some(({ phase }) => phase === 'connect') && attempt.statusCode !== null && (
+      {!phases.some(({ phase }) => phase === 'connect') && statusCode !== null && (
         <p className="quiet">The connection was kept alive from an earlier request, so none was opened.</p>
       )}
     </figure>
@@ -71,9 +47,10 @@ export function Waterfall({ attempt }: { attempt: WebhookAttempt }) {
 
 function Bar({ phase: { phase, startMs, durationMs, failed }, wholeMs }: { phase: Phase; wholeMs: number }) {
   const share = (milliseconds: number): string => `${(milliseconds / Math.max(1, wholeMs)) * 100}%`;
+  const [name, meaning] = TEXTS[phase];
   return (
-    <div className="waterfall-row">
-      <span className="waterfall-name">{TEXTS[phase][0]}</span>
+    <li className="waterfall-row" title={`${meaning}, from ${millisecondsText(startMs)} on`}>
+      <span>{name}</span>
       <span className="waterfall-track">
         <span
           className={`waterfall-bar ${failed ? 'failed' : phase}`}
@@ -84,13 +61,6 @@ function Bar({ phase: { phase, startMs, durationMs, failed }, wholeMs }: { phase
         {millisecondsText(durationMs)}
         {failed && ' failed'}
       </span>
-    </div>
+    </li>
   );
-}
-
-function summaryOf({ phases, durationMs }: WebhookAttempt): string {
-  const parts = phases.map(
-    ({ phase, durationMs: took, failed }) => `${TEXTS[phase][0]} ${millisecondsText(took)}${failed ? ', failed' : ''}`,
-  );
-  return `The attempt took ${millisecondsText(durationMs)}: ${parts.join('; ')}.`;
 }
