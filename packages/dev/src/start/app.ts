@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { NODE_FLAGS, SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
+import { SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
 import { root } from '../bootstrap.js';
 
 /**
@@ -33,6 +33,9 @@ export interface AppOptions {
   stopSignal: AbortSignal;
 }
 
+/** Half of the semi-spaces that docs/operations/deploy.md recommends: an idle app takes 10 MiB less. */
+const NODE_FLAGS = ['--enable-source-maps', '--max-semi-space-size=4', ...SHORT_RUN_FLAGS];
+
 /** Starts an app in its own process and waits until it is ready. An app drops lines rather than wait for their reader. */
 export function startApp(options: AppOptions): Promise<LocalServer> {
   const { name, env, origin, logFile, onLine, stopWithinMs, onSpawn, stopSignal } = options;
@@ -42,7 +45,7 @@ export function startApp(options: AppOptions): Promise<LocalServer> {
     name,
     port: Number(new URL(origin).port),
     url: origin,
-    command: { file: process.execPath, args: [...NODE_FLAGS, ...SHORT_RUN_FLAGS, main], options: {} },
+    command: { file: process.execPath, args: [...NODE_FLAGS, main], options: {} },
     env: { ...env, INSTANCE_ID: instance },
     cwd: root,
     logFile,

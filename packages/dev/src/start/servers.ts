@@ -18,6 +18,9 @@ const RELAY_PORTS = 200;
 /** Janus takes one port per peer connection, and a participant has two peer connections. */
 const MEDIA_PORTS = 400;
 
+/** A database of one developer needs no workers for reads and for logical replication. */
+const POSTGRES_SETTINGS = ['io_method=sync', 'max_logical_replication_workers=0'];
+
 /** The addresses of the servers, and the settings that coturn and Janus give to the apps. */
 export interface LocalServers {
   databaseUrl: string;
@@ -53,7 +56,8 @@ export async function startServers(plan: ServersPlan): Promise<LocalServers> {
   const postgres = async () => {
     const port = await freePort();
     const options = { dataDir: join(dataDir, 'postgres'), port, password: secrets.postgresPassword, durable: true };
-    return (await start('postgres', () => startPostgres({ ...options, ...common('postgres') }))).url;
+    const settings = POSTGRES_SETTINGS;
+    return (await start('postgres', () => startPostgres({ ...options, settings, ...common('postgres') }))).url;
   };
   const redis = async () => {
     const options = { dir: join(dataDir, 'redis'), port: await freePort(), password: secrets.redisPassword };
