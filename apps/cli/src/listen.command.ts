@@ -17,7 +17,7 @@ import type { Callplane, EventBatch } from '@callplane/server';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.js';
 import { CommandError, UsageError } from './failure.js';
-import { parseDuration } from './options.js';
+import { parseDuration, parseSome } from './options.js';
 import { addCommand, type OutputOptions, print } from './output.js';
 import { serviceFailure, serviceOf, URL_OPTION } from './service-access.js';
 import { quoted } from './terminal.js';
@@ -48,7 +48,7 @@ export function addListenCommand(rtc: Command, cli: Cli): void {
     .option(...URL_OPTION)
     .option('--key <key>', 'a secret API key with webhooks:read (default: CALLPLANE_API_KEY)')
     .option('--since <duration>', 'begin with the events of this time, such as 30m (default: now)', parseDuration)
-    .option('--events <types>', 'comma-separated event types (default: all)', parseTypes)
+    .option('--events <types>', 'comma-separated event types (default: all)', parseSome('event types', EVENT_TYPES))
     .option('--secret <secret>', 'the signing secret, whsec_… (default: a new one)', parseSecret)
     .action((options: ListenOptions) =>
       listen(cli, options).catch((error: unknown) => {
@@ -162,15 +162,6 @@ function parseReceiver(text: string): URL {
     throw new InvalidArgumentError('Give a URL such as http://localhost:3000/hook.');
   }
   return url;
-}
-
-function parseTypes(text: string): EventType[] {
-  const given = text.split(',').map((type) => type.trim());
-  const known: readonly string[] = EVENT_TYPES;
-  if (!given.every((type) => known.includes(type))) {
-    throw new InvalidArgumentError(`Give comma-separated event types out of ${EVENT_TYPES.join(', ')}.`);
-  }
-  return EVENT_TYPES.filter((type) => given.includes(type));
 }
 
 function parseSecret(text: string): string {

@@ -24,7 +24,7 @@ export function print(cli: Cli, options: OutputOptions, result: object, text: st
 }
 
 /** What a list shows of a row; nothing for null. */
-export type Cell = string | number | Date | null;
+type Cell = string | number | Date | null;
 
 /** The columns of a list, by their headers. */
 export type Columns<T> = Readonly<Record<string, (row: T) => Cell>>;

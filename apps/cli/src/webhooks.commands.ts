@@ -98,12 +98,9 @@ function setEnabled(
   change: { enabled: boolean; reason: string | null },
 ): Promise<void> {
   return withDatabase(cli, async (database, config) => {
-    const tenant = await tenantOfWebhookEndpoint(database.prisma, endpointId);
-    const now = cli.clock.now();
-    const changed =
-      tenant === null
-        ? null
-        : await database.prisma.$transaction((tx) => setWebhookEndpointEnabled(tx, tenant, endpointId, change, now));
+    const changed = await database.prisma.$transaction(async (tx) =>
+      setWebhookEndpointEnabled(tx, await tenantOf(tx, endpointId), endpointId, change, cli.clock.now()),
+    );
     if (changed === null) throw noEndpoint(endpointId);
     const notified = await wakeDeliveries(config, changed.deliveries);
     const text = change.enabled

@@ -7,7 +7,7 @@ export { startJanus } from './janus.js';
 export { freePort, hostIPv4, isPortFree } from './ports.js';
 export { startPostgres, type PostgresOptions, type PostgresServer } from './postgres.js';
 export { startRedis, startSentinel, type RedisCertificates } from './redis.js';
-export { childrenOf, commandLineOf, isAlive, isInForeground } from './process-table.js';
+export { childrenOf, commandLineOf, isAlive } from './process-table.js';
 export {
   LocalServerError,
   NODE_FLAGS,

@@ -27,18 +27,12 @@ export function childrenOf(pid: number): number[] {
     .filter((candidate) => statusFields(candidate)?.parent === pid);
 }
 
-/** Whether this process may read from its terminal. */
-export function isInForeground(): boolean {
-  const fields = statusFields(process.pid);
-  return fields?.group === fields?.foregroundGroup;
-}
-
 function statusFields(pid: number) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return { state: fields[0], parent: Number(fields[1]), group: fields[2], foregroundGroup: fields[5] };
+    return { state: fields[0], parent: Number(fields[1]) };
   } catch {
     return undefined;
   }

@@ -4,21 +4,17 @@ import { SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local
 import { root } from '../bootstrap.js';
 
 /**
- * An app of the local start. `readyPort` names the variable with the port that answers /readyz: apps that serve HTTP use
+ * The apps, in start order. `readyPort` names the variable with the port that answers /readyz: apps that serve HTTP use
  * PORT, workers HEALTH_PORT.
  */
-export interface App {
-  name: string;
-  readyPort: 'PORT' | 'HEALTH_PORT';
-}
-
-/** The apps, in start order. */
-export const APPS: App[] = [
+export const APPS = [
   { name: 'api', readyPort: 'PORT' },
   { name: 'cleanup-worker', readyPort: 'HEALTH_PORT' },
   { name: 'webhook-worker', readyPort: 'HEALTH_PORT' },
   { name: 'signaling', readyPort: 'PORT' },
-];
+] as const;
+
+export type App = (typeof APPS)[number];
 
 export interface AppOptions {
   name: string;
