@@ -20,7 +20,6 @@ import {
 import { JobProducer } from '@callplane/queue';
 import { createLogger, createMetrics } from '@callplane/runtime';
 import {
-  connectionTo,
   createTestDatabase,
   createTestTenant,
   startTestRedis,
@@ -33,8 +32,7 @@ import {
   type TestTenant,
   PATIENT_DEADLINES,
 } from '@callplane/testing';
-import { attemptDelivery } from './deliveries/attempt.js';
-import { OpenedSecrets } from './deliveries/opened-secrets.js';
+import { attemptDelivery, OpenedSecrets } from './deliveries/attempt.js';
 import { Settling } from './deliveries/settling.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
@@ -53,7 +51,7 @@ export function endedAttempt(
   const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null };
   const answer = { errorCode: null, statusCode: null, address: null, responseBody: null, exchange: null };
   const attempt = { ...answer, durationMs: 1, outcome, timings, responseTruncated: false };
-  return { claim, attempt, after, proves: outcome === 'success', slotMs: 64 };
+  return { claim, attempt, after, slotMs: 64 };
 }
 
 export interface TestWorker {
@@ -96,9 +94,9 @@ export function sealTestSecret(secret: string, context: string): string {
 /** Creates the dependencies of the worker with real PostgreSQL and Redis. They are closed when the test file ends. */
 export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWorker> {
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  const database = new Database({ ...connectionTo(url), poolMax: 15, indexesOnly: true, deadlines: PATIENT_DEADLINES });
+  const database = new Database({ url, poolMax: 15, indexesOnly: true, deadlines: PATIENT_DEADLINES });
   const claimsDatabase = new Database({
-    ...connectionTo(url),
+    url,
     poolMax: 5,
     asynchronousCommit: true,
     indexesOnly: true,

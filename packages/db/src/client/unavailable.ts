@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 /**
  * Prisma: login refused, cannot reach, timed out, TLS refused, closed, pool exhausted, transaction not started, too many
  * connections.
@@ -66,24 +68,29 @@ export class UnfitServerError extends Error {
   }
 }
 
-/** Whether PostgreSQL refused a write because the session is read-only. `code` is node-postgres's. */
+/** The SQLSTATE of an error of node-postgres. */
+function stateOf(error: unknown): string {
+  return String((error as { code?: unknown } | null | undefined)?.code);
+}
+
+/** Whether PostgreSQL refused a write because the session is read-only. */
 export function isReadOnlySession(error: unknown): boolean {
-  return (error as { code?: unknown } | null | undefined)?.code === READ_ONLY;
+  return stateOf(error) === READ_ONLY;
 }
 
-/** Whether PostgreSQL refused a statement because its disk is full. `code` is node-postgres's. */
+/** Whether PostgreSQL refused a statement because its disk is full. */
 export function isDiskFull(error: unknown): boolean {
-  return (error as { code?: unknown } | null | undefined)?.code === DISK_FULL;
+  return stateOf(error) === DISK_FULL;
 }
 
-/** Whether a statement or its transaction took longer than its deadline. `code` is node-postgres's. */
+/** Whether a statement or its transaction took longer than its deadline. */
 export function isOutOfTime(error: unknown): boolean {
-  return error instanceof TransactionLateError || (error as { code?: unknown } | null | undefined)?.code === CANCELED;
+  return error instanceof TransactionLateError || stateOf(error) === CANCELED;
 }
 
 /** Whether PostgreSQL refused user, password or database. */
 export function isRefusedLogin(error: unknown): boolean {
-  return LOGIN_STATES.test(String((error as { code?: unknown } | null | undefined)?.code));
+  return LOGIN_STATES.test(stateOf(error));
 }
 
 /** Whether PostgreSQL has no TLS, or a certificate that is not accepted. */
@@ -114,4 +121,20 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
       meta !== null &&
       isDatabaseUnavailable((meta as { driverAdapterError?: unknown }).driverAdapterError, depth + 1))
   );
+}
+
+/**
+ * Repeats a statement while PostgreSQL is unavailable.
+ * @param until when it gives up, in the time of `performance.now()`
+ * @throws the error with which it gives up.
+ */
+export async function patiently<T>(until: number, pauseMs: number, statement: () => PromiseLike<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await statement();
+    } catch (error) {
+      if (!isDatabaseUnavailable(error) || performance.now() + pauseMs > until) throw error;
+      await delay(pauseMs);
+    }
+  }
 }
