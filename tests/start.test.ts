@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { WebSocket } from 'ws';
 import { connect } from '@callplane/client-js';
 import { freePort, isAlive } from '@callplane/local-servers';
 import { createClient } from '@callplane/server';
-import { eventually, repositoryRoot } from '@callplane/testing';
+import { eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
 import { measured } from './faults/faults.testkit.js';
 import { environmentOf, localStarts, READY_MS, type Dev, type Start } from './start.testkit.js';
 
