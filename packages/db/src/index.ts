@@ -35,7 +35,6 @@ export * from './signing-keys/signing-key-rotation.js';
 export * from './signing-keys/signing-keys.repository.js';
 export * from './webhooks/deliveries.repository.js';
 export * from './webhooks/endpoints.repository.js';
-export * from './webhooks/secret-rotation.js';
 export * from './webhooks/recoveries.repository.js';
 export { checkInvariants, type InvariantResult } from './invariants/check-invariants.js';
 export { INVARIANTS } from './invariants/invariants.js';

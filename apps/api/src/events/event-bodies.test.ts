@@ -1,0 +1,205 @@
+import { expect, test } from '@jest/globals';
+import {
+  EVENT_TYPES,
+  eraseEventBody,
+  operationFailed,
+  participantJoined,
+  participantLeft,
+  participantUpdated,
+  roomCreated,
+  roomEnded,
+  roomStarted,
+  roomUpdated,
+  serialiseEvent,
+  trackMuted,
+  trackPublished,
+  trackUnpublished,
+  webhookDisabled,
+  webhookFailing,
+  webhookRecovered,
+  webhookTest,
+  type EventType,
+  type NewEvent,
+  type OperationState,
+  type ParticipantState,
+  type RoomState,
+  type WebhookEndpointState,
+} from '@callplane/core';
+import formats from 'ajv-formats';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { eventSchema } from './events.schemas.js';
+
+const ajv = new Ajv2020({ strict: false });
+formats.default(ajv);
+
+const at = (minute: number) => new Date(Date.UTC(2026, 10, 22, 8, minute));
+const NOW = at(9);
+const tenant = { projectId: 'proj_1', environmentId: 'env_1', traceparent: '00-trace' };
+const room: RoomState = {
+  id: 'room_1',
+  name: 'Weekly',
+  metadata: { tags: ['a'] },
+  status: 'active',
+  maxParticipants: 10,
+  emptyTimeoutSeconds: 900,
+  createdAt: at(0),
+  startedAt: at(1),
+  endedAt: null,
+};
+const participant: ParticipantState = {
+  id: 'part_1',
+  roomId: 'room_1',
+  externalId: 'user-7',
+  name: 'Ada',
+  metadata: {},
+  role: 'participant',
+  createdAt: at(0),
+  connectedAt: at(1),
+  leftAt: null,
+  tokenExpiresAt: at(10),
+};
+const operation: OperationState = {
+  id: 'op_1',
+  kind: 'participant.remove',
+  status: 'failed',
+  attempts: 8,
+  completedAt: null,
+  lastError: { code: 'STEP_FAILED', message: 'The step "x" failed.' },
+};
+const endpoint: WebhookEndpointState = {
+  id: 'whep_1',
+  url: 'https://example.com/',
+  events: ['*'],
+  description: null,
+  enabled: false,
+  disabledReason: 'by an operator',
+  signingKeyVersion: 2,
+  nextSigningKeyVersion: 3,
+  nextActivatesAt: new Date('2026-11-23T08:00:00Z'),
+  ordering: 'none',
+  maxPerSecond: null,
+  maxConcurrent: null,
+  standardWebhooks: false,
+  retryRejected: false,
+  failingSince: at(3),
+  createdAt: at(0),
+  updatedAt: at(9),
+};
+// Rows of the database may carry more columns than the presenters show.
+const row = <T extends object>(state: T): T => ({ ...state, environmentId: 'env_1', secret: 'never shown' });
+const subject = { tenant: row(tenant), room: row(room), now: NOW };
+const track = row({ trackId: 'cam', kind: 'video' as const, source: 'camera' as const });
+const session = { sessionId: 'sess_1', participant: row(participant) };
+const ended = { ...session, participant: { ...session.participant, leftAt: NOW }, tracks: [track] };
+
+const ROOM =
+  '{"id":"room_1","projectId":"proj_1","environmentId":"env_1","name":"Weekly","metadata":{"tags":["a"]},' +
+  '"status":"active","maxParticipants":10,"emptyTimeoutSeconds":900,"createdAt":"2026-11-22T08:00:00.000Z",' +
+  '"startedAt":"2026-11-22T08:01:00.000Z","endedAt":null}';
+const LIVE_ROOM = (participantCount: number) => ROOM.replace('null}', `null,"participantCount":${participantCount}}`);
+const PARTICIPANT =
+  '{"id":"part_1","roomId":"room_1","externalId":"user-7","name":"Ada","metadata":{},"role":"participant",' +
+  '"joinedAt":"2026-11-22T08:01:00.000Z","leftAt":null}';
+const LEFT = PARTICIPANT.replace('"leftAt":null', '"leftAt":"2026-11-22T08:09:00.000Z"');
+const SESSION = `"room":${ROOM},"participant":${PARTICIPANT},"sessionId":"sess_1"`;
+const TRACK = '"track":{"trackId":"cam","kind":"video","source":"camera"}';
+const OPERATION =
+  '{"id":"op_1","kind":"participant.remove","status":"failed","attempts":8,' +
+  '"lastError":{"code":"STEP_FAILED","message":"The step \\"x\\" failed."},"completedAt":null}';
+const WEBHOOK =
+  '{"id":"whep_1","url":"https://example.com/","events":["*"],"description":null,"enabled":false,' +
+  '"disabledReason":"by an operator","signingKeyVersion":2,"nextSigningKeyVersion":3,' +
+  '"nextActivatesAt":"2026-11-23T08:00:00.000Z","ordering":"none","maxPerSecond":null,' +
+  '"maxConcurrent":null,"standardWebhooks":false,"retryRejected":false,' +
+  '"failingSince":"2026-11-22T08:03:00.000Z","createdAt":"2026-11-22T08:00:00.000Z",' +
+  '"updatedAt":"2026-11-22T08:09:00.000Z"}';
+
+const [unpublishedAtEnd, left] = participantLeft(subject, ended, 'removed');
+
+/** Type, event, the bytes of `data`, and the participant by whom an erasure finds the event. */
+const EVENTS: readonly [type: EventType, event: NewEvent | undefined, data: string, participantId: string | null][] = [
+  ['room.created', { ...roomCreated(subject.tenant, subject.room), createdAt: NOW }, `{"room":${LIVE_ROOM(0)}}`, null],
+  ['room.started', roomStarted(subject, 1), `{"room":${LIVE_ROOM(1)}}`, null],
+  ['room.updated', roomUpdated(subject, 3), `{"room":${LIVE_ROOM(3)}}`, null],
+  ['room.ended', roomEnded(subject), `{"room":${LIVE_ROOM(0)}}`, null],
+  ['participant.joined', participantJoined(subject, session), `{${SESSION}}`, 'part_1'],
+  ['participant.left', left, `{${SESSION.replace(PARTICIPANT, LEFT)},"reason":"removed"}`, 'part_1'],
+  [
+    'participant.updated',
+    participantUpdated(subject, { ...session, permissions: ['room:join', 'audio:publish'] }),
+    `{${SESSION},"permissions":["room:join","audio:publish"]}`,
+    'part_1',
+  ],
+  [
+    'participant.updated',
+    participantUpdated(subject, { ...session, sessionId: null, permissions: ['room:join'] }),
+    `{${SESSION.replace('"sess_1"', 'null')},"permissions":["room:join"]}`,
+    'part_1',
+  ],
+  ['track.published', trackPublished(subject, session, track), `{${SESSION},${TRACK}}`, 'part_1'],
+  ['track.unpublished', trackUnpublished(subject, session, track), `{${SESSION},${TRACK}}`, 'part_1'],
+  ['track.muted', trackMuted(subject, session, track), `{${SESSION},${TRACK}}`, 'part_1'],
+  ['track.unpublished', unpublishedAtEnd, `{${SESSION.replace(PARTICIPANT, LEFT)},${TRACK}}`, 'part_1'],
+  ['operation.failed', operationFailed(subject, operation, null), `{"operation":${OPERATION},"room":${ROOM}}`, null],
+  [
+    'operation.failed',
+    operationFailed(subject, operation, participant),
+    `{"operation":${OPERATION},"room":${ROOM},"participant":${PARTICIPANT}}`,
+    'part_1',
+  ],
+  ['webhook.disabled', webhookDisabled(tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
+  ['webhook.endpoint.failing', webhookFailing(tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
+  [
+    'webhook.endpoint.recovered',
+    webhookRecovered(tenant, { ...row(endpoint), failingSince: null }, at(3), NOW),
+    `{"webhook":${WEBHOOK.replace('"2026-11-22T08:03:00.000Z"', 'null')},"failedSince":"2026-11-22T08:03:00.000Z"}`,
+    null,
+  ],
+  ['webhook.test', webhookTest(tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
+];
+
+test.each(EVENTS)('the bytes of %s stay the same, and are as documented', (type, event, data, participantId) => {
+  const isOfRoom = !type.startsWith('webhook.');
+  expect(event).toMatchObject({ type, participantId, roomId: isOfRoom ? 'room_1' : null });
+  const sequence = isOfRoom ? 7 : null;
+  const body = serialiseEvent(event!, { id: 'evt_1', sequence });
+  expect([ajv.validate(eventSchema(type), JSON.parse(body)), ajv.errors]).toEqual([true, null]);
+  expect(body).toBe(
+    `{"id":"evt_1","type":"${type}","apiVersion":"v1","createdAt":"2026-11-22T08:09:00.000Z","projectId":"proj_1",` +
+      `"environmentId":"env_1","sequence":${sequence},"data":${data}}`,
+  );
+});
+
+test('every event type has a builder and a row in the table of bytes', () => {
+  expect(new Set(EVENTS.map(([type]) => type))).toEqual(new Set(EVENT_TYPES));
+});
+
+test('an event of a new room happens at its creation', () => {
+  expect(roomCreated(tenant, room).createdAt).toEqual(room.createdAt);
+});
+
+test('the tracks of a session end before its participant leaves', () => {
+  expect(participantLeft(subject, ended, 'left').map(({ type }) => type)).toEqual([
+    'track.unpublished',
+    'participant.left',
+  ]);
+});
+
+test("eraseEventBody removes the personal data of the event's participant and nothing else", () => {
+  const participant = {
+    id: 'part_1',
+    roomId: 'room_1',
+    externalId: 'user-7',
+    name: 'Ada',
+    metadata: { phone: '+49 30' },
+    role: 'participant',
+    joinedAt: '2026-11-22T08:00:00.000Z',
+    leftAt: null,
+  };
+  const room = { id: 'room_1', name: 'Weekly', metadata: JSON.parse('{"__proto__":{"n":1e-7},"Ada":[0.1]}') as object };
+  const event = { id: 'evt_1', type: 'participant.joined', sequence: 3, data: { room, participant, sessionId: 's' } };
+  const text = eraseEventBody(JSON.stringify(event), new Date('2026-11-22T09:00:00Z'));
+  expect(text).not.toMatch(/user-7|\+49|"name":"Ada"/);
+  const data = { ...event.data, participant: { ...participant, externalId: null, name: 'Erased', metadata: {} } };
+  expect(text).toBe(JSON.stringify({ ...event, data, erasedAt: '2026-11-22T09:00:00.000Z' }));
+});

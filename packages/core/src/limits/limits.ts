@@ -1,0 +1,124 @@
+import ipaddr from 'ipaddr.js';
+
+/** How long `GET /v1/events` may wait: below the 60 s after which load balancers usually give up a request. */
+export const EVENT_WAIT_SECONDS_MAX = 30;
+/** Requests of one environment that may wait for events at one API process. */
+export const EVENT_WAITS_PER_ENVIRONMENT_MAX = 20;
+/** Requests of all environments that may wait for events at one API process. */
+export const EVENT_WAITS_MAX = 1000;
+/** Interval between two reads for all waiting requests of an API process, in milliseconds. */
+export const EVENT_READ_EVERY_MS = 500;
+
+/** Bounds of a message to participants, equal for clients and for the server. */
+export const MESSAGE_BYTES_MAX = 16 * 1024;
+export const MESSAGE_RECIPIENTS_MAX = 100;
+
+/** The `from` of a message that the server sends. Participant ids begin with `part_`. */
+export const SERVER_SENDER = 'server';
+
+/** After this time without a heartbeat, in milliseconds, the cleanup worker ends the sessions of an instance. */
+export const INSTANCE_DEAD_MS = 8000;
+
+/** A rate limit: `burst` uses at once, then `perMinute`; a rate of 0 means no limit. */
+export interface Pace {
+  perMinute: number;
+  burst: number;
+}
+
+/** A rate limit in milliseconds: the time that one use takes, and how far ahead of the clock the uses may run. */
+export interface PaceTimes {
+  /** 0 means no limit. */
+  intervalMs: number;
+  aheadMs: number;
+}
+
+/**
+ * Parameters of the generic cell rate algorithm, which stores a token bucket as a single time: when the bucket is full
+ * again. Each use moves that time by `intervalMs`; a use is refused while the time lies more than `aheadMs` in the
+ * future.
+ */
+export function paceTimes({ perMinute, burst }: Pace): PaceTimes {
+  if (perMinute === 0) return { intervalMs: 0, aheadMs: 0 };
+  const intervalMs = Math.ceil(60_000 / perMinute);
+  return { intervalMs, aheadMs: (Math.max(1, burst) - 1) * intervalMs };
+}
+
+/** A rate of 0 means no limit; a burst below the rate counts as the rate. */
+export interface BucketSettings {
+  perSecond: number;
+  burst: number;
+}
+
+/** A token bucket in the memory of this process, by the same algorithm. */
+export class TokenBucket {
+  readonly #intervalMs: number;
+  readonly #aheadMs: number;
+  #fullAtMs = -Infinity;
+
+  constructor({ perSecond, burst }: BucketSettings) {
+    this.#intervalMs = perSecond === 0 ? 0 : 1000 / perSecond;
+    // Sums of fractions are not exact.
+    this.#aheadMs = (Math.max(burst, perSecond) - 1) * this.#intervalMs + 1e-6;
+  }
+
+  /** Takes a token. Returns false if the bucket is empty. */
+  take(nowMs: number): boolean {
+    const fullAtMs = Math.max(nowMs, this.#fullAtMs);
+    if (fullAtMs - nowMs > this.#aheadMs) return false;
+    this.#fullAtMs = fullAtMs + this.#intervalMs;
+    return true;
+  }
+}
+
+/**
+ * Token buckets of many keys in the memory of this process. Call `waitMs` before an attempt, and `charge` only if
+ * the attempt has failed. Many good attempts at once therefore never exhaust a bucket. Beyond `keysMax` keys, the
+ * least recently charged one is dropped. (`LocalBuckets` of the API charges every request.)
+ */
+export class KeyedPace {
+  readonly #times: PaceTimes;
+  readonly #keysMax: number;
+  /** When the bucket of a key is full again. The map is in the order of charging. */
+  readonly #fullAtMs = new Map<string, number>();
+
+  constructor(pace: Pace, keysMax: number) {
+    this.#times = paceTimes(pace);
+    this.#keysMax = keysMax;
+  }
+
+  get size(): number {
+    return this.#fullAtMs.size;
+  }
+
+  /** Milliseconds until the bucket of this key has a token; 0 when it has one. */
+  waitMs(key: string, nowMs: number): number {
+    return Math.max(0, (this.#fullAtMs.get(key) ?? nowMs) - nowMs - this.#times.aheadMs);
+  }
+
+  /**
+   * Takes a token. Several attempts may pass `waitMs` before the first of them is charged, so the bucket may owe
+   * tokens. It owes at most its own size, which one full refill pays back.
+   */
+  charge(key: string, nowMs: number): void {
+    const { intervalMs, aheadMs } = this.#times;
+    if (intervalMs === 0) return;
+    const fullAtMs = Math.max(nowMs, this.#fullAtMs.get(key) ?? nowMs) + intervalMs;
+    this.#fullAtMs.delete(key);
+    this.#fullAtMs.set(key, Math.min(fullAtMs, nowMs + 2 * (aheadMs + intervalMs)));
+    if (this.#fullAtMs.size <= this.#keysMax) return;
+    const [oldest] = this.#fullAtMs.keys();
+    if (oldest !== undefined) this.#fullAtMs.delete(oldest);
+  }
+}
+
+/**
+ * The key under which a client's address is rate-limited: a whole IPv4 address, or the /64 of an IPv6 address, because
+ * a provider gives one customer a /64.
+ */
+export function addressKey(address: string | undefined): string {
+  if (address === undefined || !ipaddr.isValid(address)) return 'unknown';
+  const parsed = ipaddr.process(address);
+  if (parsed.kind() === 'ipv4') return parsed.toString();
+  const bytes = parsed.toByteArray().fill(0, 8);
+  return `${ipaddr.fromByteArray(bytes).toString()}/64`;
+}

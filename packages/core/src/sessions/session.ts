@@ -1,0 +1,106 @@
+import type { Permission, SessionEndReason, TrackIdentity } from '../participants/participant.js';
+import { formatTimestamp } from '../time.js';
+
+/** How well a session's media works, from the best to the worst level. */
+export const QUALITY_LEVELS = ['good', 'fair', 'poor', 'lost'] as const;
+export type QualityLevel = (typeof QUALITY_LEVELS)[number];
+
+/** How long a session was in each level, and how long its media went through a relay, in whole seconds. */
+export type QualitySeconds = Record<QualityLevel | 'relayed', number>;
+
+const NONE: QualitySeconds = { good: 0, fair: 0, poor: 0, lost: 0, relayed: 0 };
+
+/**
+ * Counts the seconds of a session in each level. Time before the first report does not count. Fractions of a second stay
+ * for the next {@link take}.
+ */
+export class QualityClock {
+  #level: QualityLevel | null = null;
+  #isRelayed = false;
+  #sinceMs = 0;
+  readonly #ms: QualitySeconds = { ...NONE };
+
+  /** @param nowMs of a clock that never goes back. */
+  set(level: QualityLevel, isRelayed: boolean, nowMs: number): void {
+    this.#count(nowMs);
+    this.#level = level;
+    this.#isRelayed = isRelayed;
+  }
+
+  /** The connection is lost: the time until the next report counts as lost. Without a report before, nothing counts. */
+  lose(nowMs: number): void {
+    if (this.#level !== null) this.set('lost', this.#isRelayed, nowMs);
+  }
+
+  /** @returns the whole seconds since the last call; null if there are none. */
+  take(nowMs: number): QualitySeconds | null {
+    this.#count(nowMs);
+    const seconds = { ...NONE };
+    for (const key of Object.keys(seconds) as (keyof QualitySeconds)[]) {
+      seconds[key] = Math.floor(this.#ms[key] / 1000);
+      this.#ms[key] -= seconds[key] * 1000;
+    }
+    return Object.values(seconds).some((value) => value > 0) ? seconds : null;
+  }
+
+  #count(nowMs: number): void {
+    if (this.#level !== null) {
+      const elapsedMs = Math.max(0, nowMs - this.#sinceMs);
+      this.#ms[this.#level] += elapsedMs;
+      if (this.#isRelayed) this.#ms.relayed += elapsedMs;
+    }
+    this.#sinceMs = nowMs;
+  }
+}
+
+/** The worst level that lasted for at least a second; null without any. */
+export function worstLevel(seconds: QualitySeconds): QualityLevel | null {
+  return QUALITY_LEVELS.findLast((level) => seconds[level] > 0) ?? null;
+}
+
+/** Number of ended publications that a session remembers: the latest ones. */
+export const PAST_TRACKS_MAX = 100;
+
+/** A track that a session publishes, or has published. */
+interface TrackRecord extends TrackIdentity {
+  publishedAt: Date;
+  /** Null while the track is published. */
+  unpublishedAt: Date | null;
+}
+
+/** One stay of a participant in a room. */
+export interface SessionRecord {
+  id: string;
+  roomId: string;
+  participantId: string;
+  startedAt: Date;
+  endedAt: Date | null;
+  endReason: SessionEndReason | null;
+  permissions: readonly Permission[];
+  /** In the order of their publication. */
+  tracks: TrackRecord[];
+  quality: QualitySeconds;
+}
+
+/** Presents a session for the API. */
+export function presentSessionRecord(session: SessionRecord) {
+  const { good, fair, poor, lost, relayed } = session.quality;
+  const worst = worstLevel(session.quality);
+  return {
+    id: session.id,
+    roomId: session.roomId,
+    participantId: session.participantId,
+    joinedAt: formatTimestamp(session.startedAt),
+    leftAt: session.endedAt === null ? null : formatTimestamp(session.endedAt),
+    reason: session.endReason,
+    permissions: [...session.permissions],
+    tracks: session.tracks.map(({ trackId, kind, source, publishedAt, unpublishedAt }) => ({
+      trackId,
+      kind,
+      source,
+      publishedAt: formatTimestamp(publishedAt),
+      unpublishedAt: unpublishedAt === null ? null : formatTimestamp(unpublishedAt),
+    })),
+    quality: worst === null ? null : { worst, relay: relayed > 0, seconds: { good, fair, poor, lost, relayed } },
+  };
+}

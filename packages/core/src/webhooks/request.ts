@@ -1,0 +1,178 @@
+import { createHmac } from 'node:crypto';
+import type { EarlierAddress } from './attempt-phases.js';
+import { SIGNATURE_CONTRACT } from './signature-contract.js';
+
+/**
+ * Computes the value of the signature header, `t=<Unix seconds>,v1=<lowercase hexadecimal HMAC-SHA256>` (specification,
+ * section 6). The key is the whole secret, including its `whsec_`, as UTF-8.
+ */
+export function signDelivery(input: {
+  secret: string;
+  timestampUnixSeconds: number;
+  deliveryId: string;
+  replayCount: number;
+  body: Buffer | string;
+}): string {
+  const { secret, timestampUnixSeconds, deliveryId, replayCount, body } = input;
+  const hmac = createHmac('sha256', secret)
+    .update(`${timestampUnixSeconds}.${deliveryId}.${replayCount}.`)
+    .update(body)
+    .digest('hex');
+  return `t=${timestampUnixSeconds},v1=${hmac}`;
+}
+
+/** Names of the headers of the Standard Webhooks specification. */
+const STANDARD_WEBHOOKS_HEADERS = {
+  id: 'webhook-id',
+  timestamp: 'webhook-timestamp',
+  signature: 'webhook-signature',
+} as const;
+
+/**
+ * Computes the headers of the Standard Webhooks specification. Unlike the contract's own signature, the key is the
+ * decoded secret without `whsec_`, and the signed content begins with the id of the event.
+ */
+export function standardWebhooksHeaders(input: {
+  secret: string;
+  timestampUnixSeconds: number;
+  eventId: string;
+  body: Buffer | string;
+}): Record<string, string> {
+  const { secret, timestampUnixSeconds, eventId, body } = input;
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  const hmac = createHmac('sha256', key).update(`${eventId}.${timestampUnixSeconds}.`).update(body).digest('base64');
+  return {
+    [STANDARD_WEBHOOKS_HEADERS.id]: eventId,
+    [STANDARD_WEBHOOKS_HEADERS.timestamp]: String(timestampUnixSeconds),
+    [STANDARD_WEBHOOKS_HEADERS.signature]: `v1,${hmac}`,
+  };
+}
+
+/** Generates a secret in the form that customers get. @param randomBytes 32 bytes from a cryptographic source. */
+export function generateSigningSecret(randomBytes: Uint8Array): string {
+  if (randomBytes.length !== 32) throw new RangeError('A signing secret is made of 32 random bytes.');
+  return `whsec_${Buffer.from(randomBytes).toString('base64')}`;
+}
+
+/** What the headers of a delivery request hold. */
+export interface RequestHeaderFacts {
+  deliveryId: string;
+  replayCount: number;
+  secretVersion: number;
+  /** Value of the signature header. */
+  signature: string;
+  /** Headers of the Standard Webhooks specification; empty without them. */
+  standardWebhooks: Record<string, string>;
+  /** W3C Trace Context; null if the event has none. */
+  traceparent: string | null;
+}
+
+/** The headers of a delivery request, without those that HTTP itself adds: host, content length and connection. */
+export function requestHeaders(facts: RequestHeaderFacts): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    'user-agent': 'Callplane-Webhooks/1',
+    [SIGNATURE_CONTRACT.signatureHeader]: facts.signature,
+    [SIGNATURE_CONTRACT.deliveryIdHeader]: facts.deliveryId,
+    [SIGNATURE_CONTRACT.replayCountHeader]: String(facts.replayCount),
+    [SIGNATURE_CONTRACT.secretVersionHeader]: String(facts.secretVersion),
+    ...facts.standardWebhooks,
+    ...(facts.traceparent === null ? {} : { traceparent: facts.traceparent }),
+  };
+}
+
+/**
+ * The part of a request's headers that cannot be derived from its delivery. Signatures are cut to their first
+ * {@link SIGNATURE_SHOWN_CHARACTERS} characters: enough to compare with what a receiver computes, and too little to send
+ * a genuine request again within the tolerance.
+ */
+export interface StoredRequest {
+  /** Unix time of the signature, in seconds. */
+  signedAt: number;
+  /** Beginning of the hexadecimal HMAC. */
+  signature: string;
+  /** Beginning of the signature of the Standard Webhooks specification; absent without its headers. */
+  standardSignature?: string;
+  traceparent?: string;
+}
+
+/** Characters of a signature that the log of attempts keeps. */
+const SIGNATURE_SHOWN_CHARACTERS = 8;
+
+/** Reduces the headers of a request to what the log of attempts stores. */
+export function toStoredRequest(headers: Record<string, string>, signedAt: number): StoredRequest {
+  const standard = headers[STANDARD_WEBHOOKS_HEADERS.signature];
+  const { traceparent } = headers;
+  return {
+    signedAt,
+    signature: beginningOf(headers[SIGNATURE_CONTRACT.signatureHeader] ?? '', 'v1='),
+    ...(standard === undefined ? {} : { standardSignature: beginningOf(standard, 'v1,') }),
+    ...(traceparent === undefined ? {} : { traceparent }),
+  };
+}
+
+/** The headers of a request as they were sent, with cut signatures. */
+export function shownRequestHeaders(
+  stored: StoredRequest,
+  attempt: { deliveryId: string; eventId: string; replayCount: number; signingKeyVersion: number },
+): Record<string, string> {
+  return requestHeaders({
+    deliveryId: attempt.deliveryId,
+    replayCount: attempt.replayCount,
+    secretVersion: attempt.signingKeyVersion,
+    signature: `t=${stored.signedAt},v1=${stored.signature}…`,
+    standardWebhooks:
+      stored.standardSignature === undefined
+        ? {}
+        : {
+            [STANDARD_WEBHOOKS_HEADERS.id]: attempt.eventId,
+            [STANDARD_WEBHOOKS_HEADERS.timestamp]: String(stored.signedAt),
+            [STANDARD_WEBHOOKS_HEADERS.signature]: `v1,${stored.standardSignature}…`,
+          },
+    traceparent: stored.traceparent ?? null,
+  });
+}
+
+function beginningOf(value: string, prefix: string): string {
+  const begins = value.indexOf(prefix) + prefix.length;
+  return value.slice(begins, begins + SIGNATURE_SHOWN_CHARACTERS);
+}
+
+/** What the log of an attempt keeps beside its outcome and times. */
+export interface AttemptExchange {
+  /** Null if no request was sent. */
+  request: StoredRequest | null;
+  /** Addresses that were tried before that of the attempt, at most three. */
+  earlierAddresses?: EarlierAddress[];
+  /** Selected headers of an answer that is not 2xx. */
+  responseHeaders?: Record<string, string>;
+}
+
+/**
+ * Headers of an answer that help to find out who refused a request, and where to look. Others, such as cookies, are not
+ * stored.
+ */
+const RESPONSE_HEADERS_KEPT = [
+  'allow',
+  'content-type',
+  'location',
+  'retry-after',
+  'server',
+  'via',
+  'www-authenticate',
+] as const;
+/** Characters of a header's value that the log keeps. */
+const RESPONSE_HEADER_CHARACTERS_MAX = 200;
+
+/** Selects the headers of an answer for the log; undefined without any. PostgreSQL cannot store U+0000. */
+export function keptResponseHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Record<string, string> | undefined {
+  const kept: Record<string, string> = {};
+  for (const name of RESPONSE_HEADERS_KEPT) {
+    const value = headers[name];
+    if (value === undefined) continue;
+    kept[name] = String(value).replaceAll('\u0000', '').slice(0, RESPONSE_HEADER_CHARACTERS_MAX);
+  }
+  return Object.keys(kept).length === 0 ? undefined : kept;
+}
