@@ -7,7 +7,6 @@ import {
   CONSOLE_SESSION_SECONDS_MIN,
   CONSOLE_SESSIONS_MAX,
   formatLoginCode,
-  formatTimestamp,
   hashApiKey,
   newId,
   readScopes,
@@ -62,9 +61,9 @@ export function consoleCommands(cli: Cli): Command {
       STATE: (row) => (row.state === 'link' ? 'link' : 'open'),
       'MADE WITH': (row) => row.apiKeyId ?? 'rtc console login',
       MAY: (row) => (row.readOnly ? 'read' : 'read and change'),
-      CREATED: (row) => formatTimestamp(row.createdAt),
-      'LATEST REQUEST': (row) => (row.state === 'link' ? '' : formatTimestamp(row.usedAt)),
-      ENDS: (row) => formatTimestamp(row.expiresAt),
+      CREATED: (row) => row.createdAt.toISOString(),
+      'LATEST REQUEST': (row) => (row.state === 'link' ? '' : row.usedAt.toISOString()),
+      ENDS: (row) => row.expiresAt.toISOString(),
     },
   });
   addCommand(sessions, 'revoke [session]', 'End a session or a link at once', 'rtc console sessions revoke cses_01…')

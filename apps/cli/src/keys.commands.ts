@@ -4,7 +4,6 @@ import {
   API_KEY_TYPES,
   apiKeyHint,
   formatApiKey,
-  formatTimestamp,
   hashApiKey,
   newId,
   SCOPES,
@@ -67,7 +66,7 @@ export function keysCommands(cli: Cli): Command {
       TYPE: (row) => row.type,
       'ENDS IN': (row) => `…${row.keyHint}`,
       STATE: (row) => stateOf(row, cli.clock.now()),
-      CREATED: (row) => formatTimestamp(row.createdAt),
+      CREATED: (row) => row.createdAt.toISOString(),
       SCOPES: ({ scopes }) =>
         scopes.length === SCOPES.length ? { cell: 'all', plain: 'all scopes' } : scopes.join(','),
       NAME: (row) => (row.name === null ? '' : quoted(row.name)),
@@ -133,5 +132,5 @@ function revokeKey(cli: Cli, options: OutputOptions & { key?: string }, argument
 function stateOf(row: ApiKeyRow, now: Date): string {
   if (row.revokedAt !== null) return 'revoked';
   if (row.expiresAt === null) return 'valid';
-  return row.expiresAt <= now ? 'expired' : `until ${formatTimestamp(row.expiresAt)}`;
+  return row.expiresAt <= now ? 'expired' : `until ${row.expiresAt.toISOString()}`;
 }

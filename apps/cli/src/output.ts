@@ -1,4 +1,3 @@
-import { formatTimestamp } from '@callplane/core';
 import type { Database } from '@callplane/db';
 import type { Command, Option } from 'commander';
 import { withDatabase, type Cli } from './cli.js';
@@ -37,7 +36,7 @@ export function counted(count: number, noun: string): Cell {
 /** A value that may be missing: `800` below `CAPACITY`, and `capacity 800` without a header. */
 export function named(name: string, value: string | number | Date | null): Cell {
   if (value === null) return '';
-  const cell = value instanceof Date ? formatTimestamp(value) : String(value);
+  const cell = value instanceof Date ? value.toISOString() : String(value);
   return { cell, plain: `${name} ${cell}` };
 }
 

@@ -1,4 +1,4 @@
-import { API_KEY_TYPES, DAY_MS, dayOf, formatTimestamp, newId, presentUsageDay } from '@callplane/core';
+import { API_KEY_TYPES, DAY_MS, dayOf, newId, presentUsageDay } from '@callplane/core';
 import {
   createEnvironment,
   createProject,
@@ -55,7 +55,7 @@ export function projectsCommands(cli: Cli): Command {
     rows: ({ prisma }) => listProjects(prisma),
     columns: {
       PROJECT: (row) => row.id,
-      CREATED: (row) => formatTimestamp(row.createdAt),
+      CREATED: (row) => row.createdAt.toISOString(),
       NAME: (row) => quoted(row.name),
     },
   });
@@ -90,7 +90,7 @@ export function environmentsCommands(cli: Cli): Command {
     },
     columns: {
       ENVIRONMENT: (row) => row.id,
-      CREATED: (row) => formatTimestamp(row.createdAt),
+      CREATED: (row) => row.createdAt.toISOString(),
       NAME: (row) => quoted(row.name),
     },
   });

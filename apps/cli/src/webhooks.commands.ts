@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import {
   ACTIVATE_IN_SECONDS_MAX,
   type EventType,
-  formatTimestamp,
   generateSigningSecret,
   presentWebhookEndpoint,
   seal,
@@ -126,7 +125,7 @@ export function eventsCommands(cli: Cli): Command {
     columns: {
       EVENT: (row) => row.id,
       TYPE: (row) => row.type,
-      CREATED: (row) => formatTimestamp(row.createdAt),
+      CREATED: (row) => row.createdAt.toISOString(),
       ROOM: (row) => ({ cell: row.roomId ?? '', plain: row.roomId ?? row.environmentId }),
       SEQUENCE: (row) => named('sequence', row.sequence),
       ERASED: (row) => named('erased', row.erasedAt),
@@ -188,7 +187,7 @@ function rotate(cli: Cli, options: OutputOptions & { activateIn: number }, endpo
       );
     }
     const { signingKeyVersion, nextSigningKeyVersion, nextActivatesAt } = rotated;
-    const from = nextActivatesAt === null ? 'now' : formatTimestamp(nextActivatesAt);
+    const from = nextActivatesAt === null ? 'now' : nextActivatesAt.toISOString();
     const text = `Version ${nextSigningKeyVersion ?? signingKeyVersion} signs new runs of ${endpointId} from ${from} on. Its secret, shown only once:\n${signingSecret}`;
     print(cli, options, { ...presentWebhookEndpoint(rotated), signingSecret }, text);
   });
