@@ -12,7 +12,7 @@ const CLAIMS = 'packages/db/src/webhooks/claims.ts';
 const TURNS = 'apps/webhook-worker/src/deliveries/turns.ts';
 const SCAN = 'apps/webhook-worker/src/deliveries/scan.ts';
 const DELIVERY_SWEEP = 'packages/db/src/webhooks/delivery-sweep.ts';
-const DELIVERY_SQL = 'packages/db/src/webhooks/delivery.sql.ts';
+const DELIVERY_SQL = 'packages/db/src/webhooks/webhooks.sql.ts';
 const DELIVERY = 'packages/core/src/webhooks/delivery.ts';
 const EVENTS = 'packages/db/src/events/write-events.ts';
 const JOIN_WRITES = 'packages/db/src/sessions/join-writes.ts';
@@ -191,7 +191,7 @@ export const BUGS = [
     'deliveries-never-woken',
     'no process adds a turn, and no scan finds deliveries without one',
     [
-      'packages/queue/src/jobs/turns.ts',
+      'packages/queue/src/jobs/jobs.ts',
       'const { endpointId, environmentId, slotMs, lane = laneOf(slotMs), ticket = 0, priority, delayMs } = turn;',
       "const { endpointId, environmentId, slotMs, ticket = 0, priority, delayMs } = turn;\n  const lane = 'none' as Lane;",
     ],
@@ -213,6 +213,27 @@ export const BUGS = [
     [TURNS, '(run % 0x10000)', '(run % 1)'],
     [TURNS, 'Array.from({ length: run - 1 }', 'Array.from({ length: run }'],
   ),
+  bug(
+    'stalled-turn-not-taken-over',
+    'no worker takes the rows of a stalled turn over, and no sweep ends their leases',
+    [TURNS, 'if (isStalled) await this.#takeOver(turn, run);', ''],
+    [DELIVERY_SWEEP, 'lease_expires_at <= now() ORDER BY', "lease_expires_at <= now() - interval '1 day' ORDER BY"],
+  ),
+  bug(
+    'turn-settled-by-its-token',
+    'the outcome of one delivery of a turn is written to all deliveries that the turn has in flight',
+    [DELIVERY_LEASES, 'WHERE d.id = ended.id AND d.lease_token = ended.token', 'WHERE d.lease_token = ended.token'],
+    [
+      DELIVERY_LEASES,
+      'SELECT attempt_id, id, replay_count,',
+      'SELECT DISTINCT ON (attempt_id) attempt_id, id, replay_count,',
+    ],
+  ),
+  bug('scans-share-a-token', 'all turns of scans without Redis have one fencing token', [
+    TURNS,
+    'const token = randomUUID();',
+    "const token = '00000000-0000-4000-8000-000000000000';",
+  ]),
   bug('fan-out-to-all-tenants', 'an event goes to the endpoints of every tenant', [
     EVENTS,
     'WHERE e.environment_id = event.environment_id AND e.deleted_at IS NULL',

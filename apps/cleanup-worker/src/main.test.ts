@@ -13,11 +13,6 @@ const spawnWorker = (env: Record<string, string> = {}): Promise<TestApp> =>
     name: 'cleanup-worker',
     env: { DATABASE_URL: kit.databaseUrl, REDIS_URL: kit.redis.url, SWEEP_INTERVAL_MS: '200', ...env },
   });
-const health = async (app: TestApp, path: string) => {
-  const response = await fetch(`${app.healthUrl}${path}`);
-  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
-};
-
 test('the cleanup worker reports all configuration errors at once and exits with code 1', async () => {
   const app = await spawnApp({
     name: 'cleanup-worker',
@@ -34,32 +29,6 @@ test('the cleanup worker reports all configuration errors at once and exits with
     expect(app.output()).toContain(`- ${name} `);
   expect(app.output()).not.toContain('hunter2');
 });
-
-test.each(REDIS_FAULTS)(
-  'the cleanup worker stays alive and ready while Redis is %s, and reports the problem',
-  async (fault) => {
-    const app = await spawnWorker();
-    await eventually(async () => (await health(app, '/readyz')).body['status'] === 'ok');
-    const repair = await breakRedis(kit.redis, fault);
-    try {
-      await eventually(async () => {
-        expect(await health(app, '/readyz')).toEqual({
-          status: 200,
-          body: { status: 'degraded', checks: { postgres: 'ok', redis: fault } },
-        });
-        return true;
-      });
-      expect(await health(app, '/livez')).toMatchObject({ status: 200 });
-      const metrics = await (await fetch(app.metricsUrl)).text();
-      expect(metrics).toContain(`callplane_redis_unusable{reason="${fault}",app="cleanup-worker"} 1`);
-    } finally {
-      await repair();
-    }
-    await eventually(async () => (await health(app, '/readyz')).body['status'] === 'ok');
-    expect(await (await fetch(app.metricsUrl)).text()).not.toMatch(/callplane_redis_unusable\{.*\} 1/);
-    expect(await app.stop()).toEqual({ code: 0, signal: null });
-  },
-);
 
 /** Twice what a stop takes, and below the 25 s of the drain deadline. */
 const STOP_WITHIN_MS = 15_000;

@@ -2,11 +2,12 @@ import { CONCURRENCY_PER_WORKER } from '@callplane/core';
 import { Database, isDatabaseUnavailable, probeWrite, sweepLeases } from '@callplane/db';
 import {
   JobProducer,
-  OperationWorkers,
+  JobWorkers,
   QUEUE_NAMES,
   QUEUE_OF_OPERATION,
-  REDIS_TROUBLES,
   readRedisTarget,
+  REDIS_TROUBLES,
+  type OperationJob,
 } from '@callplane/queue';
 import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
 import pLimit from 'p-limit';
@@ -21,7 +22,7 @@ import { createRelays, parseTurnServers } from './relays/relays.js';
 import { closeEndedRelays, endEmptyRooms, endLostSessions, forgetDeadInstances } from './reconcile/presence.js';
 import { MediaOrphans } from './reconcile/media-orphans.js';
 import { OutageWatch, WATCH_EVERY_MS } from './reconcile/outage-watch.js';
-import { Scan } from './scan.js';
+import { SCAN_FAST_MS, Scan } from './scan.js';
 import { settleExhausted, sweepErasures, sweepExpired, sweepRooms, sweepUsage } from './sweep/sweep.js';
 
 // README.md beside this file: the way of an operation from its row to its notice, and the file of each step.
@@ -84,21 +85,25 @@ const slots = pLimit(CONCURRENCY_PER_WORKER);
 // A process that drains gives jobs that wait for a slot back at once.
 const work = (operationId: string): Promise<number | null> =>
   slots(() => (app.lifecycle.isClosing ? 0 : workOnOperation(deps, operationId)));
-app.own('scan', new Scan(deps, { intervalMs: config.SWEEP_INTERVAL_MS, work }));
+const scan = new Scan(deps, config.SWEEP_INTERVAL_MS, work);
+app.repeat(
+  'scan',
+  Math.min(SCAN_FAST_MS, config.SWEEP_INTERVAL_MS),
+  (signal) => scan.tick(signal),
+  isDatabaseUnavailable,
+);
 app.own(
   'operations',
-  new OperationWorkers({
+  new JobWorkers<OperationJob>({
     redisUrl: redis,
-    concurrency: CONCURRENCY_PER_WORKER,
-    work,
-    clock: systemClock,
+    queues: { 'room-end': CONCURRENCY_PER_WORKER, 'participant-remove': CONCURRENCY_PER_WORKER },
+    work: ({ operationId }) => work(operationId),
     events: {
       ...redisEvents(logger, 'operations'),
-      onFailed: (error, operationId) => {
+      onFailed: (error, job) => {
         const message = isDatabaseUnavailable(error) ? 'operation waits for PostgreSQL' : 'operation job failed';
-        logger.error(message, { operationId, error });
+        logger.error(message, { operationId: job?.operationId, error });
       },
-      onError: (error) => logger.debug('job not settled in Redis', { error }),
     },
   }),
 );

@@ -1,5 +1,4 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { eventually } from '@callplane/testing';
 import { workOnOperation } from './operations/work.js';
 import { Scan } from './scan.js';
 import { startTestWorker, type TestWorker } from './worker.testkit.js';
@@ -14,9 +13,7 @@ test('metrics count attempts, finished runs and swept operations by kind', async
   const failing = await worker.newOperation();
   await workOnOperation(worker.deps, failing, () => [{ name: 'fail', run: () => Promise.reject(new Error('no')) }]);
   await worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '1 minute' WHERE id = '${failing}'`);
-  const scan = new Scan(worker.deps, { intervalMs: 60_000, work: () => Promise.reject(new Error('not now')) });
-  await eventually(() => worker.lines.some(({ message }) => message === 'operations found late'));
-  await scan.close();
+  await new Scan(worker.deps, 0, () => Promise.reject(new Error('not now'))).tick(new AbortController().signal);
   const lines = (await worker.metrics()).split('\n');
   for (const line of [
     'callplane_operation_attempts_total{kind="room.end",outcome="completed",app="cleanup-worker"} 1',

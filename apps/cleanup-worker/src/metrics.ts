@@ -17,18 +17,8 @@ const PURGED = [
 ] as const;
 export type Purged = (typeof PURGED)[number];
 
-export interface OperationMetrics {
-  attempt(kind: OperationKind, outcome: OperationOutcome, lagMs: number, durationMs: number): void;
-  /** Counts a due operation that a scan found, because no job announced it. */
-  foundLate(kind: OperationKind): void;
-  /** Counts an operation that a sweep settled, because no attempt is left. */
-  sweptExhausted(kind: OperationKind): void;
-  /** Counts rows that retention deleted, and events from which erasure removed personal data. */
-  purged(what: Purged, count: number): void;
-}
-
 /** Metrics of operations and retention; docs/operations/monitoring.md explains them. */
-export function operationMetrics(metrics: Metrics): OperationMetrics {
+export function operationMetrics(metrics: Metrics) {
   const kinds = OPERATION_KINDS.map((kind) => ({ kind }));
   const attempts = metrics.counter({
     name: 'callplane_operation_attempts_total',
@@ -75,34 +65,31 @@ export function operationMetrics(metrics: Metrics): OperationMetrics {
     known: PURGED.map((what) => ({ what })),
   });
   return {
-    purged: (what, count) => purged.inc({ what }, count),
-    attempt: (kind, outcome, lagMs, durationMs) => {
+    /** Counts rows that retention deleted, and events from which erasure removed personal data. */
+    purged: (what: Purged, count: number) => purged.inc({ what }, count),
+    attempt(kind: OperationKind, outcome: OperationOutcome, lagMs: number, durationMs: number): void {
       attempts.inc({ kind, outcome });
       lag.observe({ kind }, Math.max(0, lagMs) / 1000);
       duration.observe({ kind }, durationMs / 1000);
       if (outcome === 'lease_lost') leasesLost.inc({ kind });
       if (outcome === 'completed' || outcome === 'failed') finished.inc({ kind, status: outcome });
     },
-    foundLate: (kind) => {
-      swept.inc({ kind, what: 'woken' });
-    },
-    sweptExhausted: (kind) => {
+    /** Counts a due operation that a scan found, because no job announced it. */
+    foundLate: (kind: OperationKind) => swept.inc({ kind, what: 'woken' }),
+    /** Counts an operation that a sweep settled, because no attempt is left. */
+    sweptExhausted(kind: OperationKind): void {
       swept.inc({ kind, what: 'exhausted' });
       finished.inc({ kind, status: 'failed' });
     },
   };
 }
 
+export type OperationMetrics = ReturnType<typeof operationMetrics>;
+
 const CLOSERS = ['operation', 'sweep'] as const;
 export type RelayCloser = (typeof CLOSERS)[number];
 
-export interface RelayMetrics {
-  closed(by: RelayCloser, count: number): void;
-  /** Counts a failure to reach a TURN server or to close relays on it. */
-  failed(by: RelayCloser): void;
-}
-
-export function relayMetrics(metrics: Metrics): RelayMetrics {
+export function relayMetrics(metrics: Metrics) {
   const known = CLOSERS.map((by) => ({ by }));
   const closed = metrics.counter({
     name: 'callplane_relays_closed_total',
@@ -117,7 +104,10 @@ export function relayMetrics(metrics: Metrics): RelayMetrics {
     known,
   });
   return {
-    closed: (by, count) => closed.inc({ by }, count),
-    failed: (by) => failures.inc({ by }),
+    closed: (by: RelayCloser, count: number) => closed.inc({ by }, count),
+    /** Counts a failure to reach a TURN server or to close relays on it. */
+    failed: (by: RelayCloser) => failures.inc({ by }),
   };
 }
+
+export type RelayMetrics = ReturnType<typeof relayMetrics>;

@@ -1,23 +1,17 @@
 import { CONCURRENCY_PER_WORKER } from '@callplane/core';
-import { findDueOperations, isDatabaseUnavailable, isOutOfTime } from '@callplane/db';
-import { pause } from '@callplane/runtime';
+import { findDueOperations } from '@callplane/db';
 import type { Deps } from './deps.js';
 
+/** Interval of scans after a full page, and while Redis is in trouble, in milliseconds. */
+export const SCAN_FAST_MS = 1000;
 /** Operations that one scan gives to Redis. */
 const PAGE = 1000;
 /** Operations that one scan works on itself. It is small, so that those of another tenant wait for two rounds at most. */
 const PAGE_WITHOUT_REDIS = 2 * CONCURRENCY_PER_WORKER;
-/** Pause after a full page, and while Redis is in trouble, in milliseconds. */
-const SOON_MS = 1000;
 /** From then on the job of an operation counts as lost, in milliseconds: a scan has passed it. */
 const LATE_MS = 8000;
 
 type ScanDeps = Pick<Deps, 'database' | 'producer' | 'logger' | 'metrics' | 'random'>;
-
-interface ScanSettings {
-  intervalMs: number;
-  work(operationId: string): Promise<unknown>;
-}
 
 /**
  * Finds due operations in PostgreSQL and adds their jobs, in case they have none: their retry was planned by a worker
@@ -25,56 +19,41 @@ interface ScanSettings {
  */
 export class Scan {
   readonly #deps: ScanDeps;
-  readonly #settings: ScanSettings;
-  readonly #closed = new AbortController();
-  readonly #ended: Promise<void>;
+  readonly #intervalMs: number;
+  readonly #work: (operationId: string) => Promise<unknown>;
+  #nextAtMs: number;
 
-  constructor(deps: ScanDeps, settings: ScanSettings) {
+  constructor(deps: ScanDeps, intervalMs: number, work: (operationId: string) => Promise<unknown>) {
     this.#deps = deps;
-    this.#settings = settings;
-    this.#ended = this.#repeat();
+    this.#intervalMs = intervalMs;
+    this.#work = work;
+    // The workers scan at different times.
+    this.#nextAtMs = performance.now() + deps.random() * intervalMs;
   }
 
-  /** Resolves once the operations that it works on have ended. */
-  async close(): Promise<void> {
-    this.#closed.abort();
-    await this.#ended;
-  }
-
-  async #repeat(): Promise<void> {
-    const { signal } = this.#closed;
-    // The scans of several workers fall at different times.
-    let pauseMs = Math.min(await this.#scan(), this.#settings.intervalMs * this.#deps.random());
-    for (;;) {
-      await pause(pauseMs, signal);
-      if (signal.aborted) return;
-      pauseMs = await this.#scan();
-    }
-  }
-
-  /** @returns the pause until the next scan. */
-  async #scan(): Promise<number> {
-    const { intervalMs } = this.#settings;
-    const soonMs = Math.min(SOON_MS, intervalMs);
+  /**
+   * Scans if a scan is due. Call it at least every `SCAN_FAST_MS`. PostgreSQL cuts a statement that takes too long, and
+   * the next call scans again. Without Redis it resolves once the operations that it works on have ended.
+   */
+  async tick(signal: AbortSignal): Promise<void> {
     const { database, producer } = this.#deps;
-    try {
-      const hasRedis = producer.health.trouble === null;
-      const limit = hasRedis ? PAGE : PAGE_WITHOUT_REDIS;
+    const hasRedis = producer.health.trouble === null;
+    if (hasRedis && performance.now() < this.#nextAtMs) return;
+    const limit = hasRedis ? PAGE : PAGE_WITHOUT_REDIS;
+    let isFull: boolean;
+    do {
       const rows = await findDueOperations(database.sql, limit);
       this.#report(rows.filter(({ lateMs }) => lateMs > LATE_MS));
-      const isFull = rows.length === limit;
-      if (hasRedis) return (await producer.addDueOperations(rows)) && !isFull ? intervalMs : soonMs;
-      const worked = await Promise.allSettled(rows.map(({ id }) => this.#settings.work(id)));
-      const failed = worked.find(({ status }) => status === 'rejected');
-      if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
-      return isFull ? 0 : soonMs;
-    } catch (error) {
-      const { logger } = this.#deps;
-      if (isOutOfTime(error)) logger.error('scan for due operations cut at its deadline', { error });
-      else if (isDatabaseUnavailable(error)) logger.error('scan for due operations waits for PostgreSQL', { error });
-      else logger.error('scan for due operations failed', { error });
-      return soonMs;
-    }
+      isFull = rows.length === limit;
+      if (hasRedis) {
+        const isDone = (await producer.addDueOperations(rows)) && !isFull;
+        if (isDone) this.#nextAtMs = performance.now() + this.#intervalMs;
+        return;
+      }
+      const worked = await Promise.allSettled(rows.map(({ id }) => this.#work(id)));
+      const failed = worked.find((one) => one.status === 'rejected');
+      if (failed !== undefined) throw failed.reason;
+    } while (isFull && !signal.aborted);
   }
 
   #report(late: Awaited<ReturnType<typeof findDueOperations>>): void {

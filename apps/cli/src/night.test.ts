@@ -8,7 +8,7 @@ import {
   settleFailed,
   writeEvents,
 } from '@callplane/db';
-import { OperationWorkers, TurnWorker } from '@callplane/queue';
+import { JobWorkers, type OperationJob, type TurnJob } from '@callplane/queue';
 import {
   createTestDatabase,
   createTestTenant,
@@ -306,29 +306,15 @@ async function failedDelivery() {
 async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string[]> {
   const woken: string[] = [];
   const ignored = () => undefined;
-  const events = { onLost: ignored, onReady: ignored };
-  const worker =
-    queue === 'room-end'
-      ? new OperationWorkers({
-          redisUrl: redis.url,
-          concurrency: 1,
-          work: (operationId) => {
-            woken.push(operationId);
-            return Promise.resolve(null);
-          },
-          clock: { now: () => new Date() },
-          events: { ...events, onFailed: ignored, onError: ignored },
-        })
-      : new TurnWorker({
-          redisUrl: redis.url,
-          lane: 'fast',
-          concurrency: 1,
-          take: ({ endpointId }) => {
-            woken.push(endpointId);
-            return Promise.resolve(null);
-          },
-          events: { ...events, onJobError: ignored },
-        });
+  const worker = new JobWorkers<OperationJob | TurnJob>({
+    redisUrl: redis.url,
+    queues: { [queue]: 1 },
+    work: (job) => {
+      woken.push('operationId' in job ? job.operationId : job.endpointId);
+      return Promise.resolve(null);
+    },
+    events: { onLost: ignored, onReady: ignored, onFailed: ignored },
+  });
   closers.push(() => worker.close());
   // A worker is counted only once it has named its Redis connection.
   await eventually(async () => {

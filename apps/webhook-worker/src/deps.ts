@@ -2,7 +2,6 @@ import type { Clock, Random } from '@callplane/core';
 import type { Database } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
-import type { OpenedSecrets } from './deliveries/opened-secrets.js';
 import type { Settling } from './deliveries/settling.js';
 import type { Resolver } from './destinations/resolver.js';
 import type { WebhookMetrics } from './metrics.js';
@@ -18,7 +17,8 @@ export interface Deps {
   metrics: WebhookMetrics;
   clock: Clock;
   random: Random;
-  secrets: OpenedSecrets;
+  /** Opens sealed signing secrets. */
+  secrets: { open(sealed: string, context: string): string };
   resolver: Resolver;
   agents: PinnedAgents;
   isAllowedAddress: (address: string) => boolean;

@@ -39,24 +39,6 @@ test('the webhook worker reports all configuration errors at once and exits with
 });
 
 describe('the webhook worker process', () => {
-  test('delivers to localhost by name and retries after five seconds', async () => {
-    const app = await spawnWorker();
-    let answers = 0;
-    const receiver = await startReceiver((_request, response) => {
-      answers += 1;
-      response.writeHead(answers === 1 ? 503 : 200).end();
-    });
-    const [id] = await wake(await kit.newEndpoint(`http://localhost:${receiver.port}/`));
-    await eventually(() => receiver.requests.length === 2);
-    const waitedMs = receiver.requests[1]!.at - receiver.requests[0]!.at;
-    expect(waitedMs).toBeGreaterThan(4990);
-    // Up to 20 % of jitter; the next pause takes at least 30 s.
-    expect(waitedMs).toBeLessThan(25_000);
-    await eventually(async () => (await kit.row(id!)).status === 'succeeded');
-    expect(app.output()).not.toContain('whsec_');
-    expect(await app.stop()).toEqual({ code: 0, signal: null });
-  });
-
   test('goes on with the deliveries of a killed worker within 30 s, and sends only those in flight twice', async () => {
     let hangs = true;
     const receiver = await startReceiver((_request, response) => {

@@ -5,22 +5,31 @@ import {
   networkOf,
   parseAllowedNetworks,
   parseMasterKeys,
+  SHARED_SLOTS_MAX,
 } from '@callplane/core';
 import { Database, isDatabaseUnavailable, sweepLeases } from '@callplane/db';
-import { JobProducer, QUEUE_NAMES, QUEUE_OF_LANE, REDIS_TROUBLES, readRedisTarget, TurnWorker } from '@callplane/queue';
+import {
+  JobProducer,
+  JobWorkers,
+  QUEUE_NAMES,
+  QUEUE_OF_LANE,
+  readRedisTarget,
+  REDIS_TROUBLES,
+  TURN_LOCKS,
+  type TurnJob,
+} from '@callplane/queue';
 import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
 import { WebhookWorkerConfig } from './config.js';
-import { OpenedSecrets } from './deliveries/opened-secrets.js';
+import { OpenedSecrets } from './deliveries/attempt.js';
 import { SCAN_FAST_MS, Scan } from './deliveries/scan.js';
 import { Settling } from './deliveries/settling.js';
-import { SHARED_SLOTS_MAX } from './deliveries/fast-slots.js';
 import { Turns } from './deliveries/turns.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
 import { webhookMetrics } from './metrics.js';
 import { PinnedAgents } from './sending/pinned-agents.js';
 import { FailingEndpoints } from './sweep/failing-endpoints.js';
-import { newRetentionPosition, sweepRetention } from './sweep/retention.js';
+import { sweepRetention } from './sweep/retention.js';
 import { sweepDeliveries, sweepRecoveries } from './sweep/sweep.js';
 
 // deliveries/README.md: the way of a delivery through this worker, and the file of each step.
@@ -28,7 +37,10 @@ import { sweepDeliveries, sweepRecoveries } from './sweep/sweep.js';
 const RETENTION_INTERVAL_MS = 60_000;
 const RECOVERY_INTERVAL_MS = 1000;
 /** Turns of each lane that are taken at once. Those that wait for a slot or settle hold none. */
-const TURNS_AT_ONCE = { fast: 2 * CONCURRENCY_PER_WORKER, slow: SHARED_SLOTS_MAX } as const;
+const TURNS_AT_ONCE = {
+  [QUEUE_OF_LANE.fast]: 2 * CONCURRENCY_PER_WORKER,
+  [QUEUE_OF_LANE.slow]: SHARED_SLOTS_MAX,
+} as const;
 
 const app = AppProcess.start('webhook-worker', WebhookWorkerConfig);
 const { config, logger, metrics } = app;
@@ -83,29 +95,25 @@ metrics.gauge(
   () => turns.inUse,
 );
 metrics.gauge({ name: 'callplane_webhook_slots', help: 'Slots of this process.' }, () => CONCURRENCY_PER_WORKER);
-const workers = (['fast', 'slow'] as const).map(
-  (lane) =>
-    new TurnWorker({
-      redisUrl: redis,
-      lane,
-      concurrency: TURNS_AT_ONCE[lane],
-      take: (job, handed) => turns.take({ ...job, lane }, handed),
-      events: {
-        ...redisEvents(logger, QUEUE_OF_LANE[lane]),
-        onJobError: (error) => logger.error('job failed', { queue: QUEUE_OF_LANE[lane], error }),
-      },
-    }),
-);
+const workers = new JobWorkers<TurnJob>({
+  redisUrl: redis,
+  queues: TURNS_AT_ONCE,
+  locks: TURN_LOCKS,
+  work: (job, handed) => turns.take(job, handed),
+  events: {
+    ...redisEvents(logger, 'turns'),
+    onFailed: (error, job) => logger.error('job failed', { endpointId: job?.endpointId, error }),
+  },
+});
 app.own('turns', {
   close: async () => {
-    await Promise.all(workers.map((worker) => worker.stop()));
+    workers.stop();
     await turns.drain();
-    await Promise.all(workers.map((worker) => worker.close()));
+    await workers.close();
   },
 });
 
 const scan = new Scan(deps, turns, config.SWEEP_INTERVAL_MS);
-const retentionPosition = newRetentionPosition();
 const failing = new FailingEndpoints(deps, config.WEBHOOK_DISABLE_AFTER_DAYS);
 app.repeat('scan', Math.min(SCAN_FAST_MS, config.SWEEP_INTERVAL_MS), () => scan.tick(), isDatabaseUnavailable);
 app.repeat('failing endpoints', RETENTION_INTERVAL_MS, () => failing.count(), isDatabaseUnavailable);
@@ -115,7 +123,7 @@ for (const [name, intervalMs, work] of [
   ['deliveries', config.SWEEP_INTERVAL_MS, () => sweepDeliveries(deps)],
   ['recoveries', RECOVERY_INTERVAL_MS, (signal) => sweepRecoveries(deps, signal)],
   ['endpoint reports', RETENTION_INTERVAL_MS, () => failing.sweep()],
-  ['retention', RETENTION_INTERVAL_MS, (signal) => sweepRetention(deps, signal, retentionPosition)],
+  ['retention', RETENTION_INTERVAL_MS, (signal) => sweepRetention(deps, signal)],
 ] as const satisfies readonly (readonly [string, number, (signal: AbortSignal) => Promise<void>])[]) {
   app.repeatElected(elections, name, intervalMs, work, isDatabaseUnavailable);
 }

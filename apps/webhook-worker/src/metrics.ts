@@ -13,24 +13,8 @@ type Swept = (typeof SWEPT)[number];
 const PURGED = ['deliveries', 'recoveries', 'endpoints', 'secrets', 'events'] as const;
 type Purged = (typeof PURGED)[number];
 
-export interface WebhookMetrics {
-  attempt(outcome: AttemptOutcome, lagMs: number, durationMs: number): void;
-  finished(status: 'succeeded' | 'failed', reason?: DeliveryFailureReason, count?: number): void;
-  leaseLost(): void;
-  /** Counts endpoints whose deliveries had been due for a while when a scan found them. */
-  foundByScan(count: number): void;
-  /** Counts deliveries that a sweep handled. */
-  swept(what: Swept, count: number): void;
-  /** Counts rows that retention has deleted. */
-  purged(what: Purged, count: number): void;
-  disableWarning(): void;
-  endpointDisabled(): void;
-  /** Sets the number of endpoints whose attempts have all failed for 15 minutes. */
-  setEndpointsFailing(count: number): void;
-}
-
 /** Metrics of deliveries, endpoints and retention; docs/operations/monitoring.md explains them. */
-export function webhookMetrics(metrics: Metrics): WebhookMetrics {
+export function webhookMetrics(metrics: Metrics) {
   const attempts = metrics.counter({
     name: 'callplane_webhook_attempts_total',
     help: 'Delivery attempts, by the stage in which they ended.',
@@ -89,20 +73,24 @@ export function webhookMetrics(metrics: Metrics): WebhookMetrics {
     () => failing,
   );
   return {
-    attempt: (outcome, lagMs, durationMs) => {
+    attempt(outcome: AttemptOutcome, lagMs: number, durationMs: number): void {
       attempts.inc({ outcome });
       lag.observe(Math.max(0, lagMs) / 1000);
       duration.observe(durationMs / 1000);
     },
-    finished: (status, reason, count = 1) => finished.inc({ status, reason: reason ?? 'none' }, count),
+    finished: (status: 'succeeded' | 'failed', reason?: DeliveryFailureReason, count = 1) =>
+      finished.inc({ status, reason: reason ?? 'none' }, count),
     leaseLost: () => leasesLost.inc(),
-    foundByScan: (count) => swept.inc({ what: 'woken' }, count),
-    swept: (what, count) => swept.inc({ what }, count),
-    purged: (what, count) => purged.inc({ what }, count),
+    /** Counts endpoints whose deliveries had been due for a while when a scan found them. */
+    foundByScan: (count: number) => swept.inc({ what: 'woken' }, count),
+    swept: (what: Swept, count: number) => swept.inc({ what }, count),
+    purged: (what: Purged, count: number) => purged.inc({ what }, count),
     disableWarning: () => warnings.inc(),
     endpointDisabled: () => disabled.inc(),
-    setEndpointsFailing: (count) => {
+    setEndpointsFailing(count: number): void {
       failing = count;
     },
   };
 }
+
+export type WebhookMetrics = ReturnType<typeof webhookMetrics>;

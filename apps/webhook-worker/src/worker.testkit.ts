@@ -32,8 +32,7 @@ import {
   type TestTenant,
   PATIENT_DEADLINES,
 } from '@callplane/testing';
-import { attemptDelivery } from './deliveries/attempt.js';
-import { OpenedSecrets } from './deliveries/opened-secrets.js';
+import { attemptDelivery, OpenedSecrets } from './deliveries/attempt.js';
 import { Settling } from './deliveries/settling.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
@@ -52,7 +51,7 @@ export function endedAttempt(
   const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null };
   const answer = { errorCode: null, statusCode: null, address: null, responseBody: null, exchange: null };
   const attempt = { ...answer, durationMs: 1, outcome, timings, responseTruncated: false };
-  return { claim, attempt, after, proves: outcome === 'success', slotMs: 64 };
+  return { claim, attempt, after, slotMs: 64 };
 }
 
 export interface TestWorker {

@@ -12,7 +12,7 @@ import {
 import { MediaOrphans } from '../../../apps/cleanup-worker/src/reconcile/media-orphans.js';
 import { OutageWatch, WATCH_EVERY_MS } from '../../../apps/cleanup-worker/src/reconcile/outage-watch.js';
 import { createRelays } from '../../../apps/cleanup-worker/src/relays/relays.js';
-import { Scan } from '../../../apps/cleanup-worker/src/scan.js';
+import { SCAN_FAST_MS, Scan } from '../../../apps/cleanup-worker/src/scan.js';
 import { settleExhausted, sweepErasures, sweepExpired } from '../../../apps/cleanup-worker/src/sweep/sweep.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
 import { noMetrics, openDatabase, periodicTasks, type Parts } from './tasks.js';
@@ -43,12 +43,13 @@ export function startCleanupWorker({ redis, media, databaseUrl, logger, name }: 
   };
   const slots = pLimit(CONCURRENCY_PER_WORKER);
   const work = (operationId: string): Promise<number | null> => slots(() => workOnOperation(deps, operationId));
-  new Scan(deps, { intervalMs: SWEEP_INTERVAL_MS, work });
+  const scan = new Scan(deps, SWEEP_INTERVAL_MS, work);
   for (const queue of ['room-end', 'participant-remove'] as const) {
     redis.work(queue, CONCURRENCY_PER_WORKER, work, (error) => logger.error('operation job failed', { error }));
   }
   const orphans = new MediaOrphans(deps);
   const { repeat, repeatElected } = periodicTasks('cleanup-worker', name, database, logger);
+  repeat('scan', SCAN_FAST_MS, (signal) => scan.tick(signal));
   repeat('outage watch', WATCH_EVERY_MS, () => outages.look());
   repeat('media', SWEEP_INTERVAL_MS, () => orphans.pass());
   repeatElected('exhausted', SWEEP_INTERVAL_MS, () => settleExhausted(deps));

@@ -7,16 +7,16 @@ import {
   LEASE_SECONDS,
   WEBHOOK_PORTS_DEFAULT,
 } from '@callplane/core';
-import { OpenedSecrets } from '../../../apps/webhook-worker/src/deliveries/opened-secrets.js';
+import { OpenedSecrets } from '../../../apps/webhook-worker/src/deliveries/attempt.js';
 import { SCAN_FAST_MS, Scan } from '../../../apps/webhook-worker/src/deliveries/scan.js';
 import { Settling } from '../../../apps/webhook-worker/src/deliveries/settling.js';
 import { Turns } from '../../../apps/webhook-worker/src/deliveries/turns.js';
 import type { Deps } from '../../../apps/webhook-worker/src/deps.js';
 import { webhookMetrics } from '../../../apps/webhook-worker/src/metrics.js';
 import { PinnedAgents } from '../../../apps/webhook-worker/src/sending/pinned-agents.js';
-import { newRetentionPosition, sweepRetention } from '../../../apps/webhook-worker/src/sweep/retention.js';
+import { sweepRetention } from '../../../apps/webhook-worker/src/sweep/retention.js';
 import { sweepDeliveries, sweepRecoveries } from '../../../apps/webhook-worker/src/sweep/sweep.js';
-import { QUEUE_OF_LANE } from '../../../packages/queue/src/jobs/turns.js';
+import { QUEUE_OF_LANE } from '../../../packages/queue/src/jobs/jobs.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
 import { MASTER_KEYS, noMetrics, openDatabase, periodicTasks, type Parts } from './tasks.js';
 
@@ -56,15 +56,14 @@ export function startWebhookWorker({ redis, databaseUrl, logger, name }: Parts):
     dnsDeadlineMs: DNS_DEADLINE_SECONDS * 1000,
   };
   const turns = new Turns(deps);
-  for (const lane of ['fast', 'slow'] as const) {
-    redis.consumeTurns(QUEUE_OF_LANE[lane], (job, handed) => turns.take({ ...job, lane }, handed));
+  for (const queue of Object.values(QUEUE_OF_LANE)) {
+    redis.consumeTurns(queue, (job, handed) => turns.take(job, handed));
   }
   const scan = new Scan(deps, turns, SWEEP_INTERVAL_MS);
-  const retention = newRetentionPosition();
   const { repeat, repeatElected } = periodicTasks('webhook-worker', name, database, logger);
   repeat('scan', SCAN_FAST_MS, () => scan.tick());
   repeatElected('deliveries', SWEEP_INTERVAL_MS, () => sweepDeliveries(deps));
   repeatElected('recoveries', RECOVERY_INTERVAL_MS, (signal) => sweepRecoveries(deps, signal));
-  repeatElected('retention', RETENTION_INTERVAL_MS, (signal) => sweepRetention(deps, signal, retention));
+  repeatElected('retention', RETENTION_INTERVAL_MS, (signal) => sweepRetention(deps, signal));
   return () => turns.drain();
 }

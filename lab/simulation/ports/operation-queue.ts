@@ -16,7 +16,7 @@ interface Worker {
 
 /** BullMQ's lock lasts 30 s, and the next check for stalled jobs follows within 30 s. */
 const STALLED_MS = [30_000, 60_000] as const;
-/** How much later than the row its delayed job is due (`OperationWorkers` of the queue). */
+/** How much later than the row its delayed job is due (`JobWorkers` of the queue). */
 const CLOCKS_DIFFER_MS = 100;
 /** Pause of a worker between two attempts to tell Redis what became of a job, in milliseconds. */
 const RETRY_MS = 1000;

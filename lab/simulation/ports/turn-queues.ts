@@ -1,5 +1,5 @@
-import { turnJob, type Handed, type Turn } from '../../../packages/queue/src/jobs/turns.js';
-import type { TurnJob } from '../../../packages/queue/src/jobs/catalogue.js';
+import type { Handed } from '../../../packages/queue/src/jobs/job-workers.js';
+import { turnJob, type Turn, type TurnJob } from '../../../packages/queue/src/jobs/jobs.js';
 import { running, type SimProcess } from '../processes.js';
 import type { Random } from '../../src/random.js';
 import type { World } from '../world.js';
@@ -59,7 +59,16 @@ export class TurnQueues {
       return;
     }
     const { priority = 0 } = opts;
-    const stored = { key, queue, data: job.data, priority, holder: null, run: 0, isStalled: false, next: null };
+    const stored = {
+      key,
+      queue,
+      data: job.data as TurnJob,
+      priority,
+      holder: null,
+      run: 0,
+      isStalled: false,
+      next: null,
+    };
     this.#turns.set(key, stored);
     this.#handLater(stored, opts.delay ?? 0);
   }

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { onStage } from '../fleet/stage.js';
+import { onStage, type Stage } from '../fleet/stage.js';
 import { printHead, printRow } from './figures.js';
-import { openReceiver } from './webhooks.js';
+import { openReceiver, openWebhooks, type BenchReceiver } from './webhooks.js';
 
 /**
  * The cost of each statement as the history grows, and behind a transaction that holds an old snapshot: the buffers that a
@@ -69,6 +69,9 @@ export const run = () =>
       await finish(client, history, MANY + 1, MANY + BEHIND);
       await client.query('ANALYZE');
       report(few, many, await measure(client, work));
+      printHead(`beside ${BEHIND} deliveries that finished behind a held snapshot`, 'value', 'goal');
+      printRow('statements of apps without requests', await shareOfCore(client), '10 % of a core');
+      printRow('latest attempt whose job was lost', await latestAttempt(stage, receiver, endpointId), '15 s');
     },
     ['shared_preload_libraries=pg_stat_statements'],
   );
@@ -102,6 +105,29 @@ async function finish(
      WHERE event_type = 'webhook.test' AND status = 'pending'`,
   );
   await client.query('COMMIT');
+}
+
+/** What the scans and sweeps of all apps cost PostgreSQL. */
+async function shareOfCore(client: pg.Client): Promise<string> {
+  await client.query('SELECT pg_stat_statements_reset()');
+  const startedAtMs = performance.now();
+  await delay(3 * SCANS_MS);
+  const { rows } = await client.query<{ ms: number }>(
+    `SELECT sum(total_exec_time) AS ms FROM pg_stat_statements WHERE userid = 'callplane'::regrole`,
+  );
+  return `${(((rows[0]?.ms ?? NaN) / (performance.now() - startedAtMs)) * 100).toFixed(1)} %`;
+}
+
+async function latestAttempt(stage: Stage, receiver: BenchReceiver, endpointId: string): Promise<string> {
+  const { emit } = openWebhooks(stage);
+  const lags: Promise<number>[] = [];
+  for (let n = 0; n < ROUNDS; n += 1) {
+    const emittedAtMs = performance.timeOrigin + performance.now();
+    const deliveryId = await emit(endpointId, 1, { isAnnounced: false });
+    lags.push(receiver.arrivalOf(deliveryId).then((arrivedAtMs) => arrivedAtMs - emittedAtMs));
+    await delay(1000);
+  }
+  return `${(Math.max(...(await Promise.all(lags))) / 1000).toFixed(1)} s`;
 }
 
 /** What each statement of the apps costs during some work, the most expensive ones first. */

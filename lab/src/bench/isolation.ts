@@ -9,15 +9,23 @@ const SECONDS = Number(process.env.BENCH_SECONDS ?? 45);
 const NEXT_MS = 5000;
 /** Before the second attempt. */
 const RETRY_MS = 5000;
+/** Measures only the loads whose name contains this. */
+const ONLY = process.env.BENCH_LOAD ?? '';
+const HANGING = { endpoints: 50, path: '/tarpit', deliveries: 8 };
+const SLOW = { endpoints: 1, path: '/wait/1800', deliveries: 400 };
+/** They stay below the second from which an endpoint has the slow lane. */
+const ALMOST_SLOW = { endpoints: 50, path: '/wait/900', deliveries: 8 };
+/** What each hostile environment has. */
 const LOADS = [
-  { name: '50 hanging endpoints', hanging: 50, slow: 0 },
-  { name: 'one slow endpoint', hanging: 0, slow: 1 },
-  { name: 'both', hanging: 50, slow: 1 },
-];
+  { name: '50 hanging endpoints', parts: [HANGING] },
+  { name: 'one slow endpoint', parts: [SLOW] },
+  { name: 'both', parts: [HANGING, SLOW] },
+  { name: '50 endpoints at 0.9 s', parts: [ALMOST_SLOW] },
+].filter(({ name }) => name.includes(ONLY));
 
 /**
  * Tenants next to each other: the service that one worker gives a tenant while 1, 10 or 100 other environments have
- * hanging endpoints (50 each) or an endpoint that answers after 1.8 s (with 400 deliveries).
+ * hanging endpoints (50 each), an endpoint that answers after 1.8 s (with 400 deliveries), or 50 that answer after 0.9 s.
  */
 export async function run() {
   printHead('environments with … each', 'proven p95', 'retry after a 503, at most', 'new endpoint, at most');
@@ -25,7 +33,7 @@ export async function run() {
   printRow('goal', '2 s', '10 s after due', '15 s');
 }
 
-function measure(environments: number, { name, hanging, slow }: (typeof LOADS)[number]): Promise<void> {
+function measure(environments: number, { name, parts }: (typeof LOADS)[number]): Promise<void> {
   return onStage(async (stage) => {
     const receiver = await openReceiver(stage);
     const { newEnvironment, newEndpoint, emit } = openWebhooks(stage);
@@ -36,8 +44,8 @@ function measure(environments: number, { name, hanging, slow }: (typeof LOADS)[n
     };
     for (let n = 0; n < environments; n += 1) {
       const hostile = await newEnvironment();
-      for (let at = 0; at < hanging; at += 1) await send(hostile, '/tarpit', 8);
-      for (let at = 0; at < slow; at += 1) await send(hostile, '/wait/1800', 400);
+      for (const { endpoints, path, deliveries } of parts)
+        for (let at = 0; at < endpoints; at += 1) await send(hostile, path, deliveries);
     }
     const own = stage.tenant.environmentId;
     const proven = await newEndpoint(`${receiver.url}/proven`);

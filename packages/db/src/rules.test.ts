@@ -5,7 +5,7 @@ import { Database } from './client/database.js';
 import { Prisma } from './generated/client.js';
 import { isExhausted as isExhaustedInSql } from './operations/operation.sql.js';
 import { isRoomOpen } from './rooms/room.sql.js';
-import { hasReplaysLeft } from './webhooks/delivery.sql.js';
+import { hasReplaysLeft } from './webhooks/webhooks.sql.js';
 
 /** Rules that core decides in TypeScript and statements decide in SQL, compared over all states. */
 

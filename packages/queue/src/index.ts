@@ -1,9 +1,15 @@
-export * from './jobs/catalogue.js';
 export * from './jobs/job-producer.js';
-export * from './jobs/operation-workers.js';
+export { JobWorkers, TURN_LOCKS, type Handed } from './jobs/job-workers.js';
+export {
+  QUEUE_NAMES,
+  QUEUE_OF_LANE,
+  QUEUE_OF_OPERATION,
+  type OperationJob,
+  type Turn,
+  type TurnJob,
+} from './jobs/jobs.js';
 export * from './jobs/queue-depths.js';
-export { QUEUE_OF_LANE, TurnWorker, type Handed, type Turn } from './jobs/turns.js';
-export * from './notices/notices.js';
+export { NoticeListener, publishNotice, publishNoticesOnce, type Notice } from './notices/notices.js';
 export * from './notices/room-bus.js';
 export * from './redis/redis-facts.js';
 export * from './redis/redis-health.js';

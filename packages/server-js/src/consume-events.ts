@@ -2,7 +2,7 @@ import { CallplaneError, isCallplaneError } from './errors.js';
 import { CLIENT_LIMITS } from './limits.js';
 import type { InputOf } from './operation.js';
 import type { EventPage, Operations } from './operations.generated.js';
-import { pause, isTemporary, pauseAfterFailures } from './retry.js';
+import { isAborted, isRefusal, pause, pauseAfterFailures } from './retry.js';
 
 /** Some events, and the position after them. */
 export interface EventBatch {
@@ -142,19 +142,11 @@ function inputOf(options: ConsumeOptions, after: string | null): InputOf<'listEv
 function isFinal(step: ConsumerFailure['step'], error: unknown): boolean {
   if (!isCallplaneError(error)) return false;
   if (step === 'loadCursor') return error.code === 'CURSOR_NOT_STORED';
-  const { status, code } = error;
-  // A proxy that is being replaced may answer anything.
-  const isRefusal = status !== null && status !== 429 && !isTemporary(status) && code !== 'INVALID_RESPONSE';
-  return step === 'listEvents' && isRefusal;
+  return step === 'listEvents' && isRefusal(error);
 }
 
 function retryAfterOf(error: unknown): number {
   return isCallplaneError(error) ? (error.retryAfterSeconds ?? 0) : 0;
-}
-
-/** A function, because the compiler takes a property of a signal for constant. */
-function isAborted(signal: AbortSignal | undefined): boolean {
-  return signal?.aborted === true;
 }
 
 async function pauseUnlessAborted(ms: number, signal: AbortSignal | undefined): Promise<void> {

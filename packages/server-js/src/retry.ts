@@ -68,7 +68,7 @@ function mayRepeat({ code, status, cause }: CallplaneError, repeatable: boolean)
   return repeatable && (code === 'CONNECTION_FAILED' || code === 'TIMED_OUT' || isTemporary(status));
 }
 
-export function isTemporary(status: number | null): boolean {
+function isTemporary(status: number | null): boolean {
   return status === 408 || (status !== null && status >= 500);
 }
 
@@ -81,6 +81,27 @@ function systemCodeOf(cause: unknown): string {
     if (error instanceof AggregateError) return systemCodeOf(error.errors.at(-1));
   }
   return '';
+}
+
+/** Whether the API refuses a request for good. A proxy that is being replaced may answer anything. */
+export function isRefusal({ status, code }: CallplaneError): boolean {
+  return status !== null && status !== 429 && !isTemporary(status) && code !== 'INVALID_RESPONSE';
+}
+
+/** A function, because the compiler takes a property of a signal for constant. */
+export function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}
+
+/**
+ * A controller that aborts with the caller's signal, until `unlink`. AbortSignal.any would keep every attempt in memory
+ * for as long as the signal lives.
+ */
+export function linkedTo(signal: AbortSignal | undefined): { ending: AbortController; unlink: () => void } {
+  const ending = new AbortController();
+  const onAbort = () => ending.abort(signal?.reason);
+  signal?.addEventListener('abort', onAbort, { once: true });
+  return { ending, unlink: () => signal?.removeEventListener('abort', onAbort) };
 }
 
 /** Waits. Rejects with the reason of the signal as soon as it is aborted. */

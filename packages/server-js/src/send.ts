@@ -1,6 +1,6 @@
 import { CallplaneError, type ErrorDetail } from './errors.js';
 import { CLIENT_LIMITS } from './limits.js';
-import { pause, isRepeatable, pauseBefore } from './retry.js';
+import { isRepeatable, linkedTo, pause, pauseBefore } from './retry.js';
 import type { Request } from './request.js';
 
 /** What every call of a client shares. */
@@ -47,10 +47,7 @@ export async function send(connection: Connection, request: Request, sending: Se
 
 async function sendOnce(connection: Connection, request: Request, { signal, timeoutMs }: Sending): Promise<unknown> {
   signal?.throwIfAborted();
-  const ending = new AbortController();
-  const onAbort = () => ending.abort();
-  // AbortSignal.any would keep every attempt in memory for as long as the caller's signal lives.
-  signal?.addEventListener('abort', onAbort, { once: true });
+  const { ending, unlink } = linkedTo(signal);
   const timeout = { isOver: false };
   const timer = setTimeout(() => {
     timeout.isOver = true;
@@ -77,7 +74,7 @@ async function sendOnce(connection: Connection, request: Request, { signal, time
     throw new CallplaneError(message, { code: 'CONNECTION_FAILED', operationId, cause: error });
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener('abort', onAbort);
+    unlink();
   }
 }
 

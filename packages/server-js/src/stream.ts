@@ -1,6 +1,6 @@
 import { CallplaneError, isCallplaneError } from './errors.js';
 import { CLIENT_LIMITS } from './limits.js';
-import { pause, isTemporary, pauseAfterFailures } from './retry.js';
+import { isAborted, isRefusal, linkedTo, pause, pauseAfterFailures } from './retry.js';
 import { readFailure, reasonOf, type Connection } from './send.js';
 
 export type StreamKind = 'rooms' | 'participants' | 'operations';
@@ -72,15 +72,8 @@ export async function* streamChanges(connection: Connection, options: StreamOpti
   }
 }
 
-/** A function, because the compiler takes a property of a signal for constant. */
-function isAborted(signal: AbortSignal | undefined): boolean {
-  return signal?.aborted === true;
-}
-
 function isFinal(error: unknown): boolean {
-  if (!isCallplaneError(error)) return !(error instanceof SyntaxError);
-  const { status, code } = error;
-  return status !== null && status !== 429 && !isTemporary(status) && code !== 'INVALID_RESPONSE';
+  return isCallplaneError(error) ? isRefusal(error) : !(error instanceof SyntaxError);
 }
 
 interface Message {
@@ -98,9 +91,7 @@ async function* connect(
   const query = new URLSearchParams();
   if (kinds !== undefined) query.set('kinds', kinds.join(','));
   if (roomId !== undefined) query.set('roomId', roomId);
-  const ending = new AbortController();
-  const onAbort = () => ending.abort();
-  signal?.addEventListener('abort', onAbort, { once: true });
+  const { ending, unlink } = linkedTo(signal);
   let timer: NodeJS.Timeout | undefined;
   const listen = () => {
     clearTimeout(timer);
@@ -126,7 +117,7 @@ async function* connect(
   } finally {
     clearTimeout(timer);
     ending.abort();
-    signal?.removeEventListener('abort', onAbort);
+    unlink();
   }
 }
 

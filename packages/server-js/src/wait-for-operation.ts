@@ -1,7 +1,7 @@
 import { CallplaneError } from './errors.js';
 import { checkTimeout } from './limits.js';
 import type { Operations, RuntimeOperation } from './operations.generated.js';
-import { pause } from './retry.js';
+import { linkedTo, pause } from './retry.js';
 
 const FIRST_PAUSE_MS = 250;
 const PAUSE_MS_MAX = 5_000;
@@ -35,9 +35,7 @@ export async function waitForOperation(
 ): Promise<RuntimeOperation> {
   checkTimeout(timeoutMs);
   signal?.throwIfAborted();
-  const ending = new AbortController();
-  const onAbort = () => ending.abort(signal?.reason);
-  signal?.addEventListener('abort', onAbort, { once: true });
+  const { ending, unlink } = linkedTo(signal);
   const seen: Seen = { pending: undefined };
   const timer = setTimeout(() => ending.abort(timedOut(seen, timeoutMs)), timeoutMs);
   const options = { signal: ending.signal };
@@ -49,7 +47,7 @@ export async function waitForOperation(
     );
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener('abort', onAbort);
+    unlink();
   }
 }
 

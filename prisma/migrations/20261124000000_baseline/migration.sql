@@ -352,7 +352,6 @@ CREATE TABLE webhook_endpoints (
     created_at TIMESTAMPTZ(3) NOT NULL,
     updated_at TIMESTAMPTZ(3) NOT NULL,
     deleted_at TIMESTAMPTZ(3),
-    proven BOOLEAN NOT NULL DEFAULT false,
     slot_ms INTEGER,
     failing_since TIMESTAMPTZ(3),
     last_failed_at TIMESTAMPTZ(3),

@@ -26,7 +26,7 @@ const ended = (claim: ClaimedDelivery, after: AfterAttempt): EndedAttempt => {
   const outcome = after.status === 'succeeded' ? 'success' : 'response';
   const statusCode = { succeeded: 200, pending: 503, failed: 410 }[after.status];
   const attempt = { durationMs: 5, outcome, statusCode, timings, ...response } as const;
-  return { claim, attempt, after, proves: false, slotMs: 64 };
+  return { claim, attempt, after, slotMs: 64 };
 };
 const replay = (at: string, expectedReplayCount: number) =>
   api.call('POST', `${at}/replay`, { body: { expectedReplayCount } });

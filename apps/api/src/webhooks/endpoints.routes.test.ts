@@ -196,12 +196,12 @@ describe('PATCH /v1/webhooks/{endpointId}', () => {
 
   test('marks a new URL as unproven, and keeps an unchanged URL proven', async () => {
     const { id, path } = await webhook(api);
-    const prove = () => api.database.prisma.webhookEndpoint.update({ where: { id }, data: { proven: true } });
+    const prove = () => api.database.prisma.webhookEndpoint.update({ where: { id }, data: { slotMs: 64 } });
     await prove();
     await api.call('PATCH', path, { body: { url: URL_, description: 'x' } });
-    expect((await row(id)).proven).toBe(true);
+    expect((await row(id)).slotMs).toBe(64);
     await api.call('PATCH', path, { body: { url: 'https://example.org/' } });
-    expect((await row(id)).proven).toBe(false);
+    expect((await row(id)).slotMs).toBeNull();
   });
 
   test('clears the failure state on enabling, and wakes held deliveries', async () => {

@@ -19,13 +19,6 @@ import type { Deps } from '../deps.js';
 
 /** Interval of the gauges about tables, snapshots and retention, in milliseconds. */
 const DATABASE_INTERVAL_MS = 30_000;
-/**
- * Live participants are counted at most every this many times the duration of the count, up to LIVE_PAUSE_MS_MAX. It
- * reads all sessions that ended since the oldest snapshot.
- */
-const LIVE_PAUSE_FACTOR = 20;
-const LIVE_PAUSE_MS_MAX = 60_000;
-
 type Observed = Pick<Deps, 'database' | 'media' | 'relays'>;
 
 /** A gauge whose values are computed from the last observation. */
@@ -135,7 +128,6 @@ export class Observer {
   readonly #deps: Observed;
   readonly #roomRetentionDays: number;
   #values: Values | null = null;
-  #liveAtMs = -Infinity;
   #databaseAtMs = -Infinity;
 
   constructor(deps: Observed, metrics: Metrics, roomRetentionDays: number) {
@@ -181,23 +173,13 @@ export class Observer {
       const last = this.#values;
       const replication = await readReplication(this.#deps.database.sql);
       const backlogs = await readBacklogs(this.#deps.database.sql);
-      const live = (await this.#live(last === null)) ?? last?.live ?? {};
+      const live = await countLive(this.#deps.database.sql, null, null);
       const mediaNodes = await countMediaNodes(this.#deps.database.sql);
       this.#values = { replication, backlogs, live, mediaNodes, ...(await this.#database(last)) };
     } catch (error) {
       this.#values = null;
       throw error;
     }
-  }
-
-  /** @returns null while the last count is recent enough. */
-  async #live(isFirst: boolean): Promise<Record<string, number> | null> {
-    const startedAtMs = performance.now();
-    if (!isFirst && startedAtMs < this.#liveAtMs) return null;
-    const live = await countLive(this.#deps.database.sql, null, null);
-    const endedAtMs = performance.now();
-    this.#liveAtMs = endedAtMs + Math.min((endedAtMs - startedAtMs) * LIVE_PAUSE_FACTOR, LIVE_PAUSE_MS_MAX);
-    return live;
   }
 
   async #database(last: Values | null): Promise<Pick<Values, 'tables' | 'snapshots' | 'retention'>> {

@@ -1,10 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
-import { claimOperation, type AcceptedOperation, type TypedSql } from '@callplane/db';
+import type { AcceptedOperation, TypedSql } from '@callplane/db';
 import { eventually, inviteTestParticipant } from '@callplane/testing';
 import { after, before, NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
-import { stepsOf } from './steps.js';
 import { workOnOperation } from './work.js';
 
 let worker: TestWorker;
@@ -51,26 +49,6 @@ describe('room.end', () => {
     expect(await roomOf(roomId)).toMatchObject({ status: 'ended', endedAt: after(2) });
     expect(await sessionOf(elsewhere)).toMatchObject({ endedAt: null });
     expect(await leftAt(elsewhere)).toBeNull();
-  });
-
-  test('continues where a worker died and keeps what that worker wrote', async () => {
-    const roomId = await worker.newRoom();
-    const participantId = await worker.newParticipant(roomId, { connectedAt: before(30), inSession: true });
-    const { id } = (await worker.endRoom(roomId)).operation;
-    const claim = await claimOperation(worker.deps.database.sql, id, randomUUID(), 60_000);
-    const endSessions = stepsOf('room.end').find(({ name }) => name === 'end sessions');
-    await endSessions!.run(worker.deps, claim!, () => undefined);
-    worker.clock.advance(1000);
-    await endSessions!.run(worker.deps, claim!, () => undefined);
-    await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() - interval '1 second' WHERE id = '${id}'`);
-    worker.clock.advance(120_000);
-
-    await workOnOperation(worker.deps, id);
-
-    expect(await sessionOf(participantId)).toMatchObject({ endedAt: NOON, endReason: 'room_ended' });
-    expect(await leftAt(participantId)).toEqual(NOON);
-    expect(await roomOf(roomId)).toMatchObject({ status: 'ended', endedAt: after(121) });
-    expect(await worker.row(id)).toMatchObject({ status: 'completed', attempts: 2 });
   });
 
   test('ends a room of 5,000 participants in batches, so that no transaction holds locks for long', async () => {

@@ -1,14 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterFailure, ATTEMPTS_PER_RUN, traceIdOf, type OperationError } from '@callplane/core';
-import {
-  claimOperation,
-  isDatabaseUnavailable,
-  LeaseLost,
-  settleFailed,
-  settleRetry,
-  type ClaimedOperation,
-} from '@callplane/db';
+import { claimOperation, LeaseLost, patiently, settleFailed, settleRetry, type ClaimedOperation } from '@callplane/db';
 import { publishNotice, QUEUE_OF_OPERATION } from '@callplane/queue';
 import { startSpan, type Span } from '@callplane/runtime';
 import type { Deps, Step } from '../deps.js';
@@ -139,9 +131,10 @@ async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, 
   // API callers read this error. It names only the step, because the cause (in the log) may contain internal hosts.
   const lastError: OperationError = { code: 'STEP_FAILED', message: `The step "${step}" failed.` };
   const next = afterFailure(claim.runAttempts, deps.random);
+  const until = performance.now() + SETTLE_PATIENCE_MS;
   try {
     if (next.status === 'failed') {
-      const deliveries = await patiently(() =>
+      const deliveries = await patiently(until, SETTLE_PAUSE_MS, () =>
         deps.database.transaction(async (tx) => {
           const operation = await settleFailed(tx, claim, lastError);
           return writeOperationFailed(tx, claim, operation, deps.clock.now());
@@ -150,7 +143,7 @@ async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, 
       await deps.producer.wakeDeliveries(deliveries);
       return { outcome: 'failed', step, error };
     }
-    await patiently(() => settleRetry(deps.database.sql, claim, next.delayMs, lastError));
+    await patiently(until, SETTLE_PAUSE_MS, () => settleRetry(deps.database.sql, claim, next.delayMs, lastError));
     return { outcome: 'retry', step, retryInMs: next.delayMs, error };
   } catch (settleError) {
     if (settleError instanceof LeaseLost) return { outcome: 'lease_lost', step };
@@ -163,17 +156,5 @@ async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, 
       error: settleError,
     });
     return { outcome: 'lease_lost', step };
-  }
-}
-
-async function patiently<T>(settle: () => Promise<T>): Promise<T> {
-  const until = performance.now() + SETTLE_PATIENCE_MS;
-  for (;;) {
-    try {
-      return await settle();
-    } catch (error) {
-      if (!isDatabaseUnavailable(error) || performance.now() + SETTLE_PAUSE_MS > until) throw error;
-      await delay(SETTLE_PAUSE_MS);
-    }
   }
 }

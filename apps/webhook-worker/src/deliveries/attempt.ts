@@ -1,4 +1,4 @@
-import { afterAttempt, isProof, traceIdOf, type AfterAttempt } from '@callplane/core';
+import { afterAttempt, open, traceIdOf, type AfterAttempt, type MasterKeys } from '@callplane/core';
 import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
 import { startSpan, type Span } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
@@ -76,8 +76,7 @@ async function settle(deps: Deps, claim: TracedClaim, attempt: AttemptRecord, sl
     retryRejected: claim.retryRejected,
     random: deps.random,
   });
-  const proves = isProof(attempt.outcome, attempt.durationMs);
-  const row = await deps.settling.settle({ claim, attempt, after, proves, slotMs });
+  const row = await deps.settling.settle({ claim, attempt, after, slotMs });
   count(deps, claim, attempt, after, row !== null);
   logAttempt(deps, claim, attempt, after, row !== null);
   if (row === null) return null;
@@ -141,4 +140,30 @@ function logAttempt(
   };
   if (!settled || after.status === 'failed') logger.warn('delivery attempt', fields);
   else logger.info('delivery attempt', fields);
+}
+
+const SECRETS_MAX = 1000;
+
+/** Caches the signing secrets that were opened last, because opening one costs as much as signing with it. */
+export class OpenedSecrets {
+  readonly #masterKeys: MasterKeys;
+  readonly #opened = new Map<string, string>();
+
+  constructor(masterKeys: MasterKeys) {
+    this.#masterKeys = masterKeys;
+  }
+
+  /**
+   * @throws Error if the sealed secret was altered, belongs to another context, or its master key is not configured.
+   */
+  open(sealed: string, context: string): string {
+    const key = `${context} ${sealed}`;
+    const known = this.#opened.get(key);
+    if (known !== undefined) return known;
+    const secret = open(this.#masterKeys, sealed, context);
+    const [oldest] = this.#opened.keys();
+    if (oldest !== undefined && this.#opened.size >= SECRETS_MAX) this.#opened.delete(oldest);
+    this.#opened.set(key, secret);
+    return secret;
+  }
 }

@@ -11,12 +11,10 @@ import {
   type ClaimedDelivery,
   type DeliveryRow,
 } from '@callplane/db';
-import { eventually, stopAtEnd } from '@callplane/testing';
 import { Webhook } from 'standardwebhooks';
-import { startReceiver, type ReceivedRequest } from '../receivers.testkit.js';
+import { startReceiver } from '../receivers.testkit.js';
 import { sweepDeliveries, sweepRecoveries } from '../sweep/sweep.js';
 import { endedAttempt, NOON, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
-import { Turns } from './turns.js';
 
 const NOWHERE = 'http://127.0.0.1:1/';
 
@@ -50,7 +48,7 @@ async function settle(delivery: ClaimedDelivery, status: 'succeeded' | 'pending'
     status === 'succeeded'
       ? endedAttempt(delivery, 'success')
       : endedAttempt(delivery, 'response', { status, delayMs });
-  await settleDeliveries(worker.deps.database.sql, [{ ...ended, proves: true }]);
+  await settleDeliveries(worker.deps.database.sql, [ended]);
 }
 
 const read = async (endpointId: string, deliveryId: string): Promise<DeliveryRow> =>
@@ -291,53 +289,6 @@ test('a claim of an endpoint with 10,000 open rooms reads only what it needs', a
   // All heads wait for a retry: the claim walks around once.
   await worker.sql(`UPDATE webhook_deliveries SET due_at = now() + interval '1 hour' WHERE sequence = 1`);
   expect(await claim(endpointId)).toMatchObject({ claimed: [], isMore: false });
-});
-
-/** Two workers that find the endpoint again and again, without Redis. */
-function runDirectly(endpointId: string): { stop(): Promise<void> } {
-  const producer = Object.create(worker.deps.producer, { health: { value: { trouble: 'unreachable' } } });
-  const workers = [0, 1].map(() => new Turns({ ...worker.deps, producer }));
-  const { environmentId } = worker.tenant;
-  const wake = (): void => {
-    for (const each of workers) void each.runDirectly({ endpointId, environmentId, slotMs: 64 });
-  };
-  const timer = setInterval(wake, 20);
-  const stop = async (): Promise<void> => {
-    clearInterval(timer);
-    await Promise.all(workers.map((each) => each.drain()));
-  };
-  stopAtEnd(stop);
-  return { stop };
-}
-
-test('two workers deliver rooms in order through failures, each room one at a time', async () => {
-  const inFlight = new Map<string, number>();
-  const arrived = new Map<string, number[]>();
-  let overlaps = 0;
-  let failures = 0;
-  const receiver = await startReceiver((_request, response, { body }: ReceivedRequest) => {
-    const { data, sequence } = JSON.parse(body.toString()) as { data: { room: string }; sequence: number };
-    const { room } = data;
-    inFlight.set(room, (inFlight.get(room) ?? 0) + 1);
-    if (inFlight.get(room)! > 1) overlaps += 1;
-    setTimeout(() => {
-      inFlight.set(room, inFlight.get(room)! - 1);
-      // Fails for good, so that the test need not wait for a retry.
-      const fails = sequence % 3 === 0;
-      if (fails) failures += 1;
-      arrived.set(room, [...(arrived.get(room) ?? []), sequence]);
-      response.writeHead(fails ? 410 : 200).end();
-    }, 2);
-  });
-  const endpointId = await limitedEndpoint({ ordering: 'room' }, receiver.url);
-  const rooms = Array.from({ length: 4 }, () => newId('room'));
-  for (const room of rooms) await worker.emitToRoom(endpointId, room, 8);
-  const workers = runDirectly(endpointId);
-  const open = () => worker.deps.database.prisma.webhookDelivery.count({ where: { completedAt: null } });
-  await eventually(async () => (await open()) === 0);
-  await workers.stop();
-  expect([overlaps, failures]).toEqual([0, 8]);
-  for (const room of rooms) expect(arrived.get(room)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
 test('a delivery with the headers of Standard Webhooks verifies with the library of that specification', async () => {

@@ -1,7 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import {
-  isDatabaseUnavailable,
-  logAttemptOfDeletedEndpoint,
+  patiently,
   releaseDeliveries,
   settleDeliveries,
   type ClaimedDelivery,
@@ -56,7 +54,7 @@ export class Settling {
    */
   async release(claims: readonly Pick<ClaimedDelivery, 'id' | 'leaseToken'>[], delayMs = 0): Promise<void> {
     try {
-      await patiently(performance.now() + PATIENCE_MS, () => releaseDeliveries(this.#db, claims, delayMs));
+      await patiently(performance.now() + PATIENCE_MS, PAUSE_MS, () => releaseDeliveries(this.#db, claims, delayMs));
     } catch (error) {
       this.#logger.error('deliveries not released', { deliveryIds: claims.map(({ id }) => id), error });
     }
@@ -66,51 +64,27 @@ export class Settling {
     const settled = await this.#write(batch);
     return batch.map((one) => {
       const row = settled?.get(keyOf(one.ended.claim)) ?? null;
-      if (row !== null) return row;
       // Retries each one alone: its row may have been locked only for a moment, and one failure must not affect others.
-      return batch.length > 1 ? this.#settleAlone(one) : this.#logUnsettled(one);
+      return row === null && batch.length > 1 ? this.#settleAlone(one) : row;
     });
   }
 
   async #settleAlone(one: Waiting): Promise<SettledDelivery | null> {
-    return (await this.#write([one]))?.get(keyOf(one.ended.claim)) ?? this.#logUnsettled(one);
-  }
-
-  /** Logs an attempt whose outcome was not written, if the deletion of its endpoint is the reason. */
-  async #logUnsettled({ ended }: Waiting): Promise<null> {
-    try {
-      await logAttemptOfDeletedEndpoint(this.#db, ended);
-    } catch (error) {
-      this.#logger.error('delivery attempt not logged', { deliveryId: ended.claim.id, error });
-    }
-    return null;
+    return (await this.#write([one]))?.get(keyOf(one.ended.claim)) ?? null;
   }
 
   /** Returns the settled rows by {@link keyOf}, or null if the batch cannot be settled. */
   async #write(batch: readonly Waiting[]): Promise<Map<string, SettledDelivery> | null> {
     const ended = batch.map((one) => one.ended);
     try {
-      const rows = await patiently(Math.min(...batch.map(({ until }) => until)), () =>
-        settleDeliveries(this.#db, ended),
-      );
+      const until = Math.min(...batch.map((one) => one.until));
+      const rows = await patiently(until, PAUSE_MS, () => settleDeliveries(this.#db, ended));
       return new Map(rows.map((row) => [keyOf(row), row]));
     } catch (error) {
       // A batch of several is not logged here, because each attempt is tried again alone.
       const [one] = batch;
       if (batch.length === 1) this.#logger.error('delivery not settled', { deliveryId: one?.ended.claim.id, error });
       return null;
-    }
-  }
-}
-
-/** Repeats a statement while PostgreSQL is unavailable. @throws the error with which it gives up. */
-async function patiently<T>(until: number, statement: () => PromiseLike<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await statement();
-    } catch (error) {
-      if (!isDatabaseUnavailable(error) || performance.now() + PAUSE_MS > until) throw error;
-      await delay(PAUSE_MS);
     }
   }
 }

@@ -2,7 +2,10 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   CONCURRENCY_PER_WORKER,
+  FastSlots,
   laneOf,
+  remember,
+  SHARED_SLOTS_MAX,
   SLOW_FROM_MS,
   SlotUsage,
   slotMsAfter,
@@ -17,12 +20,11 @@ import {
   type Claim,
   type ClaimedDelivery,
 } from '@callplane/db';
-import type { Handed, Turn } from '@callplane/queue';
+import type { Handed, Turn, TurnJob } from '@callplane/queue';
 import pLimit from 'p-limit';
 import type { Deps } from '../deps.js';
 import { logEndedLeases } from '../sweep/sweep.js';
 import { attemptDelivery, type Settled } from './attempt.js';
-import { FastSlots, remember, SHARED_SLOTS_MAX } from './fast-slots.js';
 
 /**
  * A turn claims no more deliveries after TURN_MS, and sends no more of its claimed ones after TURN_MS_MAX, in milliseconds.
@@ -34,20 +36,12 @@ const TURN_MS_MAX = 250;
 /** A first attempt begins within this time of the sending of its claim: a frozen worker may have lost it since. */
 const CLAIM_MS_MAX = 5000;
 /** Pause of a turn whose environment has all slots that it may hold, in milliseconds. */
-const SHARE_PAUSE_MS = 250;
+const SHARE_PAUSE_MS = 150;
 /** Pause after a claim that failed, in milliseconds, so that PostgreSQL can recover. */
 const FAILED_PAUSE_MS = 500;
 /** An endpoint whose claim found nothing pauses for this many times the time that the claim took beyond a moment. */
 const EMPTY_PAUSE_FACTOR = 10;
 const EMPTY_MS_MAX = 20;
-
-/** A turn with the worker's part of its fencing token. */
-export interface TakenTurn extends Turn {
-  lane: Lane;
-  ticket: number;
-  /** A UUID. */
-  turn: string;
-}
 
 /** What follows a turn: the turn comes back after a while, or other turns are announced. */
 export type Next = { backInMs: number } | { announce: Turn[] };
@@ -92,7 +86,7 @@ export class Turns {
   }
 
   /** Takes a turn that BullMQ has handed over. @returns the time after which it comes back; null if it is over. */
-  async take(turn: TakenTurn, { priority, run, isStalled }: Handed): Promise<number | null> {
+  async take(turn: TurnJob, { priority, run, isStalled }: Handed): Promise<number | null> {
     if (this.#isDraining) return 0;
     if (isStalled) await this.#takeOver(turn, run);
     const next = this.#placeOf(turn, priority) ?? (await this.#track(turn, this.#run(turn, tokenOf(turn.turn, run))));
@@ -139,9 +133,9 @@ export class Turns {
   }
 
   /** Where a turn goes instead of into a slot: to the slow lane, or back in its line; null if it may begin. */
-  #placeOf(turn: TakenTurn, priority: number): Next | null {
+  #placeOf(turn: TurnJob, priority: number): Next | null {
     const { environmentId, lane } = turn;
-    if (lane === 'fast' && this.#fastSlots.isSuspect(environmentId)) return this.#again(turn, { lane: 'slow' });
+    if (lane === 'fast' && this.#isSuspect(environmentId)) return this.#again(turn, { lane: 'slow' });
     const isAhead = this.#usage[lane].isAhead(environmentId, priority, performance.now());
     return isAhead && !this.#hasFreeSlot ? this.#again(turn) : null;
   }
@@ -150,7 +144,7 @@ export class Turns {
     return this.#slots.activeCount < CONCURRENCY_PER_WORKER && this.#slots.pendingCount === 0;
   }
 
-  async #run(turn: TakenTurn, token: string): Promise<Next> {
+  async #run(turn: TurnJob, token: string): Promise<Next> {
     const { lane } = turn;
     const inSlot = (): Promise<Sent | Next> => this.#slots(() => this.#claimAndSend(turn, token));
     const sent = await (lane === 'slow' ? this.#slowSlots(inSlot) : inSlot());
@@ -166,7 +160,7 @@ export class Turns {
     return nextInMs === Infinity ? OVER : this.#again({ ...turn, slotMs, ticket: 0 }, { delayMs: nextInMs });
   }
 
-  async #claimAndSend(turn: TakenTurn, token: string): Promise<Sent | Next> {
+  async #claimAndSend(turn: TurnJob, token: string): Promise<Sent | Next> {
     const { environmentId, lane } = turn;
     const refused = this.#refusal(turn);
     if (refused !== null) return refused;
@@ -215,22 +209,23 @@ export class Turns {
   }
 
   /** Rules that may have changed while the turn waited for its slot. */
-  #refusal(turn: TakenTurn): Next | null {
+  #refusal(turn: TurnJob): Next | null {
     const { endpointId, environmentId, lane } = turn;
     if (this.#isDraining) return { backInMs: 0 };
     const pauseMs = (this.#pauses.get(endpointId) ?? 0) - performance.now();
     if (pauseMs > 0) return { backInMs: Math.ceil(pauseMs) };
-    if (lane === 'slow') return null;
-    if (this.#fastSlots.isSuspect(environmentId)) return this.#again(turn, { lane: 'slow' });
-    const isFull = this.#fastSlots.isFull(environmentId) && this.#hasOthers(environmentId);
-    return isFull ? { backInMs: SHARE_PAUSE_MS } : null;
+    if (lane === 'fast' && this.#isSuspect(environmentId)) return this.#again(turn, { lane: 'slow' });
+    // Attempts that hang in the fast lane count for both lanes.
+    const now = performance.now();
+    const hasOthers = Object.values(this.#usage).some((usage) => usage.hasOthers(environmentId, now));
+    return this.#fastSlots.isFull(environmentId) && hasOthers ? { backInMs: SHARE_PAUSE_MS } : null;
   }
 
-  #hasOthers(environmentId: string): boolean {
-    return Object.values(this.#usage).some((usage) => usage.hasOthers(environmentId, performance.now()));
+  #isSuspect(environmentId: string): boolean {
+    return this.#fastSlots.isSuspect(environmentId, performance.now());
   }
 
-  async #claim({ endpointId, lane }: TakenTurn, token: string): Promise<Claim> {
+  async #claim({ endpointId, lane }: TurnJob, token: string): Promise<Claim> {
     const { claimsDatabase, database, leaseMs } = this.#deps;
     const askedAtMs = performance.now();
     const afterRoomId = this.#lastRooms.get(endpointId) ?? '';
@@ -254,7 +249,7 @@ export class Turns {
   }
 
   /** Another worker, or another slot of this one, takes the next turn of the endpoint at the same time. */
-  #useMoreSlots(turn: TakenTurn, { endpoint, claimed }: Claim): void {
+  #useMoreSlots(turn: TurnJob, { endpoint, claimed }: Claim): void {
     if (endpoint === null || claimed.length === 0) return;
     const tickets = ticketsOf(endpoint.slotMs, endpoint.maxConcurrent);
     if (tickets === 1) return;
@@ -272,9 +267,9 @@ export class Turns {
     }
   }
 
-  async #attempt({ environmentId, lane }: TakenTurn, delivery: ClaimedDelivery, waitedMs: number) {
+  async #attempt({ environmentId, lane }: TurnJob, delivery: ClaimedDelivery, waitedMs: number) {
     const overdue = setTimeout(() => {
-      if (lane === 'fast') this.#fastSlots.suspect(environmentId);
+      if (lane === 'fast') this.#fastSlots.suspect(environmentId, performance.now());
     }, SLOW_FROM_MS);
     try {
       const startedAt = new Date(delivery.startedAt.getTime() + waitedMs);
@@ -284,16 +279,16 @@ export class Turns {
     }
   }
 
-  async #takeOver({ endpointId, turn }: TakenTurn, run: number): Promise<void> {
+  async #takeOver({ endpointId, turn }: TurnJob, run: number): Promise<void> {
     const { database, leaseMs } = this.#deps;
     const tokens = Array.from({ length: run - 1 }, (_, index) => tokenOf(turn, index + 1));
     logEndedLeases(this.#deps, await takeOverLeases(database.sql, leaseMs, { endpointId, tokens }));
   }
 
   /** The turn at the end of its line. */
-  #again(turn: TakenTurn, more: { lane?: Lane; delayMs?: number | null } = {}): { announce: Turn[] } {
+  #again(turn: TurnJob, more: { lane?: Lane; delayMs?: number | null } = {}): { announce: Turn[] } {
     const { endpointId, environmentId, slotMs, ticket } = turn;
-    const lane = more.lane ?? (this.#fastSlots.isSuspect(environmentId) ? 'slow' : laneOf(slotMs));
+    const lane = more.lane ?? (this.#isSuspect(environmentId) ? 'slow' : laneOf(slotMs));
     const next = { endpointId, environmentId, slotMs, ticket, lane };
     const later = typeof more.delayMs === 'number' && more.delayMs > 0 ? { delayMs: more.delayMs } : {};
     return { announce: [{ ...next, priority: this.priority(next), ...later }] };

@@ -12,15 +12,19 @@ export async function sweepDeliveries(deps: Deps): Promise<void> {
   await endRemoved(deps);
 }
 
-async function endLeases(deps: Deps): Promise<void> {
-  let ended: number;
-  do {
+/** @param step returns the number of rows of its batch. */
+async function inBatches(step: () => Promise<number>): Promise<void> {
+  while ((await step()) === BATCH);
+}
+
+function endLeases(deps: Deps): Promise<void> {
+  return inBatches(async () => {
     const rows = await endExpiredLeases(deps.database.sql, deps.leaseMs, BATCH);
-    ended = rows.length;
     logEndedLeases(deps, rows);
     // Best effort: the scan finds deliveries whose wake-up fails.
     await deps.producer.wakeDeliveries(rows.filter(({ exhausted }) => !exhausted));
-  } while (ended === BATCH);
+    return rows.length;
+  });
 }
 
 export function logEndedLeases(
@@ -35,30 +39,28 @@ export function logEndedLeases(
   }
 }
 
-async function endOldRuns({ database, metrics, logger }: Deps): Promise<void> {
-  let ended: number;
-  do {
+function endOldRuns({ database, metrics, logger }: Deps): Promise<void> {
+  return inBatches(async () => {
     const ids = await expireRuns(database.sql, RUN_AGE_MS_MAX, BATCH);
-    ended = ids.length;
-    metrics.swept('run_expired', ended);
-    if (ended > 0) metrics.finished('failed', 'run_expired', ended);
-    if (ended > 0) logger.warn('delivery runs expired', { count: ended, deliveryIds: ids.slice(0, 20) });
-  } while (ended === BATCH);
+    metrics.swept('run_expired', ids.length);
+    metrics.finished('failed', 'run_expired', ids.length);
+    if (ids.length > 0) logger.warn('delivery runs expired', { count: ids.length, deliveryIds: ids.slice(0, 20) });
+    return ids.length;
+  });
 }
 
 /**
  * Ends the deliveries of removed endpoints. It skips endpoints that were removed longer ago than the maximum age of a
  * run, because `endOldRuns` has already ended their deliveries.
  */
-async function endRemoved({ database, metrics, logger }: Deps): Promise<void> {
-  let ended: number;
-  do {
-    const ids = await endDeliveriesOfDeleted(database.sql, RUN_AGE_MS_MAX, BATCH);
-    ended = ids.length;
-    metrics.swept('endpoint_deleted', ended);
-    if (ended > 0) metrics.finished('failed', 'endpoint_deleted', ended);
-    if (ended > 0) logger.info('deliveries of removed endpoints ended', { count: ended });
-  } while (ended === BATCH);
+function endRemoved({ database, metrics, logger }: Deps): Promise<void> {
+  return inBatches(async () => {
+    const { length: count } = await endDeliveriesOfDeleted(database.sql, RUN_AGE_MS_MAX, BATCH);
+    metrics.swept('endpoint_deleted', count);
+    metrics.finished('failed', 'endpoint_deleted', count);
+    if (count > 0) logger.info('deliveries of removed endpoints ended', { count });
+    return count;
+  });
 }
 
 /** Runs one step of every recovery whose pause has passed. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { networkOf, parseAllowedNetworks, risksOf } from './allowed-networks.js';
-import { createAddressFilter } from './destination.js';
+import { createAddressFilter, networkOf, parseAllowedNetworks, risksOf } from './destination.js';
 
 const risks = (entry: string) => parseAllowedNetworks([entry]).flatMap(risksOf);
 

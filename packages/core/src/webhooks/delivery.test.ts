@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS } from '../operations/operation.js';
-import { afterAttempt, classifyStatus, isProof, RUN_AGE_MS_MAX, PROOF_WITHIN_MS } from './delivery.js';
+import { ATTEMPTS_PER_RUN } from '../operations/operation.js';
+import { afterAttempt, classifyStatus, RUN_AGE_MS_MAX } from './delivery.js';
 import { ATTEMPT_OUTCOMES, type AttemptOutcome } from './vocabulary.js';
 
 const noJitter = () => 0;
@@ -64,31 +64,6 @@ describe('a delivery after an attempt', () => {
     expect(attempt({ outcome: 'blocked', runAttempt: 8 })).toEqual({ status: 'failed', reason: 'unsafe_destination' });
   });
 
-  test('gets eight attempts in a run, each after the wait of the contract', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), { minLength: 8 }),
-        (jitter) => {
-          let clockMs = 0;
-          let runAttempt = 1;
-          for (;;) {
-            const next = attempt({ runAttempt, runAgeMs: clockMs, random: () => jitter[runAttempt - 1]! });
-            if (next.status !== 'pending') {
-              expect(next).toEqual({ status: 'failed', reason: 'attempts_exhausted' });
-              break;
-            }
-            const waitMs = BACKOFF_SECONDS[runAttempt - 1]! * 1000;
-            expect(next.delayMs).toBeGreaterThanOrEqual(waitMs);
-            expect(next.delayMs).toBeLessThanOrEqual(waitMs * 1.2);
-            clockMs += next.delayMs + 10_000;
-            runAttempt++;
-          }
-          expect(runAttempt).toBe(ATTEMPTS_PER_RUN);
-        },
-      ),
-    );
-  });
-
   test('gets at most eight attempts and none after the seventh day, for any input', () => {
     fc.assert(
       fc.property(
@@ -107,16 +82,5 @@ describe('a delivery after an attempt', () => {
         },
       ),
     );
-  });
-});
-
-describe('isProof', () => {
-  test('accepts only a success within two seconds', () => {
-    expect(isProof('success', 0)).toBe(true);
-    expect(isProof('success', PROOF_WITHIN_MS - 1)).toBe(true);
-    expect(isProof('success', PROOF_WITHIN_MS)).toBe(false);
-    for (const outcome of ATTEMPT_OUTCOMES.filter((each) => each !== 'success')) {
-      expect(isProof(outcome, 1)).toBe(false);
-    }
   });
 });

@@ -2,8 +2,6 @@ import { backoffMs, type Random } from '../operations/operation.js';
 import { RUN_AGE_DAYS_MAX, type AttemptOutcome, type DeliveryFailureReason } from './vocabulary.js';
 
 export const RUN_AGE_MS_MAX = RUN_AGE_DAYS_MAX * 24 * 60 * 60 * 1000;
-/** A successful attempt proves its endpoint if it takes less than this. */
-export const PROOF_WITHIN_MS = 2000;
 /** The status with which a receiver ends a delivery, also if the endpoint retries rejected ones. */
 const GONE = 410;
 
@@ -47,11 +45,4 @@ export function afterAttempt(input: {
   if (delayMs === null) return { status: 'failed', reason: 'attempts_exhausted' };
   if (runAgeMs + delayMs > RUN_AGE_MS_MAX) return { status: 'failed', reason: 'run_expired' };
   return { status: 'pending', delayMs };
-}
-
-/**
- * Whether an attempt proves its endpoint: a 2xx response within {@link PROOF_WITHIN_MS}. Operators see it.
- */
-export function isProof(outcome: AttemptOutcome, durationMs: number): boolean {
-  return outcome === 'success' && durationMs < PROOF_WITHIN_MS;
 }

@@ -1,7 +1,162 @@
 import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { parseUrl } from '../text/text.js';
-import { isPublicAddress, isWithin, parseAddress, unmapped } from './addresses.js';
-import { parseAllowedNetworks } from './allowed-networks.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+/** Its first address, and the length of its prefix. */
+type Range = [Address, number];
+
+const ranges = (list: readonly string[]): Range[] => list.map((cidr) => ipaddr.parseCIDR(cidr));
+
+/**
+ * The complete IANA IPv4 special-purpose address registry (RFC 6890), and multicast. Some of its entries are globally
+ * reachable (192.0.0.9 and .10, AS112, AMT). They are anycast services of the nearest network, never a customer's.
+ */
+const NEVER_PUBLIC_IPV4 = ranges([
+  '0.0.0.0/8', // this network
+  '10.0.0.0/8', // private use
+  '100.64.0.0/10', // shared address space of carriers
+  '127.0.0.0/8', // loopback
+  '169.254.0.0/16', // link-local; metadata services of clouds
+  '172.16.0.0/12', // private use
+  '192.0.0.0/24', // IETF protocol assignments: DS-Lite, dummy address, PCP and TURN anycast, NAT64 discovery
+  '192.0.2.0/24', // documentation
+  '192.31.196.0/24', // AS112
+  '192.52.193.0/24', // AMT
+  '192.88.99.0/24', // 6to4 relay anycast, withdrawn
+  '192.168.0.0/16', // private use
+  '192.175.48.0/24', // AS112, direct delegation
+  '198.18.0.0/15', // benchmarks
+  '198.51.100.0/24', // documentation
+  '203.0.113.0/24', // documentation
+  '224.0.0.0/4', // multicast
+  '240.0.0.0/4', // reserved, and limited broadcast
+]);
+
+/**
+ * IANA assigns global unicast addresses only from this range. It excludes: unspecified, loopback, IPv4-mapped,
+ * IPv4-compatible, IPv4-translated, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard-only and dummy prefix (100::/64,
+ * 100:0:0:1::/64), segment routing (5f00::/16), unique local, link-local, site-local and multicast.
+ */
+const GLOBAL_UNICAST_IPV6 = ranges(['2000::/3']);
+/** The entries of the IANA IPv6 special-purpose address registry within 2000::/3. */
+const NEVER_PUBLIC_IPV6 = ranges([
+  '2001::/23', // IETF protocol assignments: Teredo, PCP, TURN and DNS-SD anycast, benchmarks, AMT, AS112, ORCHID, DRIP
+  '2001:db8::/32', // documentation
+  '2002::/16', // 6to4
+  '2620:4f:8000::/48', // AS112, direct delegation
+  '3fff::/20', // documentation
+]);
+
+/** ipaddr.js reads `::127.0.0.1` as `::ffff:127.0.0.1`; the URL parser first writes both in hexadecimal. */
+function parseAddress(text: string): Address {
+  return ipaddr.parse(isIP(text) === 4 ? text : new URL(`http://[${text}]`).hostname.slice(1, -1));
+}
+
+function unmapped(address: Address): Address {
+  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
+}
+
+function isPublicAddress(address: Address): boolean {
+  return address.kind() === 'ipv4'
+    ? !isWithin(address, NEVER_PUBLIC_IPV4)
+    : isWithin(address, GLOBAL_UNICAST_IPV6) && !isWithin(address, NEVER_PUBLIC_IPV6);
+}
+
+function isWithin(address: Address, list: readonly Range[]): boolean {
+  return list.some((range) => range[0].kind() === address.kind() && address.match(range));
+}
+
+function parseRange(cidr: string): Range {
+  const [text = '', prefix = '', ...rest] = cidr.split('/');
+  const version = isIP(text);
+  const bitsMax = version === 4 ? 32 : 128;
+  if (version === 0 || text.includes('%') || rest.length > 0 || !/^(0|[1-9]\d*)$/.test(prefix) || +prefix > bitsMax) {
+    throw new RangeError(`${JSON.stringify(cidr)} is not a range of addresses such as 10.0.0.0/8 or fd00::/8.`);
+  }
+  const start = parseAddress(text);
+  const bits = start.toByteArray().map((byte) => byte.toString(2).padStart(8, '0'));
+  if (bits.join('').slice(+prefix).includes('1')) {
+    throw new RangeError(`${JSON.stringify(cidr)} is not a range of addresses: bits are set after its prefix.`);
+  }
+  return [start, +prefix];
+}
+
+/** A network that webhooks may use although its addresses are not public. */
+export interface AllowedNetwork {
+  /** As configured; the range itself if the setting gives no name. */
+  name: string;
+  cidr: string;
+  range: Range;
+}
+
+const NAME = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
+
+/**
+ * Parses ranges, each with or without a name: `backend=10.0.5.0/24`, `127.0.0.0/8`.
+ * @throws RangeError that names the invalid entry.
+ */
+export function parseAllowedNetworks(entries: readonly string[]): AllowedNetwork[] {
+  return entries.map((entry) => {
+    const [, name, cidr = entry] = /^([^=/:]*)=(.*)$/.exec(entry) ?? [];
+    if (name !== undefined && !NAME.test(name)) {
+      throw new RangeError(
+        `${JSON.stringify(entry)} has no valid name: use 1 to 32 lower-case letters, digits and hyphens, as in backend=10.0.5.0/24.`,
+      );
+    }
+    return { name: name ?? cidr, cidr, range: parseRange(cidr) };
+  });
+}
+
+/** The name of the network that allows this address; null if the address is public or not allowed. */
+export function networkOf(networks: readonly AllowedNetwork[], address: string): string | null {
+  const parsed = unmapped(parseAddress(address));
+  if (isPublicAddress(parsed)) return null;
+  return networks.find(({ range }) => isWithin(parsed, [range]))?.name ?? null;
+}
+
+/** Why an allowed network is a risk. */
+export type NetworkRisk =
+  /** It contains public addresses, or more addresses than one network of receivers needs. */
+  | 'too_wide'
+  /** It contains link-local addresses or a metadata service, which gives credentials of the machine to its callers. */
+  | 'metadata';
+
+/** Prefixes that allow more addresses than this: IPv4 a /16, IPv6 a /48. */
+const PREFIX_MIN = { ipv4: 16, ipv6: 48 } as const;
+const LOOPBACK = ['127.0.0.0/8', '::1/128'].map(parseRange);
+/** Link-local addresses, and the metadata services of AWS (IPv6), Alibaba, Oracle and Azure beside them. */
+const METADATA = [
+  '169.254.0.0/16',
+  'fe80::/10',
+  'fd00:ec2::254/128',
+  '100.100.100.200/32',
+  '192.0.0.192/32',
+  '168.63.129.16/32',
+].map(parseRange);
+
+export function risksOf({ range }: AllowedNetwork): NetworkRisk[] {
+  const [address, prefix] = range;
+  const isLoopback = LOOPBACK.some((loopback) => loopback[1] <= prefix && isWithin(address, [loopback]));
+  return [
+    ...(!isLoopback && prefix < PREFIX_MIN[address.kind()] ? (['too_wide'] as const) : []),
+    ...(METADATA.some((each) => overlap(each, range)) ? (['metadata'] as const) : []),
+  ];
+}
+
+function overlap(a: Range, b: Range): boolean {
+  if (a[0].kind() !== b[0].kind()) return false;
+  const bits = Math.min(a[1], b[1]);
+  return isWithin(a[0], [[networkAddress(b[0], bits), bits]]);
+}
+
+/** The address with all bits after the prefix cleared. */
+function networkAddress(address: Address, bits: number): Address {
+  const bytes = address
+    .toByteArray()
+    .map((byte, index) => byte & (0xff << Math.max(0, Math.min(8, 8 * (index + 1) - bits))));
+  return ipaddr.fromByteArray(bytes);
+}
 
 export const WEBHOOK_URL_CHARACTERS_MAX = 2048;
 

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 /**
  * Prisma: login refused, cannot reach, timed out, TLS refused, closed, pool exhausted, transaction not started, too many
  * connections.
@@ -119,4 +121,20 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
       meta !== null &&
       isDatabaseUnavailable((meta as { driverAdapterError?: unknown }).driverAdapterError, depth + 1))
   );
+}
+
+/**
+ * Repeats a statement while PostgreSQL is unavailable.
+ * @param until when it gives up, in the time of `performance.now()`
+ * @throws the error with which it gives up.
+ */
+export async function patiently<T>(until: number, pauseMs: number, statement: () => PromiseLike<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await statement();
+    } catch (error) {
+      if (!isDatabaseUnavailable(error) || performance.now() + pauseMs > until) throw error;
+      await delay(pauseMs);
+    }
+  }
 }

@@ -141,8 +141,7 @@ export const INVARIANTS: readonly Invariant[] = [
     subject: 'deliveries',
     broken: Prisma.sql`
       SELECT d.id FROM newest JOIN webhook_deliveries d ON d.id = newest.id
-      -- An attempt that was in flight when its endpoint was deleted is logged, and changes no outcome.
-      WHERE d.failure_reason IS DISTINCT FROM 'endpoint_deleted' AND (d.status = 'succeeded') <> (
+      WHERE (d.status = 'succeeded') <> (
         SELECT count(*) > 0 FROM webhook_attempts a
         WHERE a.delivery_id = d.id AND a.replay_count = d.replay_count AND a.outcome = 'success')`,
   },

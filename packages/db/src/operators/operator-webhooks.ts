@@ -1,5 +1,12 @@
 /** What `rtc` reads about webhooks: across tenants, and therefore by bare id. Request handlers must never call them. */
-import type { DeliveryFailureReason, DeliveryStatus, EventType, RecoveryStatus, Tenant } from '@callplane/core';
+import {
+  SLOW_FROM_MS,
+  type DeliveryFailureReason,
+  type DeliveryStatus,
+  type EventType,
+  type RecoveryStatus,
+  type Tenant,
+} from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
 import type { Prisma } from '../generated/client.js';
 import { RECOVERY_FIELDS } from '../webhooks/recoveries.repository.js';
@@ -64,7 +71,7 @@ export interface EndpointListing {
   url: string;
   enabled: boolean;
   disabledReason: string | null;
-  /** Whether its last attempt succeeded quickly. */
+  /** Whether its last attempt succeeded, and the next one is expected to take less than a second. */
   proven: boolean;
   failingSince: Date | null;
   /** Deliveries that are pending or delivering. */
@@ -79,7 +86,8 @@ export function listAllWebhookEndpoints(
   { environmentId, limit }: Omit<ListFilter, 'since'>,
 ): PromiseLike<EndpointListing[]> {
   return db.$queryRaw<EndpointListing[]>`
-    SELECT id, environment_id AS "environmentId", url, enabled, disabled_reason AS "disabledReason", proven,
+    SELECT id, environment_id AS "environmentId", url, enabled, disabled_reason AS "disabledReason",
+      failing_since IS NULL AND coalesce(slot_ms < ${SLOW_FROM_MS}::int, false) AS proven,
       failing_since AS "failingSince", coalesce(d.open, 0)::int AS open, d.oldest AS "oldestDueAt"
     FROM webhook_endpoints
     LEFT JOIN (

@@ -2,8 +2,7 @@ import { SLOT_MS_MIN, SLOW_FROM_MS, TURN_DELIVERIES_MAX, type Lane, type SlotMs 
 import type { Database, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import type { ClaimedDelivery } from './delivery-leases.js';
-import { IS_OPEN } from './delivery.sql.js';
-import { SIGNING_KEY_VERSION } from './endpoint.sql.js';
+import { IS_OPEN, SIGNING_KEY_VERSION } from './webhooks.sql.js';
 
 /** Time of `max_per_second` that a claim may catch up, in milliseconds: 4 % more attempts in one second at most. */
 const RATE_BURST_MS = 40;

@@ -12,9 +12,8 @@ import {
 } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
 import { Prisma, type WebhookAttempt } from '../generated/client.js';
-import { BRING_FORWARD, IS_OPEN, isErased, LATEST_ATTEMPT, START_RUN } from './delivery.sql.js';
 import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
-import { SIGNING_KEY_VERSION } from './endpoint.sql.js';
+import { BRING_FORWARD, IS_OPEN, isErased, LATEST_ATTEMPT, SIGNING_KEY_VERSION, START_RUN } from './webhooks.sql.js';
 
 /** A delivery as the API shows it. */
 export interface DeliveryRow {
@@ -50,19 +49,16 @@ export type AttemptRow = Omit<WebhookAttempt, 'outcome' | 'exchange'> & {
   exchange: AttemptExchange | null;
 };
 
-/** The columns of a {@link DeliveryRow}, for {@link deliveryTables}. */
+/** The columns of a {@link DeliveryRow}. */
 export const DELIVERY_COLUMNS = Prisma.sql`d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.endpoint_id AS "endpointId",
     d.room_id AS "roomId", latest.status_code AS "lastStatusCode", latest.error_code AS "lastErrorCode",
     coalesce(d.url, e.url) AS url, coalesce(d.secret_version, ${SIGNING_KEY_VERSION}) AS "signingKeyVersion",
     d.status, d.failure_reason AS "failureReason", d.replay_count AS "replayCount", d.run_attempts AS attempts,
     CASE WHEN d.status = 'pending' AND e.enabled AND blocker.id IS NULL THEN d.due_at END AS "nextAttemptAt",
     blocker.id AS "blockedBy", d.created_at AS "createdAt", d.completed_at AS "completedAt"`;
-/**
- * What {@link DELIVERY_COLUMNS} are read from. The first open delivery of a delivery's line is its blocker.
- * @param deliveries a table or subselect with the columns of webhook_deliveries.
- */
-export const deliveryTables = (deliveries: Prisma.Sql): Prisma.Sql => Prisma.sql`
-    ${deliveries} d JOIN webhook_endpoints e ON e.id = d.endpoint_id
+/** What {@link DELIVERY_COLUMNS} are read from. The first open delivery of a delivery's line is its blocker. */
+export const DELIVERY_TABLES = Prisma.sql`
+    webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
     LEFT JOIN LATERAL (
       SELECT id FROM webhook_deliveries
       WHERE d.status = 'pending' AND e.ordering = 'room' AND endpoint_id = d.endpoint_id AND room_id = d.room_id
@@ -70,7 +66,6 @@ export const deliveryTables = (deliveries: Prisma.Sql): Prisma.Sql => Prisma.sql
       ORDER BY sequence LIMIT 1
     ) blocker ON true
     ${LATEST_ATTEMPT}`;
-export const DELIVERY_TABLES = deliveryTables(Prisma.sql`webhook_deliveries`);
 
 export async function findDelivery(
   db: TypedSql,
@@ -144,15 +139,15 @@ export async function listAttempts(
   return attempts as unknown as AttemptRow[];
 }
 
+type NotLocked = { ok: false; conflict: 'no endpoint' | 'no delivery' };
 export type ReplayResult =
   | { ok: true; delivery: DeliveryRow; wake: DueEndpoint }
-  | { ok: false; conflict: 'no endpoint' | 'no delivery' }
+  | NotLocked
   | { ok: false; conflict: ReplayConflict; replayCount: number };
 
 /**
  * Starts a new run of a finished delivery, with the endpoint's current URL and secret. The row's lock lets one of
- * several concurrent replays through, and the changed count rejects the others. Locks the delivery before its endpoint,
- * like every other transaction.
+ * several concurrent replays through, and the changed count rejects the others.
  * @param expectedReplayCount the count that the caller has read.
  */
 export async function replayDelivery(
@@ -162,10 +157,9 @@ export async function replayDelivery(
   deliveryId: string,
   expectedReplayCount: number,
 ): Promise<ReplayResult> {
-  const row = await lockDelivery(tx, tenant, endpointId, deliveryId);
-  const endpoint = await holdEndpoint(tx, tenant, endpointId);
-  if (endpoint === null) return { ok: false, conflict: 'no endpoint' };
-  if (row === undefined) return { ok: false, conflict: 'no delivery' };
+  const locked = await lockDelivery(tx, tenant, endpointId, deliveryId);
+  if (!locked.ok) return locked;
+  const { row, endpoint } = locked;
   const isErased = await holdEvent(tx, row.eventId);
   const conflict = decideReplay({ ...row, isErased, isEnabled: endpoint.enabled, expectedReplayCount });
   if (conflict !== null) return { ok: false, conflict, replayCount: row.replayCount };
@@ -174,12 +168,13 @@ export async function replayDelivery(
 
 export type RetryResult =
   | { ok: true; delivery: DeliveryRow; wake: DueEndpoint }
-  | { ok: false; conflict: 'no endpoint' | 'no delivery' | RetryConflict };
+  | NotLocked
+  | { ok: false; conflict: RetryConflict };
 
 /**
  * Brings the next attempt of a pending delivery forward to now. The run, its attempts and the replay count stay. Changes
  * nothing if the attempt is due already. The row's lock decides between this and a claim: a claim skips the locked row,
- * and a row that is claimed first is in flight here. Locks the delivery before its endpoint, like `replayDelivery`.
+ * and a row that is claimed first is in flight here.
  */
 export async function retryDelivery(
   tx: TypedSql,
@@ -187,38 +182,36 @@ export async function retryDelivery(
   endpointId: string,
   deliveryId: string,
 ): Promise<RetryResult> {
-  const row = await lockDelivery(tx, tenant, endpointId, deliveryId);
-  const endpoint = await holdEndpoint(tx, tenant, endpointId);
-  if (endpoint === null) return { ok: false, conflict: 'no endpoint' };
-  if (row === undefined) return { ok: false, conflict: 'no delivery' };
+  const locked = await lockDelivery(tx, tenant, endpointId, deliveryId);
+  if (!locked.ok) return locked;
+  const { row, endpoint } = locked;
   const conflict = decideRetry({ status: row.status, isEnabled: endpoint.enabled });
   if (conflict !== null) return { ok: false, conflict };
   return { ok: true, delivery: await change(tx, tenant, endpointId, deliveryId, BRING_FORWARD), wake: endpoint };
 }
 
-/** Locks an endpoint against changes, disabling and deletion until the transaction ends; null if it does not exist. */
-async function holdEndpoint(
-  tx: TypedSql,
-  tenant: Tenant,
-  endpointId: string,
-): Promise<(DueEndpoint & { enabled: boolean }) | null> {
-  const [endpoint] = await tx.$queryRaw<(DueEndpoint & { enabled: boolean })[]>`
-    SELECT enabled, ${DUE_ENDPOINT} FROM webhook_endpoints e
-    WHERE id = ${endpointId} AND environment_id = ${tenant.environmentId} AND deleted_at IS NULL FOR SHARE`;
-  return endpoint ?? null;
-}
+type LockedRow = Pick<DeliveryRow, 'status' | 'replayCount' | 'eventId'>;
+type HeldEndpoint = DueEndpoint & { enabled: boolean };
 
+/**
+ * Locks a delivery, and its endpoint against changes, disabling and deletion, until the transaction ends: the delivery
+ * first, like every other transaction.
+ */
 async function lockDelivery(
   tx: TypedSql,
-  tenant: Tenant,
+  { environmentId }: Tenant,
   endpointId: string,
   deliveryId: string,
-): Promise<{ status: DeliveryStatus; replayCount: number; eventId: string } | undefined> {
-  const [row] = await tx.$queryRaw<{ status: DeliveryStatus; replayCount: number; eventId: string }[]>`
+): Promise<NotLocked | { ok: true; row: LockedRow; endpoint: HeldEndpoint }> {
+  const [row] = await tx.$queryRaw<LockedRow[]>`
     SELECT status, replay_count AS "replayCount", event_id AS "eventId" FROM webhook_deliveries
-    WHERE id = ${deliveryId} AND endpoint_id = ${endpointId} AND environment_id = ${tenant.environmentId}
+    WHERE id = ${deliveryId} AND endpoint_id = ${endpointId} AND environment_id = ${environmentId}
     FOR NO KEY UPDATE`;
-  return row;
+  const [endpoint] = await tx.$queryRaw<HeldEndpoint[]>`
+    SELECT enabled, ${DUE_ENDPOINT} FROM webhook_endpoints e
+    WHERE id = ${endpointId} AND environment_id = ${environmentId} AND deleted_at IS NULL FOR SHARE`;
+  if (endpoint === undefined) return { ok: false, conflict: 'no endpoint' };
+  return row === undefined ? { ok: false, conflict: 'no delivery' } : { ok: true, row, endpoint };
 }
 
 /** Changes a delivery that this transaction has locked. */

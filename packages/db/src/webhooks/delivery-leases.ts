@@ -1,14 +1,7 @@
-import {
-  newId,
-  type AfterAttempt,
-  type AttemptExchange,
-  type AttemptOutcome,
-  type DeliveryFailureReason,
-} from '@callplane/core';
+import { newId, type AfterAttempt, type AttemptExchange, type AttemptOutcome } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
-import { ATTEMPT_COLUMNS } from './delivery.sql.js';
-import { NOTE_STANDING } from './endpoint.sql.js';
+import { ATTEMPT_COLUMNS, NOTE_STANDING } from './webhooks.sql.js';
 
 /**
  * A delivery that this worker has claimed. All times are PostgreSQL's, so the workers' clocks need not agree. A worker
@@ -67,14 +60,9 @@ export interface AttemptRecord {
 
 /** An attempt that has ended, and its consequence for the delivery. */
 export interface EndedAttempt {
-  claim: Pick<
-    ClaimedDelivery,
-    'id' | 'leaseToken' | 'url' | 'secretVersion' | 'startedAt' | 'replayCount' | 'runAttempt'
-  >;
+  claim: Pick<ClaimedDelivery, 'id' | 'leaseToken' | 'url' | 'secretVersion' | 'startedAt'>;
   attempt: AttemptRecord;
   after: AfterAttempt;
-  /** Whether the endpoint counts as proven afterwards. */
-  proves: boolean;
   /** Expected duration of the endpoint's next attempt, in milliseconds. */
   slotMs: number;
 }
@@ -122,12 +110,12 @@ export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): 
 }
 
 /** The fields of {@link toRow} with their types. */
-const ENDED_COLUMNS = Prisma.sql`position int, id text, token uuid, status text, reason text, delay_ms int, proves boolean,
-  slot_ms int, attempt_id text, url text, version int, started_at timestamptz, duration_ms int, outcome text,
+const ENDED_COLUMNS = Prisma.sql`position int, id text, token uuid, status text, reason text, delay_ms int, slot_ms int,
+  attempt_id text, url text, version int, started_at timestamptz, duration_ms int, outcome text,
   error_code text, status_code int, address text, dns_ms int, connect_ms int, tls_ms int, first_byte_ms int,
   response_body text, response_truncated boolean, exchange jsonb`;
 
-function toRow({ claim, attempt, after, proves, slotMs }: EndedAttempt, position: number) {
+function toRow({ claim, attempt, after, slotMs }: EndedAttempt, position: number) {
   return {
     position,
     id: claim.id,
@@ -135,7 +123,6 @@ function toRow({ claim, attempt, after, proves, slotMs }: EndedAttempt, position
     status: after.status,
     reason: after.status === 'failed' ? after.reason : null,
     delay_ms: after.status === 'pending' ? Math.round(after.delayMs) : null,
-    proves,
     slot_ms: slotMs,
     attempt_id: newId('attempt'),
     url: claim.url,
@@ -194,37 +181,4 @@ export async function releaseDeliveries(
 /** Rounds a time for the log of attempts. */
 function rounded(milliseconds: number | null): number | null {
   return milliseconds === null ? null : Math.round(milliseconds);
-}
-
-/**
- * Logs an attempt that ended after its endpoint was deleted. The deletion has ended the delivery, so the attempt has no
- * lease and changes no outcome. Without the log, it would be unknown whether the receiver got the event. The run and
- * attempt numbers identify the attempt, so a repeated call writes nothing.
- * @returns false when the deletion did not end this delivery, or when the attempt is already logged.
- */
-export async function logAttemptOfDeletedEndpoint(
-  db: TypedSql,
-  { claim, attempt }: Pick<EndedAttempt, 'claim' | 'attempt'>,
-): Promise<boolean> {
-  const { timings } = attempt;
-  const exchange = attempt.exchange === null ? null : JSON.stringify(attempt.exchange);
-  const logged = await db.$queryRaw<unknown[]>`
-    INSERT INTO webhook_attempts (${ATTEMPT_COLUMNS})
-    SELECT ${newId('attempt')}, d.id, d.replay_count, d.run_attempts, ${claim.url}, ${claim.secretVersion}::int,
-      ${claim.startedAt.toISOString()}::timestamptz, ${Math.round(attempt.durationMs)}::int, ${attempt.outcome},
-      ${attempt.errorCode}, ${attempt.statusCode}::int, ${attempt.address}, ${rounded(timings.dnsMs)}::int,
-      ${rounded(timings.connectMs)}::int, ${rounded(timings.tlsMs)}::int, ${rounded(timings.firstByteMs)}::int,
-      CASE WHEN v.erased_at IS NULL THEN ${attempt.responseBody}::text END, ${attempt.responseTruncated},
-      CASE WHEN v.erased_at IS NULL THEN ${exchange}::jsonb ELSE ${exchange}::jsonb - 'responseHeaders' END
-    FROM webhook_deliveries d JOIN events v ON v.id = d.event_id
-    WHERE d.id = ${claim.id} AND d.status = 'failed'
-      AND d.failure_reason = ${'endpoint_deleted' satisfies DeliveryFailureReason}
-      AND d.replay_count = ${claim.replayCount}::int AND d.run_attempts = ${claim.runAttempt}::int
-      AND NOT EXISTS (
-        SELECT 1 FROM webhook_attempts a
-        WHERE a.delivery_id = d.id AND a.replay_count = d.replay_count AND a.attempt = d.run_attempts
-      )
-    FOR SHARE OF v
-    RETURNING 1`;
-  return logged.length > 0;
 }

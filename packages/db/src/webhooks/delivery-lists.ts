@@ -9,7 +9,7 @@ import {
 } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
-import { DELIVERY_COLUMNS, DELIVERY_TABLES, deliveryTables, type DeliveryRow } from './deliveries.repository.js';
+import { DELIVERY_COLUMNS, DELIVERY_TABLES, type DeliveryRow } from './deliveries.repository.js';
 
 export interface DeliveryListFilter {
   /** Null lists the deliveries of all endpoints of the environment, deleted ones included. */
@@ -41,8 +41,6 @@ const OF_TYPE_AND_STATUS = Prisma.sql`
 const OF_TYPE_AND_REASON = (reason: DeliveryFailureReason): Prisma.Sql => Prisma.sql`
   d.endpoint_id = endpoint.id AND d.failure_reason = ${reason} AND d.event_type = type.name`;
 const FILTERED_ID = Prisma.sql`(d.id || '')`;
-const OPEN: readonly DeliveryStatus[] = ['pending', 'delivering'];
-const FINISHED = DELIVERY_STATUSES.filter((status) => !OPEN.includes(status));
 /**
  * One range of the index (endpoint_id, id DESC). For the same reason the condition is no plain equality: the order by
  * endpoint and id then rules out the primary key.
@@ -66,7 +64,6 @@ export async function listDeliveries(
   if (failureReason !== null && status !== null && status !== 'failed') return [];
   if (filter.roomId !== null) return listOfRoom(db, tenant, { ...filter, roomId: filter.roomId }, page);
   const isFiltered = status !== null || eventType !== null || failureReason !== null;
-  if (endpointId !== null && !isFiltered) return listOfEndpoint(db, tenant, { ...filter, endpointId }, page);
   const id = isFiltered ? FILTERED_ID : Prisma.sql`d.id`;
   const types = eventType === null ? EVENT_TYPES : [eventType];
   const endpoints = Prisma.sql`(
@@ -83,57 +80,19 @@ export async function listDeliveries(
       ORDER BY ${isFiltered ? Prisma.empty : Prisma.sql`d.endpoint_id,`} ${id} DESC LIMIT ${page.limit}
     ) found
     ORDER BY found.id DESC LIMIT ${page.limit}`;
-  const ofStatus = (statuses: readonly DeliveryStatus[], condition = Prisma.empty): Prisma.Sql =>
-    newest(
-      Prisma.sql`${endpoints} CROSS JOIN unnest(${[...statuses]}::text[]) AS status (name)`,
-      Prisma.sql`${OF_TYPE_AND_STATUS} ${condition}`,
-    );
+  const statuses = status === null ? DELIVERY_STATUSES : [status];
   const ids = !isFiltered
     ? newest(endpoints, OF_ENDPOINT)
     : failureReason !== null
       ? newest(endpoints, OF_TYPE_AND_REASON(failureReason))
-      : status !== null
-        ? ofStatus([status])
-        : ofAnyStatus(ofStatus, page.limit);
+      : newest(
+          Prisma.sql`${endpoints} CROSS JOIN unnest(${[...statuses]}::text[]) AS status (name)`,
+          OF_TYPE_AND_STATUS,
+        );
   return db.$queryRaw<DeliveryRow[]>`
     WITH page AS (${ids})
     SELECT ${DELIVERY_COLUMNS} FROM ${DELIVERY_TABLES} WHERE d.id = ANY(ARRAY(SELECT id FROM page))
     ORDER BY d.id DESC`;
-}
-
-/**
- * The newest ids of all statuses. The ranges of open deliveries end at the last finished one of the page. Otherwise they
- * would read everything that has finished behind an old snapshot (docs/decisions/0007).
- */
-function ofAnyStatus(
-  ofStatus: (statuses: readonly DeliveryStatus[], condition?: Prisma.Sql) => Prisma.Sql,
-  limit: number,
-): Prisma.Sql {
-  const last = Prisma.sql`(SELECT min(id) FROM finished HAVING count(*) = ${limit}::int)`;
-  return Prisma.sql`
-    WITH finished AS MATERIALIZED (${ofStatus(FINISHED)})
-    SELECT id FROM (
-      SELECT id FROM finished UNION ALL (${ofStatus(OPEN, Prisma.sql`AND ${FILTERED_ID} >= coalesce(${last}, '')`)})
-    ) every
-    ORDER BY id DESC LIMIT ${limit}`;
-}
-
-/** All of one endpoint are one range of an index, so their rows are read from there, and no ids are collected. */
-function listOfEndpoint(
-  db: TypedSql,
-  tenant: Tenant,
-  filter: DeliveryListFilter & { endpointId: string },
-  { beforeId, limit }: { beforeId: string | null; limit: number },
-): PromiseLike<DeliveryRow[]> {
-  const range = Prisma.sql`(
-    SELECT d.* FROM webhook_deliveries d
-    WHERE d.endpoint_id = ANY(ARRAY(
-        SELECT id FROM webhook_endpoints WHERE environment_id = ${tenant.environmentId} AND id = ${filter.endpointId}))
-      ${beforeId === null ? Prisma.empty : Prisma.sql`AND d.id < ${beforeId}`}
-      ${createdWithin(filter, Prisma.sql`d.id`)}
-    ORDER BY d.endpoint_id, d.id DESC LIMIT ${limit})`;
-  return db.$queryRaw<DeliveryRow[]>`
-    SELECT ${DELIVERY_COLUMNS} FROM ${deliveryTables(range)} ORDER BY d.id DESC`;
 }
 
 /**

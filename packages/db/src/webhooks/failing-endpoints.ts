@@ -9,7 +9,7 @@ import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import type { DueEndpoint } from './due-endpoints.js';
-import { ENDPOINT_COLUMNS, FAILS_AT_PRESENT, hasFailedFor } from './endpoint.sql.js';
+import { ENDPOINT_COLUMNS, FAILS_AT_PRESENT, hasFailedFor } from './webhooks.sql.js';
 
 export interface FailingEndpoint {
   id: string;

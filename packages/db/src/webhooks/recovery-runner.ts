@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { RECOVERY_IN_FLIGHT_MAX, type RecoveryPace, type SlotMs } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
-import { BRING_FORWARD, hasReplaysLeft, isErased, START_RUN } from './delivery.sql.js';
 import type { DueEndpoint } from './due-endpoints.js';
+import { BRING_FORWARD, hasReplaysLeft, isErased, START_RUN } from './webhooks.sql.js';
 
 /** The result of one committed step of a recovery. */
 export interface RecoveryStep {

@@ -1,7 +1,7 @@
 import type { TypedSql } from '../client/database.js';
 import { deleteBatch } from '../client/fragments.sql.js';
 import { Prisma } from '../generated/client.js';
-import { IS_OPEN } from './delivery.sql.js';
+import { IS_OPEN } from './webhooks.sql.js';
 
 /** Each function deletes one batch: locked rows are skipped, so it never waits for a lock and holds none for long. */
 

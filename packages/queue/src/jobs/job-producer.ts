@@ -4,8 +4,16 @@ import { LRUCache } from 'lru-cache';
 import { RedisUnusable, watchRedis, type RedisHealth } from '../redis/redis-health.js';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectRedis, disconnectRedis, KEY_PREFIX, type RedisClient, type RedisEvents } from '../redis/redis.js';
-import { QUEUE_NAMES, QUEUE_OF_OPERATION, operationJobId, type QueueName } from './catalogue.js';
-import { QUEUE_OF_LANE, turnJob, type Turn } from './turns.js';
+import {
+  operationJobId,
+  QUEUE_NAMES,
+  QUEUE_OF_OPERATION,
+  turnJob,
+  type NewJob,
+  type OperationJob,
+  type QueueName,
+  type Turn,
+} from './jobs.js';
 
 /** Wake-ups that could not be sent. */
 export interface NotSent {
@@ -87,19 +95,19 @@ export class JobProducer {
    * `onNotSent` gets the jobs that were not sent.
    */
   wakeOperations(rows: readonly OperationWakeUp[]): Promise<WakeResult> {
-    const jobs: PrioritizedOperation[] = [];
-    const refused: PrioritizedOperation[] = [];
+    const jobs: NewJob[] = [];
+    const refused: NewJob[] = [];
     for (const row of rows) {
       const sent = this.#sent.get(row.environmentId) ?? 0;
-      (sent < JOBS_PER_ENVIRONMENT ? jobs : refused).push({ ...row, priority: sent });
+      (sent < JOBS_PER_ENVIRONMENT ? jobs : refused).push(operationJob(row, sent));
       this.#sent.set(row.environmentId, sent + 1);
     }
     if (refused.length > 0) {
       const error = new Error('the environment has reached its limit of jobs in Redis');
-      this.#report(operationBatches(refused), error);
+      this.#report(batchesOf(refused), error);
       if (jobs.length === 0) return Promise.resolve({ ok: false, error });
     }
-    return this.#add(operationBatches(jobs));
+    return this.#add(jobs);
   }
 
   /**
@@ -108,9 +116,8 @@ export class JobProducer {
    */
   async addDueOperations(rows: readonly (OperationWakeUp & { place: number })[]): Promise<boolean> {
     for (let from = 0; from < rows.length; from += JOBS_PER_COMMAND) {
-      const some = rows.slice(from, from + JOBS_PER_COMMAND);
-      const { ok } = await this.#add(operationBatches(some.map((row) => ({ ...row, priority: row.place - 1 }))));
-      if (!ok) return false;
+      const jobs = rows.slice(from, from + JOBS_PER_COMMAND).map((row) => operationJob(row, row.place - 1));
+      if (!(await this.#add(jobs)).ok) return false;
     }
     return true;
   }
@@ -121,7 +128,8 @@ export class JobProducer {
    * reported to `onNotSent`. Requests do not wait for it.
    */
   wakeDeliveries(turns: readonly Turn[]): Promise<WakeResult> {
-    return this.#add(turnBatches(turns));
+    const distinct = new Map(turns.map((turn) => [`${turn.endpointId} ${turn.ticket ?? 0}`, turn]));
+    return this.#add([...distinct.values()].map(turnJob));
   }
 
   /** The number of jobs in these queues (default: all) that no worker has taken: how far the workers lag behind. */
@@ -136,20 +144,21 @@ export class JobProducer {
     await disconnectRedis(this.redis);
   }
 
-  async #add(batches: readonly Batch[]): Promise<WakeResult> {
+  async #add(jobs: readonly NewJob[]): Promise<WakeResult> {
+    const batches = batchesOf(jobs);
     const error = await this.#send(batches);
     if (error === null) return { ok: true };
     this.#report(batches, error);
     return { ok: false, error };
   }
 
-  #report(batches: readonly Batch[], error: Error): void {
-    for (const { name, jobs } of batches) this.#events.onNotSent?.({ queue: name, count: jobs.length, error });
+  #report(batches: Batches, error: Error): void {
+    for (const [queue, jobs] of batches) this.#events.onNotSent?.({ queue, count: jobs.length, error });
   }
 
   /** @returns why the jobs were not sent; null if they were. */
-  async #send(batches: readonly Batch[]): Promise<Error | null> {
-    if (batches.length === 0) return null;
+  async #send(batches: Batches): Promise<Error | null> {
+    if (batches.size === 0) return null;
     if (this.redis.status !== 'ready') return new Error('Redis is not connected');
     // Skips an unusable Redis, because every DELETE would wait for the deadline.
     const { trouble } = this.health;
@@ -162,7 +171,7 @@ export class JobProducer {
           ENQUEUE_DEADLINE_MS,
         );
       });
-      const added = batches.map(async ({ name, jobs }) => this.#queues.get(name)?.addBulk([...jobs]));
+      const added = [...batches].map(async ([queue, jobs]) => this.#queues.get(queue)?.addBulk(jobs));
       await Promise.race([Promise.all(added), deadline]);
       return null;
     } catch (error) {
@@ -175,33 +184,17 @@ export class JobProducer {
   }
 }
 
-interface Batch {
-  name: QueueName;
-  jobs: readonly { name: string; data: object; opts: object }[];
+/** The jobs of each queue. */
+type Batches = ReadonlyMap<QueueName, NewJob['job'][]>;
+
+function batchesOf(jobs: readonly NewJob[]): Batches {
+  const batches = new Map<QueueName, NewJob['job'][]>();
+  for (const { queue, job } of jobs) batches.set(queue, [...(batches.get(queue) ?? []), job]);
+  return batches;
 }
 
-/** One job for each endpoint and ticket. */
-function turnBatches(turns: readonly Turn[]): Batch[] {
-  const distinct = new Map(turns.map((turn) => [`${turn.endpointId} ${turn.ticket ?? 0}`, turn]));
-  const jobs = [...distinct.values()].map(turnJob);
-  return Object.values(QUEUE_OF_LANE)
-    .map((name) => ({ name, jobs: jobs.flatMap(({ queue, job }) => (queue === name ? [job] : [])) }))
-    .filter(({ jobs: some }) => some.length > 0);
-}
-
-type PrioritizedOperation = OperationWakeUp & { priority: number };
-
-function operationBatches(rows: readonly PrioritizedOperation[]): Batch[] {
-  return Object.values(QUEUE_OF_OPERATION)
-    .map((name) => ({
-      name,
-      jobs: rows
-        .filter(({ kind }) => QUEUE_OF_OPERATION[kind] === name)
-        .map((row) => ({
-          name: row.kind,
-          data: { operationId: row.id },
-          opts: { jobId: operationJobId(row), priority: Math.min(row.priority, PRIORITY_MAX) },
-        })),
-    }))
-    .filter(({ jobs }) => jobs.length > 0);
+function operationJob(row: OperationWakeUp, priority: number): NewJob {
+  const opts = { jobId: operationJobId(row), priority: Math.min(priority, PRIORITY_MAX) };
+  const job = { name: row.kind, data: { operationId: row.id } satisfies OperationJob, opts };
+  return { queue: QUEUE_OF_OPERATION[row.kind], job };
 }

@@ -2,9 +2,8 @@ import { Queue } from 'bullmq';
 import { overRedis, untilReady } from '../redis/redis-facts.js';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { KEY_PREFIX, type RedisClient } from '../redis/redis.js';
-import { QUEUE_NAMES, type QueueName } from './catalogue.js';
 import { JobProducer, type OperationWakeUp } from './job-producer.js';
-import { QUEUE_OF_LANE, type Turn } from './turns.js';
+import { QUEUE_NAMES, QUEUE_OF_LANE, type QueueName, type Turn } from './jobs.js';
 
 /** The state of one queue in Redis. */
 export interface QueueDepth {

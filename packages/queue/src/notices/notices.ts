@@ -54,8 +54,8 @@ export function publishNoticesOnce(
   }).catch(() => false);
 }
 
-/** Listens for notices on its own connection. */
-export class NoticeListener {
+/** Receives what is published on channels, over a connection of its own. Subscriptions survive reconnections. */
+export class Subscriber {
   readonly #redis: Redis;
   readonly #handlers = new Map<string, (payload: string) => void>();
 
@@ -64,19 +64,31 @@ export class NoticeListener {
     this.#redis.on('message', (channel: string, payload: string) => this.#handlers.get(channel)?.(payload));
   }
 
-  /** Sets the handler of a notice and replaces an earlier one. The subscription survives reconnections. */
-  on(notice: Notice, handler: (payload: string) => void): void {
-    this.#handlers.set(NOTICES[notice], handler);
-    // While Redis is unavailable, ioredis queues the command. It fails only if the listener is closed.
-    this.#redis.subscribe(NOTICES[notice]).catch(() => undefined);
-  }
-
-  /** Whether this listener would receive a notice that is published now. */
+  /** Whether it would receive what is published now. */
   get isListening(): boolean {
     return this.#redis.status === 'ready';
   }
 
+  /** Sets the handler of a channel and replaces an earlier one. */
+  subscribe(channel: string, handler: (payload: string) => void): void {
+    this.#handlers.set(channel, handler);
+    // While Redis is unavailable, ioredis queues the command. It fails only if the connection is closed.
+    this.#redis.subscribe(channel).catch(() => undefined);
+  }
+
+  unsubscribe(channel: string): void {
+    if (this.#handlers.delete(channel)) this.#redis.unsubscribe(channel).catch(() => undefined);
+  }
+
   close(): Promise<void> {
+    this.#handlers.clear();
     return disconnectRedis(this.#redis);
+  }
+}
+
+/** Listens for notices. */
+export class NoticeListener extends Subscriber {
+  on(notice: Notice, handler: (payload: string) => void): void {
+    this.subscribe(NOTICES[notice], handler);
   }
 }

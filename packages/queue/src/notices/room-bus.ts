@@ -1,8 +1,7 @@
-import type { Redis } from 'ioredis';
 import type { RedisLocation } from '../redis/redis-target.js';
-import { connectSubscriber, disconnectRedis, type RedisClient, type RedisEvents } from '../redis/redis.js';
+import type { RedisClient, RedisEvents } from '../redis/redis.js';
 import { overRedis } from '../redis/redis-facts.js';
-import { publish } from './notices.js';
+import { publish, Subscriber } from './notices.js';
 
 /** What a notice says about a change of a room. Its receiver may have to read the room. */
 export interface RoomNotice {
@@ -95,30 +94,25 @@ export function publishRoomsChangedOnce(
 /** Publishes and receives the notices of rooms. It subscribes on its own connection. */
 export class RoomBus {
   readonly #settings: RoomBusSettings;
-  readonly #redis: Redis;
-  readonly #handlers = new Map<string, RoomHandlers>();
+  readonly #subscriber: Subscriber;
 
   constructor(settings: RoomBusSettings) {
     this.#settings = settings;
-    this.#redis = connectSubscriber(settings.redisUrl, settings.events);
-    this.#redis.on('message', (channel: string, payload: string) => this.#receive(channel, payload));
+    this.#subscriber = new Subscriber(settings.redisUrl, settings.events);
   }
 
   /** Whether this instance would receive a notice that is published now. */
   get isListening(): boolean {
-    return this.#redis.status === 'ready';
+    return this.#subscriber.isListening;
   }
 
   /** Subscribes to a room and replaces its earlier handlers. The subscription survives reconnections. */
   subscribe(roomId: string, handlers: RoomHandlers): void {
-    this.#handlers.set(channelOf(roomId), handlers);
-    // While Redis is unavailable, ioredis queues the command. It fails only if the bus is closed.
-    this.#redis.subscribe(channelOf(roomId)).catch(() => undefined);
+    this.#subscriber.subscribe(channelOf(roomId), (text) => this.#receive(handlers, text));
   }
 
   unsubscribe(roomId: string): void {
-    if (!this.#handlers.delete(channelOf(roomId))) return;
-    this.#redis.unsubscribe(channelOf(roomId)).catch(() => undefined);
+    this.#subscriber.unsubscribe(channelOf(roomId));
   }
 
   /** Notifies the other instances that hold connections of the room. Best effort, see {@link publishRoomChanged}. */
@@ -140,18 +134,16 @@ export class RoomBus {
   }
 
   close(): Promise<void> {
-    this.#handlers.clear();
-    return disconnectRedis(this.#redis);
+    return this.#subscriber.close();
   }
 
   #publish(roomId: string, text: string): Promise<boolean> {
     return publish(this.#settings.publisher, channelOf(roomId), text);
   }
 
-  #receive(channel: string, text: string): void {
-    const handlers = this.#handlers.get(channel);
+  #receive(handlers: RoomHandlers, text: string): void {
     const payload = payloadOf(text);
-    if (handlers === undefined || payload === null || payload.from === this.#settings.instanceId) return;
+    if (payload === null || payload.from === this.#settings.instanceId) return;
     if (payload.type === 'message') handlers.message(payload.message, payload.from);
     else if (payload.type === 'report') handlers.report?.(payload.kind, payload.report, payload.from);
     else {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { eventually, newCertificate, startTestSentinels, stopAtEnd } from '@callplane/testing';
 import { JobProducer } from '../jobs/job-producer.js';
-import { OperationWorkers } from '../jobs/operation-workers.js';
+import { JobWorkers } from '../jobs/job-workers.js';
+import type { OperationJob } from '../jobs/jobs.js';
 import { NoticeListener, publishNotice } from '../notices/notices.js';
 import { readRedisFacts, readSentinelFacts } from './redis-facts.js';
 import { readRedisTarget, type RedisLocation, type RedisSettings } from './redis-target.js';
@@ -12,15 +13,14 @@ const quiet = { onLost: () => undefined, onReady: () => undefined };
 function connectAll(where: RedisLocation) {
   const producer = new JobProducer(where, quiet);
   const jobs: string[] = [];
-  const worker = new OperationWorkers({
+  const worker = new JobWorkers<OperationJob>({
     redisUrl: where,
-    concurrency: 4,
-    work: (operationId) => {
+    queues: { 'room-end': 4, 'participant-remove': 4 },
+    work: ({ operationId }) => {
       jobs.push(operationId);
       return Promise.resolve(null);
     },
-    clock: { now: () => new Date() },
-    events: { ...quiet, onFailed: () => undefined, onError: () => undefined },
+    events: { ...quiet, onFailed: () => undefined },
   });
   const listener = new NoticeListener(where, quiet);
   const notices: string[] = [];

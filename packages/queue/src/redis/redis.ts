@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { connectorOf, type ConnectionOptions } from './connector.js';
 import { parseRedisUrl, type RedisLocation, type RedisTarget } from './redis-target.js';
-import { credentialsOf, masterOf } from './sentinels.js';
+import { masterOf } from './sentinels.js';
 
 export type RedisClient = Redis;
 
@@ -77,7 +77,7 @@ function optionsOf(target: RedisTarget, role: RedisRole): ConnectionOptions {
   const { tls } = target;
   return {
     ...byRole,
-    ...credentialsOf(target.credentials),
+    ...target.credentials,
     db: target.database,
     // ioredis waits for the handshake of TLS if this is set. The connector opens the socket.
     ...(tls === null ? {} : { tls: { ...tls } }),

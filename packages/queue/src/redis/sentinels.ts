@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import { connectorOf, type ConnectionOptions } from './connector.js';
-import { textOf, type RedisAddress, type RedisCredentials, type RedisTarget } from './redis-target.js';
+import { connectorOf } from './connector.js';
+import { textOf, type RedisAddress, type RedisTarget } from './redis-target.js';
 
 export type SentinelTarget = Extract<RedisTarget, { kind: 'sentinel' }>;
 
@@ -32,7 +32,7 @@ export async function masterOf(target: SentinelTarget): Promise<RedisAddress> {
 export async function askSentinel(target: SentinelTarget, sentinel: RedisAddress, command: string): Promise<unknown> {
   const { master, sentinelCredentials, tls } = target;
   const redis = new Redis({
-    ...credentialsOf(sentinelCredentials),
+    ...sentinelCredentials,
     protocol: 2,
     enableReadyCheck: false,
     disableClientInfo: true,
@@ -59,13 +59,6 @@ export async function askSentinel(target: SentinelTarget, sentinel: RedisAddress
   } finally {
     redis.disconnect();
   }
-}
-
-export function credentialsOf({
-  username,
-  password,
-}: RedisCredentials): Pick<ConnectionOptions, 'username' | 'password'> {
-  return { ...(username === undefined ? {} : { username }), ...(password === undefined ? {} : { password }) };
 }
 
 /** The fields of a reply that lists names and values. */

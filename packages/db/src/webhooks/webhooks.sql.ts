@@ -1,5 +1,38 @@
-import { ENDPOINT_FAILS_AFTER_MS, ENDPOINT_FAILURE_RECENT_MS, SLOW_FROM_MS } from '@callplane/core';
+import { ENDPOINT_FAILS_AFTER_MS, ENDPOINT_FAILURE_RECENT_MS, REPLAYS_MAX, SLOW_FROM_MS } from '@callplane/core';
 import { Prisma } from '../generated/client.js';
+import { isErasureRequested } from '../participants/participant.sql.js';
+
+/** Whether a delivery is open: the condition of the partial index `webhook_deliveries_line_idx`. */
+export const IS_OPEN = Prisma.sql`status IN ('pending', 'delivering')`;
+
+/** Starts a new run of a finished delivery: the assignments of an `UPDATE webhook_deliveries`. */
+export const START_RUN = Prisma.sql`status = 'pending', failure_reason = NULL, completed_at = NULL,
+  replay_count = replay_count + 1, run_attempts = 0, run_started_at = now(), url = NULL, secret_version = NULL,
+  due_at = now()`;
+
+/**
+ * Brings the next attempt of a pending delivery forward to now: the assignment of an `UPDATE webhook_deliveries`. One
+ * that is due already keeps its place before younger ones.
+ */
+export const BRING_FORWARD = Prisma.sql`due_at = least(due_at, now())`;
+
+/** Whether a delivery may be replayed again, like `decideReplay` of core. */
+export const hasReplaysLeft = Prisma.sql`replay_count < ${REPLAYS_MAX}::int`;
+
+/**
+ * Whether the personal data of an event was erased, or an erasure is pending. The events table must have the alias `v`.
+ */
+export const isErased = Prisma.sql`(v.erased_at IS NOT NULL OR ${isErasureRequested})`;
+
+/** The columns of the log of attempts. */
+export const ATTEMPT_COLUMNS = Prisma.sql`id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
+  duration_ms, outcome, error_code, status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms, response_body,
+  response_truncated, exchange`;
+
+/** Joins the latest attempt, `latest`, to the deliveries `d`. */
+export const LATEST_ATTEMPT = Prisma.sql`LEFT JOIN LATERAL (
+      SELECT a.status_code, a.error_code FROM webhook_attempts a WHERE a.delivery_id = d.id ORDER BY a.id DESC LIMIT 1
+    ) latest ON true`;
 
 /** The version of the secret that signs the runs which begin now, of the endpoint `e`. */
 export const SIGNING_KEY_VERSION = Prisma.sql`CASE WHEN e.next_activates_at <= now() THEN e.next_signing_key_version
@@ -15,8 +48,7 @@ export const ENDPOINT_COLUMNS = Prisma.sql`e.id, e.url, e.events, e.description,
   e.max_per_second AS "maxPerSecond", e.max_concurrent AS "maxConcurrent", e.standard_webhooks AS "standardWebhooks",
   e.retry_rejected AS "retryRejected", e.failing_since AS "failingSince", e.created_at AS "createdAt", e.updated_at AS "updatedAt"`;
 
-// The standing of an endpoint: whether the latest attempt proved it (`proven`), the expected duration of the next one
-// (`slot_ms`, written when it doubles, halves or changes the lane), since when all attempts have failed
+// The standing of an endpoint: the expected duration of its next attempt (`slot_ms`, written when it doubles, halves or changes the lane), since when all attempts have failed
 // (`failing_since`), and the latest failure (`last_failed_at`). Workers choose the lane by it, and a sweep disables
 // endpoints that keep failing.
 
@@ -44,20 +76,20 @@ export const FAILS_AT_PRESENT = Prisma.sql`(
 
 /**
  * The end of a statement whose CTE `settled` has just settled attempts: writes the rows of their endpoints that change.
- * `settled` has the columns endpoint_id, position, outcome, proves and slot_ms (`settleDeliveries` in
+ * `settled` has the columns endpoint_id, position, outcome and slot_ms (`settleDeliveries` in
  * delivery-leases.ts makes it); the highest position is the latest attempt.
  *
  * An endpoint's row is skipped while another transaction has locked it (SKIP LOCKED), because deleting an endpoint
  * locks it before its deliveries. The next attempt writes its state again.
  */
 export const NOTE_STANDING = Prisma.sql`latest AS (
-    SELECT DISTINCT ON (endpoint_id) endpoint_id, proves, slot_ms, outcome = 'success' AS succeeded,
+    SELECT DISTINCT ON (endpoint_id) endpoint_id, slot_ms, outcome = 'success' AS succeeded,
       bool_or(outcome = 'success') OVER (PARTITION BY endpoint_id) AS any_succeeded
     FROM settled ORDER BY endpoint_id, position DESC
   ), changed AS (
-    SELECT e.id, latest.proves, latest.slot_ms, latest.succeeded, latest.any_succeeded
+    SELECT e.id, latest.slot_ms, latest.succeeded, latest.any_succeeded
     FROM latest JOIN webhook_endpoints e ON e.id = latest.endpoint_id
-    WHERE e.proven <> latest.proves OR e.slot_ms IS NULL OR latest.slot_ms >= 2 * e.slot_ms
+    WHERE e.slot_ms IS NULL OR latest.slot_ms >= 2 * e.slot_ms
       OR 2 * latest.slot_ms <= e.slot_ms
       OR (latest.slot_ms >= ${SLOW_FROM_MS}::int) <> (e.slot_ms >= ${SLOW_FROM_MS}::int)
       OR (e.failing_since IS NULL) <> latest.succeeded
@@ -66,7 +98,7 @@ export const NOTE_STANDING = Prisma.sql`latest AS (
     FOR NO KEY UPDATE OF e SKIP LOCKED
   ), updated AS (
     UPDATE webhook_endpoints e
-    SET proven = changed.proves, slot_ms = changed.slot_ms,
+    SET slot_ms = changed.slot_ms,
       failing_since = CASE WHEN changed.succeeded THEN NULL WHEN changed.any_succeeded THEN now()
         ELSE coalesce(e.failing_since, now()) END,
       last_failed_at = CASE WHEN changed.succeeded THEN NULL ELSE now() END

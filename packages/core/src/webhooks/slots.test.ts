@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { ticketsOf } from './slot-time.js';
-import { SlotUsage } from './slot-usage.js';
+import { SlotUsage, ticketsOf } from './slots.js';
 
 describe('the priority of an environment', () => {
   test('grows with its use of slots, and fades', () => {

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { generateSigningSecret, signDelivery } from './signature.js';
+import { generateSigningSecret, signDelivery } from './request.js';
 
 describe('the signature of a delivery', () => {
   test('equals the result of openssl', () => {

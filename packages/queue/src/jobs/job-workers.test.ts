@@ -1,14 +1,14 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually, PATIENT_REDIS, startTestRedis, stopAtEnd, type TestServer } from '@callplane/testing';
-import { operationJobId } from './catalogue.js';
 import { JobProducer, type OperationWakeUp } from './job-producer.js';
-import { OperationWorkers, type OperationWorkersSettings } from './operation-workers.js';
+import { JobWorkers } from './job-workers.js';
+import { operationJobId, type OperationJob } from './jobs.js';
 import { readQueueDepths } from './queue-depths.js';
 
 const quiet = { onLost: () => undefined, onReady: () => undefined };
 let redis: TestServer;
 let producer: JobProducer;
-let opened: OperationWorkers[] = [];
+let opened: JobWorkers<OperationJob>[] = [];
 beforeAll(async () => {
   redis = await startTestRedis();
   producer = new JobProducer(redis.url, quiet, PATIENT_REDIS);
@@ -21,14 +21,12 @@ afterEach(async () => {
   opened = [];
 });
 
-function start(work: OperationWorkersSettings['work']): OperationWorkers {
-  const events = { ...quiet, onFailed: () => undefined, onError: () => undefined };
-  const workers = new OperationWorkers({
+function start(work: (operationId: string) => Promise<number | null>): JobWorkers<OperationJob> {
+  const workers = new JobWorkers<OperationJob>({
     redisUrl: redis.url,
-    concurrency: 1,
-    work,
-    clock: { now: () => new Date() },
-    events,
+    queues: { 'room-end': 1 },
+    work: ({ operationId }) => work(operationId),
+    events: { ...quiet, onFailed: () => undefined },
   });
   opened.push(workers);
   return workers;

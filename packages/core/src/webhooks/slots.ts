@@ -1,0 +1,148 @@
+import { CONCURRENCY_PER_WORKER } from '../operations/schedule.js';
+
+/** Expected duration of an endpoint's next attempt, in milliseconds; null if the endpoint was never tried. */
+export type SlotMs = number | null;
+
+/**
+ * The queue in which an endpoint waits for its turns. It depends on the expected duration, not on success: a 503 within
+ * 5 ms costs no time. Turns of the slow lane never use all slots of a worker.
+ */
+export type Lane = 'fast' | 'slow';
+
+/** Expected duration from which an endpoint belongs into the slow lane, in milliseconds. */
+export const SLOW_FROM_MS = 1000;
+/** Expected duration from which an endpoint gets one attempt at a time, in milliseconds. */
+const HUNG_FROM_MS = 5000;
+/** Duration that counts for an attempt without an answer, in milliseconds: the contract's deadline. */
+const HUNG_SLOT_MS = 10_000;
+/** Shorter durations count as this one, in milliseconds. */
+export const SLOT_MS_MIN = 64;
+/** Share of the expected duration that remains after a shorter attempt. */
+const DECAY = 0.5;
+
+/** Deliveries that one turn takes of an endpoint that answers within {@link SLOT_MS_MIN}. Others get one at a time. */
+export const TURN_DELIVERIES_MAX = 8;
+/** Turns of one endpoint that may run at once. */
+const TICKETS_MAX = 32;
+
+export function laneOf(slotMs: SlotMs): Lane {
+  return slotMs !== null && slotMs < SLOW_FROM_MS ? 'fast' : 'slow';
+}
+
+/** How many turns of an endpoint may run at once: one until the endpoint has answered within a few seconds. */
+export function ticketsOf(slotMs: SlotMs, maxConcurrent: number | null): number {
+  if (slotMs === null || slotMs >= HUNG_FROM_MS) return 1;
+  return Math.min(maxConcurrent ?? TICKETS_MAX, TICKETS_MAX);
+}
+
+/**
+ * The expected duration after an attempt. It rises at once and falls slowly: an endpoint that hung must answer quickly
+ * four times before it leaves the slow lane.
+ * @param hung whether the attempt got no answer in time.
+ */
+export function slotMsAfter(slotMs: SlotMs, attempt: { durationMs: number; hung: boolean }): number {
+  const tookMs = attempt.hung ? Math.max(HUNG_SLOT_MS, attempt.durationMs) : attempt.durationMs;
+  return Math.round(Math.max(SLOT_MS_MIN, tookMs, (slotMs ?? 0) * DECAY));
+}
+
+/** Time after which a use of a slot counts for a third, in milliseconds. */
+const FADE_MS = 30_000;
+/** Use of slots that makes a difference of 1 in the priority of a job, in milliseconds. */
+const STEP_MS = 10;
+/** BullMQ's largest priority. */
+const PRIORITY_MAX = 2 ** 21 - 1;
+/** Steps by which an environment may exceed twice the use that a job knew, before the job goes back in the line. */
+const SLACK_STEPS = 10;
+/** Use of slots up to which turns of endpoints that were never tried go before all others, in steps. */
+const NEW_STEPS = 250;
+/** Use that is charged in advance for an endpoint that was never tried, in milliseconds. */
+const NEW_SLOT_MS = 1000;
+/** An environment is active for this time after its last turn, in milliseconds. */
+const ACTIVE_MS = 60_000;
+/** Environments that are remembered before those without a use are forgotten. */
+const REMEMBERED_MAX = 1000;
+
+/**
+ * How long each environment has used the slots of one lane lately. BullMQ serves jobs with a small priority first, so
+ * the environment with the least use is next. A job keeps the priority of the moment at which it was added. A turn whose
+ * environment has used much more since goes back in the line.
+ */
+export class SlotUsage {
+  readonly #used = new Map<string, { ms: number; atMs: number }>();
+
+  /** Charges a turn when it begins. @returns a function that charges its real duration instead, when it ends. */
+  begin(environmentId: string, slotMs: SlotMs, nowMs: number): (endedAtMs: number) => void {
+    const expectedMs = slotMs ?? NEW_SLOT_MS;
+    this.#add(environmentId, expectedMs, nowMs);
+    return (endedAtMs) => this.#add(environmentId, endedAtMs - nowMs - expectedMs, endedAtMs);
+  }
+
+  /** The priority of a job of the environment. */
+  priority(environmentId: string, nowMs: number): number {
+    return Math.min(PRIORITY_MAX, 1 + Math.floor(this.#usedMs(environmentId, nowMs) / STEP_MS));
+  }
+
+  /** Whether a job must go back in the line. @param priority of the job; 0 for an endpoint that was never tried. */
+  isAhead(environmentId: string, priority: number, nowMs: number): boolean {
+    return this.priority(environmentId, nowMs) > 2 * (priority === 0 ? NEW_STEPS : priority) + SLACK_STEPS;
+  }
+
+  /** Whether other environments have used slots within the last minute. */
+  hasOthers(environmentId: string, nowMs: number): boolean {
+    for (const [other, { atMs }] of this.#used) if (other !== environmentId && nowMs - atMs < ACTIVE_MS) return true;
+    return false;
+  }
+
+  #add(environmentId: string, ms: number, nowMs: number): void {
+    this.#used.set(environmentId, { ms: this.#usedMs(environmentId, nowMs) + ms, atMs: nowMs });
+    if (this.#used.size <= REMEMBERED_MAX) return;
+    for (const [other, { atMs }] of [...this.#used]) {
+      if (nowMs - atMs >= ACTIVE_MS && this.#usedMs(other, nowMs) < STEP_MS) this.#used.delete(other);
+    }
+  }
+
+  #usedMs(environmentId: string, nowMs: number): number {
+    const used = this.#used.get(environmentId);
+    return used === undefined ? 0 : Math.max(0, used.ms * Math.exp((used.atMs - nowMs) / FADE_MS));
+  }
+}
+
+/** Slots that the turns of the slow lane, and those of one environment beside others, may hold at once. */
+export const SHARED_SLOTS_MAX = CONCURRENCY_PER_WORKER - 1;
+/** How long the turns of an environment stay in the slow lane after an attempt in the fast lane got slow. */
+const SUSPECT_MS = 60_000;
+
+/** Which environments may use the slots of the fast lane. */
+export class FastSlots {
+  readonly #held = new Map<string, number>();
+  /** Until when the turns of an environment stay out of the fast lane, in milliseconds. */
+  readonly #suspects = new Map<string, number>();
+
+  /** @param slots 1 takes a slot, -1 returns it. */
+  hold(environmentId: string, slots: 1 | -1): void {
+    const held = (this.#held.get(environmentId) ?? 0) + slots;
+    if (held === 0) this.#held.delete(environmentId);
+    else this.#held.set(environmentId, held);
+  }
+
+  /** Whether the environment holds as many slots as it may beside others. */
+  isFull(environmentId: string): boolean {
+    return (this.#held.get(environmentId) ?? 0) >= SHARED_SLOTS_MAX;
+  }
+
+  suspect(environmentId: string, nowMs: number): void {
+    remember(this.#suspects, environmentId, nowMs + SUSPECT_MS);
+  }
+
+  isSuspect(environmentId: string, nowMs: number): boolean {
+    return (this.#suspects.get(environmentId) ?? 0) > nowMs;
+  }
+}
+
+/** Entries that a map remembers. Beyond it, all are forgotten. */
+const ENTRIES_MAX = 10_000;
+
+export function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  if (map.size >= ENTRIES_MAX) map.clear();
+  map.set(key, value);
+}

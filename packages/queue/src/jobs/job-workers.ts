@@ -1,0 +1,110 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { DelayedError, Worker, type Job, type WorkerOptions } from 'bullmq';
+import type { RedisLocation } from '../redis/redis-target.js';
+import { connectRedis, disconnectRedis, KEY_PREFIX, type RedisClient, type RedisEvents } from '../redis/redis.js';
+import { nowMs, type QueueName } from './jobs.js';
+
+/** How BullMQ hands a job to a worker. */
+export interface Handed {
+  priority: number;
+  /** Counts the workers that got the job, from 1 on. */
+  run: number;
+  /** Whether the worker that had the job before is dead or cut off. */
+  isStalled: boolean;
+}
+
+export interface JobWorkersSettings<Data> {
+  redisUrl: RedisLocation;
+  /** How many jobs of each queue are worked on at once. */
+  queues: Partial<Record<QueueName, number>>;
+  /** Those of BullMQ by default. */
+  locks?: typeof TURN_LOCKS;
+  /**
+   * Works on one job.
+   * @returns after how many milliseconds it comes back; null if it is over, or if it is not up to this worker.
+   */
+  work(data: Data, handed: Handed): Promise<number | null>;
+  events: RedisEvents & {
+    /** `work` has thrown, or Redis does not delay the job. The job is gone, and a scan finds the row. */
+    onFailed(error: Error, data: Data | undefined): void;
+  };
+}
+
+/**
+ * BullMQ's lock of a turn, its renewal, and the check for turns of dead workers, in milliseconds. Another worker gets the
+ * turn of a dead one after at most the lock and two checks. A worker that loses Redis keeps a lock for the rest of the
+ * lock less one renewal: longer than an attempt takes. BullMQ never fails a turn because it stalls.
+ */
+export const TURN_LOCKS = {
+  lockDuration: 17_000,
+  lockRenewTime: 5000,
+  stalledInterval: 5000,
+  maxStalledCount: 1_000_000,
+} as const satisfies Partial<WorkerOptions>;
+
+/** Pause of BullMQ after a failed command, in milliseconds. With its default of 15 s, scans would find the rows sooner. */
+const RETRY_DELAY_MS = 1000;
+/**
+ * How much later than the row its delayed job is due, in milliseconds. BullMQ goes by the clock of a worker, the row by
+ * that of PostgreSQL, and a job that comes early leaves its row to the next scan.
+ */
+const CLOCKS_DIFFER_MS = 100;
+/** How long closing waits for Redis to learn what became of the last jobs, in milliseconds: it may never answer. */
+const FAREWELL_MS = 1000;
+
+/** Workers that take the jobs of some queues. */
+export class JobWorkers<Data extends object> {
+  readonly #settings: JobWorkersSettings<Data>;
+  readonly #redis: RedisClient;
+  readonly #workers: readonly Worker<Data>[];
+  readonly #working = new Set<Promise<unknown>>();
+  #pausing: Promise<unknown> | undefined;
+
+  constructor(settings: JobWorkersSettings<Data>) {
+    this.#settings = settings;
+    this.#redis = connectRedis(settings.redisUrl, 'blocking', settings.events, { enableAutoPipelining: true });
+    this.#workers = Object.entries(settings.queues).map(([queue, concurrency]) => {
+      const worker = new Worker<Data>(queue, (job, token) => this.#process(job, token), {
+        connection: this.#redis,
+        prefix: KEY_PREFIX,
+        concurrency,
+        ...settings.locks,
+        runRetryDelay: RETRY_DELAY_MS,
+        skipVersionCheck: true,
+        removeOnComplete: { count: 0 },
+        removeOnFail: { count: 0 },
+      });
+      worker.on('failed', (job, error) => settings.events.onFailed(error, job?.data));
+      // The connection reports its losses. Otherwise a job is not ours any more, and its row is right.
+      worker.on('error', () => undefined);
+      return worker;
+    });
+  }
+
+  async #process(job: Job<Data>, token: string | undefined): Promise<void> {
+    const { priority, attemptsStarted: run, stalledCounter } = job;
+    const handed = { priority, run, isStalled: stalledCounter > 0 };
+    const working = this.#settings.work(job.data, handed);
+    this.#working.add(working);
+    const backInMs = await working.finally(() => this.#working.delete(working));
+    if (backInMs === null) return;
+    await job.moveToDelayed(nowMs() + backInMs + CLOCKS_DIFFER_MS, token);
+    throw new DelayedError();
+  }
+
+  /** Takes no more jobs. */
+  stop(): void {
+    // Resolves once Redis has learnt what became of the jobs, which may never be.
+    this.#pausing ??= Promise.allSettled(this.#workers.map((worker) => worker.pause()));
+  }
+
+  /** Takes no more jobs, waits for those that are worked on, and at most a second for Redis. */
+  async close(): Promise<void> {
+    this.stop();
+    await Promise.allSettled(this.#working);
+    await Promise.race([this.#pausing, delay(FAREWELL_MS)]);
+    // `close()` alone would wait for a frozen Redis for ever.
+    await Promise.all(this.#workers.map((worker) => worker.close(true)));
+    await disconnectRedis(this.#redis);
+  }
+}
