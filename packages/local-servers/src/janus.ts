@@ -112,7 +112,6 @@ function configuration(options: JanusOptions, dir: string, pidFile: string): Rec
       media: {
         rtp_port_range: `${options.rtpPortMin}-${options.rtpPortMax}`,
         no_media_timer: 2,
-        slowlink_threshold: 4,
         twcc_period: 100,
         min_nack_queue: 600,
       },
