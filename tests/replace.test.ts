@@ -102,9 +102,4 @@ describe('infra/replace.sh', () => {
     // The old containers serve again before the new ones go.
     expect(calls.indexOf('start old1 old2')).toBeLessThan(calls.indexOf('stop new1'));
   });
-
-  test('explains itself without a service', () => {
-    const { status, stdout } = spawnSync('sh', [join(repositoryRoot, 'infra', 'replace.sh')], { encoding: 'utf8' });
-    expect([status, stdout]).toEqual([2, expect.stringMatching(/^replace.sh <service>/)]);
-  });
 });

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { beforeAll, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { connect } from '@callplane/client-js';
@@ -10,7 +11,6 @@ import { freePort, isAlive, processStamp } from '@callplane/local-servers';
 import { createClient } from '@callplane/server';
 import { eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
 import { measured } from './faults/faults.testkit.js';
-import { startExample } from './example-receivers.testkit.js';
 import { environmentOf, localStarts, READY_MS, type Dev, type Start } from './start.testkit.js';
 
 /**
@@ -18,6 +18,16 @@ import { environmentOf, localStarts, READY_MS, type Dev, type Start } from './st
  * outage of theirs and the recovery; then killed processes, and the starts after it. Port 8082 is taken, as on many
  * machines of developers. snippets.test.ts runs the commands of the README.
  */
+
+/** Serves the route of Next.js as Next.js does: a standard `Request` in, a standard `Response` out. */
+const SERVE_ROUTE = `
+  import { createServer } from 'node:http';
+  import { POST } from ${JSON.stringify(join(repositoryRoot, 'packages/webhook-verifier/examples/nextjs/route.mjs'))};
+  createServer(async (request, response) => {
+    const { method, headers } = request;
+    const answer = await POST(new Request('http://localhost/', { method, headers, body: request, duplex: 'half' }));
+    response.writeHead(answer.status).end();
+  }).listen(process.env.PORT, '127.0.0.1', () => console.log('listening on the port'));`;
 
 const local = localStarts();
 let npm: Start;
@@ -70,11 +80,6 @@ test('ends empty rooms after 15 minutes, and shows where each app has its metric
     expect(npm.output()).toContain(`${dev.metricsUrls[name]}   (${name})`);
     expect(await (await fetch(dev.metricsUrls[name]!)).text()).toContain(`app="${name}"`);
   }
-});
-
-test('its API says which process it is, so that no other server on the port gets a key', async () => {
-  const report = (await (await fetch(new URL('/readyz', dev.baseUrl))).json()) as { instance: string };
-  expect(report.instance).toBe(environmentOf(local.pidOf('api'))['INSTANCE_ID']);
 });
 
 test('shows no requests by default', async () => {
@@ -235,3 +240,24 @@ test('refuses a second start on the same data; killed, it leaves nothing behind,
   expect(again.processes.filter((each) => isAlive(each.pid))).toEqual([]);
   expect(existsSync(local.devFile())).toBe(false);
 });
+
+/** Starts a receiver of docs/receivers.md as its reader would. It prints a line for each event that it processes. */
+async function startExample(name: string, port: number, secret: string) {
+  const args = name.startsWith('nextjs/')
+    ? ['--input-type=module', '--eval', SERVE_ROUTE]
+    : [join(repositoryRoot, 'packages/webhook-verifier/examples', name)];
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env['PATH'], PORT: String(port), WEBHOOK_SECRETS: JSON.stringify({ 1: secret }) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines: string[] = [];
+  createInterface(child.stdout).on('line', (line) => lines.push(line));
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const stop = async () => {
+    child.kill('SIGKILL');
+    await exited;
+  };
+  stopAtEnd(stop);
+  await eventually(() => lines.some((line) => line.startsWith('listening on')));
+  return { stop, processed: () => lines.filter((line) => line.startsWith('processing')) };
+}

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { createSocket } from 'node:dgram';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -13,12 +12,9 @@ import {
   stopAtEnd,
   temporaryDirectory,
   turnCredential,
-  type TestApp,
   type TestCoturn,
-  type TurnClient,
   type TurnClientOptions,
 } from '@callplane/testing';
-import { startStack, type Stack } from './faults/faults.testkit.js';
 
 /** Addresses that a relay must not reach: private networks, metadata services, this machine. */
 const REFUSED = [
@@ -142,95 +138,4 @@ test('the start script of the container passes the policy, the media servers and
   expect(codes).toEqual([0, 0, 486]);
   child.kill();
   await exited;
-});
-
-describe('relays of ended sessions', () => {
-  let coturn: TestCoturn;
-  let stack: Stack;
-  let api: TestApp;
-  beforeAll(async () => {
-    [stack, coturn] = await Promise.all([startStack(), startTestCoturn()]);
-    const env = {
-      TURN_SECRET: coturn.secret,
-      TURN_URLS: `turn:${coturn.host}:${coturn.port}?transport=udp`,
-    };
-    const admin = { TURN_ADMIN_URLS: coturn.adminUrl, TURN_ADMIN_PASSWORD: coturn.adminPassword };
-    [api] = await Promise.all([stack.spawnApi(env), stack.spawnWorker({ ...env, ...admin })]);
-  });
-
-  const call = (method: string, path: string, body?: object) =>
-    stack.call(api, method, path, body === undefined ? {} : { body });
-  /** A participant with a session, and the relay credential of the session. */
-  const participantIn = async (roomId: string) => {
-    const { participantId } = (await call('POST', `/v1/rooms/${roomId}/tokens`, { participantName: 'Ada' })).body;
-    const id = newId('session');
-    const { environmentId } = stack.tenant;
-    const data = { id, environmentId, roomId, participantId, startedAt: new Date() };
-    await stack.database.prisma.participantSession.create({ data });
-    const { body } = await call('POST', '/v1/turn/credentials', { roomId, sessionId: id });
-    return { participantId, username: body.username, credential: body.iceServers.at(-1).credential };
-  };
-  /** Counts the packets that arrive at the address that relays may reach. */
-  const listen = async () => {
-    const socket = createSocket('udp4');
-    stopAtEnd(async () => void socket.close());
-    const packets: string[] = [];
-    socket.on('message', (message) => packets.push(message.toString()));
-    await new Promise<void>((resolve) => socket.bind(0, coturn.host, resolve));
-    return { packets, port: socket.address().port };
-  };
-  /** Keeps its relay alive with every means of TURN and sends through it. */
-  const cling = (client: TurnClient, name: string, port: number) => {
-    const sending = setInterval(() => client.send(coturn.host, port, Buffer.from(name)), 20);
-    const keeping = setInterval(() => {
-      void client.refresh(600).catch(() => undefined);
-      void client.permit(coturn.host).catch(() => undefined);
-    });
-    stopAtEnd(async () => {
-      clearInterval(sending);
-      clearInterval(keeping);
-    });
-  };
-  const relayed = async (credential: { username: string; credential: string }, name: string, port: number) => {
-    const client = await clientOf(coturn, '', credential);
-    expect([await client.allocate(), await client.permit(coturn.host)]).toEqual([0, 0]);
-    cling(client, name, port);
-    return client;
-  };
-
-  test.each(['participant.remove', 'room.end'])(
-    'after %s, the relay of a client that keeps refreshing is closed, and a new one of the same credential soon',
-    async (kind) => {
-      const roomId = await stack.newRoom(api);
-      const [gone, other] = [await participantIn(roomId), await participantIn(await stack.newRoom(api))];
-      const { packets, port } = await listen();
-      await relayed(gone, 'gone', port);
-      const staying = await relayed(other, 'other', port);
-      await eventually(() => ['gone', 'other'].every((name) => packets.includes(name)));
-
-      const path = kind === 'room.end' ? '' : `/participants/${gone.participantId}`;
-      const answer = await call('DELETE', `/v1/rooms/${roomId}${path}`);
-      if (answer.status === 202) {
-        await eventually(async () => {
-          const { body } = await call('GET', `/v1/rooms/${roomId}${path}/runtime-operation`);
-          return body.status === 'completed';
-        });
-      } else expect(answer.status).toBe(204);
-
-      // The contract allows five seconds; the worker closes the relay before the operation completes. Packets in flight
-      // at that moment arrive before ten more packets of the other client.
-      const othersAfter = (from: number) => packets.slice(from).filter((name) => name === 'other').length;
-      const completed = packets.length;
-      await eventually(() => othersAfter(completed) > 10);
-      const before = packets.length;
-      await eventually(() => othersAfter(before) > 50);
-      expect(packets.slice(before)).not.toContain('gone');
-      expect(await staying.refresh()).toBe(0);
-
-      // coturn accepts the credential until it expires; the cleanup worker closes each relay that uses it.
-      const again = await clientOf(coturn, '', gone);
-      expect(await again.allocate()).toBe(0);
-      await eventually(async () => (await again.refresh()) === 437);
-    },
-  );
 });

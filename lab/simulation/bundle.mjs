@@ -15,7 +15,6 @@ const product = (/** @type {string} */ file) => join(root, file);
 const REPLACED = new Map([
   [product('packages/db/src/client/pool.ts'), here('ports/pool.ts')],
   [product('packages/db/src/generated/client.ts'), here('ports/prisma-client.ts')],
-  [product('apps/webhook-worker/src/sending/pinned-agents.ts'), here('ports/network.ts')],
 ]);
 
 /**
@@ -39,6 +38,7 @@ export async function bundle(outDir, patches = []) {
     logLevel: 'error',
     root,
     publicDir: false,
+    resolve: { alias: { got: here('ports/network.ts') } },
     plugins: [
       {
         name: 'simulation-ports',

@@ -21,6 +21,7 @@ const PACKAGES = {
   // Includes promtool. Downloads 23 MB and takes 320 MB on the disk; two thirds of that are time zones for its web
   // page, which this project does not use.
   prometheus: { debian: 'prometheus', homebrew: 'prometheus' },
+  'prometheus-alertmanager': { debian: 'prometheus-alertmanager' },
 };
 const POLICY = '/usr/sbin/policy-rc.d';
 

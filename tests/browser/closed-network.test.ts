@@ -1,8 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { beforeAll, expect, test } from '@jest/globals';
 import { freePort } from '@callplane/local-servers';
-import { openTurnClient, startTestNginx, stopAtEnd, turnCredential, type TestNginx } from '@callplane/testing';
-import { newCertificate, type Certificate } from '../edge/certificate.testkit.js';
+import { newCertificate, startTestNginx, type TestCertificate, type TestNginx } from '@callplane/testing';
 import { mediaFlows, openBrowser, type Browsers, type ParticipantPage } from './pages.testkit.js';
 import { openStage, type Stage } from './stage.testkit.js';
 
@@ -12,7 +11,7 @@ import { openStage, type Stage } from './stage.testkit.js';
  */
 
 const DOMAIN = 'callplane.test';
-let certificate: Certificate;
+let certificate: TestCertificate;
 let nginx: TestNginx;
 let stage: Stage;
 let browsers: Browsers;
@@ -52,21 +51,4 @@ test('two participants that reach only the port of https exchange media through 
     ['tls', 'tls'],
     ['tls', 'tls'],
   ]);
-});
-
-test('the server name of the handshake decides between https and TURN, and https knows the caller', async () => {
-  const open = async (servername: string) => {
-    const client = await openTurnClient({
-      host: '127.0.0.1',
-      port: nginx.port,
-      ...turnCredential(stage.coturn!.secret, 'env_1:tls'),
-      transport: 'tls',
-      tls: { servername, ca: certificate.cert },
-    });
-    stopAtEnd(async () => client.close());
-    return client;
-  };
-  expect(await (await open(`turn.${DOMAIN}`)).allocate()).toBe(0);
-  // nginx answers this with an HTTP error, which is no STUN message, and closes the connection.
-  await expect((await open(DOMAIN)).allocate()).rejects.toThrow('the TURN server does not answer');
 });

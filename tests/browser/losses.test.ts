@@ -29,31 +29,6 @@ const statesOf = async (one: ParticipantPage) =>
   (await one.events()).filter(({ name }) => name === 'state').map(({ what }) => what);
 
 describe('losses during a call', () => {
-  test('a lost signaling connection resumes, media never stops, and no participant leaves or joins', async () => {
-    const proxy = await startTcpProxy([{ host: '127.0.0.1', port: portOf(stage.signaling.url) }]);
-    const roomId = await stage.newRoom();
-    const [ada, bob] = await Promise.all([
-      enter(roomId, 'Ada', { url: signalingUrl(proxy.port) }),
-      enter(roomId, 'Bob'),
-    ]);
-    await mediaFlows([ada, bob]);
-    proxy.cut();
-    await eventually(async () => (await ada.ask('state')) === 'reconnecting');
-    await mediaFlows([ada, bob]);
-    proxy.restore();
-    await eventually(async () => (await ada.ask('state')) === 'connected');
-    await mediaFlows([ada, bob]);
-    await ada.ask('send', { text: 'back' });
-    await eventually(async () =>
-      (await bob.events()).some(({ name, what }) => name === 'message' && what.data.text === 'back'),
-    );
-    expect(await statesOf(ada)).toEqual(['reconnecting', 'connected']);
-    expect(
-      (await bob.events()).filter(({ name }) => /^participant(Joined|Left)$/.test(name)).map(({ name }) => name),
-    ).toEqual((await bob.events()).some(({ name }) => name === 'participantJoined') ? ['participantJoined'] : []);
-    expect(await joinsAndLeaves(roomId)).toEqual(['participant.joined', 'participant.joined']);
-  });
-
   test('the call continues after one side lost its whole network, signaling and media', async () => {
     const { host, port } = stage.coturn!;
     const signalingProxy = await startTcpProxy([{ host: '127.0.0.1', port: portOf(stage.signaling.url) }]);
@@ -83,9 +58,9 @@ describe('losses during a call', () => {
     const both = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
     await mediaFlows(both);
     const killedAt = performance.now();
-    stage.janus!.kill('SIGKILL');
+    stage.janus.kill('SIGKILL');
     await eventually(async () => (await both[0].ask('mediaState')) === 'down');
-    await stage.janus!.start();
+    await stage.janus.start();
     await mediaFlows(both);
     expect(performance.now() - killedAt).toBeLessThan(15_000);
     expect(await statesOf(both[0])).toEqual([]);

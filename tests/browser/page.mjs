@@ -22,25 +22,19 @@ const SMALL = { width: 160, height: 120, frameRate: 10 };
 let call;
 const events = [];
 const frames = [];
-/** The element that plays a participant's video, by name. */
-const screens = new Map();
 
-/** A WebSocket that records all messages and lets a test alter them. */
-function recording(alter = {}) {
-  return class extends WebSocket {
-    send(data) {
-      const message = alter.send?.(JSON.parse(data)) ?? JSON.parse(data);
-      frames.push({ way: 'sent', message, atMs: performance.now() });
-      super.send(JSON.stringify(message));
-    }
-    set onmessage(listener) {
-      super.onmessage = (event) => {
-        const message = alter.receive?.(JSON.parse(event.data)) ?? JSON.parse(event.data);
-        frames.push({ way: 'received', message, atMs: performance.now() });
-        listener({ data: JSON.stringify(message) });
-      };
-    }
-  };
+/** A WebSocket that records all messages. */
+class RecordedSocket extends WebSocket {
+  send(data) {
+    frames.push({ way: 'sent', message: JSON.parse(data), atMs: performance.now() });
+    super.send(data);
+  }
+  set onmessage(listener) {
+    super.onmessage = (event) => {
+      frames.push({ way: 'received', message: JSON.parse(event.data), atMs: performance.now() });
+      listener(event);
+    };
+  }
 }
 
 /** The port that all relays are reached at instead of their own, such as that of a slow line; undefined: their own. */
@@ -101,84 +95,21 @@ function watchReceivers() {
   }, 10);
 }
 
-/** Size of the elements that show video; undefined: as large as their picture. */
-let tile;
-
 /** Attaches the track to an element, as a page would: some browsers do not decode a track without one. */
 function play(track) {
-  if (tile !== undefined) {
-    const element = track.attach();
-    if (track.kind === 'video') element.style = `width: ${tile.width}px; height: ${tile.height}px`;
-    document.body.append(element);
-    return;
-  }
   const element = document.createElement(track.kind);
   element.autoplay = true;
   element.muted = track.kind === 'video';
   element.srcObject = new MediaStream([track.mediaStreamTrack]);
   document.body.append(element);
-  if (track.kind !== 'video') return;
-  screens.set(track.participant.name, element);
 }
-
-/** Brightness in the middle of the picture that an element shows. */
-function shadeOf(element) {
-  if (element.videoWidth === 0) return null;
-  const canvas = new OffscreenCanvas(1, 1).getContext('2d');
-  canvas.drawImage(element, element.videoWidth / 2, element.videoHeight / 2, 1, 1, 0, 0, 1, 1);
-  return canvas.getImageData(0, 0, 1, 1).data[1];
-}
-
-const tracksOf = (names) =>
-  [...call.participants.values()]
-    .filter(({ name }) => names.includes(name))
-    .flatMap(({ participantId, tracks }) => [...tracks.keys()].map((trackId) => ({ participantId, trackId })));
-
-/** The sections of a session description, each with its text; the first one belongs to the session. */
-const sectionsOf = (sdp) => sdp.split(/(?=^m=)/m);
-const directVideo = (sdp, direction) =>
-  sectionsOf(sdp)
-    .map((section) =>
-      section.startsWith('m=video')
-        ? section.replace(/^a=(sendrecv|sendonly|recvonly|inactive)\r?$/m, `a=${direction}\r`)
-        : section,
-    )
-    .join('');
-
-/** Adds the permission to the welcome message, so that the SDK does not refuse by itself. */
-const permitVideo = (message) =>
-  message.type === 'welcome' ? { ...message, permissions: [...message.permissions, 'video:publish'] } : message;
-const onPublish = (change) => (message) => (message.type === 'publish' ? { ...message, ...change(message) } : message);
-const withoutCamera = ({ tracks }) => tracks.filter(({ source }) => source !== 'camera');
-
-/** Clients that try to send video without the permission. */
-const HOSTILE = {
-  'declares it': { receive: permitVideo },
-  'does not declare it': { receive: permitVideo, send: onPublish((m) => ({ tracks: withoutCamera(m) })) },
-  'calls it a microphone': {
-    receive: permitVideo,
-    send: onPublish(({ tracks }) => ({ tracks: tracks.map((track) => ({ ...track, source: 'microphone' })) })),
-  },
-  'calls it a screen': {
-    receive: permitVideo,
-    send: onPublish(({ tracks }) => ({
-      tracks: tracks.map((track) => (track.source === 'camera' ? { ...track, source: 'screen' } : track)),
-    })),
-  },
-  'says that it does not send, and sends': {
-    receive: (message) =>
-      message.type === 'published' ? { ...message, sdp: directVideo(message.sdp, 'recvonly') } : permitVideo(message),
-    send: onPublish((m) => ({ tracks: withoutCamera(m), sdp: directVideo(m.sdp, 'recvonly') })),
-  },
-};
 
 globalThis.participant = {
-  async join({ publish, hostile, relayThrough, tile: size, ...options }) {
+  async join({ publish, relayThrough, ...options }) {
     relayPort = relayThrough;
-    tile = size;
     call = await connect({
       ...options,
-      platform: { WebSocket: recording(HOSTILE[hostile]), RTCPeerConnection: RecordedConnection },
+      platform: { WebSocket: RecordedSocket, RTCPeerConnection: RecordedConnection },
     });
     for (const name of EVENTS) {
       call.on(name, (event) => {
@@ -202,32 +133,6 @@ globalThis.participant = {
   async publish({ video, ...rest }) {
     return this.codeOf(() => call.publish({ ...rest, video: video === true ? SMALL : video }));
   },
-  /**
-   * Further participants of this page, one for each token: each publishes the same camera and microphone. The first one
-   * shows those who are there already and speaks; the others receive nothing and are silent. The microphone is sent as
-   * it is, because its processing costs more than all the rest of them.
-   */
-  async enterOthers({ tokens, camera, simulcast, tile: size, ...options }) {
-    const audio = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
-    const devices = await navigator.mediaDevices.getUserMedia({ audio, video: camera ?? false });
-    const [[microphone], [picture]] = [devices.getAudioTracks(), devices.getVideoTracks()];
-    tile = size;
-    const publish = async (other, isSpeaking) => {
-      const sound = Object.assign(microphone.clone(), { enabled: isSpeaking });
-      await other.publish(sound, { source: 'microphone' });
-      if (picture) await other.publish(picture.clone(), { source: 'camera', simulcast });
-    };
-    const [first, ...rest] = tokens;
-    const watching = await connect({ ...options, token: first, autoSubscribe: false });
-    watching.on('trackSubscribed', play);
-    const present = [...watching.participants.values()].flatMap(({ participantId, tracks }) =>
-      [...tracks.keys()].map((trackId) => ({ participantId, trackId })),
-    );
-    await watching.subscribe(...present);
-    await publish(watching, true);
-    const silent = await Promise.all(rest.map((token) => connect({ ...options, token, autoSubscribe: false })));
-    await Promise.all(silent.map((other) => publish(other, false)));
-  },
   async codeOf(task) {
     try {
       await task();
@@ -236,29 +141,12 @@ globalThis.participant = {
       return error.code ?? String(error);
     }
   },
-  joinCode(options) {
-    return this.codeOf(() => this.join(options));
-  },
   shareScreen: () => call.shareScreen({ video: SMALL }).then((tracks) => tracks.map(({ trackId }) => trackId)),
   unpublish: (trackId) => call.unpublish(trackId),
   mute: (trackId) => call.mute(trackId),
   unmute: (trackId) => call.unmute(trackId),
   send: (data) => call.send(data),
   leave: () => call.leave(),
-  subscribe: (names) => call.subscribe(...tracksOf(names)),
-  unsubscribe: (names) => call.unsubscribe(...tracksOf(names)),
-  /** Names of those who publish a camera. */
-  publishing: () =>
-    [...call.participants.values()].filter(({ tracks }) => tracks.has('camera')).map(({ name }) => name),
-  /** Brightness of the pictures of those participants whose video is received, by name. */
-  shades: () =>
-    Object.fromEntries(
-      [...call.participants.values()]
-        .filter(({ tracks }) => [...tracks.values()].some((track) => track.mediaStreamTrack))
-        .map(({ name }) => [name, screens.has(name) ? shadeOf(screens.get(name)) : null]),
-    ),
-  activeSpeakers: () =>
-    call.activeSpeakers.map(({ name, isSpeaking, audioLevel }) => ({ name, isSpeaking, audioLevel })),
   state: () => call.state,
   mediaState: () => call.mediaState,
   closeInfo: () => call.closeInfo,
@@ -337,15 +225,6 @@ globalThis.participant = {
   async statsOf(target) {
     const { [target]: report } = await call.getStats();
     return [...(report?.values() ?? [])];
-  },
-  /** Counters of sent packets by kind. */
-  async sent() {
-    const { publisher } = await call.getStats();
-    const sums = { audio: 0, video: 0 };
-    for (const entry of publisher?.values() ?? []) {
-      if (entry.type === 'outbound-rtp') sums[entry.kind] += entry.packetsSent;
-    }
-    return sums;
   },
   /** The relay protocol of each peer connection: `udp` or `tcp` when relayed, else `none`. */
   async relays() {

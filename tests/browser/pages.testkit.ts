@@ -22,11 +22,7 @@ export interface JoinOptions {
   iceTransportPolicy?: 'relay';
   /** The port at which relays are reached, such as that of a shaper. */
   relayThrough?: number;
-  requireMedia?: boolean;
   autoSubscribe?: boolean;
-  adaptive?: boolean;
-  /** Selects one of the hostile clients of page.mjs. */
-  hostile?: string;
 }
 
 interface PageEvent {

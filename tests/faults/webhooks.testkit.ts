@@ -124,12 +124,12 @@ function signature({ headers, body, deliveryId, replayCount }: Received, secret:
 }
 
 export type WebhookStack = Stack & {
-  /** Scans and sweeps five times a second unless `env` sets another interval. */
-  spawnWebhookWorker(env?: Record<string, string>, readyWithinMs?: number): Promise<TestApp>;
+  /** Scans and sweeps twice a second unless `env` sets another interval. */
+  spawnWebhookWorker(env?: Record<string, string>): Promise<TestApp>;
   /** Registers `<receiver's URL>/<name>` for every event and gives the receiver the secret. */
   register(api: TestApp, receiver: Receiver, name?: string): Promise<string>;
   /** Resolves once every delivery has succeeded, except those of removed endpoints. */
-  allDelivered(timeoutMs?: number): Promise<void>;
+  allDelivered(): Promise<void>;
   /** The number of attempts that lost their lease, by event id. */
   leasesLost(): Promise<Map<string, number>>;
 };
@@ -143,11 +143,10 @@ export async function startWebhookStack(databaseUrl?: string): Promise<WebhookSt
   const { prisma } = stack.database;
   return {
     ...stack,
-    spawnApi: (env, readyWithinMs) => stack.spawnApi({ ...OPEN, ...env }, readyWithinMs),
-    spawnWebhookWorker: (env, readyWithinMs = 60_000) =>
+    spawnApi: (env) => stack.spawnApi({ ...OPEN, ...env }),
+    spawnWebhookWorker: (env) =>
       spawnApp({
         name: 'webhook-worker',
-        readyWithinMs,
         env: { ...OPEN, DATABASE_URL: stack.databaseUrl, REDIS_URL: stack.redis.url, SWEEP_INTERVAL_MS: '500', ...env },
       }),
     async register(api, receiver, name = 'hook') {
@@ -158,7 +157,7 @@ export async function startWebhookStack(databaseUrl?: string): Promise<WebhookSt
       receiver.learn(`/${name}`, 1, String(body.signingSecret));
       return String(body.id);
     },
-    async allDelivered(timeoutMs = 60_000) {
+    async allDelivered() {
       await eventually(
         async () => {
           const open = await prisma.webhookDelivery.groupBy({
@@ -169,7 +168,7 @@ export async function startWebhookStack(databaseUrl?: string): Promise<WebhookSt
           expect(open).toEqual([]);
           return true;
         },
-        { timeoutMs, intervalMs: 50 },
+        { intervalMs: 50 },
       );
     },
     async leasesLost() {

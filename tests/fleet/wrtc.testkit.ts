@@ -36,23 +36,6 @@ export async function startTone(): Promise<{ track: wrtc.MediaStreamTrack; stop(
   return { track, stop };
 }
 
-/** Starts a video track whose pictures have one brightness, ten a second, until the end of the test file. */
-export async function startShade(shade: number): Promise<wrtc.MediaStreamTrack> {
-  const { RTCVideoSource } = (await library()).nonstandard;
-  const source = new RTCVideoSource();
-  const [width, height] = [64, 48];
-  const data = new Uint8Array((width * height * 3) / 2).fill(128).fill(shade, 0, width * height);
-  const track = source.createTrack();
-  const timer = setInterval(() => source.onFrame({ width, height, data }), 100);
-  stopAtEnd(() => {
-    clearInterval(timer);
-    // A track that is not stopped keeps the process alive.
-    track.stop();
-    return Promise.resolve();
-  });
-  return track;
-}
-
 /** Resolves once a call has received 20 packets more than before, over whichever connection. */
 export async function receives(call: Call, timeoutMs = 60_000): Promise<void> {
   let known = await packetsOf(call);

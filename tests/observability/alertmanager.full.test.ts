@@ -4,7 +4,7 @@ import { eventually, stopAtEnd, temporaryDirectory } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
 import { fileOf } from './files.testkit.js';
 
-/** Loads infra/alertmanager into a real Alertmanager: apt-get install --no-install-recommends prometheus-alertmanager */
+/** Loads infra/alertmanager into a real Alertmanager. */
 
 interface Alert {
   labels: Record<string, string>;

@@ -1,26 +1,23 @@
-import { randomUUID } from 'node:crypto';
-import { acceptRoomEnd, Database } from '@callplane/db';
-import { ATTEMPTS_PER_RUN } from '@callplane/core';
+import { join } from 'node:path';
+import { freePort, serverDirectory, serverFile, startServer, withoutRoot } from '@callplane/local-servers';
 import {
   createTestDatabase,
-  createTestTenant,
   eventually,
   spawnApp,
   startTestCoturn,
   startTestJanus,
   startTestRedis,
-  stopAtEnd,
+  temporaryDirectory,
+  testServer,
   type TestApp,
-  type TestJanus,
-  type TestTenant,
+  type TestServer,
 } from '@callplane/testing';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { panels, read, rules } from './files.testkit.js';
-import { RATE_INTERVAL, watch } from './prometheus.testkit.js';
+import { fileOf, panels, prometheusConfig, read, rules } from './files.testkit.js';
 
 /**
- * A real Prometheus scrapes the four apps and loads the alerts. First everything works, and every query of the alerts
- * and the dashboard returns data; then the tests break things.
+ * A real Prometheus scrapes the four apps and loads the alerts. Everything works, and every query of the alerts and the
+ * dashboard returns data. alerts.test.ts checks when they fire.
  */
 
 const APPS = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'] as const;
@@ -37,25 +34,28 @@ const UNKNOWN_IN_CALM = [
   'callplane_postgres_replication_lag_bytes',
 ];
 
+interface LoadedRule {
+  name: string;
+  health: string;
+  lastError?: string;
+}
+
+const SCRAPE_SECONDS = 1;
+/** Grafana's $__rate_interval: four scrapes, unless the resolution of the panel is coarser. */
+const RATE_INTERVAL = `${4 * SCRAPE_SECONDS}s`;
+
 const asGrafana = (expr: string) => expr.replaceAll('$__rate_interval', RATE_INTERVAL);
 
 let prometheus: Awaited<ReturnType<typeof watch>>;
 let apps: Record<(typeof APPS)[number], TestApp>;
-let janus: TestJanus;
-let database: Database;
-let tenant: TestTenant;
 
 beforeAll(async () => {
-  const [target, redis, media, coturn] = await Promise.all([
+  const [target, redis, janus, coturn] = await Promise.all([
     createTestDatabase(),
     startTestRedis(),
     startTestJanus(),
     startTestCoturn(),
   ]);
-  janus = media;
-  database = new Database({ url: target.url, poolMax: 2 });
-  stopAtEnd(() => database.close());
-  tenant = await createTestTenant(database);
   const env = {
     DATABASE_URL: target.url,
     REDIS_URL: redis.url,
@@ -150,54 +150,6 @@ describe('while everything works', () => {
   });
 });
 
-describe('when something breaks, an alert', () => {
-  test('fires for the first cleanup that fails permanently', async () => {
-    const response = await fetch(`${apps.api.url}/v1/rooms`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${tenant.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ name: 'Doomed' }),
-    });
-    const { id } = (await response.json()) as { id: string };
-    const accepted = await acceptRoomEnd(database, tenant, id, new Date());
-    // The state that a worker leaves if it dies in the last attempt.
-    await database.prisma.$executeRawUnsafe(
-      `UPDATE runtime_operations SET attempts = ${ATTEMPTS_PER_RUN}, run_attempts = ${ATTEMPTS_PER_RUN}, lease_token = '${randomUUID()}',
-        lease_expires_at = now() - interval '1 second' WHERE id = '${accepted!.operation.id}'`,
-    );
-    expect(await prometheus.alert('CallplaneOperationsFail')).toMatchObject({
-      state: 'firing',
-      labels: { severity: 'page' },
-      annotations: { summary: 'A clean-up has failed in all eight attempts.' },
-    });
-    // The increase from 0 must also be visible, because no process stays younger than the window.
-    const growth = 'sum(increase(callplane_operations_finished_total{status="failed"}[1m])) > 0';
-    await eventually(async () => (await prometheus.query(growth)).length === 1);
-  });
-
-  test('fires for a media server that is down', async () => {
-    janus.kill('SIGKILL');
-    expect(await prometheus.alert('CallplaneMediaNodeDown')).toMatchObject({
-      labels: { node: 'm1', severity: 'page' },
-      annotations: { summary: 'No app can reach the media server m1.' },
-    });
-  });
-
-  test('fires for a process that is down, and for the last process of its kind', async () => {
-    const instance = new URL(apps['webhook-worker'].metricsUrl).host;
-    apps['webhook-worker'].kill('SIGKILL');
-    expect(await prometheus.alert('CallplaneInstanceDown')).toMatchObject({
-      labels: { instance, job: 'callplane', severity: 'ticket' },
-    });
-    expect(await prometheus.alert('CallplaneAppMissing')).toMatchObject({
-      labels: { app: 'webhook-worker', severity: 'page' },
-      annotations: { summary: 'No webhook-worker can be scraped.' },
-    });
-    // The other apps are still present.
-    const missing = (await prometheus.alerts()).filter(({ labels }) => labels['alertname'] === 'CallplaneAppMissing');
-    expect(missing).toHaveLength(1);
-  });
-});
-
 /** The result of a query; retries because on a busy machine a scrape may just have failed. */
 function anyOf(expr: string) {
   return eventually(
@@ -228,4 +180,78 @@ async function served(): Promise<Set<string>> {
 
 async function metricsOfOurs(): Promise<string[]> {
   return Object.keys(await prometheus.metadata()).filter((name) => name.startsWith('callplane_'));
+}
+
+/**
+ * Prometheus with the configuration and rules of infra/prometheus. Only the targets are local ports, and scrapes and
+ * evaluations run every second in place of every 15 seconds.
+ */
+async function watch(apps: readonly TestApp[]) {
+  const ruleFiles = prometheusConfig.rule_files.map((name) => fileOf(`infra/prometheus/${name}`));
+  const interval = `${SCRAPE_SECONDS}s`;
+  const targets = apps.map(({ metricsUrl }) => new URL(metricsUrl).host);
+  const config = {
+    ...prometheusConfig,
+    global: { ...prometheusConfig.global, scrape_interval: interval, evaluation_interval: interval },
+    rule_files: ruleFiles,
+    // Neither Alertmanager nor the exporter of the machine runs here.
+    alerting: {},
+    scrape_configs: prometheusConfig.scrape_configs
+      .filter(({ job_name }) => job_name === 'callplane')
+      .map(({ dns_sd_configs: _names, ...rest }) => ({
+        ...rest,
+        static_configs: [{ targets }],
+      })),
+  };
+  const server = await startPrometheus(JSON.stringify(config), ruleFiles);
+
+  /** @throws with the error that Prometheus reports. */
+  const ask = async <T>(path: string, parameters: Record<string, string> = {}): Promise<T> => {
+    const response = await fetch(`${server.url}/api/v1/${path}?${new URLSearchParams(parameters).toString()}`);
+    const body = (await response.json()) as { status: string; error?: string; warnings?: string[]; data: T };
+    if (body.status !== 'success' || body.warnings !== undefined) {
+      throw new Error(`${path} ${JSON.stringify(parameters)}: ${body.error ?? body.warnings?.join() ?? ''}`);
+    }
+    return body.data;
+  };
+  const groups = async () => (await ask<{ groups: { rules: LoadedRule[]; lastEvaluation: string }[] }>('rules')).groups;
+  return {
+    query: async (expr: string) =>
+      (await ask<{ result: { metric: Record<string, string> }[] }>('query', { query: expr })).result,
+    alerts: async () => (await ask<{ alerts: object[] }>('alerts')).alerts,
+    rules: async () => (await groups()).flatMap(({ rules }) => rules),
+    /** The time of the last evaluation of each rule group. */
+    lastEvaluation: async () => (await groups()).map(({ lastEvaluation }) => lastEvaluation).join(),
+    metadata: () => ask<Record<string, { type: string }[]>>('metadata'),
+  };
+}
+
+/** Fails if the configuration or a rule is invalid. */
+async function startPrometheus(config: string, ruleFiles: string[]): Promise<TestServer> {
+  const top = temporaryDirectory('prometheus');
+  const dir = join(top, 'prometheus');
+  const configFile = join(dir, 'prometheus.yml');
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  return testServer(top, () => {
+    serverDirectory(dir);
+    serverFile(configFile, config);
+    return startServer({
+      name: 'prometheus',
+      port,
+      url,
+      command: withoutRoot([configFile, ...ruleFiles], [dir])('prometheus', [
+        `--config.file=${configFile}`,
+        `--storage.tsdb.path=${join(dir, 'data')}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+      ]),
+      logFile: join(dir, 'prometheus.log'),
+      isReady: () =>
+        fetch(`${url}/-/ready`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      onSpawn: undefined,
+    });
+  });
 }

@@ -12,7 +12,6 @@ import {
 } from '@callplane/core';
 import { Database, insertApiKey, type JoinOutcome } from '@callplane/db';
 import {
-  connectionTo,
   connectToTestRedis,
   createTestTenant,
   eventually,
@@ -111,7 +110,7 @@ export async function startTestApi(settings?: Record<string, string>): Promise<T
   };
   const app = await (settings === undefined ? worker.app('api', SETTINGS) : spawnApp({ name: 'api', env }));
   const loggedBefore = app.output().length;
-  const database = new Database({ ...connectionTo(env['DATABASE_URL']!), poolMax: 10, deadlines: PATIENT_DEADLINES });
+  const database = new Database({ url: env['DATABASE_URL']!, poolMax: 10, deadlines: PATIENT_DEADLINES });
   stopAtEnd(() => database.close());
   const redis = await connectToTestRedis(env['REDIS_URL']!);
 

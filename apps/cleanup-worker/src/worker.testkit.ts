@@ -13,7 +13,6 @@ import { MediaNodes } from '@callplane/media';
 import { JobProducer } from '@callplane/queue';
 import { createLogger, createMetrics } from '@callplane/runtime';
 import {
-  connectionTo,
   createTestDatabase,
   createTestTenant,
   inviteTestParticipant,
@@ -86,7 +85,7 @@ export async function startTestWorker({
   turnServers = [],
 }: { leaseMs?: number; media?: MediaNodes; turnServers?: TurnServer[] } = {}): Promise<TestWorker> {
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  const database = new Database({ ...connectionTo(url), poolMax: 25, deadlines: PATIENT_DEADLINES });
+  const database = new Database({ url, poolMax: 25, deadlines: PATIENT_DEADLINES });
   const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
   await new Promise((resolve) => producer.redis.once('ready', resolve));
   stopAtEnd(() => Promise.all([producer.close(), database.close()]));

@@ -14,7 +14,7 @@ import {
   SCOPES,
   type Scope,
 } from '@callplane/core';
-import { createConsoleLink, listConsoleSessions, endConsoleSessions } from '@callplane/db';
+import { endConsoleSessions, insertConsoleSession, listConsoleSessions } from '@callplane/db';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { configOf, notifyApps, withDatabase, type Cli } from './cli.js';
 import { UsageError } from './failure.js';
@@ -86,7 +86,7 @@ function makeLink(cli: Cli, options: LoginOptions): Promise<void> {
     const lifetimeSeconds = options.ttl ?? CONSOLE_SESSION_SECONDS;
     const id = newId('consoleSession');
     const session = { id, environmentId, apiKeyId: null, scopes, readOnly, lifetimeSeconds };
-    const outcome = await createConsoleLink(database, session, hashApiKey(code), cli.clock.now());
+    const outcome = await insertConsoleSession(database, session, { codeHash: hashApiKey(code) }, cli.clock.now());
     if (outcome === 'environment_not_found') throw unknownEnvironment(environmentId);
     if (outcome === 'limit') {
       const how = '"rtc console sessions revoke" ends one.';

@@ -14,9 +14,9 @@ export function dbCommands(cli: Cli): Command {
     const report = (line: string): void => cli.note?.(`${line}\n`);
     const applied = await applyMigrations({ ...target, ...(options.json === true ? {} : { report }) });
     const lines = applied.length === 0 ? ['No pending migrations.'] : applied.map((name) => `Applied ${name}`);
-    const gatewayRole = gatewayUrl === undefined ? null : await grantGatewayRights({ ...target, gatewayUrl });
+    const gatewayRole = gatewayUrl === undefined ? null : await grantGatewayRights(target, gatewayUrl);
     if (gatewayRole !== null) lines.push(`The role ${gatewayRole} has the rights of the gateway`);
-    const mediaRole = mediaUrl === undefined ? null : await grantMediaAgentRights({ ...target, mediaUrl });
+    const mediaRole = mediaUrl === undefined ? null : await grantMediaAgentRights(target, mediaUrl);
     if (mediaRole !== null) lines.push(`The role ${mediaRole} has the rights of agents beside media servers`);
     const roles = { ...(gatewayRole === null ? {} : { gatewayRole }), ...(mediaRole === null ? {} : { mediaRole }) };
     print(cli, options, { applied, ...roles }, lines.join('\n'));

@@ -58,13 +58,13 @@ export function operationsCommands(cli: Cli): Command {
 
 function retry(cli: Cli, options: OutputOptions, operationId: string): Promise<void> {
   return withDatabase(cli, async (database, config) => {
-    const operation = await findOperationById(database.prisma, operationId, cli.clock.now());
+    const operation = await findOperationById(database.prisma, operationId);
     if (operation === null) throw notFound('Operation', operationId, 'operations list');
     if (operation.status === 'completed') throw new CommandError(`${operationId} is already completed.`);
     const row =
       operation.status === 'failed'
         ? await newRun(database, operation, cli.clock.now())
-        : await hastenOperation(database.sql, operationId);
+        : await hastenOperation(database.prisma, operationId, cli.clock.now());
     if (row === null) throw new CommandError(`${operationId} is held by a worker at the moment. Try again later.`);
     const notified = await wakeWorkers(config, [row]);
     const text = `${operationId} is due now (run ${row.run})${foundLater(notified)}.`;

@@ -132,12 +132,12 @@ function addEnvironment(cli: Cli, options: OutputOptions & { project?: string; n
   });
 }
 
-async function usageOf(cli: Cli, { prisma, sql }: Database, environmentId: string, days: number) {
-  const tenant = await tenantOfEnvironment(prisma, environmentId);
+async function usageOf(cli: Cli, database: Database, environmentId: string, days: number) {
+  const tenant = await tenantOfEnvironment(database.prisma, environmentId);
   if (tenant === null) throw unknownEnvironment(environmentId);
   const now = cli.clock.now();
   const last = dayOf(now);
-  const rows = await readUsage(sql, tenant, new Date(last.getTime() - (days - 1) * DAY_MS), last, now);
+  const rows = await readUsage(database, tenant, new Date(last.getTime() - (days - 1) * DAY_MS), last, now);
   return rows.map(presentUsageDay);
 }
 

@@ -135,9 +135,9 @@ export function eventsCommands(cli: Cli): Command {
   addCommand(events, 'show <event>', 'Show the body of an event', 'rtc events show evt_01…').action(
     (eventId: string, options: OutputOptions) =>
       withDatabase(cli, async ({ prisma }) => {
-        const event = await findEventById(prisma, eventId);
-        if (event === null) throw notFound('Event', eventId, 'events list');
-        const body = JSON.parse(event.body) as object;
+        const text = await findEventById(prisma, eventId);
+        if (text === null) throw notFound('Event', eventId, 'events list');
+        const body = JSON.parse(text) as object;
         print(cli, options, body, JSON.stringify(body, null, 2));
       }),
   );

@@ -3,7 +3,6 @@ import { acceptParticipantRemoval, acceptRoomEnd, Database, ensureSigningKey, lo
 import type { ServerMessages } from '@callplane/protocol';
 import { JobProducer, publishRoomChanged } from '@callplane/queue';
 import {
-  connectionTo,
   createTestTenant,
   gatewayUrlOf,
   insertTestParticipant,
@@ -117,7 +116,7 @@ export async function startTestSignaling(
   const { databaseUrl: url, redis } = { databaseUrl: worker.databaseUrl, redis: worker.redis, ...own };
   const servers = { DATABASE_URL: gatewayUrlOf(url), REDIS_URL: redis.url };
   const database = new Database({
-    ...connectionTo(url),
+    url,
     poolMax: 10,
     deadlines: PATIENT_DEADLINES,
     onConnectionError: () => undefined,

@@ -20,7 +20,6 @@ import {
 import { JobProducer } from '@callplane/queue';
 import { createLogger, createMetrics } from '@callplane/runtime';
 import {
-  connectionTo,
   createTestDatabase,
   createTestTenant,
   startTestRedis,
@@ -95,9 +94,9 @@ export function sealTestSecret(secret: string, context: string): string {
 /** Creates the dependencies of the worker with real PostgreSQL and Redis. They are closed when the test file ends. */
 export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWorker> {
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  const database = new Database({ ...connectionTo(url), poolMax: 15, indexesOnly: true, deadlines: PATIENT_DEADLINES });
+  const database = new Database({ url, poolMax: 15, indexesOnly: true, deadlines: PATIENT_DEADLINES });
   const claimsDatabase = new Database({
-    ...connectionTo(url),
+    url,
     poolMax: 5,
     asynchronousCommit: true,
     indexesOnly: true,

@@ -30,19 +30,14 @@ export function useNetwork(world: World, receivers: Receivers): void {
   network = { world, receivers };
 }
 
-/** Takes the place of a request of Node. */
+/** Takes the place of a request of `got`. */
 class SimRequest extends EventEmitter {
   destroyed = false;
-  readonly #send: (request: SimRequest, body: string) => () => void;
-  #onDestroyed: () => void = () => undefined;
+  readonly #onDestroyed: () => void;
 
-  constructor(send: (request: SimRequest, body: string) => () => void) {
+  constructor(onDestroyed: () => void) {
     super();
-    this.#send = send;
-  }
-
-  end(body: string): void {
-    this.#onDestroyed = this.#send(this, body);
+    this.#onDestroyed = onDestroyed;
   }
 
   destroy(error?: Error): this {
@@ -55,18 +50,24 @@ class SimRequest extends EventEmitter {
   }
 }
 
-/** @returns what ends the request at the receiver. */
-function post(url: URL, headers: Record<string, string>, request: SimRequest, body: string): () => void {
+interface Options {
+  headers: Record<string, string>;
+  body: string;
+}
+
+function post(url: URL, { headers, body }: Options): SimRequest {
   const process = running.getStore();
   if (process === undefined || network === undefined) throw new Error('no simulated process runs');
   const { world, receivers } = network;
   const arrived: Arrived = { host: url.hostname, headers, body };
   let isThere = false;
-  const end = (): void => {
+  const request = new SimRequest(() => {
     if (isThere) receivers.ended(arrived);
     isThere = false;
-  };
-  process.onDeath.push(end);
+  });
+  process.onDeath.push(() => {
+    if (isThere) receivers.ended(arrived);
+  });
   const step = (ms: number, what: string, run: () => void): void => {
     world.after(ms, process, `${what} ${url.hostname}`, () => {
       if (!request.destroyed) running.run(process, run);
@@ -78,21 +79,24 @@ function post(url: URL, headers: Record<string, string>, request: SimRequest, bo
   };
   step(1, 'connects to', () => {
     const socket = Object.assign(new EventEmitter(), { connecting: true });
-    request.emit('socket', socket);
+    const client = new EventEmitter();
+    request.emit('request', client);
+    client.emit('socket', socket);
     if (!receivers.accepts(url.hostname)) {
       fail('ECONNREFUSED');
       return;
     }
     socket.emit('connect');
     if (url.protocol === 'https:') socket.emit('secureConnect');
-    request.emit('finish');
-    send(world, receivers, process, { arrived, request, step, fail, onThere: () => (isThere = true) });
+    client.emit('finish');
+    send(world, receivers, process, { arrived, client, request, step, fail, onThere: () => (isThere = true) });
   });
-  return end;
+  return request;
 }
 
 interface Sending {
   arrived: Arrived;
+  client: EventEmitter;
   request: SimRequest;
   step(ms: number, what: string, run: () => void): void;
   fail(code: string): void;
@@ -100,7 +104,7 @@ interface Sending {
 }
 
 function send(world: World, receivers: Receivers, process: SimProcess, sending: Sending): void {
-  const { arrived, request, step, fail } = sending;
+  const { arrived, client, request, step, fail } = sending;
   // From here on the request reaches its receiver even if the worker dies.
   world.after(1, null, `a request of ${process.name} reaches ${arrived.host}`, () => {
     const reaction = receivers.receive(arrived);
@@ -112,25 +116,17 @@ function send(world: World, receivers: Receivers, process: SimProcess, sending: 
       return;
     }
     step(reaction.afterMs, `gets ${reaction.status} of`, () => {
-      const head = { statusCode: reaction.status, headers: { server: 'simulated' } };
-      const response = Object.assign(new EventEmitter(), head);
-      request.emit('response', response);
+      client.emit('response');
+      request.emit('response', { statusCode: reaction.status, headers: { server: 'simulated' } });
       step(1, 'reads the body of', () => {
         receivers.ended(arrived);
-        response.emit('data', Buffer.from('ok'));
-        response.emit('end');
+        request.emit('data', Buffer.from('ok'));
+        request.emit('end');
       });
     });
   });
 }
 
-/** Takes the place of the webhook worker's own. */
-export class PinnedAgents {
-  acquire(url: URL) {
-    const begin = (headers: Record<string, string>) =>
-      new SimRequest((request, body) => post(url, headers, request, body));
-    return { post: begin, release: () => undefined };
-  }
-
-  close(): void {}
-}
+/** Takes the place of `got`. */
+const got = { extend: () => ({ stream: { post } }) };
+export default got;

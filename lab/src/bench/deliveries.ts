@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { onStage, type Stage } from '../fleet/stage.js';
 import { median, printHead, printRow, ratioOf, spread } from './figures.js';
 import { openBareLoop, openReceiver, openWebhooks, type Arrival, type BenchReceiver } from './webhooks.js';
@@ -6,8 +5,6 @@ import { openBareLoop, openReceiver, openWebhooks, type Arrival, type BenchRecei
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 /** Deliveries of a round against the bare loop. */
 const ROUND = 1500;
-/** Deliveries per measurement of lags. With the pauses between them they outlast two deadlines of the tar-pits. */
-const LAGS = 250;
 const SLOW_MS = 50;
 const WORKERS = [1, 2, 4, 8];
 /** For each worker, at the slow receiver. */
@@ -21,8 +18,8 @@ interface Target {
 type Bench = Awaited<ReturnType<typeof openBench>>;
 
 /**
- * Webhook deliveries: one worker against a bare loop, several workers against one, the time from an answer to the first
- * byte, and the delay that tar-pits cause for a healthy endpoint.
+ * Webhook deliveries: one worker against a bare loop, several workers against one, and the time from an answer to the
+ * first byte.
  */
 export const run = () =>
   onStage(
@@ -32,7 +29,6 @@ export const run = () =>
       await againstBareLoop(bench);
       await severalWorkers(bench);
       await answerToFirstByte(bench);
-      await besideTarPits(bench);
       // Eight workers hold more connections than PostgreSQL allows by default.
     },
     ['max_connections=300'],
@@ -134,28 +130,6 @@ async function answerToFirstByte({ api, webhooks, fast }: Bench) {
     lags.push(((await arrived)[0]?.atMs ?? NaN) - answeredMs);
   }
   printRow('answer to first byte, idle', spread(lags), 'median 15 ms, p99 100 ms');
-}
-
-async function besideTarPits({ webhooks, fast, slow, deliver }: Bench) {
-  printRow('lag of a proven endpoint, idle', spread(await lagsOf(() => deliver(fast, 1))), '');
-  for (let pit = 0; pit < 4; pit++) {
-    await webhooks.emit(await webhooks.newEndpoint(`${slow.receiver.url}/tarpit`, { isProven: false }), 50);
-  }
-  await delay(1000);
-  const besides = spread(await lagsOf(() => deliver(fast, 1)));
-  printRow('the same beside four tar-pits of 50 deliveries', besides, 'p95 2000 ms');
-}
-
-/** The lag of each delivery, from its wake-up to its arrival, in milliseconds. Sends one after another. */
-async function lagsOf(deliver: () => Promise<unknown>) {
-  const lags = [];
-  for (let n = 0; n < LAGS; n++) {
-    const startedAt = performance.now();
-    await deliver();
-    lags.push(performance.now() - startedAt);
-    await delay(100);
-  }
-  return lags;
 }
 
 function rateOf(arrivals: readonly Arrival[]) {

@@ -21,7 +21,6 @@ export interface Meter {
 
 /** A page of tests/browser with the SDK. */
 export interface BenchPage {
-  readonly page: Page;
   join(options: object): Promise<unknown>;
   meter(): Promise<Meter>;
   /** Calls a function of page.mjs. */
@@ -44,13 +43,13 @@ export async function sentBytesOf(page: BenchPage): Promise<number> {
 
 /**
  * The system's Chromium, with fake devices.
- * @param camera a Y4M file that the camera shows over and over; undefined: Chromium's own pictures, which hardly move
+ * @param camera a Y4M file that the camera shows over and over
  */
-export async function openPages({ camera }: { camera?: string } = {}) {
+export async function openPages(camera: string) {
   const server = await chromium.launchServer({
     executablePath: '/usr/bin/chromium',
     headless: true,
-    args: [...CHROMIUM_ARGUMENTS, ...(camera === undefined ? [] : [`--use-file-for-fake-video-capture=${camera}`])],
+    args: [...CHROMIUM_ARGUMENTS, `--use-file-for-fake-video-capture=${camera}`],
   });
   const browser = await chromium.connect(server.wsEndpoint());
   const site = await servePage();
@@ -64,7 +63,6 @@ export async function openPages({ camera }: { camera?: string } = {}) {
       opened.add(page);
       const ask = await askPage(page, site.origin);
       return {
-        page,
         ask,
         join: (options) => ask('join', options),
         meter: () => ask('meter'),
@@ -86,9 +84,8 @@ export async function openPages({ camera }: { camera?: string } = {}) {
 export type Pages = Awaited<ReturnType<typeof openPages>>;
 
 /** A scenario that fails, or does not end, takes its row alone: without its pages it fails. */
-export async function bounded(name: string, browsers: Pages[], measuring: () => Promise<void>): Promise<void> {
-  const closeAll = () => Promise.all(browsers.map((pages) => pages.closeAll()));
-  const timer = setTimeout(() => void closeAll(), SCENARIO_MS_MAX);
+export async function bounded(name: string, pages: Pages, measuring: () => Promise<void>): Promise<void> {
+  const timer = setTimeout(() => void pages.closeAll(), SCENARIO_MS_MAX);
   try {
     await measuring();
   } catch (error) {
@@ -96,6 +93,6 @@ export async function bounded(name: string, browsers: Pages[], measuring: () => 
     printRow(name, `failed: ${reason}`);
   } finally {
     clearTimeout(timer);
-    await closeAll();
+    await pages.closeAll();
   }
 }

@@ -3,7 +3,6 @@ import { hostIPv4 } from '@callplane/local-servers';
 import { startUdpShaper, type UdpShaper } from '@callplane/testing';
 import { onStage } from '../fleet/stage.js';
 import { writeCamera } from './media-quality-camera.js';
-import { measureGrids } from './media-quality-grid.js';
 import { bounded, openPages, sentBytesOf, type Pages } from './media-quality-pages.js';
 import { CAMERA, printTitles, report, type Measured, type Sample } from './media-quality-report.js';
 import { openBench, type CallBench } from './signaling.js';
@@ -58,7 +57,7 @@ export const run = () =>
     stage.onClose(() => shaper.close());
     const camera = join(stage.dir, 'moving.y4m');
     writeCamera(camera, CAMERA);
-    const pages = await openPages({ camera });
+    const pages = await openPages(camera);
     stage.onClose(() => pages.close());
     const chosen = process.env.BENCH_SCENARIOS?.split(',');
     printTitles();
@@ -67,10 +66,9 @@ export const run = () =>
       const measureOne = async () => {
         rounds.push(await measure({ bench, pages, shaper }, scenario));
       };
-      for (let round = 0; round < ROUNDS; round++) await bounded(scenario.name, [pages], measureOne);
+      for (let round = 0; round < ROUNDS; round++) await bounded(scenario.name, pages, measureOne);
       if (rounds.length > 0) report(scenario.name, rounds);
     }
-    if (chosen?.includes('grid') ?? true) await measureGrids(stage, bench);
   });
 
 async function measure({ bench, pages, shaper }: Servers, scenario: Scenario): Promise<Measured> {

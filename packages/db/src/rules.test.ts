@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { ATTEMPTS_PER_RUN, decideReplay, isExhausted, isOpen, REPLAYS_MAX, ROOM_STATUSES } from '@callplane/core';
-import { connectionTo, createTestDatabase, stopAtEnd } from '@callplane/testing';
+import { createTestDatabase, stopAtEnd } from '@callplane/testing';
 import { Database } from './client/database.js';
 import { Prisma } from './generated/client.js';
 import { isExhausted as isExhaustedInSql } from './operations/operation.sql.js';
@@ -9,7 +9,7 @@ import { hasReplaysLeft } from './webhooks/webhooks.sql.js';
 
 /** Rules that core decides in TypeScript and statements decide in SQL, compared over all states. */
 
-const database = new Database({ ...connectionTo((await createTestDatabase()).url), poolMax: 1 });
+const database = new Database({ url: (await createTestDatabase()).url, poolMax: 1 });
 stopAtEnd(() => database.close());
 
 /** The value of a condition for each row of a table. */

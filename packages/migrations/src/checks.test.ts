@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { createTestDatabase, eventually, stopAtEnd } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
 import pg from 'pg';
-import { connectionFields, withConnection } from './connection.js';
 import { applyMigrations, pendingMigrations } from './migrate.js';
 
 const adminUrl = process.env['TEST_POSTGRES_URL']!;
@@ -47,15 +46,6 @@ test('keeps events of another cluster visible and in order after a restore, and 
   const raised = await offset();
   await applyMigrations({ databaseUrl });
   expect(await offset()).toEqual(raised);
-});
-
-test('migrators and PostgreSQL notice a dead connection within a minute', async () => {
-  const fields = await connectionFields({ databaseUrl: adminUrl });
-  const { rows } = await withConnection(fields, (client) =>
-    client.query(`SELECT current_setting('tcp_keepalives_idle') AS idle, current_setting('tcp_keepalives_count') AS count,
-      current_setting('tcp_keepalives_interval') AS interval`),
-  );
-  expect(rows).toEqual([{ idle: '30', interval: '10', count: '3' }]);
 });
 
 async function connected(url: string): Promise<pg.Client> {

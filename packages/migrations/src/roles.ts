@@ -37,40 +37,28 @@ const MEDIA_AGENT_RIGHTS: readonly string[] = [
 /** PostgreSQL: invalid_authorization_specification and invalid_password. */
 const LOGIN_REFUSED = new Set(['28000', '28P01']);
 
-/** `databaseUrl` has the role that owns the tables. */
-export interface GatewayRoleTarget extends DatabaseTarget {
-  /** URL with the gateway's role and password. */
-  readonly gatewayUrl: string;
-}
-
-/** `databaseUrl` has the role that owns the tables. */
-export interface MediaAgentRoleTarget extends DatabaseTarget {
-  /** URL with the role and password of the agents beside media servers. */
-  readonly mediaUrl: string;
-}
-
 /**
  * Gives the role of `gatewayUrl` exactly the rights of the gateway. Creates the role first, or sets its password, when
  * it cannot log in. Repeat it after every migration: new tables and columns carry no rights for the role.
+ * @param target has the role that owns the tables.
  * @returns the name of the role
  */
-export function grantGatewayRights({ gatewayUrl, ...target }: GatewayRoleTarget): Promise<string> {
-  return grantRights(target, { url: gatewayUrl, setting: 'GATEWAY_DATABASE_URL', rights: GATEWAY_RIGHTS });
+export function grantGatewayRights(target: DatabaseTarget, gatewayUrl: string): Promise<string> {
+  return grantRights(target, gatewayUrl, 'GATEWAY_DATABASE_URL', GATEWAY_RIGHTS);
 }
 
 /** As {@link grantGatewayRights}, for the agents beside media servers. */
-export function grantMediaAgentRights({ mediaUrl, ...target }: MediaAgentRoleTarget): Promise<string> {
-  return grantRights(target, { url: mediaUrl, setting: 'MEDIA_DATABASE_URL', rights: MEDIA_AGENT_RIGHTS });
+export function grantMediaAgentRights(target: DatabaseTarget, mediaUrl: string): Promise<string> {
+  return grantRights(target, mediaUrl, 'MEDIA_DATABASE_URL', MEDIA_AGENT_RIGHTS);
 }
 
-interface RoleTarget {
-  url: string;
-  /** The setting with the URL, for messages. */
-  setting: string;
-  rights: readonly string[];
-}
-
-async function grantRights(target: DatabaseTarget, { url, setting, rights }: RoleTarget): Promise<string> {
+/** @param setting has the URL. Messages name it. */
+async function grantRights(
+  target: DatabaseTarget,
+  url: string,
+  setting: string,
+  rights: readonly string[],
+): Promise<string> {
   const owner = await connectionFields(target);
   const { user: role = '', password = '', database } = connectionTarget({ url }).hosts[0]?.() ?? {};
   if (role === '' || password === '') throw new Error(`${setting} names no role`);

@@ -64,7 +64,8 @@ test('each column has the type, the nullability and the default of its field', a
 
 test('each index without a condition, expressions and collations is in the schema, and the reverse', async () => {
   const rows = await linesOf(`
-    SELECT replace(pg_get_indexdef(indexrelid), ' USING btree', '') FROM pg_index
+    SELECT concat_ws(' ', CASE WHEN indisunique THEN 'unique' END, split_part(pg_get_indexdef(indexrelid), ' ON public.', 2))
+    FROM pg_index
     WHERE indrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace)
       AND indpred IS NULL AND indexprs IS NULL AND pg_get_indexdef(indexrelid) NOT LIKE '%COLLATE%'
       AND indrelid <> '_prisma_migrations'::regclass`);
@@ -114,20 +115,16 @@ function defaultOf(line: string, type: string): string {
 }
 
 function indexesOf({ table, body, fields }: Model): string[] {
-  const index = (kind: string, columns: string[]): string => {
-    const names = columns.map((column) => column.replace(' DESC', ''));
-    const name = kind === 'id' ? `${table}_pkey` : `${table}_${names.join('_')}_${kind === 'index' ? 'idx' : 'key'}`;
-    return `CREATE ${kind === 'index' ? '' : 'UNIQUE '}INDEX ${name} ON public.${table} (${columns.join(', ')})`;
-  };
+  const index = (kind: string, columns: string) =>
+    `${kind === 'index' ? '' : 'unique '}${table} USING btree (${columns})`;
   const ofFields = [...fields.values()].flatMap(({ column, line }) => {
     const kind = / @(id|unique)\b/.exec(line)?.[1];
-    return kind === undefined ? [] : [index(kind, [column])];
+    return kind === undefined ? [] : [index(kind, column)];
   });
   const ofModel = [...body.matchAll(/@@(id|unique|index)\(\[(.*)\]\)/g)].map(([, kind, list]) => {
-    const columns = list!.split(', ').map((item) => {
-      const [name, sort] = item.split('(');
-      return `${fields.get(name!)!.column}${sort === undefined ? '' : ' DESC'}`;
-    });
+    const columns = list!
+      .replaceAll('(sort: Desc)', ' DESC')
+      .replaceAll(/[a-z]\w*/g, (name) => fields.get(name)!.column);
     return index(kind!, columns);
   });
   return [...ofFields, ...ofModel];

@@ -12,7 +12,9 @@ export {
   type Ask,
   type Site,
 } from './browser.js';
+export { newCertificate, type TestCertificate } from './certificate.js';
 export { eventually, testClock, type TestClock } from './eventually.js';
+export { startTestPgBouncer } from './pgbouncer.js';
 export { startNginx, startTestNginx, type TestNginx } from './nginx.js';
 export { repositoryRoot, stopAtEnd } from './resources.js';
 export { createRtcPeer, type RtcAudioTrack, type RtcPeer, type RtcTrack } from './rtc-peer.js';
@@ -35,7 +37,6 @@ export { workerServers } from './worker-servers.js';
 export { copyPostgres } from './postgres-copy.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
 export {
-  connectionTo,
   createTestDatabase,
   gatewayUrlOf,
   PATIENT_DEADLINES,
@@ -46,7 +47,6 @@ export {
   hasMediaRoom,
   startTestCoturn,
   startTestJanus,
-  startTestPgBouncer,
   startTestPostgres,
   startTestStandby,
   temporaryDirectory,
@@ -56,19 +56,6 @@ export {
   type TestPostgres,
   type TestServer,
 } from './test-servers.js';
-export {
-  overRedis,
-  connectToTestRedis,
-  makeTestAuthority,
-  startTestRedis,
-  startTestSentinels,
-  type TestSentinels,
-} from './test-redis.js';
-export {
-  openTurnClient,
-  relaysByUser,
-  turnCredential,
-  type TurnClient,
-  type TurnClientOptions,
-} from './turn-client.js';
+export { overRedis, connectToTestRedis, startTestRedis, startTestSentinels } from './test-redis.js';
+export { openTurnClient, relaysByUser, turnCredential, type TurnClientOptions } from './turn-client.js';
 export { randomFrom, startUdpShaper, type UdpShaper } from './udp-shaper.js';

@@ -1,63 +1,58 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { serverDirectory, serverFile, startServer, withoutRoot, type LocalServer } from '@callplane/local-servers';
+import { freePort, serverDirectory, serverFile, startServer, withoutRoot } from '@callplane/local-servers';
+import { GATEWAY } from './test-database.js';
+import { temporaryDirectory, testServer } from './test-servers.js';
 
-export interface PgBouncerOptions {
-  /** Holds the configuration, the passwords (mode 0600) and the pid file. */
-  dir: string;
-  port: number;
-  /** The port of PostgreSQL on 127.0.0.1. */
-  postgresPort: number;
-  /** The passwords of the roles that may connect. Without quotation marks. */
-  passwords: Readonly<Record<string, string>>;
-  /** Sessions that it keeps open for each database and role; fewer than its clients, so that they change sessions. */
-  poolSize: number;
-  /** Default: 200. */
-  clientsMax?: number;
-}
+/** Sessions that it keeps open for each database and role; fewer than its clients, so that they change sessions. */
+const POOL_SIZE = 5;
 
 /**
- * Runs `pgbouncer` on 127.0.0.1 in transaction mode, for all databases of a PostgreSQL. It accepts no start-up
+ * Starts a PgBouncer in transaction mode in front of a PostgreSQL, for all of its databases. It accepts no start-up
  * parameters that it does not know itself.
+ * @returns a function that turns URLs of that PostgreSQL into those of the pooler.
  */
-export async function startPgBouncer(options: PgBouncerOptions): Promise<LocalServer> {
-  const { dir } = options;
-  const configFile = join(dir, 'pgbouncer.ini');
-  const pidFile = join(dir, 'pgbouncer.pid');
-  const users = join(dir, 'users.txt');
-  serverDirectory(dir);
-  const lines = Object.entries(options.passwords).map(([role, password]) => `"${role}" "${password}"`);
-  serverFile(users, `${lines.join('\n')}\n`);
+export async function startTestPgBouncer(target: string): Promise<{ throughPooler: (url: string) => string }> {
+  const top = temporaryDirectory('pgbouncer');
+  const dir = join(top, 'pgbouncer');
+  const [configFile, users] = [join(dir, 'pgbouncer.ini'), join(dir, 'users.txt')];
+  const port = await freePort();
+  const { username, password, port: postgresPort } = new URL(target);
   const config = [
     '[databases]',
-    `* = host=127.0.0.1 port=${options.postgresPort}`,
+    `* = host=127.0.0.1 port=${postgresPort}`,
     '[pgbouncer]',
     'listen_addr = 127.0.0.1',
-    `listen_port = ${options.port}`,
+    `listen_port = ${port}`,
     'unix_socket_dir =',
-    `pidfile = ${pidFile}`,
+    `pidfile = ${join(dir, 'pgbouncer.pid')}`,
     'auth_type = scram-sha-256',
     `auth_file = ${users}`,
     'pool_mode = transaction',
-    `default_pool_size = ${options.poolSize}`,
-    `max_client_conn = ${options.clientsMax ?? 200}`,
+    `default_pool_size = ${POOL_SIZE}`,
+    'max_client_conn = 200',
     // Sessions of databases without clients leave room for others.
     'server_idle_timeout = 10',
     'query_timeout = 15',
     'idle_transaction_timeout = 20',
   ];
-  serverFile(configFile, `${config.join('\n')}\n`);
-  return startServer({
-    name: 'pgbouncer',
-    port: options.port,
-    url: `postgresql://127.0.0.1:${options.port}`,
-    command: withoutRoot([configFile], [dir])('pgbouncer', [configFile]),
-    // Debian installs the program in a folder that an ordinary user's PATH lacks.
-    env: { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin` },
-    logFile: join(dir, 'pgbouncer.log'),
-    isReady: () => listens(options.port),
-    onSpawn: undefined,
+  await testServer(top, () => {
+    serverDirectory(dir);
+    serverFile(users, `"${username}" "${password}"\n"${GATEWAY.username}" "${GATEWAY.password}"\n`);
+    serverFile(configFile, `${config.join('\n')}\n`);
+    return startServer({
+      name: 'pgbouncer',
+      port,
+      url: `postgresql://127.0.0.1:${port}`,
+      command: withoutRoot([configFile], [dir])('pgbouncer', [configFile]),
+      // Debian installs the program in a folder that an ordinary user's PATH lacks.
+      env: { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin` },
+      logFile: join(dir, 'pgbouncer.log'),
+      isReady: () => listens(port),
+      onSpawn: undefined,
+    });
   });
+  return { throughPooler: (url) => Object.assign(new URL(url), { port: String(port) }).href };
 }
 
 function listens(port: number): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { copyFile, mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -48,14 +48,7 @@ async function copyTree(from: string, to: string, isWanted: (path: string) => bo
       await (entry.isDirectory() ? copyTree(path, copy, isWanted) : copyFile(path, copy));
     } catch (error) {
       // What vanished is `path` itself, or lies in it. A folder of the copy that is missing is an error.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || (await exists(path))) throw error;
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || existsSync(path)) throw error;
     }
   }
-}
-
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -71,12 +71,6 @@ interface RtcCandidate {
   sdpMLineIndex?: number | null | undefined;
 }
 
-export interface RtcPeerOptions {
-  iceServers?: { urls: string | string[]; username?: string; credential?: string }[];
-  /** `relay` sends everything through TURN. */
-  iceTransportPolicy?: 'all' | 'relay';
-}
-
 const VIDEO_EVERY_MS = 66;
 const AUDIO_EVERY_MS = 10;
 const SAMPLE_RATE = 48_000;
@@ -84,14 +78,10 @@ const SAMPLE_RATE = 48_000;
 const DEFAULT_AMPLITUDE = 0.25;
 
 /** Creates a peer. Loads the WebRTC library only here, because most test files never need it. */
-export async function createRtcPeer(options: RtcPeerOptions = {}): Promise<RtcPeer> {
+export async function createRtcPeer(): Promise<RtcPeer> {
   const { RTCPeerConnection, nonstandard } = await loadLibrary();
   const { RTCAudioSink, RTCAudioSource, RTCVideoSink, RTCVideoSource } = nonstandard;
-  const connection = new RTCPeerConnection({
-    iceServers: options.iceServers ?? [],
-    iceTransportPolicy: options.iceTransportPolicy ?? 'all',
-    bundlePolicy: 'max-bundle',
-  });
+  const connection = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
   const stops: (() => void)[] = [];
   const received = new Map<string, RtcReceived>();
   const localCandidates: (RtcCandidate | null)[] = [];

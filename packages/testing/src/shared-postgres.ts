@@ -2,10 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, startPostgres, type LocalServer, type PostgresServer } from '@callplane/local-servers';
-import { startPgBouncer } from './pgbouncer.js';
+import { freePort, startPostgres, type PostgresServer } from '@callplane/local-servers';
 import { repositoryRoot } from './resources.js';
-import { createTemplate, GATEWAY } from './test-database.js';
+import { createTemplate } from './test-database.js';
 import { temporaryDirectory } from './test-servers.js';
 
 /** Connections of all test files together: a few pools of ten in each of two workers, and those of spawned apps. */
@@ -20,23 +19,18 @@ const MIGRATION = [
   'packages/testing/dist/test-database.js',
   'packages/testing/dist/shared-postgres.js',
 ];
-/** Sessions for each test database: tests with many transactions that wait for one another need one for each. */
-const POOLED_SESSIONS = 30;
 
 /**
  * Starts the run's PostgreSQL with its migrated template, and sets TEST_POSTGRES_URL for the test files. It starts from
  * the data directory in TEST_POSTGRES_COPY, as do the servers that belong to one file. Returns the function that stops
- * it. Jest's global setup calls this, outside of any test file. With TEST_DATABASE_POOLER=transaction, it also starts a
- * PgBouncer for `connectionTo()`.
+ * it. Jest's global setup calls this, outside of any test file.
  */
 export async function startSharedPostgres(): Promise<() => Promise<void>> {
   const dir = temporaryDirectory('shared-postgres');
   const dataDir = join(dir, 'data');
   const port = await freePort();
   let server: PostgresServer | undefined;
-  let pooler: LocalServer | undefined;
   const stop = async () => {
-    await pooler?.stop();
     await server?.stop();
     rmSync(dir, { recursive: true, force: true });
   };
@@ -46,17 +40,6 @@ export async function startSharedPostgres(): Promise<() => Promise<void>> {
     server = await startPostgres({ dataDir, port, ...SETTINGS });
     process.env['TEST_POSTGRES_URL'] = server.adminUrl;
     process.env['TEST_POSTGRES_COPY'] = copy;
-    if (process.env['TEST_DATABASE_POOLER'] === 'transaction') {
-      pooler = await startPgBouncer({
-        dir: join(dir, 'pgbouncer'),
-        port: await freePort(),
-        postgresPort: port,
-        passwords: { postgres: PASSWORD, [GATEWAY.username]: GATEWAY.password },
-        poolSize: POOLED_SESSIONS,
-        clientsMax: 1000,
-      });
-      process.env['TEST_POOLER_PORT'] = String(pooler.port);
-    }
   } catch (error) {
     await stop();
     throw error;

@@ -14,8 +14,6 @@ export interface TestAppOptions {
   env: Record<string, string>;
   /** Wait for /readyz (default true). Set false for an app that refuses to start. */
   untilReady?: boolean;
-  /** Default 60000. */
-  readyWithinMs?: number;
 }
 
 /** A line of an app's JSON log. */
@@ -40,8 +38,8 @@ export interface TestApp {
   readonly logs: readonly LogLine[];
   /** Everything written so far to standard output and standard error. */
   output(): string;
-  /** Resolves once a log line matches, including earlier lines; throws after `timeoutMs` (default 60000). */
-  waitForLog(matches: (line: LogLine) => boolean, timeoutMs?: number): Promise<LogLine>;
+  /** Resolves once a log line matches, including earlier lines; throws after 60 s. */
+  waitForLog(matches: (line: LogLine) => boolean): Promise<LogLine>;
   kill(signal: NodeJS.Signals): void;
   /** SIGSTOP: its connections stay open and it does nothing. */
   freeze(): void;
@@ -67,6 +65,8 @@ export const TEST_ENCRYPTION_KEYS = `k1:${Buffer.alloc(32, 7).toString('base64')
 
 /** The log message of an app that listens or works from now on. */
 const STARTED = ['listening', 'working'];
+/** Above what an app takes on a slow machine. */
+const READY_WITHIN_MS = 60_000;
 const STOP_WITHIN_MS = 15_000;
 /** How often an app is spawned whose ports are taken. */
 const PORT_TRIES = 3;
@@ -86,13 +86,7 @@ export async function spawnApp(options: TestAppOptions): Promise<TestApp> {
   }
 }
 
-async function spawnOnce({
-  name,
-  main = appMain(name),
-  env,
-  untilReady = true,
-  readyWithinMs = 60_000,
-}: TestAppOptions): Promise<TestApp> {
+async function spawnOnce({ name, main = appMain(name), env, untilReady = true }: TestAppOptions): Promise<TestApp> {
   if (!existsSync(main)) throw new Error(`${main} is not there: run \`npm run build\``);
   const ports = { PORT: await freePort(), HEALTH_PORT: await freePort(), METRICS_PORT: await freePort() };
   const flags = ['--enable-source-maps', ...SHORT_RUN_FLAGS];
@@ -170,20 +164,19 @@ async function spawnOnce({
       return logs();
     },
     output: () => text,
-    waitForLog: (matches, timeoutMs) =>
-      eventually(() => logs().find(matches), timeoutMs === undefined ? {} : { timeoutMs }),
+    waitForLog: (matches) => eventually(() => logs().find(matches)),
     kill,
     freeze: () => kill('SIGSTOP'),
     thaw: () => kill('SIGCONT'),
     stop,
     exited,
   };
-  if (untilReady) await ready(app, readyWithinMs, () => exit);
+  if (untilReady) await ready(app, () => exit);
   return app;
 }
 
-async function ready(app: TestApp, readyWithinMs: number, exitOf: () => AppExit | undefined): Promise<void> {
-  const until = performance.now() + readyWithinMs;
+async function ready(app: TestApp, exitOf: () => AppExit | undefined): Promise<void> {
+  const until = performance.now() + READY_WITHIN_MS;
   let looks = 1;
   for (;;) {
     const exit = exitOf();
@@ -198,7 +191,7 @@ async function ready(app: TestApp, readyWithinMs: number, exitOf: () => AppExit 
     }
     if (performance.now() > until) {
       await app.stop();
-      throw new Error(`${app.name} was not ready within ${readyWithinMs} ms:\n${app.output()}`);
+      throw new Error(`${app.name} was not ready within ${READY_WITHIN_MS} ms:\n${app.output()}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 25));
   }

@@ -39,18 +39,6 @@ export async function createDatabase(adminUrl: string): Promise<TestDatabase> {
   return newDatabase(adminUrl, `TEMPLATE ${TEMPLATE}`);
 }
 
-/**
- * Settings with which `new Database(…)` reaches a database of createTestDatabase(): directly, or through a PgBouncer in
- * transaction mode in a run with TEST_DATABASE_POOLER=transaction.
- */
-export function connectionTo(url: string): { url: string; pooler: 'none' | 'transaction' } {
-  const { TEST_POOLER_PORT: port, TEST_POSTGRES_URL: shared = '' } = process.env;
-  const target = new URL(url);
-  // A test may have a proxy or a server of its own.
-  if (port === undefined || target.port !== new URL(shared).port) return { url, pooler: 'none' };
-  return { url: Object.assign(target, { port }).href, pooler: 'transaction' };
-}
-
 /** Migrates the template that createTestDatabase() copies; Jest's global setup calls it once per run. */
 export async function createTemplate(adminUrl: string): Promise<void> {
   await asAdmin(adminUrl, `CREATE DATABASE ${TEMPLATE}`);
@@ -87,7 +75,7 @@ function databaseUrl(adminUrl: string, name: string): string {
 /** Applies the project's migrations and creates the gateway's role. */
 async function migrate(databaseUrl: string): Promise<void> {
   await applyMigrations({ databaseUrl });
-  await grantGatewayRights({ databaseUrl, gatewayUrl: gatewayUrlOf(databaseUrl) });
+  await grantGatewayRights({ databaseUrl }, gatewayUrlOf(databaseUrl));
 }
 
 /** The same database with the gateway's production rights: no access to keys and secrets. */

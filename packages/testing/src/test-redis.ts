@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, startRedis, startSentinel, type RedisCertificates } from '@callplane/local-servers';
 import { Redis } from 'ioredis';
@@ -13,39 +11,6 @@ const MASTER = 'callplane';
 /** Tests run with another program, such as `valkey-server`, if this variable names it. */
 const PROGRAM = process.env['TEST_REDIS_PROGRAM'];
 const program = PROGRAM === undefined || PROGRAM === '' ? {} : { program: PROGRAM };
-
-/** A private certificate authority and a certificate for 127.0.0.1 and localhost. */
-export interface TestAuthority extends RedisCertificates {
-  /** The file with the certificate of the authority, as REDIS_CA_FILE names it. */
-  caFile: string;
-}
-
-/** Creates an authority with the `openssl` command, which the tests require. */
-export function makeTestAuthority(): TestAuthority {
-  const dir = temporaryDirectory('authority');
-  const file = (name: string): string => join(dir, name);
-  const openssl = (...options: string[]): unknown => execFileSync('openssl', options, { stdio: 'pipe' });
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-  openssl(
-    'req',
-    '-x509',
-    ...newKey,
-    '-days',
-    '2',
-    '-subj',
-    '/CN=test',
-    '-out',
-    file('ca.pem'),
-    '-keyout',
-    file('ca.key'),
-  );
-  openssl('req', ...newKey, '-subj', '/CN=redis', '-out', file('redis.csr'), '-keyout', file('redis.key'));
-  writeFileSync(file('names'), 'subjectAltName=IP:127.0.0.1,DNS:localhost\n');
-  const issuer = ['-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-CAcreateserial', '-days', '2'];
-  openssl('x509', '-req', '-in', file('redis.csr'), ...issuer, '-extfile', file('names'), '-out', file('redis.pem'));
-  const read = (name: string): string => readFileSync(file(name), 'utf8');
-  return { ca: read('ca.pem'), cert: read('redis.pem'), key: read('redis.key'), caFile: file('ca.pem') };
-}
 
 interface ServerOptions {
   tls?: RedisCertificates;
@@ -61,83 +26,53 @@ export async function startTestRedis(options: ServerOptions = {}): Promise<TestS
   );
 }
 
-export interface TestSentinels {
+interface TestSentinels {
   /** The value of REDIS_URL. */
   readonly url: string;
   /** The value of REDIS_SENTINEL_PASSWORD. */
   readonly sentinelPassword: string;
-  /** The first one is the master at the start, the others are its replicas. */
+  /** The master at the start, and its replica. */
   readonly servers: readonly TestServer[];
-  readonly sentinels: readonly TestServer[];
-  /** What the Sentinels that answer say about the replicas. */
-  replicas(): Promise<Record<string, string>[]>;
   /** The present master as the Sentinels that answer name it, from the latest promotion; null if none answers. */
   master(): Promise<TestServer | null>;
 }
 
 /**
- * Starts a master with replicas, and Sentinels that promote a replica within seconds once the master does not answer.
- * Resolves when the replicas are in step and every Sentinel knows all others, because only then can they agree.
+ * Starts a master with a replica, and Sentinels that promote the replica within seconds once the master does not answer.
+ * Resolves when the replica is in step and every Sentinel knows all others, because only then can they agree.
  */
 export async function startTestSentinels({
-  replicas = 1,
   sentinels: count = 3,
-  downAfterMs = 1000,
   tls,
-}: {
-  replicas?: number;
-  sentinels?: number;
-  downAfterMs?: number;
-  tls?: RedisCertificates;
-} = {}): Promise<TestSentinels> {
+}: { sentinels?: number; tls?: RedisCertificates } = {}): Promise<TestSentinels> {
   const secure = tls === undefined ? {} : { tls };
   const first = await startTestRedis(secure);
-  const servers = [first];
-  for (let n = 0; n < replicas; n += 1) servers.push(await startTestRedis({ ...secure, replicaOf: first.port }));
+  const servers = [first, await startTestRedis({ ...secure, replicaOf: first.port })];
+  const master = { name: MASTER, port: first.port, password: PASSWORD };
+  const quorum = Math.floor(count / 2) + 1;
+  const options = { password: SENTINEL_PASSWORD, master, quorum, downAfterMs: 1000, ...program, ...secure };
   const sentinels: TestServer[] = [];
   for (let n = 0; n < count; n += 1) {
     const dir = temporaryDirectory('sentinel');
     const port = await freePort();
-    const master = { name: MASTER, port: first.port, password: PASSWORD };
-    const start = () =>
-      startSentinel({
-        dir: join(dir, 'sentinel'),
-        port,
-        password: SENTINEL_PASSWORD,
-        master,
-        quorum: Math.floor(count / 2) + 1,
-        downAfterMs,
-        ...program,
-        ...secure,
-      });
-    sentinels.push(await testServer(dir, start));
+    sentinels.push(await testServer(dir, () => startSentinel({ dir: join(dir, 'sentinel'), port, ...options })));
   }
   await eventually(async () => {
     const views = await Promise.all(sentinels.map(viewOf));
     return views.every(
       (view) =>
-        view !== null &&
-        Number(view['num-slaves']) === replicas &&
-        Number(view['num-other-sentinels']) === count - 1 &&
-        view['flags'] === 'master',
+        view['num-slaves'] === '1' && Number(view['num-other-sentinels']) === count - 1 && view['flags'] === 'master',
     );
   });
   await eventually(async () => {
     const info = await overRedis(first.url, (redis) => redis.info('replication'));
-    return (info.match(/state=online/g)?.length ?? 0) === replicas;
+    return info.includes('state=online');
   });
   const addresses = sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',');
   return {
     url: `${tls === undefined ? 'redis' : 'rediss'}+sentinel://:${PASSWORD}@${addresses}/${MASTER}`,
     sentinelPassword: SENTINEL_PASSWORD,
     servers,
-    sentinels,
-    replicas: async () => {
-      const views = sentinels.map((sentinel) =>
-        overRedis(sentinel.url, (redis) => redis.call('SENTINEL', 'REPLICAS', MASTER)),
-      );
-      return ((await Promise.any(views)) as string[][]).map(fieldsOf);
-    },
     master: async () => {
       const views = await Promise.all(sentinels.map((sentinel) => viewOf(sentinel).catch(() => null)));
       const known = views.filter((view) => view !== null);
@@ -147,13 +82,10 @@ export async function startTestSentinels({
   };
 }
 
-/** What a Sentinel says about the master; null if it does not know it. */
-async function viewOf(sentinel: TestServer): Promise<Record<string, string> | null> {
+/** What a Sentinel says about the master. */
+async function viewOf(sentinel: TestServer): Promise<Record<string, string>> {
   const reply = await overRedis(sentinel.url, (redis) => redis.call('SENTINEL', 'MASTER', MASTER));
-  return fieldsOf(reply as string[]);
-}
-
-function fieldsOf(list: readonly string[]): Record<string, string> {
+  const list = reply as string[];
   return Object.fromEntries(list.flatMap((name, n) => (n % 2 === 0 ? [[name, list[n + 1] ?? '']] : [])));
 }
 

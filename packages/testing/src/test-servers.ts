@@ -13,9 +13,8 @@ import {
   type LocalServer,
   type PostgresOptions,
 } from '@callplane/local-servers';
-import { startPgBouncer } from './pgbouncer.js';
 import { copyPostgres } from './postgres-copy.js';
-import { createDatabase, GATEWAY, type TestDatabase } from './test-database.js';
+import { createDatabase, type TestDatabase } from './test-database.js';
 import { stopAtEnd } from './resources.js';
 
 /** A real server that belongs to one test file, which may kill or freeze it. */
@@ -66,20 +65,6 @@ export async function startTestStandby(primary: TestPostgres, name: string): Pro
     await copyPostgres(primary.url, primary.dataDir, dataDir, () => Promise.resolve());
     return { port: primary.port, name };
   });
-}
-
-/**
- * Starts a PgBouncer in transaction mode in front of a PostgreSQL.
- * @returns a function that turns URLs of that PostgreSQL into those of the pooler.
- */
-export async function startTestPgBouncer(target: string): Promise<{ throughPooler: (url: string) => string }> {
-  const dir = temporaryDirectory('pgbouncer');
-  const port = await freePort();
-  const { username, password, port: postgresPort } = new URL(target);
-  const passwords = { [username]: password, [GATEWAY.username]: GATEWAY.password };
-  const options = { port, postgresPort: Number(postgresPort), passwords, poolSize: 5 };
-  await testServer(dir, () => startPgBouncer({ dir: join(dir, 'pgbouncer'), ...options }));
-  return { throughPooler: (url) => Object.assign(new URL(url), { port: String(port) }).href };
 }
 
 async function startPostgresWith(

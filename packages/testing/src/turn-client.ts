@@ -21,7 +21,7 @@ type TurnCode = number;
  * A TURN client (RFC 8656, and Connect of RFC 6062) that sends whatever the test asks, including requests that no
  * browser sends.
  */
-export interface TurnClient {
+interface TurnClient {
   /** Requests a relay; `relay` defaults to `udp`. */
   allocate(options?: { relay?: 'udp' | 'tcp'; family?: 4 | 6 }): Promise<TurnCode>;
   /** Permits packets from a peer. */
@@ -29,14 +29,11 @@ export interface TurnClient {
   bindChannel(channel: number, address: string, port: number): Promise<TurnCode>;
   /** Asks the relay for a TCP connection to a peer. */
   connect(address: string, port: number): Promise<TurnCode>;
-  refresh(lifetimeSeconds?: number): Promise<TurnCode>;
-  /** Makes the relay send a packet to a peer; there is no answer. */
-  send(address: string, port: number, data: Buffer): void;
-  sendOnChannel(channel: number, data: Buffer): void;
+  refresh(): Promise<TurnCode>;
   close(): void;
 }
 
-const METHODS = { allocate: 0x003, refresh: 0x004, send: 0x016, permit: 0x008, bind: 0x009, connect: 0x00a } as const;
+const METHODS = { allocate: 0x003, refresh: 0x004, permit: 0x008, bind: 0x009, connect: 0x00a } as const;
 const SUCCESS = 0x0100;
 const ERROR = 0x0110;
 const COOKIE = 0x2112a442;
@@ -47,12 +44,12 @@ const ATTRIBUTES = {
   channel: 0x000c,
   lifetime: 0x000d,
   peer: 0x0012,
-  data: 0x0013,
   realm: 0x0014,
   nonce: 0x0015,
   family: 0x0017,
   transport: 0x0019,
 } as const;
+const LIFETIME_SECONDS = 600;
 const RETRANSMIT_MS = 300;
 const ANSWER_WITHIN_MS = 5_000;
 
@@ -117,15 +114,7 @@ export async function openTurnClient(options: TurnClientOptions): Promise<TurnCl
     bindChannel: (channel, address, port) =>
       request(METHODS.bind, [[ATTRIBUTES.channel, uint32(channel * 0x10000)], peerOf(address, port)]),
     connect: (address, port) => request(METHODS.connect, [peerOf(address, port)]),
-    refresh: (lifetimeSeconds = 600) => request(METHODS.refresh, [[ATTRIBUTES.lifetime, uint32(lifetimeSeconds)]]),
-    send: (address, port, data) =>
-      wire.send(encode(METHODS.send | 0x0010, randomBytes(12), [peerOf(address, port), [ATTRIBUTES.data, data]], null)),
-    sendOnChannel: (channel, data) => {
-      const head = Buffer.alloc(4);
-      head.writeUInt16BE(channel, 0);
-      head.writeUInt16BE(data.length, 2);
-      wire.send(Buffer.concat([head, data, Buffer.alloc(-data.length & 3)]));
-    },
+    refresh: () => request(METHODS.refresh, [[ATTRIBUTES.lifetime, uint32(LIFETIME_SECONDS)]]),
     close: () => wire.close(),
   };
 }

@@ -4,8 +4,6 @@ import { createSocket, type Socket } from 'node:dgram';
 interface LineShape {
   /** Undefined: unlimited. */
   kbitPerSecond?: number | undefined;
-  /** Packets that would wait longer than this for their turn are dropped; default 300 ms. */
-  queueMs?: number;
   /** Of all packets, at random; 100 cuts the line. */
   lossPercent?: number;
   /** Added to each packet's way. */
@@ -21,8 +19,6 @@ export interface UdpShaper {
   shape(shapes: { down?: LineShape; up?: LineShape }): void;
   /** Loses all packets of the present clients from now on, as if they had moved to another network. */
   loseClients(): void;
-  /** Packets that the line has lost so far. */
-  readonly lost: { down: number; up: number };
   close(): Promise<void>;
 }
 
@@ -30,9 +26,9 @@ export interface UdpShaperOptions {
   /** The server, and the address to listen at. */
   host: string;
   port: number;
-  seed?: number;
 }
 
+/** Packets that would wait longer for their turn are dropped. */
 const QUEUE_MS = 300;
 /** IPv4 and UDP headers. */
 const HEADER_BYTES = 28;
@@ -44,9 +40,9 @@ interface Waiting {
   deliver: () => void;
 }
 
-export async function startUdpShaper({ host, port, seed = 1 }: UdpShaperOptions): Promise<UdpShaper> {
-  const down = new Direction(seed);
-  const up = new Direction(seed + 1);
+export async function startUdpShaper({ host, port }: UdpShaperOptions): Promise<UdpShaper> {
+  const down = new Direction(1);
+  const up = new Direction(2);
   const front = createSocket('udp4');
   /** The server's view of each client: a socket, and so an address, of its own. */
   const servers = new Map<string, Socket>();
@@ -84,9 +80,6 @@ export async function startUdpShaper({ host, port, seed = 1 }: UdpShaperOptions)
     loseClients: () => {
       for (const socket of servers.values()) gone.add(socket);
     },
-    get lost() {
-      return { down: down.lost, up: up.lost };
-    },
     close: async () => {
       if (isClosed) return;
       isClosed = true;
@@ -100,7 +93,6 @@ export async function startUdpShaper({ host, port, seed = 1 }: UdpShaperOptions)
 /** Delivers packets in order, each when the line has carried it. */
 class Direction {
   readonly line: ShapedLine;
-  lost = 0;
   #waiting: Waiting[] = [];
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -111,11 +103,7 @@ class Direction {
 
   send(data: Buffer, deliver: () => void): void {
     const dueAtMs = this.line.admit(performance.now(), data.length);
-    if (this.#isClosed) return;
-    if (dueAtMs === undefined) {
-      this.lost += 1;
-      return;
-    }
+    if (this.#isClosed || dueAtMs === undefined) return;
     this.#waiting.push({ dueAtMs, deliver });
     if (this.#waiting.length === 1) this.#next();
   }
@@ -154,10 +142,10 @@ class ShapedLine {
 
   /** @returns when the packet arrives at the other end; undefined if it is lost */
   admit(nowMs: number, payloadBytes: number): number | undefined {
-    const { kbitPerSecond, queueMs = QUEUE_MS, lossPercent = 0, delayMs = 0 } = this.shape;
+    const { kbitPerSecond, lossPercent = 0, delayMs = 0 } = this.shape;
     if (this.#random() * 100 < lossPercent) return undefined;
     const beginsAtMs = kbitPerSecond === undefined ? nowMs : Math.max(nowMs, this.#freeAtMs);
-    if (beginsAtMs - nowMs > queueMs) return undefined;
+    if (beginsAtMs - nowMs > QUEUE_MS) return undefined;
     if (kbitPerSecond !== undefined) this.#freeAtMs = beginsAtMs + (8 * (payloadBytes + HEADER_BYTES)) / kbitPerSecond;
     const sentAtMs = kbitPerSecond === undefined ? nowMs : this.#freeAtMs;
     // Packets stay in order when the shape changes.

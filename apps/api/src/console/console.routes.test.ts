@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { formatConsoleSecret, formatLoginCode, hashApiKey, newId, SCOPES } from '@callplane/core';
-import { createConsoleLink, revokeApiKey } from '@callplane/db';
+import { insertConsoleSession, revokeApiKey } from '@callplane/db';
 import { publishNotice } from '@callplane/queue';
 import { eventually } from '@callplane/testing';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -37,7 +37,7 @@ async function link(tenant: TestTenant, readOnly = false): Promise<string> {
     readOnly,
     lifetimeSeconds: 3600,
   };
-  expect(await createConsoleLink(api.database, session, hashApiKey(code), new Date())).toBe('opened');
+  expect(await insertConsoleSession(api.database, session, { codeHash: hashApiKey(code) }, new Date())).toBe('opened');
   return code;
 }
 

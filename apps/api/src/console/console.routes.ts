@@ -12,7 +12,7 @@ import {
 import {
   endConsoleSessions,
   findConsoleSessionsByHash,
-  openConsoleSession,
+  insertConsoleSession,
   useConsoleLink,
   type ConsoleIdentity,
 } from '@callplane/db';
@@ -128,18 +128,19 @@ async function openForKey(
     readOnly,
     lifetimeSeconds: CONSOLE_SESSION_SECONDS,
   };
-  if ((await openConsoleSession(database, session, hash, clock.now())) === 'limit') {
+  if ((await insertConsoleSession(database, session, { secretHash: hash }, clock.now())) === 'limit') {
     throw new PublicError('CONSOLE_SESSION_LIMIT_REACHED');
   }
 }
 
 async function openForLink(
-  { database }: ConsoleDeps,
+  { database, clock }: ConsoleDeps,
   caller: Caller,
   codeHash: Uint8Array,
   { hash, readOnly }: { hash: Buffer; readOnly: boolean },
 ): Promise<void> {
-  const id = await useConsoleLink(database.sql, caller, codeHash, { secretHash: hash, readOnly });
+  const made = { secretHash: hash, readOnly };
+  const id = await useConsoleLink(database.prisma, caller, codeHash, made, clock.now());
   // Another request has used the code since this one was authenticated.
   if (id === null) throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
 }

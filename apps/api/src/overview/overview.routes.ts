@@ -162,7 +162,7 @@ async function readCalls({ database: { sql } }: OverviewDeps, tenant: Tenant, sp
   const participants = capped(live.participants);
   return {
     // Participants that are not counted may be in further rooms.
-    activeRooms: { ...capped(live.liveRooms), capped: participants.capped },
+    activeRooms: { ...capped(live.rooms), capped: participants.capped },
     participants,
     joins: {
       ...capped(sum(joins)),

@@ -9,7 +9,7 @@ import {
   type SessionRecord,
   type Tenant,
 } from '@callplane/core';
-import { findParticipant, listSessions, roomExists } from '@callplane/db';
+import { listSessions, roomExists } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { defineList, idOf, type Page, type PageCursor } from '../http/cursor.js';
@@ -114,7 +114,7 @@ export function sessionRoutes(deps: Deps): Route[] {
 
 /** @param of the sessions of a room, or those of one of its participants. */
 async function pageOfSessions(
-  deps: Pick<Deps, 'database'>,
+  deps: Pick<Deps, 'database' | 'statements'>,
   tenant: Tenant,
   of: { roomId: string; participantId: string | null },
   query: { limit?: number },
@@ -127,11 +127,12 @@ async function pageOfSessions(
 
 /** @throws PublicError for the missing resource: the room or the participant. */
 async function checkExists(
-  { database }: Pick<Deps, 'database'>,
+  { database, statements }: Pick<Deps, 'database' | 'statements'>,
   tenant: Tenant,
   { roomId, participantId }: { roomId: string; participantId: string | null },
 ): Promise<void> {
-  if (participantId !== null && (await findParticipant(database.sql, tenant, roomId, participantId)) !== null) return;
+  if (participantId !== null && (await statements.findParticipant({ tenant, roomId, id: participantId })) !== null)
+    return;
   if (!(await roomExists(database.prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
   if (participantId !== null) throw new PublicError('PARTICIPANT_NOT_FOUND');
 }

@@ -10,14 +10,7 @@ import {
   type RoomToInsert,
   type TypedSql,
 } from '@callplane/db';
-import {
-  connectionTo,
-  createTestDatabase,
-  eventually,
-  PATIENT_DEADLINES,
-  stopAtEnd,
-  insertTestEndpoint,
-} from '@callplane/testing';
+import { createTestDatabase, eventually, PATIENT_DEADLINES, stopAtEnd, insertTestEndpoint } from '@callplane/testing';
 import { sharedStatements, type SharedStatements } from './shared-statements.js';
 
 const NOON = new Date('2030-01-01T12:00:00.000Z');
@@ -27,7 +20,7 @@ let ada: Tenant;
 let bob: Tenant;
 beforeAll(async () => {
   const { url } = await createTestDatabase();
-  database = new Database({ ...connectionTo(url), poolMax: 10, deadlines: PATIENT_DEADLINES });
+  database = new Database({ url, poolMax: 10, deadlines: PATIENT_DEADLINES });
   stopAtEnd(() => database.close());
   [ada, bob] = await Promise.all([newTenant(), newTenant()]);
 });

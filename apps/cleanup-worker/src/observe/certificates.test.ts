@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { createServer } from 'node:tls';
 import { createLogger, createMetrics } from '@callplane/runtime';
+import { newCertificate } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
-import { newCertificate } from '../../../../tests/edge/certificate.testkit.js';
 import { Certificates } from './certificates.js';
 
 test('the metric shows when a certificate expires, also an untrusted one, and nothing for a server that is away', async () => {

@@ -1,10 +1,10 @@
 import {
   type Backlog,
+  countLive,
   countMediaNodes,
   isSynchronous,
   type OldestSnapshot,
   readBacklogs,
-  readLiveCounts,
   readOldestSnapshots,
   readReplication,
   readRetentionLags,
@@ -173,15 +173,9 @@ export class Observer {
       const last = this.#values;
       const replication = await readReplication(this.#deps.database.sql);
       const backlogs = await readBacklogs(this.#deps.database.sql);
-      const { rooms, participants } = await readLiveCounts(this.#deps.database.sql);
+      const live = await countLive(this.#deps.database.sql, null, null);
       const mediaNodes = await countMediaNodes(this.#deps.database.sql);
-      this.#values = {
-        replication,
-        backlogs,
-        live: { rooms, participants },
-        mediaNodes,
-        ...(await this.#database(last)),
-      };
+      this.#values = { replication, backlogs, live, mediaNodes, ...(await this.#database(last)) };
     } catch (error) {
       this.#values = null;
       throw error;

@@ -8,7 +8,7 @@ import {
   type Tenant,
 } from '@callplane/core';
 import {
-  findParticipant,
+  findParticipants,
   findRoom,
   writeEvents,
   writeSessionsEnded,
@@ -50,7 +50,8 @@ export async function writeOperationFailed(
 ): Promise<DueEndpoint[]> {
   const { roomId, participantId } = subject;
   const room = await roomOf(tx, subject);
-  const participant = participantId === null ? null : await findParticipant(tx, subject, roomId, participantId);
+  const [participant = null] =
+    participantId === null ? [] : await findParticipants(tx, [{ tenant: subject, roomId, id: participantId }]);
   const event = operationFailed({ tenant: subject, room, now }, operation, participant);
   return (await writeEvents(tx, [event])).deliveries;
 }

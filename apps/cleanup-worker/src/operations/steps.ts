@@ -2,13 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { INSTANCE_DEAD_MS, type OperationKind } from '@callplane/core';
 import {
   assertLease,
-  belongingAmong,
   type ClaimedOperation,
   endParticipantPresence,
   endRoomPresence,
   isParticipantHeld,
   markRoomEnded,
   mediaPlacesOfParticipant,
+  sessionsAmong,
   settleCompleted,
   touchSessions,
 } from '@callplane/db';
@@ -27,7 +27,7 @@ const CLOSE_RELAYS_STEP: Step = {
   async run(deps, claim, note) {
     if (!deps.relays.isConfigured) return;
     const outcomes = await deps.relays.close('operation', (sessionIds) =>
-      belongingAmong(deps.database.sql, claim, sessionIds),
+      sessionsAmong(deps.database.sql, sessionIds, claim),
     );
     note({ relaysClosed: outcomes.reduce((sum, { closed }) => sum + closed, 0) });
     const unreachable = outcomes.find(({ state }) => state === 'unreachable');
@@ -60,7 +60,7 @@ const CHECK_MEDIA_STEP: Step = {
     const mediaCheck =
       participant === null
         ? await destroyMediaRoom(deps, claim.roomId, 0)
-        : await removeFeedsOf(deps, claim.roomId, (ids) => belongingAmong(deps.database.sql, claim, ids), 0);
+        : await removeFeedsOf(deps, claim.roomId, (ids) => sessionsAmong(deps.database.sql, ids, claim), 0);
     // What the participant receives belongs to no feed of its own.
     const sessionsCheck =
       participant === null
@@ -145,7 +145,7 @@ const PARTICIPANT_REMOVE_STEPS: readonly Step[] = [
     // was unreachable.
     name: 'remove the published tracks',
     async run(deps, claim, note) {
-      const which = (sessionIds: readonly string[]) => belongingAmong(deps.database.sql, claim, sessionIds);
+      const which = (sessionIds: readonly string[]) => sessionsAmong(deps.database.sql, sessionIds, claim);
       note({ feedsRemoved: await removeFeedsOf(deps, claim.roomId, which) });
     },
   },

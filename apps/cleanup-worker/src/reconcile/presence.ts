@@ -2,9 +2,9 @@ import { INSTANCE_DEAD_MS } from '@callplane/core';
 import {
   acceptEmptyRoomEnds,
   deleteDeadInstances,
-  endedAmong,
   mediaPlacesOf,
   recordTurnServerState,
+  sessionsAmong,
   sweepLostSessions,
 } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
@@ -110,7 +110,7 @@ export async function endEmptyRooms(
 export async function closeEndedRelays(deps: Pick<Deps, 'database' | 'relays' | 'logger'>): Promise<void> {
   if (!deps.relays.isConfigured) return;
   const { sql } = deps.database;
-  const outcomes = await deps.relays.close('sweep', (sessionIds) => endedAmong(sql, sessionIds));
+  const outcomes = await deps.relays.close('sweep', (sessionIds) => sessionsAmong(sql, sessionIds, 'ended'));
   for (const { address, state, closed, error } of outcomes) {
     if (closed > 0) deps.logger.warn('relays of ended sessions closed', { address, closed });
     if (!(await recordTurnServerState(sql, address, state))) continue;

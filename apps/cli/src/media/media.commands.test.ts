@@ -201,7 +201,7 @@ test('an agent with its own database role registers the Janus beside it, notifie
   await eventually(() => heard.isListening);
   const mediaUrl = new URL(url);
   Object.assign(mediaUrl, { username: `agent_${randomBytes(4).toString('hex')}`, password: 'agent' });
-  const role = await grantMediaAgentRights({ databaseUrl: url, mediaUrl: mediaUrl.href });
+  const role = await grantMediaAgentRights({ databaseUrl: url }, mediaUrl.href);
   stopAtEnd(() => dropRole(role));
   await registerMediaNode(database.sql, { id: 'm4', url: 'ws://10.0.0.7/', capacity: null, hasAgent: false });
   await setNodeDraining(database.prisma, 'm4', true);

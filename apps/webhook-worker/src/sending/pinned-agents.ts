@@ -1,14 +1,17 @@
-import http, { type ClientRequest } from 'node:http';
+import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 
-/** Requests to one validated address of one origin. Call `release` after use. */
+interface Agents {
+  readonly http: http.Agent;
+  readonly https: https.Agent;
+}
+
+/** Agents that connect to one validated address of one origin. Call `release` after use. */
 export interface PinnedAgent {
-  /**
-   * Begins a POST, whose body the caller sends.
-   * @param isFresh takes a connection that no request has used.
-   */
-  post(headers: Record<string, string>, isFresh: boolean): ClientRequest;
+  readonly agent: Agents;
+  /** Agents for one request on a connection that no request has used. */
+  fresh(): Agents;
   release(): void;
 }
 
@@ -19,17 +22,8 @@ export interface PinnedAgent {
 const IDLE_MS = 2000;
 
 interface Entry {
-  readonly agent: http.Agent;
+  readonly agent: Agents;
   users: number;
-}
-
-interface Settings {
-  /** Agents that are kept. */
-  max?: number;
-  /** Idle connections to one address; as many as attempts can use at once. */
-  idlePerAgentMax?: number;
-  /** Certificates to trust instead of those of the system; for tests. */
-  certificateAuthority?: string;
 }
 
 /**
@@ -39,38 +33,36 @@ interface Settings {
 export class PinnedAgents {
   readonly #entries = new Map<string, Entry>();
   readonly #max: number;
-  readonly #options: https.AgentOptions;
+  readonly #idlePerAgentMax: number;
 
-  constructor({ max = 200, idlePerAgentMax = 4, certificateAuthority }: Settings = {}) {
+  /** @param idlePerAgentMax idle connections to one address; as many as attempts can use at once. */
+  constructor({ max = 200, idlePerAgentMax = 4 } = {}) {
     this.#max = max;
-    this.#options = {
-      maxFreeSockets: idlePerAgentMax,
-      timeout: IDLE_MS,
-      ...(certificateAuthority === undefined ? {} : { ca: certificateAuthority }),
-    };
+    this.#idlePerAgentMax = idlePerAgentMax;
   }
 
   acquire(url: URL, address: string): PinnedAgent {
-    const { Agent, request } = url.protocol === 'https:' ? https : http;
-    // Overrides every other look-up, so that a changed DNS answer cannot lead to an unchecked address.
-    const options = { ...this.#options, lookup: pinnedTo(address) };
     const key = `${url.origin} ${address}`;
-    const entry = this.#entries.get(key) ?? { agent: new Agent({ ...options, keepAlive: true }), users: 0 };
+    const entry = this.#entries.get(key) ?? newEntry(address, this.#idlePerAgentMax);
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     entry.users += 1;
     this.#evict();
     return {
-      post: (headers, isFresh) =>
-        request(url, { method: 'POST', headers, agent: isFresh ? new Agent(options) : entry.agent }),
+      agent: entry.agent,
+      fresh: () => newAgents(address, { keepAlive: false }),
       release: () => {
         entry.users -= 1;
       },
     };
   }
 
+  get size(): number {
+    return this.#entries.size;
+  }
+
   close(): void {
-    for (const { agent } of this.#entries.values()) agent.destroy();
+    for (const { agent } of this.#entries.values()) destroy(agent);
     this.#entries.clear();
   }
 
@@ -79,9 +71,24 @@ export class PinnedAgents {
       if (this.#entries.size <= this.#max) return;
       if (entry.users > 0) continue;
       this.#entries.delete(key);
-      entry.agent.destroy();
+      destroy(entry.agent);
     }
   }
+}
+
+function newEntry(address: string, idleMax: number): Entry {
+  return { agent: newAgents(address, { keepAlive: true, maxFreeSockets: idleMax, timeout: IDLE_MS }), users: 0 };
+}
+
+function newAgents(address: string, settings: http.AgentOptions): Agents {
+  // Overrides every other look-up, so that a changed DNS answer cannot lead to an unchecked address.
+  const options = { ...settings, lookup: pinnedTo(address) };
+  return { http: new http.Agent(options), https: new https.Agent(options) };
+}
+
+function destroy(agent: Agents): void {
+  agent.http.destroy();
+  agent.https.destroy();
 }
 
 function pinnedTo(address: string): LookupFunction {

@@ -1,6 +1,7 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type AttemptOutcome, classifyStatus, keptResponseHeaders, RESPONSE_BODY_KEPT_BYTES } from '@callplane/core';
+import got, { type Request } from 'got';
 import type { PinnedAgent } from './pinned-agents.js';
 
 /** The deadline of a whole attempt. It is cheaper than an AbortSignal, and nearly no deadline ever passes. */
@@ -44,11 +45,13 @@ const BODY_READ_MS = 1000;
 interface PostInput {
   url: URL;
   /** Connects to one validated address, even if the host name resolves to another one by now. */
-  agent: PinnedAgent;
+  agent: Pick<PinnedAgent, 'agent' | 'fresh'>;
   headers: Record<string, string>;
   body: string;
   /** Deadline of the whole attempt. */
   deadline: Deadline;
+  /** Certificates to trust instead of those of the system; for tests. */
+  certificateAuthority?: string;
 }
 
 interface PostResult {
@@ -89,6 +92,15 @@ const TIMEOUT_CODE: Record<Stage, string> = {
 
 const NOTHING = Buffer.alloc(0);
 
+/** Options of all requests, merged only once because merging costs time. */
+const client = got.extend({
+  followRedirect: false,
+  throwHttpErrors: false,
+  decompress: false,
+  retry: { limit: 0 },
+  http2: false,
+});
+
 /**
  * Sends a request and reads its answer. Failures of the receiver or the network do not throw. It follows no redirect and
  * decompresses nothing.
@@ -97,18 +109,16 @@ const NOTHING = Buffer.alloc(0);
  * over a connection that was used before, the request is sent again at once, on a fresh connection and only once.
  */
 export async function post(input: PostInput): Promise<PostResult> {
-  const first = await postOnce(input, false);
-  return first.wasStale && !input.deadline.hasPassed ? postOnce(input, true) : first;
+  const first = await postOnce(input, input.agent.agent);
+  return first.wasStale && !input.deadline.hasPassed ? postOnce(input, input.agent.fresh()) : first;
 }
 
 /**
  * Once the response head has arrived, its status decides the outcome. A body that never ends, drips or breaks off does
  * not change it. Otherwise a delivery that the receiver has accepted would be sent again.
  */
-async function postOnce(
-  { url, agent, headers, body, deadline }: PostInput,
-  isFresh: boolean,
-): Promise<PostResult & { wasStale: boolean }> {
+async function postOnce(input: PostInput, agent: PinnedAgent['agent']): Promise<PostResult & { wasStale: boolean }> {
+  const { url, deadline } = input;
   const result: PostResult & { wasStale: boolean } = {
     wasStale: false,
     outcome: 'response',
@@ -123,25 +133,33 @@ async function postOnce(
     bodyTruncated: false,
   };
   const progress: Progress = { stage: 'connect', reused: null };
-  const request = agent.post(headers, isFresh);
-  follow(request, url, progress, result);
+  const request = client.stream.post(url, {
+    body: input.body,
+    headers: input.headers,
+    agent,
+    ...(input.certificateAuthority === undefined
+      ? {}
+      : { https: { certificateAuthority: input.certificateAuthority } }),
+  });
+  request.once('request', (clientRequest: ClientRequest) =>
+    follow(clientRequest, url, progress, result, () => request.destroy(new Error('the receiver switched protocols'))),
+  );
   deadline.onPass(() => request.destroy(new Error('the deadline has passed')));
   try {
-    const head = headOf(request);
-    request.end(body);
-    const response = await head;
-    const { statusCode = 0 } = response;
-    result.statusCode = statusCode;
-    const isSuccess = classifyStatus(statusCode) === 'success';
-    result.outcome = isSuccess ? 'success' : 'response';
-    if (!isSuccess) result.errorCode = `HTTP_${statusCode}`;
-    // After 101 no body follows. A success raises no question that its headers could answer, and its row stays small.
-    if (statusCode === 101) return result;
-    if (!isSuccess) result.headers = keptResponseHeaders(response.headers);
-    await readBody(response, result);
+    await readHead(request, result);
+    await readBody(request, result);
+    result.outcome =
+      result.statusCode !== null && classifyStatus(result.statusCode) === 'success' ? 'success' : 'response';
+    if (result.outcome === 'response') result.errorCode = `HTTP_${result.statusCode ?? 0}`;
   } catch (error) {
-    result.outcome = deadline.hasPassed ? 'timeout' : progress.stage;
-    result.errorCode = deadline.hasPassed ? TIMEOUT_CODE[progress.stage] : codeOf(error, progress.stage);
+    // Reading the body never rejects, so an error after the status means that the receiver switched protocols.
+    const hasSwitchedProtocols = result.statusCode !== null;
+    result.outcome = hasSwitchedProtocols ? 'response' : deadline.hasPassed ? 'timeout' : progress.stage;
+    result.errorCode = hasSwitchedProtocols
+      ? `HTTP_${result.statusCode ?? 0}`
+      : deadline.hasPassed
+        ? TIMEOUT_CODE[progress.stage]
+        : codeOf(error, progress.stage);
     result.wasStale = CLOSED.has(result.errorCode) && hasReceivedNothing(progress);
   } finally {
     request.destroy();
@@ -155,7 +173,7 @@ function hasReceivedNothing({ reused }: Progress): boolean {
 }
 
 /** Records the stages of a request and their timings. */
-function follow(request: ClientRequest, url: URL, progress: Progress, result: PostResult): void {
+function follow(request: ClientRequest, url: URL, progress: Progress, result: PostResult, abandon: () => void): void {
   const isTls = url.protocol === 'https:';
   request.once('socket', (socket: Socket) => {
     if (!socket.connecting) {
@@ -177,21 +195,26 @@ function follow(request: ClientRequest, url: URL, progress: Progress, result: Po
   request.once('finish', () => {
     sentAt = performance.now();
   });
-  const answered = (): void => {
+  request.once('response', () => {
     result.firstByteMs = performance.now() - sentAt;
-  };
-  request.once('response', answered);
-  request.once('upgrade', answered);
+  });
+  // The request asks for no upgrade, so a 101 is invalid. Without a listener, Node reports a connection reset.
+  request.once('upgrade', (response: IncomingMessage, socket: Socket) => {
+    result.statusCode = response.statusCode ?? null;
+    result.firstByteMs = performance.now() - sentAt;
+    socket.destroy();
+    abandon();
+  });
 }
 
 /** @throws the error that prevented a complete response head. */
-function headOf(request: ClientRequest): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    request.once('response', resolve);
-    // The request asks for no upgrade, so a 101 is invalid. Without a listener, Node reports a connection reset.
-    request.once('upgrade', (response: IncomingMessage, socket: Socket) => {
-      socket.destroy();
-      resolve(response);
+function readHead(request: Request, result: PostResult): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    request.once('response', (response: { statusCode: number; headers: IncomingHttpHeaders }) => {
+      result.statusCode = response.statusCode;
+      // A success raises no question that its headers could answer, and its row stays small.
+      if (classifyStatus(response.statusCode) !== 'success') result.headers = keptResponseHeaders(response.headers);
+      resolve();
     });
     // The request may emit several errors, also after the head, for example while it is destroyed.
     request.on('error', reject);
@@ -203,32 +226,36 @@ function headOf(request: ClientRequest): Promise<IncomingMessage> {
  * Reads until the end of the body, until it exceeds what the log keeps, until its time is up, or until the connection
  * ends, whichever comes first.
  */
-async function readBody(response: IncomingMessage, result: PostResult): Promise<void> {
+async function readBody(request: Request, result: PostResult): Promise<void> {
   const chunks: Buffer[] = [];
   let length = 0;
   let timer: NodeJS.Timeout | undefined;
   result.bodyTruncated = true;
   await new Promise<void>((resolve) => {
-    response.on('data', (chunk: Buffer) => {
+    request.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
       length += chunk.length;
       if (length > RESPONSE_BODY_KEPT_BYTES) resolve();
     });
-    response.once('end', () => {
+    request.once('end', () => {
       result.bodyTruncated = false;
       resolve();
     });
-    response.on('error', () => resolve());
-    response.once('close', () => resolve());
+    request.once('error', () => resolve());
+    request.once('close', () => resolve());
     timer = setTimeout(resolve, BODY_READ_MS);
+    if (request.destroyed) resolve();
   });
   clearTimeout(timer);
   // Keeps one byte more than the log, so that `responseText` detects a cut and drops a split character.
   if (length > 0) result.body = Buffer.concat(chunks).subarray(0, RESPONSE_BODY_KEPT_BYTES + 1);
 }
 
-/** Returns the code of the system (`ECONNREFUSED`, `CERT_HAS_EXPIRED`), or `<STAGE>_FAILED`. */
+/** Returns the code of the system (`ECONNREFUSED`, `CERT_HAS_EXPIRED`) behind got's wrappers, or `<STAGE>_FAILED`. */
 function codeOf(error: unknown, stage: Stage): string {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? code : `${stage.toUpperCase()}_FAILED`;
+  for (let each = error as { code?: unknown; cause?: unknown } | undefined, depth = 0; each && depth < 5; depth += 1) {
+    if (typeof each.code === 'string' && !/^ERR_(GOT|READING|BODY|NON_2XX|HTTP_)/.test(each.code)) return each.code;
+    each = each.cause as typeof each;
+  }
+  return `${stage.toUpperCase()}_FAILED`;
 }

@@ -16,8 +16,6 @@ import { send, type SendDeps } from './send.js';
 
 const agents = new PinnedAgents();
 let certificates: Certificates;
-/** Agents that trust the authority of the test. */
-const trusting = () => ({ agents: new PinnedAgents({ certificateAuthority: certificates.authority }) });
 beforeAll(() => {
   certificates = makeCertificates();
   stopAtEnd(async () => agents.close());
@@ -107,8 +105,9 @@ describe('the outcome of a failed attempt', () => {
     ['selfSigned', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
   ] as const)('is `tls` for the certificate "%s"', async (which, errorCode) => {
     const receiver = await startReceiver(undefined, certificates[which]);
+    const certificateAuthority = certificates.authority;
     const url = `https://receiver.test:${receiver.port}/`;
-    expect(await attempt(url, trusting())).toMatchObject({ outcome: 'tls', errorCode, statusCode: null });
+    expect(await attempt(url, { certificateAuthority })).toMatchObject({ outcome: 'tls', errorCode, statusCode: null });
     expect(receiver.requests).toHaveLength(0);
   });
 
@@ -283,7 +282,9 @@ describe('the answer of a receiver', () => {
     const receiver = await startReceiver((_request, response) => {
       setTimeout(() => response.end(), 50);
     }, certificates.good);
-    const answer = await attempt(`https://receiver.test:${receiver.port}/`, trusting());
+    const answer = await attempt(`https://receiver.test:${receiver.port}/`, {
+      certificateAuthority: certificates.authority,
+    });
     expect(answer).toMatchObject({ outcome: 'success', statusCode: 200 });
     expect(answer.timings.dnsMs).toBeGreaterThanOrEqual(0);
     expect(answer.timings.connectMs).toBeGreaterThan(0);
@@ -377,7 +378,7 @@ describe('the destination of an attempt', () => {
         return Promise.resolve(asked.length === 1 ? ['127.0.0.1'] : ['127.0.0.2']);
       },
     };
-    // No resolver of this machine knows this name, so a look-up by Node would fail.
+    // No resolver of this machine knows this name, so a look-up by got or Node would fail.
     const url = `http://rebinding.invalid:${receiver.port}/`;
     expect(await attempt(url, { resolver: rebinding })).toMatchObject({ outcome: 'success', address: '127.0.0.1' });
     expect(asked).toEqual(['rebinding.invalid']);
@@ -406,6 +407,39 @@ describe('the destination of an attempt', () => {
 });
 
 describe('the limits of a destination', () => {
+  test('allow at most two tried addresses of each family', async () => {
+    const receiver = await startReceiver();
+    const many = Array.from({ length: 2500 }, (_, index) => `127.1.${index >> 8}.${index & 255}`);
+    const resolver = names({ 'many.test': [...many, '::1', '::2', '::3'] });
+    const tried: string[] = [];
+    class Watched extends PinnedAgents {
+      override acquire(to: URL, address: string) {
+        tried.push(address);
+        return super.acquire(to, address);
+      }
+    }
+    const watched = new Watched();
+    const isAllowedAddress = createAddressFilter(['127.0.0.0/8', '::/120']);
+    const url = `http://many.test:${receiver.port}/`;
+    expect(await attempt(url, { resolver, isAllowedAddress, agents: watched, deliveryDeadlineMs: 5000 })).toMatchObject(
+      {
+        outcome: 'connect',
+      },
+    );
+    expect(tried).toEqual(['127.1.0.0', '127.1.0.1', '::1', '::2']);
+    watched.close();
+  });
+
+  test('block an attempt if any address is unsafe, even one that would not be tried', async () => {
+    const resolver = names({ 'many.test': ['127.0.0.1', '127.0.0.1', '127.0.0.1', '10.0.0.1'] });
+    const receiver = await startReceiver();
+    expect(await attempt(`http://many.test:${receiver.port}/`, { resolver })).toMatchObject({
+      outcome: 'blocked',
+      errorCode: 'ADDRESS_NOT_PUBLIC',
+    });
+    expect(receiver.connections).toBe(0);
+  });
+
   test('block a port that is not allowed before the name is resolved', async () => {
     const resolver = names();
     expect(await attempt('http://receiver.test:25/', { resolver })).toMatchObject({

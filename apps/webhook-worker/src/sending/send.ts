@@ -33,6 +33,7 @@ export type SendDeps = Pick<
   | 'allowHttp'
   | 'deliveryDeadlineMs'
   | 'dnsDeadlineMs'
+  | 'certificateAuthority'
 >;
 
 const NO_TIMINGS = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null } as const;
@@ -107,7 +108,14 @@ async function postTo(
   const signedAt = Math.floor(deps.clock.now().getTime() / 1000);
   const headers = headersOf(claim, secret, signedAt, span);
   try {
-    const answer = await post({ url, agent, headers, body: claim.body, deadline });
+    const answer = await post({
+      url,
+      agent,
+      headers,
+      body: claim.body,
+      deadline,
+      ...(deps.certificateAuthority === undefined ? {} : { certificateAuthority: deps.certificateAuthority }),
+    });
     span?.end({
       attributes: { 'http.response.status_code': answer.statusCode ?? undefined },
       error: answer.outcome === 'success' ? null : (answer.errorCode ?? answer.outcome),

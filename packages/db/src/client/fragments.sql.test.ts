@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { ID_PREFIXES, newId } from '@callplane/core';
-import { connectionTo, createTestDatabase, stopAtEnd } from '@callplane/testing';
+import { createTestDatabase, stopAtEnd } from '@callplane/testing';
 import { Database } from './database.js';
 import { newIdInSql } from './fragments.sql.js';
 
-const database = new Database({ ...connectionTo((await createTestDatabase()).url), poolMax: 1 });
+const database = new Database({ url: (await createTestDatabase()).url, poolMax: 1 });
 stopAtEnd(() => database.close());
 
 test('ids made in SQL are TypeIDs of a UUIDv7, unique, and sort among those made in Node', async () => {

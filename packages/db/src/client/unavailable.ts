@@ -68,24 +68,29 @@ export class UnfitServerError extends Error {
   }
 }
 
-/** Whether PostgreSQL refused a write because the session is read-only. `code` is node-postgres's. */
+/** The SQLSTATE of an error of node-postgres. */
+function stateOf(error: unknown): string {
+  return String((error as { code?: unknown } | null | undefined)?.code);
+}
+
+/** Whether PostgreSQL refused a write because the session is read-only. */
 export function isReadOnlySession(error: unknown): boolean {
-  return (error as { code?: unknown } | null | undefined)?.code === READ_ONLY;
+  return stateOf(error) === READ_ONLY;
 }
 
-/** Whether PostgreSQL refused a statement because its disk is full. `code` is node-postgres's. */
+/** Whether PostgreSQL refused a statement because its disk is full. */
 export function isDiskFull(error: unknown): boolean {
-  return (error as { code?: unknown } | null | undefined)?.code === DISK_FULL;
+  return stateOf(error) === DISK_FULL;
 }
 
-/** Whether a statement or its transaction took longer than its deadline. `code` is node-postgres's. */
+/** Whether a statement or its transaction took longer than its deadline. */
 export function isOutOfTime(error: unknown): boolean {
-  return error instanceof TransactionLateError || (error as { code?: unknown } | null | undefined)?.code === CANCELED;
+  return error instanceof TransactionLateError || stateOf(error) === CANCELED;
 }
 
 /** Whether PostgreSQL refused user, password or database. */
 export function isRefusedLogin(error: unknown): boolean {
-  return LOGIN_STATES.test(String((error as { code?: unknown } | null | undefined)?.code));
+  return LOGIN_STATES.test(stateOf(error));
 }
 
 /** Whether PostgreSQL has no TLS, or a certificate that is not accepted. */

@@ -2,14 +2,15 @@ import {
   CONSOLE_LINK_SECONDS,
   CONSOLE_SESSION_IDLE_SECONDS,
   CONSOLE_SESSIONS_MAX,
+  readScopes,
   type ConsoleSession,
   type Caller,
   type Scope,
   type Tenant,
 } from '@callplane/core';
 import type { Database, Db, TypedSql } from '../client/database.js';
-import type { ConsoleSession as StoredSession, Prisma } from '../generated/client.js';
-import { environmentExists } from '../tenants/tenants.repository.js';
+import type { ConsoleSession as StoredSession } from '../generated/client.js';
+import { environmentExists, lockEnvironment } from '../tenants/tenants.repository.js';
 
 /** The caller of a session for authentication, which checks the expiry and the revocation. */
 export interface ConsoleIdentity extends Caller {
@@ -37,17 +38,8 @@ export interface NewConsoleSession {
   lifetimeSeconds: number;
 }
 
-interface IdentityRow extends Omit<ConsoleSession, 'source'> {
-  hash: string;
-  projectId: string;
-  environmentId: string;
-  apiKeyId: string | null;
-  apiKeyHash: string | null;
-  scopes: Scope[];
-  expiresAt: Date;
-  revokedAt: Date | null;
-  usedAt: Date;
-}
+type IdentityRow = Omit<ConsoleSession, 'source'> &
+  Omit<ConsoleIdentity, 'session' | 'keyId' | 'keyType'> & { hash: string; apiKeyId: string | null };
 
 /**
  * The links of an environment that work and the sessions that have not ended, oldest first. A session ends with its key.
@@ -66,39 +58,22 @@ async function findOpen(db: Db, environmentId: string, now: Date) {
   return sessions.filter(({ apiKeyId }) => apiKeyId === null || !ended.has(apiKeyId));
 }
 
-/** Opens a session. The hash is that of the value of its cookie. */
-export function openConsoleSession(
-  database: Database,
-  session: NewConsoleSession,
-  secretHash: Uint8Array,
-  now: Date,
-): Promise<'opened' | 'environment_not_found' | 'limit'> {
-  return insert(database, session, { secretHash: new Uint8Array(secretHash), seconds: session.lifetimeSeconds }, now);
-}
-
-/** Makes a link. The hash is that of its code. */
-export function createConsoleLink(
-  database: Database,
-  session: NewConsoleSession,
-  codeHash: Uint8Array,
-  now: Date,
-): Promise<'opened' | 'environment_not_found' | 'limit'> {
-  return insert(database, session, { codeHash: new Uint8Array(codeHash), seconds: CONSOLE_LINK_SECONDS }, now);
-}
-
-function insert(
+/**
+ * Opens a session, or makes a link.
+ * @param hash of the value of its cookie, or of the code of the link.
+ */
+export function insertConsoleSession(
   database: Database,
   { scopes, ...session }: NewConsoleSession,
-  stored: Pick<Prisma.ConsoleSessionCreateManyInput, 'secretHash' | 'codeHash'> & { seconds: number },
+  hash: { secretHash: Uint8Array } | { codeHash: Uint8Array },
   now: Date,
 ): Promise<'opened' | 'environment_not_found' | 'limit'> {
-  const { seconds, ...hashes } = stored;
+  const [hashes, seconds] =
+    'codeHash' in hash
+      ? [{ codeHash: new Uint8Array(hash.codeHash) }, CONSOLE_LINK_SECONDS]
+      : [{ secretHash: new Uint8Array(hash.secretHash) }, session.lifetimeSeconds];
   return database.prisma.$transaction(async (tx) => {
-    // Sign-ins of an environment go one at a time, so that their number cannot exceed the limit. Other work with the
-    // environment takes weaker locks.
-    const [environment] = await tx.$queryRaw<unknown[]>`
-      SELECT 1 AS found FROM environments WHERE id = ${session.environmentId} FOR NO KEY UPDATE`;
-    if (environment === undefined) return 'environment_not_found';
+    if (!(await lockEnvironment(tx, session.environmentId))) return 'environment_not_found';
     const open = await findOpen(tx, session.environmentId, now);
     if (open.length >= CONSOLE_SESSIONS_MAX) return 'limit';
     const expiresAt = new Date(now.getTime() + seconds * 1000);
@@ -127,22 +102,28 @@ export async function findConsoleLink(
  * @returns the id of the session; null when the code is unknown, used or expired.
  */
 export async function useConsoleLink(
-  db: TypedSql,
+  db: Db,
   { environmentId }: Tenant,
   codeHash: Uint8Array,
-  made: { secretHash: Uint8Array; readOnly: boolean },
+  { secretHash, readOnly }: { secretHash: Uint8Array; readOnly: boolean },
+  now: Date,
 ): Promise<string | null> {
-  const [row] = await db.$queryRaw<{ id: string }[]>`
-    UPDATE console_sessions
-    SET code_hash = NULL, secret_hash = decode(${Buffer.from(made.secretHash).toString('hex')}, 'hex'),
-      created_at = now(), used_at = now(), expires_at = now() + lifetime_seconds * interval '1 second',
-      read_only = read_only OR ${made.readOnly}::boolean,
-      scopes = CASE WHEN ${made.readOnly}::boolean
-        THEN ARRAY(SELECT scope FROM unnest(scopes) scope WHERE scope LIKE '%:read') ELSE scopes END
-    WHERE code_hash = decode(${Buffer.from(codeHash).toString('hex')}, 'hex')
-      AND environment_id = ${environmentId} AND expires_at > now()
-    RETURNING id`;
-  return row?.id ?? null;
+  const unused = { codeHash: new Uint8Array(codeHash), environmentId, expiresAt: { gt: now } };
+  const link = await db.consoleSession.findUnique({ where: unused });
+  if (link === null) return null;
+  const { count } = await db.consoleSession.updateMany({
+    where: unused,
+    data: {
+      codeHash: null,
+      secretHash: new Uint8Array(secretHash),
+      createdAt: now,
+      usedAt: now,
+      expiresAt: new Date(now.getTime() + link.lifetimeSeconds * 1000),
+      readOnly: link.readOnly || readOnly,
+      scopes: readOnly ? readScopes(link.scopes as Scope[]) : link.scopes,
+    },
+  });
+  return count === 0 ? null : link.id;
 }
 
 /** Finds open sessions by hash, for the authentication of requests. Hashes and the keys of the map are hexadecimal. */
@@ -162,24 +143,14 @@ export async function findConsoleSessionsByHash(
     JOIN environments e ON e.id = s.environment_id
     JOIN projects p ON p.id = e.project_id
     LEFT JOIN api_keys k ON k.id = s.api_key_id`;
-  return new Map(rows.map((row) => [row.hash, identityOf(row)]));
+  return new Map(rows.map(({ hash, ...row }) => [hash, identityOf(row)]));
 }
 
-function identityOf(row: IdentityRow): ConsoleIdentity {
-  const { id, readOnly, projectName, environmentName, createdAt, endsAt, apiKeyId } = row;
+function identityOf(row: Omit<IdentityRow, 'hash'>): ConsoleIdentity {
+  const { id, readOnly, projectName, environmentName, createdAt, endsAt, apiKeyId, ...caller } = row;
   const source = apiKeyId === null ? 'link' : 'api_key';
-  return {
-    projectId: row.projectId,
-    environmentId: row.environmentId,
-    keyId: apiKeyId ?? id,
-    keyType: 'secret',
-    scopes: row.scopes,
-    session: { id, source, readOnly, projectName, environmentName, createdAt, endsAt },
-    expiresAt: row.expiresAt,
-    revokedAt: row.revokedAt,
-    apiKeyHash: row.apiKeyHash,
-    usedAt: row.usedAt,
-  };
+  const session = { id, source, readOnly, projectName, environmentName, createdAt, endsAt } as const;
+  return { ...caller, keyId: apiKeyId ?? id, keyType: 'secret', session };
 }
 
 /** Notes a request of an open session, so that it does not end for want of requests. */

@@ -17,10 +17,20 @@ export interface EventRow extends EventPosition {
   body: string;
 }
 
+const POSITION_FIELDS = { id: true, roomId: true, sequence: true, transactionId: true } as const;
 const POSITION = Prisma.sql`id, room_id AS "roomId", sequence, transaction_id::text AS "transactionId"`;
 /** Whether all transactions that may still write events before this one have ended. */
 const IS_VISIBLE = Prisma.sql`
   transaction_id < (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint + callplane_transaction_offset()`;
+
+/** Which events to list. */
+interface ListedEvents {
+  /** Null for all types. */
+  type: EventType | null;
+  /** Events that were created from this time on; null for all. */
+  since: Date | null;
+  limit: number;
+}
 
 /**
  * Lists the events of a room by sequence. Sequence numbers are assigned under the room's lock, so events commit in the
@@ -30,29 +40,20 @@ export async function listRoomEvents(
   db: Db,
   { environmentId }: Tenant,
   roomId: string,
-  {
-    type,
-    afterSequence,
-    limit,
-    since,
-  }: {
-    type: EventType | null;
-    afterSequence: number;
-    limit: number;
-    since?: Date | null;
-  },
+  page: ListedEvents & { afterSequence: number },
 ): Promise<EventRow[]> {
+  const { type, since, limit } = page;
   const events = await db.event.findMany({
     where: {
       roomId,
       environmentId,
-      sequence: { gt: afterSequence },
+      sequence: { gt: page.afterSequence },
       ...(type === null ? {} : { type }),
-      ...(since ? { createdAt: { gte: since } } : {}),
+      ...(since === null ? {} : { createdAt: { gte: since } }),
     },
     orderBy: { sequence: 'asc' },
     take: limit,
-    select: { id: true, roomId: true, sequence: true, transactionId: true, body: true },
+    select: { ...POSITION_FIELDS, body: true },
   });
   return events.map((event) => ({ ...event, transactionId: String(event.transactionId) }));
 }
@@ -64,24 +65,39 @@ export async function listRoomEvents(
 export async function listEvents(
   db: TypedSql,
   tenant: Tenant,
-  page: {
-    type: EventType | null;
-    after: { transactionId: string; id: string } | null;
-    limit: number;
-    since?: Date | null;
-  },
+  { after, type, since, limit }: ListedEvents & { after: EventPosition | null },
 ): Promise<EventRow[]> {
-  const after =
-    page.after !== null
-      ? Prisma.sql`AND (transaction_id, id) > (${page.after.transactionId}::bigint, ${page.after.id})`
-      : page.since
-        ? Prisma.sql`AND transaction_id >= ${firstTransactionSince(tenant, page.since)}`
-        : Prisma.empty;
-  return db.$queryRaw<EventRow[]>`
-    SELECT ${POSITION}, body FROM events
-    WHERE environment_id = ${tenant.environmentId} ${after}
-      AND ${IS_VISIBLE} ${ofType(page.type)} ${createdSince(page.since)}
-    ORDER BY transaction_id, id LIMIT ${page.limit}`;
+  const conditions = [
+    ...(after === null ? [] : [isAfter(after)]),
+    ...(after !== null || since === null
+      ? []
+      : [Prisma.sql`transaction_id >= ${firstTransactionSince(tenant, since)}`]),
+    ...(type === null ? [] : [Prisma.sql`type = ${type}`]),
+    ...(since === null ? [] : [Prisma.sql`created_at >= ${since.toISOString()}::timestamptz`]),
+  ];
+  return readVisible<EventRow>(db, tenant, Prisma.sql`${POSITION}, body`, conditions, limit);
+}
+
+/** Reads visible events in the order of the transactions that wrote them. */
+function readVisible<Row>(
+  db: TypedSql,
+  { environmentId }: Tenant,
+  columns: Prisma.Sql,
+  conditions: readonly Prisma.Sql[],
+  limit: number,
+): PromiseLike<Row[]> {
+  return db.$queryRaw<Row[]>`
+    SELECT ${columns} FROM events
+    WHERE environment_id = ${environmentId} AND ${Prisma.join([IS_VISIBLE, ...conditions], ' AND ')}
+    ORDER BY transaction_id, id LIMIT ${limit}`;
+}
+
+function isAfter({ transactionId, id }: EventPosition): Prisma.Sql {
+  return Prisma.sql`(transaction_id, id) > (${transactionId}::bigint, ${id})`;
+}
+
+function isUpTo({ transactionId, id }: EventPosition): Prisma.Sql {
+  return Prisma.sql`(transaction_id, id) <= (${transactionId}::bigint, ${id})`;
 }
 
 /** What a stream tells about an event. */
@@ -96,18 +112,12 @@ export interface EventChange extends EventPosition {
  */
 export function listEventChanges(
   db: TypedSql,
-  { environmentId }: Tenant,
-  page: { after: EventPosition; until: EventPosition | null; limit: number },
+  tenant: Tenant,
+  { after, until, limit }: { after: EventPosition; until: EventPosition | null; limit: number },
 ): PromiseLike<EventChange[]> {
-  const { after, until, limit } = page;
-  return db.$queryRaw<EventChange[]>`
-    SELECT id, type, room_id AS "roomId", sequence, participant_id AS "participantId",
-      transaction_id::text AS "transactionId"
-    FROM events
-    WHERE environment_id = ${environmentId} AND (transaction_id, id) > (${after.transactionId}::bigint, ${after.id})
-      AND ${IS_VISIBLE}
-      ${until === null ? Prisma.empty : Prisma.sql`AND (transaction_id, id) <= (${until.transactionId}::bigint, ${until.id})`}
-    ORDER BY transaction_id, id LIMIT ${limit}`;
+  const conditions = [isAfter(after), ...(until === null ? [] : [isUpTo(until)])];
+  const columns = Prisma.sql`${POSITION}, type, participant_id AS "participantId"`;
+  return readVisible<EventChange>(db, tenant, columns, conditions, limit);
 }
 
 /** The position of an event of the environment; null when the event does not exist. */
@@ -118,7 +128,7 @@ export async function findEventPosition(
 ): Promise<EventPosition | null> {
   const event = await db.event.findUnique({
     where: { id: eventId, environmentId },
-    select: { id: true, roomId: true, sequence: true, transactionId: true },
+    select: POSITION_FIELDS,
   });
   return event && { ...event, transactionId: String(event.transactionId) };
 }
@@ -155,10 +165,6 @@ export async function latestSequences(db: TypedSql, roomIds: readonly string[]):
   return new Map(rows.map(({ id, sequence }) => [id, sequence]));
 }
 
-function createdSince(since: Date | null | undefined): Prisma.Sql {
-  return since ? Prisma.sql`AND created_at >= ${since.toISOString()}::timestamptz` : Prisma.empty;
-}
-
 /**
  * A transaction before which no event of the environment was created at `since` or later. Transactions are numbered when
  * they begin to write, and apps end them within 15 s. So the environment's events of the minute after its first one since
@@ -180,8 +186,4 @@ export function firstTransactionSince({ environmentId }: Tenant, since: Date): P
         ORDER BY (f.created_at AT TIME ZONE 'UTC') LIMIT 1
       )
   )`;
-}
-
-function ofType(type: EventType | null): Prisma.Sql {
-  return type === null ? Prisma.empty : Prisma.sql`AND type = ${type}`;
 }

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
-import { listMediaNodes, nodeLoads, recordNodeState, setNodeDraining } from './media-nodes.js';
-import { placeRoom, roomsOnNode, roomsStatus } from './room-placement.js';
+import { listMediaNodes, recordNodeState, setNodeDraining } from './media-nodes.js';
+import { placeRoom, roomsStatus } from './room-placement.js';
 
 let rooms: TestRooms;
 beforeAll(async () => {
@@ -37,18 +37,6 @@ test('does not move a room that is ending', async () => {
     mediaGeneration: 1,
     version: 2,
   });
-});
-
-test('counts the rooms and sessions of each media server, and reports which are draining', async () => {
-  const [one, two] = [await rooms.newRoom(), await rooms.newRoom()];
-  for (const roomId of [one, one, two]) await rooms.enter(roomId, { mediaNodeId: 'loaded' });
-  await setNodeDraining(rooms.database.prisma, 'drained', true);
-  const loads = await nodeLoads(rooms.database.sql);
-  expect(loads.get('loaded')).toEqual({ rooms: 2, sessions: 3, draining: false, capacity: null });
-  expect(loads.get('drained')).toEqual({ rooms: 0, sessions: 0, draining: true, capacity: null });
-  expect((await roomsOnNode(rooms.database.prisma, 'loaded')).map(({ roomId }) => roomId)).toEqual([one, two].sort());
-  await setNodeDraining(rooms.database.prisma, 'drained', false);
-  expect((await nodeLoads(rooms.database.sql)).get('drained')).toMatchObject({ draining: false });
 });
 
 test('reports the state of a media server as changed only when it changes', async () => {

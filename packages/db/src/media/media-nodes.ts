@@ -48,10 +48,7 @@ export function listMediaNodes(db: TypedSql): PromiseLike<MediaNodeRow[]> {
 
 /** Load of the media servers, for placement. Servers without a row and without rooms are missing. */
 export async function nodeLoads(db: TypedSql): Promise<Map<string, MediaNodeLoad>> {
-  const rows = await listMediaNodes(db);
-  return new Map(
-    rows.map(({ id, rooms, sessions, draining, capacity }) => [id, { rooms, sessions, draining, capacity }]),
-  );
+  return new Map((await listMediaNodes(db)).map((node) => [node.id, node]));
 }
 
 export async function setNodeDraining(db: Db, nodeId: string, draining: boolean): Promise<void> {

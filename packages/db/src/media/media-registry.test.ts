@@ -8,7 +8,6 @@ import {
   removeMediaNode,
   removeSilentNodes,
 } from './media-registry.js';
-import { unplaceEmptyRooms } from './room-placement.js';
 
 let rooms: TestRooms;
 beforeAll(async () => {
@@ -84,13 +83,4 @@ test('removes a silent media server only if workers fail to reach it and it carr
     'reached',
     'unseen',
   ]);
-});
-
-test('takes only rooms without participants off a media server', async () => {
-  const [empty, busy] = [await rooms.newRoom(), await rooms.newRoom()];
-  await rooms.enter(busy, { mediaNodeId: 'm1' });
-  await rooms.database.prisma.room.update({ where: { id: empty }, data: { mediaNodeId: 'm1' } });
-  expect(await unplaceEmptyRooms(rooms.database.sql, 'm1')).toBe(1);
-  const placed = await rooms.database.prisma.room.findMany({ where: { mediaNodeId: 'm1' }, select: { id: true } });
-  expect(placed).toEqual([{ id: busy }]);
 });

@@ -55,18 +55,3 @@ export async function readBacklogs(db: TypedSql): Promise<Backlog[]> {
     (queue) => rows.find((row) => row.queue === queue) ?? { queue, due: 0, scheduled: 0, held: 0, oldestDueMs: null },
   );
 }
-
-/** Live rooms and participants over all tenants. */
-export interface LiveCounts {
-  /** Rooms with live sessions. */
-  rooms: number;
-  /** Live sessions. */
-  participants: number;
-}
-
-export async function readLiveCounts(db: TypedSql): Promise<LiveCounts> {
-  const [row] = await db.$queryRaw<[LiveCounts]>`
-    SELECT count(DISTINCT room_id)::int AS rooms, count(*)::int AS participants
-    FROM participant_sessions WHERE ended_at IS NULL`;
-  return row;
-}

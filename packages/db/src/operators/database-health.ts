@@ -1,6 +1,5 @@
 import { TERMINAL_RETENTION_DAYS } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
-import { Prisma } from '../generated/client.js';
 
 /** Tables whose rows change often. docs/data-model.md has the reasons for their autovacuum settings. */
 const HOT_TABLES = [
@@ -25,7 +24,7 @@ export interface TableHealth {
   vacuumedAt: Date | null;
 }
 
-export async function readTableHealth(db: TypedSql): Promise<TableHealth[]> {
+export function readTableHealth(db: TypedSql): PromiseLike<TableHealth[]> {
   return db.$queryRaw<TableHealth[]>`
     SELECT relname::text AS table, n_live_tup::float8 AS "liveRows", n_dead_tup::float8 AS "deadRows",
       pg_total_relation_size(relid)::float8 AS bytes,
@@ -34,12 +33,9 @@ export async function readTableHealth(db: TypedSql): Promise<TableHealth[]> {
     WHERE schemaname = current_schema() AND relname = ANY(${[...HOT_TABLES]}::text[]) ORDER BY relname`;
 }
 
-/** What keeps PostgreSQL from removing dead rows. */
-const SNAPSHOT_HOLDERS = ['session', 'prepared', 'slot', 'standby'] as const;
-type SnapshotHolder = (typeof SNAPSHOT_HOLDERS)[number];
-
 export interface OldestSnapshot {
-  holder: SnapshotHolder;
+  /** What keeps PostgreSQL from removing dead rows. */
+  holder: 'session' | 'prepared' | 'slot' | 'standby';
   /** Number of transactions since the oldest snapshot of this kind; 0 if there is none. */
   transactions: number;
   /** Age of the oldest open transaction, in seconds; null for slots and standbys, which have no time. */
@@ -52,16 +48,16 @@ export interface OldestSnapshot {
  * Reads the oldest snapshot of each kind. Without the rights of `pg_read_all_stats`, it misses sessions and standbys of
  * other database roles.
  */
-export async function readOldestSnapshots(db: TypedSql): Promise<OldestSnapshot[]> {
-  const rows = await db.$queryRaw<OldestSnapshot[]>`
+export function readOldestSnapshots(db: TypedSql): PromiseLike<OldestSnapshot[]> {
+  return db.$queryRaw<OldestSnapshot[]>`
     SELECT 'session' AS holder, coalesce(max(age(backend_xmin)), 0)::int AS transactions,
-      coalesce(extract(epoch FROM now() - min(xact_start)), 0)::float8 AS seconds,
+      greatest(0, extract(epoch FROM now() - min(xact_start)))::float8 AS seconds,
       (array_agg(concat_ws(' ', 'pid ' || pid, usename, application_name) ORDER BY xact_start))[1] AS name
     FROM pg_stat_activity
     WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
     UNION ALL
     SELECT 'prepared', coalesce(max(age(transaction)), 0)::int,
-      coalesce(extract(epoch FROM now() - min(prepared)), 0)::float8, (array_agg(gid ORDER BY prepared))[1]
+      greatest(0, extract(epoch FROM now() - min(prepared)))::float8, (array_agg(gid ORDER BY prepared))[1]
     FROM pg_prepared_xacts
     UNION ALL
     SELECT 'slot', coalesce(max(age), 0)::int, NULL, (array_agg(slot_name::text ORDER BY age DESC))[1]
@@ -70,47 +66,22 @@ export async function readOldestSnapshots(db: TypedSql): Promise<OldestSnapshot[
     SELECT 'standby', coalesce(max(age(backend_xmin)), 0)::int, NULL,
       (array_agg(application_name ORDER BY age(backend_xmin) DESC))[1]
     FROM pg_stat_replication WHERE backend_xmin IS NOT NULL`;
-  return rows.map((row) => ({ ...row, seconds: row.seconds === null ? null : Math.max(0, row.seconds) }));
 }
 
-/** Rows that retention deletes, and whose lag {@link readRetentionLags} reads. */
-const RETAINED = ['deliveries', 'idempotency_records', 'rooms'] as const;
-export type Retained = (typeof RETAINED)[number];
+/** Rows that retention deletes. */
+export type Retained = 'deliveries' | 'idempotency_records' | 'rooms';
 
 /**
  * Reads for how long the oldest row is past its retention, in seconds; 0 if none is.
  * @param roomDays 0 keeps rooms for ever.
  */
 export async function readRetentionLags(db: TypedSql, roomDays: number): Promise<Partial<Record<Retained, number>>> {
-  const lags: Partial<Record<Retained, number>> = {};
-  for (const what of RETAINED) {
-    if (what === 'rooms' && roomDays === 0) continue;
-    const { table, time, condition, days } = retention(what, roomDays);
-    const [row] = await db.$queryRaw<[{ lag: number }]>`
-      SELECT coalesce(extract(epoch FROM over - oldest), 0)::float8 AS lag
-      FROM (SELECT now() - ${days}::int * interval '1 day' AS over) o CROSS JOIN LATERAL (SELECT (
-        SELECT ${time} FROM ${table}
-        WHERE ${condition} AND ${time} <= over
-        ORDER BY ${time} LIMIT 1
-      ) AS oldest) f`;
-    lags[what] = row.lag;
-  }
-  return lags;
-}
-
-function retention(what: Retained, roomDays: number) {
-  const name = Prisma.raw;
-  switch (what) {
-    case 'deliveries':
-      return {
-        table: name('webhook_deliveries'),
-        time: name('completed_at'),
-        condition: name("status IN ('succeeded', 'failed')"),
-        days: TERMINAL_RETENTION_DAYS,
-      };
-    case 'idempotency_records':
-      return { table: name('idempotency_records'), time: name('expires_at'), condition: name('true'), days: 0 };
-    case 'rooms':
-      return { table: name('rooms'), time: name('ended_at'), condition: name("status = 'ended'"), days: roomDays };
-  }
+  const [{ rooms, ...lags }] = await db.$queryRaw<[Record<Retained, number>]>`
+    SELECT greatest(0, extract(epoch FROM now() - ${TERMINAL_RETENTION_DAYS}::int * interval '1 day' - (
+        SELECT min(completed_at) FROM webhook_deliveries WHERE status IN ('succeeded', 'failed'))))::float8 AS deliveries,
+      greatest(0, extract(epoch FROM now() - (SELECT min(expires_at) FROM idempotency_records)))::float8
+        AS idempotency_records,
+      greatest(0, extract(epoch FROM now() - ${roomDays}::int * interval '1 day' - (
+        SELECT min(ended_at) FROM rooms WHERE status = 'ended')))::float8 AS rooms`;
+  return roomDays === 0 ? lags : { ...lags, rooms };
 }

@@ -9,8 +9,8 @@ import {
 } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
 import type { Prisma } from '../generated/client.js';
-import { RECOVERY_FIELDS, type RecoveryRow } from '../webhooks/recoveries.repository.js';
-import { newestWith, type ListFilter } from './operator-lists.js';
+import { RECOVERY_FIELDS } from '../webhooks/recoveries.repository.js';
+import { newestWith, OF_TENANT, toTenant, type ListFilter } from './operator-lists.js';
 
 export interface DeliveryFilter extends ListFilter {
   statuses: readonly DeliveryStatus[];
@@ -21,36 +21,11 @@ export interface DeliveryFilter extends ListFilter {
 }
 
 const DELIVERY = {
-  id: true,
-  status: true,
-  failureReason: true,
-  environmentId: true,
-  endpointId: true,
-  eventId: true,
-  eventType: true,
-  roomId: true,
-  replayCount: true,
-  runAttempts: true,
-  dueAt: true,
-  createdAt: true,
-  completedAt: true,
-  attempts: { select: { statusCode: true, errorCode: true }, orderBy: { id: 'desc' }, take: 1 },
+  omit: { sequence: true, runStartedAt: true, url: true, secretVersion: true, leaseToken: true, leaseExpiresAt: true },
+  include: { attempts: { select: { statusCode: true, errorCode: true }, orderBy: { id: 'desc' }, take: 1 } },
 } as const;
 
-type StoredDelivery = Prisma.WebhookDeliveryGetPayload<{ select: typeof DELIVERY }>;
-export type DeliveryListing = Omit<
-  StoredDelivery,
-  'status' | 'failureReason' | 'eventType' | 'runAttempts' | 'attempts'
-> & {
-  status: DeliveryStatus;
-  failureReason: DeliveryFailureReason | null;
-  eventType: EventType;
-  /** Attempts of this run. */
-  attempts: number;
-  /** Of the latest attempt over all runs. */
-  lastStatusCode: number | null;
-  lastErrorCode: string | null;
-};
+export type DeliveryListing = ReturnType<typeof toDelivery>;
 
 /** Newest first. */
 export async function listAllDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliveryListing[]> {
@@ -58,12 +33,12 @@ export async function listAllDeliveries(db: Db, filter: DeliveryFilter): Promise
   const { where, ...newest } = newestWith(filter, { failureReason, eventType, endpointId });
   const rows = await db.webhookDelivery.findMany({
     ...newest,
+    ...DELIVERY,
     where: {
       ...where,
       status: { in: [...filter.statuses] },
       ...(filter.roomId === null ? {} : { event: { roomId: filter.roomId } }),
     },
-    select: DELIVERY,
   });
   return rows.map(toDelivery);
 }
@@ -71,16 +46,23 @@ export async function listAllDeliveries(db: Db, filter: DeliveryFilter): Promise
 export async function findDeliveryById(db: Db, deliveryId: string): Promise<(DeliveryListing & Tenant) | null> {
   const found = await db.webhookDelivery.findUnique({
     where: { id: deliveryId },
-    select: { ...DELIVERY, endpoint: { select: { environment: { select: { projectId: true } } } } },
+    ...DELIVERY,
+    include: { ...DELIVERY.include, endpoint: { select: { environment: { select: { projectId: true } } } } },
   });
   if (found === null) return null;
   const { endpoint, ...row } = found;
   return { ...toDelivery(row), ...endpoint.environment };
 }
 
-function toDelivery({ runAttempts, attempts: [latest], ...row }: StoredDelivery): DeliveryListing {
+/** `attempts` counts those of this run; the last answer is that of the latest attempt over all runs. */
+function toDelivery(delivery: Prisma.WebhookDeliveryGetPayload<typeof DELIVERY>) {
+  const {
+    runAttempts,
+    attempts: [latest],
+    ...row
+  } = delivery;
   const answer = { lastStatusCode: latest?.statusCode ?? null, lastErrorCode: latest?.errorCode ?? null };
-  return { ...row, ...answer, attempts: runAttempts } as DeliveryListing;
+  return { ...row, ...answer, attempts: runAttempts };
 }
 
 export interface EndpointListing {
@@ -118,32 +100,22 @@ export function listAllWebhookEndpoints(
 
 /** The tenant of an endpoint that is not deleted. */
 export async function tenantOfWebhookEndpoint(db: Db, endpointId: string): Promise<Tenant | null> {
-  const endpoint = await db.webhookEndpoint.findUnique({
-    where: { id: endpointId, deletedAt: null },
-    select: { environmentId: true, environment: { select: { projectId: true } } },
-  });
-  return endpoint && { environmentId: endpoint.environmentId, ...endpoint.environment };
-}
-
-export interface RecoveryListing extends RecoveryRow {
-  environmentId: string;
+  const where = { id: endpointId, deletedAt: null };
+  return toTenant(await db.webhookEndpoint.findUnique({ where, select: OF_TENANT }));
 }
 
 const RECOVERY = { ...RECOVERY_FIELDS, environmentId: true } as const;
+export type RecoveryListing = Awaited<ReturnType<typeof listAllRecoveries>>[number];
 
 /** Newest first. */
-export async function listAllRecoveries(
+export function listAllRecoveries(
   db: Db,
   filter: ListFilter & { status: RecoveryStatus | null; endpointId: string | null },
-): Promise<RecoveryListing[]> {
+) {
   const { status, endpointId } = filter;
-  const rows = await db.webhookRecovery.findMany({ ...newestWith(filter, { status, endpointId }), select: RECOVERY });
-  return rows as RecoveryListing[];
+  return db.webhookRecovery.findMany({ ...newestWith(filter, { status, endpointId }), select: RECOVERY });
 }
 
-export async function findRecoveryById(db: Db, recoveryId: string): Promise<RecoveryListing | null> {
-  return (await db.webhookRecovery.findUnique({
-    where: { id: recoveryId },
-    select: RECOVERY,
-  })) as RecoveryListing | null;
+export function findRecoveryById(db: Db, recoveryId: string) {
+  return db.webhookRecovery.findUnique({ where: { id: recoveryId }, select: RECOVERY });
 }

@@ -1,16 +1,12 @@
 import { firstIdAt, type DeliveryStatus, type Tenant } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { firstTransactionSince } from '../events/events.repository.js';
+import { Prisma } from '../generated/client.js';
 
 /** Rows in one of the slots of a time span, counted from 0. */
 export interface SlotCount {
   slot: number;
   count: number;
-}
-
-export interface OverviewCounts {
-  liveRooms: number;
-  participants: number;
 }
 
 export interface OverviewEndpoint {
@@ -29,11 +25,20 @@ export interface Span {
   slotSeconds: number;
 }
 
-/** Counts the participants that are connected, up to `max`, and the rooms in which they are. */
-export async function countLive(db: TypedSql, { environmentId }: Tenant, max: number): Promise<OverviewCounts> {
-  const [row] = await db.$queryRaw<[OverviewCounts]>`
-    SELECT count(DISTINCT room_id)::int AS "liveRooms", count(*)::int AS participants FROM (
-      SELECT room_id FROM participant_sessions WHERE environment_id = ${environmentId} AND ended_at IS NULL LIMIT ${max}
+/**
+ * Counts the participants that are connected, and the rooms in which they are.
+ * @param of null for all tenants.
+ * @param max of participants; null counts all.
+ */
+export async function countLive(
+  db: TypedSql,
+  of: Tenant | null,
+  max: number | null,
+): Promise<{ rooms: number; participants: number }> {
+  const ofTenant = of === null ? Prisma.empty : Prisma.sql`AND environment_id = ${of.environmentId}`;
+  const [row] = await db.$queryRaw<[{ rooms: number; participants: number }]>`
+    SELECT count(DISTINCT room_id)::int AS rooms, count(*)::int AS participants FROM (
+      SELECT room_id FROM participant_sessions WHERE ended_at IS NULL ${ofTenant} LIMIT ${max}
     ) live`;
   return row;
 }

@@ -16,8 +16,10 @@ import {
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
+import { Prisma } from '../generated/client.js';
 import { ROOM_COLUMNS } from '../rooms/room.sql.js';
-import { rememberTracks } from '../sessions/session.sql.js';
+import { touchSessions } from '../sessions/session-connection.js';
+import { deleteTracks } from '../sessions/session-ends.js';
 import { PARTICIPANT_COLUMNS, PARTICIPANT_PERMISSIONS } from './participant.sql.js';
 
 export interface ParticipantPatch {
@@ -78,7 +80,7 @@ export function updateParticipant(
       WHERE id = ${participantId}`;
     const withdrawn =
       sessionId !== null && hasPermissionsChanged ? await setSessionPermissions(sql, sessionId, permissions, now) : [];
-    const version = sessionId === null ? null : await nextVersion(sql, sessionId);
+    const version = sessionId === null ? null : await touchSessions(sql, participantId);
     const subject = { tenant, room, now };
     const events: NewEvent[] = [participantUpdated(subject, { participant: after, sessionId, permissions })];
     if (sessionId !== null) {
@@ -111,7 +113,7 @@ export function muteTrack(
     if (muted) return { outcome: 'muted', track, version: null, deliveries: [] };
     await sql.$executeRaw`
       UPDATE session_tracks SET muted = true WHERE session_id = ${sessionId} AND track_id = ${trackId}`;
-    const version = await nextVersion(sql, sessionId);
+    const version = await touchSessions(sql, participantId);
     const { permissions: _, ...participant } = person;
     const { deliveries } = await writeEvents(sql, [
       trackMuted({ tenant, room, now }, { sessionId, participant }, track),
@@ -142,16 +144,20 @@ async function lock(
     FOR NO KEY UPDATE OF participants`;
   if (row === undefined) return { outcome: 'not_found' };
   const { removed, ...person } = row;
-  // A statement of its own: the participant's lock may have waited for a join.
-  const [session] = await sql.$queryRaw<{ id: string }[]>`
-    SELECT id FROM participant_sessions WHERE participant_id = ${participantId} AND ended_at IS NULL
-    FOR NO KEY UPDATE`;
-  const [room] = await sql.$queryRaw<RoomState[]>`
-    SELECT ${ROOM_COLUMNS} FROM rooms WHERE id = ${roomId} FOR NO KEY UPDATE`;
-  if (room === undefined) return { outcome: 'not_found' };
+  // A statement of its own: the participant's lock may have waited for a join. PostgreSQL reads the array, and so locks
+  // the session, before it locks the room.
+  const [locked] = await sql.$queryRaw<(RoomState & { sessionId: string | null })[]>`
+    WITH live AS MATERIALIZED (
+      SELECT id FROM participant_sessions WHERE participant_id = ${participantId} AND ended_at IS NULL
+      FOR NO KEY UPDATE
+    )
+    SELECT ${ROOM_COLUMNS}, (SELECT id FROM live) AS "sessionId" FROM rooms
+    WHERE id = ${roomId} AND ARRAY(SELECT id FROM live) IS NOT NULL FOR NO KEY UPDATE`;
+  if (locked === undefined) return { outcome: 'not_found' };
+  const { sessionId, ...room } = locked;
   if (!isOpen(room.status)) return { outcome: 'room_ended' };
   if (removed) return { outcome: 'removed' };
-  return { person, room, sessionId: session?.id ?? null };
+  return { person, room, sessionId };
 }
 
 /** @returns the tracks that the session may no longer publish; they are unpublished. */
@@ -163,26 +169,9 @@ async function setSessionPermissions(
 ): Promise<TrackIdentity[]> {
   await sql.$executeRaw`
     UPDATE participant_sessions SET permissions = ${[...permissions]}::text[] WHERE id = ${sessionId}`;
-  return sql.$queryRaw<TrackIdentity[]>`
-    WITH ended AS (
-      DELETE FROM session_tracks
-      WHERE session_id = ${sessionId} AND source <> ALL(${publishableSources(permissions)}::text[])
-      RETURNING session_id, track_id, kind, source, published_at
-    ), ${rememberTracks(now)}
-    SELECT track_id AS "trackId", kind, source FROM ended ORDER BY published_at, track_id`;
-}
-
-/** Increments the room's version for a change of the session. Both are locked. */
-async function nextVersion(sql: TypedSql, sessionId: string): Promise<number | null> {
-  const [row] = await sql.$queryRaw<{ version: number }[]>`
-    WITH room AS (
-      UPDATE rooms SET version = version + 1
-      WHERE id = (SELECT room_id FROM participant_sessions WHERE id = ${sessionId})
-      RETURNING version
-    )
-    UPDATE participant_sessions SET version = room.version FROM room WHERE participant_sessions.id = ${sessionId}
-    RETURNING room.version`;
-  return row?.version ?? null;
+  const withdrawn = Prisma.sql`
+    session_id = ${sessionId} AND source <> ALL(${publishableSources(permissions)}::text[])`;
+  return deleteTracks(sql, withdrawn, now);
 }
 
 /** The permissions in the order of the contract, which makes two sets comparable. */

@@ -76,22 +76,6 @@ describe('erasing a participant', () => {
     ).toEqual({ outcome: 'token_revoked' });
   });
 
-  test('rejects a participant who is in a call, and one that does not exist', async () => {
-    const { participantId } = await rooms.enter(await rooms.newRoom());
-    expect(await erase(participantId)).toBe('in a call');
-    expect(await erase('part_0')).toBe('unknown');
-  });
-
-  test('erases events of a participant that retention has deleted', async () => {
-    const participantId = await leftParticipant(await rooms.newRoom());
-    for (const table of ['participant_sessions', 'participant_tokens', 'participants', 'rooms']) {
-      await rooms.sql(`DELETE FROM ${table}`);
-    }
-    expect(await erase(participantId)).toBe('requested');
-    expect(await eraseAll(participantId)).toBe(2);
-    expect(await bodies()).not.toMatch(PERSONAL);
-  });
-
   test('deletes the request after an hour, but not while an event still holds the data', async () => {
     const endpointId = await newEndpoint();
     const participantId = await leftParticipant(await rooms.newRoom());

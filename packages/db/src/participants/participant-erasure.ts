@@ -1,6 +1,7 @@
 import { ERASED_PARTICIPANT, eraseEventBody } from '@callplane/core';
 import type { Database } from '../client/database.js';
-import type { Prisma } from '../generated/client.js';
+import { Prisma } from '../generated/client.js';
+import { lockParticipants } from './participant-cleanup.js';
 
 /**
  * Erasure of a participant's personal data. The request is a row of `participant_erasures`. The row stays until no
@@ -26,9 +27,7 @@ export type ErasureOutcome = 'requested' | 'unknown' | 'in a call';
 export function requestErasure(database: Database, participantId: string, now: Date): Promise<ErasureOutcome> {
   return database.prisma.$transaction(async (tx) => {
     // Locks the participant, as joins do first, so that no join can run in between.
-    const [participant] = await tx.$queryRaw<{ environmentId: string }[]>`
-      SELECT environment_id AS "environmentId" FROM participants
-      WHERE id = ${participantId} FOR NO KEY UPDATE`;
+    const [participant] = await lockParticipants(tx, Prisma.sql`id = ${participantId}`);
     if (participant === undefined) return requestOfDeleted(tx, participantId, now);
     const live = await tx.participantSession.count({ where: { participantId, endedAt: null } });
     if (live > 0) return 'in a call';
@@ -79,27 +78,24 @@ export function eraseEvents(database: Database, participantId: string | null, no
         AND NOT EXISTS (
           SELECT 1 FROM webhook_deliveries d WHERE d.event_id = v.id AND d.status IN ('pending', 'delivering'))
       LIMIT ${BATCH} FOR UPDATE OF v SKIP LOCKED`;
-    // Checked again under the locks: a replay may have started a run just before.
-    const open = await tx.$queryRaw<{ eventId: string }[]>`
-      SELECT event_id AS "eventId" FROM webhook_deliveries
-      WHERE event_id = ANY(${events.map(({ id }) => id)}::text[]) AND status IN ('pending', 'delivering')`;
-    const held = new Set(open.map(({ eventId }) => eventId));
-    const erasable = events.filter(({ id }) => !held.has(id));
-    if (erasable.length === 0) return 0;
-    const ids = erasable.map(({ id }) => id);
-    // The receivers' responses may echo the event.
-    await tx.$executeRaw`
+    if (events.length === 0) return 0;
+    // Checks again under the locks: a replay may have started a run just before. The receivers' responses may echo the
+    // event.
+    const [row] = await tx.$queryRaw<[{ erased: number }]>`
       WITH blanked AS (
         UPDATE events v SET body = erased.body, erased_at = ${now.toISOString()}::timestamptz
-        FROM unnest(${ids}::text[], ${erasable.map(({ body }) => eraseEventBody(body, now))}::text[])
-          AS erased (id, body)
-        WHERE v.id = erased.id
+        FROM unnest(${events.map(({ id }) => id)}::text[],
+          ${events.map(({ body }) => eraseEventBody(body, now))}::text[]) AS erased (id, body)
+        WHERE v.id = erased.id AND NOT EXISTS (
+          SELECT 1 FROM webhook_deliveries d WHERE d.event_id = v.id AND d.status IN ('pending', 'delivering'))
+        RETURNING v.id
+      ), answers AS (
+        UPDATE webhook_attempts a SET response_body = NULL, exchange = a.exchange - 'responseHeaders'
+        FROM blanked JOIN webhook_deliveries d ON d.event_id = blanked.id
+        WHERE a.delivery_id = d.id AND (a.response_body IS NOT NULL OR a.exchange -> 'responseHeaders' IS NOT NULL)
       )
-      UPDATE webhook_attempts a SET response_body = NULL, exchange = a.exchange - 'responseHeaders'
-      FROM webhook_deliveries d
-      WHERE d.event_id = ANY(${ids}::text[]) AND a.delivery_id = d.id
-        AND (a.response_body IS NOT NULL OR a.exchange -> 'responseHeaders' IS NOT NULL)`;
-    return erasable.length;
+      SELECT count(*)::int AS erased FROM blanked`;
+    return row.erased;
   });
 }
 

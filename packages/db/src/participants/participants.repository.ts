@@ -134,18 +134,6 @@ export async function findParticipants(
   return rows.map((row, at) => (row?.roomId === wanted[at]?.roomId ? row : null));
 }
 
-export async function findParticipant(
-  db: TypedSql,
-  tenant: Tenant,
-  roomId: string,
-  participantId: string,
-): Promise<LiveParticipantState | null> {
-  const [participant] = await db.$queryRaw<LiveParticipantState[]>`
-    SELECT ${LIVE_PARTICIPANT_COLUMNS} FROM participants
-    WHERE id = ${participantId} AND room_id = ${roomId} AND environment_id = ${tenant.environmentId}`;
-  return participant ?? null;
-}
-
 /** Cursor of a page of participants: the page starts after this one. */
 export interface ParticipantPosition {
   connectedAt: Date;

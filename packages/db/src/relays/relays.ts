@@ -1,5 +1,6 @@
 import type { TypedSql } from '../client/database.js';
 import { isObservationValid } from '../client/fragments.sql.js';
+import { Prisma } from '../generated/client.js';
 
 /**
  * `down`: no process listens there, so the server relays nothing. `unreachable`: it may relay, but a worker cannot make
@@ -36,22 +37,18 @@ export async function recordTurnServerState(db: TypedSql, address: string, state
   return row?.changed ?? false;
 }
 
-/** Returns those of the sessions that have ended. */
-export async function endedAmong(db: TypedSql, sessionIds: readonly string[]): Promise<string[]> {
-  const rows = await db.$queryRaw<{ id: string }[]>`
-    SELECT id FROM participant_sessions WHERE id = ANY(${[...sessionIds]}::text[]) AND ended_at IS NOT NULL`;
-  return rows.map(({ id }) => id);
-}
-
-/** Returns those of the sessions that belong to a room, or to one participant of it. */
-export async function belongingAmong(
+/** Returns those of the sessions that have ended, or that belong to a room or to one participant of it. */
+export async function sessionsAmong(
   db: TypedSql,
-  { roomId, participantId }: { roomId: string; participantId: string | null },
   sessionIds: readonly string[],
+  which: 'ended' | { roomId: string; participantId: string | null },
 ): Promise<string[]> {
+  const condition =
+    which === 'ended'
+      ? Prisma.sql`ended_at IS NOT NULL`
+      : Prisma.sql`room_id = ${which.roomId}
+        AND (${which.participantId}::text IS NULL OR participant_id = ${which.participantId})`;
   const rows = await db.$queryRaw<{ id: string }[]>`
-    SELECT id FROM participant_sessions
-    WHERE id = ANY(${[...sessionIds]}::text[]) AND room_id = ${roomId}
-      AND (${participantId}::text IS NULL OR participant_id = ${participantId})`;
+    SELECT id FROM participant_sessions WHERE id = ANY(${[...sessionIds]}::text[]) AND ${condition}`;
   return rows.map(({ id }) => id);
 }

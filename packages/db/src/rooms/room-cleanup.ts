@@ -1,4 +1,6 @@
 import type { TypedSql } from '../client/database.js';
+import { Prisma } from '../generated/client.js';
+import { lockParticipants } from '../participants/participant-cleanup.js';
 import { endPresence, type EndedNow } from '../sessions/session-ends.js';
 
 /** Maximum number of participants per transaction, so that a large room does not hold locks for long. */
@@ -13,9 +15,8 @@ export async function endRoomPresence(
   roomId: string,
   now: Date,
 ): Promise<{ left: number; ended: EndedNow[] }> {
-  const present = await tx.$queryRaw<{ id: string }[]>`
-    SELECT id FROM participants WHERE room_id = ${roomId} AND left_at IS NULL
-    ORDER BY id LIMIT ${BATCH} FOR NO KEY UPDATE`;
+  const which = Prisma.sql`room_id = ${roomId} AND left_at IS NULL ORDER BY id LIMIT ${BATCH}`;
+  const present = await lockParticipants(tx, which);
   const ended = await endPresence(
     tx,
     present.map(({ id }) => id),

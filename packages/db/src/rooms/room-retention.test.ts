@@ -77,7 +77,12 @@ test('keeps deliveries and events of a purged room readable', async () => {
   await purgeAll();
   expect(await count('rooms')).toBe(0);
   expect(await count('webhook_deliveries')).toBe(deliveries);
-  const events = await listEvents(rooms.database.sql, rooms.tenant, { type: null, after: null, limit: 100 });
+  const events = await listEvents(rooms.database.sql, rooms.tenant, {
+    type: null,
+    since: null,
+    after: null,
+    limit: 100,
+  });
   expect(events.some((event) => event.roomId === roomId)).toBe(true);
 });
 

@@ -62,66 +62,45 @@ export async function purgeExpiredRooms(database: Database, which: ExpiredRooms)
     const held = await tx.$queryRaw<{ id: string }[]>`
       SELECT id FROM rooms WHERE ${isExpired(which)} AND rooms.ended_at < ${ROLLED_UP_UNTIL}
       ORDER BY ended_at LIMIT ${ROOMS_PER_STEP} FOR UPDATE SKIP LOCKED`;
+    if (held.length === 0) return { rooms: 0, participants: 0, sessions: 0, tokens: 0, operations: 0 };
     const ids = held.map(({ id }) => id);
-    const step: PurgeStep = { rooms: 0, participants: 0, sessions: 0, tokens: 0, operations: 0 };
-    if (ids.length === 0) return step;
-    await deleteTracks(tx, ids);
-    step.sessions = await deleteSessions(tx, ids);
-    step.operations = await deleteOperations(tx, ids);
-    step.tokens = await deleteTokens(tx, ids);
-    step.participants = await deleteParticipants(tx, ids);
-    step.rooms = await deleteRooms(tx, ids);
-    return step;
+    const remove = (table: string, rows: Prisma.Sql, key = 'id') =>
+      deleteBatch(tx, table, { rows, limit: ROWS_PER_STEP, key });
+    // An ended session has no tracks; a leftover one must not keep the room for ever.
+    const tracks = Prisma.sql`
+      SELECT target.session_id, target.track_id
+      FROM participant_sessions s JOIN session_tracks target ON target.session_id = s.id
+      WHERE s.room_id = ANY(${ids}::text[]) AND s.ended_at IS NOT NULL`;
+    await remove('session_tracks', tracks, '(session_id, track_id)');
+    const sessions = Prisma.sql`
+      SELECT target.id FROM participant_sessions target
+      WHERE target.room_id = ANY(${ids}::text[]) AND target.ended_at IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM session_tracks t WHERE t.session_id = target.id)`;
+    const operations = Prisma.sql`
+      SELECT target.id FROM runtime_operations target
+      WHERE target.room_id = ANY(${ids}::text[]) AND target.status <> 'pending'`;
+    const tokens = Prisma.sql`
+      SELECT target.id FROM participants p JOIN participant_tokens target ON target.participant_id = p.id
+      WHERE p.room_id = ANY(${ids}::text[])
+        AND NOT EXISTS (SELECT 1 FROM participant_sessions s WHERE s.token_id = target.id)`;
+    const participants = Prisma.sql`
+      SELECT target.id FROM participants target
+      WHERE target.room_id = ANY(${ids}::text[])
+        AND NOT EXISTS (SELECT 1 FROM participant_tokens t WHERE t.participant_id = target.id)
+        AND NOT EXISTS (SELECT 1 FROM participant_sessions s WHERE s.participant_id = target.id)
+        AND NOT EXISTS (SELECT 1 FROM runtime_operations o WHERE o.participant_id = target.id)`;
+    // The step has locked the rooms from its start, so no new row can refer to them.
+    const rooms = Prisma.sql`
+      SELECT target.id FROM rooms target WHERE target.id = ANY(${ids}::text[])
+        AND NOT EXISTS (SELECT 1 FROM participants p WHERE p.room_id = target.id)
+        AND NOT EXISTS (SELECT 1 FROM participant_sessions s WHERE s.room_id = target.id)
+        AND NOT EXISTS (SELECT 1 FROM runtime_operations o WHERE o.room_id = target.id)`;
+    return {
+      sessions: await remove('participant_sessions', sessions),
+      operations: await remove('runtime_operations', operations),
+      tokens: await remove('participant_tokens', tokens),
+      participants: await remove('participants', participants),
+      rooms: await remove('rooms', rooms),
+    };
   });
-}
-
-/** An ended session has no tracks; a leftover one must not keep the room for ever. */
-function deleteTracks(tx: TypedSql, roomIds: readonly string[]): PromiseLike<number> {
-  const rows = Prisma.sql`
-    SELECT target.session_id, target.track_id
-    FROM participant_sessions s JOIN session_tracks target ON target.session_id = s.id
-    WHERE s.room_id = ANY(${roomIds}::text[]) AND s.ended_at IS NOT NULL`;
-  return deleteBatch(tx, 'session_tracks', { rows, limit: ROWS_PER_STEP, key: '(session_id, track_id)' });
-}
-
-function deleteSessions(tx: TypedSql, roomIds: readonly string[]): PromiseLike<number> {
-  const rows = Prisma.sql`
-    SELECT target.id FROM participant_sessions target
-    WHERE target.room_id = ANY(${roomIds}::text[]) AND target.ended_at IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM session_tracks t WHERE t.session_id = target.id)`;
-  return deleteBatch(tx, 'participant_sessions', { rows, limit: ROWS_PER_STEP });
-}
-
-function deleteOperations(tx: TypedSql, roomIds: readonly string[]): PromiseLike<number> {
-  const rows = Prisma.sql`
-    SELECT target.id FROM runtime_operations target
-    WHERE target.room_id = ANY(${roomIds}::text[]) AND target.status <> 'pending'`;
-  return deleteBatch(tx, 'runtime_operations', { rows, limit: ROWS_PER_STEP });
-}
-
-function deleteTokens(tx: TypedSql, roomIds: readonly string[]): PromiseLike<number> {
-  const rows = Prisma.sql`
-    SELECT target.id FROM participants p JOIN participant_tokens target ON target.participant_id = p.id
-    WHERE p.room_id = ANY(${roomIds}::text[])
-      AND NOT EXISTS (SELECT 1 FROM participant_sessions s WHERE s.token_id = target.id)`;
-  return deleteBatch(tx, 'participant_tokens', { rows, limit: ROWS_PER_STEP });
-}
-
-function deleteParticipants(tx: TypedSql, roomIds: readonly string[]): PromiseLike<number> {
-  const rows = Prisma.sql`
-    SELECT target.id FROM participants target
-    WHERE target.room_id = ANY(${roomIds}::text[])
-      AND NOT EXISTS (SELECT 1 FROM participant_tokens t WHERE t.participant_id = target.id)
-      AND NOT EXISTS (SELECT 1 FROM participant_sessions s WHERE s.participant_id = target.id)
-      AND NOT EXISTS (SELECT 1 FROM runtime_operations o WHERE o.participant_id = target.id)`;
-  return deleteBatch(tx, 'participants', { rows, limit: ROWS_PER_STEP });
-}
-
-/** The step has locked the rooms from its start, so no new row can refer to them. */
-function deleteRooms(tx: TypedSql, roomIds: readonly string[]): PromiseLike<number> {
-  return tx.$executeRaw`
-    DELETE FROM rooms WHERE id = ANY(${roomIds}::text[])
-      AND NOT EXISTS (SELECT 1 FROM participants p WHERE p.room_id = rooms.id)
-      AND NOT EXISTS (SELECT 1 FROM participant_sessions s WHERE s.room_id = rooms.id)
-      AND NOT EXISTS (SELECT 1 FROM runtime_operations o WHERE o.room_id = rooms.id)`;
 }

@@ -33,19 +33,8 @@ export function updateRoom(
       WHERE rooms.id = ${roomId} AND rooms.environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;
     if (room === undefined) return { outcome: 'not_found' };
     if (!isOpen(room.status)) return { outcome: 'room_ended' };
-    const after: LiveRoomState = {
-      ...room,
-      name: patch.name ?? room.name,
-      metadata: patch.metadata ?? room.metadata,
-      maxParticipants: patch.maxParticipants ?? room.maxParticipants,
-      emptyTimeoutSeconds:
-        patch.emptyTimeoutSeconds === undefined ? room.emptyTimeoutSeconds : patch.emptyTimeoutSeconds,
-    };
-    const isSame =
-      after.name === room.name &&
-      after.maxParticipants === room.maxParticipants &&
-      after.emptyTimeoutSeconds === room.emptyTimeoutSeconds &&
-      sameJson(after.metadata, room.metadata);
+    const after: LiveRoomState = { ...room, ...patch };
+    const isSame = (Object.keys(patch) as (keyof RoomPatch)[]).every((key) => sameJson(after[key], room[key]));
     if (isSame) return { outcome: 'updated', room, version: null, deliveries: [] };
     const [written] = await sql.$queryRaw<{ version: number }[]>`
       UPDATE rooms SET name = ${after.name}, metadata = ${JSON.stringify(after.metadata)}::jsonb,

@@ -93,27 +93,18 @@ export interface RoomListPage {
  * a page, so no page shifts.
  */
 export function listRooms(db: TypedSql, tenant: Tenant, page: RoomListPage): PromiseLike<LiveRoomState[]> {
-  const { status, name, namePrefix, limit } = page;
+  const { status, name, namePrefix, beforeId, limit } = page;
   if (namePrefix != null) return listRoomsByPrefix(db, tenant, { ...page, namePrefix });
-  const before = page.beforeId === null ? Prisma.empty : Prisma.sql`AND rooms.id < ${page.beforeId}`;
-  if (name === null) {
-    return db.$queryRaw<LiveRoomState[]>`
-      SELECT ${LIVE_ROOM_COLUMNS} FROM rooms
-      WHERE rooms.environment_id = ${tenant.environmentId} ${before}
-        ${status === null ? Prisma.empty : Prisma.sql`AND rooms.status = ${status}`}
-      ORDER BY rooms.id DESC LIMIT ${limit}`;
+  const before = beforeId === null ? Prisma.empty : Prisma.sql`AND rooms.id < ${beforeId}`;
+  if (name !== null) {
+    const named = Prisma.sql`rooms.name COLLATE "C" = ${name} ${before}`;
+    return listRoomsNamed(db, tenant, page, named, (row) => Prisma.sql`${row}.id DESC`);
   }
-  // Each status is a range of rooms_status_name_idx.
   return db.$queryRaw<LiveRoomState[]>`
-    SELECT found.* FROM ${ofStatuses(status)}
-    CROSS JOIN LATERAL (
-      SELECT ${LIVE_ROOM_COLUMNS} FROM rooms
-      WHERE rooms.environment_id = ${tenant.environmentId} AND rooms.status = status.name
-        AND rooms.name COLLATE "C" = ${name}
-        ${page.beforeId === null ? Prisma.empty : Prisma.sql`AND rooms.id < ${page.beforeId}`}
-      ORDER BY rooms.id DESC LIMIT ${limit}
-    ) found
-    ORDER BY found.id DESC LIMIT ${limit}`;
+    SELECT ${LIVE_ROOM_COLUMNS} FROM rooms
+    WHERE rooms.environment_id = ${tenant.environmentId} ${before}
+      ${status === null ? Prisma.empty : Prisma.sql`AND rooms.status = ${status}`}
+    ORDER BY rooms.id DESC LIMIT ${limit}`;
 }
 
 /**
@@ -122,28 +113,37 @@ export function listRooms(db: TypedSql, tenant: Tenant, page: RoomListPage): Pro
  */
 function listRoomsByPrefix(
   db: TypedSql,
-  { environmentId }: Tenant,
-  { status, name, namePrefix, beforeId, limit }: RoomListPage & { namePrefix: string },
+  tenant: Tenant,
+  page: RoomListPage & { namePrefix: string },
 ): PromiseLike<LiveRoomState[]> {
+  const { name, namePrefix, beforeId } = page;
   const after =
     beforeId === null
       ? Prisma.empty
       : Prisma.sql`AND (rooms.name COLLATE "C", rooms.id) > (
-          (SELECT last.name FROM rooms last WHERE last.id = ${beforeId} AND last.environment_id = ${environmentId}),
+          (SELECT last.name FROM rooms last WHERE last.id = ${beforeId} AND last.environment_id = ${tenant.environmentId}),
           ${beforeId})`;
-  return db.$queryRaw<LiveRoomState[]>`
-    SELECT found.* FROM ${ofStatuses(status)}
-    CROSS JOIN LATERAL (
-      SELECT ${LIVE_ROOM_COLUMNS} FROM rooms
-      WHERE rooms.environment_id = ${environmentId} AND rooms.status = status.name
-        AND rooms.name COLLATE "C" >= ${namePrefix} AND rooms.name COLLATE "C" < ${`${namePrefix}\u{10ffff}`} ${after}
-        ${name === null ? Prisma.empty : Prisma.sql`AND rooms.name COLLATE "C" = ${name}`}
-      ORDER BY rooms.name COLLATE "C", rooms.id LIMIT ${limit}
-    ) found
-    ORDER BY found.name COLLATE "C", found.id LIMIT ${limit}`;
+  const named = Prisma.sql`
+    rooms.name COLLATE "C" >= ${namePrefix} AND rooms.name COLLATE "C" < ${`${namePrefix}\u{10ffff}`} ${after}
+    ${name === null ? Prisma.empty : Prisma.sql`AND rooms.name COLLATE "C" = ${name}`}`;
+  return listRoomsNamed(db, tenant, page, named, (row) => Prisma.sql`${row}.name COLLATE "C", ${row}.id`);
 }
 
-/** One row for each status to look for. */
-function ofStatuses(status: RoomStatus | null): Prisma.Sql {
-  return Prisma.sql`unnest(${status === null ? [...ROOM_STATUSES] : [status]}::text[]) AS status (name)`;
+/** Lists rooms by a condition on their names. Each status is a range of rooms_status_name_idx. */
+function listRoomsNamed(
+  db: TypedSql,
+  { environmentId }: Tenant,
+  { status, limit }: RoomListPage,
+  named: Prisma.Sql,
+  order: (row: Prisma.Sql) => Prisma.Sql,
+): PromiseLike<LiveRoomState[]> {
+  const statuses = status === null ? [...ROOM_STATUSES] : [status];
+  return db.$queryRaw<LiveRoomState[]>`
+    SELECT found.* FROM unnest(${statuses}::text[]) AS status (name)
+    CROSS JOIN LATERAL (
+      SELECT ${LIVE_ROOM_COLUMNS} FROM rooms
+      WHERE rooms.environment_id = ${environmentId} AND rooms.status = status.name AND ${named}
+      ORDER BY ${order(Prisma.raw('rooms'))} LIMIT ${limit}
+    ) found
+    ORDER BY ${order(Prisma.raw('found'))} LIMIT ${limit}`;
 }

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { connectionTo, disconnectOne, PATIENT_DEADLINES, resumeOne, stopAtEnd } from '@callplane/testing';
+import { disconnectOne, PATIENT_DEADLINES, resumeOne, stopAtEnd } from '@callplane/testing';
 import { Database } from '../client/database.js';
 import { readRoomChanges } from './room-changes.js';
 import { releaseSession } from './session-connection.js';
@@ -90,7 +90,7 @@ describe('a lost session', () => {
     const [locked, other] = [await rooms.newRoom(), await rooms.newRoom()];
     for (const roomId of [locked, other]) await disconnectOne(rooms.database, (await enter(roomId, 'alive')).held);
     const deadlines = { ...PATIENT_DEADLINES, statementMs: 2000 };
-    const database = new Database({ ...connectionTo(rooms.databaseUrl), poolMax: 2, deadlines });
+    const database = new Database({ url: rooms.databaseUrl, poolMax: 2, deadlines });
     stopAtEnd(() => database.close());
     const swept = await rooms.database.transaction(async (sql) => {
       await sql.$queryRaw`SELECT FROM rooms WHERE id = ${locked} FOR UPDATE`;

@@ -99,8 +99,8 @@ export async function releaseSession(db: TypedSql, held: HeldSession): Promise<b
 }
 
 /**
- * Gives the live session of a participant a new version, after a change of the participant that was committed before:
- * every instance reads the session again.
+ * Gives the live session of a participant a new version after a change of the participant: every instance reads the
+ * session again.
  * @returns the version of its room; null if the participant has no live session.
  */
 export async function touchSessions(db: TypedSql, participantId: string): Promise<number | null> {

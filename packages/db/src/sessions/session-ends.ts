@@ -125,15 +125,27 @@ export async function endTracks(
 ): Promise<Map<string, TrackIdentity[]>> {
   const tracks = new Map<string, TrackIdentity[]>();
   if (sessionIds.length === 0) return tracks;
-  const rows = await tx.$queryRaw<(TrackIdentity & { sessionId: string })[]>`
+  const rows = await deleteTracks(tx, Prisma.sql`session_id = ANY(${[...sessionIds]}::text[])`, now);
+  for (const { sessionId, ...track } of rows) tracks.set(sessionId, [...(tracks.get(sessionId) ?? []), track]);
+  return tracks;
+}
+
+/**
+ * Deletes tracks, and keeps them in the history of their sessions, which the caller has locked.
+ * @param which a condition on session_tracks.
+ * @returns them in the order of their publication, session by session.
+ */
+export function deleteTracks(
+  tx: TypedSql,
+  which: Prisma.Sql,
+  now: Date,
+): PromiseLike<(TrackIdentity & { sessionId: string })[]> {
+  return tx.$queryRaw<(TrackIdentity & { sessionId: string })[]>`
     WITH ended AS (
-      DELETE FROM session_tracks WHERE session_id = ANY(${[...sessionIds]}::text[])
-      RETURNING session_id, track_id, kind, source, published_at
+      DELETE FROM session_tracks WHERE ${which} RETURNING session_id, track_id, kind, source, published_at
     ), ${rememberTracks(now)}
     SELECT session_id AS "sessionId", track_id AS "trackId", kind, source FROM ended
     ORDER BY session_id, published_at, track_id`;
-  for (const { sessionId, ...track } of rows) tracks.set(sessionId, [...(tracks.get(sessionId) ?? []), track]);
-  return tracks;
 }
 
 /**

@@ -8,11 +8,11 @@ import {
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
+import { deleteTracks } from './session-ends.js';
 import {
   bumpRooms,
   isHeld,
   lockHeld,
-  rememberTracks,
   SUBJECT_COLUMNS,
   SUBJECT_TABLES,
   toSubject,
@@ -67,15 +67,9 @@ async function replaceTracks(
   const kinds = tracks.map(({ kind }) => kind);
   const sources = tracks.map(({ source }) => source);
   // A separate statement, so that the insertion below does not conflict with the deleted rows.
-  const unpublished = await sql.$queryRaw<TrackIdentity[]>`
-    WITH ended AS (
-      DELETE FROM session_tracks
-      WHERE session_id = ${sessionId} AND (track_id, kind, source) NOT IN (
-        SELECT * FROM unnest(${ids}::text[], ${kinds}::text[], ${sources}::text[])
-      )
-      RETURNING session_id, track_id, kind, source, published_at
-    ), ${rememberTracks(now)}
-    SELECT track_id AS "trackId", kind, source FROM ended`;
+  const others = Prisma.sql`session_id = ${sessionId} AND (track_id, kind, source) NOT IN (
+    SELECT * FROM unnest(${ids}::text[], ${kinds}::text[], ${sources}::text[]))`;
+  const unpublished = await deleteTracks(sql, others, now);
   const inserted = await sql.$queryRaw<{ trackId: string; isNew: boolean }[]>`
     INSERT INTO session_tracks (session_id, track_id, kind, source, feed_id, mid, muted, published_at)
     SELECT ${sessionId}, track_id, kind, source, feed_id, mid, muted, ${now.toISOString()}::timestamptz

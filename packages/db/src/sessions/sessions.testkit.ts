@@ -1,13 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { newId, PERMISSIONS, type RoomStatus, type Tenant } from '@callplane/core';
-import {
-  connectionTo,
-  createTestDatabase,
-  inviteTestParticipant,
-  joinOne,
-  PATIENT_DEADLINES,
-  stopAtEnd,
-} from '@callplane/testing';
+import { createTestDatabase, inviteTestParticipant, joinOne, PATIENT_DEADLINES, stopAtEnd } from '@callplane/testing';
 import { acceptParticipantRemoval, acceptRoomEnd } from '../operations/operations.repository.js';
 import { Database } from '../client/database.js';
 import { createEnvironment, createProject } from '../tenants/tenants.repository.js';
@@ -58,7 +51,7 @@ export interface TestRooms {
 
 export async function startTestRooms({ poolMax = 20 } = {}): Promise<TestRooms> {
   const { url } = await createTestDatabase();
-  const database = new Database({ ...connectionTo(url), poolMax, deadlines: PATIENT_DEADLINES });
+  const database = new Database({ url, poolMax, deadlines: PATIENT_DEADLINES });
   stopAtEnd(() => database.close());
   const { prisma } = database;
   const tenant = await createTenant(database);

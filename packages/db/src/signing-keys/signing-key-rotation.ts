@@ -8,15 +8,6 @@ import { generateSigningKey } from './signing-key.js';
  */
 const RETIREMENT_MARGIN_SECONDS = 300;
 
-/** The published key that does not sign yet. */
-interface WaitingSigningKey {
-  kid: string;
-  activatesAt: Date;
-}
-
-/** `waiting`: an earlier rotation is still in progress, and nothing was written. */
-export type Rotation = { outcome: 'rotated' | 'waiting' } & WaitingSigningKey;
-
 /**
  * Creates the first signing key when none is active. The unique index lets only one of several concurrent instances
  * create it.
@@ -30,13 +21,14 @@ export async function ensureSigningKey(database: Database, masterKeys: MasterKey
 /**
  * Publishes a new key, which signs after `publishSeconds`: by then every verifier must have fetched the JWKS again. At
  * most one key waits at a time.
+ * @returns the key that waits; `waiting`: that of an earlier rotation, and nothing was written.
  */
 export async function rotateSigningKey(
   database: Database,
   masterKeys: MasterKeys,
   now: Date,
   publishSeconds: number,
-): Promise<Rotation> {
+): Promise<{ outcome: 'rotated' | 'waiting'; kid: string; activatesAt: Date }> {
   const activatesAt = new Date(now.getTime() + publishSeconds * 1000);
   for (;;) {
     const kid = await insertSigningKey(database, masterKeys, 'next', now, activatesAt);
@@ -85,10 +77,10 @@ async function insertSigningKey(
   now: Date,
   activatesAt: Date,
 ): Promise<string | null> {
-  const { kid, publicJwk, privateKeySealed } = await generateSigningKey(masterKeys);
+  const key = await generateSigningKey(masterKeys);
   const { count } = await database.prisma.signingKey.createMany({
-    data: [{ id: kid, status, publicJwk, privateKeySealed, createdAt: now, activatesAt }],
+    data: [{ ...key, status, createdAt: now, activatesAt }],
     skipDuplicates: true,
   });
-  return count === 1 ? kid : null;
+  return count === 1 ? key.id : null;
 }

@@ -9,22 +9,16 @@ export type PublicJwk = { kty: 'EC'; crv: 'P-256'; x: string; y: string };
 /** A key of the JWKS (RFC 7517), without the private `d`. */
 export type PublishedJwk = PublicJwk & { kid: string; alg: 'ES256'; use: 'sig' };
 
-export interface NewSigningKey {
-  kid: string;
-  publicJwk: PublicJwk;
-  privateKeySealed: string;
-}
-
 const generate = promisify(generateKeyPair);
 
 /** Generates an ES256 key. Its private part (PKCS#8 PEM) is sealed with its key id as the context. */
-export async function generateSigningKey(masterKeys: MasterKeys): Promise<NewSigningKey> {
+export async function generateSigningKey(masterKeys: MasterKeys) {
   const { publicKey, privateKey } = await generate('ec', { namedCurve: 'P-256' });
   const { x, y } = publicKey.export({ format: 'jwk' }) as { x: string; y: string };
   const publicJwk: PublicJwk = { kty: 'EC', crv: 'P-256', x, y };
-  const kid = thumbprint(publicJwk);
+  const id = thumbprint(publicJwk);
   const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
-  return { kid, publicJwk, privateKeySealed: seal(masterKeys, pem, contextOf(kid)) };
+  return { id, publicJwk, privateKeySealed: seal(masterKeys, pem, contextOf(id)) };
 }
 
 /** @throws Error when the sealed text was altered or its master key is not configured. */

@@ -1,6 +1,6 @@
 import { createPublicKey, sign, verify, type JsonWebKey } from 'node:crypto';
 import { parseMasterKeys } from '@callplane/core';
-import { connectionTo, createTestDatabase } from '@callplane/testing';
+import { createTestDatabase } from '@callplane/testing';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Database } from '../client/database.js';
 import { activateDueSigningKey, ensureSigningKey, rotateSigningKey } from './signing-key-rotation.js';
@@ -15,7 +15,7 @@ const VERIFIES_SECONDS = 3600 + 300;
 
 let database: Database;
 beforeEach(async () => {
-  database = new Database({ ...connectionTo((await createTestDatabase()).url), poolMax: 8 });
+  database = new Database({ url: (await createTestDatabase()).url, poolMax: 8 });
 });
 afterEach(() => database.close());
 

@@ -1,18 +1,14 @@
-import type { Db } from '../client/database.js';
+import type { Db, TypedSql } from '../client/database.js';
 import type { Environment, Project } from '../generated/client.js';
 
-export type ProjectRow = Project;
-/** A tenant: every resource belongs to one environment. */
-export type EnvironmentRow = Environment;
-
-export async function createProject(db: Db, project: ProjectRow): Promise<void> {
+export async function createProject(db: Db, project: Project): Promise<void> {
   await db.project.create({ data: project, select: { id: true } });
 }
 
 /** Names are unique within a project. */
 export async function createEnvironment(
   db: Db,
-  environment: EnvironmentRow,
+  environment: Environment,
 ): Promise<'created' | 'project_not_found' | 'name_taken'> {
   // Projects are never deleted, so one that exists here still exists for the insert.
   const project = await db.project.findUnique({ where: { id: environment.projectId }, select: { id: true } });
@@ -22,15 +18,26 @@ export async function createEnvironment(
 }
 
 /** Lists all projects, oldest first, without pages: a deployment has few. */
-export function listProjects(db: Db): Promise<ProjectRow[]> {
+export function listProjects(db: Db): Promise<Project[]> {
   return db.project.findMany({ orderBy: { id: 'asc' } });
 }
 
 /** Lists environments, oldest first; null when the project does not exist. */
-export async function listEnvironments(db: Db, projectId: string): Promise<EnvironmentRow[] | null> {
+export async function listEnvironments(db: Db, projectId: string): Promise<Environment[] | null> {
   const orderBy = { id: 'asc' as const };
   const project = await db.project.findUnique({ where: { id: projectId }, select: { environments: { orderBy } } });
   return project?.environments ?? null;
+}
+
+/**
+ * Lets transactions that count rows of an environment run one after the other, so that they cannot exceed a limit
+ * together. Other work with the environment takes weaker locks.
+ * @returns whether the environment exists.
+ */
+export async function lockEnvironment(tx: TypedSql, environmentId: string): Promise<boolean> {
+  const found = await tx.$queryRaw<unknown[]>`
+    SELECT 1 AS found FROM environments WHERE id = ${environmentId} FOR NO KEY UPDATE`;
+  return found.length > 0;
 }
 
 export async function environmentExists(db: Db, environmentId: string): Promise<boolean> {

@@ -1,31 +1,28 @@
 import { DAY_MS, dayOf, daysBetween, firstIdAt, noUsage, type Tenant, type UsageDay } from '@callplane/core';
-import type { TypedSql } from '../client/database.js';
+import type { Database, TypedSql } from '../client/database.js';
 
-interface UsageRow extends Omit<UsageDay, 'participantMs'> {
-  participantMs: bigint | number;
-}
+type UsageRow = Omit<UsageDay, 'participantMs'> & { participantMs: bigint | number };
 
 /**
  * The usage of the tenant by UTC day, the first and the last one included. Days that are rolled up are read, later ones
  * are computed from the sessions. Days after `now` have no usage.
  */
-export async function readUsage(db: TypedSql, tenant: Tenant, first: Date, last: Date, now: Date): Promise<UsageDay[]> {
-  const rows = await db.$queryRaw<(Omit<UsageRow, 'day'> & { day: Date | null; until: Date | null })[]>`
-    SELECT usage.day::timestamp AT TIME ZONE 'UTC' AS day, rooms, participant_ms AS "participantMs",
-      peak_participants AS "peakParticipants", measured_sessions AS "measuredSessions",
-      relayed_sessions AS "relayedSessions", deliveries, rollup.until
-    FROM (SELECT max(day)::timestamp AT TIME ZONE 'UTC' AS until FROM usage_rollups) rollup
-    LEFT JOIN usage_days usage ON usage.environment_id = ${tenant.environmentId}
-      AND usage.day BETWEEN ${isoDay(first)}::date AND ${isoDay(last)}::date`;
-  const until = rows[0]?.until ?? null;
-  const byDay = new Map(
-    rows.flatMap(({ day, ...row }) => (day === null ? [] : [[day.getTime(), toUsage({ ...row, day })] as const])),
-  );
-  const begin = until === null ? first : new Date(Math.max(first.getTime(), until.getTime() + DAY_MS));
+export async function readUsage(
+  { prisma, sql }: Database,
+  { environmentId }: Tenant,
+  first: Date,
+  last: Date,
+  now: Date,
+): Promise<UsageDay[]> {
+  const { _max: latest } = await prisma.usageRollup.aggregate({ _max: { day: true } });
+  const stored = await prisma.usageDay.findMany({
+    where: { environmentId, day: { gte: first, lte: last } },
+    omit: { environmentId: true },
+  });
+  const begin = latest.day === null ? first : new Date(Math.max(first.getTime(), latest.day.getTime() + DAY_MS));
   const end = new Date(Math.min(last.getTime(), dayOf(now).getTime()));
-  for (const usage of await computeUsage(db, tenant.environmentId, daysBetween(begin, end), now)) {
-    byDay.set(usage.day.getTime(), usage);
-  }
+  const computed = await computeUsage(sql, environmentId, daysBetween(begin, end), now);
+  const byDay = new Map([...stored.map(toUsage), ...computed].map((usage) => [usage.day.getTime(), usage]));
   return daysBetween(first, last).map((day) => byDay.get(day.getTime()) ?? noUsage(day));
 }
 
@@ -92,26 +89,6 @@ export async function computeUsage(
   return rows.map(toUsage);
 }
 
-function toUsage({
-  day,
-  rooms,
-  participantMs,
-  peakParticipants,
-  measuredSessions,
-  relayedSessions,
-  deliveries,
-}: UsageRow): UsageDay {
-  return {
-    day,
-    rooms,
-    participantMs: Number(participantMs),
-    peakParticipants,
-    measuredSessions,
-    relayedSessions,
-    deliveries,
-  };
-}
-
-function isoDay(day: Date): string {
-  return day.toISOString().slice(0, 10);
+function toUsage({ participantMs, ...usage }: UsageRow): UsageDay {
+  return { ...usage, participantMs: Number(participantMs) };
 }

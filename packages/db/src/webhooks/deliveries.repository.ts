@@ -163,8 +163,7 @@ export async function replayDelivery(
   const isErased = await holdEvent(tx, row.eventId);
   const conflict = decideReplay({ ...row, isErased, isEnabled: endpoint.enabled, expectedReplayCount });
   if (conflict !== null) return { ok: false, conflict, replayCount: row.replayCount };
-  await tx.$executeRaw`UPDATE webhook_deliveries SET ${START_RUN} WHERE id = ${deliveryId}`;
-  return { ok: true, delivery: await changedDelivery(tx, tenant, endpointId, deliveryId), wake: endpoint };
+  return { ok: true, delivery: await change(tx, tenant, endpointId, deliveryId, START_RUN), wake: endpoint };
 }
 
 export type RetryResult =
@@ -188,8 +187,7 @@ export async function retryDelivery(
   const { row, endpoint } = locked;
   const conflict = decideRetry({ status: row.status, isEnabled: endpoint.enabled });
   if (conflict !== null) return { ok: false, conflict };
-  await tx.$executeRaw`UPDATE webhook_deliveries SET ${BRING_FORWARD} WHERE id = ${deliveryId}`;
-  return { ok: true, delivery: await changedDelivery(tx, tenant, endpointId, deliveryId), wake: endpoint };
+  return { ok: true, delivery: await change(tx, tenant, endpointId, deliveryId, BRING_FORWARD), wake: endpoint };
 }
 
 type LockedRow = Pick<DeliveryRow, 'status' | 'replayCount' | 'eventId'>;
@@ -216,13 +214,15 @@ async function lockDelivery(
   return row === undefined ? { ok: false, conflict: 'no delivery' } : { ok: true, row, endpoint };
 }
 
-/** Reads a delivery that this transaction has locked and changed. */
-async function changedDelivery(
+/** Changes a delivery that this transaction has locked. */
+async function change(
   tx: TypedSql,
   tenant: Tenant,
   endpointId: string,
   deliveryId: string,
+  assignments: Prisma.Sql,
 ): Promise<DeliveryRow> {
+  await tx.$executeRaw`UPDATE webhook_deliveries SET ${assignments} WHERE id = ${deliveryId}`;
   const delivery = await findDelivery(tx, tenant, endpointId, deliveryId);
   if (delivery === null) throw new Error(`delivery ${deliveryId} is locked but no longer exists`);
   return delivery;

@@ -3,13 +3,15 @@ import {
   webhookDisabled,
   type DeliveryFailureReason,
   type RecoveryStatus,
+  type SlotMs,
   type Tenant,
   type WebhookEndpointState,
 } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
-import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
+import { lockEnvironment } from '../tenants/tenants.repository.js';
+import type { DueEndpoint } from './due-endpoints.js';
 import { ENDPOINT_COLUMNS, IS_OPEN } from './webhooks.sql.js';
 
 export type WebhookEndpointChange = Partial<
@@ -28,8 +30,7 @@ export type WebhookEndpointChange = Partial<
 >;
 
 /**
- * Adds an endpoint with the first version of its secret. Creations in one environment run one after another on the lock
- * of its row, so that they cannot exceed the limit together.
+ * Adds an endpoint with the first version of its secret.
  * @returns false when the environment has reached its limit.
  */
 export async function insertWebhookEndpoint(
@@ -40,7 +41,7 @@ export async function insertWebhookEndpoint(
 ): Promise<boolean> {
   const { id, url, description, enabled, ordering, maxPerSecond, maxConcurrent } = endpoint;
   const createdAt = endpoint.createdAt.toISOString();
-  await tx.$queryRaw`SELECT 1 AS locked FROM environments WHERE id = ${environmentId} FOR NO KEY UPDATE`;
+  await lockEnvironment(tx, environmentId);
   // A statement of its own, whose snapshot has what other creations have committed meanwhile.
   const created = await tx.$executeRaw`
     WITH endpoint AS (
@@ -124,7 +125,7 @@ export async function updateWebhookEndpoint(
     (name) => JSON.stringify(change[name]) !== JSON.stringify(endpoint[name]),
   );
   if (!differs) return { endpoint, deliveries: [] };
-  await tx.webhookEndpoint.update({
+  const { slotMs } = await tx.webhookEndpoint.update({
     where: { id: endpointId },
     data: {
       ...change,
@@ -132,11 +133,12 @@ export async function updateWebhookEndpoint(
       ...(isMoved ? { failingSince: null, failingReportedSince: null, slotMs: null } : {}),
       ...(isEnabling ? { disabledReason: null, failingSince: null, failingReportedSince: null } : {}),
     },
-    select: { id: true },
+    select: { slotMs: true },
   });
   const updated = await findWebhookEndpoint(tx, tenant, endpointId);
   if (updated === null) return null;
-  return { endpoint: updated, deliveries: updated.enabled ? await wakeHeldDeliveries(tx, endpointId) : [] };
+  const wake = { endpointId, environmentId: tenant.environmentId, slotMs: slotMs as SlotMs };
+  return { endpoint: updated, deliveries: updated.enabled ? [wake] : [] };
 }
 
 /**
@@ -199,14 +201,6 @@ export async function deleteWebhookEndpoint(
     data: { status: 'cancelled' satisfies RecoveryStatus, completedAt: now, leaseToken: null, leaseExpiresAt: null },
   });
   return true;
-}
-
-/** The endpoint, if it has due deliveries. */
-async function wakeHeldDeliveries(tx: Prisma.TransactionClient, endpointId: string): Promise<DueEndpoint[]> {
-  return tx.$queryRaw<DueEndpoint[]>`
-    SELECT ${DUE_ENDPOINT} FROM webhook_endpoints e
-    WHERE id = ${endpointId} AND EXISTS (
-      SELECT 1 FROM webhook_deliveries WHERE endpoint_id = e.id AND status = 'pending' AND due_at <= now())`;
 }
 
 /**

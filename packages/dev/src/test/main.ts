@@ -37,7 +37,11 @@ type Tier = 'quick' | 'some' | (typeof TIERS)[number];
 /** The programs that tests start. */
 const QUICK_PROGRAMS = ['redis-server', 'janus', 'chromium-headless-shell'];
 const PROGRAMS = [...QUICK_PROGRAMS, 'turnserver', 'nginx', 'prometheus', 'pgbouncer'];
-const PROGRAMS_OF: Partial<Record<Tier, string[]>> = { quick: QUICK_PROGRAMS, image: ['redis-server'] };
+const PROGRAMS_OF: Partial<Record<Tier, string[]>> = {
+  quick: QUICK_PROGRAMS,
+  image: ['redis-server'],
+  full: [...PROGRAMS, 'prometheus-alertmanager'],
+};
 
 const NODE_OPTIONS = [
   '--experimental-vm-modules',

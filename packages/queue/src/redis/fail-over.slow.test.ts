@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { eventually, makeTestAuthority, startTestSentinels, stopAtEnd } from '@callplane/testing';
+import { eventually, newCertificate, startTestSentinels, stopAtEnd } from '@callplane/testing';
 import { JobProducer } from '../jobs/job-producer.js';
 import { JobWorkers } from '../jobs/job-workers.js';
 import type { OperationJob } from '../jobs/jobs.js';
@@ -79,7 +79,8 @@ describe('with three Sentinels', () => {
 
 describe('with TLS', () => {
   test('Sentinels and servers are trusted through REDIS_CA_FILE, and others are refused with the reason', async () => {
-    const authority = makeTestAuthority();
+    const newAuthority = () => newCertificate('IP:127.0.0.1', 'DNS:localhost');
+    const authority = newAuthority();
     const redis = await startTestSentinels({ sentinels: 1, tls: authority });
     const settings = { REDIS_URL: redis.url, REDIS_SENTINEL_PASSWORD: redis.sentinelPassword };
     const ca = { REDIS_CA_FILE: authority.caFile };
@@ -90,7 +91,7 @@ describe('with TLS', () => {
     const direct = redis.servers[0]?.url ?? '';
     const reasons = Promise.all([
       reasonFor({ ...settings }),
-      reasonFor({ ...settings, REDIS_CA_FILE: makeTestAuthority().caFile }),
+      reasonFor({ ...settings, REDIS_CA_FILE: newAuthority().caFile }),
       reasonFor({ REDIS_URL: redis.url, ...ca }),
       reasonFor({ ...settings, ...ca, REDIS_URL: redis.url.replace('://:', '://:x') }),
       reasonFor({ REDIS_URL: direct }),
