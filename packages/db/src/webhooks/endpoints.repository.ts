@@ -3,7 +3,6 @@ import {
   webhookDisabled,
   type DeliveryFailureReason,
   type RecoveryStatus,
-  type SlotMs,
   type Tenant,
   type WebhookEndpointState,
 } from '@callplane/core';
@@ -137,7 +136,7 @@ export async function updateWebhookEndpoint(
   });
   const updated = await findWebhookEndpoint(tx, tenant, endpointId);
   if (updated === null) return null;
-  const wake = { endpointId, environmentId: tenant.environmentId, slotMs: slotMs as SlotMs };
+  const wake = { endpointId, environmentId: tenant.environmentId, slotMs };
   return { endpoint: updated, deliveries: updated.enabled ? [wake] : [] };
 }
 
