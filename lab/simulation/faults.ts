@@ -21,8 +21,6 @@ const WAKES_AFTER_MS = [0, 0, 3, 20];
 
 /** The faults of a plan. */
 export class Faults {
-  /** The statements after which a process died or froze. */
-  readonly points = new Set<string>();
   readonly #world: World;
   /** Interesting statements by process. */
   readonly #interesting = new Map<string, number>();
@@ -40,7 +38,7 @@ export class Faults {
   ) {
     this.#world = fleet.world;
     const freeze = (process: SimProcess, forMs: number, label: string): void => this.#freeze(process, forMs, label);
-    this.#leases = new LeaseFaults(fleet, postgres, faults, this.points, freeze);
+    this.#leases = new LeaseFaults(fleet, postgres, faults, freeze);
     this.#joins = new JoinFaults(this.#world, postgres, faults, freeze);
   }
 
@@ -138,10 +136,8 @@ export class Faults {
       if (fault.do === 'freeze') {
         this.#freeze(process, fault.forMs, label);
       } else if (fault.isAtOnce) {
-        this.points.add(`${label} | no answer`);
         await this.fleet.crash(process, `before the answer of ${label}`);
       } else {
-        this.points.add(`${label} | later`);
         const crash = (): Promise<void> => this.fleet.crash(process, `soon after ${label}`);
         this.#world.after(this.#world.random.between(0, 30), null, 'a crash is due', crash);
       }
@@ -152,7 +148,6 @@ export class Faults {
     this.#world.note(`${process.name} freezes for ${forMs} ms after ${label}`);
     process.frozenUntilMs = this.#world.nowMsValue + forMs;
     this.#frozenAtMs.set(process, this.#world.nowMsValue);
-    this.points.add(`${label} | freeze`);
   }
 
   /** Processes that have lost their leases wake up while another one of their role takes over. */

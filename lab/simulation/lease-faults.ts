@@ -35,7 +35,6 @@ export class LeaseFaults {
     private readonly fleet: Fleet,
     private readonly postgres: Postgres,
     private readonly faults: readonly Fault[],
-    private readonly points: Set<string>,
     private readonly freeze: Freeze,
   ) {}
 
@@ -53,11 +52,9 @@ export class LeaseFaults {
       if (`${fault.role} ${fault.index}` !== process.name) continue;
       if (fault.do === 'stop after claim') {
         if (!isClaim || !this.#isTimeFor(fault, fault.afterClaims)) continue;
-        this.points.add(`${label} | stop`);
         this.fleet.stop(process.name);
       } else if (fault.do === 'crash after outcome') {
         if (!isOutcome || !this.#isTimeFor(fault, fault.afterOutcomes)) continue;
-        this.points.add(`${label} | after the outcome`);
         await this.fleet.crash(process, `right after the outcome ${label}`);
         return true;
       } else {
@@ -81,7 +78,6 @@ export class LeaseFaults {
       if (!process.name.startsWith(`${fault.role} `)) continue;
       if ((await this.postgres.query(LAST_ATTEMPTS, [ATTEMPTS_PER_RUN])).length === 0) continue;
       this.#happened.add(fault);
-      this.points.add(`${label} | in the last attempt`);
       await this.fleet.crash(process, `in the last attempt after ${label}`);
       return true;
     }

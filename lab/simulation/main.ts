@@ -27,7 +27,6 @@ const { values: options } = parseArgs({
     /** The number of seeds that run twice, and must give the same hash. */
     twice: { type: 'string', default: '0' },
     trace: { type: 'boolean', default: false },
-    coverage: { type: 'boolean', default: false },
     /** Ends with the first broken guarantee, and does not shrink its run. */
     brief: { type: 'boolean', default: false },
   },
@@ -59,7 +58,6 @@ if (coverage.runs >= RUNS_THAT_DO_ALL && (missing.length > 0 || coverage.crashes
   console.error(`No run has done this: ${[...missing, ...(coverage.crashes === 0 ? ['a crash'] : [])].join(', ')}`);
   process.exitCode = 1;
 }
-if (options.coverage || options.minutes !== undefined) console.log(coverage.details());
 await postgres.close();
 
 /** Of this process, and of its sessions of PostgreSQL, until a guarantee breaks or until the end. */
@@ -84,7 +82,6 @@ async function runSeed(seed: number): Promise<boolean> {
   const what = `${steps} steps, ${statements} statements, ${Math.round(simulatedMs / 1000)} s simulated, ${crashes} crashes`;
   console.log(`seed ${seed}: ${hash}, ${what}, ${Math.round(real.now() - beganMs)} ms`);
   if (options.trace) console.log(outcome.trace.join('\n'));
-  if (options.coverage) console.log(`  ${[...outcome.logged.keys()].sort().join(', ')}`);
   if (coverage.runs <= Number(options.twice)) {
     const again = await run(planOf(seed));
     if (again.hash !== hash) {

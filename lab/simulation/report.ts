@@ -52,9 +52,8 @@ export async function shrink(failed: Outcome, run: (plan: Plan) => Promise<Outco
 
 /** What several runs have covered. */
 export class Coverage {
-  readonly logged = new Map<string, number>();
-  readonly statements = new Map<string, number>();
-  readonly crashPoints = new Set<string>();
+  /** Kinds of log lines. */
+  readonly logged = new Set<string>();
   simulatedMs = 0;
   steps = 0;
   crashes = 0;
@@ -65,30 +64,14 @@ export class Coverage {
     this.simulatedMs += outcome.simulatedMs;
     this.steps += outcome.steps;
     this.crashes += outcome.crashes;
-    for (const [key, count] of outcome.logged) this.logged.set(key, (this.logged.get(key) ?? 0) + count);
-    for (const [key, count] of outcome.sent) this.statements.set(key, (this.statements.get(key) ?? 0) + count);
-    for (const point of outcome.crashPoints) this.crashPoints.add(point);
+    for (const kind of outcome.logged.keys()) this.logged.add(kind);
   }
 
   summary(): string {
     const hours = (this.simulatedMs / 3_600_000).toFixed(1);
     return (
-      `${this.runs} runs, ${hours} h simulated, ${this.steps} steps, ${this.crashes} crashes at ` +
-      `${this.crashPoints.size} points, ${this.statements.size} statements, ${this.logged.size} kinds of log lines`
+      `${this.runs} runs, ${hours} h simulated, ${this.steps} steps, ${this.crashes} crashes, ` +
+      `${this.logged.size} kinds of log lines`
     );
-  }
-
-  details(): string {
-    const list = (title: string, entries: readonly string[]): string[] => [
-      title,
-      ...entries.map((entry) => `  ${entry}`),
-    ];
-    const counted = (map: ReadonlyMap<string, number>): string[] =>
-      [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, count]) => `${count} × ${key}`);
-    return [
-      ...list('Log lines:', counted(this.logged)),
-      ...list('Statements:', counted(this.statements)),
-      ...list('Points of crashes and freezes:', [...this.crashPoints].sort()),
-    ].join('\n');
   }
 }

@@ -31,8 +31,6 @@ export interface Outcome {
   readonly simulatedMs: number;
   readonly crashes: number;
   readonly logged: LoggedLines;
-  readonly crashPoints: ReadonlySet<string>;
-  readonly sent: ReadonlyMap<string, number>;
 }
 
 /** The begin of every run. */
@@ -173,8 +171,6 @@ class Simulation {
       simulatedMs: this.world.monotonicMs(),
       crashes: this.#fleet.crashes,
       logged: this.#fleet.logged,
-      crashPoints: this.#faults.points,
-      sent: this.#gate.sent,
     };
   }
 

@@ -7,6 +7,8 @@ import {
   newId,
   SCOPES,
   type ApiKeyType,
+  type EventType,
+  type NewEvent,
   type Permission,
   type Scope,
 } from '@callplane/core';
@@ -24,7 +26,9 @@ import {
   type TestTenant,
 } from '@callplane/testing';
 import request from 'supertest';
+import { eventSchema } from './events/events.schemas.js';
 import { documentedAnswers } from './openapi/documented-answers.testkit.js';
+import { exampleOf } from './openapi/examples.js';
 
 export type { TestTenant };
 
@@ -189,6 +193,12 @@ export async function startTestApi(settings?: Record<string, string>): Promise<T
       return joined;
     },
   };
+}
+
+/** An event with the example data of the OpenAPI document: `call` checks every answer against that document. */
+export function newEvent(type: EventType, tenant: TestTenant, roomId: string | null, createdAt = new Date()): NewEvent {
+  const { data } = exampleOf(eventSchema(type)) as Pick<NewEvent, 'data'>;
+  return { type, tenant, roomId, participantId: null, createdAt, data };
 }
 
 /** Reads an answer as text. A stream of events has no end, so its connection closes after the headers. */

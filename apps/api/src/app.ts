@@ -7,8 +7,13 @@ import { publicRouter } from './context/public.routes.js';
 import { authenticate, type Directories } from './http/authenticate.js';
 import { errorHandler } from './http/errors.js';
 import { rateLimit, type Bucket } from './http/rate-limit.js';
-import { requestContext, signInRequests, unlimitedRequests } from './http/request-context.js';
-import { requestLog, type RequestMetrics } from './http/request-log.js';
+import {
+  requestContext,
+  requestLog,
+  signInRequests,
+  unlimitedRequests,
+  type RequestMetrics,
+} from './http/request-context.js';
 import { createRouter } from './http/router.js';
 import { refuseUnread, securityHeaders, UnreadAnswers } from './http/respond.js';
 import { noStore, requireOneHost, rewriteUndecodablePath } from './server.js';

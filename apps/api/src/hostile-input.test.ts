@@ -159,16 +159,4 @@ describe('hostile input', () => {
       { numRuns: 400 },
     );
   });
-
-  test('deep nesting, unclosed brackets and a name of spaces get no 5xx, and an answer of the documented shape', async () => {
-    await expectDecent('POST', '/v1/rooms', JSON_BODY, '['.repeat(60_000));
-    await expectDecent(
-      'POST',
-      '/v1/rooms',
-      JSON_BODY,
-      `{"name":"a","metadata":${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}}`,
-    );
-    await expectDecent('POST', '/v1/rooms', JSON_BODY, '{"a":'.repeat(10_000));
-    await expectDecent('POST', '/v1/rooms', JSON_BODY, `{"name":"${' '.repeat(65_000)}"}`);
-  });
 });

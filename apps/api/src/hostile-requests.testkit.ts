@@ -4,7 +4,7 @@ import { eventually } from '@callplane/testing';
 import fc from 'fast-check';
 import type { Invited, TestApi } from './api.testkit.js';
 import type { Route } from './http/route.js';
-import { BODY_EXAMPLES } from './openapi/examples.js';
+import { bodyExamples } from './openapi/examples.js';
 import { attempt, delivery, finish, webhook } from './webhooks/webhooks.testkit.js';
 
 /** Values of all path parameters, of resources that belong together. */
@@ -111,9 +111,9 @@ const fieldsOf = (schema: unknown): string[] =>
  * Bodies of a route: any JSON and any text, objects of fields that the route knows, and valid bodies in which one field
  * is replaced, so that some of them reach the handler.
  */
-export function bodiesOf({ operationId, body }: Route, values: PathValues): fc.Arbitrary<string> {
+export function bodiesOf({ body }: Route, values: PathValues): fc.Arbitrary<string> {
   const names = fieldsOf(body);
-  const examples = Object.values(BODY_EXAMPLES[operationId] ?? {}) as object[];
+  const examples = Object.values(bodyExamples(body));
   return fc.oneof(
     fc.json({ maxDepth: 40 }),
     fc.string({ unit: 'binary' }),

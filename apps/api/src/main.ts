@@ -11,12 +11,12 @@ import {
 import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
 import { createApp } from './app.js';
 import { ApiConfig } from './config.js';
-import { consoleDirectories } from './console/console-sessions.js';
+import { consoleLinks, ConsoleSessions } from './console/console-sessions.js';
 import { findConsole } from './console/console-pages.js';
 import type { Deps } from './deps.js';
 import { EventWaiter, readNewest } from './events/event-waiter.js';
-import { CallerCache } from './http/caller-cache.js';
-import { requestMetrics } from './http/request-log.js';
+import { CallerCache } from './http/authenticate.js';
+import { requestMetrics } from './http/request-context.js';
 import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
@@ -46,7 +46,12 @@ const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE
 const notices = app.own('notices', new NoticeListener(redis, redisEvents(logger, 'notices')));
 
 const callers = new CallerCache((hashes) => findApiKeysByHash(reads.sql, hashes), systemClock);
-const consoleCallers = config.CONSOLE_ENABLED ? consoleDirectories({ database, reads }, logger, systemClock) : null;
+const consoleCallers = config.CONSOLE_ENABLED
+  ? {
+      sessions: new ConsoleSessions(database, reads, logger, systemClock),
+      links: consoleLinks(database, systemClock),
+    }
+  : null;
 notices.on('apiKeyRevoked', (keyHash) => {
   callers.forget(keyHash);
   consoleCallers?.sessions.forgetKey(keyHash);

@@ -2,7 +2,8 @@ import { contextRoutes } from './context/context.routes.js';
 import { consoleRoutes } from './console/console.routes.js';
 import type { Deps } from './deps.js';
 import { eventRoutes } from './events/events.routes.js';
-import type { Route } from './http/route.js';
+import { tagged, type Route } from './http/route.js';
+import { withTenantQuery } from './http/schemas.js';
 import { overviewRoutes } from './overview/overview.routes.js';
 import { moderationRoutes } from './participants/moderation.routes.js';
 import { participantRoutes } from './participants/participants.routes.js';
@@ -17,7 +18,6 @@ import { usageRoutes } from './usage/usage.routes.js';
 import { deliveryRoutes } from './webhooks/deliveries.routes.js';
 import { endpointRoutes } from './webhooks/endpoints.routes.js';
 import { recoveryRoutes } from './webhooks/recoveries.routes.js';
-import { signatureContractRoutes } from './webhooks/signature-contract.routes.js';
 
 /** All routes under `/v1`, in the order of the documentation. `GET` has connections of its own. */
 export function apiRoutes(deps: Deps): Route[] {
@@ -38,19 +38,15 @@ function routesWith(deps: Deps): Route[] {
     ...createRoomRoutes(deps),
     ...roomRoutes(deps),
     ...messageRoutes(deps),
-    ...participantRoutes(deps),
     ...tokenRoutes(deps),
+    ...participantRoutes(deps),
     ...moderationRoutes(deps),
     ...sessionRoutes(deps),
     ...overviewRoutes(deps),
     ...usageRoutes(deps),
     ...turnRoutes(deps),
-    // Must come before the endpoint routes: `/v1/webhooks/{endpointId}` matches this path too.
-    ...signatureContractRoutes(),
-    ...endpointRoutes(deps),
-    ...deliveryRoutes(deps),
-    ...recoveryRoutes(deps),
-    ...eventRoutes(deps),
+    ...tagged('Webhooks', withTenantQuery([...endpointRoutes(deps), ...deliveryRoutes(deps), ...recoveryRoutes(deps)])),
+    ...tagged('Events', withTenantQuery(eventRoutes(deps))),
     ...streamRoutes(deps),
   ];
 }

@@ -1,14 +1,6 @@
-import { PassThrough } from 'node:stream';
-import { beforeAll, describe, expect, test } from '@jest/globals';
-import { createLogger, createMetrics } from '@callplane/runtime';
-import { eventually, rawExchange, stopAtEnd } from '@callplane/testing';
-import express, { type Request } from 'express';
+import { beforeAll, expect, test } from '@jest/globals';
+import { eventually, rawExchange } from '@callplane/testing';
 import { startTestApi, type TestApi } from './api.testkit.js';
-import { readJsonBody } from './http/validate.js';
-import { errorHandler } from './http/errors.js';
-import { requestContext } from './http/request-context.js';
-import { requestLog, requestMetrics } from './http/request-log.js';
-import { listen } from './server.js';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -96,43 +88,6 @@ test('logs a request whose body is broken once, like its answer', async () => {
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
     expect.objectContaining({ message: 'request', requestId, ...refused, route: '/v1/rooms' }),
   ]);
-});
-
-describe('with short deadlines', () => {
-  const lines: Record<string, unknown>[] = [];
-  let url: string;
-  beforeAll(async () => {
-    const log = new PassThrough();
-    log.on('data', (line: Buffer) => lines.push(JSON.parse(line.toString()) as Record<string, unknown>));
-    const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'api', log);
-    const app = express();
-    app.use(requestContext({}), requestLog(logger, requestMetrics(createMetrics({ app: 'api' }))));
-    app.use(async (request: Request) => {
-      await readJsonBody(request);
-    });
-    app.use(errorHandler);
-    const deadlines = { headersMs: 300, requestMs: 600, checkEveryMs: 50, lingerMs: 200 };
-    const server = await listen(app, logger, { host: '127.0.0.1', port: 0 }, 500, deadlines);
-    stopAtEnd(() => server.close());
-    url = `http://127.0.0.1:${server.port}`;
-  });
-
-  test('closes a silent connection and one with unfinished headers with 408', async () => {
-    for (const bytes of ['', 'GET /v1/ HTTP/1.1\r\nHost: a\r\n']) {
-      expect(statusesIn(await rawExchange(url, bytes))).toEqual(['408']);
-    }
-  });
-
-  test('logs a request whose body never ends once, like its answer', async () => {
-    const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{';
-    const answer = await rawExchange(url, head);
-    expect(statusesIn(answer)).toEqual(['408']);
-    const [, requestId] = /x-request-id: (\S+)/.exec(answer)!;
-    const ofRequest = () => lines.filter((line) => line['requestId'] === requestId);
-    await eventually(() => ofRequest().length > 0);
-    const refused = { status: 408, errorCode: 'REQUEST_TIMEOUT', parserCode: 'ERR_HTTP_REQUEST_TIMEOUT' };
-    expect(ofRequest()).toEqual([expect.objectContaining({ message: 'request', ...refused })]);
-  });
 });
 
 test('answers an unauthenticated request once if its announced body never arrives', async () => {

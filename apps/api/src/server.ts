@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
 import { PublicError } from '@callplane/core';
-import { createHttpServer, hostProblem, type HttpDeadlines, type Logger } from '@callplane/runtime';
+import { createHttpServer, hostProblem, type Logger } from '@callplane/runtime';
 import type { Express, NextFunction, Request, Response } from 'express';
 import { contextOf } from './http/request-context.js';
 
@@ -76,17 +76,15 @@ interface ListeningServer {
  * Starts the HTTP server.
  * @param drainIdleMs how long the server keeps idle connections open while it drains, in milliseconds. It must exceed
  *   the idle timeout of the load balancer, so that the balancer never sends a request into a closing connection.
- * @param deadlines overrides for HTTP_DEADLINES.
  */
 export async function listen(
   app: Express,
   logger: Logger,
   address: { host: string; port: number },
   drainIdleMs: number,
-  deadlines: Partial<HttpDeadlines> = {},
 ): Promise<ListeningServer> {
   const server = createHttpServer(app, {
-    deadlines: { keepAliveMs: KEEP_ALIVE_MS, ...deadlines },
+    deadlines: { keepAliveMs: KEEP_ALIVE_MS },
     onRefused: ({ requestId, status, code }, parserCode, response) => {
       // The request log has no line for a request that never reached Express.
       if (response === null) logger.info('request', { requestId, status, errorCode: code, parserCode });

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
 import { startTestApi, type TestApi, type TestTenant } from './api.testkit.js';
 import { createResources, type PathValues } from './hostile-requests.testkit.js';
-import { BODY_EXAMPLES } from './openapi/examples.js';
+import { bodyExamples } from './openapi/examples.js';
 import { apiRoutes } from './routes.js';
 
 let api: TestApi;
@@ -36,10 +36,11 @@ function state(): Promise<string[]> {
 const requests: { method: string; path: string; body?: unknown }[] = [
   ...apiRoutes({} as never)
     .filter(({ path }) => path.includes('{'))
-    .map(({ method, path, operationId }) => {
-      const [body] = Object.values(BODY_EXAMPLES[operationId] ?? {});
-      return { method, path, ...(body === undefined ? {} : { body }) };
-    }),
+    .map(({ method, path, body }) => ({
+      method,
+      path,
+      ...(body === undefined ? {} : { body: bodyExamples(body).minimal }),
+    })),
   { method: 'get', path: '/v1/deliveries?endpointId={endpointId}' },
   { method: 'post', path: '/v1/turn/credentials', body: { roomId: '{roomId}', sessionId: '{sessionId}' } },
 ];

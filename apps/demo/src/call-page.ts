@@ -20,19 +20,18 @@ export async function enterCall(entry: Entry, onEnd: (close: CloseInfo) => void)
   element('room-name', HTMLElement).textContent = call.room.name;
   page.hidden = false;
   const rosterPages = new RosterPages(call);
-  const banner = new Banner(call);
+  const onProblem = showState(call);
   const stage = new Stage(call, entry.name, rosterPages);
   const silence = playSound(call);
   const chat = new Chat(call);
   const people = new People(call, entry.name, rosterPages);
-  const onProblem = (text: string) => banner.show(text);
-  const toolbar = new Toolbar({ call, onProblem });
+  const toolbar = new Toolbar(call, onProblem);
   const settings = openSettings(call, onProblem);
   const stopStatistics = showStatistics(call);
   const stopControls = listenForControls(call, onProblem);
 
   announceOthers(call);
-  call.on('problem', (error) => banner.show(readable(error)));
+  call.on('problem', (error) => onProblem(readable(error)));
   call.on('closed', (close) => {
     stopStatistics();
     stopControls();
@@ -61,9 +60,10 @@ function listenForControls(call: Call, onProblem: (text: string) => void): () =>
       () => onProblem(`Copy the link from here: ${location.href}`),
     );
   };
-  const stop = listenForShortcuts(help);
+  const onKey = (event: KeyboardEvent) => pressByShortcut(event, help);
+  document.addEventListener('keydown', onKey);
   return () => {
-    stop();
+    document.removeEventListener('keydown', onKey);
     help.close();
   };
 }
@@ -81,19 +81,15 @@ function announceOthers(call: Call): void {
 }
 
 /** Presses the button whose shortcut is typed, unless the user writes, or has switched shortcuts off. */
-function listenForShortcuts(help: HTMLDialogElement): () => void {
-  const onKey = (event: KeyboardEvent) => {
-    const writes = event.target instanceof HTMLInputElement && event.target.type !== 'checkbox';
-    if (writes || event.ctrlKey || event.altKey || event.metaKey || event.repeat || help.open) return;
-    if (!input('use-shortcuts').checked) return;
-    const key = CSS.escape(event.key.toLowerCase());
-    const pressed = document.querySelector<HTMLButtonElement>(`button[aria-keyshortcuts="${key}"]`);
-    if (pressed === null) return;
-    event.preventDefault();
-    pressed.click();
-  };
-  document.addEventListener('keydown', onKey);
-  return () => document.removeEventListener('keydown', onKey);
+function pressByShortcut(event: KeyboardEvent, help: HTMLDialogElement): void {
+  const writes = event.target instanceof HTMLInputElement && event.target.type !== 'checkbox';
+  if (writes || event.ctrlKey || event.altKey || event.metaKey || event.repeat || help.open) return;
+  if (!input('use-shortcuts').checked) return;
+  const key = CSS.escape(event.key.toLowerCase());
+  const pressed = document.querySelector<HTMLButtonElement>(`button[aria-keyshortcuts="${key}"]`);
+  if (pressed === null) return;
+  event.preventDefault();
+  pressed.click();
 }
 
 /** Plays the others' microphones and the sound of their screens. Asks for a click if the browser demands one. */
@@ -130,35 +126,28 @@ const AWAY = 'The server does not answer. Reconnecting… Picture and sound may 
 const NO_MEDIA =
   'Audio and video are not available at the moment (media_unavailable). The call and the chat go on without them.';
 
-/** The state of the connection, and one line of text about what does not work. */
-class Banner {
-  readonly #call: Call;
-  #problem = '';
-
-  constructor(call: Call) {
-    this.#call = call;
-    call.on('state', (state) => {
-      if (state === 'connected') this.#problem = '';
-      this.#render();
-    });
-    call.on('mediaState', () => this.#render());
-    this.#render();
-  }
-
-  /** Shows a problem until the next one; an empty text removes it. */
-  show(problem: string): void {
-    this.#problem = problem;
-    this.#render();
-  }
-
-  #render(): void {
-    const { state, mediaState } = this.#call;
+/**
+ * Shows the state of the connection, and one line of text about what does not work.
+ * @returns shows a problem until the next one; an empty text removes it
+ */
+function showState(call: Call): (text: string) => void {
+  let problem = '';
+  const render = () => {
+    const { state, mediaState } = call;
     const shown = element('state', HTMLElement);
     shown.dataset['state'] = state;
     shown.textContent = STATES[state];
     element('call', HTMLDivElement).dataset['state'] = state;
     const banner = element('banner', HTMLParagraphElement);
-    banner.textContent = state === 'reconnecting' ? AWAY : mediaState === 'down' ? NO_MEDIA : this.#problem;
+    banner.textContent = state === 'reconnecting' ? AWAY : mediaState === 'down' ? NO_MEDIA : problem;
     banner.hidden = banner.textContent === '';
-  }
+  };
+  const show = (text: string) => {
+    problem = text;
+    render();
+  };
+  call.on('state', (state) => show(state === 'connected' ? '' : problem));
+  call.on('mediaState', render);
+  render();
+  return show;
 }

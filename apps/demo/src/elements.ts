@@ -46,6 +46,8 @@ export class Panel {
     this.#panel = element(id, HTMLElement);
     this.#button = button(`toggle-${id}`);
     this.#onOpen = onOpen;
+    this.#button.setAttribute('aria-controls', id);
+    this.close();
     this.#button.onclick = () => this.#toggle(!this.isOpen);
     this.#panel.onkeydown = ({ key }) => {
       if (key === 'Escape') this.#toggle(false);

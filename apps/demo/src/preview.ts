@@ -85,8 +85,7 @@ export class Preview {
     camera?.attach(this.#video);
     element('preview', HTMLElement).classList.toggle('dark', camera === undefined);
     for (const source of ['microphone', 'camera'] as const) {
-      const menu = document.getElementById(`lobby-${KIND[source]}`) as HTMLSelectElement | null;
-      if (menu !== null) menu.disabled = !this.#tracks.has(source);
+      element(`lobby-${KIND[source]}`, HTMLSelectElement).disabled = !this.#tracks.has(source);
     }
   }
 }

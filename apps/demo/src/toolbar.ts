@@ -3,22 +3,18 @@ import { announce, button, setIcon } from './elements.js';
 import { VIDEO } from './preview.js';
 import { isCancelled, readable } from './problems.js';
 
-interface Context {
-  call: Call;
-  onProblem: (text: string) => void;
-}
-
 /** One button each for microphone, camera and screen; its label says what a press does. */
 export class Toolbar {
-  readonly #context: Context;
+  readonly #call: Call;
+  readonly #onProblem: (text: string) => void;
   /** Sources with an operation in progress: a second press must not overtake the first. */
   readonly #busy = new Set<TrackSource>();
   /** What a press asked for during an operation. The label may already show the new state then. */
   readonly #next = new Map<TrackSource, () => Promise<void>>();
 
-  constructor(context: Context) {
-    this.#context = context;
-    const { call } = context;
+  constructor(call: Call, onProblem: (text: string) => void) {
+    this.#call = call;
+    this.#onProblem = onProblem;
     button('toggle-audio').onclick = () => void this.toggleDevice('microphone');
     button('toggle-video').onclick = () => void this.toggleDevice('camera');
     button('toggle-screen').onclick = () => void this.toggleScreen();
@@ -43,7 +39,7 @@ export class Toolbar {
       return Promise.resolve();
     }
     return this.#once(source, async () => {
-      const { call } = this.#context;
+      const call = this.#call;
       const track = this.#track(source);
       if (track === undefined) await call.publish(source === 'microphone' ? { audio: true } : { video: VIDEO });
       else await (track.muted ? call.unmute(track.trackId) : call.mute(track.trackId));
@@ -54,9 +50,8 @@ export class Toolbar {
 
   toggleScreen(): Promise<void> {
     return this.#once('screen', async () => {
-      const { call } = this.#context;
-      if (this.#track('screen') === undefined) await call.shareScreen();
-      else await call.stopScreenShare();
+      if (this.#track('screen') === undefined) await this.#call.shareScreen();
+      else await this.#call.stopScreenShare();
       announce(this.#track('screen') === undefined ? 'You stopped sharing' : 'You share your screen');
     });
   }
@@ -66,12 +61,12 @@ export class Toolbar {
     const [first] = tracks;
     if (first === undefined) return Promise.resolve();
     const close = () => tracks.forEach((track) => track.stop());
-    if (this.#context.call.mediaState === 'down') {
+    if (this.#call.mediaState === 'down') {
       close();
       return Promise.resolve();
     }
     return this.#once(first.source, async () => {
-      await this.#context.call.publish(tracks);
+      await this.#call.publish(tracks);
     });
   }
 
@@ -86,7 +81,7 @@ export class Toolbar {
   }
 
   #track(source: TrackSource) {
-    return [...this.#context.call.tracks.values()].find((track) => track.source === source);
+    return [...this.#call.tracks.values()].find((track) => track.source === source);
   }
 
   async #once(source: TrackSource, task: () => Promise<void>): Promise<void> {
@@ -96,7 +91,7 @@ export class Toolbar {
       await task();
     } catch (error) {
       if (source === 'screen' && isCancelled(error)) return;
-      this.#context.onProblem(readable(error, source));
+      this.#onProblem(readable(error, source));
     } finally {
       this.#busy.delete(source);
       this.show();

@@ -186,15 +186,6 @@ describe('media', () => {
     );
   });
 
-  test('continues on the same peer connections after a resumption on the same instance', async () => {
-    const { ada, bob } = await pair();
-    ada.client.terminate();
-    const here = await kit.resume(one.url, ada.welcome);
-    expect(here.media).toEqual({ state: 'up', continued: true });
-    await Promise.all([flows(bob.subscriber, 'video'), flows(ada.subscriber, 'audio')]);
-    expect(here.client.of('mediaReset')).toEqual([]);
-  });
-
   test('is what the client is told at another instance, which asks the media server for it', async () => {
     const roomId = await kit.newRoom();
     const [ada, eve] = [await enter(roomId), await enter(roomId)];
@@ -261,31 +252,6 @@ describe('media', () => {
     expect([...there.client.of('mediaReset'), ...back.client.of('mediaReset')]).toEqual([]);
     expect(await kit.story(roomId, ada.participantId)).toEqual(['joined', 'published cam', 'published mic']);
     expect(await one.valueOf('callplane_signaling_media_claims_total{outcome="continued"')).toBe(continued + 1);
-  });
-
-  test('can be published again by a client whose feed was removed', async () => {
-    const roomId = await kit.newRoom();
-    const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await ada.publishAnew([MIC]);
-    await flows(bob.subscriber, 'audio');
-    const [feed] = await feeds(roomId);
-    await node.removeFeed(roomId, feed!);
-    expect(await ada.client.until('mediaReset')).toMatchObject({ targets: ['publisher'] });
-    await ada.publishAnew([MIC]);
-    await flows(bob.subscriber, 'audio');
-    expect(await kit.story(roomId, ada.participantId)).toEqual(['joined', 'published mic']);
-  });
-
-  test('arrives on new peer connections if the client lost its own', async () => {
-    const roomId = await kit.newRoom();
-    const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await ada.publishAnew([MIC]);
-    await flows(bob.subscriber, 'audio');
-    bob.client.terminate();
-    const resumed = await kit.resume(one.url, bob.welcome, { continueMedia: false });
-    expect(resumed.media.continued).toBe(false);
-    const again = await inCall({ ...bob, client: resumed.client, welcome: resumed });
-    await flows(again.subscriber, 'audio');
   });
 
   test('of a removed participant is cut off at once, in both directions', async () => {

@@ -83,8 +83,6 @@ export class Gate {
   onEffect: OnEffect = () => Promise.resolve();
   /** Called after each statement that was answered without an error. It may freeze the process. */
   onAnswer: (process: SimProcess, answer: Answer) => void = () => undefined;
-  /** Statements by label. */
-  readonly sent = new Map<string, number>();
   statements = 0;
 
   constructor(
@@ -121,7 +119,6 @@ export class Gate {
     const backend = (client.backend ??= await this.postgres.acquire(client.kind));
     if (!client.isInTransaction) await backend.setTime(this.world.nowMsValue, this.seed, client.process.name);
     this.statements += 1;
-    this.sent.set(label, (this.sent.get(label) ?? 0) + 1);
     client.lastLabel = label;
     statement.sentAtMs = this.world.nowMsValue;
     statement.answer = backend.client.query(query);

@@ -1,5 +1,5 @@
 import { onStage, type Stage } from '../fleet/stage.js';
-import { median, printHead, printRow, ratioOf, spread } from './figures.js';
+import { median, printHead, printRow, ratioOf } from './figures.js';
 import { openBareLoop, openReceiver, openWebhooks, type Arrival, type BenchReceiver } from './webhooks.js';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
@@ -17,10 +17,7 @@ interface Target {
 }
 type Bench = Awaited<ReturnType<typeof openBench>>;
 
-/**
- * Webhook deliveries: one worker against a bare loop, several workers against one, and the time from an answer to the
- * first byte.
- */
+/** Webhook deliveries: one worker against a bare loop, and several workers against one. */
 export const run = () =>
   onStage(
     async (stage) => {
@@ -28,7 +25,6 @@ export const run = () =>
       printHead('what', 'value', 'goal');
       await againstBareLoop(bench);
       await severalWorkers(bench);
-      await answerToFirstByte(bench);
       // Eight workers hold more connections than PostgreSQL allows by default.
     },
     ['max_connections=300'],
@@ -36,7 +32,6 @@ export const run = () =>
 
 async function openBench(stage: Stage) {
   const webhooks = openWebhooks(stage);
-  const api = stage.clientOf(await stage.start('api'));
   const target = async (waitMs: number): Promise<Target> => {
     const receiver = await openReceiver(stage, waitMs);
     return { receiver, endpointId: await webhooks.newEndpoint(receiver.url) };
@@ -45,7 +40,6 @@ async function openBench(stage: Stage) {
   const workers = [await stage.start('webhook-worker')];
   return {
     stage,
-    api,
     webhooks,
     fast,
     slow,
@@ -116,20 +110,6 @@ async function severalWorkers({ slow, setWorkers, deliver }: Bench) {
   printRow('four workers against one, 50 ms', against(four, one), 3.4);
   printRow('eight workers against one, 50 ms', against(eight, one), '');
   await setWorkers(1);
-}
-
-async function answerToFirstByte({ api, webhooks, fast }: Bench) {
-  const url = `${fast.receiver.url}/latency`;
-  await api.call('POST', '/v1/webhooks', { url, events: ['room.created'] });
-  await webhooks.pool.query('UPDATE webhook_endpoints SET slot_ms = 64');
-  const lags = [];
-  for (let n = 0; n < 200; n++) {
-    const arrived = fast.receiver.arrivals(1);
-    await api.newRoom();
-    const answeredMs = performance.timeOrigin + performance.now();
-    lags.push(((await arrived)[0]?.atMs ?? NaN) - answeredMs);
-  }
-  printRow('answer to first byte, idle', spread(lags), 'median 15 ms, p99 100 ms');
 }
 
 function rateOf(arrivals: readonly Arrival[]) {

@@ -1,8 +1,7 @@
 /**
  * The benchmark of rooms: three gateways without media servers, and clients in processes of their own. Environment:
- * `BENCH_SIZES` (default `3000,10000`), the sizes of the room; the largest one is the crowd. `BENCH_ROWS`, the rows to
- * measure (default all): joins, metadata, crowd, resume, spread (as many clients in rooms of 5), latency, messages. Each
- * size needs one connection a client.
+ * `BENCH_SIZES` (default `3000,10000`), the sizes of the room; the largest one is the crowd. Each size needs one
+ * connection a client.
  */
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -16,7 +15,6 @@ import { percentile, printHead, printRow, spread } from './figures.js';
 import { messagesPerSecond } from './messages.js';
 
 const SIZES = (process.env.BENCH_SIZES ?? '3000,10000').split(',').map(Number);
-const ROWS = (process.env.BENCH_ROWS ?? 'joins,metadata,crowd,resume,spread,latency,messages').split(',');
 const CROWD = Math.max(...SIZES);
 const JOINS = Number(process.env.BENCH_JOINS ?? 500);
 const JOINS_PER_SECOND = 100;
@@ -43,36 +41,24 @@ export async function run() {
     stage.onClose(async () => crowd.close());
     const fleet = await openFleet(stage);
     printHead('what', 'value', 'load');
-    if (wants('latency')) await joinLatency(fleet, crowd);
-    if (wants('messages')) await messages(fleet);
-    const small = wants('joins') ? await joinsIntoSmallRooms(fleet, crowd) : undefined;
+    await joinLatency(fleet, crowd);
+    await messages(fleet);
+    const small = await joinsIntoSmallRooms(fleet, crowd);
     const room = await fleet.newRoom(2 * CROWD + JOINS);
     const tickets = await ticketsOf(fleet, [room], CROWD + JOINS);
     for (const size of SIZES) {
-      if (!wants('joins') && !wants('metadata') && size < CROWD) continue;
       await fill(fleet, crowd, tickets.slice(0, size), size === CROWD);
-      if (wants('metadata') && size === Math.min(...SIZES)) await metadata(fleet, crowd, size);
-      if (wants('joins')) await joinsIntoRoom(fleet, crowd, tickets, size, small);
-      if (wants('resume') && size === CROWD) {
+      if (size === Math.min(...SIZES)) await metadata(fleet, crowd, size);
+      await joinsIntoRoom(fleet, crowd, tickets, size, small);
+      if (size === CROWD) {
         const there = at(fleet, tickets.slice(0, size)).filter(({ url }) => url === fleet.gateways[0]?.url);
         await resumeAfterKill(fleet, crowd, 0, there.length);
       }
       await crowd.leaveAll();
     }
-    if (wants('resume')) {
-      await fill(fleet, crowd, tickets.slice(0, CROWD), false, 1);
-      await resumeAfterKill(fleet, crowd, 1, CROWD);
-      await crowd.leaveAll();
-    }
-    if (wants('spread')) {
-      const rooms = await pLimit(16).map(Array.from({ length: CROWD / 5 }), () => fleet.newRoom(10));
-      const spread = await ticketsOf(fleet, rooms, CROWD);
-      await fill(fleet, crowd, spread, false);
-      const there = at(fleet, spread).filter(({ url }) => url === fleet.gateways[0]?.url);
-      row('rooms', String(rooms.length));
-      await resumeAfterKill(fleet, crowd, 0, there.length);
-      await crowd.leaveAll();
-    }
+    await fill(fleet, crowd, tickets.slice(0, CROWD), false, 1);
+    await resumeAfterKill(fleet, crowd, 1, CROWD);
+    await crowd.leaveAll();
   });
 }
 
@@ -107,10 +93,6 @@ async function openFleet(stage: Stage) {
   };
 }
 
-function wants(name: string) {
-  return ROWS.includes(name);
-}
-
 /** @param count the participants take turns with the rooms */
 function ticketsOf(fleet: Fleet, rooms: string[], count: number) {
   return pLimit(16).map(Array.from({ length: count }), async (_, index) => {
@@ -135,7 +117,7 @@ async function fill(fleet: Fleet, crowd: Crowd, tickets: Token[], isCrowd: boole
   const { tookMs, retries, failures } = await crowd.join(at(fleet, tickets, gateway), { atOnce: AT_ONCE });
   const seconds = (performance.now() - began) / 1_000;
   expectNone(`joins while the room fills`, failures);
-  if (!isCrowd || !wants('crowd')) return;
+  if (!isCrowd) return;
   const rate = `${(tickets.length / seconds).toFixed(0)} joins/s, ${seconds.toFixed(1)} s in all`;
   row(`${tickets.length} joined in one room`, `${rate}; ${spread(tookMs)}${repeated(retries)}`);
   await delay(10_000);
@@ -179,11 +161,11 @@ async function joinsIntoSmallRooms(fleet: Fleet, crowd: Crowd) {
   return cpuMs;
 }
 
-async function joinsIntoRoom(fleet: Fleet, crowd: Crowd, tickets: Token[], size: number, smallMs: number | undefined) {
+async function joinsIntoRoom(fleet: Fleet, crowd: Crowd, tickets: Token[], size: number, smallMs: number) {
   await crowd.forgetReceived();
   const joining = tickets.slice(size, size + JOINS);
   const { cpuMs, tookMs, retries, received } = await pacedJoins(fleet, crowd, joining);
-  const ratio = smallMs === undefined ? '' : ` (${(cpuMs / smallMs).toFixed(2)} of a small room's)`;
+  const ratio = ` (${(cpuMs / smallMs).toFixed(2)} of a small room's)`;
   row(`gateway CPU of a join at ${size}`, `${cpuMs.toFixed(2)} ms${ratio}; ${spread(tookMs)}${repeated(retries)}`);
   const count = ((received.viewerCount ?? 0) / size).toFixed(0);
   row(`bytes to the ${size} others for each join`, `${bytesOf(received, joining.length)}; the count ${count} for each`);

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { newId, parseMasterKeys, seal } from '@callplane/core';
+import { newId, parseMasterKeys, seal, type IdKind } from '@callplane/core';
 import { NODE_FLAGS } from '@callplane/local-servers';
 import { JobProducer } from '@callplane/queue';
 import { Queue } from 'bullmq';
@@ -103,10 +103,10 @@ export function openWebhooks(stage: Stage) {
       }>(
         `WITH event AS (
            INSERT INTO events (id, environment_id, type, body, created_at)
-           SELECT callplane_typeid('evt'), $1, 'webhook.test', '${BODY}', now() FROM generate_series(1, $3) RETURNING id
+           SELECT ${idOf('event')}, $1, 'webhook.test', '${BODY}', now() FROM generate_series(1, $3) RETURNING id
          )
          INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)
-         SELECT callplane_typeid('dlv'), $1, ($2::text[])[1 + row_number() OVER () % cardinality($2::text[])], id,
+         SELECT ${idOf('delivery')}, $1, ($2::text[])[1 + row_number() OVER () % cardinality($2::text[])], id,
            'webhook.test', 'pending', now() FROM event
          RETURNING id, endpoint_id AS "endpointId", environment_id AS "environmentId",
            (SELECT slot_ms FROM webhook_endpoints e WHERE e.id = endpoint_id) AS "slotMs"`,
@@ -146,3 +146,6 @@ export async function openBareLoop(stage: Stage) {
     },
   };
 }
+
+/** An expression for ids of this moment. */
+const idOf = (kind: IdKind): string => `'${newId(kind).slice(0, -16)}' || substr(md5(random()::text), 1, 16)`;

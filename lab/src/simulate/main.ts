@@ -15,7 +15,6 @@ const USAGE = `npm run simulate -- …, after the build:
   --minutes M      runs seeds for this time, and prints what they have covered
   --twice N        runs the first N seeds twice in one process, and shows where the runs differ
   --trace          prints every step
-  --coverage       prints kinds of log lines, statements, and the points of crashes
   --brief          ends with the first broken guarantee, and does not shorten its run
   --bug NAME       runs these seeds with a seeded bug, and shortens what it breaks
   --bugs all|a,b   applies each seeded bug (bugs.mjs), or these, tells which seed finds it, and prints the
@@ -35,7 +34,7 @@ export async function main(args: string[]): Promise<void> {
   const flag = { type: 'boolean' } as const;
   const own = { help: { ...flag, short: 'h' }, bug: text, bugs: text, jobs: { ...text, default: '2' } };
   // The bundled simulation (main.ts) reads these.
-  const passedOn = { seed: text, seeds: text, minutes: text, twice: text, trace: flag, coverage: flag, brief: flag };
+  const passedOn = { seed: text, seeds: text, minutes: text, twice: text, trace: flag, brief: flag };
   const { values } = parsed({ args, options: { ...own, ...passedOn } });
   if (values.help === true) {
     console.log(USAGE);

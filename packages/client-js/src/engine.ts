@@ -195,9 +195,6 @@ export class Engine {
       case 'permissions':
         this.#setPermissions(message.permissions);
         break;
-      case 'slowLink':
-        if (message.target === 'subscriber') this.watching?.downlink?.slowLink();
-        break;
       case 'roomUpdated':
       case 'changes':
       case 'viewerCount':

@@ -86,7 +86,6 @@ export type ServerMessage =
   | QualityMessage
   | SpeakersMessage
   | LayersWantedMessage
-  | SlowLinkMessage
   | MessageMessage
   | IceServersMessage
   | PongMessage
@@ -701,15 +700,6 @@ export interface LayersWantedMessage {
      */
     layers: number[];
   }[];
-}
-
-export interface SlowLinkMessage {
-  type: 'slowLink';
-  target: PeerTarget;
-  /**
-   * Lost packets, about a second’s worth.
-   */
-  lost: number;
 }
 
 export interface MessageMessage {

@@ -30,8 +30,6 @@ export interface MediaPeerEvents {
    * process claimed the session, or that process does not know of the claim yet.
    */
   disturbed: [];
-  /** The server has noticed this number of lost packets of one section, in either direction, within about a second. */
-  slowLink: [lost: number];
   /**
    * Only for publishers: that section carries speech from now on, with this average level (dBov without its sign: 0 is
    * the loudest, 127 silence); null when it no longer does.

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connectionTarget, UnfitServerError, type HostConfig } from '@callplane/db';
 import pg from 'pg';
 
-/** Where the database is. */
 export interface DatabaseTarget {
   /** `postgresql://…`, with one or several hosts, and not to a pooler. */
   readonly databaseUrl: string;
@@ -10,7 +9,6 @@ export interface DatabaseTarget {
   readonly caFile?: string;
 }
 
-/** How long a migrator waits for a connection, in milliseconds. */
 const CONNECT_DEADLINE_MS = 10_000;
 /** An arbitrary fixed number ("call" in ASCII) that no other advisory lock of this database uses. */
 const LOCK_KEY = 0x63616c6c;
@@ -43,7 +41,6 @@ async function checkPrimary(client: pg.Client): Promise<void> {
   if (rows[0]?.isStandby !== false) throw new UnfitServerError('read-only');
 }
 
-/** Runs `work` on a dedicated connection and closes it. */
 export async function withConnection<T>(fields: HostConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({
     ...fields,

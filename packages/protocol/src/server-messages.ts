@@ -279,15 +279,6 @@ export const Speakers = Type.Object(
 );
 
 /**
- * The media server has noticed lost packets: of what it sends (`subscriber`) or of what the client sends (`publisher`).
- * At most once a second for each connection.
- */
-export const SlowLink = Type.Object(
-  { type: Type.Literal('slowLink'), target: PeerTarget, lost: count('Lost packets, about a second’s worth.') },
-  strict,
-);
-
-/**
  * How much of the client's own video is received: all of its video tracks. After a welcome and a publication, and when it
  * changes. A client may ignore it, or save the other encodings.
  */
@@ -333,7 +324,6 @@ export const SERVER_MESSAGES = {
   quality: Quality,
   speakers: Speakers,
   layersWanted: LayersWanted,
-  slowLink: SlowLink,
   message: ReceivedMessage,
   iceServers: IceServers,
   pong: Pong,

@@ -2769,12 +2769,10 @@ export interface operations {
                      *       "apiVersion": "v1",
                      *       "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
                      *       "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
-                     *       "keyId": "key_01m7xhkw0cfvqteeeq2c3fv3qb",
+                     *       "keyId": "…",
                      *       "keyType": "secret",
                      *       "scopes": [
-                     *         "rooms:create",
-                     *         "rooms:read",
-                     *         "tokens:create"
+                     *         "rooms:create"
                      *       ]
                      *     }
                      */
@@ -2821,12 +2819,10 @@ export interface operations {
                      *       "apiVersion": "v1",
                      *       "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
                      *       "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
-                     *       "keyId": "key_01m7xhkw0cfvqteeeq2c3fv3qb",
+                     *       "keyId": "…",
                      *       "keyType": "secret",
                      *       "scopes": [
-                     *         "rooms:create",
-                     *         "rooms:read",
-                     *         "tokens:create"
+                     *         "rooms:create"
                      *       ]
                      *     }
                      */
@@ -2917,11 +2913,11 @@ export interface operations {
                      *               "weekly"
                      *             ]
                      *           },
-                     *           "status": "active",
+                     *           "status": "created",
                      *           "maxParticipants": 20,
                      *           "emptyTimeoutSeconds": 900,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
-                     *           "startedAt": "2026-11-20T10:05:00.000Z",
+                     *           "startedAt": null,
                      *           "endedAt": null,
                      *           "participantCount": 1
                      *         }
@@ -2997,11 +2993,11 @@ export interface operations {
                      *           "weekly"
                      *         ]
                      *       },
-                     *       "status": "active",
+                     *       "status": "created",
                      *       "maxParticipants": 20,
                      *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
-                     *       "startedAt": "2026-11-20T10:05:00.000Z",
+                     *       "startedAt": null,
                      *       "endedAt": null,
                      *       "participantCount": 1
                      *     }
@@ -3057,11 +3053,11 @@ export interface operations {
                      *           "weekly"
                      *         ]
                      *       },
-                     *       "status": "active",
+                     *       "status": "created",
                      *       "maxParticipants": 20,
                      *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
-                     *       "startedAt": "2026-11-20T10:05:00.000Z",
+                     *       "startedAt": null,
                      *       "endedAt": null,
                      *       "participantCount": 1
                      *     }
@@ -3110,10 +3106,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q9",
+                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *       "kind": "room.end",
                      *       "status": "pending",
-                     *       "attempts": 0,
+                     *       "attempts": 1,
                      *       "lastError": null,
                      *       "completedAt": null
                      *     }
@@ -3193,11 +3189,11 @@ export interface operations {
                      *           "weekly"
                      *         ]
                      *       },
-                     *       "status": "active",
+                     *       "status": "created",
                      *       "maxParticipants": 20,
                      *       "emptyTimeoutSeconds": 900,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
-                     *       "startedAt": "2026-11-20T10:05:00.000Z",
+                     *       "startedAt": null,
                      *       "endedAt": null,
                      *       "participantCount": 1
                      *     }
@@ -3243,10 +3239,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q9",
+                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *       "kind": "room.end",
                      *       "status": "pending",
-                     *       "attempts": 0,
+                     *       "attempts": 1,
                      *       "lastError": null,
                      *       "completedAt": null
                      *     }
@@ -3304,8 +3300,8 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "sentAt": "2026-11-20T10:05:00.000Z",
-                     *       "recipients": 3
+                     *       "sentAt": "2026-11-20T10:00:00.000Z",
+                     *       "recipients": 1
                      *     }
                      */
                     "application/json": components["schemas"]["SentMessage"];
@@ -3357,17 +3353,17 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "id": "tok_01m7xhkw0cfvqteeeq2c3fv3qc",
+                     *           "id": "tok_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "participantName": "Ada",
                      *           "permissions": [
                      *             "room:join",
                      *             "video:publish"
                      *           ],
-                     *           "state": "used",
+                     *           "state": "unused",
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
-                     *           "expiresAt": "2026-11-20T10:10:00.000Z",
-                     *           "usedAt": "2026-11-20T10:05:00.000Z",
+                     *           "expiresAt": "2026-11-20T10:00:00.000Z",
+                     *           "usedAt": null,
                      *           "revokedAt": null
                      *         }
                      *       ],
@@ -3444,8 +3440,8 @@ export interface operations {
                      * @example {
                      *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6Ii4uLiJ9.….…",
                      *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
-                     *       "tokenId": "tok_01m7xhkw0cfvqteeeq2c3fv3qc",
-                     *       "expiresAt": "2026-11-20T10:10:00.000Z"
+                     *       "tokenId": "tok_01m7xhkw0cfvqteeeq2c3fv3q8",
+                     *       "expiresAt": "2026-11-20T10:00:00.000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["ParticipantToken"];
@@ -3504,12 +3500,15 @@ export interface operations {
                      *           "externalId": "user-4711",
                      *           "name": "Ada",
                      *           "metadata": {
-                     *             "avatar": "https://example.com/ada.png"
+                     *             "team": "blue",
+                     *             "tags": [
+                     *               "weekly"
+                     *             ]
                      *           },
-                     *           "role": "participant",
-                     *           "joinedAt": "2026-11-20T10:05:00.000Z",
+                     *           "role": "…",
+                     *           "joinedAt": "2026-11-20T10:00:00.000Z",
                      *           "leftAt": null,
-                     *           "state": "connected",
+                     *           "state": "invited",
                      *           "permissions": [
                      *             "room:join",
                      *             "video:publish"
@@ -3517,9 +3516,9 @@ export interface operations {
                      *           "tracks": [
                      *             {
                      *               "trackId": "camera",
-                     *               "kind": "video",
-                     *               "source": "camera",
-                     *               "muted": true
+                     *               "kind": "audio",
+                     *               "source": "microphone",
+                     *               "muted": false
                      *             }
                      *           ]
                      *         }
@@ -3577,12 +3576,15 @@ export interface operations {
                      *       "externalId": "user-4711",
                      *       "name": "Ada",
                      *       "metadata": {
-                     *         "avatar": "https://example.com/ada.png"
+                     *         "team": "blue",
+                     *         "tags": [
+                     *           "weekly"
+                     *         ]
                      *       },
-                     *       "role": "participant",
-                     *       "joinedAt": "2026-11-20T10:05:00.000Z",
+                     *       "role": "…",
+                     *       "joinedAt": "2026-11-20T10:00:00.000Z",
                      *       "leftAt": null,
-                     *       "state": "connected",
+                     *       "state": "invited",
                      *       "permissions": [
                      *         "room:join",
                      *         "video:publish"
@@ -3590,9 +3592,9 @@ export interface operations {
                      *       "tracks": [
                      *         {
                      *           "trackId": "camera",
-                     *           "kind": "video",
-                     *           "source": "camera",
-                     *           "muted": true
+                     *           "kind": "audio",
+                     *           "source": "microphone",
+                     *           "muted": false
                      *         }
                      *       ]
                      *     }
@@ -3646,10 +3648,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q9",
+                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *       "kind": "room.end",
                      *       "status": "pending",
-                     *       "attempts": 0,
+                     *       "attempts": 1,
                      *       "lastError": null,
                      *       "completedAt": null
                      *     }
@@ -3726,16 +3728,19 @@ export interface operations {
                      *       "id": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *       "externalId": "user-4711",
-                     *       "name": "Ada",
+                     *       "name": "Daily",
                      *       "metadata": {
-                     *         "avatar": "https://example.com/ada.png"
+                     *         "team": "blue",
+                     *         "tags": [
+                     *           "weekly"
+                     *         ]
                      *       },
-                     *       "role": "participant",
-                     *       "joinedAt": "2026-11-20T10:05:00.000Z",
+                     *       "role": "…",
+                     *       "joinedAt": "2026-11-20T10:00:00.000Z",
                      *       "leftAt": null,
                      *       "permissions": [
                      *         "room:join",
-                     *         "messages:send"
+                     *         "video:publish"
                      *       ]
                      *     }
                      */
@@ -3785,10 +3790,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q9",
+                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *       "kind": "room.end",
                      *       "status": "pending",
-                     *       "attempts": 0,
+                     *       "attempts": 1,
                      *       "lastError": null,
                      *       "completedAt": null
                      *     }
@@ -3844,8 +3849,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "trackId": "camera",
-                     *       "kind": "video",
-                     *       "source": "camera",
+                     *       "kind": "audio",
+                     *       "source": "microphone",
                      *       "muted": true
                      *     }
                      */
@@ -3900,9 +3905,9 @@ export interface operations {
                      *           "id": "sess_01m7xhkw0cfvqteeeq2c3fv3q3",
                      *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
-                     *           "joinedAt": "2026-11-20T10:05:00.000Z",
-                     *           "leftAt": "2026-11-20T10:45:00.000Z",
-                     *           "reason": "left",
+                     *           "joinedAt": "2026-11-20T10:00:00.000Z",
+                     *           "leftAt": null,
+                     *           "reason": null,
                      *           "permissions": [
                      *             "room:join",
                      *             "video:publish"
@@ -3910,21 +3915,21 @@ export interface operations {
                      *           "tracks": [
                      *             {
                      *               "trackId": "camera",
-                     *               "kind": "video",
-                     *               "source": "camera",
-                     *               "publishedAt": "2026-11-20T10:05:02.000Z",
-                     *               "unpublishedAt": "2026-11-20T10:45:00.000Z"
+                     *               "kind": "audio",
+                     *               "source": "microphone",
+                     *               "publishedAt": "2026-11-20T10:00:00.000Z",
+                     *               "unpublishedAt": null
                      *             }
                      *           ],
                      *           "quality": {
-                     *             "worst": "lost",
-                     *             "relay": true,
+                     *             "worst": "good",
+                     *             "relay": false,
                      *             "seconds": {
-                     *               "good": 2371,
-                     *               "fair": 20,
-                     *               "poor": 0,
-                     *               "lost": 4,
-                     *               "relayed": 2395
+                     *               "good": 1,
+                     *               "fair": 1,
+                     *               "poor": 1,
+                     *               "lost": 1,
+                     *               "relayed": 1
                      *             }
                      *           }
                      *         }
@@ -3987,9 +3992,9 @@ export interface operations {
                      *           "id": "sess_01m7xhkw0cfvqteeeq2c3fv3q3",
                      *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
-                     *           "joinedAt": "2026-11-20T10:05:00.000Z",
-                     *           "leftAt": "2026-11-20T10:45:00.000Z",
-                     *           "reason": "left",
+                     *           "joinedAt": "2026-11-20T10:00:00.000Z",
+                     *           "leftAt": null,
+                     *           "reason": null,
                      *           "permissions": [
                      *             "room:join",
                      *             "video:publish"
@@ -3997,21 +4002,21 @@ export interface operations {
                      *           "tracks": [
                      *             {
                      *               "trackId": "camera",
-                     *               "kind": "video",
-                     *               "source": "camera",
-                     *               "publishedAt": "2026-11-20T10:05:02.000Z",
-                     *               "unpublishedAt": "2026-11-20T10:45:00.000Z"
+                     *               "kind": "audio",
+                     *               "source": "microphone",
+                     *               "publishedAt": "2026-11-20T10:00:00.000Z",
+                     *               "unpublishedAt": null
                      *             }
                      *           ],
                      *           "quality": {
-                     *             "worst": "lost",
-                     *             "relay": true,
+                     *             "worst": "good",
+                     *             "relay": false,
                      *             "seconds": {
-                     *               "good": 2371,
-                     *               "fair": 20,
-                     *               "poor": 0,
-                     *               "lost": 4,
-                     *               "relayed": 2395
+                     *               "good": 1,
+                     *               "fair": 1,
+                     *               "poor": 1,
+                     *               "lost": 1,
+                     *               "relayed": 1
                      *             }
                      *           }
                      *         }
@@ -4053,24 +4058,24 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "at": "2026-11-20T11:00:00.000Z",
+                     *       "at": "2026-11-20T10:00:00.000Z",
                      *       "calls": {
                      *         "activeRooms": {
                      *           "count": 1,
                      *           "capped": false
                      *         },
                      *         "participants": {
-                     *           "count": 3,
+                     *           "count": 1,
                      *           "capped": false
                      *         },
                      *         "joins": {
-                     *           "count": 4,
+                     *           "count": 1,
                      *           "capped": false,
                      *           "since": "2026-11-20T10:00:00.000Z",
                      *           "buckets": [
                      *             {
                      *               "from": "2026-11-20T10:00:00.000Z",
-                     *               "count": 4
+                     *               "count": 1
                      *             }
                      *           ]
                      *         }
@@ -4079,16 +4084,16 @@ export interface operations {
                      *         "deliveries": {
                      *           "since": "2026-11-20T10:00:00.000Z",
                      *           "pending": 1,
-                     *           "delivering": 0,
-                     *           "succeeded": 24,
+                     *           "delivering": 1,
+                     *           "succeeded": 1,
                      *           "failed": 1,
                      *           "capped": false,
                      *           "buckets": [
                      *             {
                      *               "from": "2026-11-20T10:00:00.000Z",
                      *               "pending": 1,
-                     *               "delivering": 0,
-                     *               "succeeded": 24,
+                     *               "delivering": 1,
+                     *               "succeeded": 1,
                      *               "failed": 1
                      *             }
                      *           ]
@@ -4096,22 +4101,22 @@ export interface operations {
                      *         "oldestDueAt": null,
                      *         "endpoints": {
                      *           "enabled": 1,
-                     *           "disabled": 0
+                     *           "disabled": 1
                      *         },
                      *         "failingEndpoints": [
                      *           {
                      *             "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
                      *             "url": "https://example.com/hooks/calls",
-                     *             "enabled": true,
-                     *             "failingSince": "2026-11-20T10:05:00.000Z",
-                     *             "lastFailedAt": "2026-11-20T10:45:00.000Z"
+                     *             "enabled": false,
+                     *             "failingSince": "2026-11-20T10:00:00.000Z",
+                     *             "lastFailedAt": null
                      *           }
                      *         ],
                      *         "failureRates": [
                      *           {
                      *             "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
-                     *             "tried": 12,
-                     *             "failed": 3
+                     *             "tried": 1,
+                     *             "failed": 1
                      *           }
                      *         ]
                      *       }
@@ -4169,12 +4174,12 @@ export interface operations {
                      *       "days": [
                      *         {
                      *           "day": "2026-11-20",
-                     *           "rooms": 12,
-                     *           "participantSeconds": 97200,
-                     *           "participantMinutes": 1620,
-                     *           "peakParticipants": 31,
-                     *           "relayShare": 0.1125,
-                     *           "deliveries": 412
+                     *           "rooms": 1,
+                     *           "participantSeconds": 1,
+                     *           "participantMinutes": 1,
+                     *           "peakParticipants": 1,
+                     *           "relayShare": null,
+                     *           "deliveries": 1
                      *         }
                      *       ]
                      *     }
@@ -4221,9 +4226,9 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "expiresAt": "2026-11-20T11:00:00.000Z",
+                     *       "expiresAt": "2026-11-20T10:00:00.000Z",
                      *       "username": "1795172400:sess_01m7xhkw0cfvqteeeq2c3fv3q3",
-                     *       "ttlSeconds": 3600,
+                     *       "ttlSeconds": 1,
                      *       "iceServers": [
                      *         {
                      *           "urls": [
@@ -4365,8 +4370,7 @@ export interface operations {
                      *           "id": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
                      *           "url": "https://example.com/hooks/calls",
                      *           "events": [
-                     *             "room.ended",
-                     *             "participant.left"
+                     *             "*"
                      *           ],
                      *           "description": "Billing",
                      *           "enabled": true,
@@ -4374,7 +4378,7 @@ export interface operations {
                      *           "signingKeyVersion": 1,
                      *           "nextSigningKeyVersion": null,
                      *           "nextActivatesAt": null,
-                     *           "ordering": "room",
+                     *           "ordering": "none",
                      *           "maxPerSecond": 50,
                      *           "maxConcurrent": null,
                      *           "standardWebhooks": false,
@@ -4476,8 +4480,7 @@ export interface operations {
                      *       "id": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
                      *       "url": "https://example.com/hooks/calls",
                      *       "events": [
-                     *         "room.ended",
-                     *         "participant.left"
+                     *         "*"
                      *       ],
                      *       "description": "Billing",
                      *       "enabled": true,
@@ -4485,7 +4488,7 @@ export interface operations {
                      *       "signingKeyVersion": 1,
                      *       "nextSigningKeyVersion": null,
                      *       "nextActivatesAt": null,
-                     *       "ordering": "room",
+                     *       "ordering": "none",
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
@@ -4493,7 +4496,7 @@ export interface operations {
                      *       "failingSince": null,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z",
-                     *       "signingSecret": "whsec_…"
+                     *       "signingSecret": "whsec_01m7xhkw0cfvqteeeq2c3fv3q8"
                      *     }
                      */
                     "application/json": components["schemas"]["WebhookEndpointWithSecret"];
@@ -4545,8 +4548,7 @@ export interface operations {
                      *       "id": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
                      *       "url": "https://example.com/hooks/calls",
                      *       "events": [
-                     *         "room.ended",
-                     *         "participant.left"
+                     *         "*"
                      *       ],
                      *       "description": "Billing",
                      *       "enabled": true,
@@ -4554,7 +4556,7 @@ export interface operations {
                      *       "signingKeyVersion": 1,
                      *       "nextSigningKeyVersion": null,
                      *       "nextActivatesAt": null,
-                     *       "ordering": "room",
+                     *       "ordering": "none",
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
@@ -4679,8 +4681,7 @@ export interface operations {
                      *       "id": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
                      *       "url": "https://example.com/hooks/calls",
                      *       "events": [
-                     *         "room.ended",
-                     *         "participant.left"
+                     *         "*"
                      *       ],
                      *       "description": "Billing",
                      *       "enabled": true,
@@ -4688,7 +4689,7 @@ export interface operations {
                      *       "signingKeyVersion": 1,
                      *       "nextSigningKeyVersion": null,
                      *       "nextActivatesAt": null,
-                     *       "ordering": "room",
+                     *       "ordering": "none",
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
@@ -4756,8 +4757,7 @@ export interface operations {
                      *       "id": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
                      *       "url": "https://example.com/hooks/calls",
                      *       "events": [
-                     *         "room.ended",
-                     *         "participant.left"
+                     *         "*"
                      *       ],
                      *       "description": "Billing",
                      *       "enabled": true,
@@ -4765,7 +4765,7 @@ export interface operations {
                      *       "signingKeyVersion": 1,
                      *       "nextSigningKeyVersion": null,
                      *       "nextActivatesAt": null,
-                     *       "ordering": "room",
+                     *       "ordering": "none",
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
@@ -4773,7 +4773,7 @@ export interface operations {
                      *       "failingSince": null,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z",
-                     *       "signingSecret": "whsec_…"
+                     *       "signingSecret": "whsec_01m7xhkw0cfvqteeeq2c3fv3q8"
                      *     }
                      */
                     "application/json": components["schemas"]["WebhookEndpointWithSecret"];
@@ -4867,8 +4867,7 @@ export interface operations {
                      *       "id": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
                      *       "url": "https://example.com/hooks/calls",
                      *       "events": [
-                     *         "room.ended",
-                     *         "participant.left"
+                     *         "*"
                      *       ],
                      *       "description": "Billing",
                      *       "enabled": true,
@@ -4876,7 +4875,7 @@ export interface operations {
                      *       "signingKeyVersion": 1,
                      *       "nextSigningKeyVersion": null,
                      *       "nextActivatesAt": null,
-                     *       "ordering": "room",
+                     *       "ordering": "none",
                      *       "maxPerSecond": 50,
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
@@ -4934,20 +4933,20 @@ export interface operations {
                      * @example {
                      *       "id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
                      *       "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
-                     *       "eventType": "participant.joined",
+                     *       "eventType": "room.created",
                      *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *       "url": "https://example.com/hooks/calls",
                      *       "status": "pending",
                      *       "failureReason": null,
-                     *       "replayCount": 0,
+                     *       "replayCount": 1,
                      *       "attempts": 1,
-                     *       "lastStatusCode": 503,
+                     *       "lastStatusCode": null,
                      *       "lastErrorCode": null,
-                     *       "nextAttemptAt": "2026-11-20T10:05:06.000Z",
+                     *       "nextAttemptAt": null,
                      *       "blockedBy": null,
                      *       "signingKeyVersion": 1,
-                     *       "createdAt": "2026-11-20T10:05:00.000Z",
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "completedAt": null
                      *     }
                      */
@@ -5015,20 +5014,20 @@ export interface operations {
                      *         {
                      *           "id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
                      *           "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
-                     *           "eventType": "participant.joined",
+                     *           "eventType": "room.created",
                      *           "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
                      *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *           "url": "https://example.com/hooks/calls",
                      *           "status": "pending",
                      *           "failureReason": null,
-                     *           "replayCount": 0,
+                     *           "replayCount": 1,
                      *           "attempts": 1,
-                     *           "lastStatusCode": 503,
+                     *           "lastStatusCode": null,
                      *           "lastErrorCode": null,
-                     *           "nextAttemptAt": "2026-11-20T10:05:06.000Z",
+                     *           "nextAttemptAt": null,
                      *           "blockedBy": null,
                      *           "signingKeyVersion": 1,
-                     *           "createdAt": "2026-11-20T10:05:00.000Z",
+                     *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "completedAt": null
                      *         }
                      *       ],
@@ -5094,20 +5093,20 @@ export interface operations {
                      *         {
                      *           "id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
                      *           "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
-                     *           "eventType": "participant.joined",
+                     *           "eventType": "room.created",
                      *           "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
                      *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *           "url": "https://example.com/hooks/calls",
                      *           "status": "pending",
                      *           "failureReason": null,
-                     *           "replayCount": 0,
+                     *           "replayCount": 1,
                      *           "attempts": 1,
-                     *           "lastStatusCode": 503,
+                     *           "lastStatusCode": null,
                      *           "lastErrorCode": null,
-                     *           "nextAttemptAt": "2026-11-20T10:05:06.000Z",
+                     *           "nextAttemptAt": null,
                      *           "blockedBy": null,
                      *           "signingKeyVersion": 1,
-                     *           "createdAt": "2026-11-20T10:05:00.000Z",
+                     *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "completedAt": null
                      *         }
                      *       ],
@@ -5166,29 +5165,29 @@ export interface operations {
                      * @example {
                      *       "id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
                      *       "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
-                     *       "eventType": "participant.joined",
+                     *       "eventType": "room.created",
                      *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *       "url": "https://example.com/hooks/calls",
                      *       "status": "pending",
                      *       "failureReason": null,
-                     *       "replayCount": 0,
+                     *       "replayCount": 1,
                      *       "attempts": 1,
-                     *       "lastStatusCode": 503,
+                     *       "lastStatusCode": null,
                      *       "lastErrorCode": null,
-                     *       "nextAttemptAt": "2026-11-20T10:05:06.000Z",
+                     *       "nextAttemptAt": null,
                      *       "blockedBy": null,
                      *       "signingKeyVersion": 1,
-                     *       "createdAt": "2026-11-20T10:05:00.000Z",
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "completedAt": null,
                      *       "event": {
                      *         "id": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
-                     *         "type": "participant.joined",
+                     *         "type": "room.created",
                      *         "apiVersion": "v1",
-                     *         "createdAt": "2026-11-20T10:05:00.000Z",
+                     *         "createdAt": "2026-11-20T10:00:00.000Z",
                      *         "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
                      *         "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
-                     *         "sequence": 7,
+                     *         "sequence": null,
                      *         "data": {
                      *           "room": {
                      *             "id": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
@@ -5201,87 +5200,52 @@ export interface operations {
                      *                 "weekly"
                      *               ]
                      *             },
-                     *             "status": "active",
+                     *             "status": "created",
                      *             "maxParticipants": 20,
                      *             "emptyTimeoutSeconds": 900,
                      *             "createdAt": "2026-11-20T10:00:00.000Z",
-                     *             "startedAt": "2026-11-20T10:05:00.000Z",
-                     *             "endedAt": null
-                     *           },
-                     *           "participant": {
-                     *             "id": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
-                     *             "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *             "externalId": "user-4711",
-                     *             "name": "Ada",
-                     *             "metadata": {
-                     *               "avatar": "https://example.com/ada.png"
-                     *             },
-                     *             "role": "participant",
-                     *             "joinedAt": "2026-11-20T10:05:00.000Z",
-                     *             "leftAt": null
-                     *           },
-                     *           "sessionId": "sess_01m7xhkw0cfvqteeeq2c3fv3q3"
+                     *             "startedAt": null,
+                     *             "endedAt": null,
+                     *             "participantCount": 1
+                     *           }
                      *         }
                      *       },
-                     *       "body": "{\"id\":\"evt_01m7xhkw0cfvqteeeq2c3fv3q5\",\"type\":\"participant.joined\",\"apiVersion\":\"v1\",\"createdAt\":\"2026-11-20T10:05:00.000Z\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"sequence\":7,\"data\":{\"room\":{\"id\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"name\":\"Daily\",\"metadata\":{\"team\":\"blue\",\"tags\":[\"weekly\"]},\"status\":\"active\",\"maxParticipants\":20,\"emptyTimeoutSeconds\":900,\"createdAt\":\"2026-11-20T10:00:00.000Z\",\"startedAt\":\"2026-11-20T10:05:00.000Z\",\"endedAt\":null},\"participant\":{\"id\":\"part_01m7xhkw0cfvqteeeq2c3fv3q2\",\"roomId\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"externalId\":\"user-4711\",\"name\":\"Ada\",\"metadata\":{\"avatar\":\"https://example.com/ada.png\"},\"role\":\"participant\",\"joinedAt\":\"2026-11-20T10:05:00.000Z\",\"leftAt\":null},\"sessionId\":\"sess_01m7xhkw0cfvqteeeq2c3fv3q3\"}}",
+                     *       "body": "…",
                      *       "lastAttempt": {
-                     *         "id": "att_01m7xhkw0cfvqteeeq2c3fv3qa",
+                     *         "id": "att_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *         "deliveryId": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
-                     *         "replayCount": 0,
+                     *         "replayCount": 1,
                      *         "attempt": 1,
                      *         "url": "https://example.com/hooks/calls",
                      *         "signingKeyVersion": 1,
-                     *         "startedAt": "2026-11-20T10:05:00.000Z",
-                     *         "durationMs": 84,
+                     *         "startedAt": "2026-11-20T10:00:00.000Z",
+                     *         "durationMs": 1,
                      *         "outcome": "response",
                      *         "errorCode": null,
                      *         "statusCode": 503,
                      *         "address": "93.184.216.34",
                      *         "timings": {
-                     *           "dnsMs": 3,
-                     *           "connectMs": 21,
-                     *           "tlsMs": 24,
-                     *           "firstByteMs": 36
+                     *           "dnsMs": null,
+                     *           "connectMs": null,
+                     *           "tlsMs": null,
+                     *           "firstByteMs": null
                      *         },
                      *         "responseBody": "maintenance",
                      *         "responseTruncated": false,
-                     *         "responseHeaders": {
-                     *           "content-type": "text/plain",
-                     *           "retry-after": "120",
-                     *           "server": "nginx"
-                     *         },
-                     *         "requestHeaders": {
-                     *           "content-type": "application/json",
-                     *           "user-agent": "Callplane-Webhooks/1",
-                     *           "x-service-signature": "t=1795255200,v1=3f9c01ab…",
-                     *           "x-service-delivery-id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
-                     *           "x-service-replay-count": "0",
-                     *           "x-service-signing-key-version": "1"
-                     *         },
-                     *         "earlierAddresses": [],
+                     *         "responseHeaders": {},
+                     *         "requestHeaders": {},
+                     *         "earlierAddresses": [
+                     *           {
+                     *             "address": "93.184.216.34",
+                     *             "errorCode": null,
+                     *             "durationMs": 1
+                     *           }
+                     *         ],
                      *         "phases": [
                      *           {
                      *             "phase": "dns",
-                     *             "startMs": 0,
-                     *             "durationMs": 3,
-                     *             "failed": false
-                     *           },
-                     *           {
-                     *             "phase": "connect",
-                     *             "startMs": 3,
-                     *             "durationMs": 21,
-                     *             "failed": false
-                     *           },
-                     *           {
-                     *             "phase": "tls",
-                     *             "startMs": 24,
-                     *             "durationMs": 24,
-                     *             "failed": false
-                     *           },
-                     *           {
-                     *             "phase": "first_byte",
-                     *             "startMs": 48,
-                     *             "durationMs": 36,
+                     *             "startMs": 1,
+                     *             "durationMs": 1,
                      *             "failed": false
                      *           }
                      *         ],
@@ -5290,7 +5254,10 @@ export interface operations {
                      *           "advice": "Check that the receiver runs and is healthy. Callplane retries."
                      *         }
                      *       },
-                     *       "diagnosis": null
+                     *       "diagnosis": {
+                     *         "summary": "HTTP 503: a proxy in front of the receiver cannot reach it, or it is overloaded.",
+                     *         "advice": "Check that the receiver runs and is healthy. Callplane retries."
+                     *       }
                      *     }
                      */
                     "application/json": components["schemas"]["WebhookDeliveryDetail"];
@@ -5349,63 +5316,40 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "id": "att_01m7xhkw0cfvqteeeq2c3fv3qa",
+                     *           "id": "att_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *           "deliveryId": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
-                     *           "replayCount": 0,
+                     *           "replayCount": 1,
                      *           "attempt": 1,
                      *           "url": "https://example.com/hooks/calls",
                      *           "signingKeyVersion": 1,
-                     *           "startedAt": "2026-11-20T10:05:00.000Z",
-                     *           "durationMs": 84,
+                     *           "startedAt": "2026-11-20T10:00:00.000Z",
+                     *           "durationMs": 1,
                      *           "outcome": "response",
                      *           "errorCode": null,
                      *           "statusCode": 503,
                      *           "address": "93.184.216.34",
                      *           "timings": {
-                     *             "dnsMs": 3,
-                     *             "connectMs": 21,
-                     *             "tlsMs": 24,
-                     *             "firstByteMs": 36
+                     *             "dnsMs": null,
+                     *             "connectMs": null,
+                     *             "tlsMs": null,
+                     *             "firstByteMs": null
                      *           },
                      *           "responseBody": "maintenance",
                      *           "responseTruncated": false,
-                     *           "responseHeaders": {
-                     *             "content-type": "text/plain",
-                     *             "retry-after": "120",
-                     *             "server": "nginx"
-                     *           },
-                     *           "requestHeaders": {
-                     *             "content-type": "application/json",
-                     *             "user-agent": "Callplane-Webhooks/1",
-                     *             "x-service-signature": "t=1795255200,v1=3f9c01ab…",
-                     *             "x-service-delivery-id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
-                     *             "x-service-replay-count": "0",
-                     *             "x-service-signing-key-version": "1"
-                     *           },
-                     *           "earlierAddresses": [],
+                     *           "responseHeaders": {},
+                     *           "requestHeaders": {},
+                     *           "earlierAddresses": [
+                     *             {
+                     *               "address": "93.184.216.34",
+                     *               "errorCode": null,
+                     *               "durationMs": 1
+                     *             }
+                     *           ],
                      *           "phases": [
                      *             {
                      *               "phase": "dns",
-                     *               "startMs": 0,
-                     *               "durationMs": 3,
-                     *               "failed": false
-                     *             },
-                     *             {
-                     *               "phase": "connect",
-                     *               "startMs": 3,
-                     *               "durationMs": 21,
-                     *               "failed": false
-                     *             },
-                     *             {
-                     *               "phase": "tls",
-                     *               "startMs": 24,
-                     *               "durationMs": 24,
-                     *               "failed": false
-                     *             },
-                     *             {
-                     *               "phase": "first_byte",
-                     *               "startMs": 48,
-                     *               "durationMs": 36,
+                     *               "startMs": 1,
+                     *               "durationMs": 1,
                      *               "failed": false
                      *             }
                      *           ],
@@ -5477,20 +5421,20 @@ export interface operations {
                      * @example {
                      *       "id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
                      *       "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
-                     *       "eventType": "participant.joined",
+                     *       "eventType": "room.created",
                      *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *       "url": "https://example.com/hooks/calls",
                      *       "status": "pending",
                      *       "failureReason": null,
-                     *       "replayCount": 0,
+                     *       "replayCount": 1,
                      *       "attempts": 1,
-                     *       "lastStatusCode": 503,
+                     *       "lastStatusCode": null,
                      *       "lastErrorCode": null,
-                     *       "nextAttemptAt": "2026-11-20T10:05:06.000Z",
+                     *       "nextAttemptAt": null,
                      *       "blockedBy": null,
                      *       "signingKeyVersion": 1,
-                     *       "createdAt": "2026-11-20T10:05:00.000Z",
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "completedAt": null
                      *     }
                      */
@@ -5547,20 +5491,20 @@ export interface operations {
                      * @example {
                      *       "id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
                      *       "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
-                     *       "eventType": "participant.joined",
+                     *       "eventType": "room.created",
                      *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
                      *       "url": "https://example.com/hooks/calls",
                      *       "status": "pending",
                      *       "failureReason": null,
-                     *       "replayCount": 0,
+                     *       "replayCount": 1,
                      *       "attempts": 1,
-                     *       "lastStatusCode": 503,
+                     *       "lastStatusCode": null,
                      *       "lastErrorCode": null,
-                     *       "nextAttemptAt": "2026-11-20T10:05:06.000Z",
+                     *       "nextAttemptAt": null,
                      *       "blockedBy": null,
                      *       "signingKeyVersion": 1,
-                     *       "createdAt": "2026-11-20T10:05:00.000Z",
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "completedAt": null
                      *     }
                      */
@@ -5621,13 +5565,13 @@ export interface operations {
                      *           "since": "2026-11-20T10:00:00.000Z",
                      *           "until": "2026-11-20T12:00:00.000Z",
                      *           "dryRun": false,
-                     *           "includePending": true,
+                     *           "includePending": false,
                      *           "status": "pending",
-                     *           "matched": 120,
-                     *           "replayed": 80,
-                     *           "woken": 39,
+                     *           "matched": 1,
+                     *           "replayed": 1,
+                     *           "woken": 1,
                      *           "skipped": 1,
-                     *           "createdAt": "2026-11-20T12:05:00.000Z",
+                     *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "completedAt": null
                      *         }
                      *       ],
@@ -5709,13 +5653,13 @@ export interface operations {
                      *       "since": "2026-11-20T10:00:00.000Z",
                      *       "until": "2026-11-20T12:00:00.000Z",
                      *       "dryRun": false,
-                     *       "includePending": true,
+                     *       "includePending": false,
                      *       "status": "pending",
-                     *       "matched": 120,
-                     *       "replayed": 80,
-                     *       "woken": 39,
+                     *       "matched": 1,
+                     *       "replayed": 1,
+                     *       "woken": 1,
                      *       "skipped": 1,
-                     *       "createdAt": "2026-11-20T12:05:00.000Z",
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "completedAt": null
                      *     }
                      */
@@ -5774,13 +5718,13 @@ export interface operations {
                      *       "since": "2026-11-20T10:00:00.000Z",
                      *       "until": "2026-11-20T12:00:00.000Z",
                      *       "dryRun": false,
-                     *       "includePending": true,
+                     *       "includePending": false,
                      *       "status": "pending",
-                     *       "matched": 120,
-                     *       "replayed": 80,
-                     *       "woken": 39,
+                     *       "matched": 1,
+                     *       "replayed": 1,
+                     *       "woken": 1,
                      *       "skipped": 1,
-                     *       "createdAt": "2026-11-20T12:05:00.000Z",
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "completedAt": null
                      *     }
                      */
@@ -5883,12 +5827,12 @@ export interface operations {
                      *       "data": [
                      *         {
                      *           "id": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
-                     *           "type": "participant.joined",
+                     *           "type": "room.created",
                      *           "apiVersion": "v1",
-                     *           "createdAt": "2026-11-20T10:05:00.000Z",
+                     *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
                      *           "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
-                     *           "sequence": 7,
+                     *           "sequence": null,
                      *           "data": {
                      *             "room": {
                      *               "id": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
@@ -5901,26 +5845,14 @@ export interface operations {
                      *                   "weekly"
                      *                 ]
                      *               },
-                     *               "status": "active",
+                     *               "status": "created",
                      *               "maxParticipants": 20,
                      *               "emptyTimeoutSeconds": 900,
                      *               "createdAt": "2026-11-20T10:00:00.000Z",
-                     *               "startedAt": "2026-11-20T10:05:00.000Z",
-                     *               "endedAt": null
-                     *             },
-                     *             "participant": {
-                     *               "id": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
-                     *               "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *               "externalId": "user-4711",
-                     *               "name": "Ada",
-                     *               "metadata": {
-                     *                 "avatar": "https://example.com/ada.png"
-                     *               },
-                     *               "role": "participant",
-                     *               "joinedAt": "2026-11-20T10:05:00.000Z",
-                     *               "leftAt": null
-                     *             },
-                     *             "sessionId": "sess_01m7xhkw0cfvqteeeq2c3fv3q3"
+                     *               "startedAt": null,
+                     *               "endedAt": null,
+                     *               "participantCount": 1
+                     *             }
                      *           }
                      *         }
                      *       ],
@@ -5973,12 +5905,12 @@ export interface operations {
                     /**
                      * @example {
                      *       "id": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
-                     *       "type": "participant.joined",
+                     *       "type": "room.created",
                      *       "apiVersion": "v1",
-                     *       "createdAt": "2026-11-20T10:05:00.000Z",
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
                      *       "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
-                     *       "sequence": 7,
+                     *       "sequence": null,
                      *       "data": {
                      *         "room": {
                      *           "id": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
@@ -5991,26 +5923,14 @@ export interface operations {
                      *               "weekly"
                      *             ]
                      *           },
-                     *           "status": "active",
+                     *           "status": "created",
                      *           "maxParticipants": 20,
                      *           "emptyTimeoutSeconds": 900,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
-                     *           "startedAt": "2026-11-20T10:05:00.000Z",
-                     *           "endedAt": null
-                     *         },
-                     *         "participant": {
-                     *           "id": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
-                     *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *           "externalId": "user-4711",
-                     *           "name": "Ada",
-                     *           "metadata": {
-                     *             "avatar": "https://example.com/ada.png"
-                     *           },
-                     *           "role": "participant",
-                     *           "joinedAt": "2026-11-20T10:05:00.000Z",
-                     *           "leftAt": null
-                     *         },
-                     *         "sessionId": "sess_01m7xhkw0cfvqteeeq2c3fv3q3"
+                     *           "startedAt": null,
+                     *           "endedAt": null,
+                     *           "participantCount": 1
+                     *         }
                      *       }
                      *     }
                      */
@@ -6094,9 +6014,9 @@ export interface operations {
                      *         {
                      *           "kty": "EC",
                      *           "crv": "P-256",
-                     *           "x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
-                     *           "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM",
-                     *           "kid": "cn-I_WNMClehiVp51i_0VpOENW1upEerA8sEam5hn-s",
+                     *           "x": "…",
+                     *           "y": "…",
+                     *           "kid": "…",
                      *           "alg": "ES256",
                      *           "use": "sig"
                      *         }

@@ -10,7 +10,7 @@ import { requestContext } from '../http/request-context.js';
 import { securityHeaders } from '../http/respond.js';
 import { consolePages } from './console-pages.js';
 
-const SCRIPT = `console.log(${JSON.stringify('x'.repeat(2000))})`;
+const SCRIPT = 'console.log(1)';
 
 function built(): string {
   const folder = temporaryDirectory('console');
@@ -18,7 +18,6 @@ function built(): string {
   writeFileSync(join(folder, 'index.html'), '<!doctype html><title>Console</title>');
   writeFileSync(join(folder, 'assets', 'index-abc.js'), SCRIPT);
   writeFileSync(join(folder, 'favicon.svg'), '<svg/>');
-  writeFileSync(join(folder, 'secret.map'), 'not served');
   return folder;
 }
 
@@ -59,18 +58,10 @@ describe('the console', () => {
     }
   });
 
-  test('caches files with a hash in their name for ever, and compresses for those who can read it', async () => {
+  test('caches files with a hash in their name for ever', async () => {
     const ask = await pages(built());
-    const gzipped = await ask('/console/assets/index-abc.js', { headers: { 'accept-encoding': 'gzip' } });
-    expect(gzipped.text).toBe(SCRIPT);
-    expect(gzipped.headers).toMatchObject({
-      'cache-control': 'public, max-age=31536000, immutable',
-      'content-encoding': 'gzip',
-      vary: 'accept-encoding',
-    });
-    expect(Number(gzipped.headers['content-length'])).toBeLessThan(200);
-    const plain = await ask('/console/assets/index-abc.js', { headers: { 'accept-encoding': 'identity' } });
-    expect([plain.text, plain.headers['content-encoding']]).toEqual([SCRIPT, undefined]);
+    const script = await ask('/console/assets/index-abc.js');
+    expect([script.text, script.headers['cache-control']]).toEqual([SCRIPT, 'public, max-age=31536000, immutable']);
     const icon = await ask('/console/favicon.svg');
     expect([icon.headers['content-type'], icon.headers['cache-control']]).toEqual(['image/svg+xml', 'no-cache']);
     const head = await ask('/console/', { method: 'HEAD' });
@@ -79,7 +70,11 @@ describe('the console', () => {
 
   test('serves no other file, no other method, and says so if it is not built', async () => {
     const ask = await pages(built());
-    for (const path of ['/console/secret.map', '/console/assets/../secret.map', '/console/%2e%2e/package.json']) {
+    for (const path of [
+      '/console/nothing.js',
+      '/console/assets/..%2f..%2fpackage.json',
+      '/console/%2e%2e/package.json',
+    ]) {
       expect([path, (await ask(path)).status]).toEqual([path, 404]);
     }
     const post = await ask('/console/', { method: 'POST' });

@@ -3,8 +3,7 @@ import { dirname, extname, join } from 'node:path';
 import { parseUrl, PublicError } from '@callplane/core';
 import type { NextFunction, Request, Response } from 'express';
 import { contextOf, isRead } from '../http/request-context.js';
-import { pageSecurityHeaders } from '../http/respond.js';
-import { readFiles, sendFile, type StaticFile } from '../pages/static-files.js';
+import { pageFiles, pageSecurityHeaders } from '../http/respond.js';
 
 /**
  * Serves the console. Every path without a file extension is a page of it, which `index.html` shows.
@@ -12,21 +11,18 @@ import { readFiles, sendFile, type StaticFile } from '../pages/static-files.js';
  * @param signalingUrl where its page for calls connects to; null: to this origin.
  */
 export function consolePages(folder: string | null, signalingUrl: string | null) {
-  const files = folder === null ? new Map<string, StaticFile>() : readFiles(folder);
   const headers = { ...pageSecurityHeaders(), 'content-security-policy': policy(signalingUrl) };
-  return async (request: Request, response: Response, _next: NextFunction): Promise<void> => {
-    const context = contextOf(response);
-    context.route = '/console';
+  const files = folder === null ? null : pageFiles(folder, () => headers);
+  return (request: Request, response: Response, next: NextFunction): void => {
+    contextOf(response).route = '/console';
     if (!isRead(request)) throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } });
-    if (files.size === 0) {
+    if (files === null) {
       throw new PublicError('ROUTE_NOT_FOUND', {
         message: 'The console is not built. Build it with "pnpm turbo run build --filter=@callplane/console".',
       });
     }
-    const path = request.path.slice(1);
-    const file = files.get(extname(path) === '' ? 'index.html' : path);
-    if (file === undefined) throw new PublicError('ROUTE_NOT_FOUND');
-    await sendFile(request, response, file, { ...context.headers, ...headers });
+    if (extname(request.path) === '') request.url = '/index.html';
+    files(request, response, next);
   };
 }
 

@@ -20,9 +20,9 @@ import { Type } from 'typebox';
 import { ContextSchema, presentContext } from '../context/context.routes.js';
 import type { ConsoleSettings, Deps } from '../deps.js';
 import { UNAUTHENTICATED } from '../http/authenticate.js';
-import { defineRoute, type Route } from '../http/route.js';
+import { defineRoute, tagged, type Route } from '../http/route.js';
 import { strictObject } from '../http/schemas.js';
-import { consoleCookie, noConsoleCookie } from './console-sessions.js';
+import { consoleCookie, noConsoleCookie } from './console-cookie.js';
 
 const CreateConsoleSessionBody = strictObject(
   {
@@ -37,7 +37,7 @@ const CreateConsoleSessionBody = strictObject(
 export function consoleRoutes(deps: Deps): Route[] {
   const { console } = deps;
   if (console === null) return [];
-  return [
+  return tagged('Console', [
     defineRoute({
       method: 'post',
       path: '/v1/console/sessions',
@@ -47,7 +47,6 @@ export function consoleRoutes(deps: Deps): Route[] {
         'Send a secret API key, or the code of a link of `rtc console login`, as `Authorization: Bearer`. The answer ' +
         'sets the cookie of a session, which every route accepts instead of the key. The session has the scopes of ' +
         'the key or link. It ends after 8 hours, after one hour without a request, and with its key.',
-      tag: 'Console',
       scope: null,
       acceptsLoginCode: true,
       setsCookie: true,
@@ -67,7 +66,6 @@ export function consoleRoutes(deps: Deps): Route[] {
       operationId: 'endConsoleSession',
       summary: 'Sign out of the console',
       description: 'Ends the session of the request, at every instance within 5 seconds, and deletes its cookie.',
-      tag: 'Console',
       scope: null,
       setsCookie: true,
       responses: { 204: { description: 'The session has ended.', schema: null } },
@@ -77,7 +75,7 @@ export function consoleRoutes(deps: Deps): Route[] {
         return { status: 204, headers: { 'set-cookie': noConsoleCookie(isSecure) } };
       },
     }),
-  ];
+  ]);
 }
 
 type ConsoleDeps = Pick<Deps, 'database' | 'logger' | 'clock'>;

@@ -8,7 +8,7 @@ import {
 } from '@callplane/core';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineRoute, type Route } from '../http/route.js';
+import { defineRoute, tagged, type Route } from '../http/route.js';
 import { oneOf, orNull, timestamp } from '../http/schemas.js';
 
 const ConsoleSessionSchema = Type.Object(
@@ -68,14 +68,13 @@ export function presentContext(
 }
 
 export function contextRoutes({ console }: Pick<Deps, 'console'>): Route[] {
-  return [
+  return tagged('Context', [
     defineRoute({
       method: 'get',
       path: '/v1/',
       operationId: 'readContext',
       summary: 'Read the context of the API key',
       description: 'Accepts a secret or a publishable key, or a console session, which it describes. Needs no scope.',
-      tag: 'Context',
       scope: null,
       rateLimited: false,
       ignoresBody: true,
@@ -85,5 +84,5 @@ export function contextRoutes({ console }: Pick<Deps, 'console'>): Route[] {
       handle: ({ caller }) =>
         Promise.resolve({ status: 200, body: presentContext(caller, console?.signalingUrl ?? null) }),
     }),
-  ];
+  ]);
 }

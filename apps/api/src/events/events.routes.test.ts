@@ -1,10 +1,9 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { EVENT_WAITS_PER_ENVIRONMENT_MAX, type EventType, type NewEvent } from '@callplane/core';
+import { EVENT_WAITS_PER_ENVIRONMENT_MAX } from '@callplane/core';
 import { writeEvents } from '@callplane/db';
 import { publishNotice } from '@callplane/queue';
 import { eventually } from '@callplane/testing';
-import { startTestApi, type TestApi, type TestTenant } from '../api.testkit.js';
-import { newEventExample } from '../openapi/answer-examples.js';
+import { newEvent, startTestApi, type TestApi, type TestTenant } from '../api.testkit.js';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -26,14 +25,6 @@ async function poll(tenant: TestTenant, count: number, query = ''): Promise<stri
     return seen.length >= count ? seen : null;
   });
 }
-/** An event with the example data of the OpenAPI document: `call` checks every answer against that document. */
-const newEvent = (type: EventType, tenant: TestTenant, roomId: string | null = null): NewEvent => ({
-  ...newEventExample(type),
-  tenant,
-  roomId,
-  createdAt: new Date(),
-});
-
 const write = (tenant: TestTenant, roomId: string | null, count = 1) =>
   api.database.transaction((tx) =>
     writeEvents(
@@ -70,7 +61,7 @@ describe('GET /v1/events', () => {
     const held = new Promise<void>((resolve) => (release = resolve));
     let lateId = '';
     const late = database.transaction(async (tx) => {
-      [lateId = ''] = (await writeEvents(tx, [newEvent('webhook.test', tenant)])).eventIds;
+      [lateId = ''] = (await writeEvents(tx, [newEvent('webhook.test', tenant, null)])).eventIds;
       await held;
     });
     await eventually(() => lateId !== '');
@@ -90,7 +81,7 @@ describe('GET /v1/events', () => {
     await Promise.all([write(tenant, room.id, 3), write(tenant, room.id, 2), write(tenant, other.body.id)]);
     let release = () => {};
     const open = api.database.transaction(async (tx) => {
-      await writeEvents(tx, [newEvent('webhook.test', tenant)]);
+      await writeEvents(tx, [newEvent('webhook.test', tenant, null)]);
       await new Promise<void>((resolve) => (release = resolve));
     });
     const ids = await poll(tenant, 6, `&roomId=${room.id}`);
@@ -195,7 +186,7 @@ describe('GET /v1/events with wait', () => {
     const at = (minute: number) => new Date(Date.UTC(2031, 0, 1, 12, minute));
     const written: string[] = [];
     for (const minute of [0, 5, 10]) {
-      const event = { ...newEvent('webhook.test', tenant), createdAt: at(minute) };
+      const event = newEvent('webhook.test', tenant, null, at(minute));
       written.push(...(await api.database.transaction((tx) => writeEvents(tx, [event]))).eventIds);
     }
     await poll(tenant, 3);

@@ -1,4 +1,4 @@
-import { type EventType, PublicError, type Tenant } from '@callplane/core';
+import { PublicError, type Tenant } from '@callplane/core';
 import {
   type EventPosition,
   type EventRow,
@@ -10,14 +10,15 @@ import {
   newestEvents,
   roomExists,
 } from '@callplane/db';
+import type { Static } from 'typebox';
 import type { Deps } from '../deps.js';
-import { checkTenant, PAGE_LIMIT_DEFAULT, TenantQuery, timeFailures } from '../http/schemas.js';
-import type { Page, PageCursor } from '../http/cursor.js';
-import { type Call, defineRoute, type Route } from '../http/route.js';
+import type { PageCursor } from '../http/cursor.js';
+import { PAGE_LIMIT_DEFAULT } from '../http/list-route.js';
+import { type Call, defineRoute, type UntaggedRoute } from '../http/route.js';
 import { BEFORE_ALL, roomPosition } from './event-waiter.js';
 import { EVENT_LIST, EventPage, EventPath, EventSchema, LATEST, ListEventsQuery } from './events.schemas.js';
 
-export function eventRoutes(deps: Deps): Route[] {
+export function eventRoutes(deps: Deps): UntaggedRoute[] {
   return [
     defineRoute({
       method: 'get',
@@ -29,12 +30,10 @@ export function eventRoutes(deps: Deps): Route[] {
         'their transactions. An event appears once no older transaction is open, so an event that commits late is ' +
         'never skipped. With `wait`, the answer comes with the next event, usually within a second of its commit, or ' +
         'empty when the time is over.',
-      tag: 'Events',
       scope: 'webhooks:read',
       query: ListEventsQuery,
       list: EVENT_LIST,
       waits: true,
-      validate: (parts) => [...checkTenant(parts), ...timeFailures('query', parts.query)],
       errors: ['ROOM_NOT_FOUND'],
       responses: { 200: { description: 'One page of events after the position.', schema: EventPage } },
       async handle(call) {
@@ -49,29 +48,20 @@ export function eventRoutes(deps: Deps): Route[] {
       summary: 'Read an event',
       description:
         'The body that webhooks send. Events are kept for 30 days, and as long as a delivery refers to them.',
-      tag: 'Events',
       scope: 'webhooks:read',
       params: EventPath,
-      query: TenantQuery,
-      validate: checkTenant,
       errors: ['EVENT_NOT_FOUND'],
       responses: { 200: { description: 'The event.', schema: EventSchema } },
       async handle({ caller, params }) {
-        return { status: 200, body: JSON.parse(await readEvent(deps, caller, params.eventId)) as object };
+        const body = await findEventBody(deps.database.prisma, caller, params.eventId);
+        if (body === null) throw new PublicError('EVENT_NOT_FOUND');
+        return { status: 200, body: JSON.parse(body) as object };
       },
     }),
   ];
 }
 
-interface EventsQuery {
-  roomId?: string;
-  type?: EventType;
-  after?: string;
-  since?: string;
-  limit?: number;
-  wait?: number;
-}
-
+type EventsQuery = Static<typeof ListEventsQuery>;
 type EventsDeps = Pick<Deps, 'database' | 'eventWaiter' | 'readTurns'>;
 /** The parts of a request that waiting needs. */
 type WaitingCall = Pick<Call<unknown, unknown, unknown>, 'startedAtMs' | 'recheckKey' | 'onClosed' | 'waited'>;
@@ -87,7 +77,7 @@ async function pageOfEvents(
   query: EventsQuery,
   cursor: PageCursor<EventPosition>,
   call: WaitingCall,
-): Promise<Page<EventRow>> {
+): Promise<{ rows: EventRow[]; nextCursor: string | null }> {
   const isLatest = query.after === LATEST;
   const after = await startOf(deps, tenant, query, cursor);
   if (query.roomId !== undefined && after !== null && after.roomId !== query.roomId) throw noCursor();
@@ -102,13 +92,6 @@ async function pageOfEvents(
   if (events.length === 0 && waitMs > 0) events = await awaitEvents(deps, tenant, query, { after, read, waitMs, call });
   const last = events.at(-1) ?? (isLatest ? after : null);
   return { rows: events, nextCursor: last === null ? null : cursor.encode(positionOnly(last)) };
-}
-
-/** Reads an event as deliveries send it, JSON text. */
-async function readEvent(deps: Pick<Deps, 'database'>, tenant: Tenant, eventId: string): Promise<string> {
-  const body = await findEventBody(deps.database.prisma, tenant, eventId);
-  if (body === null) throw new PublicError('EVENT_NOT_FOUND');
-  return body;
 }
 
 function readEvents(

@@ -11,7 +11,8 @@ import {
 } from '@callplane/core';
 import { Type, type TProperties, type TSchema } from 'typebox';
 import { defineList, idOf } from '../http/cursor.js';
-import { oneOf, orNull, PAGE_LIMIT_DEFAULT, pathId, TenantQuery, timestamp } from '../http/schemas.js';
+import { pageLimit } from '../http/list-route.js';
+import { oneOf, orNull, pathId, timestamp } from '../http/schemas.js';
 import { OperationSchema } from '../operations/operations.js';
 import { StoredParticipantSchema } from '../participants/participants.routes.js';
 import { RoomSchema, StoredRoomSchema } from '../rooms/rooms.routes.js';
@@ -68,7 +69,8 @@ function titleOf(type: EventType): string {
   return `${words.join('')}Event`;
 }
 
-function eventSchema(type: EventType): TSchema {
+/** The schema of the events of a type. */
+export function eventSchema(type: EventType): TSchema {
   return Type.Object(
     {
       id: Type.String({ description: 'Event identifier, `evt_…`. Duplicates have the same identifier.' }),
@@ -106,7 +108,6 @@ export const EventSchema = Type.Unsafe<Record<string, unknown>>({
 });
 
 export const ListEventsQuery = Type.Object({
-  ...TenantQuery.properties,
   roomId: Type.Optional(
     Type.String({
       pattern: PATH_ID_PATTERN,
@@ -124,9 +125,7 @@ export const ListEventsQuery = Type.Object({
   since: Type.Optional(
     timestamp('The list starts with the first event that was created at this time or later. No effect with `after`.'),
   ),
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, default: PAGE_LIMIT_DEFAULT, description: 'Maximum number of events.' }),
-  ),
+  limit: pageLimit('events'),
   wait: Type.Optional(
     Type.Integer({
       minimum: 0,

@@ -126,8 +126,3 @@ function checkOf(list: List, { environmentId, path, filters }: CursorScope, body
 function sortedEntries(record: Readonly<Record<string, unknown>>): [string, unknown][] {
   return Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
 }
-
-export interface Page<Row> {
-  rows: Row[];
-  nextCursor: string | null;
-}

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { relative } from 'node:path';
 import { PublicError } from '@callplane/core';
-import type { NextFunction, Request, Response } from 'express';
+import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import helmet from 'helmet';
 import { contextOf, type MatchesRoute } from './request-context.js';
 import type { Reply } from './route.js';
@@ -176,4 +177,32 @@ export function pageSecurityHeaders(): Record<string, string> {
     if (error !== undefined) throw error as Error;
   });
   return headers;
+}
+
+/**
+ * Serves the files of a folder from disk, and answers 404 for all others.
+ * @param headers of the pages and their files.
+ */
+export function pageFiles(
+  folder: string,
+  headers: () => Record<string, string>,
+  options: { extensions?: string[] } = {},
+): RequestHandler {
+  const files = express.static(folder, {
+    ...options,
+    cacheControl: false,
+    redirect: false,
+    setHeaders(response: Response, path: string) {
+      response.set({ ...contextOf(response).headers, ...headers(), 'cache-control': cacheControlOf(folder, path) });
+    },
+  });
+  return (request, response, next) => {
+    void files(request, response, (error?: unknown) => next(error ?? new PublicError('ROUTE_NOT_FOUND')));
+  };
+}
+
+/** Names in `assets` contain a hash of their content. */
+function cacheControlOf(folder: string, path: string): string {
+  if (path.endsWith('.html')) return 'no-store';
+  return relative(folder, path).startsWith('assets') ? 'public, max-age=31536000, immutable' : 'no-cache';
 }

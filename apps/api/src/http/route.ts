@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Caller, ErrorCode, ErrorDetail, Scope } from '@callplane/core';
-import type { Static, TSchema } from 'typebox';
+import type { Static, TObject, TSchema } from 'typebox';
 import type { List, PageCursor, PagePosition } from './cursor.js';
 
 type Method = 'get' | 'post' | 'patch' | 'delete';
@@ -63,14 +63,13 @@ export interface UnvalidatedParts {
   body: Record<string, unknown>;
 }
 
-interface RouteShape {
+export interface RouteShape {
   method: Method;
   /** Path pattern with OpenAPI braces: `/v1/rooms/{roomId}`. */
   path: string;
   operationId: string;
   summary: string;
   description?: string;
-  tag: string;
   /** null means that any valid key may call the route. */
   scope: Scope | null;
   /** Whether the route accepts an `Idempotency-Key`. */
@@ -91,8 +90,8 @@ interface RouteShape {
   list?: List;
   /** Whether a list may wait, as its query says, so that only its reads take turns with other lists. */
   waits?: boolean;
-  params?: TSchema;
-  query?: TSchema;
+  params?: TObject;
+  query?: TObject;
   /** Without this schema, the router rejects every body except an empty object. */
   body?: TSchema;
   /** Whether a request without a body counts as one with an empty object. */
@@ -105,17 +104,27 @@ interface RouteShape {
   errors?: readonly ErrorCode[];
 }
 
-/** A route as the router and the OpenAPI document use it. */
-export interface Route extends RouteShape {
+/** A route without the tag of its noun. */
+export interface UntaggedRoute extends RouteShape {
   handle(call: Call<unknown, unknown, unknown, Record<string, unknown>>): Promise<Reply>;
 }
 
-type StaticOr<T, Fallback> = T extends TSchema ? Static<T> : Fallback;
+/** A route as the router and the OpenAPI document use it. */
+export interface Route extends UntaggedRoute {
+  /** Groups the operations of the document. */
+  tag: string;
+}
+
+export function tagged(tag: string, routes: readonly UntaggedRoute[]): Route[] {
+  return routes.map((route) => ({ ...route, tag }));
+}
+
+export type StaticOr<T, Fallback> = T extends TSchema ? Static<T> : Fallback;
 
 /** Declares a route. Its schemas determine the handler's types, the validation and the OpenAPI document. */
 export function defineRoute<
-  Params extends TSchema | undefined = undefined,
-  Query extends TSchema | undefined = undefined,
+  Params extends TObject | undefined = undefined,
+  Query extends TObject | undefined = undefined,
   Body extends TSchema | undefined = undefined,
   L extends List | undefined = undefined,
 >(
@@ -133,6 +142,6 @@ export function defineRoute<
       >,
     ): Promise<Reply>;
   },
-): Route {
-  return route as unknown as Route;
+): UntaggedRoute {
+  return route as unknown as UntaggedRoute;
 }

@@ -1,7 +1,6 @@
-import { type ErrorDetail, isAcceptedTime, PATH_ID_PATTERN } from '@callplane/core';
-import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
-import type { Page, PageCursor } from './cursor.js';
-import type { UnvalidatedParts } from './route.js';
+import { type ErrorDetail, PATH_ID_PATTERN } from '@callplane/core';
+import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import type { UntaggedRoute, UnvalidatedParts } from './route.js';
 
 /** An object with named fields. A body with any other field is rejected. */
 export function strictObject<T extends TProperties>(
@@ -59,72 +58,26 @@ export function oneOf<const T extends string>(values: readonly T[], description?
   return Type.Unsafe<T>({ type: 'string', enum: [...values], ...(description === undefined ? {} : { description }) });
 }
 
-export const PAGE_LIMIT_DEFAULT = 20;
-
-/** Query parameters of every list. */
-export function pageQuery() {
-  return {
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, default: PAGE_LIMIT_DEFAULT, description: 'Maximum number of rows.' }),
-    ),
-    cursor: Type.Optional(
-      Type.String({
-        'x-document': { minLength: 1 },
-        description: '`nextCursor` of the previous page. Opaque. Send the same filters with it.',
-      }),
-    ),
-  };
+/** The fields of a row that the schema names. JSON writes times in the form of the API. */
+export function present<S extends TObject>(schema: S, row: Record<keyof Static<S>, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.keys(schema.properties).map((name) => [name, row[name as keyof Static<S>]]));
 }
 
-/** The answer of a list. */
-export function page(title: string, item: TSchema) {
-  return Type.Object(
-    {
-      data: Type.Array(item),
-      nextCursor: orNull(
-        Type.String({ description: 'Send it as `cursor` to get the next page. Null on the last page.' }),
-      ),
-    },
-    { title, additionalProperties: false },
-  );
-}
-
-/**
- * Reads a page of rows that are ordered by id, the newest first.
- * @param read gets the row before which the page begins, and one row more than the page shows: it tells whether another
- *   page follows.
- */
-export async function pageById<Row extends { id: string }>(
-  cursor: PageCursor<{ id: string }>,
-  query: { limit?: number },
-  read: (page: { beforeId: string | null; limit: number }) => PromiseLike<readonly Row[]>,
-): Promise<Page<Row>> {
-  const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-  const found = await read({ beforeId: cursor.position?.id ?? null, limit: limit + 1 });
-  const rows = found.slice(0, limit);
-  const last = rows.at(-1);
-  return { rows, nextCursor: found.length > limit && last !== undefined ? cursor.encode({ id: last.id }) : null };
-}
-
-/**
- * Checks that the times `since` and `until` exist. A schema cannot express this, and its format accepts a leap second
- * (23:59:60), which `Date` cannot parse.
- * @param values not validated yet. The schema reports values that are not strings.
- */
-export function timeFailures(part: 'body' | 'query', values: { since?: unknown; until?: unknown }): ErrorDetail[] {
-  return (['since', 'until'] as const)
-    .filter((name) => typeof values[name] === 'string' && !isAcceptedTime(new Date(values[name])))
-    .map((name) => ({ path: `${part}.${name}`, message: 'must be a time from 1970 to 9999' }));
-}
-
-/** The optional query parameters of every webhook route. */
-export const TenantQuery = Type.Object({
+const TENANT_QUERY = {
   projectId: Type.Optional(Type.String({ description: "Must match the key's project." })),
   environmentId: Type.Optional(Type.String({ description: "Must match the key's environment." })),
-});
+};
 
-/** Rejects a project or environment that differs from that of the API key. */
-export function checkTenant({ caller, query }: Pick<UnvalidatedParts, 'caller' | 'query'>): ErrorDetail[] {
+/** Lets the query of each route name the project and the environment, which must be those of the API key. */
+export function withTenantQuery(routes: readonly UntaggedRoute[]): UntaggedRoute[] {
+  return routes.map((route) => ({
+    ...route,
+    query: Type.Object({ ...TENANT_QUERY, ...route.query?.properties }),
+    validate: (parts) => [...tenantFailures(parts), ...(route.validate?.(parts) ?? [])],
+  }));
+}
+
+function tenantFailures({ caller, query }: UnvalidatedParts): ErrorDetail[] {
   return (['projectId', 'environmentId'] as const)
     .filter((name) => typeof query[name] === 'string' && query[name] !== caller[name])
     .map((name) => ({ path: `query.${name}`, message: `must match the ${name} of the API key` }));

@@ -9,7 +9,7 @@ import {
 } from '@callplane/testing';
 import { startTestApi, type Sent, type TestApi } from '../api.testkit.js';
 import { createResources, pathOf, type PathValues } from '../hostile-requests.testkit.js';
-import { BODY_EXAMPLES } from '../openapi/examples.js';
+import { bodyExamples } from '../openapi/examples.js';
 import { apiRoutes } from '../routes.js';
 import { delivery, webhook } from '../webhooks/webhooks.testkit.js';
 
@@ -48,10 +48,8 @@ const WRITES = apiRoutes({} as never).filter(
 
 async function expectUnavailable(): Promise<void> {
   const ownPage = { cookie, origin: api.url, 'x-callplane-csrf': '1' };
-  const writes = WRITES.map(({ method, path, operationId }): [string, string, Sent] => {
-    const [example = {}] = Object.values(BODY_EXAMPLES[operationId] ?? {});
-    // The example changes nothing of an endpoint that is enabled.
-    const body = operationId === 'updateWebhook' ? { description: 'A' } : example;
+  const writes = WRITES.map(({ method, path, body }): [string, string, Sent] => {
+    const { complete = {} } = bodyExamples(body);
     const endsRotation = path.endsWith('/activate') || (method === 'delete' && path.endsWith('/rotate-secret'));
     const ids = {
       ...values,
@@ -59,7 +57,7 @@ async function expectUnavailable(): Promise<void> {
       ...(endsRotation ? { endpointId: rotatingId } : {}),
     };
     const byPage = path.endsWith('/current') ? { key: null, headers: ownPage } : {};
-    return [method, pathOf(path, 'GET', ids), { body, ...byPage }];
+    return [method, pathOf(path, 'GET', ids), { body: complete, ...byPage }];
   });
   writes.push(['POST', '/v1/rooms', { body: { name: 'A' }, headers: { 'idempotency-key': 'read-only' } }]);
   for (const [method, path, sent] of writes) {

@@ -3,8 +3,10 @@ import {
   cutToSchema,
   describeSchemaFailure,
   formatPath,
+  isAcceptedTime,
   isReported,
   metadataSizeFailure,
+  parseDay,
   parseJsonBody,
   PublicError,
   storedJsonBytes,
@@ -31,6 +33,10 @@ const ajv = new Ajv2020({
   meta: false,
 });
 formats.default(ajv);
+const { validate: isDateTime } = formats.default.get('date-time') as { validate: (text: string) => boolean };
+// The format of ajv accepts a leap second (23:59:60), which `Date` cannot parse.
+ajv.addFormat('date-time', (text: string) => isDateTime(text) && isAcceptedTime(new Date(text)));
+ajv.addFormat('date', (text: string) => parseDay(text) !== null);
 ajv.addKeyword({
   keyword: 'x-trimmedLength',
   type: 'string',

@@ -1,7 +1,6 @@
 import { EVENT_TYPES, SIGNATURE_CONTRACT } from '@callplane/core';
-import { EventSchema } from '../events/events.schemas.js';
-import { eventExample } from './answer-examples.js';
-import { EXAMPLE_IDS } from './examples.js';
+import { eventSchema, EventSchema } from '../events/events.schemas.js';
+import { EXAMPLE_IDS, exampleOf } from './examples.js';
 import type { SchemaComponents } from './components.js';
 
 type Json = Record<string, unknown>;
@@ -61,7 +60,7 @@ export function deliveryWebhook(components: SchemaComponents): Json {
           content: {
             'application/json': {
               schema: components.refer(EventSchema),
-              examples: Object.fromEntries(EVENT_TYPES.map((type) => [type, { value: eventExample(type) }])),
+              examples: Object.fromEntries(EVENT_TYPES.map((type) => [type, { value: exampleOf(eventSchema(type)) }])),
             },
           },
         },

@@ -49,26 +49,6 @@ test.each([1280, 390])(
   },
 );
 
-test('the reference finds operations by a search', async () => {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-  await page.goto(`${api.url}/docs/reference/`);
-  await page
-    .getByRole('button', { name: /search/i })
-    .first()
-    .click();
-  await page
-    .getByRole('textbox', { name: /search/i })
-    .or(page.getByRole('combobox'))
-    .first()
-    .fill('replay');
-  await page
-    .getByRole('option', { name: /replay/i })
-    .or(page.getByRole('link', { name: /replay/i }))
-    .first()
-    .waitFor();
-  await page.close();
-});
-
 test.each([
   [1280, 'light'],
   [390, 'dark'],

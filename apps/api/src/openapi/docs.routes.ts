@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, extname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { PublicError } from '@callplane/core';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
 import { contextOf, isRead } from '../http/request-context.js';
-import { pageSecurityHeaders } from '../http/respond.js';
-import { readFiles, sendFile, type StaticFile } from '../pages/static-files.js';
+import { pageFiles, pageSecurityHeaders } from '../http/respond.js';
 
 /**
  * A file goes only to a caller that has got its answer before: a thousand pipelined requests would keep the process busy
@@ -55,43 +54,30 @@ function oneAnswerAtATime(route: string): RequestHandler {
 
 /** The pages of the site. Without it, its beginning leads to the reference. */
 function site(folder: string): RequestHandler {
-  let built: { files: Map<string, StaticFile>; headers: Record<string, string> } | null = null;
-  return async (request, response) => {
+  const index = join(folder, 'index.html');
+  let headers: Record<string, string> | null = null;
+  // Addresses of pages may leave out their extension.
+  const files = pageFiles(folder, () => headers ?? {}, { extensions: ['html'] });
+  return (request, response, next) => {
     // `npm start` builds the site while the API runs.
-    built ??= existsSync(join(folder, 'index.html')) ? readSite(folder) : null;
+    headers ??= existsSync(index) ? headersOf(readFileSync(index, 'utf8')) : null;
     const { pathname } = new URL(request.originalUrl, 'http://localhost');
-    const context = contextOf(response);
     const moved = { '/docs': '/docs/', '/docs/reference': '/docs/reference/' }[pathname];
-    const to = built === null && pathname === '/docs/' ? '/docs/reference/' : moved;
-    if (to !== undefined) {
-      response.set(context.headers).redirect(302, to);
-      return;
-    }
-    const file = built?.files.get(fileOf(request.path.slice(1)));
-    if (file === undefined) throw new PublicError('ROUTE_NOT_FOUND');
-    await sendFile(request, response, file, { ...context.headers, ...built?.headers });
+    const to = headers === null && pathname === '/docs/' ? '/docs/reference/' : moved;
+    if (to === undefined) files(request, response, next);
+    else response.set(contextOf(response).headers).redirect(302, to);
   };
 }
 
-/** Pages have the extension `.html`, which their addresses may leave out. */
-function fileOf(path: string): string {
-  if (path === '' || path.endsWith('/')) return `${path}index.html`;
-  return extname(path) === '' ? `${path}.html` : path;
+/** @param page its inline scripts are those of all pages. */
+function headersOf(page: string): Record<string, string> {
+  return { ...pageSecurityHeaders(), 'content-security-policy': policyOf(inlineScripts(page)) };
 }
 
-function readSite(folder: string) {
-  const files = readFiles(folder);
-  const pages = [...files].filter(([name]) => name.endsWith('.html')).map(([, { body }]) => body.toString());
-  const headers = { ...pageSecurityHeaders(), 'content-security-policy': policyOf(inlineScripts(pages)) };
-  return { files, headers };
-}
-
-/** The hashes of the scripts inside pages, such as the one that chooses light or dark before the first paint. */
-function inlineScripts(pages: string[]): string[] {
-  const scripts = pages.flatMap((page) =>
-    [...page.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([^]*?)<\/script>/g)].map(([, script = '']) => script),
-  );
-  return [...new Set(scripts)].map((script) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`);
+/** The hashes of the scripts inside a page, such as the one that chooses light or dark before the first paint. */
+function inlineScripts(page: string): string[] {
+  const scripts = [...page.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([^]*?)<\/script>/g)].map(([, script = '']) => script);
+  return scripts.map((script) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`);
 }
 
 /** Scalar and Mermaid set inline styles and draw icons from data URLs. Nothing comes from other hosts. */

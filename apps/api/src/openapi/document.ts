@@ -1,22 +1,15 @@
 import type { TSchema } from 'typebox';
 import { JWKS_ROUTE } from '../context/public.routes.js';
 import type { Route } from '../http/route.js';
-import { ANSWER_EXAMPLES } from './answer-examples.js';
 import { FailureComponents, HEADER_COMPONENTS, headers, headersOf, SchemaComponents } from './components.js';
 import { deliveryWebhook } from './delivery-webhook.js';
-import { BODY_EXAMPLES, parameterExample } from './examples.js';
+import { bodyExamples, exampleOf } from './examples.js';
 
 type Json = Record<string, unknown>;
 
-/**
- * The introduction of the reference, in Markdown. Its headings become entries of the page's contents. docs/ explains each
- * subject in full.
- */
+/** The introduction of the reference, in Markdown. docs/ explains each subject in full. */
 const INTRODUCTION = `Callplane runs audio and video calls on your own servers. Your backend creates rooms and issues short-lived
 participant tokens. Browsers join with them. Signed webhooks report what happens.
-
-A path that is not listed returns 404 \`ROUTE_NOT_FOUND\`. A listed path with another method answers 405
-\`METHOD_NOT_ALLOWED\`.
 
 # First request
 
@@ -30,62 +23,23 @@ curl -s "$BASE/rooms" -H "Authorization: Bearer $KEY" -H 'Content-Type: applicat
 # Keys
 
 Send a secret key (\`rtc_sk_…\`) as bearer token. A key belongs to one project environment, and sees only what belongs
-to it: any other id answers 404. Each operation names the scope that the key needs, and answers 403
-\`INSUFFICIENT_SCOPE\` without it. A publishable key (\`rtc_pk_…\`) may only read the context, \`GET /v1/\`. Keep secret
-keys on your backend. \`rtc keys create\` makes keys, \`rtc keys revoke\` revokes them within five seconds.
+to it: any other id answers 404. Each operation names the scope that the key needs. Keep secret keys on your backend.
 
 # Errors
 
-Every error has the same shape, and its \`requestId\` is also in the header \`x-request-id\` and in the log:
-
-\`\`\`json
-{
-  "error": {
-    "code": "VALIDATION_FAILED",
-    "message": "body.name must be a string",
-    "requestId": "req_01m7xhkw0cfvqteeeq2c3fv3q8",
-    "details": [{ "path": "body.name", "message": "must be a string" }]
-  }
-}
-\`\`\`
-
-Decide by \`code\`; \`message\` is for people. Bodies are strict: an unknown field or a wrong type is 400. Repeat a 429
-\`RATE_LIMITED\` and a 503 \`UNAVAILABLE\` after the seconds in \`Retry-After\`.
-
-# Idempotency
-
-\`POST\` of rooms, messages and webhook endpoints takes an \`Idempotency-Key\` of 1 to 255 printable ASCII characters, kept for 24 hours. The
-same key with the same body gets the first answer again, with the header \`Idempotency-Replayed: true\`. With another
-body it is 422, and while the first request is under way 409.
+Every error has the shape \`{ "error": { "code", "message", "requestId", "details"? } }\`. Decide by \`code\`; \`message\`
+is for people. Repeat a 429 \`RATE_LIMITED\` and a 503 \`UNAVAILABLE\` after the seconds in \`Retry-After\`.
 
 # Pages
 
 Lists return \`{ "data": […], "nextCursor": "…" }\`. Pass \`nextCursor\` as \`cursor\` to get the next page; null means
-that there is none. Events take it as \`after\`, and end with an empty page. A cursor belongs to its list and to the filters of that list. \`limit\` is 1 to 100, by default 20.
-
-# Clean-up
-
-Ending a room and removing a participant are durable operations. 204 means that the clean-up is complete. 202 returns
-the operation, which goes on: read it at \`…/runtime-operation\` until it is \`completed\` or \`failed\`. With
-\`Prefer: wait=10\` the request waits for up to ten seconds.
+that there is none. Events take it as \`after\`, and end with an empty page.
 
 # Webhooks
 
-Register an endpoint, keep its \`signingSecret\`, and verify each delivery before you trust it. \`GET
-/v1/webhooks/signature-contract\` returns the headers and the signed text; the package \`@callplane/webhook-verifier\`
-checks them:
-
-\`\`\`ts
-import { verifyWebhook } from '@callplane/webhook-verifier';
-
-const result = verifyWebhook({ headers: request.headers, rawBody, secrets: process.env.WEBHOOK_SECRET! });
-if (result.ok) handle(result.event);
-else console.warn(result.reason, result.message);
-\`\`\`
-
-Answer with 2xx as soon as the event is stored. A failed delivery is repeated with the same bytes, up to 8 attempts in
-7.7 hours. An event may arrive more than once: use its \`id\` to drop repetitions. \`sequence\` orders the events of a
-room.
+Register an endpoint, keep its \`signingSecret\`, and verify each delivery before you trust it, with the package
+\`@callplane/webhook-verifier\`. Answer with 2xx as soon as the event is stored. An event may arrive more than once: use
+its \`id\` to drop repetitions.
 `;
 
 /** Builds the OpenAPI 3.1 document from the schemas that validate the routes. */
@@ -194,7 +148,7 @@ function fields(schema: TSchema | undefined, place: 'path' | 'query', components
  * ids exist in no environment.
  */
 function withExample(parameter: Parameter): Json {
-  const example = parameterExample(parameter.name, parameter.schema);
+  const example = exampleOf(parameter.schema, parameter.name);
   if (example === undefined) return { ...parameter };
   return parameter.required
     ? { ...parameter, example }
@@ -205,9 +159,9 @@ function withExample(parameter: Parameter): Json {
  * Documents a request body. Its schema is inlined and never a component: outside a request body, openapi-typescript
  * treats fields with a default as required.
  */
-function requestBody({ operationId, bodyOptional }: Route, schema: TSchema, components: SchemaComponents): Json {
+function requestBody({ bodyOptional }: Route, schema: TSchema, components: SchemaComponents): Json {
   const { title } = schema as unknown as { title?: string };
-  const examples = Object.entries(BODY_EXAMPLES[operationId] ?? {}).map(([name, value]) => [name, { value }]);
+  const examples = Object.entries(bodyExamples(schema)).map(([name, value]) => [name, { value }]);
   return {
     required: bodyOptional !== true,
     content: {
@@ -240,18 +194,8 @@ const STREAM_CONTENT = {
 
 function success(description: string, schema: TSchema | null, sent: Json, components: SchemaComponents): Json {
   if (schema === null) return { description, headers: sent };
-  const content = { 'application/json': { schema: components.refer(schema), example: answerExample(schema) } };
+  const content = { 'application/json': { schema: components.refer(schema), example: exampleOf(schema) } };
   return { description, headers: sent, content };
-}
-
-/** The example of an answer. The example of a page contains one item. */
-function answerExample(schema: TSchema): unknown {
-  const { title = '', properties } = schema as unknown as {
-    title?: string;
-    properties?: { data?: { items?: { title?: string } } };
-  };
-  const item = properties?.data?.items?.title;
-  return item === undefined ? ANSWER_EXAMPLES[title] : { data: [ANSWER_EXAMPLES[item]], nextCursor: null };
 }
 
 function jwksOperation(components: SchemaComponents, failures: FailureComponents): Json {

@@ -1,3 +1,7 @@
+import type { TSchema } from 'typebox';
+
+type Json = Record<string, unknown>;
+
 /** The ids in all examples: one room with one participant, and one webhook endpoint. */
 export const EXAMPLE_IDS = {
   projectId: 'proj_01m7xhkw0cfvqteeeq2c3fv3q0',
@@ -11,102 +15,116 @@ export const EXAMPLE_IDS = {
   recoveryId: 'rcv_01m7xhkw0cfvqteeeq2c3fv3q7',
 } as const;
 
-export const RECEIVER_URL = 'https://example.com/hooks/calls';
-const REQUEST_ID = 'req_01m7xhkw0cfvqteeeq2c3fv3q8';
+const TIME = '2026-11-20T10:00:00.000Z';
+const TURN_USERNAME = `1795172400:${EXAMPLE_IDS.sessionId}`;
 
-/** Example request bodies by operation id. The name of each example describes its content. */
-export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
-  createConsoleSession: { all: {}, readOnly: { readOnly: true } },
-  createRoom: {
-    minimal: { name: 'Daily' },
-    complete: {
-      name: 'Daily',
-      metadata: { team: 'blue', tags: ['weekly'] },
-      maxParticipants: 20,
-      emptyTimeoutSeconds: 900,
-    },
-  },
-  updateRoom: {
-    rename: { name: 'Daily, second half' },
-    enlarge: { metadata: { team: 'blue' }, maxParticipants: 50 },
-  },
-  issueToken: {
-    minimal: { participantName: 'Ada' },
-    complete: {
-      participantName: 'Ada',
-      permissions: ['room:join', 'audio:publish', 'video:publish', 'messages:send'],
-      metadata: { avatar: 'https://example.com/ada.png' },
-      ttlSeconds: 600,
-      externalId: 'user-4711',
-    },
-  },
-  updateParticipant: {
-    mayNotSpeak: { permissions: ['room:join', 'messages:send'] },
-    rename: { name: 'Ada Lovelace', metadata: { avatar: 'https://example.com/ada.png' } },
-  },
-  sendMessage: {
-    toAll: { data: { text: 'The call ends in five minutes.' } },
-    toOne: { data: { hand: 'lowered' }, to: [EXAMPLE_IDS.participantId] },
-  },
-  issueTurnCredentials: {
-    session: { roomId: EXAMPLE_IDS.roomId, sessionId: EXAMPLE_IDS.sessionId },
-    environment: {},
-  },
-  createWebhook: {
-    minimal: { url: RECEIVER_URL },
-    complete: {
-      url: RECEIVER_URL,
-      events: ['room.ended', 'participant.left'],
-      description: 'Billing',
-      enabled: true,
-      ordering: 'room',
-      maxPerSecond: 50,
-      maxConcurrent: null,
-      standardWebhooks: false,
-      retryRejected: true,
-    },
-  },
-  updateWebhook: {
-    enable: { enabled: true },
-    subscribe: { events: ['*'], description: null },
-    limit: { maxPerSecond: 100, maxConcurrent: 8 },
-  },
-  rotateWebhookSecret: { inADay: { activateInSeconds: 86_400 }, atOnce: { activateInSeconds: 0 } },
-  replayDelivery: { firstReplay: { expectedReplayCount: 0 } },
-  createRecovery: {
-    window: { since: '2026-11-20T10:00:00Z', until: '2026-11-20T12:00:00Z' },
-    count: { since: '2026-11-20T10:00:00Z', dryRun: true },
-    failedOnly: { since: '2026-11-20T10:00:00Z', includePending: false },
-  },
-};
-
-/** Values for parameters whose schema has no default or enum. */
-const PARAMETER_EXAMPLES: Record<string, string> = {
+/**
+ * Values that a schema does not imply, by the name of the property or parameter, or by the title of its object and its
+ * name. A parameter has no object.
+ */
+const VALUES: Json = {
   ...EXAMPLE_IDS,
+  activateInSeconds: 86_400,
+  address: '93.184.216.34',
   after: EXAMPLE_IDS.eventId,
-  trackId: 'camera',
+  // Only the server can create one.
+  cursor: undefined,
+  description: 'Billing',
+  emptyTimeoutSeconds: 900,
+  externalId: 'user-4711',
+  'Idempotency-Key': 'daily-2026-11-20',
+  kinds: 'rooms,participants',
+  lastError: null,
+  maxParticipants: 20,
+  maxPerSecond: 50,
+  metadata: { team: 'blue', tags: ['weekly'] },
   name: 'Daily',
   namePrefix: 'Dai',
-  kinds: 'rooms,participants',
-  externalId: 'user-4711',
-  since: '2026-11-20T10:00:00.000Z',
-  until: '2026-11-20T12:00:00.000Z',
-  from: '2026-11-01',
-  to: '2026-11-30',
-  'Idempotency-Key': 'daily-2026-11-20',
+  nextCursor: null,
+  participantName: 'Ada',
+  permissions: ['room:join', 'video:publish'],
   Prefer: 'wait=5',
+  responseBody: 'maintenance',
+  since: TIME,
+  statusCode: 503,
+  token: 'eyJhbGciOiJFUzI1NiIsImtpZCI6Ii4uLiJ9.….…',
+  trackId: 'camera',
+  until: '2026-11-20T12:00:00.000Z',
+  url: 'https://example.com/hooks/calls',
+  username: TURN_USERNAME,
+  '.from': '2026-11-01',
+  '.to': '2026-11-30',
+  'MutedTrack.muted': true,
+  'Participant.name': 'Ada',
+  'SendMessage.data': { text: 'The call ends in five minutes.' },
+  'SendMessage.to': [EXAMPLE_IDS.participantId],
+  'StoredParticipant.name': 'Ada',
+  'TurnCredentials.iceServers': [
+    { urls: ['stun:turn.example.com:3478'] },
+    {
+      urls: ['turn:turn.example.com:3478?transport=udp', 'turn:turn.example.com:3478?transport=tcp'],
+      username: TURN_USERNAME,
+      credential: 'u9vRHxUe1QwV0Z1m3b3cYFJpZqk=',
+      credentialType: 'password',
+    },
+  ],
+  'UpdateParticipant.name': 'Ada Lovelace',
+  'WebhookAttempt.outcome': 'response',
+  'WebhookDiagnosis.advice': 'Check that the receiver runs and is healthy. Callplane retries.',
+  'WebhookDiagnosis.summary': 'HTTP 503: a proxy in front of the receiver cannot reach it, or it is overloaded.',
+  'WebhookEndpoint.enabled': true,
+  'WebhookEndpointWithSecret.enabled': true,
 };
 
-/** An example value for a parameter. Undefined for cursors, because only the server can create one. */
-export function parameterExample(name: string, schema: Record<string, unknown>): unknown {
-  const choices = schema['enum'] as unknown[] | undefined;
-  return PARAMETER_EXAMPLES[name] ?? schema['default'] ?? choices?.[0];
+/**
+ * An example of a schema.
+ * @param name of the property or parameter.
+ * @param options `title` of the object that has the property; `all`: with the optional properties.
+ */
+export function exampleOf(schema: unknown, name = '', options: { title?: string; all?: boolean } = {}): unknown {
+  const key = [`${options.title ?? ''}.${name}`, name].find((each) => Object.hasOwn(VALUES, each));
+  if (key !== undefined) return VALUES[key];
+  const { const: only, enum: choices, examples, anyOf, oneOf, type, ...others } = schema as Json;
+  if (only !== undefined) return only;
+  if ('default' in others) return others['default'];
+  const [first] = (examples ?? choices ?? []) as unknown[];
+  if (first !== undefined) return first;
+  const [variant, alternative] = (anyOf ?? oneOf ?? []) as Json[];
+  if (variant !== undefined) {
+    const isNullable = alternative?.['type'] === 'null' && !['object', 'array'].includes(String(variant['type']));
+    return isNullable ? null : exampleOf(variant, '', options);
+  }
+  if (type === 'object') return exampleObject(others, options.all ?? false);
+  if (type === 'array') return [exampleOf(others['items'], '', options)];
+  if (type === 'integer' || type === 'number') return others['minimum'] ?? 1;
+  return type === 'boolean' ? false : exampleText(others);
+}
+
+function exampleObject({ title, properties = {}, required = [] }: Json, all: boolean): Json {
+  const names = Object.keys(properties as Json).filter((name) => all || (required as string[]).includes(name));
+  const options = { title: String(title), all };
+  return Object.fromEntries(names.map((name) => [name, exampleOf((properties as Json)[name], name, options)]));
+}
+
+/** The description of an id names its prefix. */
+function exampleText({ format, description }: Json): string {
+  if (format === 'date-time') return TIME;
+  if (format === 'date') return TIME.slice(0, 10);
+  const prefix = /`([a-z]+_)…`/.exec(String(description))?.[1];
+  if (prefix === undefined) return '…';
+  return Object.values(EXAMPLE_IDS).find((id) => id.startsWith(prefix)) ?? `${prefix}01m7xhkw0cfvqteeeq2c3fv3q8`;
+}
+
+/** Examples of a request body: with the required fields, and with all. */
+export function bodyExamples(schema: TSchema | undefined): { minimal?: object; complete?: object } {
+  if (schema === undefined) return {};
+  return { minimal: exampleOf(schema) as object, complete: exampleOf(schema, '', { all: true }) as object };
 }
 
 /** An example error body with this code. */
 export function errorExample(code: string, message: string): unknown {
-  if (code !== 'VALIDATION_FAILED') return { error: { code, message, requestId: REQUEST_ID } };
+  const requestId = 'req_01m7xhkw0cfvqteeeq2c3fv3q8';
+  if (code !== 'VALIDATION_FAILED') return { error: { code, message, requestId } };
   const detail = { path: 'path.roomId', message: 'must match ^[A-Za-z0-9_-]{1,128}$' };
-  const first = `${detail.path} ${detail.message}`;
-  return { error: { code, message: first, requestId: REQUEST_ID, details: [detail] } };
+  return { error: { code, message: `${detail.path} ${detail.message}`, requestId, details: [detail] } };
 }

@@ -1,4 +1,3 @@
-import { createServer } from 'node:net';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, isCallplaneError, type Callplane, type WebhookEvent } from '@callplane/server';
 import { eventually } from '@callplane/testing';
@@ -87,38 +86,6 @@ describe('the server SDK', () => {
     });
     expect(summaries).toEqual(['a', 'b', 'c'].map((name) => `room.created ${name} "${name}"`));
   });
-
-  test('creates one room for one idempotency key, however often the connection is lost', async () => {
-    // Forwards requests and cuts the first two connections once the API has answered.
-    let cuts = 2;
-    const proxy = createServer((socket) => {
-      socket.once('data', (request) => {
-        void fetch(`${api.url}/v1/rooms`, {
-          method: 'POST',
-          headers: headersIn(request.toString()),
-          body: request.toString().split('\r\n\r\n')[1] ?? '',
-        }).then(async (response) => {
-          const text = await response.text();
-          if (cuts > 0) socket.resetAndDestroy();
-          else
-            socket.end(`HTTP/1.1 ${response.status} OK\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
-          cuts -= 1;
-        });
-      });
-    });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    try {
-      const tenant = await api.newTenant();
-      const { port } = proxy.address() as { port: number };
-      const behind = createClient({ baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: tenant.key });
-      const { id } = await behind.createRoom({ name: 'Once' });
-      const direct = createClient({ baseUrl: api.url, apiKey: tenant.key });
-      expect((await direct.listRooms()).data.map((room) => room.id)).toEqual([id]);
-      expect(cuts).toBe(-1);
-    } finally {
-      proxy.close();
-    }
-  });
 });
 
 describe('the example of a consumer on PostgreSQL', () => {
@@ -179,18 +146,6 @@ describe('the example of a consumer on PostgreSQL', () => {
     expect([events.length, await counted()]).toEqual([made, made]);
   });
 });
-
-function headersIn(request: string): Record<string, string> {
-  const wanted = ['authorization', 'content-type', 'idempotency-key'];
-  const lines = (request.split('\r\n\r\n')[0] ?? '').split('\r\n').slice(1);
-  return Object.fromEntries(
-    lines
-      .map(
-        (line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()] as const,
-      )
-      .filter(([name]) => wanted.includes(name)),
-  );
-}
 
 /** Never called. Contains calls that must not compile. */
 async function refused(client: Callplane, event: WebhookEvent): Promise<void> {

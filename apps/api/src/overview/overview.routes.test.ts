@@ -2,8 +2,7 @@ import { newId } from '@callplane/core';
 import { writeEvents } from '@callplane/db';
 import { insertTestEndpoint } from '@callplane/testing';
 import { beforeAll, expect, test } from '@jest/globals';
-import { startTestApi, type TestApi, type TestTenant } from '../api.testkit.js';
-import { newEventExample } from '../openapi/answer-examples.js';
+import { newEvent, startTestApi, type TestApi, type TestTenant } from '../api.testkit.js';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -16,12 +15,8 @@ const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 /** Joins at these times: the events that the gateway writes. */
 async function joins(tenant: TestTenant, ...times: Date[]): Promise<void> {
   const { body } = await api.call('POST', '/v1/rooms', { key: tenant.key, body: { name: 'A room' } });
-  const events = times.map((createdAt) => ({
-    ...newEventExample('participant.joined'),
-    tenant,
-    roomId: (body as { id: string }).id,
-    createdAt,
-  }));
+  const { id } = body as { id: string };
+  const events = times.map((createdAt) => newEvent('participant.joined', tenant, id, createdAt));
   await api.database.transaction((tx) => writeEvents(tx, events));
 }
 

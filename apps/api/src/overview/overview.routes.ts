@@ -21,7 +21,7 @@ import {
 } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineRoute, type Route } from '../http/route.js';
+import { defineRoute, tagged, type Route } from '../http/route.js';
 import { orNull, timestamp } from '../http/schemas.js';
 
 const count = (description: string) =>
@@ -115,7 +115,7 @@ const OverviewSchema = Type.Object(
 );
 
 export function overviewRoutes(deps: Deps): Route[] {
-  return [
+  return tagged('Usage', [
     defineRoute({
       method: 'get',
       path: '/v1/overview',
@@ -124,7 +124,6 @@ export function overviewRoutes(deps: Deps): Route[] {
       description:
         'Rooms, participants and joins need `rooms:read`, deliveries and endpoints `webhooks:read`. A part without its ' +
         'scope is null. No figure counts more than 10,000 rows. `GET /v1/usage` has the figures of days.',
-      tag: 'Usage',
       scope: null,
       errors: ['INSUFFICIENT_SCOPE'],
       responses: { 200: { description: 'The figures at this moment.', schema: OverviewSchema } },
@@ -135,7 +134,7 @@ export function overviewRoutes(deps: Deps): Route[] {
         return { status: 200, body };
       },
     }),
-  ];
+  ]);
 }
 
 type OverviewDeps = Pick<Deps, 'database' | 'clock'>;

@@ -97,18 +97,6 @@ describe('PATCH /v1/rooms/{roomId}/participants/{participantId}', () => {
     expect(notices).toHaveLength(1);
   });
 
-  test.each([
-    [{ name: ' ' }, 'body.name', 'must have 1 to 120 characters after trimming, not 0'],
-    [{ permissions: ['audio:publish'] }, 'body.permissions', 'must include room:join'],
-    [{ permissions: ['room:join', 'room:join'] }, 'body.permissions', 'must not have duplicate entries'],
-    [{ permissions: null }, 'body.permissions', 'must be an array'],
-    [{ metadata: [] }, 'body.metadata', 'must be an object'],
-    [{ externalId: 'x' }, 'body.externalId', 'is not a known field'],
-  ])('rejects %j', async (body, path, message) => {
-    const response = await api.call('PATCH', `/v1/rooms/${room}/participants/part_0`, { body });
-    expect([response.status, response.body.error.details]).toEqual([400, [{ path, message }]]);
-  });
-
   test('rejects metadata beyond 16 KiB, unknown ids, ended rooms and removed participants', async () => {
     const { path } = await enter();
     const answer = async (url: string, body: object) => {
@@ -212,15 +200,9 @@ describe('POST /v1/rooms/{roomId}/messages', () => {
     expect((await send({ data: 1 })).body.recipients).toBe(0);
   });
 
-  test.each([
-    [{}, 400, 'body.data'],
-    [{ data: 1, to: [] }, 400, 'body.to'],
-    [{ data: 1, to: ['a', 'a'] }, 400, 'body.to'],
-    [{ data: 1, to: Array.from({ length: 101 }, (_, n) => `part_${n}`) }, 400, 'body.to'],
-    [{ data: 'x'.repeat(16 * 1024) }, 413, 'body.data'],
-  ])('rejects %#', async (body, status, path) => {
-    const response = await send(body);
-    expect([response.status, response.body.error.details[0].path]).toEqual([status, path]);
+  test('with more than 16 KiB of data is refused', async () => {
+    const response = await send({ data: 'x'.repeat(16 * 1024) });
+    expect([response.status, response.body.error.details[0].path]).toEqual([413, 'body.data']);
   });
 
   test('is refused in an ended or unknown room', async () => {

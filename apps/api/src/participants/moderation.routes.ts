@@ -11,7 +11,7 @@ import { muteTrack, updateParticipant, type Moderated, type ModerationRefusal } 
 import { publishRoomChanged } from '@callplane/queue';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineRoute, type Route } from '../http/route.js';
+import { defineRoute, tagged, type Route } from '../http/route.js';
 import { metadataObject, oneOf, pathId, strictObject, trimmedText } from '../http/schemas.js';
 import {
   effectivePermissions,
@@ -58,7 +58,7 @@ const MutedTrackSchema = Type.Object(
 );
 
 export function moderationRoutes(deps: Deps): Route[] {
-  return [
+  return tagged('Participants', [
     defineRoute({
       method: 'patch',
       path: '/v1/rooms/{roomId}/participants/{participantId}',
@@ -68,7 +68,6 @@ export function moderationRoutes(deps: Deps): Route[] {
         'Changes the given fields, also in a running call, and writes `participant.updated`. Tracks that the ' +
         'participant may no longer publish are unpublished. New permissions take effect without a new token, and stay ' +
         'for later joins. Works before the first join too. A request that changes nothing writes no event.',
-      tag: 'Participants',
       scope: 'participants:update',
       params: ParticipantPath,
       body: UpdateParticipantBody,
@@ -77,7 +76,7 @@ export function moderationRoutes(deps: Deps): Route[] {
       async handle({ caller, params, body }) {
         const { roomId, participantId } = params;
         const update = await updateParticipant(deps.database, caller, roomId, participantId, body, deps.clock.now());
-        if (update.outcome !== 'updated') throw await refusal(deps, caller, roomId, update.outcome);
+        if (update.outcome !== 'updated') return refuse(deps, caller, roomId, update.outcome);
         announce(deps, roomId, update);
         const { participant, permissions } = update;
         return { status: 200, body: { ...presentParticipant(participant, deps.clock.now()), permissions } };
@@ -91,7 +90,6 @@ export function moderationRoutes(deps: Deps): Route[] {
       description:
         'Mutes a published track for everyone, and writes `track.muted`. The participant may unmute it. To keep it ' +
         'silent, change its permissions. Muting a muted track changes nothing.',
-      tag: 'Participants',
       scope: 'participants:update',
       params: TrackPath,
       responses: { 200: { description: 'The muted track.', schema: MutedTrackSchema } },
@@ -100,12 +98,12 @@ export function moderationRoutes(deps: Deps): Route[] {
         const { roomId, participantId, trackId } = params;
         const mute = await muteTrack(deps.database, caller, roomId, participantId, trackId, deps.clock.now());
         if (mute.outcome === 'no_track') throw new PublicError('TRACK_NOT_FOUND');
-        if (mute.outcome !== 'muted') throw await refusal(deps, caller, roomId, mute.outcome);
+        if (mute.outcome !== 'muted') return refuse(deps, caller, roomId, mute.outcome);
         announce(deps, roomId, mute);
         return { status: 200, body: { ...presentTrack(mute.track), muted: true } };
       },
     }),
-  ];
+  ]);
 }
 
 type ModerationDeps = Pick<Deps, 'database' | 'clock' | 'producer'>;
@@ -116,17 +114,17 @@ function announce({ producer }: ModerationDeps, roomId: string, { version, deliv
   void producer.wakeDeliveries(deliveries);
 }
 
-async function refusal(
+async function refuse(
   deps: ModerationDeps,
   tenant: Tenant,
   roomId: string,
   outcome: ModerationRefusal,
-): Promise<PublicError> {
+): Promise<never> {
   switch (outcome) {
     case 'removed':
-      return new PublicError('PARTICIPANT_REMOVED');
+      throw new PublicError('PARTICIPANT_REMOVED');
     case 'room_ended':
-      return new PublicError('ROOM_ENDED');
+      throw new PublicError('ROOM_ENDED');
     case 'not_found':
       return participantNotFound(deps, tenant, roomId);
   }

@@ -100,24 +100,10 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
     expect(body).toMatchObject({ externalId: null, metadata: {}, roomId: room });
   });
 
-  test.each([
-    [{ ttlSeconds: 59 }, 'body.ttlSeconds'],
-    [{ ttlSeconds: 3601 }, 'body.ttlSeconds'],
-    [{ permissions: [] }, 'body.permissions'],
-    [{ permissions: ['audio:publish'] }, 'body.permissions'],
-    [{ permissions: ['room:join', 'room:join'] }, 'body.permissions'],
-    [{ permissions: ['room:join', 'room:own'] }, 'body.permissions[1]'],
-    [{ permissions: 'room:join' }, 'body.permissions'],
-    [{ participantName: ' ' }, 'body.participantName'],
-    [{ participantName: 'x'.repeat(121) }, 'body.participantName'],
-    [{ externalId: '' }, 'body.externalId'],
-    [{ externalId: 'x'.repeat(256) }, 'body.externalId'],
-    [{ metadata: 'x' }, 'body.metadata'],
-    [{ role: 'host' }, 'body.role'],
-  ])('rejects %j', async (body, path) => {
-    const response = await issue(await api.room(), { participantName: 'Ada', ...body });
-    expect(response.status).toBe(400);
-    expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
+  test('needs room:join among the permissions', async () => {
+    const response = await issue(await api.room(), { participantName: 'Ada', permissions: ['audio:publish'] });
+    const details = [{ path: 'body.permissions', message: 'must include room:join' }];
+    expect([response.status, response.body.error.details]).toEqual([400, details]);
   });
 
   test('publishes a new signing key before it signs, and keeps old tokens verifiable', async () => {
@@ -205,9 +191,6 @@ describe('participants', () => {
     expect(ids(await list('externalId=user-1'))).toEqual([made[1], made[3]]);
     expect(ids(await list('externalId=user'))).toEqual([]);
     expect(ids(await list('externalId=user-1&status=left'))).toEqual([]);
-    for (const query of ['externalId=', 'externalId=%00']) {
-      expect((await api.call('GET', `/v1/rooms/${room}/participants?${query}`)).status).toBe(400);
-    }
   });
 
   test('get a 404 that names the missing resource', async () => {

@@ -1,21 +1,23 @@
 import {
-  formatTimestamp,
+  EXTERNAL_ID_LENGTH_MAX,
   isOpen,
   newId,
+  PARTICIPANT_NAME_LENGTH_MAX,
   PARTICIPANT_ROLE,
   PublicError,
   TOKEN_TTL_SECONDS,
-  type Permission,
   type Tenant,
 } from '@callplane/core';
-import { listTokens, roomExists, type IssuedTokenRow } from '@callplane/db';
+import { listTokens, type IssuedTokenRow } from '@callplane/db';
 import jwt from 'jsonwebtoken';
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineList, idOf } from '../http/cursor.js';
-import { defineRoute, type Route } from '../http/route.js';
-import { oneOf, orNull, page, pageById, pageQuery, timestamp } from '../http/schemas.js';
-import { RoomPath } from '../rooms/rooms.routes.js';
+import { idOf } from '../http/cursor.js';
+import { listRoute } from '../http/list-route.js';
+import { defineRoute, tagged, type Route } from '../http/route.js';
+import { metadataObject, oneOf, orNull, present, strictObject, timestamp, trimmedText } from '../http/schemas.js';
+import { requireRoom, RoomPath } from '../rooms/rooms.routes.js';
+import { permissionsGiven } from './participants.routes.js';
 
 const TOKEN_USES = ['unused', 'used', 'expired', 'room_ended', 'revoked'] as const;
 type TokenUse = (typeof TOKEN_USES)[number];
@@ -39,55 +41,76 @@ const IssuedTokenSchema = Type.Object(
   { title: 'IssuedToken', additionalProperties: false },
 );
 
-const ListTokensQuery = Type.Object(pageQuery());
-const TOKEN_LIST = defineList('tokens', { id: idOf('part') });
+const IssueTokenBody = strictObject(
+  {
+    participantName: trimmedText(PARTICIPANT_NAME_LENGTH_MAX, 'Name of the participant.'),
+    permissions: Type.Optional({ ...permissionsGiven, default: ['room:join'] }),
+    metadata: Type.Optional(metadataObject('Initial participant metadata.')),
+    ttlSeconds: Type.Optional(
+      Type.Integer({
+        minimum: TOKEN_TTL_SECONDS.min,
+        maximum: TOKEN_TTL_SECONDS.max,
+        default: TOKEN_TTL_SECONDS.default,
+        description: 'Lifetime of the token, in seconds.',
+      }),
+    ),
+    externalId: Type.Optional(trimmedText(EXTERNAL_ID_LENGTH_MAX, 'Identifier of the user in your application.')),
+  },
+  { title: 'IssueToken' },
+);
 
-const IssuedTokenPage = page('IssuedTokenPage', IssuedTokenSchema);
+const TokenSchema = Type.Object(
+  {
+    token: Type.String({ description: 'Bearer token (JWT, ES256) for one participant.' }),
+    participantId: Type.String({ description: 'The new participant identity.' }),
+    tokenId: Type.String({ description: 'Token identifier, `tok_…`.' }),
+    expiresAt: timestamp("The token's `exp` as a time."),
+  },
+  { title: 'ParticipantToken', additionalProperties: false },
+);
 
 export function tokenRoutes(deps: Deps): Route[] {
-  return [
+  return tagged('Participants', [
     defineRoute({
-      method: 'get',
+      method: 'post',
+      path: '/v1/rooms/{roomId}/tokens',
+      operationId: 'issueToken',
+      summary: 'Issue a participant token',
+      description:
+        'Every call creates a new participant identity; it never renews a token. Authenticate your own user and ' +
+        'check access to the room before you issue a token.',
+      scope: 'tokens:create',
+      params: RoomPath,
+      body: IssueTokenBody,
+      responses: { 201: { description: 'The token.', schema: TokenSchema } },
+      errors: ['ROOM_NOT_FOUND', 'ROOM_ENDED'],
+      async handle({ caller, params, body, log }) {
+        const issued = await issueToken(deps, caller, params.roomId, body);
+        log({ participantId: issued.participantId, tokenId: issued.tokenId });
+        return { status: 201, body: issued };
+      },
+    }),
+    listRoute({
       path: '/v1/rooms/{roomId}/tokens',
       operationId: 'listTokens',
       summary: 'List issued tokens, newest first',
       description: 'Shows who may still join with a token, and who has. The tokens themselves are not stored.',
-      tag: 'Participants',
       scope: 'participants:read',
       params: RoomPath,
-      query: ListTokensQuery,
-      list: TOKEN_LIST,
-      responses: { 200: { description: 'One page of tokens.', schema: IssuedTokenPage } },
+      item: IssuedTokenSchema,
+      items: 'tokens',
       errors: ['ROOM_NOT_FOUND'],
-      async handle({ caller, params, query, cursor }) {
-        const { prisma, sql } = deps.database;
-        // A participant has one token: the position of a token is that of its participant.
-        const { rows, nextCursor } = await pageById(cursor, query, async (part) =>
-          (await listTokens(sql, caller, params.roomId, part)).map((token) => ({ id: token.participantId, token })),
-        );
-        if (rows.length === 0 && !(await roomExists(prisma, caller, params.roomId))) {
-          throw new PublicError('ROOM_NOT_FOUND');
-        }
-        const now = deps.clock.now();
-        return { status: 200, body: { data: rows.map(({ token }) => present(token, now)), nextCursor } };
+      read: ({ caller, params }, part) => listTokens(deps.database.sql, caller, params.roomId, part),
+      // A participant has one token: the position of a token is that of its participant.
+      position: { id: idOf('part') },
+      positionOf: ({ participantId }) => ({ id: participantId }),
+      onEmpty: ({ caller, params }) => requireRoom(deps, caller, params.roomId),
+      present(token) {
+        const state = useOf(token, deps.clock.now());
+        return present(IssuedTokenSchema, { ...token, state, usedAt: token.connectedAt });
       },
     }),
-  ];
-}
-
-function present(token: IssuedTokenRow, now: Date) {
-  const { id, participantId, participantName, permissions, createdAt, expiresAt, revokedAt, connectedAt } = token;
-  return {
-    id,
-    participantId,
-    participantName,
-    permissions,
-    state: useOf(token, now),
-    createdAt: formatTimestamp(createdAt),
-    expiresAt: formatTimestamp(expiresAt),
-    usedAt: connectedAt === null ? null : formatTimestamp(connectedAt),
-    revokedAt: revokedAt === null ? null : formatTimestamp(revokedAt),
-  };
+  ]);
 }
 
 function useOf({ revokedAt, expiresAt, connectedAt, isRoomOver }: IssuedTokenRow, now: Date): TokenUse {
@@ -97,28 +120,13 @@ function useOf({ revokedAt, expiresAt, connectedAt, isRoomOver }: IssuedTokenRow
   return connectedAt === null ? 'unused' : 'used';
 }
 
-interface TokenInput {
-  participantName: string;
-  permissions?: Permission[];
-  metadata?: Record<string, unknown>;
-  ttlSeconds?: number;
-  externalId?: string;
-}
-
-export interface IssuedToken {
-  token: string;
-  participantId: string;
-  tokenId: string;
-  expiresAt: Date;
-}
-
 /** Issues a participant token. Every call creates a new participant; it never renews the token of an existing one. */
-export async function issueToken(
+async function issueToken(
   deps: Pick<Deps, 'statements' | 'signingKeys' | 'tokens' | 'clock'>,
   tenant: Tenant,
   roomId: string,
-  input: TokenInput,
-): Promise<IssuedToken> {
+  input: Static<typeof IssueTokenBody>,
+) {
   const signer = await deps.signingKeys.signer();
   const now = deps.clock.now();
   const issuedUnixSeconds = Math.floor(now.getTime() / 1000);

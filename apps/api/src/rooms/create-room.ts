@@ -9,10 +9,10 @@ import {
   type Tenant,
 } from '@callplane/core';
 import { insertRooms, type DueEndpoint, type RoomToInsert, type TypedSql } from '@callplane/db';
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
-import { defineRoute, type Reply, type Route } from '../http/route.js';
+import { defineRoute, tagged, type Reply, type Route } from '../http/route.js';
 import { metadataObject, strictObject, trimmedText } from '../http/schemas.js';
 import { emptyTimeoutSeconds, RoomSchema } from './rooms.routes.js';
 
@@ -37,14 +37,13 @@ const CreateRoomBody = strictObject(
 );
 
 export function createRoomRoutes(deps: Deps): Route[] {
-  return [
+  return tagged('Rooms', [
     defineRoute({
       method: 'post',
       path: '/v1/rooms',
       operationId: 'createRoom',
       summary: 'Create a room',
       description: 'Creating a room joins no participant and opens no media devices. Issue participant tokens next.',
-      tag: 'Rooms',
       scope: 'rooms:create',
       idempotent: true,
       body: CreateRoomBody,
@@ -74,15 +73,10 @@ export function createRoomRoutes(deps: Deps): Route[] {
         return reply;
       },
     }),
-  ];
+  ]);
 }
 
-interface RoomInput {
-  name: string;
-  metadata?: Record<string, unknown>;
-  maxParticipants?: number;
-  emptyTimeoutSeconds?: number | null;
-}
+type RoomInput = Static<typeof CreateRoomBody>;
 
 /** The generated values of a new room; the request body supplies the others. */
 interface GeneratedRoomValues {

@@ -9,10 +9,10 @@ import {
 } from '@callplane/core';
 import { findRecipients } from '@callplane/db';
 import { publishRoomMessage } from '@callplane/queue';
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
-import { defineRoute, type Reply, type Route } from '../http/route.js';
+import { defineRoute, tagged, type Reply, type Route } from '../http/route.js';
 import { strictObject, timestamp } from '../http/schemas.js';
 import { RoomPath } from './rooms.routes.js';
 
@@ -42,7 +42,7 @@ const SentMessageSchema = Type.Object(
 const PATH = '/v1/rooms/{roomId}/messages';
 
 export function messageRoutes(deps: Deps): Route[] {
-  return [
+  return tagged('Rooms', [
     defineRoute({
       method: 'post',
       path: PATH,
@@ -51,7 +51,6 @@ export function messageRoutes(deps: Deps): Route[] {
       description:
         'Sends data to everyone in the room, or to some participants. Clients get it as a `message` from `server`. The ' +
         'message reaches clients that are connected, and is not stored.',
-      tag: 'Rooms',
       scope: 'participants:update',
       idempotent: true,
       params: RoomPath,
@@ -68,16 +67,11 @@ export function messageRoutes(deps: Deps): Route[] {
         return idempotently(deps, caller, request, { make, answer });
       },
     }),
-  ];
+  ]);
 }
 
 /** `Retry-After` in seconds while Redis does not answer. */
 const RETRY_AFTER_SECONDS = 2;
-
-interface MessageInput {
-  data: unknown;
-  to?: string[];
-}
 
 /** @throws PublicError PAYLOAD_TOO_LARGE */
 function checkSize(data: unknown): void {
@@ -97,7 +91,7 @@ async function sendMessage(
   deps: Pick<Deps, 'database' | 'clock' | 'producer'>,
   tenant: Tenant,
   roomId: string,
-  { data, to }: MessageInput,
+  { data, to }: Static<typeof SendMessageBody>,
 ): Promise<{ sentAt: string; recipients: number }> {
   const found = await findRecipients(deps.database.sql, tenant, roomId, to ?? null);
   if (found === null) throw new PublicError('ROOM_NOT_FOUND');

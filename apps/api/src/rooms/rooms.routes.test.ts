@@ -116,20 +116,9 @@ describe('POST /v1/rooms', () => {
   });
 
   test.each([
-    ['{"name":"a","maxParticipants":0}', 'body.maxParticipants'],
-    ['{"name":"a","maxParticipants":100001}', 'body.maxParticipants'],
-    ['{"name":"a","maxParticipants":1.5}', 'body.maxParticipants'],
-    ['{"name":"a","maxParticipants":null}', 'body.maxParticipants'],
-    ['{"name":"a","emptyTimeoutSeconds":59}', 'body.emptyTimeoutSeconds'],
-    ['{"name":"a","emptyTimeoutSeconds":604801}', 'body.emptyTimeoutSeconds'],
-    ['{"name":"a","emptyTimeoutSeconds":60.5}', 'body.emptyTimeoutSeconds'],
-    ['{"name":"a","emptyTimeoutSeconds":"900"}', 'body.emptyTimeoutSeconds'],
-    ['{"name":1}', 'body.name'],
-    ['{}', 'body.name'],
     ['{"name":"a\\u0000b"}', 'body.name'],
     ['{"name":"a","metadata":{"x":"\\ud800"}}', 'body.metadata.x'],
     ['{"name":"a","metadata":{"x":1e400}}', 'body.metadata.x'],
-    ['{"name":"a","metadata":null}', 'body.metadata'],
     ['{"name":"a","__proto__":{}}', 'body.__proto__'],
     [`{"name":"a","metadata":${'{"a":'.repeat(32)}1${'}'.repeat(32)}}`, `body.metadata${'.a'.repeat(31)}`],
     ['[]', 'body'],
@@ -227,26 +216,6 @@ describe('GET /v1/rooms', () => {
     expect(ids(await list(name))).toEqual([second, first]);
     expect(ids(await list(`${name}&status=ended`))).toEqual([]);
   });
-
-  test.each([
-    ['name=', 'query.name'],
-    ['name=a%00b', 'query.name'],
-    [`name=${'x'.repeat(121)}`, 'query.name'],
-    ['name=a&name=b', 'query.name'],
-    ['limit=0', 'query.limit'],
-    ['limit=101', 'query.limit'],
-    ['limit=ten', 'query.limit'],
-    ['limit=1e1', 'query.limit'],
-    ['limit=', 'query.limit'],
-    ['limit=1&limit=2', 'query.limit'],
-    ['status=open', 'query.status'],
-    ['cursor=mangled', 'query.cursor'],
-    ['cursor=', 'query.cursor'],
-  ])('rejects ?%s', async (query, path) => {
-    const response = await api.call('GET', `/v1/rooms?${query}`);
-    expect(response.status).toBe(400);
-    expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
-  });
 });
 
 describe('GET /v1/rooms/{roomId}', () => {
@@ -336,16 +305,9 @@ describe('PATCH /v1/rooms/{roomId}', () => {
     expect((await change('room_0', { name: 'Other' })).body.error.code).toBe('ROOM_NOT_FOUND');
   });
 
-  test.each([
-    [{ name: ' ' }, 400, 'body.name'],
-    [{ maxParticipants: 0 }, 400, 'body.maxParticipants'],
-    [{ emptyTimeoutSeconds: 59 }, 400, 'body.emptyTimeoutSeconds'],
-    [{ metadata: null }, 400, 'body.metadata'],
-    [{ status: 'ended' }, 400, 'body.status'],
-    [{ metadata: { x: 'x'.repeat(16 * 1024) } }, 413, 'body.metadata'],
-  ])('rejects %#', async (body, status, path) => {
-    const response = await change(await api.room(), body);
-    expect([response.status, response.body.error.details[0].path]).toEqual([status, path]);
+  test('measures the metadata', async () => {
+    const response = await change(await api.room(), { metadata: { x: 'x'.repeat(16 * 1024) } });
+    expect([response.status, response.body.error.details[0].path]).toEqual([413, 'body.metadata']);
   });
 });
 

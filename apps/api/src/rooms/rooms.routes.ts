@@ -13,17 +13,15 @@ import { acceptRoomEnd, listRooms, roomExists, updateRoom, type RoomPatch } from
 import { publishRoomChanged } from '@callplane/queue';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineList, idOf } from '../http/cursor.js';
-import { defineRoute, type Route } from '../http/route.js';
+import { idOf } from '../http/cursor.js';
+import { listRoute } from '../http/list-route.js';
+import { defineRoute, tagged, type Route } from '../http/route.js';
 import {
   exactText,
   metadata,
   metadataObject,
   oneOf,
   orNull,
-  page,
-  pageById,
-  pageQuery,
   pathId,
   strictObject,
   timestamp,
@@ -98,47 +96,35 @@ const UpdateRoomBody = strictObject(
   { title: 'UpdateRoom' },
 );
 
-const ListRoomsQuery = Type.Object({
-  status: Type.Optional(oneOf(ROOM_STATUSES)),
-  name: Type.Optional(exactText(ROOM_NAME_LENGTH_MAX, 'Returns only rooms with exactly this name.')),
-  namePrefix: Type.Optional(
-    exactText(
-      ROOM_NAME_LENGTH_MAX,
-      'Returns only rooms whose names begin with this text, in the order of their names instead of newest first.',
-    ),
-  ),
-  ...pageQuery(),
-});
-const ROOM_LIST = defineList('rooms', { id: idOf('room') });
-
-const RoomPage = page('RoomPage', RoomSchema);
-
 export function roomRoutes(deps: Deps): Route[] {
-  return [
-    defineRoute({
-      method: 'get',
+  return tagged('Rooms', [
+    listRoute({
       path: '/v1/rooms',
       operationId: 'listRooms',
       summary: 'List rooms, newest first',
-      tag: 'Rooms',
       scope: 'rooms:read',
-      query: ListRoomsQuery,
-      list: ROOM_LIST,
-      responses: { 200: { description: 'One page of rooms.', schema: RoomPage } },
-      async handle({ caller, query, cursor }) {
-        const { status = null, name = null, namePrefix = null } = query;
-        const { rows, nextCursor } = await pageById(cursor, query, (part) =>
-          listRooms(deps.database.sql, caller, { status, name, namePrefix, ...part }),
-        );
-        return { status: 200, body: { data: rows.map((room) => presentLiveRoom(caller, room)), nextCursor } };
+      filters: {
+        status: Type.Optional(oneOf(ROOM_STATUSES)),
+        name: Type.Optional(exactText(ROOM_NAME_LENGTH_MAX, 'Returns only rooms with exactly this name.')),
+        namePrefix: Type.Optional(
+          exactText(
+            ROOM_NAME_LENGTH_MAX,
+            'Returns only rooms whose names begin with this text, in the order of their names instead of newest first.',
+          ),
+        ),
       },
+      position: { id: idOf('room') },
+      item: RoomSchema,
+      items: 'rooms',
+      read: ({ caller, query: { status = null, name = null, namePrefix = null } }, part) =>
+        listRooms(deps.database.sql, caller, { status, name, namePrefix, ...part }),
+      present: (room, { caller }) => presentLiveRoom(caller, room),
     }),
     defineRoute({
       method: 'get',
       path: '/v1/rooms/{roomId}',
       operationId: 'readRoom',
       summary: 'Read a room',
-      tag: 'Rooms',
       scope: 'rooms:read',
       params: RoomPath,
       responses: { 200: { description: 'The room.', schema: RoomSchema } },
@@ -157,7 +143,6 @@ export function roomRoutes(deps: Deps): Route[] {
       description:
         'Changes the given fields, also in a running call, and writes `room.updated`. A request that changes nothing ' +
         'writes no event.',
-      tag: 'Rooms',
       scope: 'rooms:update',
       params: RoomPath,
       body: UpdateRoomBody,
@@ -175,7 +160,6 @@ export function roomRoutes(deps: Deps): Route[] {
       description:
         'Disconnects all participants and removes live media resources, as a durable operation. Repeating the ' +
         'request never creates a second operation. After a failure, it starts a new run of the same operation.',
-      tag: 'Rooms',
       scope: 'rooms:end',
       prefers: true,
       params: RoomPath,
@@ -194,7 +178,6 @@ export function roomRoutes(deps: Deps): Route[] {
       path: '/v1/rooms/{roomId}/runtime-operation',
       operationId: 'readRoomOperation',
       summary: 'Read the clean-up of a room',
-      tag: 'Rooms',
       scope: 'rooms:read',
       params: RoomPath,
       responses: { 200: { description: 'The operation.', schema: OperationSchema } },
@@ -203,11 +186,11 @@ export function roomRoutes(deps: Deps): Route[] {
         const { roomId } = params;
         const operation = await deps.statements.findRoomOperation({ tenant: caller, id: roomId });
         if (operation !== null) return { status: 200, body: presentOperation(operation) };
-        const exists = await roomExists(deps.database.prisma, caller, roomId);
-        throw new PublicError(exists ? 'OPERATION_NOT_FOUND' : 'ROOM_NOT_FOUND');
+        await requireRoom(deps, caller, roomId);
+        throw new PublicError('OPERATION_NOT_FOUND');
       },
     }),
-  ];
+  ]);
 }
 
 /** Changes an open room. A running call follows as soon as its gateways get the notice. */
@@ -225,4 +208,9 @@ async function changeRoom(
   if (update.version !== null) void publishRoomChanged(producer.redis, roomId, update.version);
   void producer.wakeDeliveries(update.deliveries);
   return update.room;
+}
+
+/** Throws unless there is such a room. */
+export async function requireRoom({ database }: Pick<Deps, 'database'>, tenant: Tenant, roomId: string): Promise<void> {
+  if (!(await roomExists(database.prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
 }

@@ -109,14 +109,8 @@ describe('GET /v1/usage', () => {
 
   test.each([
     ['', ['query.from', 'query.to']],
-    ['from=2026-02-30&to=2026-03-01', ['query.from']],
-    ['from=2026-03-01T00:00:00Z&to=x', ['query.from', 'query.to']],
-    ['from=0000-01-01&to=0000-01-01', ['query.from', 'query.to']],
-    ['from=1969-12-31&to=1970-01-01', ['query.from']],
     ['from=2026-03-02&to=2026-03-01', ['query.to']],
     ['from=2026-01-01&to=2026-04-03', ['query.to']],
-    ['from=2026-01-01&from=2026-01-02&to=2026-01-03', ['query.from']],
-    ['from=2026-01-01&to=2026-01-03&interval=hour', ['query.interval']],
   ])('rejects ?%s', async (query, paths) => {
     const { status, body } = await api.call('GET', `/v1/usage?${query}`);
     expect([status, body.error.details.map(({ path }: { path: string }) => path)]).toEqual([400, paths]);

@@ -1,22 +1,20 @@
 import {
   PERMISSIONS,
   presentSessionRecord,
-  PublicError,
   QUALITY_LEVELS,
   SESSION_END_REASONS,
   TRACK_KINDS,
   TRACK_SOURCES,
-  type SessionRecord,
-  type Tenant,
 } from '@callplane/core';
-import { listSessions, roomExists } from '@callplane/db';
+import { listSessions } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineList, idOf, type Page, type PageCursor } from '../http/cursor.js';
-import { defineRoute, type Route } from '../http/route.js';
-import { oneOf, orNull, page, pageById, pageQuery, timestamp } from '../http/schemas.js';
-import { ParticipantPath } from '../participants/participants.routes.js';
-import { RoomPath } from '../rooms/rooms.routes.js';
+import { idOf } from '../http/cursor.js';
+import { listRoute } from '../http/list-route.js';
+import { tagged, type Route } from '../http/route.js';
+import { oneOf, orNull, timestamp } from '../http/schemas.js';
+import { participantNotFound, ParticipantPath } from '../participants/participants.routes.js';
+import { requireRoom, RoomPath } from '../rooms/rooms.routes.js';
 
 const seconds = (description: string) => Type.Integer({ description });
 
@@ -65,74 +63,39 @@ const SessionSchema = Type.Object(
   { title: 'Session', additionalProperties: false },
 );
 
-const ListSessionsQuery = Type.Object(pageQuery());
-const SESSION_LIST = defineList('sessions', { id: idOf('sess') });
-const PARTICIPANT_SESSION_LIST = defineList('participant-sessions', { id: idOf('sess') });
-
-const SessionPage = page('SessionPage', SessionSchema);
-
 export function sessionRoutes(deps: Deps): Route[] {
-  return [
-    defineRoute({
-      method: 'get',
-      path: '/v1/rooms/{roomId}/sessions',
-      operationId: 'listRoomSessions',
-      summary: 'List the sessions of a room, newest first',
-      description: 'A session is one stay of a participant in the room, with its tracks and its quality.',
-      tag: 'Rooms',
-      scope: 'participants:read',
-      params: RoomPath,
-      query: ListSessionsQuery,
-      list: SESSION_LIST,
-      responses: { 200: { description: 'One page of sessions.', schema: SessionPage } },
-      errors: ['ROOM_NOT_FOUND'],
-      async handle({ caller, params, query, cursor }) {
-        const of = { roomId: params.roomId, participantId: null };
-        const { rows, nextCursor } = await pageOfSessions(deps, caller, of, query, cursor);
-        return { status: 200, body: { data: rows.map(presentSessionRecord), nextCursor } };
-      },
-    }),
-    defineRoute({
-      method: 'get',
-      path: '/v1/rooms/{roomId}/participants/{participantId}/sessions',
-      operationId: 'listParticipantSessions',
-      summary: 'List the sessions of a participant, newest first',
-      tag: 'Participants',
-      scope: 'participants:read',
-      params: ParticipantPath,
-      query: ListSessionsQuery,
-      list: PARTICIPANT_SESSION_LIST,
-      responses: { 200: { description: 'One page of sessions.', schema: SessionPage } },
-      errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND'],
-      async handle({ caller, params, query, cursor }) {
-        const { rows, nextCursor } = await pageOfSessions(deps, caller, params, query, cursor);
-        return { status: 200, body: { data: rows.map(presentSessionRecord), nextCursor } };
-      },
-    }),
-  ];
-}
-
-/** @param of the sessions of a room, or those of one of its participants. */
-async function pageOfSessions(
-  deps: Pick<Deps, 'database' | 'statements'>,
-  tenant: Tenant,
-  of: { roomId: string; participantId: string | null },
-  query: { limit?: number },
-  cursor: PageCursor<{ id: string }>,
-): Promise<Page<SessionRecord>> {
-  const sessions = await pageById(cursor, query, (part) => listSessions(deps.database.sql, tenant, { ...of, ...part }));
-  if (sessions.rows.length === 0) await checkExists(deps, tenant, of);
-  return sessions;
-}
-
-/** @throws PublicError for the missing resource: the room or the participant. */
-async function checkExists(
-  { database, statements }: Pick<Deps, 'database' | 'statements'>,
-  tenant: Tenant,
-  { roomId, participantId }: { roomId: string; participantId: string | null },
-): Promise<void> {
-  if (participantId !== null && (await statements.findParticipant({ tenant, roomId, id: participantId })) !== null)
-    return;
-  if (!(await roomExists(database.prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
-  if (participantId !== null) throw new PublicError('PARTICIPANT_NOT_FOUND');
+  const ofRoom = listRoute({
+    path: '/v1/rooms/{roomId}/sessions',
+    operationId: 'listRoomSessions',
+    summary: 'List the sessions of a room, newest first',
+    description: 'A session is one stay of a participant in the room, with its tracks and its quality.',
+    scope: 'participants:read',
+    params: RoomPath,
+    position: { id: idOf('sess') },
+    item: SessionSchema,
+    items: 'sessions',
+    errors: ['ROOM_NOT_FOUND'],
+    read: ({ caller, params: { roomId } }, part) =>
+      listSessions(deps.database.sql, caller, { roomId, participantId: null, ...part }),
+    onEmpty: ({ caller, params }) => requireRoom(deps, caller, params.roomId),
+    present: presentSessionRecord,
+  });
+  const ofParticipant = listRoute({
+    path: '/v1/rooms/{roomId}/participants/{participantId}/sessions',
+    operationId: 'listParticipantSessions',
+    summary: 'List the sessions of a participant, newest first',
+    scope: 'participants:read',
+    params: ParticipantPath,
+    position: { id: idOf('sess') },
+    item: SessionSchema,
+    items: 'sessions',
+    errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND'],
+    read: ({ caller, params }, part) => listSessions(deps.database.sql, caller, { ...params, ...part }),
+    async onEmpty({ caller, params: { roomId, participantId } }) {
+      const found = await deps.statements.findParticipant({ tenant: caller, roomId, id: participantId });
+      if (found === null) await participantNotFound(deps, caller, roomId);
+    },
+    present: presentSessionRecord,
+  });
+  return [...tagged('Rooms', [ofRoom]), ...tagged('Participants', [ofParticipant])];
 }

@@ -4,8 +4,7 @@ import { newId, STREAM_BACKLOG_MAX, STREAMS_PER_ENVIRONMENT_MAX } from '@callpla
 import { writeEvents } from '@callplane/db';
 import { eventually } from '@callplane/testing';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { startTestApi, type TestApi, type TestTenant } from '../api.testkit.js';
-import { newEventExample } from '../openapi/answer-examples.js';
+import { newEvent, startTestApi, type TestApi, type TestTenant } from '../api.testkit.js';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -70,7 +69,7 @@ const changesOf = ({ messages }: Reader) => messages.flatMap(({ data }) => data?
 
 /** Writes events of a room, each in a transaction of its own. */
 async function write(tenant: TestTenant, roomId: string, count = 1): Promise<string[]> {
-  const events = () => ({ ...newEventExample('room.updated'), tenant, roomId, createdAt: new Date() });
+  const events = () => newEvent('room.updated', tenant, roomId);
   const { eventIds } = await api.database.transaction((tx) => writeEvents(tx, Array.from({ length: count }, events)));
   return eventIds;
 }

@@ -8,7 +8,7 @@ import {
 } from '@callplane/core';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';
+import { defineRoute, tagged, type Route, type UnvalidatedParts } from '../http/route.js';
 import { strictObject } from '../http/schemas.js';
 
 const KINDS = STREAM_KIND_NAMES.join('|');
@@ -35,7 +35,7 @@ const StreamQuery = strictObject({
 });
 
 export function streamRoutes({ streams }: Pick<Deps, 'streams'>): Route[] {
-  return [
+  return tagged('Events', [
     defineRoute({
       method: 'get',
       path: '/v1/stream',
@@ -45,7 +45,6 @@ export function streamRoutes({ streams }: Pick<Deps, 'streams'>): Route[] {
         'Server-sent events. `ready` comes first, `changes` names what has changed, `reset` says that changes were ' +
         'missed: read everything again. `end` says why the stream ends: connect again. Send the last `id` as ' +
         '`Last-Event-ID` to continue. Rooms and operations need `rooms:read`, participants `participants:read`.',
-      tag: 'Events',
       scope: null,
       streams: true,
       query: StreamQuery,
@@ -70,7 +69,7 @@ export function streamRoutes({ streams }: Pick<Deps, 'streams'>): Route[] {
         };
       },
     }),
-  ];
+  ]);
 }
 
 /** @throws PublicError INSUFFICIENT_SCOPE if a wanted kind needs a scope that the caller lacks, or no kind is left. */

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { endOne } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
-/** No server listens there. coturn.slow.test.ts shows that one accepts the credentials. */
+/** No server listens there. tests/turn.test.ts shows that one accepts the credentials. */
 const SERVER = 'turn.example.com:3478';
 
 let api: TestApi;
@@ -72,7 +72,5 @@ describe('POST /v1/turn/credentials', () => {
     expect((await issue({ sessionId: 'sess_1' })).body.error.details.map((d: { path: string }) => d.path)).toEqual([
       'body.roomId',
     ]);
-    expect((await issue({ roomId: 'a b', sessionId: 1 })).body.error.details).toHaveLength(2);
-    expect((await issue({ roomId: null, sessionId: null })).status).toBe(400);
   });
 });

@@ -8,7 +8,7 @@ import {
 import { hasActiveSession } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineRoute, type Route } from '../http/route.js';
+import { defineRoute, tagged, type Route } from '../http/route.js';
 import { strictObject, timestamp } from '../http/schemas.js';
 
 const TurnBody = strictObject(
@@ -48,7 +48,7 @@ const TurnCredentialsSchema = Type.Object(
 );
 
 export function turnRoutes(deps: Deps): Route[] {
-  return [
+  return tagged('TURN', [
     defineRoute({
       method: 'post',
       path: '/v1/turn/credentials',
@@ -57,7 +57,6 @@ export function turnRoutes(deps: Deps): Route[] {
       description:
         'Send roomId and sessionId to get credentials for an active session, or an empty object to get credentials ' +
         'for the environment. Without a configured relay, the response lists STUN servers only.',
-      tag: 'TURN',
       scope: 'tokens:create',
       body: TurnBody,
       responses: { 201: { description: 'The credentials.', schema: TurnCredentialsSchema } },
@@ -73,5 +72,5 @@ export function turnRoutes(deps: Deps): Route[] {
         return { status: 201, body: { ...issued, expiresAt: formatTimestamp(issued.expiresAt) } };
       },
     }),
-  ];
+  ]);
 }

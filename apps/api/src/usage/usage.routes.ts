@@ -2,11 +2,11 @@ import { DAY_MS, parseDay, presentUsageDay, USAGE_DAYS_MAX, type ErrorDetail } f
 import { readUsage } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineRoute, type Route } from '../http/route.js';
+import { defineRoute, tagged, type Route } from '../http/route.js';
 import { oneOf, orNull } from '../http/schemas.js';
 
 const day = (description: string) =>
-  Type.String({ 'x-document': { format: 'date' }, description: `${description} A UTC day, \`YYYY-MM-DD\`.` });
+  Type.String({ format: 'date', description: `${description} A UTC day, \`YYYY-MM-DD\`.` });
 
 const UsageQuery = Type.Object({
   from: day('First day.'),
@@ -14,25 +14,12 @@ const UsageQuery = Type.Object({
   interval: Type.Optional({ ...oneOf(['day'], 'Length of an interval.'), default: 'day' }),
 });
 
-/** The failures that the schema cannot express. */
-function checkDays(query: Record<string, unknown>): ErrorDetail[] {
-  const parsed = (['from', 'to'] as const).map((name) => {
-    const text = query[name];
-    // The schema reports a missing or repeated parameter.
-    return { name, text, day: typeof text === 'string' ? parseDay(text) : null };
-  });
-  const wrong = parsed.filter((one) => typeof one.text === 'string' && one.day === null);
-  if (wrong.length > 0) {
-    return wrong.map(({ name }) => ({
-      path: `query.${name}`,
-      message: 'must be a day like 2026-11-20, from 1970 to 9999',
-    }));
-  }
-  const [from, to] = parsed.map((one) => one.day?.getTime());
-  if (from === undefined || to === undefined) return [];
-  if (to < from) return [{ path: 'query.to', message: 'must not be before from' }];
-  const days = (to - from) / DAY_MS + 1;
-  if (days <= USAGE_DAYS_MAX) return [];
+/** A schema cannot compare two days. It reports values that are no days. */
+function checkOrder({ from, to }: Record<string, unknown>): ErrorDetail[] {
+  const [first, last] = [from, to].map((text) => (typeof text === 'string' ? parseDay(text) : null));
+  if (!first || !last) return [];
+  if (last < first) return [{ path: 'query.to', message: 'must not be before from' }];
+  if ((last.getTime() - first.getTime()) / DAY_MS < USAGE_DAYS_MAX) return [];
   return [{ path: 'query.to', message: `must be at most ${USAGE_DAYS_MAX - 1} days after from` }];
 }
 
@@ -65,7 +52,7 @@ const UsageSchema = Type.Object(
 );
 
 export function usageRoutes(deps: Deps): Route[] {
-  return [
+  return tagged('Usage', [
     defineRoute({
       method: 'get',
       path: '/v1/usage',
@@ -74,10 +61,9 @@ export function usageRoutes(deps: Deps): Route[] {
       description:
         'Usage of the environment by UTC day. Sessions that have not ended count until now. The figures of a day ' +
         'outlive its rooms.',
-      tag: 'Usage',
       scope: 'rooms:read',
       query: UsageQuery,
-      validate: ({ query }) => checkDays(query),
+      validate: ({ query }) => checkOrder(query),
       responses: { 200: { description: 'One entry for each day.', schema: UsageSchema } },
       async handle({ caller, query: { from, to } }) {
         const [first, last] = [parseDay(from), parseDay(to)];
@@ -88,5 +74,5 @@ export function usageRoutes(deps: Deps): Route[] {
         return { status: 200, body: { from, to, interval: 'day', days: days.map(presentUsageDay) } };
       },
     }),
-  ];
+  ]);
 }

@@ -109,23 +109,6 @@ describe('GET …/deliveries', () => {
     );
     expect((await list('roomId=room_0')).data).toEqual([]);
   });
-
-  test.each([
-    'status=lost',
-    'roomId=a/b',
-    'failureReason=bad_luck',
-    'eventType=room.exploded',
-    'cursor=x',
-    'limit=0',
-    'projectId=proj_x',
-    'since=1',
-    'until=x',
-  ])('rejects ?%s', async (query) => {
-    const response = await api.call('GET', `${path}/deliveries?${query}`);
-    expect(response.status).toBe(400);
-    expect(response.body.error.details[0].path).toBe(`query.${query.split('=')[0]}`);
-    expect((await api.call('GET', `/v1/deliveries?${query}`)).text).toContain(response.body.error.details[0].message);
-  });
 });
 
 describe('GET …/deliveries/{deliveryId}', () => {
@@ -188,8 +171,9 @@ describe('GET …/deliveries/{deliveryId}', () => {
     });
     // The signature covers these bytes.
     expect(body.body).toBe(stored.body);
-    const attempts = await api.call('GET', `${made.path}/attempts`);
-    expect(attempts.body.data[0]).toEqual(body.lastAttempt);
+    const attempts = await api.pages(`${made.path}/attempts?limit=1`);
+    expect(attempts.map(({ attempt: number }) => number)).toEqual([2, 1]);
+    expect(attempts[0]).toEqual(body.lastAttempt);
   });
 
   test('shows the current URL of the endpoint before the first attempt', async () => {
@@ -226,15 +210,6 @@ describe('GET …/deliveries/{deliveryId}', () => {
       expect([nowhere.status, nowhere.body.error.code]).toEqual([404, 'WEBHOOK_NOT_FOUND']);
     }
     expect((await replay(`${other.path}/deliveries/${made.id}`, 0)).body.error.code).toBe('DELIVERY_NOT_FOUND');
-  });
-});
-
-describe('GET …/attempts', () => {
-  test('lists attempts newest first, in pages', async () => {
-    const made = await delivery(api, path);
-    const ids = [await attempt(api, made.id, 1), await attempt(api, made.id, 2), await attempt(api, made.id, 3)];
-    const listed = await api.pages(`${made.path}/attempts?limit=2`);
-    expect(listed.map((each) => each.id)).toEqual(ids.reverse());
   });
 });
 
@@ -300,14 +275,6 @@ describe('POST …/replay', () => {
     expect(await conflict(0)).toEqual([404, 'WEBHOOK_NOT_FOUND']);
   });
 
-  test.each([{}, { expectedReplayCount: -1 }, { expectedReplayCount: '0' }, { expectedReplayCount: 0.5 }])(
-    'rejects %j with 400',
-    async (body) => {
-      const response = await api.call('POST', `${path}/deliveries/dlv_0/replay`, { body });
-      expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual(['body.expectedReplayCount']);
-    },
-  );
-
   test('accepts one of several concurrent replays', async () => {
     const made = await delivery(api, path);
     await finish(api, made.id);
@@ -316,22 +283,6 @@ describe('POST …/replay', () => {
     for (const { status, body } of answers.filter((answer) => answer.status !== 202))
       expect([status, body.error.code]).toEqual([409, 'REPLAY_COUNT_MISMATCH']);
     expect((await row(made.id)).replayCount).toBe(1);
-  });
-
-  test('leaves no open delivery when it races with the removal of the endpoint', async () => {
-    for (let round = 0; round < 10; round++) {
-      const endpoint = await webhook(api);
-      const made = [await delivery(api, endpoint.path), await delivery(api, endpoint.path)];
-      await finish(api, made[0]!.id);
-      const [removed, ...replayed] = await Promise.all([
-        api.call('DELETE', endpoint.path),
-        replay(made[0]!.path, 0),
-        replay(made[1]!.path, 0),
-      ]);
-      expect(removed.status).toBe(204);
-      for (const { status } of replayed) expect([202, 404, 409]).toContain(status);
-      for (const { id } of made) expect(await row(id)).toMatchObject({ status: 'failed', leaseToken: null });
-    }
   });
 });
 

@@ -1,125 +1,144 @@
-import { diagnoseDelivery, type ErrorDetail } from '@callplane/core';
-import { replayDelivery, retryDelivery } from '@callplane/db';
+import {
+  attemptPhases,
+  diagnoseAttempt,
+  diagnoseDelivery,
+  PublicError,
+  shownRequestHeaders,
+  webhookTest,
+  type Tenant,
+} from '@callplane/core';
+import {
+  findDelivery,
+  findDeliveryDetail,
+  listAttempts,
+  listDeliveries,
+  lockWebhookEndpoint,
+  replayDelivery,
+  retryDelivery,
+  writeEvents,
+  type AttemptRow,
+  type DeliveryRow,
+  type ReplayResult,
+  type RetryResult,
+  type TypedSql,
+} from '@callplane/db';
+import type { Static, TObject } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';
-import { checkTenant, TenantQuery, timeFailures } from '../http/schemas.js';
+import { idOf } from '../http/cursor.js';
+import { listRoute } from '../http/list-route.js';
+import { defineRoute, type UntaggedRoute } from '../http/route.js';
+import { present } from '../http/schemas.js';
 import {
-  pageOfAttempts,
-  pageOfDeliveries,
-  presentAttempt,
-  presentDelivery,
-  readDeliveryDetail,
-  sendAgain,
-} from './deliveries.service.js';
-import {
-  ALL_DELIVERIES_LIST,
-  ATTEMPT_LIST,
-  AttemptPage,
-  DELIVERY_LIST,
+  AttemptSchema,
+  deliveryFilters,
   DeliveryDetailSchema,
-  DeliveryPage,
   DeliveryPath,
   DeliverySchema,
-  ListAllDeliveriesQuery,
-  ListAttemptsQuery,
-  ListDeliveriesQuery,
+  ofEndpoint,
   ReplayBody,
 } from './deliveries.schemas.js';
 import { EndpointPath } from './endpoints.schemas.js';
+import { found, notFoundBelow, requireEndpoint } from './endpoints.service.js';
 
 const PATH = '/v1/webhooks/{endpointId}/deliveries';
 
-const checkQuery = (parts: UnvalidatedParts): ErrorDetail[] => [
-  ...checkTenant(parts),
-  ...timeFailures('query', parts.query),
-];
-
-export function deliveryRoutes(deps: Deps): Route[] {
+export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
   return [
     defineRoute({
-      method: 'get',
+      method: 'post',
+      path: '/v1/webhooks/{endpointId}/test',
+      operationId: 'testWebhook',
+      summary: 'Send a webhook.test event to one endpoint',
+      scope: 'webhooks:write',
+      params: EndpointPath,
+      responses: {
+        202: { description: 'The delivery. Read it again to see its outcome.', schema: DeliverySchema },
+      },
+      errors: ['WEBHOOK_NOT_FOUND', 'WEBHOOK_DISABLED'],
+      async handle({ caller, params }) {
+        return { status: 202, body: present(DeliverySchema, await testEndpoint(deps, caller, params.endpointId)) };
+      },
+    }),
+    listRoute({
       path: PATH,
       operationId: 'listDeliveries',
       summary: 'List the deliveries of an endpoint, newest first',
       description: 'Also works with the id of a removed endpoint.',
-      tag: 'Webhooks',
       scope: 'webhooks:read',
       params: EndpointPath,
-      query: ListDeliveriesQuery,
-      list: DELIVERY_LIST,
-      validate: checkQuery,
-      responses: { 200: { description: 'One page of deliveries.', schema: DeliveryPage } },
+      filters: deliveryFilters,
+      position: { id: idOf('dlv') },
+      item: DeliverySchema,
+      items: 'deliveries',
       errors: ['WEBHOOK_NOT_FOUND'],
-      async handle({ caller, params, query, cursor }) {
-        const { rows, nextCursor } = await pageOfDeliveries(deps, caller, { ...query, ...params }, cursor);
-        return { status: 200, body: { data: rows.map(presentDelivery), nextCursor } };
-      },
+      read: ({ caller, params, query }, part) =>
+        listDeliveries(deps.database.sql, caller, filterOf({ ...query, ...params }), part),
+      onEmpty: ({ caller, params }) => requireEndpoint(deps, caller, params.endpointId),
+      present: (delivery) => present(DeliverySchema, delivery),
     }),
-    defineRoute({
-      method: 'get',
+    listRoute({
       path: '/v1/deliveries',
       operationId: 'listAllDeliveries',
       summary: 'List the deliveries of all endpoints, newest first',
       description: 'Those of removed endpoints are included.',
-      tag: 'Webhooks',
       scope: 'webhooks:read',
-      query: ListAllDeliveriesQuery,
-      list: ALL_DELIVERIES_LIST,
-      validate: checkQuery,
-      responses: { 200: { description: 'One page of deliveries.', schema: DeliveryPage } },
+      filters: { endpointId: ofEndpoint, ...deliveryFilters },
+      position: { id: idOf('dlv') },
+      item: DeliverySchema,
+      items: 'deliveries',
       errors: ['WEBHOOK_NOT_FOUND'],
-      async handle({ caller, query, cursor }) {
-        const { rows, nextCursor } = await pageOfDeliveries(deps, caller, query, cursor);
-        return { status: 200, body: { data: rows.map(presentDelivery), nextCursor } };
+      read: ({ caller, query }, part) => listDeliveries(deps.database.sql, caller, filterOf(query), part),
+      async onEmpty({ caller, query: { endpointId } }) {
+        if (endpointId !== undefined) await requireEndpoint(deps, caller, endpointId);
       },
+      present: (delivery) => present(DeliverySchema, delivery),
     }),
     defineRoute({
       method: 'get',
       path: `${PATH}/{deliveryId}`,
       operationId: 'readDelivery',
       summary: 'Read a delivery with its event and its last attempt',
-      tag: 'Webhooks',
       scope: 'webhooks:read',
       params: DeliveryPath,
-      query: TenantQuery,
-      validate: checkTenant,
       responses: {
         200: { description: 'The delivery, with its event and its last attempt.', schema: DeliveryDetailSchema },
       },
       errors: ['WEBHOOK_NOT_FOUND', 'DELIVERY_NOT_FOUND'],
-      async handle({ caller, params }) {
-        const detail = await readDeliveryDetail(deps, caller, params.endpointId, params.deliveryId);
-        const [lastAttempt] = detail.attempts;
-        const { eventId, failureReason, attempts } = detail.delivery;
+      async handle({ caller, params: { endpointId, deliveryId } }) {
+        const { delivery, eventBody, attempts } =
+          (await findDeliveryDetail(deps.database.sql, caller, endpointId, deliveryId, 1)) ??
+          (await notFoundBelow(deps, caller, endpointId, 'DELIVERY_NOT_FOUND'));
+        const [lastAttempt] = attempts;
         return {
           status: 200,
           body: {
-            ...presentDelivery(detail.delivery),
-            event: JSON.parse(detail.eventBody) as object,
-            body: detail.eventBody,
-            lastAttempt: lastAttempt === undefined ? null : presentAttempt(lastAttempt, eventId),
-            diagnosis: diagnoseDelivery(failureReason, attempts, lastAttempt ?? null),
+            ...present(DeliverySchema, delivery),
+            event: JSON.parse(eventBody) as object,
+            body: eventBody,
+            lastAttempt: lastAttempt === undefined ? null : presentAttempt(lastAttempt, delivery.eventId),
+            diagnosis: diagnoseDelivery(delivery.failureReason, delivery.attempts, lastAttempt ?? null),
           },
         };
       },
     }),
-    defineRoute({
-      method: 'get',
+    listRoute({
       path: `${PATH}/{deliveryId}/attempts`,
       operationId: 'listAttempts',
       summary: 'List the attempts of a delivery over all its runs, newest first',
-      tag: 'Webhooks',
       scope: 'webhooks:read',
       params: DeliveryPath,
-      query: ListAttemptsQuery,
-      list: ATTEMPT_LIST,
-      validate: checkTenant,
-      responses: { 200: { description: 'One page of attempts.', schema: AttemptPage } },
+      position: { id: idOf('att') },
+      item: AttemptSchema,
+      items: 'attempts',
       errors: ['WEBHOOK_NOT_FOUND', 'DELIVERY_NOT_FOUND'],
-      async handle({ caller, params, query, cursor }) {
-        const { eventId, rows, nextCursor } = await pageOfAttempts(deps, caller, params, query, cursor);
-        return { status: 200, body: { data: rows.map((row) => presentAttempt(row, eventId)), nextCursor } };
+      async read({ caller, params: { endpointId, deliveryId } }, part) {
+        const { sql, prisma } = deps.database;
+        const { eventId } =
+          (await findDelivery(sql, caller, endpointId, deliveryId)) ??
+          (await notFoundBelow(deps, caller, endpointId, 'DELIVERY_NOT_FOUND'));
+        return (await listAttempts(prisma, deliveryId, part)).map((attempt) => ({ ...attempt, eventId }));
       },
+      present: (attempt) => presentAttempt(attempt, attempt.eventId),
     }),
     defineRoute({
       method: 'post',
@@ -131,12 +150,9 @@ export function deliveryRoutes(deps: Deps): Route[] {
         'replay count increases by one. If several conflicts apply, the response has the first of these codes: ' +
         '`REPLAY_COUNT_MISMATCH` (`details` contain the current count), `DELIVERY_NOT_TERMINAL`, `EVENT_ERASED`, ' +
         '`REPLAY_LIMIT_REACHED`, `WEBHOOK_DISABLED`.',
-      tag: 'Webhooks',
       scope: 'webhooks:write',
       params: DeliveryPath,
-      query: TenantQuery,
       body: ReplayBody,
-      validate: checkTenant,
       responses: { 202: { description: 'The delivery, pending again.', schema: DeliverySchema } },
       errors: [
         'WEBHOOK_NOT_FOUND',
@@ -147,12 +163,11 @@ export function deliveryRoutes(deps: Deps): Route[] {
         'REPLAY_LIMIT_REACHED',
         'WEBHOOK_DISABLED',
       ],
-      async handle({ caller, params, body }) {
-        const { endpointId, deliveryId } = params;
+      async handle({ caller, params: { endpointId, deliveryId }, body }) {
         const delivery = await sendAgain(deps, (tx) =>
           replayDelivery(tx, caller, endpointId, deliveryId, body.expectedReplayCount),
         );
-        return { status: 202, body: presentDelivery(delivery) };
+        return { status: 202, body: present(DeliverySchema, delivery) };
       },
     }),
     defineRoute({
@@ -164,11 +179,8 @@ export function deliveryRoutes(deps: Deps): Route[] {
         'Brings the next attempt forward to now, in the same run: same bytes, same replay count. It counts like any other ' +
         'attempt. If the attempt is due already, nothing changes. If several conflicts apply, the response has the first ' +
         'of these codes: `DELIVERY_NOT_PENDING` (finished), `DELIVERY_IN_FLIGHT` (being sent), `WEBHOOK_DISABLED`.',
-      tag: 'Webhooks',
       scope: 'webhooks:write',
       params: DeliveryPath,
-      query: TenantQuery,
-      validate: checkTenant,
       responses: { 202: { description: 'The delivery, due now.', schema: DeliverySchema } },
       errors: [
         'WEBHOOK_NOT_FOUND',
@@ -177,11 +189,87 @@ export function deliveryRoutes(deps: Deps): Route[] {
         'DELIVERY_IN_FLIGHT',
         'WEBHOOK_DISABLED',
       ],
-      async handle({ caller, params }) {
-        const { endpointId, deliveryId } = params;
+      async handle({ caller, params: { endpointId, deliveryId } }) {
         const delivery = await sendAgain(deps, (tx) => retryDelivery(tx, caller, endpointId, deliveryId));
-        return { status: 202, body: presentDelivery(delivery) };
+        return { status: 202, body: present(DeliverySchema, delivery) };
       },
     }),
   ];
+}
+
+/** @param eventId event of the delivery */
+function presentAttempt(attempt: AttemptRow, eventId: string) {
+  const { dnsMs, connectMs, tlsMs, firstByteMs, exchange } = attempt;
+  const earlierAddresses = exchange?.earlierAddresses ?? [];
+  return present(AttemptSchema, {
+    ...attempt,
+    timings: { dnsMs, connectMs, tlsMs, firstByteMs },
+    responseHeaders: exchange?.responseHeaders ?? null,
+    requestHeaders: exchange?.request ? shownRequestHeaders(exchange.request, { ...attempt, eventId }) : null,
+    earlierAddresses,
+    phases: attemptPhases({ ...attempt, earlierAddresses }),
+    diagnosis: diagnoseAttempt(attempt),
+  });
+}
+
+/** Null stands for any value. */
+function filterOf(query: Static<TObject<typeof deliveryFilters & { endpointId: typeof ofEndpoint }>>) {
+  return {
+    endpointId: query.endpointId ?? null,
+    roomId: query.roomId ?? null,
+    status: query.status ?? null,
+    eventType: query.eventType ?? null,
+    failureReason: query.failureReason ?? null,
+    since: query.since === undefined ? null : new Date(query.since),
+    until: query.until === undefined ? null : new Date(query.until),
+  };
+}
+
+type SendingDeps = Pick<Deps, 'database' | 'clock' | 'producer'>;
+
+/** Sends a `webhook.test` event to this endpoint only, whatever events it subscribes to. */
+async function testEndpoint(
+  { database, clock, producer }: SendingDeps,
+  tenant: Tenant,
+  endpointId: string,
+): Promise<DeliveryRow> {
+  const { delivery, deliveries } = await database.transaction(async (tx) => {
+    const endpoint = found(await lockWebhookEndpoint(tx, tenant, endpointId));
+    if (!endpoint.enabled) throw new PublicError('WEBHOOK_DISABLED');
+    const event = webhookTest(tenant, endpoint, clock.now());
+    const written = await writeEvents(tx, [event], { only: endpointId });
+    const [{ id } = { id: '' }] = written.deliveries;
+    return { delivery: found(await findDelivery(tx, tenant, endpointId, id)), deliveries: written.deliveries };
+  });
+  void producer.wakeDeliveries(deliveries);
+  return delivery;
+}
+
+/**
+ * Sends a delivery again, with a replay or a retry.
+ * @throws PublicError for the conflict that forbids it.
+ */
+async function sendAgain(
+  { database, producer }: SendingDeps,
+  change: (tx: TypedSql) => Promise<ReplayResult | RetryResult>,
+): Promise<DeliveryRow> {
+  const result = await database.transaction(change);
+  if (!result.ok) throw refusal(result);
+  void producer.wakeDeliveries([result.wake]);
+  return result.delivery;
+}
+
+function refusal(result: (ReplayResult | RetryResult) & { ok: false }): PublicError {
+  switch (result.conflict) {
+    case 'no endpoint':
+      return new PublicError('WEBHOOK_NOT_FOUND');
+    case 'no delivery':
+      return new PublicError('DELIVERY_NOT_FOUND');
+    case 'REPLAY_COUNT_MISMATCH':
+      return new PublicError(result.conflict, {
+        details: [{ path: 'body.expectedReplayCount', message: `the replay count is ${result.replayCount}` }],
+      });
+    default:
+      return new PublicError(result.conflict);
+  }
 }

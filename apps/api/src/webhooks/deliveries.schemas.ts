@@ -9,8 +9,7 @@ import {
 } from '@callplane/core';
 import { Type } from 'typebox';
 import { EventSchema } from '../events/events.schemas.js';
-import { defineList, idOf } from '../http/cursor.js';
-import { oneOf, orNull, page, pageQuery, pathId, strictObject, TenantQuery, timestamp } from '../http/schemas.js';
+import { oneOf, orNull, pathId, strictObject, timestamp } from '../http/schemas.js';
 import { EndpointPath } from './endpoints.schemas.js';
 
 const deliveryFields = {
@@ -61,7 +60,7 @@ const headers = (description: string) => orNull(Type.Record(Type.String(), Type.
 
 const milliseconds = (description: string) => orNull(Type.Integer({ description: `${description}, in milliseconds.` }));
 
-const AttemptSchema = Type.Object(
+export const AttemptSchema = Type.Object(
   {
     id: Type.String({ description: 'Attempt identifier, `att_…`.' }),
     deliveryId: Type.String(),
@@ -142,7 +141,8 @@ export const DeliveryPath = Type.Object({
   deliveryId: pathId('Delivery of this endpoint.'),
 });
 
-const deliveryFilters = {
+/** Filters of the lists of deliveries. */
+export const deliveryFilters = {
   roomId: Type.Optional(
     Type.String({ pattern: PATH_ID_PATTERN, description: 'Returns only deliveries of the events of this room.' }),
   ),
@@ -153,28 +153,10 @@ const deliveryFilters = {
   until: Type.Optional(timestamp('Returns only deliveries that were created up to this time.')),
 };
 
-export const ListDeliveriesQuery = Type.Object({
-  ...TenantQuery.properties,
-  ...deliveryFilters,
-  ...pageQuery(),
-});
-export const DELIVERY_LIST = defineList('deliveries', { id: idOf('dlv') });
-
-export const ListAllDeliveriesQuery = Type.Object({
-  ...TenantQuery.properties,
-  endpointId: Type.Optional(
-    Type.String({ pattern: PATH_ID_PATTERN, description: 'Returns only the deliveries of this endpoint.' }),
-  ),
-  ...deliveryFilters,
-  ...pageQuery(),
-});
-export const ALL_DELIVERIES_LIST = defineList('all deliveries', { id: idOf('dlv') });
-
-export const ListAttemptsQuery = Type.Object({ ...TenantQuery.properties, ...pageQuery() });
-export const ATTEMPT_LIST = defineList('attempts', { id: idOf('att') });
-
-export const DeliveryPage = page('WebhookDeliveryPage', DeliverySchema);
-export const AttemptPage = page('WebhookAttemptPage', AttemptSchema);
+/** A filter of the list of the deliveries of all endpoints. */
+export const ofEndpoint = Type.Optional(
+  Type.String({ pattern: PATH_ID_PATTERN, description: 'Returns only the deliveries of this endpoint.' }),
+);
 
 export const ReplayBody = strictObject(
   {

@@ -90,24 +90,6 @@ describe('POST /v1/webhooks', () => {
     expect(await change).toMatchObject({ status: 200, body: { maxConcurrent: null, description: 'Billing' } });
   });
 
-  test.each([
-    { ordering: 'environment' },
-    { ordering: null },
-    { maxPerSecond: 0 },
-    { maxPerSecond: 1001 },
-    { maxPerSecond: 1.5 },
-    { maxConcurrent: 0 },
-    { maxConcurrent: 101 },
-    { maxConcurrent: '4' },
-    { standardWebhooks: null },
-    { retryRejected: null },
-  ])('refuses %j, in a change too', async (field) => {
-    const { path } = await webhook(api);
-    const refused = [400, 'VALIDATION_FAILED'];
-    expect(await codeOf('POST', '/v1/webhooks', { url: URL_, ...field })).toEqual(refused);
-    expect(await codeOf('PATCH', path, field)).toEqual(refused);
-  });
-
   test('accepts events, a description, and a disabled start', async () => {
     const { body } = await webhook(api, {
       url: 'https://Example.COM:443/é?c=d',
@@ -124,8 +106,6 @@ describe('POST /v1/webhooks', () => {
   });
 
   test.each([
-    [{}, ['body.url']],
-    [{ url: 1 }, ['body.url']],
     [{ url: 'example.com' }, ['body.url']],
     [{ url: 'ftp://example.com' }, ['body.url']],
     [{ url: 'http://example.com' }, ['body.url']],
@@ -143,14 +123,6 @@ describe('POST /v1/webhooks', () => {
       'https://example.com/#a',
       'https://a..b',
     ].map((url) => [{ url }, ['body.url']] as [object, string[]]),
-    [{ url: URL_, events: [] }, ['body.events']],
-    [{ url: URL_, events: ['room.exploded'] }, ['body.events[0]']],
-    [{ url: URL_, events: ['room.created', 'room.created'] }, ['body.events']],
-    [{ url: URL_, events: 'room.created' }, ['body.events']],
-    [{ url: URL_, description: ' ' }, ['body.description']],
-    [{ url: URL_, description: 'x'.repeat(501) }, ['body.description']],
-    [{ url: URL_, enabled: 'yes' }, ['body.enabled']],
-    [{ url: URL_, signingSecret: 'whsec_mine' }, ['body.signingSecret']],
     [{ url: 'nonsense', events: ['x'], enabled: 1 }, ['body.enabled', 'body.events[0]', 'body.url']],
   ])('rejects %j and names %j', async (body, paths) => {
     const response = await api.call('POST', '/v1/webhooks', { body });
@@ -161,18 +133,6 @@ describe('POST /v1/webhooks', () => {
   test('reports failures of the query ids together with those of the body', async () => {
     const response = await api.call('POST', '/v1/webhooks?projectId=proj_x', { body: { url: 'x' } });
     expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual(['query.projectId', 'body.url']);
-  });
-
-  test('returns the same endpoint and secret for the same Idempotency-Key, and seals the secret at rest', async () => {
-    const sent = { body: { url: URL_ }, headers: { 'idempotency-key': 'webhook-1' } };
-    const first = await api.call('POST', '/v1/webhooks', sent);
-    const again = await api.call('POST', '/v1/webhooks', sent);
-    expect([again.status, again.headers['idempotency-replayed']]).toEqual([201, 'true']);
-    expect(again.body).toEqual(first.body);
-    const record = await api.database.prisma.idempotencyRecord.findFirstOrThrow({ where: { key: 'webhook-1' } });
-    expect(record.made).toMatch(/^s1\./);
-    const other = await api.call('POST', '/v1/webhooks', { ...sent, body: { url: 'https://example.org/' } });
-    expect([other.status, other.body.error.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
   });
 
   test('creates 50 of 60 concurrent endpoints, and another one after a removal', async () => {
@@ -206,8 +166,7 @@ describe('GET /v1/webhooks', () => {
 });
 
 describe('GET /v1/webhooks/{endpointId}', () => {
-  test('answers 404 for an unknown endpoint, and rejects query ids of another tenant', async () => {
-    expect(await codeOf('GET', '/v1/webhooks/whep_0')).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+  test('rejects query ids of another tenant', async () => {
     const { path } = await webhook(api);
     expect(await codeOf('GET', `${path}?environmentId=env_other`)).toEqual([400, 'VALIDATION_FAILED']);
     expect((await api.call('GET', `${path}?environmentId=${api.tenant.environmentId}`)).status).toBe(200);
@@ -261,22 +220,9 @@ describe('PATCH /v1/webhooks/{endpointId}', () => {
     await eventually(async () => (await isRung(id)) === 1);
   });
 
-  test.each([
-    [{ url: 'http://example.com' }, 'body.url'],
-    [{ url: 'https://10.0.0.1/' }, 'body.url'],
-    [{ url: null }, 'body.url'],
-    [{ events: [] }, 'body.events'],
-    [{ enabled: null }, 'body.enabled'],
-    [{ signingKeyVersion: 2 }, 'body.signingKeyVersion'],
-  ])('rejects %j and names %s', async (body, path) => {
-    const endpoint = await webhook(api);
-    const response = await api.call('PATCH', endpoint.path, { body });
-    expect(response.status).toBe(400);
-    expect(response.body.error.details.map((d: { path: string }) => d.path)).toContain(path);
-  });
-
-  test('answers 404 for an unknown endpoint', async () => {
-    expect(await codeOf('PATCH', '/v1/webhooks/whep_0', {})).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+  test('rejects a URL that a creation would reject', async () => {
+    const { path } = await webhook(api);
+    expect(await codeOf('PATCH', path, { url: 'https://10.0.0.1/' })).toEqual([400, 'VALIDATION_FAILED']);
   });
 });
 
@@ -298,11 +244,10 @@ describe('POST …/rotate-secret', () => {
     expect(await api.logAfter(rotated)).not.toContain(rotated.body.signingSecret.slice(6));
   });
 
-  test('gives concurrent rotations different versions, and answers 404 for an unknown endpoint', async () => {
+  test('gives concurrent rotations different versions', async () => {
     const { path } = await webhook(api);
     const answers = await Promise.all([1, 2, 3].map(() => api.call('POST', `${path}/rotate-secret`)));
     expect(answers.map(({ body }) => body.signingKeyVersion).sort()).toEqual([2, 3, 4]);
-    expect(await codeOf('POST', '/v1/webhooks/whep_0/rotate-secret')).toEqual([404, 'WEBHOOK_NOT_FOUND']);
   });
 });
 
@@ -374,12 +319,6 @@ describe('a rotation that waits', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
   });
 
-  test.each([-1, 604_801, 1.5, '60', null])('does not accept %j seconds', async (activateInSeconds) => {
-    const { path } = await webhook(api);
-    expect(await codeOf('POST', `${path}/rotate-secret`, { activateInSeconds })).toEqual([400, 'VALIDATION_FAILED']);
-    expect(await shown(path)).toEqual([1, null, null]);
-  });
-
   test('survives other changes of the endpoint, and may take seven days', async () => {
     const { path } = await webhook(api);
     const { nextActivatesAt } = (await rotate(path, 604_800)).body;
@@ -420,10 +359,9 @@ describe('POST …/test', () => {
     await eventually(async () => (await isRung(body.endpointId)) === 1);
   });
 
-  test('answers 409 for a disabled endpoint, and 404 for an unknown one', async () => {
+  test('answers 409 for a disabled endpoint', async () => {
     const { path } = await webhook(api, { enabled: false });
     expect(await codeOf('POST', `${path}/test`)).toEqual([409, 'WEBHOOK_DISABLED']);
-    expect(await codeOf('POST', '/v1/webhooks/whep_0/test')).toEqual([404, 'WEBHOOK_NOT_FOUND']);
   });
 });
 

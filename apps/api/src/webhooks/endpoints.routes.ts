@@ -1,62 +1,69 @@
-import { ENDPOINTS_PER_ENVIRONMENT_MAX, presentWebhookEndpoint, PublicError, type Tenant } from '@callplane/core';
+import { randomBytes } from 'node:crypto';
+import {
+  ENDPOINTS_PER_ENVIRONMENT_MAX,
+  generateSigningSecret,
+  presentWebhookEndpoint,
+  PublicError,
+  SIGNATURE_CONTRACT,
+  type WebhookEndpointState,
+} from '@callplane/core';
 import {
   deleteWebhookEndpoint,
-  endSecretRotation,
   findWebhookEndpoint,
   listWebhookEndpoints,
+  rotateWebhookSecret,
   updateWebhookEndpoint,
   type TypedSql,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
+import { idOf } from '../http/cursor.js';
 import { idempotently } from '../http/idempotency.js';
-import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';
-import { presentDelivery } from './deliveries.service.js';
-import { DeliverySchema } from './deliveries.schemas.js';
+import { listRoute } from '../http/list-route.js';
+import { defineRoute, type UntaggedRoute, type UnvalidatedParts } from '../http/route.js';
 import {
   CreateEndpointBody,
-  ENDPOINT_LIST,
-  EndpointPage,
   EndpointPath,
   EndpointSchema,
   EndpointWithSecretSchema,
-  ListEndpointsQuery,
   RotateSecretBody,
+  SignatureContractSchema,
   UpdateEndpointBody,
 } from './endpoints.schemas.js';
 import {
   createEndpoint,
-  checkEndpointUrl,
+  endRotation,
   found,
   newEndpoint,
   normalUrl,
-  rotateSecret,
-  testEndpoint,
+  sealSecret,
+  urlFailures,
   withoutConflict,
   type EndpointMade,
-  type EndpointWithSecret,
 } from './endpoints.service.js';
-import { checkTenant, pageById, TenantQuery } from '../http/schemas.js';
 
 const PATH = '/v1/webhooks/{endpointId}';
 
-export function endpointRoutes(deps: Deps): Route[] {
-  const validate = (parts: UnvalidatedParts) => [...checkTenant(parts), ...checkEndpointUrl(deps, parts.body['url'])];
-  /** Ends the rotation that waits for its activation. */
-  const endRotation = async (tenant: Tenant, endpointId: string, end: 'activate' | 'cancel') =>
-    withoutConflict(
-      await deps.database.prisma.$transaction((tx) => endSecretRotation(tx, tenant, endpointId, end, deps.clock.now())),
-    );
+export function endpointRoutes(deps: Deps): UntaggedRoute[] {
+  const validate = ({ body }: UnvalidatedParts) => urlFailures(deps, body['url']);
   return [
+    // Before the routes of an endpoint: their path matches this one too.
+    defineRoute({
+      method: 'get',
+      path: '/v1/webhooks/signature-contract',
+      operationId: 'readSignatureContract',
+      summary: 'Read the signing and retry policy',
+      scope: 'webhooks:read',
+      responses: { 200: { description: 'The signing and retry policy.', schema: SignatureContractSchema } },
+      handle: () => Promise.resolve({ status: 200, body: SIGNATURE_CONTRACT }),
+    }),
     defineRoute({
       method: 'post',
       path: '/v1/webhooks',
       operationId: 'createWebhook',
       summary: 'Register a webhook endpoint',
       description: `The endpoint receives later events of the environment. An environment has at most ${ENDPOINTS_PER_ENVIRONMENT_MAX} endpoints.`,
-      tag: 'Webhooks',
       scope: 'webhooks:write',
       idempotent: true,
-      query: TenantQuery,
       body: CreateEndpointBody,
       validate,
       responses: {
@@ -68,40 +75,33 @@ export function endpointRoutes(deps: Deps): Route[] {
       errors: ['WEBHOOK_LIMIT_REACHED'],
       async handle({ caller, body, bodyAsSent, idempotencyKey }) {
         const make = (tx: TypedSql) => createEndpoint(deps, tx, caller, body);
-        const answer = (made: EndpointMade) => ({ status: 201, body: presentWithSecret(newEndpoint(body, made)) });
+        const answer = (made: EndpointMade) => ({
+          status: 201,
+          body: presentWithSecret(newEndpoint(body, made), made.signingSecret),
+        });
         if (idempotencyKey === null) return answer(await deps.database.transaction(make));
         const request = { route: 'POST /v1/webhooks', key: idempotencyKey, body: bodyAsSent, holdsSecret: true };
         return idempotently(deps, caller, request, { make, answer });
       },
     }),
-    defineRoute({
-      method: 'get',
+    listRoute({
       path: '/v1/webhooks',
       operationId: 'listWebhooks',
       summary: 'List webhook endpoints, newest first',
-      tag: 'Webhooks',
       scope: 'webhooks:read',
-      query: ListEndpointsQuery,
-      list: ENDPOINT_LIST,
-      validate: checkTenant,
-      responses: { 200: { description: 'One page of endpoints.', schema: EndpointPage } },
-      async handle({ caller, query, cursor }) {
-        const { rows, nextCursor } = await pageById(cursor, query, (part) =>
-          listWebhookEndpoints(deps.database.sql, caller, part),
-        );
-        return { status: 200, body: { data: rows.map(presentWebhookEndpoint), nextCursor } };
-      },
+      position: { id: idOf('whep') },
+      item: EndpointSchema,
+      items: 'endpoints',
+      read: ({ caller }, part) => listWebhookEndpoints(deps.database.sql, caller, part),
+      present: (endpoint) => presentWebhookEndpoint(endpoint),
     }),
     defineRoute({
       method: 'get',
       path: PATH,
       operationId: 'readWebhook',
       summary: 'Read a webhook endpoint',
-      tag: 'Webhooks',
       scope: 'webhooks:read',
       params: EndpointPath,
-      query: TenantQuery,
-      validate: checkTenant,
       responses: { 200: { description: 'The endpoint.', schema: EndpointSchema } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params }) {
@@ -117,10 +117,8 @@ export function endpointRoutes(deps: Deps): Route[] {
       description:
         'Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits, ' +
         '`standardWebhooks` and `retryRejected` apply to attempts that begin later, also of deliveries that are pending already.',
-      tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
-      query: TenantQuery,
       body: UpdateEndpointBody,
       validate,
       responses: { 200: { description: 'The endpoint.', schema: EndpointSchema } },
@@ -145,11 +143,8 @@ export function endpointRoutes(deps: Deps): Route[] {
       description:
         'Ends the open deliveries of the endpoint (`endpoint_deleted`) and cancels its recoveries. Its deliveries ' +
         'stay readable under its id until retention removes them.',
-      tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
-      query: TenantQuery,
-      validate: checkTenant,
       responses: { 204: { description: 'The endpoint is removed.', schema: null } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params }) {
@@ -168,18 +163,22 @@ export function endpointRoutes(deps: Deps): Route[] {
       description:
         'Delivery runs that begin after `activateInSeconds` (default 0: at once) are signed with the new secret. Runs ' +
         'that have begun keep the old one: select the secret by `x-service-signing-key-version` when you verify.',
-      tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
-      query: TenantQuery,
       body: RotateSecretBody,
       bodyOptional: true,
-      validate: checkTenant,
       responses: { 200: { description: 'The endpoint, with its new secret.', schema: EndpointWithSecretSchema } },
       errors: ['WEBHOOK_NOT_FOUND', 'SECRET_ROTATION_WAITS'],
-      async handle({ caller, params, body }) {
-        const rotated = await rotateSecret(deps, caller, params.endpointId, body.activateInSeconds ?? 0);
-        return { status: 200, body: presentWithSecret(rotated) };
+      async handle({ caller, params: { endpointId }, body }) {
+        const signingSecret = generateSigningSecret(randomBytes(32));
+        const rotation = {
+          sealVersion: (version: number) => sealSecret(deps.masterKeys, signingSecret, endpointId, version),
+          activateInSeconds: body.activateInSeconds ?? 0,
+        };
+        const rotated = await deps.database.prisma.$transaction((tx) =>
+          rotateWebhookSecret(tx, caller, endpointId, rotation, deps.clock.now()),
+        );
+        return { status: 200, body: presentWithSecret(withoutConflict(rotated), signingSecret) };
       },
     }),
     defineRoute({
@@ -187,15 +186,12 @@ export function endpointRoutes(deps: Deps): Route[] {
       path: `${PATH}/rotate-secret/activate`,
       operationId: 'activateWebhookSecret',
       summary: 'Activate the next signing secret of a webhook endpoint at once',
-      tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
-      query: TenantQuery,
-      validate: checkTenant,
       responses: { 200: { description: 'The endpoint. Its next secret signs new runs.', schema: EndpointSchema } },
       errors: ['WEBHOOK_NOT_FOUND', 'NO_SECRET_ROTATION'],
       async handle({ caller, params }) {
-        const endpoint = await endRotation(caller, params.endpointId, 'activate');
+        const endpoint = await endRotation(deps, caller, params.endpointId, 'activate');
         return { status: 200, body: presentWebhookEndpoint(endpoint) };
       },
     }),
@@ -205,39 +201,18 @@ export function endpointRoutes(deps: Deps): Route[] {
       operationId: 'cancelWebhookSecretRotation',
       summary: 'Cancel a rotation of the signing secret that waits for its activation',
       description: 'The next secret signs nothing, and its version number is not given again.',
-      tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
-      query: TenantQuery,
-      validate: checkTenant,
       responses: { 204: { description: 'The rotation is cancelled.', schema: null } },
       errors: ['WEBHOOK_NOT_FOUND', 'NO_SECRET_ROTATION'],
       async handle({ caller, params }) {
-        await endRotation(caller, params.endpointId, 'cancel');
+        await endRotation(deps, caller, params.endpointId, 'cancel');
         return { status: 204 };
-      },
-    }),
-    defineRoute({
-      method: 'post',
-      path: `${PATH}/test`,
-      operationId: 'testWebhook',
-      summary: 'Send a webhook.test event to one endpoint',
-      tag: 'Webhooks',
-      scope: 'webhooks:write',
-      params: EndpointPath,
-      query: TenantQuery,
-      validate: checkTenant,
-      responses: {
-        202: { description: 'The delivery. Read it again to see its outcome.', schema: DeliverySchema },
-      },
-      errors: ['WEBHOOK_NOT_FOUND', 'WEBHOOK_DISABLED'],
-      async handle({ caller, params }) {
-        return { status: 202, body: presentDelivery(await testEndpoint(deps, caller, params.endpointId)) };
       },
     }),
   ];
 }
 
-function presentWithSecret({ endpoint, signingSecret }: EndpointWithSecret) {
+function presentWithSecret(endpoint: WebhookEndpointState, signingSecret: string) {
   return { ...presentWebhookEndpoint(endpoint), signingSecret };
 }

@@ -5,21 +5,11 @@ import {
   ENDPOINT_ORDERINGS,
   EVENT_TYPES,
   PER_SECOND_MAX,
+  SIGNATURE_CONTRACT,
   WEBHOOK_URL_CHARACTERS_MAX,
 } from '@callplane/core';
-import { Type } from 'typebox';
-import { defineList, idOf } from '../http/cursor.js';
-import {
-  oneOf,
-  orNull,
-  page,
-  pageQuery,
-  pathId,
-  strictObject,
-  TenantQuery,
-  timestamp,
-  trimmedText,
-} from '../http/schemas.js';
+import { Type, type TSchema } from 'typebox';
+import { oneOf, orNull, pathId, strictObject, timestamp, trimmedText } from '../http/schemas.js';
 
 const DESCRIPTION_LENGTH_MAX = 500;
 
@@ -161,7 +151,15 @@ export const RotateSecretBody = strictObject(
   { title: 'RotateWebhookSecret' },
 );
 
-export const ListEndpointsQuery = Type.Object({ ...TenantQuery.properties, ...pageQuery() });
-export const ENDPOINT_LIST = defineList('webhooks', { id: idOf('whep') });
-
-export const EndpointPage = page('WebhookEndpointPage', EndpointSchema);
+/** Built from the constants of the contract, so that each field is documented with its value. */
+export const SignatureContractSchema = Type.Object(
+  Object.fromEntries(
+    Object.entries(SIGNATURE_CONTRACT).map(([name, value]): [string, TSchema] => [
+      name,
+      typeof value === 'object'
+        ? Type.Array(Type.Integer(), { examples: [value] })
+        : Type.Unsafe({ type: typeof value === 'number' ? 'integer' : 'string', const: value }),
+    ]),
+  ),
+  { title: 'SignatureContract', additionalProperties: false },
+);

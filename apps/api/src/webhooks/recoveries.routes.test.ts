@@ -47,10 +47,6 @@ describe('POST …/recoveries', () => {
   });
 
   test.each([
-    [{}, ['body.since']],
-    [{ since: 1 }, ['body.since']],
-    [{ since: '2026-01-01' }, ['body.since']],
-    [{ since: '2026-01-01T00:00:00' }, ['body.since']],
     [{ since: '2026-02-30T00:00:00Z' }, ['body.since']],
     [{ since: '2016-12-31T23:59:60Z' }, ['body.since']],
     [{ since: '0000-01-01T00:00:00Z' }, ['body.since']],
@@ -58,9 +54,7 @@ describe('POST …/recoveries', () => {
     [{ since: '2999-01-01T00:00:00Z' }, ['body.since']],
     [{ since: '2026-01-02T00:00:00Z', until: '2026-01-01T00:00:00Z' }, ['body.since']],
     [{ since: '2026-01-01T00:00:00Z', until: '2026-01-01T00:00:00Z' }, ['body.since']],
-    [{ since: '2026-01-01T00:00:00Z', until: null }, ['body.until']],
     [{ since: 'x', until: 'y', dryRun: 'no' }, ['body.dryRun', 'body.since', 'body.until']],
-    [{ since: '2026-01-01T00:00:00Z', includePending: 1 }, ['body.includePending']],
   ])('rejects %j and names %j', async (body, paths) => {
     const response = await recover(body);
     expect(response.status).toBe(400);

@@ -1,38 +1,13 @@
-import {
-  type ErrorDetail,
-  formatTimestamp,
-  newId,
-  PublicError,
-  RECOVERIES_PENDING_MAX,
-  RECOVERY_STATUSES,
-  type Tenant,
-} from '@callplane/core';
-import {
-  cancelRecovery,
-  findRecovery,
-  insertRecovery,
-  listRecoveries,
-  type RecoveryRow,
-  webhookEndpointExisted,
-} from '@callplane/db';
+import { type ErrorDetail, newId, PublicError, RECOVERIES_PENDING_MAX, RECOVERY_STATUSES } from '@callplane/core';
+import { cancelRecovery, findRecovery, insertRecovery, listRecoveries } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { defineList, idOf } from '../http/cursor.js';
-import { defineRoute, type Route } from '../http/route.js';
-import {
-  checkTenant,
-  oneOf,
-  orNull,
-  page,
-  pageById,
-  pageQuery,
-  pathId,
-  strictObject,
-  TenantQuery,
-  timeFailures,
-  timestamp,
-} from '../http/schemas.js';
+import { idOf } from '../http/cursor.js';
+import { listRoute } from '../http/list-route.js';
+import { defineRoute, type UntaggedRoute } from '../http/route.js';
+import { oneOf, orNull, pathId, present, strictObject, timestamp } from '../http/schemas.js';
 import { EndpointPath } from './endpoints.schemas.js';
+import { notFoundBelow, requireEndpoint } from './endpoints.service.js';
 
 const RecoverySchema = Type.Object(
   {
@@ -83,13 +58,9 @@ const RecoveryPath = Type.Object({
   recoveryId: pathId('Recovery of this endpoint.'),
 });
 
-const ListRecoveriesQuery = Type.Object({ ...TenantQuery.properties, ...pageQuery() });
-const RECOVERY_LIST = defineList('recoveries', { id: idOf('rcv') });
-const RecoveryPage = page('WebhookRecoveryPage', RecoverySchema);
-
 const PATH = '/v1/webhooks/{endpointId}/recoveries';
 
-export function recoveryRoutes(deps: Deps): Route[] {
+export function recoveryRoutes(deps: Deps): UntaggedRoute[] {
   return [
     defineRoute({
       method: 'post',
@@ -101,74 +72,53 @@ export function recoveryRoutes(deps: Deps): Route[] {
         'forward, oldest first and at most 100 a second; poll the recovery for its progress. It skips failed deliveries ' +
         'with 100 replays and those of erased events. A delivery that is being sent is included if that attempt fails. ' +
         'The recovery pauses while the endpoint is disabled. With `dryRun`, it only counts.',
-      tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
-      query: TenantQuery,
       body: CreateRecoveryBody,
-      validate: (parts) => [...checkTenant(parts), ...checkWindow(deps, parts.body)],
+      validate: ({ body }) => checkWindow(body, deps.clock.now()),
       responses: { 202: { description: 'The recovery.', schema: RecoverySchema } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params, body }) {
-        const now = deps.clock.now();
+        const createdAt = deps.clock.now();
         const { dryRun = false, includePending = true } = body;
-        const { endpointId } = params;
-        const begun = {
-          id: newId('recovery'),
-          endpointId,
-          ...windowOf(body, now),
-          dryRun,
-          includePending,
-          createdAt: now,
-        };
+        const id = newId('recovery');
+        const begun = { id, ...params, ...windowOf(body, createdAt), dryRun, includePending, createdAt };
         const recovery = await deps.database.prisma.$transaction((tx) => insertRecovery(tx, caller, begun));
         if (recovery === 'not_found') throw new PublicError('WEBHOOK_NOT_FOUND');
         if (recovery === 'limit') throw tooManyRecoveries();
-        return { status: 202, body: presentRecovery(recovery) };
+        return { status: 202, body: present(RecoverySchema, recovery) };
       },
     }),
-    defineRoute({
-      method: 'get',
+    listRoute({
       path: PATH,
       operationId: 'listRecoveries',
       summary: 'List the recoveries of an endpoint, newest first',
       description: 'Also works with the id of a removed endpoint.',
-      tag: 'Webhooks',
       scope: 'webhooks:read',
       params: EndpointPath,
-      query: ListRecoveriesQuery,
-      list: RECOVERY_LIST,
-      validate: checkTenant,
-      responses: { 200: { description: 'One page of recoveries.', schema: RecoveryPage } },
+      position: { id: idOf('rcv') },
+      item: RecoverySchema,
+      items: 'recoveries',
       errors: ['WEBHOOK_NOT_FOUND'],
-      async handle({ caller, params, query, cursor }) {
-        const { prisma } = deps.database;
-        const { endpointId } = params;
-        const { rows, nextCursor } = await pageById(cursor, query, (part) =>
-          listRecoveries(prisma, caller, endpointId, part),
-        );
-        if (rows.length === 0 && !(await webhookEndpointExisted(prisma, caller, endpointId))) {
-          throw new PublicError('WEBHOOK_NOT_FOUND');
-        }
-        return { status: 200, body: { data: rows.map(presentRecovery), nextCursor } };
-      },
+      read: ({ caller, params }, part) => listRecoveries(deps.database.prisma, caller, params.endpointId, part),
+      onEmpty: ({ caller, params }) => requireEndpoint(deps, caller, params.endpointId),
+      present: (recovery) => present(RecoverySchema, recovery),
     }),
     defineRoute({
       method: 'get',
       path: `${PATH}/{recoveryId}`,
       operationId: 'readRecovery',
       summary: 'Read the progress of a recovery',
-      tag: 'Webhooks',
       scope: 'webhooks:read',
       params: RecoveryPath,
-      query: TenantQuery,
-      validate: checkTenant,
       responses: { 200: { description: 'The recovery.', schema: RecoverySchema } },
       errors: ['WEBHOOK_NOT_FOUND', 'RECOVERY_NOT_FOUND'],
       async handle({ caller, params }) {
         const { endpointId, recoveryId } = params;
-        const recovery = await findRecovery(deps.database.prisma, caller, endpointId, recoveryId);
-        return { status: 200, body: presentRecovery(recovery ?? (await notFound(deps, caller, endpointId))) };
+        const recovery =
+          (await findRecovery(deps.database.prisma, caller, endpointId, recoveryId)) ??
+          (await notFoundBelow(deps, caller, endpointId, 'RECOVERY_NOT_FOUND'));
+        return { status: 200, body: present(RecoverySchema, recovery) };
       },
     }),
     defineRoute({
@@ -178,41 +128,19 @@ export function recoveryRoutes(deps: Deps): Route[] {
       summary: 'Cancel a recovery',
       description:
         'Deliveries that the recovery has replayed or brought forward continue. Cancelling a complete recovery changes nothing.',
-      tag: 'Webhooks',
       scope: 'webhooks:write',
       params: RecoveryPath,
-      query: TenantQuery,
-      validate: checkTenant,
       responses: { 204: { description: 'The recovery changes no more deliveries.', schema: null } },
       errors: ['WEBHOOK_NOT_FOUND', 'RECOVERY_NOT_FOUND'],
       async handle({ caller, params }) {
         const { endpointId, recoveryId } = params;
         const { prisma } = deps.database;
         const isFound = await cancelRecovery(prisma, caller, endpointId, recoveryId, deps.clock.now());
-        if (!isFound) await notFound(deps, caller, endpointId);
+        if (!isFound) await notFoundBelow(deps, caller, endpointId, 'RECOVERY_NOT_FOUND');
         return { status: 204 };
       },
     }),
   ];
-}
-
-/** A recovery in the form that the API returns. */
-function presentRecovery(recovery: RecoveryRow) {
-  return {
-    id: recovery.id,
-    endpointId: recovery.endpointId,
-    since: formatTimestamp(recovery.since),
-    until: formatTimestamp(recovery.until),
-    dryRun: recovery.dryRun,
-    includePending: recovery.includePending,
-    status: recovery.status,
-    matched: recovery.matched,
-    replayed: recovery.replayed,
-    woken: recovery.woken,
-    skipped: recovery.skipped,
-    createdAt: formatTimestamp(recovery.createdAt),
-    completedAt: recovery.completedAt === null ? null : formatTimestamp(recovery.completedAt),
-  };
 }
 
 function tooManyRecoveries(): PublicError {
@@ -222,32 +150,18 @@ function tooManyRecoveries(): PublicError {
   });
 }
 
-interface RecoveryInput {
-  since: string;
-  until?: string;
-  dryRun?: boolean;
-  includePending?: boolean;
-}
-
 /**
- * Checks that the times of a window exist and that the window is not empty. A schema cannot express this.
- * @param body not validated yet. The schema reports values that are not strings.
+ * A schema cannot compare two times.
+ * @param body not validated yet. The schema reports values that are no times.
  */
-function checkWindow(deps: Pick<Deps, 'clock'>, body: { since?: unknown; until?: unknown }): ErrorDetail[] {
-  const details = timeFailures('body', body);
-  if (details.length > 0 || typeof body.since !== 'string') return details;
-  if (body.until !== undefined && typeof body.until !== 'string') return details;
-  const { since, until } = windowOf(body as RecoveryInput, deps.clock.now());
-  return since < until ? [] : [{ path: 'body.since', message: 'must be before `until` and in the past' }];
-}
-
-async function notFound(deps: Pick<Deps, 'database'>, tenant: Tenant, endpointId: string): Promise<never> {
-  const existed = await webhookEndpointExisted(deps.database.prisma, tenant, endpointId);
-  throw new PublicError(existed ? 'RECOVERY_NOT_FOUND' : 'WEBHOOK_NOT_FOUND');
+function checkWindow({ since: from, until: to }: Record<string, unknown>, now: Date): ErrorDetail[] {
+  if (typeof from !== 'string' || (to !== undefined && typeof to !== 'string')) return [];
+  const { since, until } = windowOf({ since: from, until: to }, now);
+  return since >= until ? [{ path: 'body.since', message: 'must be before `until` and in the past' }] : [];
 }
 
 /** Ends the window now at the latest: a delivery cannot have failed in the future. */
-function windowOf(input: RecoveryInput, now: Date): { since: Date; until: Date } {
+function windowOf(input: { since: string; until?: string | undefined }, now: Date): { since: Date; until: Date } {
   const until = input.until === undefined ? now : new Date(input.until);
   return { since: new Date(input.since), until: until < now ? until : now };
 }

@@ -79,7 +79,7 @@ function Bars({ labels, series, top }: BarsProps) {
           <Bar key={label} at={at} label={label} series={series} top={top} />
         ))}
       </svg>
-      <div className="quiet small chart-days">
+      <div className="row spread quiet small chart-days">
         {[0, Math.floor((labels.length - 1) / 2), labels.length - 1].map((at) => (
           <span key={at}>{labels[at]}</span>
         ))}
@@ -116,7 +116,7 @@ function Legend({ series }: { series: readonly Series[] }) {
   return (
     <ul className="row quiet small legend" aria-hidden="true">
       {series.map(({ name, colour }) => (
-        <li key={name}>
+        <li key={name} className="row">
           <i className={`series-${colour}`} />
           {name}
         </li>

@@ -54,7 +54,7 @@ export function Dialog({
           <h2 id={titleId}>{title}</h2>
           <IconButton icon="close" label="Close" onClick={onClose} />
         </header>
-        <div className="dialog-body">{children}</div>
+        <div className="stack dialog-body">{children}</div>
       </div>
     </dialog>
   );

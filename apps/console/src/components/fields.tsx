@@ -105,7 +105,7 @@ export function FormEnd({
 /** The row of filters above a list, which are parameters of the address. */
 export function Filters({ children }: { children: ReactNode }) {
   return (
-    <div className="filters" role="search" aria-label="Filters">
+    <div className="row filters" role="search" aria-label="Filters">
       {children}
     </div>
   );

@@ -103,7 +103,11 @@ function Table<Item>({ label, list, columns, keyOf, to }: ListProps<Item>) {
               className="list-row"
               style={{ gridTemplateColumns, transform: `translateY(${start - top}px)` }}
             >
-              <Cells item={items[index] as Item} columns={shown} to={to} />
+              {shown.map(({ title, cell, align }, at) => (
+                <div role="cell" key={title} className={`cut ${align ?? ''}`}>
+                  <Cell content={cell(items[index] as Item)} to={at === 0 ? to?.(items[index] as Item) : undefined} />
+                </div>
+              ))}
             </div>
           ))}
         </div>
@@ -134,26 +138,13 @@ function useArrowKeys(count: number, show: (index: number) => void) {
   };
 }
 
-function Cells<Item>({
-  item,
-  columns,
-  to,
-}: {
-  item: Item;
-  columns: readonly Column<Item>[];
-  to: ((item: Item) => string) | undefined;
-}) {
-  return columns.map(({ title, cell, align }, at) => (
-    <div role="cell" key={title} className={`cell${align === undefined ? '' : ` ${align}`}`}>
-      {at === 0 && to !== undefined ? (
-        <Link to={to(item)} className="row-link">
-          {cell(item)}
-        </Link>
-      ) : (
-        cell(item)
-      )}
-    </div>
-  ));
+function Cell({ content, to }: { content: ReactNode; to: string | undefined }) {
+  if (to === undefined) return content;
+  return (
+    <Link to={to} className="row-link">
+      {content}
+    </Link>
+  );
 }
 
 /** The width of an element and its place in the document; both follow changes of the page. */

@@ -43,10 +43,10 @@ export function Loading({ what = 'this page', lines = 4 }: { what?: string | und
 /** A list without rows: says why, and what fills it. */
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ReactNode }) {
   return (
-    <div className="empty">
+    <div className="stack empty">
       <Icon name={icon} />
       <strong>{title}</strong>
-      {children !== undefined && <div className="empty-text">{children}</div>}
+      {children !== undefined && <div className="quiet empty-text">{children}</div>}
     </div>
   );
 }

@@ -26,7 +26,7 @@ export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
   };
   return (
     <div>
-      <div role="tablist" aria-label={label} className="tab-list" onKeyDown={onKeyDown}>
+      <div role="tablist" aria-label={label} className="row tab-list" onKeyDown={onKeyDown}>
         {tabs.map(({ name, label: text }) => (
           <button
             key={name}

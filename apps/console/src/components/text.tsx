@@ -14,7 +14,7 @@ export function Badge({ tone, children }: { tone: Tone; children: ReactNode }) {
 export function Id({ value, label = 'identifier' }: { value: string; label?: string }) {
   return (
     <span className="id">
-      <code>{value}</code>
+      <code className="cut">{value}</code>
       <CopyButton text={value} label={`Copy the ${label}`} />
     </span>
   );

@@ -65,7 +65,7 @@ function CurrentPage({ path }: { path: string }) {
 
 function Brand() {
   return (
-    <Link to="/" className="brand">
+    <Link to="/" className="row brand">
       <img src={`${import.meta.env.BASE_URL}icon.svg`} alt="" width="28" height="28" />
       Callplane
     </Link>
@@ -91,7 +91,7 @@ function Navigation({ path }: { path: string }) {
 function SidebarEnd() {
   const { signOut } = useSession();
   return (
-    <div className="sidebar-end">
+    <div className="stack sidebar-end">
       <LiveState />
       <Tenant />
       <PageRequests />
@@ -112,7 +112,7 @@ function Tenant() {
           <strong>{session.projectName}</strong> / {session.environmentName}
         </p>
       )}
-      <code className="quiet" title={environmentId}>
+      <code className="quiet cut" title={environmentId}>
         {environmentId}
       </code>
       {session?.readOnly === true && <Badge tone="busy">read only</Badge>}

@@ -39,15 +39,11 @@ describe('the stream', () => {
     Reflect.deleteProperty(globalThis, 'EventSource');
   });
 
-  test.each([
-    [0, 1_000],
-    [1, 500],
-  ])('connects to another instance after a random part of the pause if its own drains: %s', (drawn, pauseMs) => {
-    random = drawn;
-    FakeSource.opened[0]!.send('ready', {});
+  test('connects to another instance after a random part of the pause if its own drains', () => {
+    random = 1;
     FakeSource.opened[0]!.send('end', { reason: 'draining' });
     expect(states.at(-1)).toBe('reconnecting');
-    jest.advanceTimersByTime(pauseMs - 1);
+    jest.advanceTimersByTime(499);
     expect(FakeSource.opened).toHaveLength(1);
     jest.advanceTimersByTime(1);
     expect(FakeSource.opened).toHaveLength(2);

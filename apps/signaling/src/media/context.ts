@@ -1,12 +1,11 @@
 import type { Permission } from '@callplane/core';
 import type { TrackState } from '@callplane/db';
-import { MediaError, type MediaNode, type MediaPeerEvents, type MediaSession } from '@callplane/media';
-import type { PeerTarget, ServerMessage } from '@callplane/protocol';
+import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
+import type { ServerMessage } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
-import type { EventEmitter } from 'node:events';
 import { RequestFailure } from '../connections/request-failure.js';
 import type { SignalingMetrics } from '../metrics.js';
-import type { RoomMember } from '../rooms/member.js';
+import type { RoomMember } from '../rooms/changes.js';
 import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { MediaWrites, RecordedSession } from './media-writes.js';
@@ -68,22 +67,4 @@ export function toFailure(error: unknown): unknown {
   }
   if (error.code === 'closed') return new RequestFailure('conflict', undefined, undefined, { cause: error });
   return mediaUnavailable(error);
-}
-
-/** The media server reports each section of a connection at most once a second; the client learns of one of them. */
-export const SLOW_LINK_EVERY_MS = 1_000;
-
-export function reportSlowLink(
-  session: Pick<MediaOwner, 'isConnected' | 'send'>,
-  target: PeerTarget,
-  handle: Pick<EventEmitter<MediaPeerEvents>, 'on'>,
-  now: () => number = () => performance.now(),
-): void {
-  let reportedAtMs = -Infinity;
-  handle.on('slowLink', (lost) => {
-    const atMs = now();
-    if (!session.isConnected || atMs - reportedAtMs < SLOW_LINK_EVERY_MS) return;
-    reportedAtMs = atMs;
-    session.send({ type: 'slowLink', target, lost });
-  });
 }

@@ -3,14 +3,7 @@ import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } from '@callplane/media';
 import pLimit from 'p-limit';
 import { trackKey } from '../rooms/tracks.js';
-import {
-  isStillLive,
-  reportSlowLink,
-  storedTracks,
-  type MediaDeps,
-  type MediaOwner,
-  type MediaPlace,
-} from './context.js';
+import { isStillLive, storedTracks, type MediaDeps, type MediaOwner, type MediaPlace } from './context.js';
 import type { PublisherRecord } from './media-writes.js';
 import type { SendingTrack } from './sdp-gate.js';
 
@@ -133,7 +126,6 @@ export class Feed {
       if (track !== undefined) this.#speaks(track.trackId, level);
     });
     handle.on('closed', (reason) => this.#listener.onEnded(this, reason));
-    reportSlowLink(this.#session, 'publisher', handle);
   }
 
   /** @param level in dBov; null if the track carries no speech any more */

@@ -1,7 +1,7 @@
 import { MediaError, type MediaNode, type MediaSession, type MediaSubscriber } from '@callplane/media';
 import { PROTOCOL_LIMITS, type ServerMessages } from '@callplane/protocol';
 import type { TrackIndex } from '../rooms/tracks.js';
-import { reportSlowLink, toFailure, type MediaOwner, type MediaPlace } from './context.js';
+import { toFailure, type MediaOwner, type MediaPlace } from './context.js';
 import { checkAnswer } from './sdp-gate.js';
 import { Sections, streamName } from './sections.js';
 import type { Want } from './selection.js';
@@ -213,7 +213,6 @@ export class ReceivingPeer {
       this.mustList = true;
       this.#listener.onDisturbed();
     });
-    reportSlowLink(this.#session, 'subscriber', handle);
   }
 
   /** @throws MediaError if the peer was closed while it was being attached */

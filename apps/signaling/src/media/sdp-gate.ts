@@ -71,54 +71,45 @@ export function checkOffer(
   permissions: readonly Permission[],
 ): CheckedOffer {
   const read = readDescription(sdp, SECTIONS_MAX);
-  const details: { path: string; message: string }[] = [];
   const byMid = new Map<string, { track: DeclaredTrack; path: string }>();
   const trackIds = new Set<string>();
   for (const [index, track] of declared.entries()) {
     const path = `tracks[${index}]`;
-    if (byMid.has(track.mid)) details.push({ path: `${path}.mid`, message: 'is declared for more than one track' });
-    if (trackIds.has(track.trackId)) details.push({ path: `${path}.trackId`, message: 'is declared more than once' });
+    if (byMid.has(track.mid)) throw mismatch(`${path}.mid`, 'is declared for more than one track');
+    if (trackIds.has(track.trackId)) throw mismatch(`${path}.trackId`, 'is declared more than once');
     trackIds.add(track.trackId);
     byMid.set(track.mid, { track, path });
   }
 
   const tracks: SendingTrack[] = [];
-  const denied: { path: string; message: string }[] = [];
   const sendingOf = { audio: 0, video: 0 };
   for (const { mid, kind, direction } of read.sections) {
     if (!sends(direction)) continue;
     const declaration = byMid.get(mid);
-    if (declaration === undefined) {
-      details.push({ path: 'sdp', message: `must declare the sending section ${mid}` });
-      continue;
-    }
+    if (declaration === undefined) throw mismatch('sdp', `must declare the sending section ${mid}`);
     const { track, path } = declaration;
     byMid.delete(mid);
     if (KIND_OF_SOURCE[track.source] !== kind) {
-      details.push({ path: `${path}.source`, message: `is ${track.source}, but its section is ${kind}` });
-      continue;
+      throw mismatch(`${path}.source`, `is ${track.source}, but its section is ${kind}`);
     }
     sendingOf[kind] += 1;
     if (sendingOf[kind] > SENDING_PER_KIND_MAX) {
-      details.push({ path: 'sdp', message: `sends more than ${SENDING_PER_KIND_MAX} ${kind} sections` });
-      continue;
+      throw mismatch('sdp', `sends more than ${SENDING_PER_KIND_MAX} ${kind} sections`);
     }
-    const needed = new Set<Permission>([PERMISSION_OF_SOURCE[track.source]]);
+    requirePermission(permissions, PERMISSION_OF_SOURCE[track.source], path);
     // SDP does not tell a camera from a screen. The second sending section of a kind always counts as a screen's.
-    if (sendingOf[kind] > 1) needed.add('screen:publish');
-    for (const permission of needed) {
-      if (!permissions.includes(permission)) denied.push({ path, message: `needs ${permission}` });
-    }
+    if (sendingOf[kind] > 1) requirePermission(permissions, 'screen:publish', path);
     tracks.push({ trackId: track.trackId, kind, source: track.source, mid, muted: track.muted ?? false });
   }
-  for (const { path } of byMid.values()) {
-    details.push({ path: `${path}.mid`, message: 'is not a sending section of the offer' });
-  }
-  if (details.length > 0) throw invalid('The offer and its tracks do not match.', details);
-  if (denied.length > 0) {
-    throw new RequestFailure('permission_denied', 'The participant lacks a required permission.', denied);
-  }
+  const [unused] = byMid.values();
+  if (unused !== undefined) throw mismatch(`${unused.path}.mid`, 'is not a sending section of the offer');
   return { sdp: read.text, tracks, peerConnection: read.origin };
+}
+
+function requirePermission(permissions: readonly Permission[], needed: Permission, path: string): void {
+  if (permissions.includes(needed)) return;
+  const details = [{ path, message: `needs ${needed}` }];
+  throw new RequestFailure('permission_denied', 'The participant lacks a required permission.', details);
 }
 
 /**
@@ -257,4 +248,8 @@ function pick(from: object, fields: readonly string[]): Record<string, unknown> 
 
 function invalid(message: string, details?: { path: string; message: string }[]): RequestFailure {
   return new RequestFailure('invalid_sdp', message, details);
+}
+
+function mismatch(path: string, message: string): RequestFailure {
+  return invalid('The offer and its tracks do not match.', [{ path, message }]);
 }

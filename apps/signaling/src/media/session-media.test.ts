@@ -1,9 +1,5 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { TrackState } from '@callplane/db';
-import type { MediaPeerEvents } from '@callplane/media';
-import type { ServerMessage } from '@callplane/protocol';
-import { EventEmitter } from 'node:events';
-import { reportSlowLink, SLOW_LINK_EVERY_MS } from './context.js';
 import { FakeNode, FakeSession, Gate, mediaError, placesOn, publishRequest, settled } from './media.testkit.js';
 import { SessionMedia } from './session-media.js';
 
@@ -241,20 +237,4 @@ describe('the media of a session of another gateway', () => {
   ])('%s', async (_, resumed, expected) => {
     expect(await resume(resumed)).toMatchObject(expected);
   });
-});
-
-test('clients learn of lost packets at most once a second', () => {
-  const handle = new EventEmitter<MediaPeerEvents>();
-  const sent: ServerMessage[] = [];
-  const session = { isConnected: true, send: (message: ServerMessage) => void sent.push(message) };
-  let nowMs = 0;
-  reportSlowLink(session, 'subscriber', handle, () => nowMs);
-  for (const lost of [7, 8, 9]) handle.emit('slowLink', lost);
-  expect(sent).toEqual([{ type: 'slowLink', target: 'subscriber', lost: 7 }]);
-  nowMs += SLOW_LINK_EVERY_MS;
-  session.isConnected = false;
-  handle.emit('slowLink', 10);
-  session.isConnected = true;
-  handle.emit('slowLink', 11);
-  expect(sent.slice(1)).toEqual([{ type: 'slowLink', target: 'subscriber', lost: 11 }]);
 });

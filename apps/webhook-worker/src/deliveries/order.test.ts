@@ -274,12 +274,12 @@ test('a claim of an endpoint with 10,000 open rooms reads only what it needs', a
   await worker.sql(`
     WITH event AS (
       INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at)
-      SELECT callplane_typeid('evt'), '${worker.tenant.environmentId}', 'webhook.test', 'room_' || (10000 + n / 3),
+      SELECT 'evt_' || n, '${worker.tenant.environmentId}', 'webhook.test', 'room_' || (10000 + n / 3),
         n % 3 + 1, '{}', now() FROM generate_series(0, 29999) n RETURNING id, room_id, sequence
     )
     INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, room_id, sequence, status,
       created_at)
-    SELECT callplane_typeid('dlv'), '${worker.tenant.environmentId}', '${endpointId}', id, 'webhook.test', room_id,
+    SELECT 'dlv_' || id, '${worker.tenant.environmentId}', '${endpointId}', id, 'webhook.test', room_id,
       sequence, 'pending', now() FROM event`);
   await worker.sql('VACUUM ANALYZE webhook_deliveries');
   expect((await claim(endpointId, 'room_14000')).claimed).toHaveLength(8);

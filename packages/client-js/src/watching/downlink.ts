@@ -14,8 +14,6 @@ const SAMPLE_EVERY_PROBING_MS = 300;
 /** Invented audio, or loss, in one sample is no proof of congestion: the proof may follow soon. */
 const SUSPECT = { concealed: 0.08, loss: 0.15 };
 const SAMPLE_EVERY_SUSPECT_MS = 100;
-/** At most one sample in this time, however many notices of a slow link arrive. */
-const SAMPLE_PAUSE_MS = 250;
 /** What a level needs is measured only after the media server has switched to it. */
 const SWITCHED_AFTER_MS = 1_500;
 /** Loss up to which a measurement says what was sent. */
@@ -63,12 +61,6 @@ export class Downlink {
   constructor(context: DownlinkContext) {
     this.#context = context;
     this.#schedule();
-  }
-
-  /** The media server has noticed losses: looks at once instead of at the next sample. */
-  slowLink(): void {
-    const before = this.#before?.atMs ?? 0;
-    if (this.#context.now() - before >= SAMPLE_PAUSE_MS) void this.#run();
   }
 
   close(): void {

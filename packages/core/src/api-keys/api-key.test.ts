@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { API_KEY_PATTERN, formatApiKey, hashApiKey, parseApiKey } from './api-key.js';
-import { API_KEY_TYPES, mayUse, SCOPES } from './scopes.js';
+import { API_KEY_PATTERN, API_KEY_TYPES, formatApiKey, hashApiKey, mayUse, parseApiKey, SCOPES } from './api-key.js';
 
 describe('API keys', () => {
   test.each(API_KEY_TYPES)('are recognised as %s by their format', (type) => {

@@ -1,6 +1,68 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { ApiKeyType } from './scopes.js';
+
+/** Permissions of secret keys; each route names the scope that it needs. */
+export const SCOPES = [
+  'rooms:create',
+  'rooms:read',
+  'rooms:update',
+  'rooms:end',
+  'tokens:create',
+  'participants:read',
+  'participants:update',
+  'participants:remove',
+  'webhooks:read',
+  'webhooks:write',
+] as const;
+
+export type Scope = (typeof SCOPES)[number];
+
+export const API_KEY_TYPES = ['secret', 'publishable'] as const;
+
+export type ApiKeyType = (typeof API_KEY_TYPES)[number];
+
+/**
+ * The caller's tenant. Every repository function that a request can reach takes it, right after its database handle.
+ */
+export interface Tenant {
+  readonly projectId: string;
+  readonly environmentId: string;
+  /** W3C Trace Context of the request, if it sent one; the events and operations of the request carry it. */
+  readonly traceparent?: string | null;
+}
+
+/** Where a console session comes from: an API key, or a one-time link of `rtc console login`. */
+export const CONSOLE_SESSION_SOURCES = ['api_key', 'link'] as const;
+type ConsoleSessionSource = (typeof CONSOLE_SESSION_SOURCES)[number];
+
+/** What a caller may know of its console session. */
+export interface ConsoleSession {
+  readonly id: string;
+  readonly source: ConsoleSessionSource;
+  readonly readOnly: boolean;
+  readonly projectName: string;
+  readonly environmentName: string;
+  readonly createdAt: Date;
+  readonly endsAt: Date;
+}
+
+/** An authenticated caller. */
+export interface Caller extends Tenant {
+  readonly keyId: string;
+  readonly keyType: ApiKeyType;
+  readonly scopes: readonly Scope[];
+  /** Present if the caller sent the cookie of a console session. `keyId` is then its key, or of a link the session. */
+  readonly session?: ConsoleSession;
+  /** Present if the caller sent the code of a link: its hash. Only the sign-in accepts it. */
+  readonly loginCodeHash?: Uint8Array;
+}
+
+/**
+ * Whether a caller's key grants a scope. A publishable key grants none, so it may only use routes that need no scope.
+ */
+export function mayUse(caller: Pick<Caller, 'keyType' | 'scopes'>, scope: Scope): boolean {
+  return caller.keyType === 'secret' && caller.scopes.includes(scope);
+}
 
 const KEY_PREFIX = { secret: 'rtc_sk_', publishable: 'rtc_pk_' } as const satisfies Record<ApiKeyType, string>;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -24,7 +86,7 @@ export function formatApiKey(type: ApiKeyType, randomBytes: Uint8Array): string 
 }
 
 /** A secret in the form of an API key, with another prefix. */
-export function formatChecked(prefix: string, randomBytes: Uint8Array): string {
+function formatChecked(prefix: string, randomBytes: Uint8Array): string {
   if (randomBytes.length !== API_KEY_RANDOM_BYTES) throw new RangeError('an API key needs 32 random bytes');
   const head = prefix + base62(BigInt(`0x${Buffer.from(randomBytes).toString('hex')}`), RANDOM_LENGTH);
   return head + checksum(head);
@@ -41,7 +103,7 @@ export function parseApiKey(text: string): ApiKeyType | null {
 }
 
 /** Whether a text has this prefix, the length of an API key and the right checksum. */
-export function isChecked(prefix: string, text: string): boolean {
+function isChecked(prefix: string, text: string): boolean {
   if (!text.startsWith(prefix) || text.length !== prefix.length + RANDOM_LENGTH + CHECKSUM_LENGTH) return false;
   return checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
 }
@@ -64,4 +126,41 @@ function base62(value: bigint, length: number): string {
   let digits = '';
   for (let rest = value; rest > 0n; rest /= 62n) digits = BASE62.charAt(Number(rest % 62n)) + digits;
   return digits.padStart(length, '0');
+}
+
+/** How long a session lasts, in seconds. `rtc console login --ttl` chooses within the bounds. */
+export const CONSOLE_SESSION_SECONDS = 8 * 3600;
+export const CONSOLE_SESSION_SECONDS_MIN = 60;
+export const CONSOLE_SESSION_SECONDS_MAX = 24 * 3600;
+/** After how long without a request a session ends, in seconds. */
+export const CONSOLE_SESSION_IDLE_SECONDS = 3600;
+/** How long the code of a link works, in seconds. */
+export const CONSOLE_LINK_SECONDS = 600;
+/** Open sessions and unused links of an environment. */
+export const CONSOLE_SESSIONS_MAX = 100;
+
+const SECRET_PREFIX = 'rtc_cs_';
+const CODE_PREFIX = 'rtc_cl_';
+
+/** The secret of a session, the value of its cookie. Stored as `hashApiKey` of it, like an API key. */
+export function formatConsoleSecret(randomBytes: Uint8Array): string {
+  return formatChecked(SECRET_PREFIX, randomBytes);
+}
+
+export function isConsoleSecret(text: string): boolean {
+  return isChecked(SECRET_PREFIX, text);
+}
+
+/** The single-use code of a link. */
+export function formatLoginCode(randomBytes: Uint8Array): string {
+  return formatChecked(CODE_PREFIX, randomBytes);
+}
+
+export function isLoginCode(text: string): boolean {
+  return isChecked(CODE_PREFIX, text);
+}
+
+/** The scopes of a session that changes nothing. */
+export function readScopes(scopes: readonly Scope[]): Scope[] {
+  return scopes.filter((scope) => scope.endsWith(':read'));
 }

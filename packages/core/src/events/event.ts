@@ -1,5 +1,4 @@
-import type { Tenant } from '../api-keys/scopes.js';
-import { formatTimestamp } from '../time.js';
+import type { Scope } from '../api-keys/api-key.js';
 
 /** All event types. */
 export const EVENT_TYPES = [
@@ -21,54 +20,36 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/**
- * A finished event: everything except its id and its sequence, which it gets when it is written. The builders in
- * `*.events.ts` are the only place that decides its content.
- */
-export interface NewEvent {
-  readonly type: EventType;
-  readonly tenant: Tenant;
-  /** Null for events that belong to no room; they have no sequence. */
-  readonly roomId: string | null;
-  /** The participant whose personal data `data` contains. An erasure finds the event by it. */
-  readonly participantId: string | null;
-  readonly createdAt: Date;
-  /** The resources of the event by name, each as the API returns it. */
-  readonly data: Readonly<Record<string, unknown>>;
+/** The kinds of changes of a stream, with the scope that each needs. */
+export const STREAM_KINDS = {
+  rooms: 'rooms:read',
+  participants: 'participants:read',
+  operations: 'rooms:read',
+} as const satisfies Record<string, Scope>;
+
+export type StreamKind = keyof typeof STREAM_KINDS;
+export const STREAM_KIND_NAMES = Object.keys(STREAM_KINDS) as readonly StreamKind[];
+
+/** The kinds of an event. Events of webhooks have none. */
+export function streamKindsOf(type: EventType): readonly StreamKind[] {
+  if (type === 'operation.failed') return ['operations'];
+  // With these, the operations that end a room or remove a participant are complete.
+  if (type === 'room.ended') return ['rooms', 'operations'];
+  if (type === 'participant.left') return ['participants', 'operations'];
+  if (type.startsWith('room.')) return ['rooms'];
+  return type.startsWith('participant.') || type.startsWith('track.') ? ['participants'] : [];
 }
 
-/**
- * Serialises an event, once: every delivery, retry and replay sends these bytes.
- * @param sequence strictly increasing and gap-free per room; null for events that belong to no room.
- */
-export function serialiseEvent(
-  { type, tenant, createdAt, data }: NewEvent,
-  { id, sequence }: { id: string; sequence: number | null },
-): string {
-  return JSON.stringify({
-    id,
-    type,
-    apiVersion: 'v1',
-    createdAt: formatTimestamp(createdAt),
-    projectId: tenant.projectId,
-    environmentId: tenant.environmentId,
-    sequence,
-    data,
-  });
-}
-
-/** Name of a participant whose data was erased; not empty, because a name needs at least one character. */
-const ERASED_PARTICIPANT_NAME = 'Erased';
-
-/** Replaces a participant's personal data. */
-export const ERASED_PARTICIPANT = { name: ERASED_PARTICIPANT_NAME, externalId: null, metadata: {} } as const;
-
-/**
- * Removes the personal data of its participant from the JSON text of an event, and adds `erasedAt` for readers. An
- * erased event is never sent again, so no receiver sees two different bodies of it.
- */
-export function eraseEventBody(body: string, erasedAt: Date): string {
-  const event = JSON.parse(body) as { data: { participant?: object } };
-  if (event.data.participant !== undefined) Object.assign(event.data.participant, ERASED_PARTICIPANT);
-  return JSON.stringify({ ...event, erasedAt: formatTimestamp(erasedAt) });
-}
+/** Streams of one environment, and of all, at one API process. */
+export const STREAMS_PER_ENVIRONMENT_MAX = 50;
+export const STREAMS_MAX = 500;
+/** How often a stream without changes sends something, in milliseconds: below the time-outs of balancers. */
+export const STREAM_HEARTBEAT_MS = 15_000;
+/** How long a stream lasts at most, in milliseconds, so that balancers can drain. The client connects again. */
+export const STREAM_AGE_MS_MAX = 15 * 60_000;
+/** Bytes that a reader may leave unread. */
+export const STREAM_UNREAD_BYTES_MAX = 256 * 1024;
+/** Events that a stream sends a client that connects again. */
+export const STREAM_BACKLOG_MAX = 500;
+/** How old the position of such a client may be, in milliseconds. */
+export const STREAM_POSITION_AGE_MS_MAX = 24 * 3_600_000;

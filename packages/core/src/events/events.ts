@@ -1,12 +1,69 @@
-import type { Tenant } from '../api-keys/scopes.js';
+import type { Tenant } from '../api-keys/api-key.js';
 import { presentOperation, type OperationState } from '../operations/operation.js';
-import type { Permission, SessionEndReason } from '../participants/participant.js';
-import { presentParticipant, type ParticipantState } from '../participants/participant.presenter.js';
+import {
+  presentParticipant,
+  presentTrack,
+  type ParticipantState,
+  type Permission,
+  type SessionEndReason,
+  type TrackIdentity,
+} from '../participants/participant.js';
 import { presentRoom, presentLiveRoom, type RoomState } from '../rooms/room.js';
-import { type TrackIdentity, presentTrack } from '../sessions/track.js';
 import { formatTimestamp } from '../time.js';
 import { presentWebhookEndpoint, type WebhookEndpointState } from '../webhooks/endpoint.presenter.js';
-import type { EventType, NewEvent } from './event.js';
+import type { EventType } from './event.js';
+
+/**
+ * A finished event: everything except its id and its sequence, which it gets when it is written. Only the builders
+ * below decide its content.
+ */
+export interface NewEvent {
+  readonly type: EventType;
+  readonly tenant: Tenant;
+  /** Null for events that belong to no room; they have no sequence. */
+  readonly roomId: string | null;
+  /** The participant whose personal data `data` contains. An erasure finds the event by it. */
+  readonly participantId: string | null;
+  readonly createdAt: Date;
+  /** The resources of the event by name, each as the API returns it. */
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Serialises an event, once: every delivery, retry and replay sends these bytes.
+ * @param sequence strictly increasing and gap-free per room; null for events that belong to no room.
+ */
+export function serialiseEvent(
+  { type, tenant, createdAt, data }: NewEvent,
+  { id, sequence }: { id: string; sequence: number | null },
+): string {
+  return JSON.stringify({
+    id,
+    type,
+    apiVersion: 'v1',
+    createdAt: formatTimestamp(createdAt),
+    projectId: tenant.projectId,
+    environmentId: tenant.environmentId,
+    sequence,
+    data,
+  });
+}
+
+/** Name of a participant whose data was erased; not empty, because a name needs at least one character. */
+const ERASED_PARTICIPANT_NAME = 'Erased';
+
+/** Replaces a participant's personal data. */
+export const ERASED_PARTICIPANT = { name: ERASED_PARTICIPANT_NAME, externalId: null, metadata: {} } as const;
+
+/**
+ * Removes the personal data of its participant from the JSON text of an event, and adds `erasedAt` for readers. An
+ * erased event is never sent again, so no receiver sees two different bodies of it.
+ */
+export function eraseEventBody(body: string, erasedAt: Date): string {
+  const event = JSON.parse(body) as { data: { participant?: object } };
+  if (event.data.participant !== undefined) Object.assign(event.data.participant, ERASED_PARTICIPANT);
+  return JSON.stringify({ ...event, erasedAt: formatTimestamp(erasedAt) });
+}
 
 /** The room of an event in its state after the change, and the time of the change. */
 interface RoomSubject {

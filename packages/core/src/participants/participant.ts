@@ -1,3 +1,5 @@
+import { formatTimestamp } from '../time.js';
+
 export const PARTICIPANT_NAME_LENGTH_MAX = 120;
 export const EXTERNAL_ID_LENGTH_MAX = 255;
 export const PARTICIPANT_ROLE = 'participant';
@@ -49,4 +51,90 @@ export function joinedAt(presence: Presence): Date {
 export function leftAt(presence: Presence, now: Date): Date | null {
   if (presence.leftAt !== null || presence.connectedAt !== null) return presence.leftAt;
   return presence.tokenExpiresAt <= now ? presence.tokenExpiresAt : null;
+}
+
+export const TRACK_KINDS = ['audio', 'video'] as const;
+type TrackKind = (typeof TRACK_KINDS)[number];
+
+/**
+ * Sources of a track. The publisher declares the source, because a browser's SDP does not distinguish a camera from a
+ * screen.
+ */
+export const TRACK_SOURCES = ['microphone', 'camera', 'screen', 'screen_audio'] as const;
+export type TrackSource = (typeof TRACK_SOURCES)[number];
+
+/** The permission that a participant needs to publish from a source. */
+export const PERMISSION_OF_SOURCE = {
+  microphone: 'audio:publish',
+  screen_audio: 'screen:publish',
+  camera: 'video:publish',
+  screen: 'screen:publish',
+} as const satisfies Record<TrackSource, Permission>;
+
+/** The sources that these permissions allow to publish. */
+export function publishableSources(permissions: readonly Permission[]): TrackSource[] {
+  return TRACK_SOURCES.filter((source) => permissions.includes(PERMISSION_OF_SOURCE[source]));
+}
+
+/** A published track, as it appears in events. */
+export interface TrackIdentity {
+  trackId: string;
+  kind: TrackKind;
+  source: TrackSource;
+}
+
+/** Presents a track for events. */
+export function presentTrack({ trackId, kind, source }: TrackIdentity): TrackIdentity {
+  return { trackId, kind, source };
+}
+
+/** A participant as stored; `joinedAt` and `leftAt` derive the presence that the API shows. */
+export interface ParticipantState extends Presence {
+  id: string;
+  roomId: string;
+  externalId: string | null;
+  name: string;
+  metadata: Record<string, unknown>;
+  role: string;
+}
+
+/** A participant with what it does at this moment. */
+export interface LiveParticipantState extends ParticipantState {
+  isRemoved: boolean;
+  /** Whether its live session has a connection. Null without a live session. */
+  isConnected: boolean | null;
+  permissions: Permission[];
+  /** Those of its live session. */
+  tracks: (TrackIdentity & { muted: boolean })[];
+}
+
+function liveStateOf(participant: LiveParticipantState, now: Date): ParticipantLiveState {
+  if (participant.isRemoved) return 'removed';
+  if (participant.isConnected !== null) return participant.isConnected ? 'connected' : 'disconnected';
+  return leftAt(participant, now) === null ? 'invited' : 'left';
+}
+
+/** Presents a participant for reads and lists of the API. */
+export function presentLiveParticipant(participant: LiveParticipantState, now: Date) {
+  return {
+    ...presentParticipant(participant, now),
+    state: liveStateOf(participant, now),
+    permissions: participant.permissions,
+    tracks: participant.tracks.map(({ trackId, kind, source, muted }) => ({ trackId, kind, source, muted })),
+  };
+}
+
+/** Presents a participant for events and for the answer to a change. */
+export function presentParticipant(participant: ParticipantState, now: Date) {
+  const left = leftAt(participant, now);
+  return {
+    id: participant.id,
+    roomId: participant.roomId,
+    externalId: participant.externalId,
+    name: participant.name,
+    metadata: participant.metadata,
+    role: participant.role,
+    joinedAt: formatTimestamp(joinedAt(participant)),
+    leftAt: left === null ? null : formatTimestamp(left),
+  };
 }

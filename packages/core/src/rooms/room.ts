@@ -1,4 +1,4 @@
-import type { Tenant } from '../api-keys/scopes.js';
+import type { Tenant } from '../api-keys/api-key.js';
 import { formatTimestamp } from '../time.js';
 
 /** `created` → `active` (first join) → `ending` (end accepted) → `ended` (clean-up complete). */

@@ -1,5 +1,35 @@
 import { describe, expect, test } from '@jest/globals';
-import { describeSchemaFailure, type SchemaFailure } from './schema-failure.js';
+import { cutToSchema, describeSchemaFailure, type SchemaFailure } from './schema-failure.js';
+
+const schema = {
+  additionalProperties: false,
+  properties: {
+    words: { items: { type: 'string' }, maxItems: 3 },
+    tracks: { items: { additionalProperties: false, properties: { id: {} } }, maxItems: 2 },
+    metadata: { type: 'object' },
+  },
+};
+
+describe('cutToSchema', () => {
+  test('returns the value itself unless it exceeds a limit', () => {
+    const metadata = Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`k${n}`, n]));
+    for (const value of [{}, { words: ['a'], x: 1 }, { words: 'a' }, { tracks: [{ id: 1, x: 2 }, null] }, { metadata }])
+      expect(cutToSchema(schema, value)).toBe(value);
+  });
+
+  test('keeps one item more than the maximum of an array', () => {
+    expect(cutToSchema(schema, { words: Array.from({ length: 15_000 }, () => 1) })).toEqual({ words: [1, 1, 1, 1] });
+  });
+
+  test('keeps twenty unknown fields over all objects together', () => {
+    const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`u${n}`, n]));
+    expect(Object.keys(cutToSchema(schema, { ...many(7000), words: ['a'] }) as object)).toHaveLength(21);
+    const { tracks } = cutToSchema(schema, { tracks: [many(15), many(15)] }) as { tracks: object[] };
+    expect(tracks.map((track) => Object.keys(track).length)).toEqual([15, 5]);
+    const own = JSON.parse(`{"__proto__":1,${Array.from({ length: 30 }, (_, n) => `"u${n}":1`).join(',')}}`);
+    expect(Object.keys(cutToSchema(schema, own) as object)).toContain('__proto__');
+  });
+});
 
 const failure = (keyword: string, more: Partial<SchemaFailure> = {}): SchemaFailure => ({
   keyword,
@@ -22,7 +52,11 @@ describe('describeSchemaFailure', () => {
     ['minItems', { limit: 1 }, 'must have at least 1 entries'],
     ['maxItems', { limit: 9 }, 'must have at most 9 entries'],
     ['uniqueItems', { i: 1, j: 0 }, 'must not have duplicate entries'],
-    ['format', { format: 'date-time' }, 'must be an ISO 8601 time with a time zone, like 2026-11-20T22:35:43.500Z'],
+    [
+      'format',
+      { format: 'date-time' },
+      'must be an ISO 8601 time with a time zone, like 2026-11-20T22:35:43.500Z, from 1970 to 9999',
+    ],
     ['format', { format: 'uri' }, 'as Ajv words it'],
     ['dependentRequired', { property: 'until' }, 'is required together with until'],
     ['pattern', { pattern: '^a$' }, 'must match ^a$'],

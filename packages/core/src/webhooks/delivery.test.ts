@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { ATTEMPTS_PER_RUN } from '../operations/schedule.js';
+import { ATTEMPTS_PER_RUN } from '../operations/operation.js';
 import { afterAttempt, classifyStatus, RUN_AGE_MS_MAX } from './delivery.js';
 import { ATTEMPT_OUTCOMES, type AttemptOutcome } from './vocabulary.js';
 

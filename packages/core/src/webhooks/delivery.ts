@@ -1,4 +1,4 @@
-import { backoffMs, type Random } from '../operations/schedule.js';
+import { backoffMs, type Random } from '../operations/operation.js';
 import { RUN_AGE_DAYS_MAX, type AttemptOutcome, type DeliveryFailureReason } from './vocabulary.js';
 
 export const RUN_AGE_MS_MAX = RUN_AGE_DAYS_MAX * 24 * 60 * 60 * 1000;

@@ -4,7 +4,7 @@ import {
   BACKOFF_SECONDS,
   CONCURRENCY_PER_WORKER,
   LEASE_SECONDS,
-} from '../operations/schedule.js';
+} from '../operations/operation.js';
 import {
   DELIVERY_DEADLINE_SECONDS,
   DNS_DEADLINE_SECONDS,

@@ -1,4 +1,4 @@
-import { CONCURRENCY_PER_WORKER } from '../operations/schedule.js';
+import { CONCURRENCY_PER_WORKER } from '../operations/operation.js';
 
 /** Expected duration of an endpoint's next attempt, in milliseconds; null if the endpoint was never tried. */
 export type SlotMs = number | null;

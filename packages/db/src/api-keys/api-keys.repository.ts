@@ -3,7 +3,6 @@ import type { Db, TypedSql } from '../client/database.js';
 import type { ApiKey } from '../generated/client.js';
 import { environmentExists } from '../tenants/tenants.repository.js';
 
-/** An API key as its owner sees it after creation. */
 export type ApiKeyRow = Omit<ApiKey, 'keyHash' | 'type' | 'scopes'> & { type: ApiKeyType; scopes: Scope[] };
 
 /** `keyHash` is the SHA-256 of the whole key; the key itself is not stored. */

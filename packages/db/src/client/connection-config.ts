@@ -3,7 +3,6 @@ import { databaseTlsProblem, DatabaseUrlError, parseDatabaseUrl } from '@callpla
 import type pg from 'pg';
 import { parse, toClientConfig } from 'pg-connection-string';
 
-/** Where PostgreSQL is, and how to log in. */
 export interface ConnectionSettings {
   /** `postgresql://…`, with one or several hosts. */
   readonly url: string;

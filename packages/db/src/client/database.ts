@@ -60,7 +60,6 @@ const ANSWER_LATER_MS = 1000;
  */
 export type Db = PrismaClient | Prisma.TransactionClient;
 
-/** The PostgreSQL client of this process. */
 export class Database {
   #prisma: PrismaClient | undefined;
   /**
@@ -119,7 +118,6 @@ export class Database {
     return this.#prisma;
   }
 
-  /** Resolves when PostgreSQL responds. */
   async ping(): Promise<void> {
     await this.#pool.query('SELECT 1');
   }

@@ -45,7 +45,6 @@ export function newIdInSql(kind: IdKind): Prisma.Sql {
  */
 const VALID_MS = 30_000;
 
-/** Whether a row of observations is valid; its table has the column `checked_at`. */
 export const isObservationValid = Prisma.sql`checked_at > now() - ${VALID_MS}::int * interval '1 millisecond'`;
 
 /**

@@ -1,6 +1,5 @@
 import type { HostConfig, Target } from './connection-config.js';
 
-/** A connection on which PostgreSQL still owes an answer. */
 interface Owed {
   readonly host: number;
   /** The process id of its session, as the server reported it; null before the login. */
@@ -28,7 +27,6 @@ export class Hosts {
     this.#suspectSinceMs = target.hosts.map(() => -1);
   }
 
-  /** The host for a new connection. */
   get next(): number {
     return this.#next;
   }

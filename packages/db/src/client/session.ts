@@ -15,7 +15,6 @@ interface SessionWishes {
   readonly indexesOnly?: boolean;
 }
 
-/** Parameters of a session that belongs to one connection. */
 export function ownSession(
   { options }: Target,
   wishes: SessionWishes,

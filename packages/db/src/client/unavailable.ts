@@ -73,12 +73,10 @@ function stateOf(error: unknown): string {
   return String((error as { code?: unknown } | null | undefined)?.code);
 }
 
-/** Whether PostgreSQL refused a write because the session is read-only. */
 export function isReadOnlySession(error: unknown): boolean {
   return stateOf(error) === READ_ONLY;
 }
 
-/** Whether PostgreSQL refused a statement because its disk is full. */
 export function isDiskFull(error: unknown): boolean {
   return stateOf(error) === DISK_FULL;
 }
@@ -88,7 +86,6 @@ export function isOutOfTime(error: unknown): boolean {
   return error instanceof TransactionLateError || stateOf(error) === CANCELED;
 }
 
-/** Whether PostgreSQL refused user, password or database. */
 export function isRefusedLogin(error: unknown): boolean {
   return LOGIN_STATES.test(stateOf(error));
 }

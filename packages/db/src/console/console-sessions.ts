@@ -23,20 +23,10 @@ export interface ConsoleIdentity extends Caller {
   readonly usedAt: Date;
 }
 
-/** A session or link as operators see it. */
-export type ConsoleSessionRow = Omit<StoredSession, 'codeHash' | 'secretHash' | 'lifetimeSeconds' | 'scopes'> & {
-  state: 'open' | 'link';
-  scopes: Scope[];
-};
-
-export interface NewConsoleSession {
-  id: string;
-  environmentId: string;
-  apiKeyId: string | null;
-  scopes: readonly Scope[];
-  readOnly: boolean;
-  lifetimeSeconds: number;
-}
+export type NewConsoleSession = Pick<
+  StoredSession,
+  'id' | 'environmentId' | 'apiKeyId' | 'readOnly' | 'lifetimeSeconds'
+> & { scopes: readonly Scope[] };
 
 type IdentityRow = Omit<ConsoleSession, 'source'> &
   Omit<ConsoleIdentity, 'session' | 'keyId' | 'keyType'> & { hash: string; apiKeyId: string | null };
@@ -159,17 +149,12 @@ export async function touchConsoleSession(db: Db, { environmentId }: Tenant, id:
 }
 
 /** Lists open sessions and unused links, oldest first. @returns null when the environment does not exist. */
-export async function listConsoleSessions(
-  db: Db,
-  environmentId: string,
-  now: Date,
-): Promise<ConsoleSessionRow[] | null> {
+export async function listConsoleSessions(db: Db, environmentId: string, now: Date) {
   if (!(await environmentExists(db, environmentId))) return null;
   const rows = await findOpen(db, environmentId, now);
   return rows.map(({ secretHash, codeHash: _, lifetimeSeconds: __, ...row }) => ({
     ...row,
     state: secretHash === null ? 'link' : 'open',
-    scopes: row.scopes as Scope[],
   }));
 }
 
@@ -190,7 +175,6 @@ export async function endConsoleSessions(
   }));
 }
 
-/** Deletes sessions and links that have expired. @returns their number. */
 export async function deleteExpiredConsoleSessions(db: Db, now: Date): Promise<number> {
   return (await db.consoleSession.deleteMany({ where: { expiresAt: { lte: now } } })).count;
 }

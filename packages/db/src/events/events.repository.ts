@@ -23,9 +23,7 @@ const POSITION = Prisma.sql`id, room_id AS "roomId", sequence, transaction_id::t
 const IS_VISIBLE = Prisma.sql`
   transaction_id < (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint + callplane_transaction_offset()`;
 
-/** Which events to list. */
 interface ListedEvents {
-  /** Null for all types. */
   type: EventType | null;
   /** Events that were created from this time on; null for all. */
   since: Date | null;
@@ -100,7 +98,6 @@ function isUpTo({ transactionId, id }: EventPosition): Prisma.Sql {
   return Prisma.sql`(transaction_id, id) <= (${transactionId}::bigint, ${id})`;
 }
 
-/** What a stream tells about an event. */
 export interface EventChange extends EventPosition {
   type: EventType;
   participantId: string | null;

@@ -44,7 +44,6 @@ export async function writeEvents(
   return { eventIds: numbered.map(({ id }) => id), deliveries };
 }
 
-/** An event with its id and its sequence number. */
 export interface NumberedEvent {
   id: string;
   sequence: number | null;

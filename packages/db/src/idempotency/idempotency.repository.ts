@@ -55,7 +55,6 @@ export async function saveIdempotencyRecord(
       created_at = excluded.created_at, expires_at = excluded.expires_at`;
 }
 
-/** Deletes one batch of expired records. */
 export function deleteExpiredIdempotencyRecords(db: TypedSql, now: Date, limit: number): PromiseLike<number> {
   const rows = Prisma.sql`
     SELECT target.ctid FROM idempotency_records target WHERE target.expires_at <= ${now.toISOString()}::timestamptz`;

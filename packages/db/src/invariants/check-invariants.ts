@@ -7,7 +7,6 @@ export interface InvariantResult {
   invariant: Pick<Invariant, 'name' | 'sentence' | 'subject'>;
   /** Number of rows that were looked at; null if PostgreSQL cancelled the query because it took too long. */
   checked: number | null;
-  /** Number of rows that break the invariant. */
   broken: number;
   /** The first of them, by id. */
   ids: string[];

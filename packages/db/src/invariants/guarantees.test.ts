@@ -29,8 +29,3 @@ test('every test that a guarantee names exists and has tests', () => {
     expect([file, /^\s*test[.(]/m.test(readFileSync(join(repositoryRoot, file), 'utf8'))]).toEqual([file, true]);
   }
 });
-
-test('every guarantee has a bound or holds at once, and says what to do where there is none', () => {
-  const absent = /## Not guaranteed\n\n((?:- .*\n)+)/.exec(page)?.[1] ?? '';
-  for (const missing of ['Exactly once', 'Order across rooms']) expect(absent).toContain(`**${missing}`);
-});

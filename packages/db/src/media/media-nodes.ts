@@ -5,9 +5,7 @@ import { AGENT_SILENT_MS } from './media-registry.js';
 export type MediaNodeState = 'up' | 'down';
 
 export interface MediaNodeLoad {
-  /** Rooms on this server that have not ended. */
   rooms: number;
-  /** Live sessions in these rooms. */
   sessions: number;
   /** A draining server gets no new rooms. */
   draining: boolean;

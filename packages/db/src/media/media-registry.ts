@@ -13,14 +13,12 @@ const SILENT_NODE_KEPT_MS = 3_600_000;
 
 export interface RegisteredNode {
   id: string;
-  /** WebSocket address for the apps. */
   url: string;
 }
 
 export interface NodeRegistration extends RegisteredNode {
   /** Number of participants that the server is meant for; null: unknown. */
   capacity: number | null;
-  /** Whether an agent sends heartbeats for the server. */
   hasAgent: boolean;
 }
 
@@ -34,7 +32,6 @@ export type RegistrationOutcome = 'registered' | 'known' | 'taken' | 'full';
 
 const isAgentAlive = Prisma.sql`coalesce(media_nodes.heartbeat_at > now() - ${AGENT_SILENT_MS}::int * interval '1 millisecond', false)`;
 
-/** Lists the registered media servers. */
 export async function listRegisteredNodes(db: Db): Promise<RegisteredNode[]> {
   const nodes = await db.mediaNode.findMany({
     where: { url: { not: null } },
@@ -97,19 +94,14 @@ export async function removeSilentNodes(db: TypedSql): Promise<string[]> {
   return rows.map(({ id }) => id).sort();
 }
 
-/** States of media servers in `callplane_media_nodes`. */
-const NODE_COUNT_STATES = ['up', 'draining', 'down', 'unknown'] as const;
-export type NodeCountState = (typeof NODE_COUNT_STATES)[number];
-
-/** Number of media servers by state. `draining` are those that are up and draining. */
-export async function countMediaNodes(db: TypedSql): Promise<Record<NodeCountState, number>> {
-  const rows = await db.$queryRaw<{ state: NodeCountState; count: number }[]>`
+/** Number of media servers by state, for `callplane_media_nodes`. `draining` are those that are up and draining. */
+export async function countMediaNodes(db: TypedSql): Promise<Record<string, number>> {
+  const rows = await db.$queryRaw<{ state: string; count: number }[]>`
     SELECT CASE
       WHEN NOT coalesce(${isObservationValid}, false) THEN 'unknown'
       WHEN state = 'up' AND draining THEN 'draining'
       ELSE state
     END AS state, count(*)::int AS count FROM media_nodes GROUP BY 1`;
-  const counts = { up: 0, draining: 0, down: 0, unknown: 0 };
-  for (const { state, count } of rows) counts[state] = count;
-  return counts;
+  const counts = rows.map(({ state, count }) => [state, count] as const);
+  return { up: 0, draining: 0, down: 0, unknown: 0, ...Object.fromEntries(counts) };
 }

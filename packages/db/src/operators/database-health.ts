@@ -18,7 +18,6 @@ export interface TableHealth {
   /** PostgreSQL's estimates. */
   liveRows: number;
   deadRows: number;
-  /** Size of the table with its indexes. */
   bytes: number;
   /** The last vacuum, automatic or not; null if there was none since the statistics began. */
   vacuumedAt: Date | null;
@@ -68,7 +67,6 @@ export function readOldestSnapshots(db: TypedSql): PromiseLike<OldestSnapshot[]>
     FROM pg_stat_replication WHERE backend_xmin IS NOT NULL`;
 }
 
-/** Rows that retention deletes. */
 export type Retained = 'deliveries' | 'idempotency_records' | 'rooms';
 
 /**

@@ -10,7 +10,6 @@ import type {
 } from '@callplane/core';
 import type { Db } from '../client/database.js';
 
-/** What every list of an operator may be restricted to. */
 export interface ListFilter {
   environmentId: string | null;
   /** Rows that were created from this time on. */

@@ -1,21 +1,16 @@
 import { open, seal, type MasterKeys } from '@callplane/core';
 import type { Db } from '../client/database.js';
 
-export interface Resealed {
-  webhookSecrets: number;
-  signingKeys: number;
-  /** Stored responses of idempotency keys that an older master key still seals; they expire within 24 hours. */
-  answersLeft: number;
-}
-
 const BATCH = 500;
 
 /**
  * Seals every secret at rest that another master key seals with the first one, so that the others can be removed. Safe
  * to repeat and to interrupt: an update changes a row only while it holds the value that was read.
+ * @returns the numbers of secrets, and of stored responses of idempotency keys that another key still seals: they expire
+ *   within 24 hours.
  * @throws Error when a row's master key is not configured.
  */
-export async function resealSecrets(db: Db, masterKeys: MasterKeys): Promise<Resealed> {
+export async function resealSecrets(db: Db, masterKeys: MasterKeys) {
   const isOther = { not: { startsWith: `s1.${masterKeys.sealWith}.` } };
   const again = (sealed: string, context: string): string =>
     seal(masterKeys, open(masterKeys, sealed, context), context);

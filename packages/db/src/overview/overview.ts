@@ -19,7 +19,6 @@ export interface OverviewEndpoint {
   oldestDueAt: Date | null;
 }
 
-/** A time span in equal slots. */
 export interface Span {
   since: Date;
   slotSeconds: number;

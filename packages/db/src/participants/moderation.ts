@@ -28,7 +28,6 @@ export interface ParticipantPatch {
   permissions?: readonly Permission[];
 }
 
-/** Why a participant cannot be moderated. */
 export type ModerationRefusal = 'not_found' | 'removed' | 'room_ended';
 
 export interface Moderated {
@@ -125,7 +124,6 @@ export function muteTrack(
 interface Locked {
   person: ParticipantState & { permissions: Permission[] };
   room: RoomState;
-  /** The live session. */
   sessionId: string | null;
 }
 

@@ -9,7 +9,6 @@ import { lockParticipants } from './participant-cleanup.js';
  * command erases what it can at once; a sweep of the cleanup workers erases the rest.
  */
 
-/** Events per transaction. */
 const BATCH = 200;
 
 /**
@@ -18,49 +17,35 @@ const BATCH = 200;
  */
 const KEPT_SECONDS = 3600;
 
-export type ErasureOutcome = 'requested' | 'unknown' | 'in a call';
-
 /**
- * Blanks a participant's row, revokes its tokens and requests the erasure of its events. Rejects a participant who is
- * in a call: the others would still see the name.
+ * Blanks a participant's row, revokes its tokens and requests the erasure of its events, also if retention has deleted
+ * the participant before them. Rejects a participant who is in a call: the others would still see the name.
  */
-export function requestErasure(database: Database, participantId: string, now: Date): Promise<ErasureOutcome> {
+export function requestErasure(
+  database: Database,
+  participantId: string,
+  now: Date,
+): Promise<'requested' | 'unknown' | 'in a call'> {
   return database.prisma.$transaction(async (tx) => {
     // Locks the participant, as joins do first, so that no join can run in between.
     const [participant] = await lockParticipants(tx, Prisma.sql`id = ${participantId}`);
-    if (participant === undefined) return requestOfDeleted(tx, participantId, now);
-    const live = await tx.participantSession.count({ where: { participantId, endedAt: null } });
-    if (live > 0) return 'in a call';
-    await tx.participant.update({ where: { id: participantId }, data: { ...ERASED_PARTICIPANT } });
-    // The tokens hold the name, so they must not admit another join.
-    await tx.participantToken.updateMany({ where: { participantId, revokedAt: null }, data: { revokedAt: now } });
-    await insertRequest(tx, participantId, participant.environmentId, now);
+    const ofTenant =
+      participant ?? (await tx.event.findFirst({ where: { participantId }, select: { environmentId: true } }));
+    if (ofTenant === null) return 'unknown';
+    if (participant !== undefined) {
+      const live = await tx.participantSession.count({ where: { participantId, endedAt: null } });
+      if (live > 0) return 'in a call';
+      await tx.participant.update({ where: { id: participantId }, data: { ...ERASED_PARTICIPANT } });
+      // The tokens hold the name, so they must not admit another join.
+      await tx.participantToken.updateMany({ where: { participantId, revokedAt: null }, data: { revokedAt: now } });
+    }
+    const { environmentId } = ofTenant;
+    await tx.participantErasure.upsert({
+      where: { participantId },
+      create: { participantId, environmentId, requestedAt: now },
+      update: { requestedAt: now },
+    });
     return 'requested';
-  });
-}
-
-/** Handles a participant that retention deleted before its events. */
-async function requestOfDeleted(
-  tx: Prisma.TransactionClient,
-  participantId: string,
-  now: Date,
-): Promise<ErasureOutcome> {
-  const event = await tx.event.findFirst({ where: { participantId }, select: { environmentId: true } });
-  if (event === null) return 'unknown';
-  await insertRequest(tx, participantId, event.environmentId, now);
-  return 'requested';
-}
-
-async function insertRequest(
-  tx: Prisma.TransactionClient,
-  participantId: string,
-  environmentId: string,
-  requestedAt: Date,
-) {
-  await tx.participantErasure.upsert({
-    where: { participantId },
-    create: { participantId, environmentId, requestedAt },
-    update: { requestedAt },
   });
 }
 
@@ -104,7 +89,6 @@ export async function countEventsToErase(database: Database, participantId: stri
   return database.prisma.event.count({ where: { participantId, erasedAt: null } });
 }
 
-/** Deletes completed erasure requests and returns their number. */
 export function completeErasures(database: Database): PromiseLike<number> {
   return database.sql.$executeRaw`
     DELETE FROM participant_erasures x

@@ -17,7 +17,6 @@ export interface NewParticipant {
   token: { id: string; permissions: readonly Permission[]; expiresAt: Date };
 }
 
-/** A participant of a tenant, with its token. */
 export interface ParticipantToInsert {
   tenant: Tenant;
   participant: NewParticipant;
@@ -114,7 +113,6 @@ async function insertOneIfOpen(
   return room?.status ?? null;
 }
 
-/** A request for a participant of a room. */
 export interface WantedParticipant extends WantedRow {
   roomId: string;
 }
@@ -147,7 +145,6 @@ export function listParticipants(
   roomId: string,
   page: {
     status: ParticipantStatus | null;
-    /** Exactly this external id; null for any. */
     externalId: string | null;
     after: ParticipantPosition | null;
     limit: number;
@@ -169,7 +166,6 @@ export function listParticipants(
     ORDER BY connected_at DESC, id DESC LIMIT ${page.limit}`;
 }
 
-/** Whether this session of the room has not ended. */
 export async function hasActiveSession(db: Db, tenant: Tenant, roomId: string, sessionId: string): Promise<boolean> {
   const session = await db.participantSession.findFirst({
     where: { id: sessionId, roomId, environmentId: tenant.environmentId, endedAt: null },

@@ -9,7 +9,6 @@ import { Prisma } from '../generated/client.js';
 export type TurnServerState = 'up' | 'down' | 'unreachable';
 
 export interface TurnServerRow {
-  /** Host and port of its administration interface. */
   address: string;
   state: TurnServerState;
 }

@@ -26,7 +26,6 @@ export async function endRoomPresence(
   return { left: present.length, ended };
 }
 
-/** Marks the room as ended once its clean-up is complete. */
 export async function markRoomEnded(tx: TypedSql, roomId: string, now: Date): Promise<void> {
   await tx.$executeRaw`
     UPDATE rooms SET status = 'ended', ended_at = ${now.toISOString()}::timestamptz

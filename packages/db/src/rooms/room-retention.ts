@@ -2,17 +2,14 @@ import { TURN_TTL_SECONDS } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import { deleteBatch } from '../client/fragments.sql.js';
 import { Prisma } from '../generated/client.js';
-import { ROLLED_UP_UNTIL, rollUpUsage } from '../usage/usage-rollup.js';
+import { ROLLED_UP_UNTIL, rollUpUsage } from '../usage/usage.js';
 
-/** Selects the ended rooms to delete. */
 export interface ExpiredRooms {
   /** Minimum age of the rooms' end in seconds, by PostgreSQL's clock. */
   olderThanSeconds: number;
-  /** Restricts the rooms to this environment; null means all environments. */
   environmentId: string | null;
 }
 
-/** Number of rows that one step has deleted, by table. */
 export interface PurgeStep {
   rooms: number;
   participants: number;
@@ -38,7 +35,6 @@ const isExpired = ({ olderThanSeconds, environmentId }: ExpiredRooms): Prisma.Sq
   ${environmentId === null ? Prisma.empty : Prisma.sql`AND rooms.environment_id = ${environmentId}`}
   AND NOT EXISTS (SELECT 1 FROM runtime_operations o WHERE o.room_id = rooms.id AND o.status = 'pending')`;
 
-/** Counts the rooms that a purge would delete. */
 export async function countExpiredRooms(db: TypedSql, which: ExpiredRooms): Promise<number> {
   const [{ count }] = await db.$queryRaw<[{ count: number }]>`
     SELECT count(*)::int AS count FROM rooms WHERE ${isExpired(which)}`;

@@ -15,7 +15,6 @@ import { LIVE_ROOM_COLUMNS } from './room.sql.js';
 
 type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'emptyTimeoutSeconds' | 'createdAt'>;
 
-/** A room of a tenant, with its event `room.created`. */
 export interface RoomToInsert {
   tenant: Tenant;
   room: NewRoom;
@@ -67,7 +66,6 @@ export async function findRoom(db: TypedSql, tenant: Tenant, roomId: string): Pr
   return row ?? null;
 }
 
-/** Whether the environment has this room. */
 export async function roomExists(db: Db, tenant: Tenant, roomId: string): Promise<boolean> {
   const room = await db.room.findFirst({
     where: { id: roomId, environmentId: tenant.environmentId },
@@ -76,10 +74,8 @@ export async function roomExists(db: Db, tenant: Tenant, roomId: string): Promis
   return room !== null;
 }
 
-/** A page of rooms. */
 export interface RoomListPage {
   status: RoomStatus | null;
-  /** Exactly this name; null for any. */
   name: string | null;
   /** Names that begin with this text; null for any. The list is then in the order of names. */
   namePrefix?: string | null;
@@ -146,4 +142,36 @@ function listRoomsNamed(
       ORDER BY ${order(Prisma.raw('rooms'))} LIMIT ${limit}
     ) found
     ORDER BY ${order(Prisma.raw('found'))} LIMIT ${limit}`;
+}
+
+export interface MessageRecipients {
+  status: RoomStatus;
+  /** Number of recipients with a live session. */
+  present: number;
+  /** Recipients that have no live session in the room; empty for a message to all. */
+  absent: string[];
+}
+
+/**
+ * Finds the recipients of a message.
+ * @param to participant ids; null for everyone in the room.
+ * @returns null when the environment has no such room.
+ */
+export async function findRecipients(
+  db: TypedSql,
+  tenant: Tenant,
+  roomId: string,
+  to: readonly string[] | null,
+): Promise<MessageRecipients | null> {
+  const chosen = to === null ? Prisma.empty : Prisma.sql`AND s.participant_id = ANY(${[...to]}::text[])`;
+  const [row] = await db.$queryRaw<{ status: RoomStatus; present: number; ids: string[] | null }[]>`
+    SELECT rooms.status, live.present, live.ids
+    FROM rooms CROSS JOIN LATERAL (
+      SELECT count(*)::int AS present, ${to === null ? Prisma.sql`NULL::text[]` : Prisma.sql`array_agg(s.participant_id)`} AS ids
+      FROM participant_sessions s WHERE s.room_id = rooms.id AND s.ended_at IS NULL ${chosen}
+    ) live
+    WHERE rooms.id = ${roomId} AND rooms.environment_id = ${tenant.environmentId}`;
+  if (row === undefined) return null;
+  const present = new Set(row.ids ?? []);
+  return { status: row.status, present: row.present, absent: (to ?? []).filter((id) => !present.has(id)) };
 }

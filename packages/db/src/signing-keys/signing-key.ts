@@ -26,7 +26,6 @@ export function openSigningKey(masterKeys: MasterKeys, kid: string, privateKeySe
   return createPrivateKey(open(masterKeys, privateKeySealed, contextOf(kid)));
 }
 
-/** The public form of a key for the JWKS. */
 export function publishedJwk(kid: string, { kty, crv, x, y }: PublicJwk): PublishedJwk {
   return { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' };
 }

@@ -1,16 +1,9 @@
 import type { KeyObject } from 'node:crypto';
 import type { MasterKeys } from '@callplane/core';
 import type { Database, Db } from '../client/database.js';
-import type { SigningKey } from '../generated/client.js';
 import { openSigningKey, publishedJwk, type PublicJwk, type PublishedJwk } from './signing-key.js';
 
-/** A key as shown to operators: `next` is published and does not sign yet, `active` signs, `retired` only verifies. */
-export type SigningKeyRow = Omit<SigningKey, 'status' | 'publicJwk' | 'privateKeySealed'> & {
-  status: 'next' | 'active' | 'retired';
-};
-
 export interface SigningKeys {
-  /** The key that signs tokens now. */
   signer: { kid: string; privateKey: KeyObject };
   /** The keys that verify tokens: the active key, the waiting one, and retired ones whose tokens may still be valid. */
   jwks: { keys: PublishedJwk[] };
@@ -44,16 +37,17 @@ function verifying(now: Date) {
   return { OR: [{ status: { in: ['active', 'next'] } }, { verifiesUntil: { gt: now } }] };
 }
 
-/** Lists all keys, newest first. */
-export async function listSigningKeys(db: Db): Promise<SigningKeyRow[]> {
-  const rows = await db.signingKey.findMany({
+/**
+ * Lists all keys, newest first. One with the status `next` is published and does not sign yet, the `active` one signs, a
+ * `retired` one only verifies.
+ */
+export function listSigningKeys(db: Db) {
+  return db.signingKey.findMany({
     orderBy: [{ createdAt: 'desc' }, { id: 'asc' }],
     omit: { publicJwk: true, privateKeySealed: true },
   });
-  return rows as SigningKeyRow[];
 }
 
-/** Deletes retired keys that no longer verify and returns their number. */
 export async function deleteExpiredSigningKeys(db: Db, now: Date): Promise<number> {
   const { count } = await db.signingKey.deleteMany({ where: { status: 'retired', verifiesUntil: { lte: now } } });
   return count;

@@ -9,7 +9,6 @@ const LEASE_MS_MAX = 600_000;
 
 export interface SweepLease {
   name: string;
-  /** The process. */
   holder: string;
   leaseMs: number;
   /** Time since this process last completed the task, in milliseconds; null if it has not since it took the lease. */
@@ -17,7 +16,6 @@ export interface SweepLease {
 }
 
 export interface SweepStanding {
-  /** Whether the caller holds the lease now. */
   isHolder: boolean;
   /** The holder before this call; null if there was none. */
   previous: string | null;

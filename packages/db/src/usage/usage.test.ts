@@ -4,8 +4,7 @@ import fc from 'fast-check';
 import { purgeExpiredRooms } from '../rooms/room-retention.js';
 import { addQuality, listSessions } from '../sessions/session-history.js';
 import { startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
-import { rollUpUsage } from './usage-rollup.js';
-import { readUsage } from './usage.js';
+import { readUsage, rollUpUsage } from './usage.js';
 
 let rooms: TestRooms;
 beforeEach(async () => {

@@ -1,5 +1,6 @@
 import type { DeliveryFailureReason } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
+import { newIdInSql } from '../client/fragments.sql.js';
 import { Prisma } from '../generated/client.js';
 import { isExhausted } from '../operations/operation.sql.js';
 import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
@@ -53,7 +54,7 @@ function endLeases(db: TypedSql, leaseMs: number, which: Prisma.Sql): PromiseLik
     ), logged AS (
       INSERT INTO webhook_attempts (id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
         duration_ms, outcome, error_code)
-      SELECT callplane_typeid('att'), id, replay_count, run_attempts, url, secret_version, started_at,
+      SELECT ${newIdInSql('attempt')}, id, replay_count, run_attempts, url, secret_version, started_at,
         least(${leaseMs}::int, extract(epoch FROM now() - started_at) * 1000)::int, 'timeout', 'LEASE_EXPIRED'
       FROM ended
     )

@@ -272,7 +272,7 @@ describe('a server that violates the Janus protocol', () => {
         .record(
           {
             janus: fc.oneof(
-              fc.constantFrom('ack', 'success', 'error', 'event', 'hangup', 'media', 'trickle', 'webrtcup', 'slowlink'),
+              fc.constantFrom('ack', 'success', 'error', 'event', 'hangup', 'media', 'trickle', 'webrtcup'),
               fc.jsonValue(),
             ),
             transaction: fc.oneof(

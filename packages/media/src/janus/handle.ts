@@ -112,9 +112,6 @@ export class JanusHandle extends EventEmitter<MediaPeerEvents> implements Handle
       case 'webrtcup':
         this.emit('connected');
         break;
-      case 'slowlink':
-        this.emit('slowLink', Number(message.body['lost']) || 0);
-        break;
       case 'hangup':
         this.#close(textOf(message.body['reason']));
         break;

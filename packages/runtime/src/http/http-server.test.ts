@@ -1,8 +1,8 @@
+import { eventually } from '@callplane/testing';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { eventually } from '@callplane/testing';
-import { afterEach, describe, expect, test } from '@jest/globals';
 import { createHttpServer, HTTP_DEADLINES, type HttpDeadlines } from './http-server.js';
 
 const QUICK: HttpDeadlines = {

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ErrorCode } from '@callplane/core';
 import { createHttpServer } from './http-server.js';
-import { hostRefusal, refuse, requestIdOf } from './refusal.js';
+import { hostRefusal, refuse, requestIdOf } from './http-server.js';
 
 export interface SmallAnswer {
   status: number;

@@ -1,6 +1,6 @@
+import { formatApiKey } from '@callplane/core';
 import { describe, expect, test } from '@jest/globals';
 import { PassThrough } from 'node:stream';
-import { formatApiKey } from '@callplane/core';
 import { createLogger } from './logger.js';
 
 function capture(format: 'json' | 'pretty', level: 'info' | 'debug' = 'info') {

@@ -1,7 +1,7 @@
 import { ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import type { LoggerProvider } from '@opentelemetry/sdk-logs';
 import Transport from 'winston-transport';
-import { redactFields, redactText } from '../logging/redact.js';
+import { redactFields, redactText } from '../logging/logger.js';
 
 type OtlpLogger = ReturnType<LoggerProvider['getLogger']>;
 

@@ -97,7 +97,7 @@ function Person({
       {/* One's own sound would echo. */}
       {sound !== undefined && !isOwn && <Media track={sound} />}
       <p className="person-name">
-        <span>{name}</span>
+        <span className="cut">{name}</span>
         {notes.length > 0 && <small>{notes.join(', ')}</small>}
       </p>
     </li>

@@ -1,7 +1,7 @@
 import type { InputOf, OperationId } from '@callplane/server/requests';
 import { curlOf } from '../../api/curl.js';
 import { useApi } from '../../api/hooks.js';
-import { Facts, Page, Section } from '../../components/layout.js';
+import { Facts, Page, PlainTable, Section } from '../../components/layout.js';
 import { Tabs } from '../../components/tabs.js';
 import { Badge, Code, Id, Time } from '../../components/text.js';
 import { Link } from '../../navigation/location.js';
@@ -60,15 +60,18 @@ function KeyContext() {
         </div>
       </Section>
       <Section title="Scopes of this session">
-        <ul className="card scopes">
-          {SCOPES.map(([scope, text]) => (
-            <li key={scope}>
-              <code>{scope}</code>
-              <span className="quiet">{text}</span>
-              {scopes.includes(scope) ? <Badge tone="good">granted</Badge> : <Badge tone="quiet">not granted</Badge>}
-            </li>
-          ))}
-        </ul>
+        <PlainTable
+          label="Scopes"
+          head={['Scope', 'Allows to', 'State']}
+          rows={SCOPES.map(([scope, text]) => ({
+            key: scope,
+            cells: [
+              <code>{scope}</code>,
+              text,
+              scopes.includes(scope) ? <Badge tone="good">granted</Badge> : <Badge tone="quiet">not granted</Badge>,
+            ],
+          }))}
+        />
       </Section>
       {mayJoin && (
         <Section title="Try a call">

@@ -94,7 +94,7 @@ function columnsOf(sessions: ReadonlyMap<string, Session>, open: (id: string) =>
       title: 'Name',
       width: '2fr',
       cell: ({ id, name }) => (
-        <button type="button" className="row-link row-button" onClick={() => open(id)}>
+        <button type="button" className="row-link row-button cut" onClick={() => open(id)}>
           {name}
         </button>
       ),

@@ -21,7 +21,7 @@ export function Timeline({ roomId }: { roomId: string }) {
       title: 'Event',
       width: '3fr',
       cell: (event) => (
-        <button type="button" className="row-link row-button" onClick={() => setOpenId(event.id)}>
+        <button type="button" className="row-link row-button cut" onClick={() => setOpenId(event.id)}>
           {summaryOf(event)}
         </button>
       ),

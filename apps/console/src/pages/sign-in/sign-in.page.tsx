@@ -29,8 +29,8 @@ export function SignInPage({
   };
   return (
     <main className="sign-in">
-      <form onSubmit={submit} className="card sign-in-card">
-        <div className="brand">
+      <form onSubmit={submit} className="card stack sign-in-card">
+        <div className="row brand">
           <img src={`${import.meta.env.BASE_URL}icon.svg`} alt="" width="28" height="28" />
           Callplane
         </div>

@@ -127,7 +127,7 @@ function EventFields({ values: { events }, set }: Part) {
         onChange={({ target }) => set({ events: target.checked ? ['*'] : [] })}
       />
       {!isAll && (
-        <div className="event-checks">
+        <div className="fields">
           {EVENT_TYPES.map((type) => (
             <Check
               key={type}
@@ -155,7 +155,7 @@ function SendingFields({ values, set }: Part) {
         checked={values.ordering === 'room'}
         onChange={({ target }) => set({ ordering: target.checked ? 'room' : 'none' })}
       />
-      <div className="field-pair">
+      <div className="fields">
         <InputField
           label="Attempts a second"
           hint="1 to 1,000; empty for no limit."

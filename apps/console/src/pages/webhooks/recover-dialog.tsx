@@ -82,7 +82,7 @@ function WindowForm({
   return (
     <form className="stack" onSubmit={submit}>
       <p className="quiet">Nothing is sent by this step: it counts the deliveries of the window.</p>
-      <div className="field-pair">
+      <div className="fields">
         <InputField
           label="From"
           hint="When the outage began."

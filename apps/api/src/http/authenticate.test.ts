@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { CallerCache, type StoredKey } from './caller-cache.js';
+import { CallerCache, type StoredKey } from './authenticate.js';
 
 const key: StoredKey = {
   projectId: 'proj_1',

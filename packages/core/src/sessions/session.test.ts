@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { QualityClock, worstLevel } from './quality.js';
+import { QualityClock, worstLevel } from './session.js';
 
 const seconds = (more: object) => ({ good: 0, fair: 0, poor: 0, lost: 0, relayed: 0, ...more });
 

@@ -1,3 +1,6 @@
+import type { Permission, SessionEndReason, TrackIdentity } from '../participants/participant.js';
+import { formatTimestamp } from '../time.js';
+
 /** How well a session's media works, from the best to the worst level. */
 export const QUALITY_LEVELS = ['good', 'fair', 'poor', 'lost'] as const;
 export type QualityLevel = (typeof QUALITY_LEVELS)[number];
@@ -53,4 +56,51 @@ export class QualityClock {
 /** The worst level that lasted for at least a second; null without any. */
 export function worstLevel(seconds: QualitySeconds): QualityLevel | null {
   return QUALITY_LEVELS.findLast((level) => seconds[level] > 0) ?? null;
+}
+
+/** Number of ended publications that a session remembers: the latest ones. */
+export const PAST_TRACKS_MAX = 100;
+
+/** A track that a session publishes, or has published. */
+interface TrackRecord extends TrackIdentity {
+  publishedAt: Date;
+  /** Null while the track is published. */
+  unpublishedAt: Date | null;
+}
+
+/** One stay of a participant in a room. */
+export interface SessionRecord {
+  id: string;
+  roomId: string;
+  participantId: string;
+  startedAt: Date;
+  endedAt: Date | null;
+  endReason: SessionEndReason | null;
+  permissions: readonly Permission[];
+  /** In the order of their publication. */
+  tracks: TrackRecord[];
+  quality: QualitySeconds;
+}
+
+/** Presents a session for the API. */
+export function presentSessionRecord(session: SessionRecord) {
+  const { good, fair, poor, lost, relayed } = session.quality;
+  const worst = worstLevel(session.quality);
+  return {
+    id: session.id,
+    roomId: session.roomId,
+    participantId: session.participantId,
+    joinedAt: formatTimestamp(session.startedAt),
+    leftAt: session.endedAt === null ? null : formatTimestamp(session.endedAt),
+    reason: session.endReason,
+    permissions: [...session.permissions],
+    tracks: session.tracks.map(({ trackId, kind, source, publishedAt, unpublishedAt }) => ({
+      trackId,
+      kind,
+      source,
+      publishedAt: formatTimestamp(publishedAt),
+      unpublishedAt: unpublishedAt === null ? null : formatTimestamp(unpublishedAt),
+    })),
+    quality: worst === null ? null : { worst, relay: relayed > 0, seconds: { good, fair, poor, lost, relayed } },
+  };
 }

@@ -1,6 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { afterFailure } from './operation.js';
-import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS, backoffMs, CONCURRENCY_PER_WORKER, LEASE_SECONDS } from './schedule.js';
+import {
+  afterFailure,
+  ATTEMPTS_PER_RUN,
+  BACKOFF_SECONDS,
+  backoffMs,
+  CONCURRENCY_PER_WORKER,
+  LEASE_SECONDS,
+} from './operation.js';
 
 describe('the retry schedule', () => {
   test('has the numbers of the specification', () => {

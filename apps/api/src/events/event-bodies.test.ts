@@ -1,10 +1,7 @@
 import { expect, test } from '@jest/globals';
-import type { OperationState } from '../operations/operation.js';
-import type { ParticipantState } from '../participants/participant.presenter.js';
-import type { RoomState } from '../rooms/room.js';
-import type { WebhookEndpointState } from '../webhooks/endpoint.presenter.js';
-import { EVENT_TYPES, serialiseEvent, type EventType, type NewEvent, eraseEventBody } from './event.js';
 import {
+  EVENT_TYPES,
+  eraseEventBody,
   operationFailed,
   participantJoined,
   participantLeft,
@@ -13,6 +10,7 @@ import {
   roomEnded,
   roomStarted,
   roomUpdated,
+  serialiseEvent,
   trackMuted,
   trackPublished,
   trackUnpublished,
@@ -20,7 +18,19 @@ import {
   webhookFailing,
   webhookRecovered,
   webhookTest,
-} from './events.js';
+  type EventType,
+  type NewEvent,
+  type OperationState,
+  type ParticipantState,
+  type RoomState,
+  type WebhookEndpointState,
+} from '@callplane/core';
+import formats from 'ajv-formats';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { eventSchema } from './events.schemas.js';
+
+const ajv = new Ajv2020({ strict: false });
+formats.default(ajv);
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 22, 8, minute));
 const NOW = at(9);
@@ -148,11 +158,13 @@ const EVENTS: readonly [type: EventType, event: NewEvent | undefined, data: stri
   ['webhook.test', webhookTest(tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
 ];
 
-test.each(EVENTS)('the bytes of %s stay the same', (type, event, data, participantId) => {
+test.each(EVENTS)('the bytes of %s stay the same, and are as documented', (type, event, data, participantId) => {
   const isOfRoom = !type.startsWith('webhook.');
   expect(event).toMatchObject({ type, participantId, roomId: isOfRoom ? 'room_1' : null });
   const sequence = isOfRoom ? 7 : null;
-  expect(serialiseEvent(event!, { id: 'evt_1', sequence })).toBe(
+  const body = serialiseEvent(event!, { id: 'evt_1', sequence });
+  expect([ajv.validate(eventSchema(type), JSON.parse(body)), ajv.errors]).toEqual([true, null]);
+  expect(body).toBe(
     `{"id":"evt_1","type":"${type}","apiVersion":"v1","createdAt":"2026-11-22T08:09:00.000Z","projectId":"proj_1",` +
       `"environmentId":"env_1","sequence":${sequence},"data":${data}}`,
   );

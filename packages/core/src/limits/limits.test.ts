@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { addressKey, KeyedPace, TokenBucket } from './pace.js';
+import { addressKey, KeyedPace, TokenBucket } from './limits.js';
 
 describe('KeyedPace', () => {
   const tryAt = (pace: KeyedPace, key: string, nowMs: number): number => {

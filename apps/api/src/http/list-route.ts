@@ -1,0 +1,115 @@
+import { type Static, type TObject, type TProperties, type TString, Type } from 'typebox';
+import { defineList } from './cursor.js';
+import type { Call, RouteShape, StaticOr, UntaggedRoute } from './route.js';
+import { orNull } from './schemas.js';
+
+export const PAGE_LIMIT_DEFAULT = 20;
+
+/** A query parameter: the maximum number of these rows. */
+export function pageLimit(rows: string) {
+  return Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100, default: PAGE_LIMIT_DEFAULT, description: `Maximum number of ${rows}.` }),
+  );
+}
+
+/** Query parameters of every list. */
+const pageQuery = {
+  limit: pageLimit('rows'),
+  cursor: Type.Optional(
+    Type.String({
+      'x-document': { minLength: 1 },
+      description: '`nextCursor` of the previous page. Opaque. Send the same filters with it.',
+    }),
+  ),
+};
+
+/** The answer of a list. */
+function page(item: TObject) {
+  const { title } = item as { title?: string };
+  return Type.Object(
+    {
+      data: Type.Array(item),
+      nextCursor: orNull(
+        Type.String({ description: 'Send it as `cursor` to get the next page. Null on the last page.' }),
+      ),
+    },
+    { title: `${title}Page`, additionalProperties: false },
+  );
+}
+
+interface Part<Position> {
+  /** The row after which the page begins; null for the first page. */
+  position: Position | null;
+  beforeId: string | null;
+  /** One row more than the page shows: it tells whether another page follows. */
+  limit: number;
+}
+
+interface ListRoute<
+  Params extends TObject | undefined,
+  Filters extends TProperties,
+  Position extends { id: TString },
+  Row,
+  ListCall,
+> extends Omit<RouteShape, 'method' | 'params' | 'query' | 'body' | 'list' | 'responses'> {
+  params?: Params;
+  filters?: Filters;
+  /** What a cursor contains of the last row. */
+  position: Position;
+  /** Default: the id of the row. */
+  positionOf?: (row: Row) => Static<TObject<Position>>;
+  /** The schema of a row, with a title. */
+  item: TObject;
+  /** The rows in the description of the answer. */
+  items: string;
+  read(call: ListCall, part: Part<Static<TObject<Position>>>): PromiseLike<readonly Row[]>;
+  present(row: Row, call: ListCall): object;
+  /** Throws if the list is empty because what contains it does not exist. */
+  onEmpty?: (call: ListCall) => Promise<void>;
+}
+
+/** Declares a route that lists rows page by page. */
+export function listRoute<
+  Row,
+  Params extends TObject | undefined = undefined,
+  Filters extends TProperties = TProperties,
+  Position extends { id: TString } = { id: TString },
+>(
+  list: ListRoute<
+    Params,
+    Filters,
+    Position,
+    Row,
+    Call<StaticOr<Params, undefined>, Static<TObject<Filters>>, undefined, Static<TObject<Position>>>
+  >,
+): UntaggedRoute {
+  const {
+    filters,
+    position,
+    positionOf = ({ id }) => ({ id }),
+    item,
+    items,
+    read,
+    present,
+    onEmpty,
+    ...shape
+  } = list as unknown as ListRoute<TObject, TProperties, { id: TString }, { id: string }, unknown>;
+  return {
+    ...shape,
+    method: 'get',
+    query: Type.Object({ ...filters, ...pageQuery }),
+    list: defineList(shape.operationId, position),
+    responses: { 200: { description: `One page of ${items}.`, schema: page(item) } },
+    async handle(call) {
+      const { cursor, query } = call as Call<unknown, { limit?: number }, unknown, { id: string }>;
+      const { limit = PAGE_LIMIT_DEFAULT } = query;
+      const beforeId = cursor.position?.id ?? null;
+      const found = await read(call, { position: cursor.position, beforeId, limit: limit + 1 });
+      if (found.length === 0) await onEmpty?.(call);
+      const rows = found.slice(0, limit);
+      const last = found.length > limit ? rows.at(-1) : undefined;
+      const nextCursor = last === undefined ? null : cursor.encode(positionOf(last));
+      return { status: 200, body: { data: rows.map((row) => present(row, call)), nextCursor } };
+    },
+  };
+}
