@@ -107,7 +107,7 @@ const workers = new JobWorkers<TurnJob>({
 });
 app.own('turns', {
   close: async () => {
-    workers.stop();
+    await workers.stop();
     await turns.drain();
     await workers.close();
   },

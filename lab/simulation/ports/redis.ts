@@ -46,14 +46,14 @@ export class SimRedis {
     const process = running.getStore() as SimProcess;
     const send = async (add: () => void) => {
       await this.#command(process, 'adds jobs');
-      if (this.isAway) return { ok: false as const, error: new Error('Redis is away') };
+      if (this.isAway) return false;
       add();
-      return { ok: true as const };
+      return true;
     };
     const isAway = (): boolean => this.isAway;
     const sendOperations = (rows: readonly (OperationWakeUp & { priority: number })[]) =>
       rows.length === 0
-        ? Promise.resolve({ ok: true as const })
+        ? Promise.resolve(true)
         : send(() => {
             for (const row of rows) this.#addOperation(row, row.priority);
           });
@@ -62,8 +62,7 @@ export class SimRedis {
       health: unknown;
     } = {
       wakeOperations: (rows) => sendOperations(rows.map((row) => ({ ...row, priority: 0 }))),
-      addDueOperations: async (rows) =>
-        (await sendOperations(rows.map((row) => ({ ...row, priority: row.place - 1 })))).ok,
+      addDueOperations: (rows) => sendOperations(rows.map((row) => ({ ...row, priority: row.place - 1 }))),
       wakeDeliveries: (turns) =>
         send(() => {
           for (const turn of turns) this.#turns.add(turn);

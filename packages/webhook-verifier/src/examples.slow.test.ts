@@ -12,7 +12,6 @@ const examples = join(import.meta.dirname, '..', 'examples');
 const hasProgram = (program: string) => spawnSync(program, ['--version']).error === undefined;
 const SERVERS = [
   { name: 'express.mjs', program: process.execPath },
-  { name: 'node-http.mjs', program: process.execPath },
   { name: 'fastify.mjs', program: process.execPath },
   { name: 'receiver.py', program: 'python3' },
 ].filter(({ program }) => hasProgram(program));

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -90,37 +90,6 @@ describe('sender and verifier', () => {
         expect(
           verifyWebhook({ headers: headersOf(independent, delivery), rawBody: body, secrets: { 7: secret }, now }),
         ).toEqual({ ok: true, event: JSON.parse(body), deliveryId, replayCount, signingKeyVersion: 7 });
-      }),
-    );
-  });
-
-  test('detect every change of a byte, a header or the secret', () => {
-    fc.assert(
-      fc.property(deliveries, fc.nat(), fc.integer({ min: 1, max: 255 }), (delivery, place, mask) => {
-        const { secret, timestampUnixSeconds, replayCount, body } = delivery;
-        const now = new Date(timestampUnixSeconds * 1000);
-        const headers = headersOf(signDelivery(delivery), delivery);
-        const bytes = Buffer.from(body);
-        const changed = Buffer.from(bytes);
-        changed[place % bytes.length]! ^= mask;
-        const other = generateSigningSecret(randomBytes(32));
-        for (const forged of [
-          { headers, rawBody: changed, secrets: secret },
-          { headers, rawBody: Buffer.concat([bytes, Buffer.from(' ')]), secrets: secret },
-          { headers, rawBody: bytes, secrets: other },
-          {
-            headers: headersOf(signDelivery(delivery), { ...delivery, replayCount: replayCount + 1 }),
-            rawBody: bytes,
-            secrets: secret,
-          },
-          {
-            headers: headersOf(signDelivery(delivery), { ...delivery, deliveryId: `${delivery.deliveryId}a` }),
-            rawBody: bytes,
-            secrets: secret,
-          },
-        ]) {
-          expect(verifyWebhook({ ...forged, now })).toMatchObject({ ok: false, reason: 'signature_mismatch' });
-        }
       }),
     );
   });

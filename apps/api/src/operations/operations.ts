@@ -65,8 +65,8 @@ async function wakeAndWait(
   const watch = deps.settlements.watch(operation.id);
   try {
     if (wake !== null) {
-      const woken = await deps.producer.wakeOperations([wake]);
-      if (!woken.ok) {
+      const isWoken = await deps.producer.wakeOperations([wake]);
+      if (!isWoken) {
         // The operation is not lost: a scan of a worker finds its row, but only seconds later. Waiting would be in
         // vain: Redis is unusable, or this process has lately sent as many jobs of the environment as it may.
         call.log({ wakeUp: 'not sent' });

@@ -40,16 +40,6 @@ const outcomeOf = (operationId: string) =>
   worker.lines.find((line) => line.message === 'operation attempt' && line['operationId'] === operationId);
 
 describe('the claim of an operation', () => {
-  test('lets exactly one of twenty concurrent claims of a row win', async () => {
-    const id = await worker.newOperation();
-    const claims = await Promise.all(
-      Array.from({ length: 20 }, () => claimOperation(worker.deps.database.sql, id, randomUUID(), 60_000)),
-    );
-    const won = claims.filter((claim) => claim !== null);
-    expect(won).toHaveLength(1);
-    expect(await worker.row(id)).toMatchObject({ attempts: 1, runAttempts: 1, leaseToken: won[0]?.leaseToken });
-  });
-
   test('ignores a row that is leased, settled or missing', async () => {
     const held = await worker.newOperation();
     await claimOperation(worker.deps.database.sql, held, randomUUID(), 60_000);

@@ -43,13 +43,8 @@ export async function endLostSessions(deps: ReconcileDeps): Promise<void> {
     });
     if (!hasWaited) await untilNodesUp(deps.media);
     hasWaited = true;
-    for (const { roomId } of swept.rooms) {
-      const theirs = swept.ended.filter((ended) => ended.roomId === roomId).map(({ sessionId }) => sessionId);
-      await removeWhatIsLeft(deps, roomId, theirs);
-    }
-    await endMedia(
-      deps,
-      swept.ended.map(({ sessionId }) => sessionId),
+    await endMedia(deps, swept.ended).catch((error: unknown) =>
+      deps.logger.error('media of lost sessions not ended', { error }),
     );
   } while (count >= BATCH);
 }
@@ -59,26 +54,21 @@ function maySilenceCount({ outages }: Pick<Deps, 'outages'>): boolean {
   return outages?.isSettled !== false;
 }
 
-/** A media server keeps the media of a dead or frozen signaling process for half a minute. */
-async function endMedia(deps: ReconcileDeps, sessionIds: readonly string[]): Promise<void> {
-  try {
-    const ended = await endMediaSessions(deps, await mediaPlacesOf(deps.database.sql, sessionIds), 0);
-    if (ended !== 'unreachable' && ended > 0) deps.logger.info('media of lost sessions ended', { ended });
-  } catch (error) {
-    deps.logger.error('media of lost sessions not ended', { error });
-  }
-}
-
-/** Removes feeds that the database does not know, too. */
-async function removeWhatIsLeft(deps: ReconcileDeps, roomId: string, sessionIds: readonly string[]): Promise<void> {
-  try {
-    const lost = new Set(sessionIds);
-    const removed = await removeFeedsOf(deps, roomId, (ids) => Promise.resolve(ids.filter((id) => lost.has(id))), 0);
+/**
+ * Removes the feeds of lost sessions, those that the database does not know, too, and ends their media, which a media
+ * server keeps for half a minute.
+ */
+async function endMedia(deps: ReconcileDeps, lost: readonly { sessionId: string; roomId: string }[]): Promise<void> {
+  const sessionIds = lost.map(({ sessionId }) => sessionId);
+  const isLost = new Set(sessionIds);
+  for (const roomId of new Set(lost.map((one) => one.roomId))) {
+    const which = (ids: readonly string[]) => Promise.resolve(ids.filter((id) => isLost.has(id)));
+    const removed = await removeFeedsOf(deps, roomId, which, 0);
     if (typeof removed === 'number' && removed > 0)
       deps.logger.warn('feeds of lost sessions removed', { roomId, removed });
-  } catch (error) {
-    deps.logger.error('feeds of lost sessions not removed', { roomId, error });
   }
+  const ended = await endMediaSessions(deps, await mediaPlacesOf(deps.database.sql, sessionIds), 0);
+  if (ended !== 'unreachable' && ended > 0) deps.logger.info('media of lost sessions ended', { ended });
 }
 
 /** Deletes the rows of dead signaling instances whose sessions have ended. */
@@ -107,7 +97,7 @@ export async function endEmptyRooms(
     if (accepted === 0) return;
     const woken = await deps.producer.wakeOperations(ends);
     for (const { id, roomId, roomVersion } of ends) {
-      deps.logger.info('empty room ends', { roomId, operationId: id, woken: woken.ok });
+      deps.logger.info('empty room ends', { roomId, operationId: id, woken });
       void publishRoomChanged(deps.producer.redis, roomId, roomVersion);
     }
   } while (accepted >= ROOMS_BATCH);

@@ -37,7 +37,7 @@ function start(deps: Deps = worker.deps): { turns: Turns; stop(): Promise<void> 
     events: { onLost: () => undefined, onReady: () => undefined, onFailed: () => undefined },
   });
   const stop = async (): Promise<void> => {
-    workers.stop();
+    await workers.stop();
     await turns.drain();
     await workers.close();
   };

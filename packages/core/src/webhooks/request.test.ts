@@ -1,6 +1,5 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { generateSigningSecret, signDelivery } from './request.js';
 
 describe('the signature of a delivery', () => {
@@ -15,28 +14,6 @@ describe('the signature of a delivery', () => {
         body: '{"id":"evt_1"}',
       }),
     ).toBe('t=1767225600,v1=d2e28a66add5574788d128ae5b4d2220cce06b06a7a20be7034e491fea94f699');
-  });
-
-  test('covers the exact bytes of the body, whether or not they are text', () => {
-    fc.assert(
-      fc.property(
-        fc.uint8Array(),
-        fc.nat(),
-        fc.nat(100),
-        fc.string(),
-        (bytes, timestampUnixSeconds, replayCount, id) => {
-          const secret = generateSigningSecret(randomBytes(32));
-          const signed = Buffer.concat([Buffer.from(`${timestampUnixSeconds}.${id}.${replayCount}.`), bytes]);
-          const hex = createHmac('sha256', Buffer.from(secret, 'utf8')).update(signed).digest('hex');
-          const input = { secret, timestampUnixSeconds, deliveryId: id, replayCount };
-          expect(signDelivery({ ...input, body: Buffer.from(bytes) })).toBe(`t=${timestampUnixSeconds},v1=${hex}`);
-        },
-      ),
-    );
-    const input = { secret: 'whsec_x', timestampUnixSeconds: 1, deliveryId: 'd', replayCount: 1 };
-    expect(signDelivery({ ...input, body: '{"name":"Zoë 😀"}' })).toBe(
-      signDelivery({ ...input, body: Buffer.from('{"name":"Zoë 😀"}') }),
-    );
   });
 
   test('uses a secret of whsec_ and 32 bytes in standard base64', () => {

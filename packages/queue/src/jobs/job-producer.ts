@@ -27,8 +27,6 @@ export interface ProducerEvents extends RedisEvents {
   onNotSent?(notSent: NotSent): void;
 }
 
-type WakeResult = { ok: true } | { ok: false; error: Error };
-
 /** Total time for sending wake-ups, in milliseconds. It is short because a DELETE waits for it. */
 const ENQUEUE_DEADLINE_MS = 250;
 
@@ -91,10 +89,10 @@ export class JobProducer {
   /**
    * Sends a job for each of these operations, which have just been accepted. Beyond {@link JOBS_PER_ENVIRONMENT} it sends
    * none, and a scan of a worker finds the row. Never throws, and takes at most 250 ms.
-   * @returns `ok` if Redis has taken all jobs that it was sent, and was sent one. An empty list is `ok`, too.
+   * @returns whether Redis has taken all jobs that it was sent, and was sent one. An empty list is fine, too.
    * `onNotSent` gets the jobs that were not sent.
    */
-  wakeOperations(rows: readonly OperationWakeUp[]): Promise<WakeResult> {
+  wakeOperations(rows: readonly OperationWakeUp[]): Promise<boolean> {
     const jobs: NewJob[] = [];
     const refused: NewJob[] = [];
     for (const row of rows) {
@@ -105,7 +103,7 @@ export class JobProducer {
     if (refused.length > 0) {
       const error = new Error('the environment has reached its limit of jobs in Redis');
       this.#report(batchesOf(refused), error);
-      if (jobs.length === 0) return Promise.resolve({ ok: false, error });
+      if (jobs.length === 0) return Promise.resolve(false);
     }
     return this.#add(jobs);
   }
@@ -117,7 +115,7 @@ export class JobProducer {
   async addDueOperations(rows: readonly (OperationWakeUp & { place: number })[]): Promise<boolean> {
     for (let from = 0; from < rows.length; from += JOBS_PER_COMMAND) {
       const jobs = rows.slice(from, from + JOBS_PER_COMMAND).map((row) => operationJob(row, row.place - 1));
-      if (!(await this.#add(jobs)).ok) return false;
+      if (!(await this.#add(jobs))) return false;
     }
     return true;
   }
@@ -127,7 +125,7 @@ export class JobProducer {
    * taken all of them. Redis holds at most one waiting job for each endpoint and ticket. Never throws. A failure is
    * reported to `onNotSent`. Requests do not wait for it.
    */
-  wakeDeliveries(turns: readonly Turn[]): Promise<WakeResult> {
+  wakeDeliveries(turns: readonly Turn[]): Promise<boolean> {
     const distinct = new Map(turns.map((turn) => [`${turn.endpointId} ${turn.ticket ?? 0}`, turn]));
     return this.#add([...distinct.values()].map(turnJob));
   }
@@ -144,12 +142,11 @@ export class JobProducer {
     await disconnectRedis(this.redis);
   }
 
-  async #add(jobs: readonly NewJob[]): Promise<WakeResult> {
+  async #add(jobs: readonly NewJob[]): Promise<boolean> {
     const batches = batchesOf(jobs);
     const error = await this.#send(batches);
-    if (error === null) return { ok: true };
-    this.#report(batches, error);
-    return { ok: false, error };
+    if (error !== null) this.#report(batches, error);
+    return error === null;
   }
 
   #report(batches: Batches, error: Error): void {

@@ -58,7 +58,7 @@ export class JobWorkers<Data extends object> {
   readonly #redis: RedisClient;
   readonly #workers: readonly Worker<Data>[];
   readonly #working = new Set<Promise<unknown>>();
-  #pausing: Promise<unknown> | undefined;
+  readonly #delaying = new Set<Promise<unknown>>();
 
   constructor(settings: JobWorkersSettings<Data>) {
     this.#settings = settings;
@@ -84,27 +84,33 @@ export class JobWorkers<Data extends object> {
   async #process(job: Job<Data>, token: string | undefined): Promise<void> {
     const { priority, attemptsStarted: run, stalledCounter } = job;
     const handed = { priority, run, isStalled: stalledCounter > 0 };
-    const working = this.#settings.work(job.data, handed);
-    this.#working.add(working);
-    const backInMs = await working.finally(() => this.#working.delete(working));
+    const backInMs = await during(this.#working, this.#settings.work(job.data, handed));
     if (backInMs === null) return;
-    await job.moveToDelayed(nowMs() + backInMs + CLOCKS_DIFFER_MS, token);
+    await during(this.#delaying, job.moveToDelayed(nowMs() + backInMs + CLOCKS_DIFFER_MS, token));
     throw new DelayedError();
   }
 
   /** Takes no more jobs. */
-  stop(): void {
-    // Resolves once Redis has learnt what became of the jobs, which may never be.
-    this.#pausing ??= Promise.allSettled(this.#workers.map((worker) => worker.pause()));
+  async stop(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.pause(true)));
   }
 
   /** Takes no more jobs, waits for those that are worked on, and at most a second for Redis. */
   async close(): Promise<void> {
-    this.stop();
+    // `close()` of BullMQ alone may wait for ever for a frozen Redis; `close(true)` does not wait for the work.
+    await this.stop();
     await Promise.allSettled(this.#working);
-    await Promise.race([this.#pausing, delay(FAREWELL_MS)]);
-    // `close()` alone would wait for a frozen Redis for ever.
+    await Promise.race([Promise.allSettled(this.#delaying), delay(FAREWELL_MS)]);
+    // BullMQ sends the ends of the other jobs within this turn of the event loop.
+    await delay(0);
     await Promise.all(this.#workers.map((worker) => worker.close(true)));
     await disconnectRedis(this.#redis);
   }
+}
+
+function during<T>(running: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
+  running.add(work);
+  const end = (): void => void running.delete(work);
+  work.then(end, end);
+  return work;
 }

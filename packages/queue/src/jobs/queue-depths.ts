@@ -64,14 +64,11 @@ export function wakeDeliveriesOnce(where: RedisLocation, turns: readonly Turn[])
   return sendOnce(where, (producer) => producer.wakeDeliveries(turns));
 }
 
-async function sendOnce(
-  where: RedisLocation,
-  send: (producer: JobProducer) => Promise<{ ok: boolean }>,
-): Promise<boolean> {
+async function sendOnce(where: RedisLocation, send: (producer: JobProducer) => Promise<boolean>): Promise<boolean> {
   const producer = new JobProducer(where, quiet);
   try {
     await untilReady(producer.redis);
-    return (await send(producer)).ok;
+    return await send(producer);
   } catch {
     return false;
   } finally {
