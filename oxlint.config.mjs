@@ -18,7 +18,7 @@ const mayImport = {
   'packages/testing': ['core', 'db', 'migrations', 'queue', 'runtime', 'local-servers'],
   'apps/{api,cleanup-worker,webhook-worker,signaling}': ['core', 'db', 'queue', 'runtime', 'media', 'protocol'],
   // Only `rtc` migrates.
-  'apps/cli': ['core', 'db', 'migrations', 'queue', 'runtime', 'media', 'protocol'],
+  'apps/cli': ['core', 'db', 'migrations', 'queue', 'runtime', 'media', 'protocol', 'server'],
   // The browser SDK depends on nothing at run time; the protocol's types are generated into it.
   'packages/client-js': [],
   'apps/demo': ['client-js'],

@@ -69,7 +69,7 @@ test('a server that takes the port of the API during the start gets no key, and 
   stopAtEnd(() => new Promise((resolve) => foreign.close(resolve)));
   const second = start();
   // The port was free when the start looked.
-  await eventually(() => existsSync(join(local.dataDir(), 'run.json')));
+  await eventually(() => existsSync(join(local.dataDir(), 'postgres', 'postmaster.pid')));
   await new Promise<void>((resolve) => foreign.listen(local.port(), '127.0.0.1', resolve));
   expect(await second.ended).toBe(1);
   expect(second.output()).toContain('EADDRINUSE');

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { beforeAll, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { connect } from '@callplane/client-js';
-import { freePort, isAlive, processStamp } from '@callplane/local-servers';
+import { freePort, isAlive } from '@callplane/local-servers';
 import { createClient } from '@callplane/server';
 import { eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
 import { measured } from './faults/faults.testkit.js';
@@ -219,21 +219,12 @@ test('refuses a second start on the same data; killed, it leaves nothing behind,
   measured({ 'ms from the kill of the start to the end of its last process': performance.now() - killedAt });
   await npm.ended;
 
-  // Where the kernel does not end them, the next start does.
-  const left = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
-  stopAtEnd(() => Promise.resolve(left.kill('SIGKILL')));
-  const leftBehind = { name: 'janus', pid: left.pid!, stamp: processStamp(left.pid!) };
-  const stranger = { name: 'redis', pid: process.pid, stamp: 'another process' };
-  writeFileSync(join(local.dataDir(), 'run.json'), JSON.stringify({ processes: [leftBehind, stranger] }));
   const third = local.start();
   const again = await local.ready(third);
   expect(third.output()).not.toContain('Installing');
   expect(again.secretKey).toBe(dev.secretKey);
   const callplane = createClient({ baseUrl: again.baseUrl, apiKey: again.secretKey });
   expect((await callplane.listRooms({ limit: 1 })).data[0]).toMatchObject({ id: roomId, name: 'Kept' });
-
-  expect(third.output()).toContain(`Ending janus (process ${left.pid}), left running by an earlier start`);
-  await eventually(() => left.signalCode === 'SIGKILL');
 
   third.child.kill('SIGTERM');
   expect(await third.ended).toBe(0);

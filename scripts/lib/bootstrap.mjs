@@ -47,7 +47,7 @@ async function takeTurn(say, signal) {
   const began = performance.now();
   let said = false;
   for (;;) {
-    const lock = takeLock(file);
+    const lock = await takeLock(file);
     if ('release' in lock) return lock.release;
     if (!said && performance.now() - began > SAY_AFTER_MS) {
       say(`  Waiting for another set-up of this clone (process ${lock.owner})…`);

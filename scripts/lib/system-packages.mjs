@@ -3,25 +3,13 @@ import { delimiter, join } from 'node:path';
 import { run } from './run.mjs';
 
 /**
- * The Debian packages and Homebrew formula of each program.
- * @type {Record<string, { debian: string | string[], homebrew?: string }>}
+ * The Debian packages of the programs that have another name.
+ * @type {Record<string, string[]>}
  */
 const PACKAGES = {
-  'redis-server': { debian: 'redis-server', homebrew: 'redis' },
-  turnserver: { debian: 'coturn', homebrew: 'coturn' },
-  janus: { debian: 'janus' },
+  turnserver: ['coturn'],
   // Its stream module shares port 443 between https and TURN (infra/nginx/stream.tls.conf).
-  nginx: { debian: ['nginx-light', 'libnginx-mod-stream'], homebrew: 'nginx' },
-  // For a test through a pooler. Debian 12 has 1.18, which knows no named statements in transaction mode.
-  pgbouncer: { debian: 'pgbouncer', homebrew: 'pgbouncer' },
-  // Its library lets the clocks of processes jump.
-  faketime: { debian: 'faketime', homebrew: 'libfaketime' },
-  chromium: { debian: 'chromium', homebrew: 'chromium' },
-  'chromium-headless-shell': { debian: 'chromium-headless-shell', homebrew: 'chromium' },
-  // Includes promtool. Downloads 23 MB and takes 320 MB on the disk; two thirds of that are time zones for its web
-  // page, which this project does not use.
-  prometheus: { debian: 'prometheus', homebrew: 'prometheus' },
-  'prometheus-alertmanager': { debian: 'prometheus-alertmanager' },
+  nginx: ['nginx-light', 'libnginx-mod-stream'],
 };
 const POLICY = '/usr/sbin/policy-rc.d';
 
@@ -64,20 +52,13 @@ export function mayInstall() {
  * @param {string[]} programs
  */
 export function installCommand(programs) {
-  if (process.platform === 'darwin') {
-    const formulae = programs.flatMap((program) => PACKAGES[program]?.homebrew ?? []);
-    // Homebrew has no Janus.
-    return formulae.length === 0
-      ? 'build it from https://janus.conf.meetecho.com'
-      : `brew install ${formulae.join(' ')}`;
-  }
   const sudo = process.getuid?.() === 0 ? '' : 'sudo ';
   return `${sudo}apt-get install --no-install-recommends ${debianNames(programs).join(' ')}`;
 }
 
 /** @param {string[]} programs */
 function debianNames(programs) {
-  return programs.flatMap((program) => PACKAGES[program]?.debian ?? program);
+  return programs.flatMap((program) => PACKAGES[program] ?? program);
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   REDIS_TROUBLES,
   type OperationJob,
 } from '@callplane/queue';
-import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
+import { AppProcess, Elections, orExit, redisEvents, systemClock } from '@callplane/runtime';
 import pLimit from 'p-limit';
 import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
@@ -128,7 +128,7 @@ for (const [name, intervalMs, work] of [
   app.repeat(name, intervalMs, work, isDatabaseUnavailable);
 }
 // One process does each of these for all cleanup workers.
-const elections = app.elections(sweepLeases(database.sql, app.processName));
+const elections = new Elections(sweepLeases(database.sql, app.processName), app);
 for (const [name, intervalMs, work] of [
   ['exhausted', config.SWEEP_INTERVAL_MS, () => settleExhausted(deps)],
   ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps)],

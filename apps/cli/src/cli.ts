@@ -16,8 +16,6 @@ export interface Cli {
   readonly write: (text: string) => void;
   /** Writes the progress of a long command to standard error. */
   readonly note?: (text: string) => void;
-  /** Whether standard output is a terminal: lists then have headers. */
-  readonly isTerminal?: boolean;
 }
 
 /** @throws ConfigurationError */

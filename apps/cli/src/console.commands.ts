@@ -61,9 +61,9 @@ export function consoleCommands(cli: Cli): Command {
       STATE: (row) => (row.state === 'link' ? 'link' : 'open'),
       'MADE WITH': (row) => row.apiKeyId ?? 'rtc console login',
       MAY: (row) => (row.readOnly ? 'read' : 'read and change'),
-      CREATED: (row) => row.createdAt.toISOString(),
+      CREATED: (row) => row.createdAt,
       'LATEST REQUEST': (row) => (row.state === 'link' ? '' : row.usedAt.toISOString()),
-      ENDS: (row) => row.expiresAt.toISOString(),
+      ENDS: (row) => row.expiresAt,
     },
   });
   addCommand(sessions, 'revoke [session]', 'End a session or a link at once', 'rtc console sessions revoke cses_01…')

@@ -3,7 +3,7 @@ import { readOldestSnapshots, readTableHealth, type TableHealth } from '@callpla
 import { Command } from 'commander';
 import { configOf, targetOf, withDatabase, type Cli } from './cli.js';
 import { describeSnapshot } from './doctor/postgres.js';
-import { addCommand, counted, named, print, tableOf, type Columns, type OutputOptions } from './output.js';
+import { addCommand, print, tableOf, type Columns, type OutputOptions } from './output.js';
 
 export function dbCommands(cli: Cli): Command {
   const db = new Command('db').description('The database schema');
@@ -31,7 +31,7 @@ export function dbCommands(cli: Cli): Command {
     withDatabase(cli, async ({ sql }) => {
       const [tables, snapshots] = [await readTableHealth(sql), await readOldestSnapshots(sql)];
       const held = snapshots.filter(({ name }) => name !== null).map(describeSnapshot);
-      print(cli, options, { tables, snapshots }, [tableOf(cli, tables, TABLE_COLUMNS), ...held].join('\n'));
+      print(cli, options, { tables, snapshots }, [tableOf(tables, TABLE_COLUMNS), ...held].join('\n'));
     }),
   );
   return db;
@@ -39,8 +39,8 @@ export function dbCommands(cli: Cli): Command {
 
 const TABLE_COLUMNS: Columns<TableHealth> = {
   TABLE: ({ table }) => table,
-  LIVE: ({ liveRows }) => counted(liveRows, 'live'),
-  DEAD: ({ deadRows }) => counted(deadRows, 'dead'),
+  LIVE: ({ liveRows }) => liveRows,
+  DEAD: ({ deadRows }) => deadRows,
   SIZE: ({ bytes }) => `${(bytes / 1_048_576).toFixed(1)} MiB`,
-  VACUUMED: ({ vacuumedAt }) => named('vacuumed', vacuumedAt ?? 'never'),
+  VACUUMED: ({ vacuumedAt }) => vacuumedAt ?? 'never',
 };

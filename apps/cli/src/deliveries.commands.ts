@@ -3,7 +3,7 @@ import { listAllDeliveries, type DeliveryListing } from '@callplane/db';
 import { Command } from 'commander';
 import type { Cli } from './cli.js';
 import { DELIVERY_FILTERS, oneOf } from './options.js';
-import { addCommand, addList, counted, type OutputOptions } from './output.js';
+import { addCommand, addList, type OutputOptions } from './output.js';
 import {
   deliveryFilterOf,
   replayDeliveries,
@@ -25,10 +25,10 @@ export function deliveriesCommands(cli: Cli): Command {
       STATUS: (row) => (row.failureReason === null ? row.status : `${row.status} (${row.failureReason})`),
       EVENT: (row) => row.eventType,
       ENDPOINT: (row) => row.endpointId,
-      ROOM: (row) => row.roomId ?? '',
+      ROOM: (row) => row.roomId,
       ANSWER: (row) => (row.lastStatusCode === null ? (row.lastErrorCode ?? '') : `HTTP ${row.lastStatusCode}`),
-      ATTEMPTS: (row) => counted(row.attempts, 'attempts'),
-      REPLAYS: (row) => ({ cell: String(row.replayCount), plain: `replay ${row.replayCount}` }),
+      ATTEMPTS: (row) => row.attempts,
+      REPLAYS: (row) => row.replayCount,
       WHEN: whenOf,
     },
   });

@@ -66,17 +66,14 @@ export function keysCommands(cli: Cli): Command {
       TYPE: (row) => row.type,
       'ENDS IN': (row) => `…${row.keyHint}`,
       STATE: (row) => stateOf(row, cli.clock.now()),
-      CREATED: (row) => row.createdAt.toISOString(),
-      SCOPES: ({ scopes }) =>
-        scopes.length === SCOPES.length ? { cell: 'all', plain: 'all scopes' } : scopes.join(','),
+      CREATED: (row) => row.createdAt,
+      SCOPES: ({ scopes }) => (scopes.length === SCOPES.length ? 'all' : scopes.join(',')),
       NAME: (row) => (row.name === null ? '' : quoted(row.name)),
     },
   });
-  addCommand(keys, 'revoke [key]', 'Revoke an API key permanently', 'rtc keys revoke key_01…')
-    .option('--key <id>', 'id of the key (key_…), instead of the argument')
-    .action((argument: string | undefined, options: OutputOptions & { key?: string }) =>
-      revokeKey(cli, options, argument),
-    );
+  addCommand(keys, 'revoke <key>', 'Revoke an API key permanently', 'rtc keys revoke key_01…').action(
+    (keyId: string, options: OutputOptions) => revokeKey(cli, options, keyId),
+  );
   return keys;
 }
 
@@ -114,12 +111,7 @@ export async function insertKey(cli: Cli, prisma: Database['prisma'], options: N
   return { id, key, ...row };
 }
 
-function revokeKey(cli: Cli, options: OutputOptions & { key?: string }, argument: string | undefined): Promise<void> {
-  const keyId = argument ?? options.key;
-  if (keyId === undefined)
-    throw new UsageError('Give the id of the key: "rtc keys revoke key_…". "rtc keys list" lists keys.');
-  if (options.key !== undefined && options.key !== keyId)
-    throw new UsageError('Give one key, as argument or as --key.');
+function revokeKey(cli: Cli, options: OutputOptions, keyId: string): Promise<void> {
   return withDatabase(cli, async ({ prisma }, config) => {
     const revoked = await revokeApiKey(prisma, keyId, cli.clock.now());
     if (revoked === null) throw notFound('Key', keyId, 'keys list');

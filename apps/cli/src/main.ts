@@ -10,7 +10,6 @@ const cli = {
   clock: systemClock,
   write: (text: string) => void process.stdout.write(text),
   note: (text: string) => void process.stderr.write(text),
-  isTerminal: process.stdout.isTTY,
 };
 const failure = await run(cli, process.argv.slice(2));
 if (failure !== null) process.stderr.write(`${failure.line}\n`);

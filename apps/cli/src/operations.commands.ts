@@ -15,8 +15,9 @@ import type { QueueDepth } from '@callplane/queue';
 import { Command } from 'commander';
 import { configOf, foundLater, queueDepths, wakeWorkers, withDatabase, type Cli } from './cli.js';
 import { CommandError } from './failure.js';
+import { seconds } from './doctor/finding.js';
 import { filterOf, NEWEST, notFound, oneOf, type NewestOptions } from './options.js';
-import { addCommand, addList, counted, named, print, type ListCommand, type OutputOptions } from './output.js';
+import { addCommand, addList, print, type ListCommand, type OutputOptions } from './output.js';
 
 interface ListOptions extends NewestOptions {
   status?: OperationStatus;
@@ -37,7 +38,7 @@ export function operationsCommands(cli: Cli): Command {
       OPERATION: (row) => row.id,
       KIND: (row) => row.kind,
       STATUS: (row) => (row.status === 'pending' && row.held ? 'pending (held)' : row.status),
-      ATTEMPTS: (row) => counted(row.attempts, 'attempts'),
+      ATTEMPTS: (row) => row.attempts,
       WHEN: dueOf,
       OF: (row) => row.participantId ?? row.roomId,
       'LAST ERROR': (row) => (row.lastError === null ? '' : row.lastError.message),
@@ -95,14 +96,11 @@ export function addQueuesCommand(rtc: Command, cli: Cli): void {
     },
     columns: {
       QUEUE: ({ queue }) => queue,
-      DUE: ({ due }) => counted(due, 'due'),
-      'OLDEST DUE FOR': ({ oldestDueMs }) => {
-        if (oldestDueMs === null) return { cell: '-', plain: 'nothing is due' };
-        return named('oldest due for', `${(Math.max(0, oldestDueMs) / 1000).toFixed(1)} s`);
-      },
-      HELD: ({ held }) => counted(held, 'held'),
-      SCHEDULED: ({ scheduled }) => counted(scheduled, 'scheduled'),
-      REDIS: ({ redis }) => named('Redis:', redis === null ? 'unknown' : inRedis(redis)),
+      DUE: ({ due }) => due,
+      'OLDEST DUE FOR': ({ oldestDueMs }) => (oldestDueMs === null ? null : seconds(oldestDueMs)),
+      HELD: ({ held }) => held,
+      SCHEDULED: ({ scheduled }) => scheduled,
+      REDIS: ({ redis }) => (redis === null ? 'unknown' : inRedis(redis)),
     },
   } satisfies ListCommand<Backlog & { redis: QueueDepth | null }, OutputOptions>;
   addList(rtc, cli, queues, 'queues');

@@ -7,7 +7,6 @@ import {
   trimName,
   unstorableReason,
   USAGE_DAYS_MAX,
-  type Scope,
 } from '@callplane/core';
 import { listEnvironments, listProjects, type ListFilter, type Db } from '@callplane/db';
 import { InvalidArgumentError, Option } from 'commander';
@@ -16,29 +15,46 @@ import { UsageError } from './failure.js';
 import type { OutputOptions } from './output.js';
 import { quoted } from './terminal.js';
 
-const NAME_LENGTH_MAX = 120;
 const SECONDS_PER_UNIT = { m: 60, h: 3600, d: 86_400 } as const;
 /** Ten years. A longer duration is probably a typing error. */
 const DURATION_SECONDS_MAX = 3650 * SECONDS_PER_UNIT.d;
 const PUBLISH_SECONDS_MAX = 86_400;
 const LIST_LIMIT_MAX = 1000;
-const REASON_LENGTH_MAX = 255;
 const LIST_LIMIT_DEFAULT = 20;
 /** Names shown in an error that asks for a choice. */
 const NAMES_MAX = 5;
 
 // Each parser throws InvalidArgumentError. Commander puts the option and its value in front of the message.
 
-export function parseName(text: string): string {
-  const name = trimName(text);
-  const length = codePointLength(name);
-  if (length < 1 || length > NAME_LENGTH_MAX) {
-    throw new InvalidArgumentError(`Give a name of 1 to ${NAME_LENGTH_MAX} characters.`);
-  }
-  const reason = unstorableReason(name);
-  if (reason !== null) throw new InvalidArgumentError(`A name ${reason}.`);
-  return name;
+/** A parser of texts that the owners of resources read. */
+function parseText(what: string, lengthMax: number): (text: string) => string {
+  return (text) => {
+    const trimmed = trimName(text);
+    const length = codePointLength(trimmed);
+    if (length < 1 || length > lengthMax) {
+      throw new InvalidArgumentError(`Give a ${what} of 1 to ${lengthMax} characters.`);
+    }
+    const reason = unstorableReason(trimmed);
+    if (reason !== null) throw new InvalidArgumentError(`A ${what} ${reason}.`);
+    return trimmed;
+  };
 }
+
+export const parseName = parseText('name', 120);
+export const parseReason = parseText('reason', 255);
+
+/** A parser of comma-separated values. */
+export function parseSome<T extends string>(what: string, choices: readonly T[]): (text: string) => T[] {
+  return (text) => {
+    const given = text.split(',').map((value) => value.trim());
+    if (!given.every((value) => choices.some((choice) => choice === value))) {
+      throw new InvalidArgumentError(`Give comma-separated ${what} out of ${choices.join(', ')}.`);
+    }
+    return choices.filter((choice) => given.includes(choice));
+  };
+}
+
+export const parseScopes = parseSome('scopes', SCOPES);
 
 /** A parser of whole numbers. */
 export function parseCount(what: string, min: number, max: number): (text: string) => number {
@@ -76,27 +92,6 @@ export function parseSince(text: string): Since {
 
 export function timeOf(since: Since, now: Date): Date {
   return 'time' in since ? since.time : new Date(now.getTime() - since.seconds * 1000);
-}
-
-export function parseScopes(text: string): Scope[] {
-  const given = text.split(',').map((scope) => scope.trim());
-  const known: readonly string[] = SCOPES;
-  if (!given.every((scope) => known.includes(scope))) {
-    throw new InvalidArgumentError(`Give comma-separated scopes out of ${SCOPES.join(', ')}.`);
-  }
-  return SCOPES.filter((scope) => given.includes(scope));
-}
-
-/** Parses a sentence that the owner of the resource will read. */
-export function parseReason(text: string): string {
-  const reason = trimName(text);
-  const length = codePointLength(reason);
-  if (length < 1 || length > REASON_LENGTH_MAX) {
-    throw new InvalidArgumentError(`Give a reason of 1 to ${REASON_LENGTH_MAX} characters.`);
-  }
-  const unstorable = unstorableReason(reason);
-  if (unstorable !== null) throw new InvalidArgumentError(`A reason ${unstorable}.`);
-  return reason;
 }
 
 // Filters of lists. A command may share them.

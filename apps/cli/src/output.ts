@@ -22,35 +22,20 @@ export function print(cli: Cli, options: OutputOptions, result: object, text: st
   cli.write(options.json === true ? `${JSON.stringify(result)}\n` : `${text}\n`);
 }
 
-/** What a list shows of a row below a header, and where no header says what it is: in a pipe or a file. */
-export type Cell = string | { cell: string; plain: string };
+/** What a list shows of a row; nothing for null. */
+type Cell = string | number | Date | null;
 
 /** The columns of a list, by their headers. */
 export type Columns<T> = Readonly<Record<string, (row: T) => Cell>>;
 
-/** A number: `2` below `ROOMS`, and `2 rooms` without a header. */
-export function counted(count: number, noun: string): Cell {
-  return { cell: String(count), plain: `${count} ${noun}` };
-}
-
-/** A value that may be missing: `800` below `CAPACITY`, and `capacity 800` without a header. */
-export function named(name: string, value: string | number | Date | null): Cell {
-  if (value === null) return '';
-  const cell = value instanceof Date ? value.toISOString() : String(value);
-  return { cell, plain: `${name} ${cell}` };
-}
-
-/**
- * Prints a list as `{ "data": […] }`, as a table with headers on a terminal, or as aligned lines without headers in a
- * pipe.
- */
+/** Prints a list as `{ "data": […] }`, or as a table. */
 export function printList<T extends object>(
   cli: Cli,
   options: OutputOptions,
   rows: readonly T[],
   columns: Columns<T>,
 ): void {
-  print(cli, options, { data: rows }, rows.length === 0 ? 'None.' : tableOf(cli, rows, columns));
+  print(cli, options, { data: rows }, rows.length === 0 ? 'None.' : tableOf(rows, columns));
 }
 
 export interface ListCommand<T extends object, Options extends OutputOptions> {
@@ -75,17 +60,16 @@ export function addList<T extends object, Options extends OutputOptions>(
   );
 }
 
-/** A table with headers on a terminal, otherwise aligned lines. */
-export function tableOf<T>(cli: Cli, rows: readonly T[], columns: Columns<T>): string {
-  const texts = (form: 'cell' | 'plain', row: T): string[] =>
-    Object.values(columns).map((cellOf) => {
-      const cell = cellOf(row);
-      return typeof cell === 'string' ? cell : cell[form];
-    });
-  if (cli.isTerminal !== true) return align(rows.map((row) => texts('plain', row)));
-  const table = [Object.keys(columns), ...rows.map((row) => texts('cell', row))];
-  // A column without any value says nothing.
-  const [headers, ...lines] = table;
-  const isShown = (headers ?? []).map((_, index) => lines.some((line) => line[index] !== ''));
-  return align(table.map((line) => line.filter((_, index) => isShown[index])));
+/** A table with headers, without the columns that have no value. */
+export function tableOf<T>(rows: readonly T[], columns: Columns<T>): string {
+  const table = [
+    Object.keys(columns),
+    ...rows.map((row) => Object.values(columns).map((cellOf) => textOf(cellOf(row)))),
+  ];
+  const isShown = Object.keys(columns).map((_, column) => table.slice(1).some((line) => line[column] !== ''));
+  return align(table.map((line) => line.filter((_, column) => isShown[column])));
+}
+
+function textOf(cell: Cell): string {
+  return cell instanceof Date ? cell.toISOString() : String(cell ?? '');
 }

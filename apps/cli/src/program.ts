@@ -7,7 +7,7 @@ import { deliveriesCommands } from './deliveries.commands.js';
 import { addDoctorCommand } from './doctor/doctor.command.js';
 import { failureOf, UsageError, type Failure } from './failure.js';
 import { keysCommands } from './keys.commands.js';
-import { addListenCommand } from './listen/listen.command.js';
+import { addListenCommand } from './listen.command.js';
 import { mediaCommands } from './media/media.commands.js';
 import { addQueuesCommand, operationsCommands } from './operations.commands.js';
 import { recoveriesCommands } from './recoveries.commands.js';
@@ -19,12 +19,11 @@ import { eventsCommands, webhooksCommands } from './webhooks.commands.js';
 
 /** Runs one command line. Returns null on success. */
 export async function run(terminal: Cli, commandLine: readonly string[]): Promise<Failure | null> {
-  const { environment, clock, isTerminal = false } = terminal;
+  const { environment, clock } = terminal;
   // Whatever a command prints passes here: no name and no answer of a server can steer the terminal.
   const cli: Cli = {
     environment,
     clock,
-    isTerminal,
     write: (text) => terminal.write(printable(text)),
     note: (text) => terminal.note?.(printable(text)),
   };

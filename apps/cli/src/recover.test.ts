@@ -2,7 +2,7 @@ import { newId, RECOVERY_PACE, roomCreated, type Tenant } from '@callplane/core'
 import { Database, insertRooms, stepRecovery, writeEvents } from '@callplane/db';
 import { createTestDatabase, createTestTenant, eventually, stopAtEnd, insertTestEndpoint } from '@callplane/testing';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { commandsWith, runCommand } from './cli.testkit.js';
+import { commandsWith } from './cli.testkit.js';
 
 let url: string;
 let database: Database;
@@ -158,18 +158,13 @@ describe('rtc', () => {
     await expectFailure(2, ['environments', 'list'], 'Give --project, one of: ');
   });
 
-  test('prints lists with headers on a terminal, and without them in a pipe', async () => {
+  test('prints lists with headers', async () => {
     await room();
-    const { stdout: plain } = await rtc('rooms', 'list', '--limit', '1');
-    expect(plain).toMatch(/^room_\S+ +created +0\/100 +env_\S+ +\S+Z +"Night"\n$/);
-    const [headers, ...lines] = (
-      await runCommand({ DATABASE_URL: url }, ['rooms', 'list', '--limit', '1'], { isTerminal: true })
-    ).stdout
-      .trimEnd()
-      .split('\n');
+    const { stdout } = await rtc('rooms', 'list', '--limit', '1');
+    const [headers, line] = stdout.split('\n') as [string, string];
     expect(headers).toMatch(/^ROOM +STATUS +IN CALL +ENVIRONMENT +CREATED +NAME$/);
-    expect(`${lines.join('\n')}\n`.replaceAll(/ +/g, ' ')).toBe(plain.replaceAll(/ +/g, ' '));
-    expect(lines[0]!.indexOf('created')).toBe(headers!.indexOf('STATUS'));
+    expect(line).toMatch(/^room_\S+ +created +0\/100 +env_\S+ +\S+Z +"Night"$/);
+    expect(line.indexOf('created')).toBe(headers.indexOf('STATUS'));
   });
 
   test('says how to start the local start again if its PostgreSQL is gone', async () => {

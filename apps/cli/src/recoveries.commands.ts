@@ -23,7 +23,7 @@ import {
   type NewestOptions,
   type Since,
 } from './options.js';
-import { addCommand, addList, counted, print, type OutputOptions } from './output.js';
+import { addCommand, addList, print, type OutputOptions } from './output.js';
 import { align } from './terminal.js';
 
 export interface RecoverOptions extends OutputOptions {
@@ -51,12 +51,12 @@ export function recoveriesCommands(cli: Cli): Command {
       RECOVERY: (row) => row.id,
       STATUS: (row) => (row.dryRun ? `${row.status} (dry run)` : row.status),
       ENDPOINT: (row) => row.endpointId,
-      SINCE: (row) => row.since.toISOString(),
-      UNTIL: (row) => row.until.toISOString(),
-      MATCHED: (row) => counted(row.matched, 'matched'),
-      REPLAYED: (row) => counted(row.replayed, 'replayed'),
-      WOKEN: (row) => counted(row.woken, 'woken'),
-      SKIPPED: (row) => counted(row.skipped, 'skipped'),
+      SINCE: (row) => row.since,
+      UNTIL: (row) => row.until,
+      MATCHED: (row) => row.matched,
+      REPLAYED: (row) => row.replayed,
+      WOKEN: (row) => row.woken,
+      SKIPPED: (row) => row.skipped,
     },
   });
   addCommand(recoveries, 'show <recovery>', 'Show the progress of a recovery', 'rtc recoveries show rcv_01…').action(

@@ -54,7 +54,7 @@ export function roomsCommands(cli: Cli): Command {
       STATUS: (row) => row.status,
       'IN CALL': (row) => `${row.participants}/${row.maxParticipants}`,
       ENVIRONMENT: (row) => row.environmentId,
-      CREATED: (row) => row.createdAt.toISOString(),
+      CREATED: (row) => row.createdAt,
       NAME: (row) => quoted(row.name),
     },
   });
@@ -104,7 +104,7 @@ function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
       ['events', String(room.lastSequence)],
       ...(room.operationId === null ? [] : [['clean-up', `${room.operationId} ${room.operationStatus ?? ''}`]]),
     ];
-    const text = [align(facts), ...(inCall.length === 0 ? [] : ['', tableOf(cli, inCall, IN_CALL_COLUMNS)])].join('\n');
+    const text = [align(facts), ...(inCall.length === 0 ? [] : ['', tableOf(inCall, IN_CALL_COLUMNS)])].join('\n');
     print(cli, options, { ...room, inCall }, text);
   });
 }
@@ -134,16 +134,13 @@ function purge(cli: Cli, options: PurgeOptions): Promise<void> {
   }
   return withDatabase(cli, async (database) => {
     const which = { olderThanSeconds: options.olderThan, environmentId: options.env ?? null };
-    if (options.dryRun === true) {
+    if (options.dryRun === true || options.yes !== true) {
       const rooms = await countExpiredRooms(database.sql, which);
+      if (options.dryRun !== true) {
+        throw new UsageError(`This deletes ${rooms} rooms permanently. Repeat the command with --yes, or --dry-run.`);
+      }
       print(cli, options, { dryRun: true, rooms }, `${rooms} rooms would be deleted.`);
       return;
-    }
-    if (options.yes !== true) {
-      const rooms = await countExpiredRooms(database.sql, which);
-      throw new UsageError(
-        `This deletes ${rooms} rooms permanently. Repeat the command with --yes, or with --dry-run to count only.`,
-      );
     }
     const deleted: PurgeStep = { rooms: 0, participants: 0, sessions: 0, tokens: 0, operations: 0 };
     for (;;) {
@@ -186,7 +183,7 @@ function stateOf(row: ParticipantListing): string {
 const IN_CALL_COLUMNS: Columns<ParticipantListing> = {
   PARTICIPANT: (row) => row.id,
   STATE: stateOf,
-  SESSION: (row) => row.sessionId ?? '',
+  SESSION: (row) => row.sessionId,
   'EXTERNAL ID': (row) => (row.externalId === null ? '' : quoted(row.externalId)),
   NAME: (row) => quoted(row.name),
 };

@@ -68,11 +68,6 @@ describe('rtc projects and rtc environments', () => {
     );
   });
 
-  test('print short text with quoted names', async () => {
-    const { stdout } = await rtc('projects', 'create', '--name', 'bell \u0007');
-    expect(stdout).toMatch(/^Project proj_\w{26} "bell \\u0007"\n$/);
-  });
-
   test('print no character of a name that steers a terminal, and JSON with the same name', async () => {
     const name = `steer\u0007\u007f\u009b2J\u202eevil\u2028\u2066`;
     const steering = /(?!\n)\p{Cc}|[\u2028-\u202e\u2066-\u2069]/u;
@@ -183,7 +178,7 @@ describe('rtc keys', () => {
     // Repeated without Redis: the key keeps its first revocation time.
     await listener.close();
     await redis.stop();
-    const again = parse(await rtcWith({ REDIS_URL: redis.url }, 'keys', 'revoke', '--key', created.id, '--json'));
+    const again = parse(await rtcWith({ REDIS_URL: redis.url }, 'keys', 'revoke', created.id, '--json'));
     expect(again).toEqual({ ...revoked, noticeSent: false });
     const listed = (await json('keys', 'list', '--env', environmentId)).data.find(
       ({ id }: { id: string }) => id === created.id,
@@ -202,8 +197,6 @@ describe('rtc keys', () => {
     await expectFailure(2, ['keys', 'create', '--env', 'env_x', '--type', 'secret'], '"rtc environments list');
     await expectFailure(2, ['keys', 'list', '--env', 'env_x'], '"rtc environments list');
     await expectFailure(2, ['keys', 'revoke', 'key_x'], '"rtc keys list"');
-    await expectFailure(2, ['keys', 'revoke'], 'Give the id of the key');
-    await expectFailure(2, ['keys', 'revoke', 'key_x', '--key', 'key_y'], 'Give one key');
   });
 
   test('redacts a key that is given instead of its id', async () => {
@@ -268,7 +261,7 @@ describe('rtc db', () => {
     const { tables, snapshots } = await json('db', 'tables');
     expect(tables).toContainEqual(expect.objectContaining({ table: 'webhook_deliveries', bytes: expect.any(Number) }));
     expect(snapshots).toContainEqual(expect.objectContaining({ holder: 'slot', seconds: null }));
-    expect((await rtc('db', 'tables')).stdout).toMatch(/^webhook_deliveries +\d+ live +\d+ dead +[\d.]+ MiB/m);
+    expect((await rtc('db', 'tables')).stdout).toMatch(/^webhook_deliveries +\d+ +\d+ +[\d.]+ MiB/m);
   });
 });
 
@@ -343,16 +336,6 @@ describe('the rtc process', () => {
       const answer = parse(await rtcWith(gateway, 'db', 'migrate', '--json'));
       expect(answer).toEqual({ applied: [], gatewayRole: 'callplane_gateway' });
     }
-  });
-
-  test('applies each migration once when six processes migrate an empty database concurrently', async () => {
-    const empty = { DATABASE_URL: await emptyDatabase() };
-    const { pending } = parse(await rtcWith(empty, 'db', 'status', '--json'));
-    const outcomes = await Promise.all(
-      Array.from({ length: 6 }, () => spawnRtc(empty, 'db', 'migrate', '--json').then(parse)),
-    );
-    expect(outcomes.flatMap(({ applied }) => applied)).toEqual(pending);
-    expect(parse(await rtcWith(empty, 'db', 'status', '--json'))).toEqual({ pending: [] });
   });
 
   test('gives up on a frozen database', async () => {

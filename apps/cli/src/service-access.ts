@@ -1,9 +1,10 @@
 import { parseApiKey, parseUrl } from '@callplane/core';
 import { parseEnvironment } from '@callplane/runtime';
+import { createClient, isCallplaneError, type Callplane, type ClientOptions } from '@callplane/server';
 import { Type } from 'typebox';
 import type { Cli } from './cli.js';
 import { CliConfig } from './config.js';
-import { UsageError } from './failure.js';
+import { CommandError, UsageError } from './failure.js';
 import { quoted } from './terminal.js';
 
 /** The API of the local start. */
@@ -11,20 +12,18 @@ const URL_DEFAULT = 'http://localhost:8080';
 export const URL_OPTION = ['--url <url>', `the service (default: CALLPLANE_URL, or ${URL_DEFAULT})`] as const;
 const AccessConfig = Type.Pick(CliConfig, ['CALLPLANE_URL', 'CALLPLANE_API_KEY']);
 
-export interface ServiceAccess {
-  /** Without a slash or `/v1` at its end. */
-  url: string;
-  /** A secret API key. */
-  key: string;
-}
-
-/** The service and the key of a command that needs nothing else, from its options or the environment. */
-export function serviceAccess(cli: Cli, options: { url?: string; key?: string }): ServiceAccess {
+/** The client of a command that needs nothing but a service and a key, from its options or the environment. */
+export function serviceOf(
+  cli: Cli,
+  options: { url?: string; key?: string },
+  more: Partial<ClientOptions> = {},
+): { url: string; api: Callplane } {
   const config = parseEnvironment(AccessConfig, cli.environment);
-  const key = options.key ?? config.CALLPLANE_API_KEY;
-  if (key === undefined) throw new UsageError('Set CALLPLANE_API_KEY, or give an API key with --key.');
-  if (parseApiKey(key) !== 'secret') throw new UsageError('Give a secret API key, rtc_sk_….');
-  return { url: serviceUrl(options.url ?? config.CALLPLANE_URL), key };
+  const apiKey = options.key ?? config.CALLPLANE_API_KEY;
+  if (apiKey === undefined) throw new UsageError('Set CALLPLANE_API_KEY, or give an API key with --key.');
+  if (parseApiKey(apiKey) !== 'secret') throw new UsageError('Give a secret API key, rtc_sk_….');
+  const url = serviceUrl(options.url ?? config.CALLPLANE_URL);
+  return { url, api: createClient({ baseUrl: url, apiKey, retriesMax: 0, ...more }) };
 }
 
 /** The URL of the service, without a slash or `/v1` at its end. @throws UsageError */
@@ -36,4 +35,20 @@ export function serviceUrl(text = URL_DEFAULT): string {
     );
   }
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v1$/, '');
+}
+
+/**
+ * The error of a command whose call of the service has failed.
+ * @param repetition how to repeat a call whose effect is unknown
+ */
+export function serviceFailure(error: unknown, repetition = ''): unknown {
+  if (!isCallplaneError(error)) return error;
+  const { code, details, requestId, status } = error;
+  const message = error.message.replace(/\.?$/, '.');
+  if (status === null || code === 'INVALID_RESPONSE') return new CommandError(`${message}${repetition}`);
+  const facts = `(HTTP ${status}, request ${requestId})`;
+  if (status === 401) return new UsageError(`${message} Give a valid API key with --key ${facts}.`);
+  // The message of an invalid request is its first detail.
+  const more = details.map((detail) => `${detail.path} ${detail.message}`).filter((text) => !message.includes(text));
+  return new CommandError(`${[`${code}: ${error.message}`, ...more].join('; ')} ${facts}`);
 }

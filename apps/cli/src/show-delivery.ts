@@ -42,7 +42,7 @@ export function showDelivery(cli: Cli, options: OutputOptions, deliveryId: strin
     ];
     const text = [
       align(facts),
-      ...(attempts.length === 0 ? [] : ['', tableOf(cli, attempts, ATTEMPT_COLUMNS)]),
+      ...(attempts.length === 0 ? [] : ['', tableOf(attempts, ATTEMPT_COLUMNS)]),
       ...(last === undefined ? [] : lastAttemptLines(last)),
     ];
     print(cli, options, { ...listing, ...delivery, diagnosis, recentAttempts: shown }, text.join('\n'));
@@ -95,11 +95,11 @@ function headerLines(title: string, headers: Record<string, string> | null): str
 
 const ATTEMPT_COLUMNS: Columns<AttemptRow> = {
   ATTEMPT: (row) => `${row.replayCount}.${row.attempt}`,
-  STARTED: (row) => row.startedAt.toISOString(),
+  STARTED: (row) => row.startedAt,
   OUTCOME: (row) => row.outcome,
   RESULT: (row) => (row.statusCode === null ? (row.errorCode ?? '') : `HTTP ${row.statusCode}`),
   TOOK: (row) => `${row.durationMs} ms`,
-  ADDRESS: (row) => row.address ?? '',
+  ADDRESS: (row) => row.address,
   RESPONSE: (row) =>
     row.responseBody === null || row.responseBody === '' ? '' : quoted(row.responseBody.slice(0, 80)),
 };

@@ -21,7 +21,7 @@ import {
   projectOf,
   unknownEnvironment,
 } from './options.js';
-import { addCommand, addList, counted, named, print, printList, type OutputOptions } from './output.js';
+import { addCommand, addList, print, printList, type OutputOptions } from './output.js';
 import { quoted } from './terminal.js';
 
 const USAGE_DAYS_DEFAULT = 30;
@@ -55,7 +55,7 @@ export function projectsCommands(cli: Cli): Command {
     rows: ({ prisma }) => listProjects(prisma),
     columns: {
       PROJECT: (row) => row.id,
-      CREATED: (row) => row.createdAt.toISOString(),
+      CREATED: (row) => row.createdAt,
       NAME: (row) => quoted(row.name),
     },
   });
@@ -90,7 +90,7 @@ export function environmentsCommands(cli: Cli): Command {
     },
     columns: {
       ENVIRONMENT: (row) => row.id,
-      CREATED: (row) => row.createdAt.toISOString(),
+      CREATED: (row) => row.createdAt,
       NAME: (row) => quoted(row.name),
     },
   });
@@ -106,11 +106,11 @@ export function environmentsCommands(cli: Cli): Command {
         const environmentId = await environmentOf(database.prisma, given, 'the environment');
         printList(cli, options, await usageOf(cli, database, environmentId, options.days), {
           DAY: ({ day }) => day,
-          ROOMS: ({ rooms }) => counted(rooms, 'rooms'),
-          'PARTICIPANT MINUTES': ({ participantMinutes }) => counted(participantMinutes, 'participant minutes'),
-          PEAK: ({ peakParticipants }) => named('peak', peakParticipants),
-          RELAYED: ({ relayShare: share }) => named('relayed', share === null ? '-' : `${Math.round(share * 100)} %`),
-          DELIVERIES: ({ deliveries }) => counted(deliveries, 'deliveries'),
+          ROOMS: ({ rooms }) => rooms,
+          'PARTICIPANT MINUTES': ({ participantMinutes }) => participantMinutes,
+          PEAK: ({ peakParticipants }) => peakParticipants,
+          RELAYED: ({ relayShare: share }) => (share === null ? '-' : `${Math.round(share * 100)} %`),
+          DELIVERIES: ({ deliveries }) => deliveries,
         });
       }),
     );

@@ -33,7 +33,7 @@ import {
   ROOM_FILTER,
   TYPE_FILTER,
 } from './options.js';
-import { addCommand, addList, counted, named, type OutputOptions, print } from './output.js';
+import { addCommand, addList, type OutputOptions, print } from './output.js';
 import { noEndpoint, recover, type RecoverOptions } from './recoveries.commands.js';
 import { quoted } from './terminal.js';
 
@@ -50,9 +50,9 @@ export function webhooksCommands(cli: Cli): Command {
     columns: {
       ENDPOINT: (row) => row.id,
       STATE: (row) => (row.enabled ? (row.proven ? 'enabled' : 'enabled (unproven)') : 'disabled'),
-      OPEN: (row) => counted(row.open, 'open'),
-      'OLDEST DUE': (row) => named('oldest due', row.oldestDueAt),
-      'FAILING SINCE': (row) => named('failing since', row.failingSince),
+      OPEN: (row) => row.open,
+      'OLDEST DUE': (row) => row.oldestDueAt,
+      'FAILING SINCE': (row) => row.failingSince,
       URL: (row) => quoted(row.url),
       REASON: (row) => (row.disabledReason === null ? '' : quoted(row.disabledReason)),
     },
@@ -97,12 +97,9 @@ function setEnabled(
   change: { enabled: boolean; reason: string | null },
 ): Promise<void> {
   return withDatabase(cli, async (database, config) => {
-    const tenant = await tenantOfWebhookEndpoint(database.prisma, endpointId);
-    const now = cli.clock.now();
-    const changed =
-      tenant === null
-        ? null
-        : await database.prisma.$transaction((tx) => setWebhookEndpointEnabled(tx, tenant, endpointId, change, now));
+    const changed = await database.prisma.$transaction(async (tx) =>
+      setWebhookEndpointEnabled(tx, await tenantOf(tx, endpointId), endpointId, change, cli.clock.now()),
+    );
     if (changed === null) throw noEndpoint(endpointId);
     const notified = await wakeDeliveries(config, changed.deliveries);
     const text = change.enabled
@@ -125,10 +122,10 @@ export function eventsCommands(cli: Cli): Command {
     columns: {
       EVENT: (row) => row.id,
       TYPE: (row) => row.type,
-      CREATED: (row) => row.createdAt.toISOString(),
-      ROOM: (row) => ({ cell: row.roomId ?? '', plain: row.roomId ?? row.environmentId }),
-      SEQUENCE: (row) => named('sequence', row.sequence),
-      ERASED: (row) => named('erased', row.erasedAt),
+      CREATED: (row) => row.createdAt,
+      ROOM: (row) => row.roomId,
+      SEQUENCE: (row) => row.sequence,
+      ERASED: (row) => row.erasedAt,
     },
   });
   addCommand(events, 'show <event>', 'Show the body of an event', 'rtc events show evt_01…').action(

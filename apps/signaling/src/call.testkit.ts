@@ -14,32 +14,13 @@ export interface SentTrack {
 export const MIC: SentTrack = { trackId: 'mic', source: 'microphone', add: (peer) => peer.addAudio() };
 export const CAM: SentTrack = { trackId: 'cam', source: 'camera', add: (peer) => peer.addVideo() };
 
-/** A client with media that does what docs/signaling.md demands: answers, candidates, and what a `mediaReset` needs. */
-export interface TestCall extends Joined {
-  readonly client: TestClient;
-  /** The current peer that sends; undefined before `publish`. */
-  publisher(): RtcPeer | undefined;
-  /** The current peer that receives; undefined before an offer, and after a `mediaReset` until the next one. */
-  subscriber(): RtcPeer | undefined;
-  /** Publishes exactly these tracks, over the same peer as before. */
-  publish(tracks: readonly SentTrack[]): Promise<void>;
-  /** Publishes exactly these tracks, over a new peer. */
-  publishAnew(tracks: readonly SentTrack[]): Promise<void>;
-  /** Resumes the session with the same peers, as far as the gateway says that they go on. */
-  resume(url: string, more?: object): ReturnType<TestSignaling['resume']>;
-  /**
-   * Ends the session and both peers. A peer that sends or receives takes some 10 % of a core. Idempotent. Rejects if the
-   * client could not process a message of the gateway.
-   */
-  end(): Promise<void>;
-}
+export type TestCall = ReturnType<typeof startCall>;
 
-export interface CallOptions {
-  /** False for tests that publish again by themselves after a `mediaReset` of the publisher. */
-  republishes?: boolean;
-}
-
-export function startCall(kit: TestSignaling, joined: Joined, { republishes = true }: CallOptions = {}): TestCall {
+/**
+ * A client with media that does what docs/signaling.md demands: answers, candidates, and what a `mediaReset` needs.
+ * @param republishes false for tests that publish again by themselves after a `mediaReset` of the publisher
+ */
+export function startCall(kit: TestSignaling, joined: Joined, { republishes = true } = {}) {
   let { client } = joined;
   const receiving = startReceiving(() => client);
   const sending = startSending(() => client);
@@ -60,14 +41,18 @@ export function startCall(kit: TestSignaling, joined: Joined, { republishes = tr
 
   return {
     ...joined,
-    get client() {
+    get client(): TestClient {
       return client;
     },
+    /** The current peer that sends; undefined before `publish`. */
     publisher: sending.peer,
+    /** The current peer that receives; undefined before an offer, and after a `mediaReset` until the next one. */
     subscriber: receiving.peer,
-    publish: (tracks) => sending.publish(tracks, false),
-    publishAnew: (tracks) => sending.publish(tracks, true),
-    async resume(url, more = {}) {
+    /** Publishes exactly these tracks, over the same peer as before. */
+    publish: (tracks: readonly SentTrack[]): Promise<void> => sending.publish(tracks, false),
+    publishAnew: (tracks: readonly SentTrack[]): Promise<void> => sending.publish(tracks, true),
+    /** Resumes the session with the same peers, as far as the gateway says that they go on. */
+    async resume(url: string, more: object = {}): ReturnType<TestSignaling['resume']> {
       const offerId = receiving.answered();
       const known = offerId === undefined ? {} : { offerId };
       const resumed = await kit.resume(url, joined.welcome, { ...known, ...more });
@@ -76,7 +61,8 @@ export function startCall(kit: TestSignaling, joined: Joined, { republishes = tr
       client.all(receive);
       return resumed;
     },
-    async end() {
+    /** Idempotent. Rejects if the client could not process a message of the gateway. */
+    async end(): Promise<void> {
       client.leave();
       await Promise.all([sending.end(), inTurn(receiving.close)]);
       if (failures.length > 0)

@@ -21,45 +21,10 @@ type Type = keyof ServerMessages;
 /** Far beyond what any answer takes, because a green run does not wait for it. */
 const WITHIN_MS = 60_000;
 
-/** A client of the gateway that keeps every message. The test fails if one does not match the protocol's schemas. */
-export interface TestClient {
-  readonly socket: WebSocket;
-  readonly messages: ServerMessage[];
-  /** Close code and reason text; null while the connection is open. */
-  readonly closed: { code: number; reason: string } | null;
-  send(message: ClientMessage | object): void;
-  raw(data: string | Buffer): void;
-  /** Sends the message with an id and resolves to the answer. */
-  request(message: ClientMessage | object): Promise<ServerMessage>;
-  /** Like {@link request}, but throws unless the answer has this type. */
-  ask<T extends Type>(message: ClientMessage | object, type: T): Promise<ServerMessages[T]>;
-  of<T extends Type>(type: T): ServerMessages[T][];
-  /** The entries of all `changes` about other participants. */
-  readonly changes: Change[];
-  /** The other participants that the client knows from its latest roster and the changes since. */
-  readonly others: ReadonlyMap<string, RemoteParticipant>;
-  /** Resolves once the client knows others that fit. */
-  untilOthers(fits: (others: ReadonlyMap<string, RemoteParticipant>) => boolean): Promise<void>;
-  /** Resolves to the first message of this type that fits, including earlier messages. */
-  until<T extends Type>(
-    type: T,
-    fits?: (message: ServerMessages[T]) => boolean,
-    timeoutMs?: number,
-  ): Promise<ServerMessages[T]>;
-  /**
-   * Resolves when the connection is closed. Throws unless both the `closing` message and the close frame give `reason`.
-   */
-  untilClosed(reason?: CloseReason, timeoutMs?: number): Promise<ServerMessages['closing'] | undefined>;
-  on(listener: (message: ServerMessage) => void): void;
-  /** Like `on`, but starts with the messages received so far. */
-  all(listener: (message: ServerMessage) => void): void;
-  /** Ends the connection without a close frame, like a broken network. */
-  terminate(): void;
-  /** Ends the session and the connection. No listener is called any more. */
-  leave(): void;
-}
+export type TestClient = Awaited<ReturnType<typeof connectClient>>;
 
-export async function connectClient(url: string, headers: Record<string, string> = {}): Promise<TestClient> {
+/** A client of the gateway that keeps every message. The test fails if one does not match the protocol's schemas. */
+export async function connectClient(url: string, headers: Record<string, string> = {}) {
   const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/v1/signaling`, SUBPROTOCOL, {
     headers,
     perMessageDeflate: false,
@@ -124,61 +89,74 @@ export async function connectClient(url: string, headers: Record<string, string>
       check();
     });
 
-  const client: TestClient = {
+  const send = (message: ClientMessage | object): void => socket.send(JSON.stringify(message));
+  const of = <T extends Type>(type: T) => messages.filter((message) => message.type === type) as ServerMessages[T][];
+  /** Sends the message with an id and resolves to the answer. */
+  function request(message: ClientMessage | object): Promise<ServerMessage> {
+    requests += 1;
+    const id = `r${requests}`;
+    send({ ...message, id });
+    return untilFound(`an answer to ${JSON.stringify(message).slice(0, 100)}`, WITHIN_MS, () =>
+      messages.find((one) => 'replyTo' in one && one.replyTo === id),
+    );
+  }
+
+  return {
     socket,
     messages,
+    /** Close code and reason text; null while the connection is open. */
     get closed() {
       return closed;
     },
-    send: (message) => socket.send(JSON.stringify(message)),
-    raw: (data) => socket.send(data),
-    request(message) {
-      requests += 1;
-      const id = `r${requests}`;
-      client.send({ ...message, id });
-      return untilFound(`an answer to ${JSON.stringify(message).slice(0, 100)}`, WITHIN_MS, () =>
-        messages.find((one) => 'replyTo' in one && one.replyTo === id),
-      );
-    },
-    async ask(message, type) {
-      const answer = await client.request(message);
+    send,
+    raw: (data: string | Buffer): void => socket.send(data),
+    request,
+    /** Like `request`, but throws unless the answer has this type. */
+    async ask<T extends Type>(message: ClientMessage | object, type: T): Promise<ServerMessages[T]> {
+      const answer = await request(message);
       if (answer.type !== type) throw new Error(`answered ${JSON.stringify(answer)} instead of ${type}`);
-      return answer as ServerMessages[typeof type];
+      return answer as ServerMessages[T];
     },
-    of: (type) => messages.filter((message) => message.type === type) as ServerMessages[typeof type][],
-    get changes() {
-      const own = client.of('welcome')[0]?.participant.participantId;
-      return client.of('changes').flatMap(({ changes }) => changes.filter((change) => idOf(change) !== own));
+    of,
+    /** The entries of all `changes` about other participants. */
+    get changes(): Change[] {
+      const own = of('welcome')[0]?.participant.participantId;
+      return of('changes').flatMap(({ changes }) => changes.filter((change) => idOf(change) !== own));
     },
-    get others() {
+    /** The other participants that the client knows from its latest roster and the changes since. */
+    get others(): ReadonlyMap<string, RemoteParticipant> {
       return othersOf(messages);
     },
-    async untilOthers(fits) {
-      await untilFound('the others', WITHIN_MS, () => (fits(client.others) ? true : undefined));
+    async untilOthers(fits: (others: ReadonlyMap<string, RemoteParticipant>) => boolean): Promise<void> {
+      await untilFound('the others', WITHIN_MS, () => (fits(othersOf(messages)) ? true : undefined));
     },
-    until: (type, fits = () => true, timeoutMs = WITHIN_MS) =>
-      untilFound(`a ${type}`, timeoutMs, () => client.of(type).find(fits)),
-    async untilClosed(reason, timeoutMs = WITHIN_MS) {
-      await untilFound('the end of the connection', timeoutMs, () => closed ?? undefined);
-      const closing = client.of('closing').at(-1);
+    /** Resolves to the first message of this type that fits, including earlier messages. */
+    until: <T extends Type>(type: T, fits: (message: ServerMessages[T]) => boolean = () => true) =>
+      untilFound(`a ${type}`, WITHIN_MS, () => of(type).find(fits)),
+    /** Throws unless both the `closing` message and the close frame give the reason. */
+    async untilClosed(reason?: CloseReason) {
+      await untilFound('the end of the connection', WITHIN_MS, () => closed ?? undefined);
+      const closing = of('closing').at(-1);
       if (reason !== undefined && (closing?.reason !== reason || closed?.reason !== reason)) {
         throw new Error(`closed with ${JSON.stringify({ closed, closing })} instead of ${reason}`);
       }
       return closing;
     },
-    on: (listener) => void listeners.push(listener),
-    all: (listener) => {
+    on: (listener: (message: ServerMessage) => void) => void listeners.push(listener),
+    /** Like `on`, but starts with the messages received so far. */
+    all(listener: (message: ServerMessage) => void): void {
       for (const message of messages) listener(message);
       listeners.push(listener);
     },
+    /** Ends the connection without a close frame, like a broken network. */
     terminate: () => socket.terminate(),
-    leave: () => {
+    /** Ends the session and the connection. No listener is called any more. */
+    leave(): void {
       listeners.length = 0;
-      if (socket.readyState === WebSocket.OPEN) client.send({ type: 'leave' });
+      if (socket.readyState === WebSocket.OPEN) send({ type: 'leave' });
       socket.terminate();
     },
   };
-  return client;
 }
 
 function idOf(change: Change): string {

@@ -18,7 +18,6 @@ const HEARTBEAT_EVERY_MS = 2000;
 const RESYNC_EVERY_MS = 5000;
 const MOVE_ROOMS_EVERY_MS = 500;
 
-/** What the gateway builds itself. */
 type Built = 'arrivals' | 'heartbeat' | 'mediaWrites' | 'qualities' | 'rooms' | 'sessions' | 'writes';
 
 export type Deps = Omit<DispatchDeps & SessionsDeps & RoomsDeps & WritesDeps, Built> & { metrics: SignalingMetrics };
@@ -30,7 +29,6 @@ export interface GatewaySettings {
   resyncEveryMs?: number;
 }
 
-/** Owns this instance's connections, sessions, rooms and periodic work: heartbeat, resync and room placement. */
 export class Gateway {
   readonly sessions: Sessions;
   readonly connections: Connections;
@@ -64,7 +62,7 @@ export class Gateway {
     const qualities = new Qualities(shared);
     this.sessions = new Sessions({ ...shared, qualities }, (session) => new SessionMedia(mediaDeps, session));
     this.connections = new Connections(
-      deps,
+      deps.logger,
       { ...settings.connections, pingIntervalMs: deps.pingIntervalSeconds * 1000 },
       new Dispatch({ ...shared, qualities, sessions: this.sessions, arrivals: this.#arrivals }),
     );
@@ -82,8 +80,8 @@ export class Gateway {
   }
 
   /**
-   * Drains this instance: its clients resume their sessions on other instances. No participant leaves. Clients that are
-   * joining or resuming get their welcome first. Idempotent.
+   * Drains this instance: its clients resume their sessions on other instances. Clients that are joining or resuming get
+   * their welcome first. Idempotent.
    */
   async close(): Promise<void> {
     this.#arrivals.isDraining = true;

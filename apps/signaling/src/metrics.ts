@@ -1,20 +1,15 @@
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
 import { CLIENT_MESSAGES, CLOSE_REASONS, type ClientMessage, type CloseReason } from '@callplane/protocol';
 
-/**
- * How a connection ended: a close reason, `lost` (the socket closed) or `moved` (the session has another connection).
- */
+/** A close reason, `lost` (the socket closed) or `moved` (the session has another connection). */
 export type Ending = CloseReason | 'lost' | 'moved';
 
-/** Limits that can refuse an arrival: joins per participant, resumptions per session, failures per client address. */
 const ARRIVAL_LIMITS = ['participant', 'session', 'address'] as const;
 export type ArrivalLimit = (typeof ARRIVAL_LIMITS)[number];
 
-/** The batches of writes. */
 const BATCH_NAMES = ['joins', 'resumptions', 'disconnections', 'ends', 'metadata', 'mutes', 'quality'] as const;
 export type BatchName = (typeof BATCH_NAMES)[number];
 
-/** Why a room is read. */
 const READ_REASONS = [
   /** This instance has changed the room, or sends a welcome. */
   'changed',
@@ -27,15 +22,12 @@ const READ_REASONS = [
 ] as const;
 export type ReadReason = (typeof READ_REASONS)[number];
 
-/** Outcomes for the media of a session that was resumed at this gateway. */
 const CLAIM_OUTCOMES = [
   /** Each half that the other gateway had handed over goes on. */
   'continued',
-  /** One half goes on. */
   'partly',
   /** Another gateway held the session in between, or the room's media is elsewhere by now. */
   'outdated',
-  /** The client has lost its peer connections. */
   'reset',
   /** The media server does not have the session any more, or did not answer. */
   'lost',
@@ -82,7 +74,6 @@ function connectionMetrics(metrics: Metrics) {
     known: CLAIM_OUTCOMES.map((outcome) => ({ outcome })),
   });
   return {
-    /** Counts a join or resumption by the outcome in its log line. */
     join: (outcome: string, durationMs: number) => {
       joins.inc({ outcome });
       if (outcome === 'joined' || outcome === 'resumed') duration.observe(durationMs / 1000);
@@ -94,7 +85,8 @@ function connectionMetrics(metrics: Metrics) {
 }
 
 function trafficMetrics(metrics: Metrics) {
-  const messages = zeroOf(CLIENT_MESSAGES);
+  type Counts = Record<ClientMessage['type'], number>;
+  const messages = Object.fromEntries(Object.keys(CLIENT_MESSAGES).map((type) => [type, 0])) as Counts;
   metrics.totals(
     { name: 'callplane_signaling_messages_total', help: 'Valid client messages, by type.', label: 'type' },
     () => messages,
@@ -106,7 +98,6 @@ function trafficMetrics(metrics: Metrics) {
     known: READ_REASONS.map((why) => ({ why })),
   });
   return {
-    /** Counts a valid client message before it is handled. */
     message: (type: ClientMessage['type']) => {
       messages[type] += 1;
     },
@@ -137,11 +128,6 @@ function batchMetrics(metrics: Metrics) {
   };
 }
 
-function zeroOf<Key extends string>(keys: Readonly<Record<Key, unknown>>): Record<Key, number> {
-  return Object.fromEntries(Object.keys(keys).map((key) => [key, 0])) as Record<Key, number>;
-}
-
-/** Registers gauges whose values are read at each scrape. */
 export function addSignalingGauges(
   metrics: Metrics,
   held: {

@@ -27,23 +27,6 @@ async function pagedRoom(): Promise<{ roomId: string; viewers: Joined[] }> {
 const changesSincePaged = ({ client: { messages } }: Joined) =>
   messages.slice(messages.findIndex(({ type }) => type === 'rosterPaged')).filter(({ type }) => type === 'changes');
 
-describe('a small room', () => {
-  test('shows everyone, and each change in one message', async () => {
-    const roomId = await kit.newRoom();
-    const ada = await enter(one, roomId);
-    expect(ada.welcome.roster).toEqual({ paged: false, next: null, participantCount: 1, viewerCount: 1 });
-    const bob = await enter(two, roomId, { hand: 'up' });
-    expect(bob.welcome.participants).toMatchObject([{ participantId: ada.participantId }]);
-    expect(bob.welcome.roster).toEqual({ paged: false, next: null, participantCount: 2, viewerCount: 1 });
-    const joined = await ada.client.until('changes');
-    expect(joined.changes).toMatchObject([{ kind: 'participant', participant: { participantId: bob.participantId } }]);
-    bob.client.send({ type: 'leave' });
-    await bob.client.untilClosed('left');
-    await ada.client.until('changes', ({ changes }) => changes.some(({ kind }) => kind === 'left'));
-    expect(await ada.client.ask({ type: 'roster' }, 'roster')).toMatchObject({ next: null, participantCount: 1 });
-  });
-});
-
 describe('a room with more participants than ROSTER_FULL_MAX', () => {
   test('becomes paged: its clients get the first page and the count, and viewers are only counted', async () => {
     const { roomId, viewers } = await pagedRoom();
@@ -82,25 +65,6 @@ describe('a room with more participants than ROSTER_FULL_MAX', () => {
     await ada.client.ask({ type: 'metadata', metadata: {} }, 'ok');
     await here.client.until('changes', ({ changes: [first] }) => first?.kind === 'hidden');
     expect(changesSincePaged(other)).toEqual([]);
-  });
-
-  test('reads its roster in pages', async () => {
-    const { roomId, viewers } = await pagedRoom();
-    const speakers = await Promise.all([1, 2, 3].map((seat) => enter(one, roomId, { seat })));
-    const { client } = viewers[1]!;
-    await eventually(async () => (await client.ask({ type: 'roster' }, 'roster')).participants.length === 3);
-    const seen: string[] = [];
-    let cursor: string | null = null;
-    do {
-      const page: { participants: { participantId: string }[]; next: string | null } = await client.ask(
-        { type: 'roster', limit: 2, ...(cursor === null ? {} : { cursor }) },
-        'roster',
-      );
-      expect(page.participants.length).toBeLessThanOrEqual(2);
-      seen.push(...page.participants.map(({ participantId }) => participantId));
-      cursor = page.next;
-    } while (cursor !== null);
-    expect(seen.sort()).toEqual(speakers.map(({ participantId }) => participantId).sort());
   });
 
   test('delivers messages to viewers, too, and refuses recipients that are not in the room', async () => {

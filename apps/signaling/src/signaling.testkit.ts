@@ -15,7 +15,6 @@ import {
   type TestApp,
   type TestJanus,
   type TestServer,
-  type TestTenant,
 } from '@callplane/testing';
 import jwt from 'jsonwebtoken';
 import { connectClient, type TestClient } from './client.testkit.js';
@@ -45,41 +44,8 @@ export interface Joined extends Invited {
   welcome: ServerMessages['welcome'];
 }
 
-interface StoredEvent {
-  type: string;
-  sequence: number;
-  data: any;
-}
-
 /** PostgreSQL, Redis and a tenant for one test file, and the gateways in front of them. */
-export interface TestSignaling {
-  databaseUrl: string;
-  database: Database;
-  redis: TestServer;
-  tenant: TestTenant;
-  /**
-   * Starts a gateway with these environment variables. Without any, it is the one of this Jest worker, which other files
-   * use, too.
-   */
-  start(settings?: Record<string, string>): Promise<TestInstance>;
-  newRoom(options?: { maxParticipants?: number }): Promise<string>;
-  invite(roomId: string, options?: InviteOptions): Promise<Invited>;
-  /** Invites a participant, connects and joins. */
-  enter(url: string, roomId: string, options?: InviteOptions & { autoSubscribe?: boolean }): Promise<Joined>;
-  join(url: string, invited: Invited, more?: object): Promise<Joined>;
-  resume(
-    url: string,
-    welcome: ServerMessages['welcome'],
-    more?: object,
-  ): Promise<Joined['welcome'] & { client: TestClient }>;
-  /** Does what the API does when it removes a participant: the accepting transaction and the notice. */
-  remove(roomId: string, participantId: string, notice?: boolean): Promise<void>;
-  /** Does what the API does when it ends a room: the accepting transaction and the notice. */
-  end(roomId: string, notice?: boolean): Promise<void>;
-  events(roomId: string): Promise<StoredEvent[]>;
-  /** The events of one participant in short form: `joined`, `left removed`, … */
-  story(roomId: string, participantId: string): Promise<string[]>;
-}
+export type TestSignaling = Awaited<ReturnType<typeof startTestSignaling>>;
 
 interface InviteOptions {
   permissions?: Permission[];
@@ -109,9 +75,7 @@ export const usesJanus = ({ url, apiSecret, adminKey }: TestJanus): Record<strin
 });
 
 /** @param own servers that the file may break, instead of those of its Jest worker. */
-export async function startTestSignaling(
-  own: { databaseUrl?: string; redis?: TestServer } = {},
-): Promise<TestSignaling> {
+export async function startTestSignaling(own: { databaseUrl?: string; redis?: TestServer } = {}) {
   const worker = await workerServers();
   const { databaseUrl: url, redis } = { databaseUrl: worker.databaseUrl, redis: worker.redis, ...own };
   const servers = { DATABASE_URL: gatewayUrlOf(url), REDIS_URL: redis.url };
@@ -128,18 +92,71 @@ export async function startTestSignaling(
   await ensureSigningKey(database, masterKeys, new Date());
   const { signer } = await loadSigningKeys(database, masterKeys, new Date());
 
-  const kit: TestSignaling = {
+  async function invite(
+    roomId: string,
+    { permissions = [...PERMISSIONS], name = 'Ada', metadata = {}, claims = {} }: InviteOptions = {},
+  ): Promise<Invited> {
+    const [participantId, tokenId] = [newId('participant'), newId('token')];
+    const now = new Date();
+    const issuedSeconds = Math.floor(now.getTime() / 1000);
+    const status = await insertTestParticipant(database.sql, tenant, {
+      id: participantId,
+      roomId,
+      externalId: null,
+      name,
+      metadata,
+      role: 'participant',
+      createdAt: now,
+      token: { id: tokenId, permissions, expiresAt: new Date((issuedSeconds + 600) * 1000) },
+    });
+    if (status === null) throw new Error(`room ${roomId} not found`);
+    const token = jwt.sign(
+      {
+        iss: 'callplane',
+        aud: 'callplane-signaling',
+        sub: participantId,
+        jti: tokenId,
+        iat: issuedSeconds,
+        nbf: issuedSeconds,
+        exp: issuedSeconds + 600,
+        projectId: tenant.projectId,
+        environmentId: tenant.environmentId,
+        roomId,
+        name,
+        permissions,
+        ...claims,
+      },
+      signer.privateKey,
+      { algorithm: 'ES256', keyid: signer.kid },
+    );
+    return { participantId, tokenId, token };
+  }
+  async function join(instanceUrl: string, invited: Invited, more: object = {}): Promise<Joined> {
+    const client = await connectClient(instanceUrl);
+    client.send({ type: 'join', token: invited.token, ...more });
+    return { ...invited, client, welcome: await client.until('welcome') };
+  }
+  /** The notice of what the API has changed. */
+  const publish = (roomId: string, version: number | null = null) =>
+    publishRoomChanged(producer.redis, roomId, version);
+  async function events(roomId: string): Promise<{ type: string; sequence: number; data: any }[]> {
+    const rows = await database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
+    return rows.map(({ type, sequence, body }) => ({ type, sequence: sequence!, data: JSON.parse(body).data }));
+  }
+
+  return {
     databaseUrl: url,
     database,
     redis,
     tenant,
-    async start(settings) {
+    /** @param settings environment variables. Without any, it is the gateway of this Jest worker. */
+    async start(settings?: Record<string, string>): Promise<TestInstance> {
       if (settings === undefined && Object.keys(own).length === 0) {
         return watch(await worker.app('signaling', { ...servers, ...SETTINGS }));
       }
       return watch(await spawnApp({ name: 'signaling', env: { ...servers, ...SETTINGS, ...settings } }));
     },
-    async newRoom({ maxParticipants = 100 } = {}) {
+    async newRoom({ maxParticipants = 100 } = {}): Promise<string> {
       const id = newId('room');
       await database.prisma.room.create({
         data: {
@@ -154,76 +171,38 @@ export async function startTestSignaling(
       });
       return id;
     },
-    async invite(roomId, { permissions = [...PERMISSIONS], name = 'Ada', metadata = {}, claims = {} } = {}) {
-      const [participantId, tokenId] = [newId('participant'), newId('token')];
-      const now = new Date();
-      const issuedSeconds = Math.floor(now.getTime() / 1000);
-      const status = await insertTestParticipant(database.sql, tenant, {
-        id: participantId,
-        roomId,
-        externalId: null,
-        name,
-        metadata,
-        role: 'participant',
-        createdAt: now,
-        token: { id: tokenId, permissions, expiresAt: new Date((issuedSeconds + 600) * 1000) },
-      });
-      if (status === null) throw new Error(`room ${roomId} not found`);
-      const token = jwt.sign(
-        {
-          iss: 'callplane',
-          aud: 'callplane-signaling',
-          sub: participantId,
-          jti: tokenId,
-          iat: issuedSeconds,
-          nbf: issuedSeconds,
-          exp: issuedSeconds + 600,
-          projectId: tenant.projectId,
-          environmentId: tenant.environmentId,
-          roomId,
-          name,
-          permissions,
-          ...claims,
-        },
-        signer.privateKey,
-        { algorithm: 'ES256', keyid: signer.kid },
-      );
-      return { participantId, tokenId, token };
+    invite,
+    join,
+    /** Invites a participant, connects and joins. */
+    async enter(
+      instanceUrl: string,
+      roomId: string,
+      { autoSubscribe, ...options }: InviteOptions & { autoSubscribe?: boolean } = {},
+    ): Promise<Joined> {
+      return join(instanceUrl, await invite(roomId, options), autoSubscribe === undefined ? {} : { autoSubscribe });
     },
-    async enter(instanceUrl, roomId, { autoSubscribe, ...options } = {}) {
-      const more = autoSubscribe === undefined ? {} : { autoSubscribe };
-      return kit.join(instanceUrl, await kit.invite(roomId, options), more);
-    },
-    async join(instanceUrl, invited, more = {}) {
-      const client = await connectClient(instanceUrl);
-      client.send({ type: 'join', token: invited.token, ...more });
-      return { ...invited, client, welcome: await client.until('welcome') };
-    },
-    async resume(instanceUrl, welcome, more = {}) {
+    async resume(instanceUrl: string, welcome: ServerMessages['welcome'], more: object = {}) {
       const client = await connectClient(instanceUrl);
       client.send({ ...resumptionOf(welcome), ...more });
       return { ...(await client.until('welcome')), client };
     },
-    async remove(roomId, participantId, notice = true) {
+    /** Does what the API does: the accepting transaction and the notice. */
+    async remove(roomId: string, participantId: string, notice = true): Promise<void> {
       const accepted = await acceptParticipantRemoval(database, tenant, roomId, participantId, new Date());
-      if (notice) await publishRoomChanged(producer.redis, roomId, accepted?.roomVersion ?? null);
+      if (notice) await publish(roomId, accepted?.roomVersion);
     },
-    async end(roomId, notice = true) {
+    async end(roomId: string): Promise<void> {
       const accepted = await acceptRoomEnd(database, tenant, roomId, new Date());
-      if (notice) await publishRoomChanged(producer.redis, roomId, accepted?.roomVersion ?? null);
+      await publish(roomId, accepted?.roomVersion);
     },
-    async events(roomId) {
-      const rows = await database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
-      return rows.map(({ type, sequence, body }) => ({ type, sequence: sequence!, data: JSON.parse(body).data }));
-    },
-    async story(roomId, participantId) {
-      const events = await kit.events(roomId);
-      return events
+    events,
+    /** The events of one participant in short form: `joined`, `left removed`, … */
+    async story(roomId: string, participantId: string): Promise<string[]> {
+      return (await events(roomId))
         .filter(({ data }) => data.participant?.id === participantId)
         .map(({ type, data }) => [type.split('.')[1], data.reason ?? data.track?.trackId].filter(Boolean).join(' '));
     },
   };
-  return kit;
 }
 
 /** Follows a gateway from here on: what it logs, and its metrics. */

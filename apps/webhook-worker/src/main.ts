@@ -18,7 +18,7 @@ import {
   TURN_LOCKS,
   type TurnJob,
 } from '@callplane/queue';
-import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
+import { AppProcess, Elections, orExit, redisEvents, systemClock } from '@callplane/runtime';
 import { WebhookWorkerConfig } from './config.js';
 import { OpenedSecrets } from './deliveries/attempt.js';
 import { SCAN_FAST_MS, Scan } from './deliveries/scan.js';
@@ -118,7 +118,7 @@ const failing = new FailingEndpoints(deps, config.WEBHOOK_DISABLE_AFTER_DAYS);
 app.repeat('scan', Math.min(SCAN_FAST_MS, config.SWEEP_INTERVAL_MS), () => scan.tick(), isDatabaseUnavailable);
 app.repeat('failing endpoints', RETENTION_INTERVAL_MS, () => failing.count(), isDatabaseUnavailable);
 // One process does each of these for all webhook workers.
-const elections = app.elections(sweepLeases(database.sql, app.processName));
+const elections = new Elections(sweepLeases(database.sql, app.processName), app);
 for (const [name, intervalMs, work] of [
   ['deliveries', config.SWEEP_INTERVAL_MS, () => sweepDeliveries(deps)],
   ['recoveries', RECOVERY_INTERVAL_MS, (signal) => sweepRecoveries(deps, signal)],

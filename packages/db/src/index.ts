@@ -46,7 +46,6 @@ export * from './media/media-nodes.js';
 export * from './media/media-registry.js';
 export * from './media/room-placement.js';
 export * from './relays/relays.js';
-export * from './sessions/own-metadata.js';
 export * from './sessions/session-connection.js';
 export * from './sessions/join-sessions.js';
 export { endSessions, writeSessionsEnded } from './sessions/session-ends.js';

@@ -7,22 +7,13 @@ export { startJanus } from './janus.js';
 export { freePort, hostIPv4, isPortFree } from './ports.js';
 export { startPostgres, type PostgresOptions, type PostgresServer } from './postgres.js';
 export { startRedis, startSentinel, type RedisCertificates } from './redis.js';
-export {
-  childrenOf,
-  commandLineOf,
-  isAlive,
-  isInForeground,
-  isSameProcess,
-  processStamp,
-  type RecordedProcess,
-} from './process-table.js';
+export { childrenOf, commandLineOf, isAlive } from './process-table.js';
 export {
   LocalServerError,
   NODE_FLAGS,
   SHORT_RUN_FLAGS,
   startServer,
   type LocalServer,
-  type ServerExit,
   type ServerOptions,
 } from './server.js';
 export { bound, serverDirectory, serverFile, withoutRoot } from './unprivileged.js';

@@ -25,8 +25,6 @@ export interface JanusOptions extends ServerOptions {
   adminKey: string;
   /** Required in every request to the administration interface. */
   adminSecret: string;
-  /** Log level: 0 nothing, 3 warnings (the default), 4 actions, 7 everything. */
-  debugLevel?: number;
 }
 
 const ANSWERS_WITHIN_MS = 500;
@@ -79,7 +77,7 @@ function janusLibrary(): string | undefined {
   const multiarch = existsSync('/usr/lib') ? readdirSync('/usr/lib').filter((name) => name.includes('-linux-')) : [];
   return [
     ...multiarch.map((name) => `/usr/lib/${name}/janus`),
-    ...['/usr/lib', '/usr/lib64', '/usr/local/lib', '/opt/janus/lib', '/opt/homebrew/lib'].map((lib) => `${lib}/janus`),
+    ...['/usr/lib', '/usr/lib64', '/usr/local/lib', '/opt/janus/lib'].map((lib) => `${lib}/janus`),
   ].find((folder) => existsSync(join(folder, 'plugins', 'libjanus_videoroom.so')));
 }
 
@@ -100,7 +98,8 @@ function configuration(options: JanusOptions, dir: string, pidFile: string): Rec
         events_folder: join(dir, 'events'),
         loggers_folder: join(dir, 'loggers'),
         pid_file: pidFile,
-        debug_level: options.debugLevel ?? 3,
+        // Warnings.
+        debug_level: 3,
         debug_colors: false,
         debug_timestamps: true,
         api_secret: options.apiSecret,

@@ -17,7 +17,6 @@ import {
   startPostgres,
   startRedis,
   type LocalServer,
-  type ServerExit,
 } from './index.js';
 
 const isRoot = process.getuid?.() === 0;
@@ -27,7 +26,6 @@ const keep = <S extends LocalServer>(server: S): S => {
   running.push(server);
   return server;
 };
-const exitOf = (server: LocalServer) => new Promise<ServerExit>((resolve) => server.onExit(resolve));
 const childExit = (child: ChildProcess) => new Promise((resolve) => child.once('exit', resolve));
 
 beforeEach(() => {
@@ -55,14 +53,6 @@ describe('PostgreSQL', () => {
     expect(() => statSync(join(dir, 'postgres.password'))).toThrow();
     expect(await isPortFree(server.port)).toBe(false);
     expect(readFileSync(join(dir, 'postgres', 'pg_hba.conf'), 'utf8')).not.toMatch(/^[^#]*\btrust$/m);
-  });
-
-  test('a killed server reports an unexpected exit and starts again on the same data at once', async () => {
-    const server = await postgres();
-    process.kill(server.pid, 'SIGKILL');
-    expect(await exitOf(server)).toMatchObject({ signal: 'SIGKILL', expected: false });
-    const again = await postgres();
-    expect(again.pid).not.toBe(server.pid);
   });
 
   test('a pid file that names an unrelated process neither blocks the start nor harms that process', async () => {

@@ -25,7 +25,7 @@ export interface StopStep {
   graceMs: number;
 }
 
-export interface ServerExit {
+interface ServerExit {
   code: number | null;
   signal: NodeJS.Signals | null;
   /** True after `stop()`, false if the server died by itself or another process killed it. */

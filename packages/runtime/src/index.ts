@@ -11,4 +11,3 @@ export * from './process/app-process.js';
 export * from './repeating/elected.js';
 export * from './repeating/repeating.js';
 export { isTracing, startSpan, type Span } from './telemetry/spans.js';
-export { systemClock } from './clock.js';

@@ -139,13 +139,12 @@ type JoinNeeds = 'tenant' | 'roomId' | 'participantId' | 'tokenId';
 
 const UNPACED: PaceTimes = { intervalMs: 0, aheadMs: 0 };
 
-/** @throws the error of a join that failed */
 export async function joinOne(
   database: Database,
   input: Pick<JoinInput, JoinNeeds> & Partial<Omit<JoinInput, JoinNeeds>>,
   now: Date,
   pace = UNPACED,
-): Promise<Exclude<JoinOutcome, { outcome: 'failed' }>> {
+): Promise<JoinOutcome> {
   const defaults = {
     permissions: ['room:join'],
     resumeSecretHash: new Uint8Array(32),
@@ -153,9 +152,7 @@ export async function joinOne(
     mediaNodeId: null,
   } as const;
   const settings = { pace, rosterFullMax: Infinity };
-  const outcome = only(await joinSessions(database, input.roomId, [{ ...defaults, ...input }], now, settings));
-  if (outcome.outcome === 'failed') throw outcome.error;
-  return outcome;
+  return only(await joinSessions(database, input.roomId, [{ ...defaults, ...input }], now, settings));
 }
 
 export async function resumeOne(database: Database, input: ResumeInput, pace = UNPACED): Promise<ResumeOutcome> {

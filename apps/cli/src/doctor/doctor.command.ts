@@ -16,7 +16,7 @@ import {
 } from '@callplane/db';
 import { pendingMigrations } from '@callplane/migrations';
 import type { Command } from 'commander';
-import { configOf, directConnection, queueDepths, targetOf, type Cli } from '../cli.js';
+import { configOf, directConnection, targetOf, type Cli } from '../cli.js';
 import type { CliConfig } from '../config.js';
 import { CommandError, failureOf } from '../failure.js';
 import { parseCount } from '../options.js';
@@ -92,8 +92,6 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number): Promi
     const facts = await readDatabaseFacts(database.sql);
     const differenceMs = (startedAtMs + cli.clock.now().getTime()) / 2 - facts.now.getTime();
     const configured = config.ENCRYPTION_KEYS?.map((entry) => entry.split(':')[0] ?? '') ?? null;
-    const depths = await queueDepths(config);
-    // Read after the wait for Redis, so that the ages are those of this moment.
     const [running, backlogs] = [await listRunningApps(database.sql), await readBacklogs(database.sql)];
     const findings = [
       ...checkDatabase(facts, differenceMs),
@@ -102,7 +100,7 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number): Promi
       checkSnapshots(await readOldestSnapshots(database.sql)),
       checkTables(await readTableHealth(database.sql)),
       checkMasterKeys(facts.masterKeyIds, configured),
-      ...backlogs.map((backlog) => checkQueue(backlog, running, depths)),
+      ...backlogs.map((backlog) => checkQueue(backlog, running)),
       checkSignaling(facts.signalingInstances),
       ...checkMedia(await listMediaNodes(database.sql)),
       ...checkRelays(await listTurnServers(database.sql)),

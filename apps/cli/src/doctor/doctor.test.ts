@@ -97,7 +97,21 @@ const HOLDS: InvariantResult = {
   broken: 0,
   ids: [],
 };
-const NONE_IN_REDIS = [{ queue: 'webhook-delivery' as const, waiting: 0, delayed: 0, active: 0, workers: 0 }];
+const table = (liveRows: number, deadRows: number): TableHealth => ({
+  table: 'webhook_deliveries',
+  liveRows,
+  deadRows,
+  bytes: 1,
+  vacuumedAt: null,
+});
+const snapshot = (more: Partial<OldestSnapshot>): OldestSnapshot => ({
+  holder: 'session',
+  transactions: 10,
+  seconds: 5,
+  name: 'pid 1 app psql',
+  ...more,
+});
+const SLOT = snapshot({ holder: 'slot', seconds: null, name: 'standby_1' });
 const bad = (findings: readonly Finding[]) =>
   findings.filter(({ status }) => status !== 'ok').map(({ check, status }) => `${check}: ${status}`);
 
@@ -111,7 +125,9 @@ describe('the findings of the doctor', () => {
     expect(bad([...checkMedia([NODE]), checkSignaling(1)])).toEqual([]);
     expect(bad([...checkRelays([{ address: 'a:5766', state: 'up' }]), checkEndpoints(0, [])])).toEqual([]);
     expect(bad(checkWebhookNetworks(['backend=10.0.5.0/24', '127.0.0.0/8'], 1))).toEqual([]);
-    expect(bad([checkSchema([]), checkMasterKeys(['k1'], ['k2', 'k1']), checkQueue(IDLE, [WORKER], null)])).toEqual([]);
+    expect(bad([checkTables([table(5_000_000, 250_000), table(100, 400)])])).toEqual([]);
+    expect(bad([checkSnapshots([]), checkSnapshots([snapshot({}), SLOT])])).toEqual([]);
+    expect(bad([checkSchema([]), checkMasterKeys(['k1'], ['k2', 'k1']), checkQueue(IDLE, [WORKER])])).toEqual([]);
   });
 
   test.each<[string, Finding[]]>([
@@ -136,6 +152,9 @@ describe('the findings of the doctor', () => {
       'replication: failure',
       [checkReplication({ ...REPLICATED, standbys: [{ ...REPLICATED.standbys[0]!, state: 'catchup' }] })],
     ],
+    ['tables: warning', [checkTables([table(100_000, 60_000)])]],
+    ['snapshots: warning', [checkSnapshots([snapshot({ seconds: 3601 })])]],
+    ['snapshots: warning', [checkSnapshots([snapshot({}), { ...SLOT, transactions: 5_000_001 }])]],
     ['schema: failure', [checkSchema(['20270101000000_more'])]],
     ['encryption: failure', [checkMasterKeys(['k1', 'k2'], ['k2'])]],
     ['encryption: warning', [checkMasterKeys(['k1'], null)]],
@@ -168,11 +187,10 @@ describe('the findings of the doctor', () => {
     ['webhook networks lan: warning', checkWebhookNetworks(['backend=10.0.5.0/24', 'lan=10.0.0.0/8'], 1)],
     ['webhook networks aws: warning', checkWebhookNetworks(['aws=169.254.169.254/32'], 1)],
     ['webhook networks: failure', checkWebhookNetworks(['backend=10.0.5.1/24'], 1)],
-    ['queue webhook-delivery: warning', [checkQueue({ ...IDLE, due: 5, oldestDueMs: 60_001 }, [WORKER], null)]],
-    ['queue webhook-delivery: failure', [checkQueue(IDLE, [], NONE_IN_REDIS)]],
-    ['queue webhook-delivery: failure', [checkQueue(IDLE, [], null)]],
-    ['queue webhook-delivery: failure', [checkQueue(IDLE, [{ ...WORKER, silentMs: 20_001 }], null)]],
-    ['queue webhook-delivery: failure', [checkQueue(IDLE, [{ ...WORKER, app: 'api' }], NONE_IN_REDIS)]],
+    ['queue webhook-delivery: warning', [checkQueue({ ...IDLE, due: 5, oldestDueMs: 60_001 }, [WORKER])]],
+    ['queue webhook-delivery: failure', [checkQueue(IDLE, [])]],
+    ['queue webhook-delivery: failure', [checkQueue(IDLE, [{ ...WORKER, silentMs: 20_001 }])]],
+    ['queue webhook-delivery: failure', [checkQueue(IDLE, [{ ...WORKER, app: 'api' }])]],
     ['redis: failure', [checkRedisTrouble('frozen', null)]],
     ['invariant some: failure', [checkInvariant({ ...HOLDS, broken: 12, ids: ['room_a'] })]],
     ['invariant some: warning', [checkInvariant({ ...HOLDS, checked: null })]],
@@ -182,61 +200,18 @@ describe('the findings of the doctor', () => {
   });
 });
 
-test('the doctor trusts a count of workers in Redis if PostgreSQL knows none of them by name', () => {
-  const finding = checkQueue(IDLE, [], [{ ...NONE_IN_REDIS[0]!, workers: 2 }]);
-  expect(finding).toMatchObject({ status: 'ok', detail: 'nothing is due; 2 workers' });
+test('the doctor names an old snapshot, and says how to end it', () => {
+  const { detail, advice } = checkSnapshots([snapshot({ seconds: 3601 })]);
+  expect([detail, advice]).toEqual([
+    expect.stringContaining('pid 1 app psql'),
+    expect.stringContaining('pg_terminate_backend'),
+  ]);
 });
 
 test('the doctor names failing endpoints, and how many more there are', () => {
   expect(checkEndpoints(3, [FAILING]).detail).toBe(
     'all attempts fail of whep_1 since 2026-11-20T10:00:00.000Z, and 2 more',
   );
-});
-
-const table = (liveRows: number, deadRows: number): TableHealth => ({
-  table: 'webhook_deliveries',
-  liveRows,
-  deadRows,
-  bytes: 1,
-  vacuumedAt: null,
-});
-const snapshot = (more: Partial<OldestSnapshot>): OldestSnapshot => ({
-  holder: 'session',
-  transactions: 10,
-  seconds: 5,
-  name: 'pid 1 app psql',
-  ...more,
-});
-
-describe('the findings about tables and snapshots', () => {
-  test('are ok while vacuum keeps up and transactions are short', () => {
-    expect(checkTables([table(5_000_000, 250_000), table(100, 400)])).toMatchObject({ status: 'ok' });
-    expect(checkSnapshots([])).toMatchObject({ status: 'ok' });
-    const slot = snapshot({ holder: 'slot', seconds: null, name: 'standby_1' });
-    expect(checkSnapshots([snapshot({}), slot])).toMatchObject({
-      status: 'ok',
-      detail: 'the oldest transaction is 5 s old',
-    });
-  });
-
-  test('warn of a table with many dead rows', () => {
-    const finding = checkTables([table(100_000, 60_000)]);
-    expect(finding).toMatchObject({ status: 'warning', detail: 'webhook_deliveries has 60000 dead rows' });
-  });
-
-  test('warn of a transaction that is open for more than an hour, and name it', () => {
-    const finding = checkSnapshots([snapshot({ seconds: 3601 })]);
-    expect(finding).toMatchObject({ status: 'warning', detail: expect.stringContaining('pid 1 app psql') });
-    expect(finding.advice).toContain('pg_terminate_backend');
-  });
-
-  test('warn of a slot that holds a snapshot from millions of transactions ago', () => {
-    const slot = snapshot({ holder: 'slot', seconds: null, transactions: 5_000_001, name: 'gone' });
-    expect(checkSnapshots([snapshot({}), slot])).toMatchObject({
-      status: 'warning',
-      detail: expect.stringContaining('gone'),
-    });
-  });
 });
 
 describe('rtc doctor', () => {

@@ -91,7 +91,7 @@ test('lists media servers with their rooms and sessions', async () => {
     { id: 'm3', state: 'down', rooms: 0, sessions: 0, ...CONFIGURED },
   ]);
   const { stdout } = await rtc('media list');
-  expect(stdout).toMatch(/^m1 {2}up {4}in service {2}1 rooms {2}1 sessions {2}seen 20/);
+  expect(stdout).toMatch(/^m1 +up +in service +1 +1 +20/m);
 });
 
 test('drain marks a media server as draining and keeps its rooms, and undrain reverses it', async () => {

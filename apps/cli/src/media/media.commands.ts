@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { notifyApps, withDatabase, type Cli } from '../cli.js';
 import { CommandError, UsageError } from '../failure.js';
 import { parseCount, parseDuration } from '../options.js';
-import { addCommand, addList, counted, named, print, type OutputOptions } from '../output.js';
+import { addCommand, addList, print, type OutputOptions } from '../output.js';
 import { runAgent } from './agent.js';
 import { drainServer, serverOf } from './drain.js';
 
@@ -37,12 +37,12 @@ export function mediaCommands(cli: Cli): Command {
       SERVER: (row) => row.id,
       STATE: (row) => row.state ?? 'unknown',
       SERVICE: (row) => (row.draining ? 'draining' : 'in service'),
-      ROOMS: (row) => counted(row.rooms, 'rooms'),
-      SESSIONS: (row) => counted(row.sessions, 'sessions'),
-      SEEN: (row) => named('seen', row.checkedAt),
-      CAPACITY: (row) => named('capacity', row.capacity),
-      AGENT: (row) => named('agent', row.agent),
-      ADDRESS: (row) => row.url ?? '',
+      ROOMS: (row) => row.rooms,
+      SESSIONS: (row) => row.sessions,
+      SEEN: (row) => row.checkedAt,
+      CAPACITY: (row) => row.capacity,
+      AGENT: (row) => row.agent,
+      ADDRESS: (row) => row.url,
     },
   });
   addCommand(media, 'drain <node>', 'Place no new rooms on a media server', 'rtc media drain m1 --wait 1h --move')

@@ -23,6 +23,7 @@ import type { VerificationKeys } from './token.js';
  * before its welcome joins at another instance, while this one may still commit its first join.
  */
 const ARRIVE_WITHIN_MS = 3000;
+const DRAINS = 'This gateway drains.';
 
 export interface WelcomeDeps {
   clock: Clock;
@@ -36,11 +37,9 @@ export interface WelcomeDetails {
   resumed: boolean;
   resumeSecret: string;
   mediaContinued: boolean;
-  /** The session as it was written. */
   own: SessionState;
 }
 
-/** What joins and resumptions need. */
 export interface ArrivalDeps extends WelcomeDeps {
   instanceId: string;
   arrivalLimits: ArrivalLimits;
@@ -85,7 +84,6 @@ export class Arrivals {
     }
   }
 
-  /** Waits for the joins and resumptions in progress, for at most ARRIVE_WITHIN_MS. */
   async settled(): Promise<void> {
     const enough = new AbortController();
     await Promise.race([
@@ -97,10 +95,7 @@ export class Arrivals {
 }
 
 /**
- * One join or resumption in progress. It ends with a welcome or a closed connection, and logs one line with the
- * outcome. `ArrivalLimits` logs refusals by a rate limit, and `Dispatch` logs exceptions.
- *
- * Two numbers order arrivals. The `joinNumber` counts the joins of a participant: of two joins, the later one opens the
+ * One join or resumption in progress. Two numbers order them. The `joinNumber` counts the joins of a participant: of two joins, the later one opens the
  * session. The `connectionNumber` counts the connections of one session, from its join (1) through its resumptions: only
  * the latest one may write.
  */
@@ -109,10 +104,8 @@ export class Arrival {
   readonly #deps: ArrivalDeps;
   readonly #fields: object;
   readonly #startedAtMs = performance.now();
-  /** Null without OpenTelemetry. */
   readonly #span: Span | null = startSpan('arrival', { kind: 'server', parent: null });
 
-  /** @param fields for the log line */
   constructor(deps: ArrivalDeps, connection: Connection, fields: object = {}) {
     this.#deps = deps;
     this.connection = connection;
@@ -131,18 +124,11 @@ export class Arrival {
     return this.#deps.arrivals.isDraining ? 'drain' : 'yes';
   };
 
-  /**
-   * Refuses the arrival if this instance drains: nothing is written yet, so another instance can handle all of it.
-   * @returns whether it was refused
-   */
+  /** Nothing is written yet, so another instance can handle all of it. @returns whether the arrival was refused */
   refusedByDrain(): boolean {
     if (!this.#deps.arrivals.isDraining) return false;
-    this.refuseForDrain();
+    this.refuse('drain', DRAINS);
     return true;
-  }
-
-  refuseForDrain(): void {
-    this.refuse('drain', 'This gateway drains.');
   }
 
   /** Refuses the arrival if it has to wait. @returns whether it was refused */
@@ -151,19 +137,15 @@ export class Arrival {
     return waitMs > 0;
   }
 
-  /**
-   * Ends the arrival of a client that has gone, that goes to another instance, or that comes too often.
-   * @param id of the participant or session that the limit is for
-   */
+  /** @param id of the participant or session that the limit is for */
   turnAway(refusal: Unwanted | { outcome: 'too_many'; waitMs: number }, limit: ArrivalLimit, id: string): void {
     if (refusal.outcome === 'too_many') {
       this.#deps.arrivalLimits.refuseFor(id, refusal.waitMs);
       this.refusedByLimit(limit, refusal.waitMs);
-    } else if (refusal.outcome === 'drain') this.refuseForDrain();
+    } else if (refusal.outcome === 'drain') this.refuse('drain', DRAINS);
     else this.log('disconnected');
   }
 
-  /** Logs the outcome and counts it in the metrics. */
   log(outcome: string, fields: object = {}): void {
     const span = this.#span;
     const trace = span === null ? {} : { traceId: traceIdOf(span.traceparent), spanId: span.spanId };
@@ -183,23 +165,15 @@ export class Arrival {
 
   /** Refusals are answers, not failures of the gateway. */
   #end(span: Span, outcome: string): void {
-    const { roomId, participantId, sessionId, environmentId } = this.connection.logFields;
-    const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
-    span.end({
-      attributes: {
-        'callplane.outcome': outcome,
-        'callplane.environment.id': text(environmentId),
-        'callplane.room.id': text(roomId),
-        'callplane.participant.id': text(participantId),
-        'callplane.session.id': text(sessionId),
-      },
-    });
+    const fields = this.connection.logFields;
+    const attributes: Record<string, string> = { 'callplane.outcome': outcome };
+    for (const name of ['environment', 'room', 'participant', 'session']) {
+      const id = fields[`${name}Id`];
+      if (typeof id === 'string') attributes[`callplane.${name}.id`] = id;
+    }
+    span.end({ attributes });
   }
 
-  /**
-   * Closes the connection.
-   * @param cause for the log
-   */
   refuse(reason: CloseReason, cause: string): void {
     this.connection.close(reason, { cause });
     this.log(reason, { cause });

@@ -23,11 +23,7 @@ const REFUSALS = {
 /** How long joins of a participant that was not found are refused without another query, in milliseconds. */
 const NOT_FOUND_FOR_MS = 3000;
 
-/**
- * Joins a participant to the room in its token. The participant is in the room from the commit on. This instance then
- * shows the participant to the others, and sends the welcome.
- * @throws if a dependency does not answer.
- */
+/** The participant is in the room from the commit on. @throws if a dependency does not answer. */
 export async function join(deps: ArrivalDeps, connection: Connection, request: ClientMessages['join']): Promise<void> {
   const arrival = new Arrival(deps, connection);
   if (arrival.refusedByDrain()) return;
@@ -57,7 +53,7 @@ export async function join(deps: ArrivalDeps, connection: Connection, request: C
       isResumed: false,
     });
     const own = joined.state;
-    await deps.rooms.loadForWelcome(roomId, own, joined.changes);
+    await deps.rooms.loadForWelcome(roomId, joined);
     if (!arrival.holds(session, own.connection)) return;
     arrival.welcome(session, { replyTo: request.id, resumed: false, resumeSecret, mediaContinued: false, own });
   } finally {

@@ -4,22 +4,17 @@ import type { Connection } from '../connections/connection.js';
 import type { ArrivalLimit, SignalingMetrics } from '../metrics.js';
 
 export interface ArrivalPaces {
-  /** Joins of one participant across all instances. */
   joins: Pace;
-  /** Resumptions of one session across all instances. */
   resumptions: Pace;
-  /** Failed joins and resumptions from one client address at this instance. */
   failures: Pace;
 }
 
-/** Maximum size of each map: one of client addresses, one of refused participants and sessions. */
 const KEYS_MAX = 10_000;
 const LOG_EVERY_MS = 1000;
 
 /**
- * Rate limits for arrivals, which are joins and resumptions. PostgreSQL keeps the pace of participants and sessions,
- * because it holds across all instances. This instance keeps the pace of client addresses. It also caches how long
- * PostgreSQL refuses a participant or session, so that further attempts cost no query.
+ * PostgreSQL keeps the pace of participants and sessions, because it holds across all instances. This instance keeps the
+ * pace of client addresses, and how long PostgreSQL refuses a participant or session: further attempts cost no query.
  */
 export class ArrivalLimits {
   readonly joins: PaceTimes;
@@ -50,7 +45,6 @@ export class ArrivalLimits {
     return this.#failures.waitMs(addressKey, this.#monotonicMs());
   }
 
-  /** Charges the address for a failed join or resumption. */
   failed({ addressKey }: Pick<Connection, 'addressKey'>): void {
     this.#failures.charge(addressKey, this.#monotonicMs());
   }
@@ -65,7 +59,6 @@ export class ArrivalLimits {
     return 0;
   }
 
-  /** Remembers that PostgreSQL refuses this participant or session for `waitMs`. */
   refuseFor(id: string, waitMs: number): void {
     this.#refusedUntilMs.delete(id);
     this.#refusedUntilMs.set(id, this.#monotonicMs() + waitMs);

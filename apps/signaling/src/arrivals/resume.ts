@@ -8,11 +8,7 @@ import { Arrival, type ArrivalDeps } from './arrival.js';
 
 type Resumed = Extract<ResumeOutcome, { outcome: 'resumed' }>;
 
-/**
- * Resumes the session of a client that presents its secret. The session may come from this or another instance. No
- * participant leaves or joins.
- * @throws if a dependency does not answer.
- */
+/** The session may come from this or another instance. @throws if a dependency does not answer. */
 export async function resume(
   deps: ArrivalDeps,
   connection: Connection,
@@ -29,7 +25,7 @@ export async function resume(
   if (taken === null) return;
   const { session, isHere } = taken;
   const clientHasPeers = request.continueMedia !== false;
-  await deps.rooms.loadForWelcome(roomId, outcome.state, null);
+  await deps.rooms.loadForWelcome(roomId);
   if (isHere) await session.media.takenOver();
   else {
     await session.media.takeOver({
@@ -80,10 +76,7 @@ async function write(
   }
 }
 
-/**
- * Gives the session to the connection.
- * @returns the session, and whether this instance held it already; null if a later resumption has it
- */
+/** @returns the session, and whether this instance held it already; null if a later resumption has it */
 function takeOver(
   { instanceId, rooms, sessions }: ArrivalDeps,
   arrival: Arrival,
@@ -123,7 +116,6 @@ export function newResumeSecret(): string {
   return randomBytes(SECRET_BYTES).toString('base64url');
 }
 
-/** The hash of a secret. The database stores only this. */
 export function hashOf(secret: string): Uint8Array {
   return new Uint8Array(createHash('sha256').update(secret).digest());
 }

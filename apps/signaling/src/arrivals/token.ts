@@ -2,7 +2,6 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import { PATH_ID_PATTERN, PERMISSIONS, type Permission, type Tenant } from '@callplane/core';
 import jwt from 'jsonwebtoken';
 
-/** The claims of a valid token. */
 export interface TokenClaims {
   tenant: Tenant;
   roomId: string;
@@ -19,10 +18,7 @@ export type VerifiedToken =
 const CLOCK_TOLERANCE_SECONDS = 5;
 const ID = new RegExp(PATH_ID_PATTERN);
 
-/**
- * Verifies a participant token. The algorithm is pinned to ES256, whatever the token's header says.
- * @throws if the keys cannot be loaded.
- */
+/** The algorithm is pinned to ES256, whatever the token's header says. @throws if the keys cannot be loaded. */
 export async function verifyToken(
   keys: Pick<VerificationKeys, 'find'>,
   expected: { issuer: string; audience: string },
@@ -77,7 +73,6 @@ function readClaims(payload: unknown): TokenClaims | null {
   };
 }
 
-/** A public key in the form that the JWKS publishes. */
 export interface VerificationJwk {
   kid: string;
   kty: string;
@@ -91,7 +86,6 @@ const FRESH_MS = 30_000;
 /** Minimum pause between reloads for unknown key ids, in milliseconds. Any client can send such an id. */
 const UNKNOWN_KID_PAUSE_MS = 1000;
 
-/** Cache of the public keys that verify participant tokens. */
 export class VerificationKeys {
   readonly #load: () => Promise<VerificationJwk[]>;
   readonly #monotonicMs: () => number;
@@ -104,10 +98,7 @@ export class VerificationKeys {
     this.#monotonicMs = monotonicMs;
   }
 
-  /**
-   * Returns the key with this id; null if no such key is published.
-   * @throws if the keys have to be loaded and cannot be.
-   */
+  /** @returns null if no such key is published. @throws if the keys have to be loaded and cannot be. */
   async find(kid: string): Promise<KeyObject | null> {
     const loaded = this.#loaded !== null && this.#ageMs <= FRESH_MS ? this.#loaded : this.#reload();
     const known = (await loaded).get(kid);

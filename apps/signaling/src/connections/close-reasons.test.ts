@@ -99,7 +99,7 @@ const PROVOKE: Record<CloseReason, () => Promise<TestInstance>> = {
   },
   async protocol_error() {
     const client = await connectClient(usual.url);
-    client.raw('hello');
+    client.raw(Buffer.from('{"type":"join"}'));
     return closes(client, 'protocol_error');
   },
   async message_too_large() {

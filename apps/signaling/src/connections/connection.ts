@@ -11,7 +11,6 @@ import { errorMessage } from './request-failure.js';
 export interface CloseDetails {
   /** For the log: why the gateway chose this reason. */
   cause: string;
-  /** For the client. */
   retryAfterSeconds?: number;
 }
 
@@ -23,7 +22,6 @@ export interface ConnectionSettings {
   pingIntervalMs: number;
 }
 
-/** What the gateway does with a connection's messages. */
 export interface ConnectionHandler {
   /** Handles one valid message. The next message waits for it. Must neither throw nor reject. */
   onMessage(connection: Connection, message: ClientMessage): void | Promise<void>;
@@ -33,7 +31,6 @@ export interface ConnectionHandler {
   onEnd(connection: Connection, ending: Ending): void;
 }
 
-/** Time in which the first message must arrive, in milliseconds. */
 const FIRST_MESSAGE_WITHIN_MS = 10_000;
 /** How long a close handshake may take before the socket is terminated, in milliseconds. */
 const CLOSE_WITHIN_MS = 2000;
@@ -44,7 +41,6 @@ export class Connection {
   readonly id: string;
   /** Fields for the log line at the connection's end. Handlers add what they learn about the connection. */
   readonly logFields: Record<string, unknown> = {};
-  /** Refused requests; see `logRefusal`. */
   refusalsLogged = 0;
   readonly openedAtMs = performance.now();
   /** Key of the client's address for the limit of failed arrivals. */
@@ -94,7 +90,6 @@ export class Connection {
     return this.ending === null;
   }
 
-  /** Frames and bytes in both directions, for the log. */
   get traffic(): { messagesIn: number; messagesOut: number; bytesIn: number; bytesOut: number } {
     return {
       messagesIn: this.#frames.frames,
@@ -136,7 +131,6 @@ export class Connection {
     this.#webSocket.terminate();
   }
 
-  /** Resolves when the socket is closed. */
   closed(): Promise<void> {
     if (this.#webSocket.readyState === WebSocket.CLOSED) return Promise.resolve();
     return new Promise((resolve) => this.#webSocket.once('close', () => resolve()));

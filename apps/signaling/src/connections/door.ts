@@ -1,15 +1,12 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { PROTOCOL_LIMITS, SUBPROTOCOL, type ClientMessage } from '@callplane/protocol';
+import { PROTOCOL_LIMITS, SUBPROTOCOL } from '@callplane/protocol';
 import { hostRefusal, refuseSocket, requestIdOf, type Logger, type Refusal } from '@callplane/runtime';
 import proxyAddr from 'proxy-addr';
 import { WebSocketServer, type WebSocket } from 'ws';
-import type { Ending, SignalingMetrics } from '../metrics.js';
 import { Connection, type ConnectionHandler, type ConnectionSettings } from './connection.js';
-import type { InvalidMessage } from './frames.js';
 import { Outbox } from './outbox.js';
-import { logRefusal } from './request-failure.js';
 
 const SIGNALING_PATH = '/v1/signaling';
 
@@ -106,36 +103,22 @@ function refusalOf(
   return { status: 400, code: 'VALIDATION_FAILED', message: `Offer the WebSocket sub-protocol ${SUBPROTOCOL}.` };
 }
 
-/** Why the gateway takes no new connection; null if it does. */
 function unavailability(count: number, settings: UpgradeSettings): string | null {
   if (settings.isDraining()) return 'The gateway is shutting down. Connect again to reach another instance.';
   if (count < settings.connectionsMax) return null;
   return 'The gateway has reached its connection limit. Try again shortly.';
 }
 
-export interface ConnectionsDeps {
-  logger: Logger;
-  metrics: Pick<SignalingMetrics, 'ended'>;
-}
-
-/** Handles the messages of all connections. Must neither throw nor reject. */
-export interface MessageHandler {
-  onMessage(connection: Connection, message: ClientMessage): void | Promise<void>;
-  /** Called once for each connection, as soon as its end is known. The socket may still be closing. */
-  onEnd(connection: Connection, ending: Ending): void;
-}
-
-/** The open WebSockets of this instance. */
-export class Connections implements ConnectionHandler {
-  readonly #deps: ConnectionsDeps;
+export class Connections {
+  readonly #logger: Logger;
   readonly #settings: ConnectionSettings;
-  readonly #handler: MessageHandler;
+  readonly #handler: ConnectionHandler;
   readonly #connections = new Set<Connection>();
   readonly #timer: NodeJS.Timeout;
   #accepted = 0;
 
-  constructor(deps: ConnectionsDeps, settings: ConnectionSettings, handler: MessageHandler) {
-    this.#deps = deps;
+  constructor(logger: Logger, settings: ConnectionSettings, handler: ConnectionHandler) {
+    this.#logger = logger;
     this.#settings = settings;
     this.#handler = handler;
     this.#timer = setInterval(() => {
@@ -152,29 +135,14 @@ export class Connections implements ConnectionHandler {
 
   accept(sockets: { webSocket: WebSocket; socket: Duplex }, address: string | undefined): Connection {
     this.#accepted += 1;
-    const connection = new Connection({ id: `conn_${this.#accepted}`, address }, sockets, this.#settings, this);
+    const client = { id: `conn_${this.#accepted}`, address };
+    const connection = new Connection(client, sockets, this.#settings, this.#handler);
     this.#connections.add(connection);
+    void connection.closed().then(() => this.#onClosed(connection));
     return connection;
   }
 
-  onMessage(connection: Connection, message: ClientMessage): void | Promise<void> {
-    return this.#handler.onMessage(connection, message);
-  }
-
-  onInvalid(connection: Connection, { type, details }: InvalidMessage): void {
-    logRefusal(this.#deps.logger, connection, { type, code: 'invalid_message', details });
-  }
-
-  onEnd(connection: Connection, ending: Ending): void {
-    this.#deps.metrics.ended(ending);
-    this.#handler.onEnd(connection, ending);
-    void connection.closed().then(() => this.#onClosed(connection, ending));
-  }
-
-  /**
-   * Closes connections with the reason `drain`, spread over DRAIN_OVER_MS, so that their clients go to other instances.
-   * @param isMeant whether to close a connection
-   */
+  /** Closes connections with the reason `drain`, spread over DRAIN_OVER_MS. */
   async sendAway(isMeant: (connection: Connection) => boolean = () => true): Promise<void> {
     const open = [...this.#connections].filter((connection) => connection.isOpen && isMeant(connection));
     const pauseMs = Math.min(DRAIN_OVER_MS / Math.max(open.length, 1), 50);
@@ -187,13 +155,13 @@ export class Connections implements ConnectionHandler {
   }
 
   /** Logs how a connection ended, and why. The socket's close code is part of the line. */
-  #onClosed(connection: Connection, ending: Ending): void {
+  #onClosed(connection: Connection): void {
     this.#connections.delete(connection);
     // A client beyond a limit reconnects often. The limit's own log line, whose rate is bounded, covers it.
-    if (ending === 'too_many_attempts') return;
-    this.#deps.logger.info('connection', {
+    if (connection.ending === 'too_many_attempts') return;
+    this.#logger.info('connection', {
       connectionId: connection.id,
-      reason: ending,
+      reason: connection.ending,
       ...connection.logFields,
       durationMs: Math.round(performance.now() - connection.openedAtMs),
       ...connection.traffic,
@@ -207,11 +175,9 @@ export class Connections implements ConnectionHandler {
   }
 }
 
-/** Returns the address that a request comes from. */
 export type CallerAddress = (request: IncomingMessage) => string | undefined;
 
 /**
- * Creates a function that follows `X-Forwarded-For` through trusted proxies.
  * @param trusted TRUST_PROXY: addresses and ranges of proxies, or their number. If it is empty, `X-Forwarded-For` is
  *   ignored.
  * @throws TypeError if an entry is not an address.

@@ -70,26 +70,10 @@ describe('readMessage', () => {
   });
 
   test('accepts only known message types and never throws, whatever a frame holds', () => {
+    const types = ['join', 'message', 'toString', '__proto__', 'constructor'];
+    const field = fc.anything();
     const almost = fc.record(
-      {
-        type: fc.constantFrom(
-          'join',
-          'resume',
-          'publish',
-          'candidate',
-          'message',
-          'toString',
-          '__proto__',
-          'constructor',
-        ),
-        id: fc.anything(),
-        token: fc.anything(),
-        tracks: fc.anything(),
-        sdp: fc.anything(),
-        data: fc.anything(),
-        candidate: fc.anything(),
-        target: fc.anything(),
-      },
+      { type: fc.constantFrom(...types), id: field, token: field, data: field, to: field },
       { requiredKeys: ['type'] },
     );
     fc.assert(
@@ -102,7 +86,7 @@ describe('readMessage', () => {
         }
         const result = readText(text);
         if (result.is === 'message') {
-          expect(['join', 'resume', 'publish', 'candidate', 'message']).toContain(result.message.type);
+          expect(['join', 'message']).toContain(result.message.type);
         } else if (result.is === 'invalid') expect(result.details.length).toBeLessThanOrEqual(20);
       }),
       { numRuns: 1000 },

@@ -21,7 +21,6 @@ const INVALID_MESSAGE_TOKENS = 10;
 /** A message that does not match its schema. The sender gets the details, with the message's id. */
 export interface InvalidMessage {
   is: 'invalid';
-  /** A type of the protocol, or `unknown`. */
   type: string;
   id: string | undefined;
   details: ErrorDetail[];
@@ -84,7 +83,6 @@ export function readMessage(text: string): ReceivedFrame {
   );
 }
 
-/** Turns the frames of one connection into messages: checks their rate, size and form. */
 export class FrameReader {
   frames = 0;
   bytes = 0;
@@ -94,7 +92,6 @@ export class FrameReader {
     this.#bucket = new TokenBucket(bucket);
   }
 
-  /** Takes a token for a ping. @returns false if none is left */
   ping(): boolean {
     return this.#bucket.take(performance.now());
   }
@@ -117,7 +114,6 @@ export class FrameReader {
     return read;
   }
 
-  /** Takes tokens. False as soon as one is missing. */
   #take(count: number): boolean {
     const nowMs = performance.now();
     for (let taken = 0; taken < count; taken++) if (!this.#bucket.take(nowMs)) return false;

@@ -1,12 +1,60 @@
-import { HeldByAll, type Holder } from './held-by-all.js';
+/** A connection's half that holds memory for its client. */
+export interface Holder {
+  /** Seconds in a row in which nothing of it could be freed. */
+  readonly stalledSeconds: number;
+  /** Frees all that it holds, and ends its connection. */
+  cut(): void;
+}
 
-/** Limits of the queue of messages that wait to be handled. */
+/** Share of the bound that is left after a cut. Otherwise every further message would cut one more connection. */
+const LEFT_AFTER_CUT = 7 / 8;
+
+/**
+ * A hard bound for what all connections of a process hold together. A bound for each connection alone is none for a
+ * caller with many connections. Above the bound, connections are cut: those that have been stalled longest, then those
+ * that hold most.
+ */
+export class HeldByAll {
+  readonly #max: number;
+  readonly #held = new Map<Holder, number>();
+  #total = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Records what a holder holds now. It may be cut during the call, and others too. */
+  set(holder: Holder, held: number): void {
+    const before = this.#held.get(holder) ?? 0;
+    if (held === before) return;
+    this.#total += held - before;
+    if (held > 0) this.#held.set(holder, held);
+    else this.#held.delete(holder);
+    this.cut(this.#max, () => true);
+  }
+
+  /** If all hold more than `max`, cuts holders that `mayCut` accepts. */
+  cut(max: number, mayCut: (holder: Holder) => boolean): void {
+    if (this.#total <= max) return;
+    const order = [...this.#held]
+      .filter(([holder]) => mayCut(holder))
+      .sort(([one, held], [other, more]) => other.stalledSeconds - one.stalledSeconds || more - held);
+    for (const [holder, held] of order) {
+      if (this.#total <= max * LEFT_AFTER_CUT) return;
+      this.#held.delete(holder);
+      this.#total -= held;
+      holder.cut();
+    }
+  }
+}
+
 export const QUEUED_MESSAGES_MAX = 256;
 export const QUEUED_CHARS_MAX = 1024 * 1024;
-/**
- * Limit in characters until the first message, a join or resumption, is handled. It is small because the sender is not
- * authenticated yet.
- */
+/** The limit until the first message, a join or resumption, is handled: its sender is not authenticated yet. */
 export const QUEUED_CHARS_BEFORE_ARRIVAL_MAX = 32 * 1024;
 /** Characters that may wait in all connections of this process. Above them, those where most wait are closed. */
 const QUEUED_CHARS_OF_ALL = 32 * 1024 * 1024;
@@ -28,7 +76,6 @@ export class Inbox<Message> implements Holder {
   /**
    * @param handle must neither throw nor reject. A message that it handles without a promise delays no other one.
    * @param onCut called when this connection must end, because most messages wait here while too many of all do
-   * @param all the bound for all inboxes together
    */
   constructor(
     handle: (message: Message) => void | Promise<void>,
@@ -40,11 +87,7 @@ export class Inbox<Message> implements Holder {
     this.#all = all;
   }
 
-  /**
-   * Handles the message after the earlier ones.
-   * @param chars length of the message's frame
-   * @returns false, without handling the message, if too many wait
-   */
+  /** @returns false, without handling the message, if too many wait */
   push(message: Message, chars: number): boolean {
     if (this.#isStopped) return true;
     if (this.#queue.length >= QUEUED_MESSAGES_MAX || this.#queuedChars + chars > this.#charsMax) return false;
@@ -55,7 +98,6 @@ export class Inbox<Message> implements Holder {
     return true;
   }
 
-  /** Drops the messages that wait, and all later ones. */
   stop(): void {
     this.#isStopped = true;
     this.#queue.length = 0;

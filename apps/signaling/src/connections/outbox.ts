@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
-import { HeldByAll, type Holder } from './held-by-all.js';
+import { HeldByAll, type Holder } from './inbox.js';
 
 /** Seconds in which the operating system takes nothing, after which a client counts as one that does not read. */
 export const STALLED_SECONDS = 5;
@@ -19,7 +19,6 @@ const WRITE_BYTES_MAX = 64 * 1024;
 /** What a waiting frame takes beside its text, in bytes. */
 const FRAME_BYTES = 100;
 
-/** A text with its length in UTF-8. */
 interface FrameText {
   readonly text: string;
   readonly bytes: number;
@@ -46,13 +45,10 @@ export class Outbox implements Holder {
   #frames: FrameText[] = [];
   #waitingBytes = 0;
   #textBytes = 0;
-  /** The rest of what was encoded and not written. */
   #rest: Buffer | undefined;
-  /** Writes whose callback has not been called. */
   #writes = 0;
   /** Whether a write has ended since the last `eachSecond`. */
   #hasProgressed = false;
-  /** What counts against the bound of all. */
   #held = 0;
   /** The data of the latest ping without an answer. */
   #ping: Buffer | undefined;
@@ -62,11 +58,7 @@ export class Outbox implements Holder {
   static #bytesOfTick = 0;
   static readonly #ofProcess = new HeldByAll(HELD_BYTES_OF_ALL_HARD);
 
-  /**
-   * @param socket the stream below the WebSocket, which compresses nothing
-   * @param onCut called when this connection must end at once, because all hold too much
-   * @param all the bound for all outboxes together
-   */
+  /** @param onCut called when this connection must end at once, because all hold too much */
   constructor(webSocket: WebSocket, socket: Duplex, onCut: () => void, all: HeldByAll = Outbox.#ofProcess) {
     this.#webSocket = webSocket;
     this.#socket = socket;
@@ -75,12 +67,10 @@ export class Outbox implements Holder {
     socket.once('close', () => this.#flush());
   }
 
-  /** Bytes that the operating system has not taken. */
   get unsentBytes(): number {
     return this.#waitingBytes + (this.#rest?.length ?? 0) + (this.#socket.destroyed ? 0 : this.#socket.writableLength);
   }
 
-  /** Whether more waits than a client may leave unread. */
   get isOverfull(): boolean {
     const max = this.#isStalled ? UNSENT_BYTES_MAX : UNSENT_BYTES_OF_READER_MAX;
     if (this.unsentBytes <= max) return false;
@@ -89,7 +79,6 @@ export class Outbox implements Holder {
     return this.unsentBytes > max;
   }
 
-  /** Sends a text frame. */
   send(text: string): void {
     const bytes = Buffer.byteLength(text);
     this.framesSent += 1;
@@ -142,7 +131,6 @@ export class Outbox implements Holder {
     return this.stalledSeconds >= STALLED_SECONDS;
   }
 
-  /** Whether the operating system takes nothing more at the moment. */
   get #isStuck(): boolean {
     return this.#writes > 0 && this.#socket.writableLength > 0;
   }
@@ -256,7 +244,6 @@ function memoryOf(text: string, bytes: number): number {
   return bytes === text.length ? bytes : 2 * text.length;
 }
 
-/** First byte of an unfragmented text frame. */
 const TEXT = 0x81;
 /** Greatest length that fits into the second header byte. A greater one takes 2 further bytes. */
 const BYTES_IN_HEADER_MAX = 125;

@@ -4,10 +4,8 @@ import type { Logger } from '@callplane/runtime';
 
 /** Refusals of one connection that get a log line of their own. The rest is counted in the line of its end. */
 const REFUSALS_LOGGED_MAX = 20;
-/** Details of a refusal that its log line names. */
 const FAILURES_LOGGED_MAX = 5;
 
-/** Refuses a request. The connection stays open. */
 export class RequestFailure extends Error {
   constructor(
     readonly code: ErrorCode,
@@ -36,14 +34,12 @@ export function errorMessage(
   };
 }
 
-/** A connection, as the log sees it. */
 interface LoggedConnection {
   readonly id: string;
   readonly logFields: Record<string, unknown>;
   refusalsLogged: number;
 }
 
-/** Logs an error that a request was answered with. */
 export function logRefusal(
   logger: Logger,
   connection: LoggedConnection,

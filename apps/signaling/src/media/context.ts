@@ -5,7 +5,7 @@ import type { ServerMessage } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import { RequestFailure } from '../connections/request-failure.js';
 import type { SignalingMetrics } from '../metrics.js';
-import type { RoomMember } from '../rooms/member.js';
+import type { RoomMember } from '../rooms/changes.js';
 import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { MediaWrites, RecordedSession } from './media-writes.js';

@@ -1,12 +1,12 @@
-import { boundMessage, metadataSizeFailure, storedJsonBytes, type Clock, type Permission } from '@callplane/core';
+import { boundMessage, metadataSizeFailure, storedJsonBytes, type Permission } from '@callplane/core';
 import { isDatabaseUnavailable } from '@callplane/db';
 import { PROTOCOL_LIMITS, type ClientMessage, type ClientMessages } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import { iceServersFor, type ArrivalDeps, type WelcomeDeps } from '../arrivals/arrival.js';
 import { join } from '../arrivals/join.js';
 import { resume } from '../arrivals/resume.js';
-import type { Connection } from '../connections/connection.js';
-import type { MessageHandler } from '../connections/door.js';
+import type { Connection, ConnectionHandler } from '../connections/connection.js';
+import type { InvalidMessage } from '../connections/frames.js';
 import { errorMessage, logRefusal, RequestFailure } from '../connections/request-failure.js';
 import type { Ending, SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
@@ -15,9 +15,7 @@ import type { Qualities } from '../sessions/quality-seconds.js';
 import type { Session } from '../sessions/session.js';
 import type { Writes } from '../writes/writes.js';
 
-/** What the requests of a session need. */
 interface RequestDeps extends WelcomeDeps {
-  clock: Clock;
   qualities: Qualities;
   rooms: Rooms;
   writes: Writes;
@@ -31,13 +29,9 @@ interface RequestContext {
 
 type RequestType = Exclude<keyof ClientMessages, 'join' | 'resume'>;
 
-/**
- * Carries out a client's request within its session, and answers it. The next request waits for a promise.
- * @throws RequestFailure if the request is refused; the connection stays open
- */
+/** The next request waits for a promise. @throws RequestFailure if the request is refused */
 type Handler<T extends RequestType> = (context: RequestContext, message: ClientMessages[T]) => void | Promise<void>;
 
-/** A handler whose answer says only that the work is done. */
 function acknowledged<T extends RequestType>(
   work: (session: Session, message: ClientMessages[T]) => void | Promise<void>,
 ): Handler<T> {
@@ -108,17 +102,15 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
     connection.send({ type: 'iceServers', ...replyTo(message), ...iceServersFor(deps, session.sessionId) });
   },
   ping: ({ connection }, message) => connection.send({ type: 'pong', ...replyTo(message) }),
-  /** The connection closes with the reason `left`; there is no other answer. */
   leave: ({ session }) => session.leave(),
 };
 
 export interface DispatchDeps extends RequestDeps, ArrivalDeps {
   logger: Logger;
-  metrics: Pick<SignalingMetrics, 'join' | 'message'>;
+  metrics: Pick<SignalingMetrics, 'ended' | 'join' | 'message'>;
 }
 
-/** Hands each message of a client to its handler, and answers those that fail. */
-export class Dispatch implements MessageHandler {
+export class Dispatch implements ConnectionHandler {
   readonly #deps: DispatchDeps;
 
   constructor(deps: DispatchDeps) {
@@ -134,7 +126,12 @@ export class Dispatch implements MessageHandler {
     }
   }
 
+  onInvalid(connection: Connection, { type, details }: InvalidMessage): void {
+    logRefusal(this.#deps.logger, connection, { type, code: 'invalid_message', details });
+  }
+
   onEnd(connection: Connection, ending: Ending): void {
+    this.#deps.metrics.ended(ending);
     this.#deps.sessions.onConnectionEnd(connection, ending);
   }
 
@@ -212,7 +209,6 @@ function acknowledge({ connection }: RequestContext, request: ClientMessage, isP
   ok(connection, request);
 }
 
-/** Acknowledges the request if the client gave it an id. */
 function ok(connection: Connection, message: ClientMessage): void {
   if (message.id !== undefined) connection.send({ type: 'ok', replyTo: message.id });
 }
@@ -222,13 +218,11 @@ function replyTo({ id }: ClientMessage): { replyTo?: string } {
   return id === undefined ? {} : { replyTo: id };
 }
 
-/** @throws RequestFailure if the session lacks the permission. */
 function requirePermission(session: Session, permission: Permission): void {
   if (session.permissions.includes(permission)) return;
   throw new RequestFailure('permission_denied', `The participant lacks the permission ${permission}.`);
 }
 
-/** @param message what is wrong with the size of the field */
 function tooLarge(path: string, message: string): RequestFailure {
   return new RequestFailure('payload_too_large', undefined, [{ path, message }]);
 }

@@ -16,6 +16,31 @@ export interface SessionEntry {
   readonly state: SessionState | null;
 }
 
+/** A session of this instance, as its room sees it. */
+export interface RoomMember {
+  readonly sessionId: string;
+  readonly participantId: string;
+  readonly connectionNumber: number;
+  readonly media: {
+    /** Whether the member has to know which tracks are published: `autoSubscribe` or choices. */
+    readonly wantsTracks: boolean;
+    onTracks(): void;
+    /** The room's media server went up, down, or is another one. */
+    onPlacement(): void;
+  };
+  /** Ignored before the welcome, which contains what the message says. */
+  sendText(text: string): void;
+  onOwn(state: SessionState): void;
+}
+
+/** Why this instance no longer holds a member's session, according to PostgreSQL. */
+export type Departure =
+  /** The session has ended, is being removed, or its room is ending. */
+  | SessionEndReason
+  | 'moved'
+  /** The session is not among the live ones of a complete read. Its row says why. */
+  | 'missing';
+
 /** A session before and after a change; null when it was not in the room, or is no longer. */
 export interface RoomChange {
   readonly before: SessionEntry | null;
@@ -24,19 +49,16 @@ export interface RoomChange {
   readonly gone: SessionEndReason | null;
 }
 
-/** The session that a change is about, in its latest state. */
 export function subjectOf({ before, after }: RoomChange): SessionEntry {
   const entry = after ?? before;
   if (entry === null) throw new Error('a change of no session');
   return entry;
 }
 
-/** A participant without tracks and without metadata. */
 export function isViewer({ tracks, participant }: SessionState): boolean {
   return tracks.length === 0 && Object.keys(participant.metadata).length === 0;
 }
 
-/** A session as the other participants see it. */
 function presentSession(session: SessionState): RemoteParticipant {
   const { participant } = session;
   return {
@@ -55,7 +77,6 @@ function presentTrack({ trackId, kind, source, muted }: Track): Track {
   return { trackId, kind, source, muted };
 }
 
-/** The text of a participant for the others, made once for each state. */
 export function participantText(session: SessionState): string {
   let text = TEXTS.get(session);
   if (text === undefined) {
@@ -71,7 +92,6 @@ function textWithoutTracks(session: SessionState): string {
   return JSON.stringify({ ...presentSession(session), tracks: [] });
 }
 
-/** An entry of a `changes` message as text. */
 export type ChangeText = string;
 
 /** Joins entries to one `changes` message. @returns null without entries. */
@@ -99,7 +119,6 @@ export function changedEntry(before: SessionState, after: SessionState): ChangeT
   return JSON.stringify({ kind: 'tracks', participantId: participant.id, sessionId, tracks: tracks.map(presentTrack) });
 }
 
-/** The entries about changes in a room in which everyone is shown: departures, changes, arrivals. */
 export function changeEntries(changes: readonly RoomChange[]): ChangeText[] {
   const left: ChangeText[] = [];
   const changed: (ChangeText | null)[] = [];

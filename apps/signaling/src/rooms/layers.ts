@@ -1,9 +1,8 @@
 import { LatestReports, Paced, type SendReport } from './reports.js';
-import type { RoomMember } from './member.js';
+import type { RoomMember } from './changes.js';
 import type { RoomState } from './state.js';
 import { trackKey, trackOf, type IndexedTrack, type TrackIndex } from './tracks.js';
 
-/** The highest simulcast layer. */
 export const LAYER_HIGHEST = 2;
 /** All simulcast layers, the lowest first. Wanted of every track of which nothing is known. */
 const EVERY_LAYER: readonly number[] = [0, 1, 2];
@@ -24,11 +23,9 @@ export type ReportedLayers = readonly (readonly [trackKey: string, layers: reado
 /** What the receivers of a room want of each video track: those of this gateway, and those of the others. */
 export class LayerWants {
   readonly #ofSession = new Map<string, ReadonlyMap<string, number>>();
-  /** How many sessions of this gateway want each layer of a track. */
   readonly #own = new Map<string, number[]>();
   readonly #reports = new LatestReports<ReadonlyMap<string, readonly number[]> | null>(STALE_AFTER_MS);
 
-  /** The session receives these layers from now on, by track key. */
   note(sessionId: string, layers: ReadonlyMap<string, number>): void {
     this.forget(sessionId);
     if (layers.size === 0) return;
@@ -36,26 +33,20 @@ export class LayerWants {
     for (const [key, layer] of layers) this.#count(key, layer, 1);
   }
 
-  /** The session is over here. */
   forget(sessionId: string): void {
     for (const [key, layer] of this.#ofSession.get(sessionId) ?? []) this.#count(key, layer, -1);
     this.#ofSession.delete(sessionId);
   }
 
-  /** The report of another gateway, which replaces its last one. */
   receive(gateway: string, reported: ReportedLayers, nowMs: number): void {
-    const isTooLong = reported !== null && reported.length > REPORTED_MAX;
-    this.#reports.set(gateway, reported === null || isTooLong ? null : new Map(reported), nowMs);
+    this.#reports.set(gateway, reported === null ? null : new Map(reported), nowMs);
   }
 
   expire(nowMs: number): void {
     this.#reports.expire(nowMs);
   }
 
-  /**
-   * The layers of the track that any member wants.
-   * @param gateways those that hold members of the room, beside this one
-   */
+  /** @param gateways those that hold members of the room, beside this one */
   wanted(trackKey: string, gateways: Iterable<string>): readonly number[] {
     const wanted = new Set(layersOf(this.#own.get(trackKey) ?? []));
     for (const gateway of gateways) {
@@ -86,17 +77,14 @@ function layersOf(counts: readonly number[]): number[] {
   return EVERY_LAYER.filter((layer) => (counts[layer] ?? 0) > 0);
 }
 
-/** The layers that a publisher should send. */
 interface SentTrack {
   trackId: string;
   layers: readonly number[];
 }
 
 interface Sent {
-  /** Where the track is on the media server. */
   stream: string;
   layers: readonly number[];
-  /** The layers that the latest check found wanted. */
   wanted: readonly number[];
   /** Until when each layer was wanted, the lowest first. */
   wantedUntilMs: number[];
@@ -127,7 +115,6 @@ export class SentLayers {
     return [...this.#sent].map(([trackId, { layers }]) => ({ trackId, layers }));
   }
 
-  /** @returns whether the publisher has to be told */
   #settle({ trackId, feedId, mid }: IndexedTrack, wanted: readonly number[], nowMs: number): boolean {
     const stream = `${feedId}/${mid}`;
     let sent = this.#sent.get(trackId);
@@ -146,16 +133,12 @@ export class SentLayers {
   }
 }
 
-/**
- * Collects which layers the members of a room receive, and tells the publishers of this gateway how much of their video
- * is received (docs/decisions/0011-the-call-path.md).
- */
+/** Tells the publishers of this gateway how much of their video is received (docs/decisions/0011-the-call-path.md). */
 export class RoomLayers {
   readonly #index: TrackIndex;
   readonly #room: RoomState;
   readonly #send: SendReport;
   readonly #wants = new LayerWants();
-  /** The members by session, with what they were told as publishers. */
   readonly #members = new Map<string, { member: RoomMember; sent: SentLayers }>();
   readonly #flushes = new Paced(
     () => FLUSH_EVERY_MS,
@@ -164,7 +147,6 @@ export class RoomLayers {
   #reportedMs = -Infinity;
   #reported = '';
 
-  /** @param send to the other gateways of the room */
   constructor(index: TrackIndex, room: RoomState, send: SendReport) {
     this.#index = index;
     this.#room = room;
@@ -198,7 +180,6 @@ export class RoomLayers {
     this.#flushLater();
   }
 
-  /** Tracks were published, moved, muted or unmuted. */
   onTracks(): void {
     this.#flushLater();
   }

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { RoomChange } from './changes.js';
+import type { RoomChange, RoomMember } from './changes.js';
 import { RoomQuality, type QualityEntry } from './quality.js';
-import type { RoomMember } from './member.js';
 import type { Room } from './room.js';
 
 const entry = (participantId: string, level: string) => ({ participantId, level }) as QualityEntry;

@@ -1,17 +1,13 @@
 import type { QualityLevel } from '@callplane/core';
-import type { RoomChange } from './changes.js';
+import type { RoomChange, RoomMember } from './changes.js';
 import type { ReportedRoom, SendReport } from './reports.js';
-import type { RoomMember } from './member.js';
 
 export interface QualityEntry {
   participantId: string;
   level: QualityLevel;
 }
 
-/**
- * The quality that the participants of a room report, for members and other gateways. A crash or a lost report only
- * delays a level.
- */
+/** The quality that the participants of a room report. A crash or a lost report only delays a level. */
 export class RoomQuality {
   readonly #room: ReportedRoom;
   readonly #report: SendReport;
@@ -26,17 +22,14 @@ export class RoomQuality {
     this.#report = report;
   }
 
-  /** A client of this instance reports its level. */
   note(participantId: string, level: QualityLevel): void {
     if (this.#set(participantId, level)) this.#reported.add(participantId);
   }
 
-  /** The report of another instance. */
   receive(entries: readonly QualityEntry[]): void {
     for (const { participantId, level } of entries) this.#set(participantId, level);
   }
 
-  /** Forgets participants that have left. */
   apply(changes: readonly RoomChange[]): void {
     for (const { before, after } of changes) {
       if (before === null || after !== null) continue;

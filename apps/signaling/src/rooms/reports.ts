@@ -1,4 +1,4 @@
-import type { RoomMember } from './member.js';
+import type { RoomMember } from './changes.js';
 import type { Shown } from './shown.js';
 import type { RoomInfo } from './state.js';
 import type { TrackIndex } from './tracks.js';
@@ -10,13 +10,11 @@ import type { TrackIndex } from './tracks.js';
 export type ReportKind = 'speakers' | 'layers' | 'quality';
 export type SendReport = (kind: ReportKind, report: unknown) => void;
 
-/** A room, as the parts that report about it see it. */
 export interface ReportedRoom {
   readonly members: readonly RoomMember[];
   readonly state: RoomInfo | null;
   readonly shown: Shown;
   readonly tracks: TrackIndex;
-  /** What members receive may change. */
   wakeMembers(): void;
 }
 
@@ -64,7 +62,6 @@ export class Paced {
     this.#work = work;
   }
 
-  /** Runs the work once the pause since the last run is over. */
   soon(): void {
     if (this.#isClosed) return;
     const waitMs = Math.max(0, this.#ranMs + this.#pauseMs() - performance.now());

@@ -1,8 +1,7 @@
 import { isOpen, presentRoom } from '@callplane/core';
 import type { RoomChanges, SessionState } from '@callplane/db';
-import { changeEntries, changesText, subjectOf, type RoomChange } from './changes.js';
+import { changeEntries, changesText, type Departure, type RoomChange, type RoomMember, subjectOf } from './changes.js';
 import { RoomLayers } from './layers.js';
-import type { Departure, RoomMember } from './member.js';
 import { RoomQuality } from './quality.js';
 import { Paced, type SendReport } from './reports.js';
 import { Roster, withParticipants, type RosterPage } from './roster.js';
@@ -13,9 +12,7 @@ import { TrackIndex, TrackOrder } from './tracks.js';
 
 /** Members that depart at once. A large room that ends would otherwise block the process. */
 const DEPARTURES_MAX = 500;
-/** Pause between two groups of members that depart, in milliseconds. */
 const DEPARTURES_EVERY_MS = 50;
-/** The shortest pause between two `roomUpdated`, in milliseconds. */
 const UPDATES_EVERY_MS = 1000;
 
 /** A room in which this instance holds sessions. Keeps its state and sends the members what changes. */
@@ -29,14 +26,11 @@ export class Room {
   readonly speakers: RoomSpeakers;
   readonly layers: RoomLayers;
   readonly quality: RoomQuality;
-  /** Which tracks members receive first. */
   readonly order: TrackOrder;
   /** Sessions, and joins and resumptions in progress, that use the room. It is removed when none is left. */
   holders = 0;
-  /** When it was read completely. */
   completeAtMs = performance.now();
   readonly #instanceId: string;
-  /** By session id. */
   readonly #members = new Map<string, RoomMember>();
   readonly #onDeparture: (member: RoomMember, departure: Departure) => void;
   #departures: NodeJS.Timeout | undefined;
@@ -46,11 +40,9 @@ export class Room {
     () => UPDATES_EVERY_MS,
     () => this.#sendUpdate(),
   );
-  /** The order's version at which the members were woken last. */
   #orderSeen = 0;
   #countsSent = '';
 
-  /** @param report to the other instances that hold sessions of the room */
   constructor(
     roomId: string,
     instanceId: string,
@@ -84,7 +76,6 @@ export class Room {
     return this.sessions.info;
   }
 
-  /** Whether the room is no longer open. */
   get isClosed(): boolean {
     return this.state !== null && !isOpen(this.state.room.status);
   }
@@ -94,7 +85,6 @@ export class Room {
     return this.sessions.entryOf(participantId)?.state ?? undefined;
   }
 
-  /** The participant's session, if it is a member at this instance. */
   memberOf(participantId: string): RoomMember | undefined {
     return this.#members.get(this.sessions.entryOf(participantId)?.sessionId ?? '');
   }
@@ -120,7 +110,6 @@ export class Room {
     this.layers.remove(member);
   }
 
-  /** Ends timers. Call it when the room is removed. */
   close(): void {
     clearTimeout(this.#departures);
     this.#updates.close();
@@ -158,15 +147,6 @@ export class Room {
     this.#wakeForTracks(changes);
   }
 
-  /** Takes over the state of a session that this instance has just written. A welcome then need not wait for a read. */
-  learn(state: SessionState): void {
-    const changes = this.sessions.learn(state);
-    this.#afterChange(changes);
-    this.#send(changes, this.state?.rosterPaged === true);
-    this.#wakeForTracks(changes);
-  }
-
-  /** The room's media server went up or down. */
   mediaChanged(): void {
     for (const member of this.members) member.media.onPlacement();
   }
@@ -205,7 +185,6 @@ export class Room {
     this.#onDeparture(member, departure);
   }
 
-  /** The room ends: all members depart, in groups. */
   #endForAll(): void {
     clearTimeout(this.#departures);
     for (const member of this.members.slice(0, DEPARTURES_MAX)) this.#depart(member, 'room_ended');
@@ -225,7 +204,6 @@ export class Room {
     this.#sendAll(withParticipants({ type: 'rosterPaged', ...page }, participants));
   }
 
-  /** Sends the name, metadata and capacity of the room, unless they are what the members know. */
   #sendUpdate(): void {
     if (this.state === null || this.#toldInfo === contentOf(this.state)) return;
     this.#toldInfo = contentOf(this.state);

@@ -1,9 +1,9 @@
-import { readRoomChanges, type Database, type RoomChanges, type RoomRead, type SessionState } from '@callplane/db';
+import { readRoomChanges, type Database, type RoomChanges, type RoomRead } from '@callplane/db';
 import type { RoomBus, RoomNotice } from '@callplane/queue';
 import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
 import type { ReadReason, SignalingMetrics } from '../metrics.js';
 import type { ReportedLayers } from './layers.js';
-import type { Departure, RoomMember } from './member.js';
+import type { Departure, RoomMember } from './changes.js';
 import type { QualityEntry } from './quality.js';
 import type { ReportKind } from './reports.js';
 import { Room } from './room.js';
@@ -13,7 +13,6 @@ import { reactionTo, reviveChanges } from './state.js';
 export interface RoomsDeps {
   bus: RoomBus;
   database: Database;
-  /** Identifies this process in the database and to other instances. */
   instanceId: string;
   logger: Logger;
   metrics: Pick<SignalingMetrics, 'roomRead'>;
@@ -24,28 +23,21 @@ interface Read {
   readonly roomId: string;
   /** Of combined requests, the reason of the first one counts. */
   readonly why: ReadReason;
-  /** Whether to read the whole room instead of its changes. */
   complete: boolean;
-  /** Whether to notify the other instances of what was read. */
   publish: boolean;
   done: Promise<unknown>;
 }
 
-/** Maximum number of rooms that one statement reads. */
 const ROOMS_PER_READ_MAX = 200;
-/** Maximum number of statements that run at once. */
 const READS_MAX = 3;
-/** Interval of the periodic work of all rooms. */
 const EACH_SECOND_MS = 1000;
 /** How often a room is read completely: in a restored database, the version of a change may be known already. */
 const COMPLETE_EVERY_MS = 60_000;
 
-/** A client's message to others. */
 interface Passed {
   from: string;
   /** Participant ids; null for all other participants. */
   to: string[] | null;
-  /** The message as the clients get it. */
   text: string;
 }
 
@@ -56,7 +48,6 @@ export class Rooms {
   readonly #held = new Map<string, Room>();
   readonly #timer: NodeJS.Timeout;
   readonly #reads: Batches<Read, true>;
-  /** The read of each room that has not begun. */
   readonly #waiting = new Map<string, Read>();
 
   constructor(deps: RoomsDeps, onDeparture: (member: RoomMember, departure: Departure) => void) {
@@ -115,28 +106,23 @@ export class Rooms {
 
   /**
    * Like {@link changed}, before a welcome, which shows the room with the client's own session in it.
-   * @param own the client's session, as the write has returned it. The welcome of a known paged room uses it, and does
-   *   not wait for the read.
-   * @param changes all that the write has changed; null if it does not say so. If they continue what this instance
-   *   knows, it need not read the room.
+   * @param joined the session, and all that the write has changed; null if it does not say so. If the changes continue
+   *   what this instance knows, it need not read the room.
    * @throws if the room cannot be read.
    */
-  async loadForWelcome(roomId: string, own: SessionState, changes: RoomChanges | null): Promise<void> {
+  async loadForWelcome(roomId: string, joined?: { sessionId: string; changes: RoomChanges | null }): Promise<void> {
     const room = this.#held.get(roomId);
     if (room === undefined) throw new Error(`${roomId} is not held`);
     const known = room.state?.version ?? null;
-    const isBehind = known === null || known < own.version;
-    // Another client of the batch has got its welcome before.
-    if (changes !== null && !isBehind && room.sessions.entries.has(own.sessionId)) return;
-    if (changes !== null && isBehind && (changes.after === null || changes.after === known)) {
+    const { changes = null, sessionId = '' } = joined ?? {};
+    // Another client of the batch may have got its welcome before.
+    if (changes !== null && room.sessions.entries.has(sessionId)) return;
+    const isNews = changes !== null && (known === null || known < changes.version);
+    if (isNews && (changes.after === null || changes.after === known)) {
       this.#apply({ roomId, publish: true }, changes, known);
-    } else if (room.state?.rosterPaged === true) {
-      room.learn(own);
-      void this.changed(roomId);
     } else await this.#read(roomId, 'changed', { publish: true });
   }
 
-  /** Reads all rooms again, to find changes whose notices were lost. */
   async resync(): Promise<void> {
     const nowMs = performance.now();
     await Promise.all(
@@ -147,7 +133,6 @@ export class Rooms {
   }
 
   /**
-   * Delivers a client's message to members on this instance and passes it on to other instances.
    * @param to participant ids; null for all other participants.
    * @param data as JSON text, which the caller has measured already: the message is not serialised a second time.
    * @returns false if recipients on other instances could not be reached.
@@ -174,10 +159,7 @@ export class Rooms {
     return room;
   }
 
-  /**
-   * Resolves once a read that began after this call has been applied. For each room at most one read waits. The room
-   * ignores an older one that ends later.
-   */
+  /** For each room at most one read waits. The room ignores an older one that ends later. */
   async #read(roomId: string, why: ReadReason, { complete = false, publish = false } = {}): Promise<void> {
     let read = this.#waiting.get(roomId);
     if (read === undefined) {
@@ -236,14 +218,12 @@ export class Rooms {
   }
 }
 
-/** Sends a message to the members of this instance that it is for. */
 function deliver(room: Room, { from, to, text }: Passed): void {
   if (to === null) {
     for (const member of room.members) if (member.participantId !== from) member.sendText(text);
   } else for (const id of new Set(to)) if (id !== from) room.memberOf(id)?.sendText(text);
 }
 
-/** Takes over the report of another instance. */
 function receive(room: Room, kind: ReportKind, report: unknown, from: string): void {
   if (kind === 'speakers') room.speakers.receive(from, report as Talking);
   else if (kind === 'layers') room.layers.receive(from, report as ReportedLayers);

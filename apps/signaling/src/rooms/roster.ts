@@ -2,16 +2,12 @@ import type { SessionState } from '@callplane/db';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import { isViewer, participantText, subjectOf, type RoomChange } from './changes.js';
 import type { RoomState } from './state.js';
-import { SortedIds } from './sorted-ids.js';
 
 /** A page of the roster. Participants are JSON texts of `RemoteParticipant`. */
 export interface RosterPage {
   participants: string[];
-  /** Cursor of the next page; null on the last one. */
   next: string | null;
-  /** Everyone in the room. */
   participantCount: number;
-  /** Those without tracks and without metadata. */
   viewerCount: number;
 }
 
@@ -38,18 +34,11 @@ export class Roster {
     return { participantCount, viewerCount: participantCount - this.#ids.all.length };
   }
 
-  /**
-   * @param cursor the session id after which the page begins; null for the first page.
-   * @param limit maximum number of participants. A page has at least one, whatever its size.
-   */
+  /** @param limit maximum number of participants. A page has at least one, whatever its size. */
   page(cursor: string | null, limit: number): RosterPage {
     return { ...this.#pageOf(this.#sessionsAfter(cursor), limit), ...this.counts };
   }
 
-  /**
-   * What a welcome shows: everyone in a small room, viewers included; in a paged one the publishers, then the first page
-   * of the roster.
-   */
   firstPage(publishers: () => readonly SessionState[]): RosterPage {
     const isPaged = this.#state.info?.rosterPaged === true;
     return { ...(isPaged ? this.#publishersFirst(publishers()) : this.#everyone()), ...this.counts };
@@ -92,15 +81,51 @@ export class Roster {
   }
 }
 
-/**
- * Serialises a message with participants that are serialised already.
- * @param message with at least one field and without `participants`
- */
+/** @param message with at least one field and without `participants` */
 export function withParticipants(message: object, participants: readonly string[]): string {
   return `${JSON.stringify(message).slice(0, -1)},"participants":[${participants.join(',')}]}`;
 }
 
-/** Serialises a message that carries a page of the roster. */
 export function pageText(message: object, { participants, ...page }: RosterPage): string {
   return withParticipants({ ...message, ...page }, participants);
+}
+
+/** Ids in order. New ids are mostly the greatest, because ids sort by the time of their creation. */
+export class SortedIds {
+  readonly #ids: string[] = [];
+
+  get all(): readonly string[] {
+    return this.#ids;
+  }
+
+  add(id: string): void {
+    const at = this.#position(id);
+    if (this.#ids[at] !== id) this.#ids.splice(at, 0, id);
+  }
+
+  delete(id: string): void {
+    const at = this.#position(id);
+    if (this.#ids[at] === id) this.#ids.splice(at, 1);
+  }
+
+  /** The ids after this one; null begins with the first. */
+  *after(id: string | null): Iterable<string> {
+    let at = id === null ? 0 : this.#position(id);
+    if (this.#ids[at] === id) at += 1;
+    // By position, because copying the rest of a large roster for each page would be slow.
+    for (let next = this.#ids[at]; next !== undefined; next = this.#ids[(at += 1)]) yield next;
+  }
+
+  #position(id: string): number {
+    let low = 0;
+    let high = this.#ids.length;
+    const last = this.#ids[high - 1];
+    if (last === undefined || last < id) return high;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#ids[middle] ?? '') < id) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
 }

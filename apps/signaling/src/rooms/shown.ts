@@ -3,17 +3,17 @@ import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import {
   changedEntry,
   changesText,
+  type ChangeText,
   goneEntry,
   isViewer,
   participantEntry,
   participantText,
-  subjectOf,
-  type ChangeText,
   type RoomChange,
+  type RoomMember,
   type SessionEntry,
+  subjectOf,
 } from './changes.js';
-import type { RoomMember } from './member.js';
-import type { SortedIds } from './sorted-ids.js';
+import type { SortedIds } from './roster.js';
 import type { RoomState } from './state.js';
 
 interface Showing {
@@ -41,7 +41,6 @@ export class Shown {
   #published = new Set<string>();
   #tick: NodeJS.Timeout | undefined;
 
-  /** @param publishers the session ids of the publishers of the room. */
   constructor(state: RoomState, publishers: SortedIds) {
     this.#state = state;
     this.#publishers = publishers;
@@ -72,7 +71,6 @@ export class Shown {
     });
   }
 
-  /** Whether the member gets the changes of this participant. */
   isShown(member: RoomMember, participantId: string): boolean {
     const showing = this.#showing.get(member);
     if (showing === undefined) return false;
@@ -91,7 +89,6 @@ export class Shown {
     this.#published = this.#publishedNow();
   }
 
-  /** Notes changes that members get within TICK_MS. */
   noteSoon(changes: readonly RoomChange[]): void {
     for (const change of changes) {
       if (inRoster(change.before) === null && inRoster(change.after) === null) continue;
@@ -105,7 +102,6 @@ export class Shown {
     }, TICK_MS);
   }
 
-  /** Ends the timer of `noteSoon`. */
   stop(): void {
     clearTimeout(this.#tick);
     this.#tick = undefined;

@@ -5,7 +5,6 @@ import { LatestReports, Paced, type ReportedRoom, type SendReport } from './repo
 export const SPEAKERS_REPEATED_MS = 2000;
 /** Tracks of one gateway that carry speech at a time. More are ignored. */
 const TALKING_MAX = 64;
-/** Tracks whose last speech is remembered. */
 const REMEMBERED_MAX = 1000;
 /** The shortest pause between two reports to other gateways, and between two changes of what members receive. */
 const REPORT_EVERY_MS = 250;
@@ -21,16 +20,12 @@ export type Talking = readonly (readonly [trackKey: string, level: number])[];
  * it: a lost report lasts for a moment only, and what a dead gateway reported is forgotten.
  */
 export class Speakers {
-  /** Grows when anything has changed. */
   version = 0;
   readonly #own = new Map<string, number>();
   readonly #reports = new LatestReports<ReadonlyMap<string, number>>(3 * SPEAKERS_REPEATED_MS);
   readonly #lastMs = new Map<string, number>();
 
-  /**
-   * A track of this gateway's publishers carries speech from now on, or (null) no longer.
-   * @returns whether anything has changed
-   */
+  /** @param level null: the track carries speech no longer. @returns whether anything has changed */
   note(trackKey: string, level: number | null, nowMs: number): boolean {
     if (level === null) {
       if (!this.#own.delete(trackKey)) return false;
@@ -43,10 +38,9 @@ export class Speakers {
     return true;
   }
 
-  /** The report of another gateway: all tracks of its publishers that carry speech. */
   receive(gateway: string, talking: Talking, nowMs: number): void {
     const before = this.#reports.get(gateway) ?? new Map<string, number>();
-    const now = new Map(talking.slice(0, TALKING_MAX));
+    const now = new Map(talking);
     this.#reports.set(gateway, now, nowMs);
     for (const key of new Set([...before.keys(), ...now.keys()])) this.#remember(key, nowMs);
     if (!isSame(before, now)) this.version += 1;
@@ -59,18 +53,15 @@ export class Speakers {
     for (const key of this.#lastMs.keys()) if (!isPublished(key)) this.#lastMs.delete(key);
   }
 
-  /** What this gateway reports. */
   get own(): Talking {
     return [...this.#own];
   }
 
-  /** The level of a track that carries speech, else undefined. */
   levelOf(trackKey: string): number | undefined {
     const report = this.#reports.all.find((talking) => talking.has(trackKey));
     return this.#own.get(trackKey) ?? report?.get(trackKey);
   }
 
-  /** When the track last carried speech; -Infinity if never. */
   lastMs(trackKey: string): number {
     return this.#lastMs.get(trackKey) ?? -Infinity;
   }
@@ -135,7 +126,6 @@ export class RoomSpeakers {
     if (this.#isReportDue || this.state.version !== version) this.#flushes.soon();
   }
 
-  /** The message for a new member; null without speakers. */
   present(): string | null {
     const text = this.#text();
     return text === '[]' ? null : messageOf(text);
@@ -184,7 +174,6 @@ export class RoomSpeakers {
   }
 }
 
-/** From 0 to 1, with two digits. */
 function amplitudeOf(dBov: number): number {
   return Math.round(10 ** (-dBov / 20) * 100) / 100;
 }

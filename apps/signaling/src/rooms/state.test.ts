@@ -36,41 +36,6 @@ describe('the state of a room', () => {
     expect(state.apply(room.read(null)).changes).toHaveLength(2);
     expect(seen(state)).toEqual(seen(fresh(room)));
   });
-
-  test('keeps a session that this instance has just written, although a read in progress does not show it', () => {
-    const room = new FakeRoom();
-    room.set({ sessionId: 's1' });
-    const state = fresh(room);
-    const inProgress = room.read(null);
-    room.set({ sessionId: 's2' });
-    const own = fresh(room).entryOf('p2')!.state!;
-    expect(state.learn(own)).toHaveLength(1);
-    state.apply(inProgress);
-    expect(state.entryOf('p2')?.sessionId).toBe('s2');
-    state.apply(room.read(1));
-    expect(state.learn(own)).toEqual([]);
-    room.set({ sessionId: 's2', gone: 'left' });
-    state.apply(room.read(2));
-    // The session has ended since: what the write returned is older.
-    expect(state.learn(own)).toEqual([]);
-    expect(seen(state)).toEqual(seen(fresh(room)));
-  });
-
-  test('only counts viewers once the roster is paged', () => {
-    const room = new FakeRoom();
-    room.set({ sessionId: 's1' });
-    room.set({ sessionId: 's2', metadata: { seat: 1 } });
-    const state = fresh(room);
-    room.rosterPaged = true;
-    room.set({ sessionId: 's3' });
-    state.apply(room.read(2));
-    expect([...state.entries.values()].map((entry) => entry.state !== null)).toEqual([false, true, false]);
-    expect(seen(state)).toEqual(seen(fresh(room)));
-    room.rosterPaged = false;
-    room.set({ sessionId: 's3', gone: 'left' });
-    state.apply(room.read(3));
-    expect(state.info?.rosterPaged).toBe(false);
-  });
 });
 
 const sessionId = fc.constantFrom('s1', 's2', 's3');

@@ -1,27 +1,10 @@
-import type { RoomState as RoomFacts, SessionEndReason, Tenant } from '@callplane/core';
-import {
-  isFull,
-  reviveRoom,
-  toSession,
-  type RoomChanges,
-  type RoomPlacement,
-  type SessionState,
-  type SessionTuple,
-} from '@callplane/db';
+import type { SessionEndReason } from '@callplane/core';
+import { isFull, reviveRoom, toSession, type RoomChanges, type SessionTuple } from '@callplane/db';
 import type { RoomNotice } from '@callplane/queue';
 import { isViewer, type RoomChange, type SessionEntry } from './changes.js';
 
-/** A room without its sessions. */
-export interface RoomInfo extends RoomPlacement {
-  tenant: Tenant;
-  room: RoomFacts;
-  /** Number of the room's latest event. */
-  sequence: number;
-  version: number;
-  rosterPaged: boolean;
-}
+export type RoomInfo = Omit<RoomChanges, 'after' | 'sessions'>;
 
-/** What a read or a notice has changed. */
 export interface Applied {
   changes: RoomChange[];
   before: RoomInfo | null;
@@ -30,7 +13,7 @@ export interface Applied {
 
 /**
  * The sessions of a room at one version. Changes lead from version to version. A complete read replaces all sessions.
- * Only sessions that are newer than the read stay, unless the read comes from a restored database.
+ * An older one is ignored, unless it comes from a restored database.
  */
 export class RoomState {
   #info: RoomInfo | null = null;
@@ -40,7 +23,6 @@ export class RoomState {
   /** The sessions that other instances hold, counted by instance. The empty id stands for sessions that none holds. */
   readonly #elsewhere = new Map<string, number>();
 
-  /** @param instanceId this instance */
   constructor(instanceId: string) {
     this.#instanceId = instanceId;
   }
@@ -50,7 +32,6 @@ export class RoomState {
     return this.#info;
   }
 
-  /** All live sessions by session id, viewers included. */
   get entries(): ReadonlyMap<string, SessionEntry> {
     return this.#entries;
   }
@@ -87,21 +68,11 @@ export class RoomState {
       return { changes: [], before, after: before };
     }
     if (before === null && read.after !== null) throw new Error(`changes of ${read.room.id}, which was never read`);
-    this.#info = infoOf(read);
-    const changes = this.#applySessions(read, before?.version ?? 0, isRestored);
+    const { sessions: _, after: __, ...info } = read;
+    this.#info = info;
+    const changes = this.#applySessions(read, before?.version ?? 0);
     if (read.rosterPaged && before?.rosterPaged === false) changes.push(...this.#forgetViewers());
     return { changes, before, after: this.#info };
-  }
-
-  /**
-   * Takes over a session that this instance has just written, before the room is read. Ignored if the room is already
-   * known with it.
-   */
-  learn(state: SessionState): RoomChange[] {
-    if (this.#info === null || this.#info.version >= state.version) return [];
-    const { sessionId, connection, instanceId, version, participant } = state;
-    const known = this.#info.rosterPaged && isViewer(state) ? null : state;
-    return this.#set({ sessionId, participantId: participant.id, connection, instanceId, version, state: known });
   }
 
   #clear(): Applied {
@@ -114,21 +85,18 @@ export class RoomState {
     return { changes, before, after: null };
   }
 
-  #applySessions(read: RoomChanges, known: number, isRestored: boolean): RoomChange[] {
+  #applySessions(read: RoomChanges, known: number): RoomChange[] {
     const { room, after, sessions } = read;
     const changes: RoomChange[] = [];
-    // A session that this instance has just written may be newer than the read.
-    const isNewer = (entry: SessionEntry | undefined): boolean =>
-      !isRestored && entry !== undefined && entry.version > read.version;
     if (after === null) {
       const live = new Set(sessions.map(([sessionId]) => sessionId));
       for (const entry of [...this.#entries.values()]) {
-        if (!live.has(entry.sessionId) && !isNewer(entry)) changes.push(...this.#delete(entry.sessionId, null));
+        if (!live.has(entry.sessionId)) changes.push(...this.#delete(entry.sessionId, null));
       }
     }
     for (const tuple of sessions) {
       const [sessionId, , , , version, gone] = tuple;
-      if (isNewer(this.#entries.get(sessionId)) || (after !== null && version <= known)) continue;
+      if (after !== null && version <= known) continue;
       changes.push(...(gone === null ? this.#set(toEntry(room.id, tuple)) : this.#delete(sessionId, gone)));
     }
     return changes;
@@ -167,10 +135,6 @@ export class RoomState {
       entry.state !== null && isViewer(entry.state) ? this.#set({ ...entry, state: null }) : [],
     );
   }
-}
-
-function infoOf({ sessions: _, after: __, ...info }: RoomChanges): RoomInfo {
-  return info;
 }
 
 function toEntry(roomId: string, tuple: SessionTuple): SessionEntry {

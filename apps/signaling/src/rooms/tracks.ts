@@ -1,7 +1,7 @@
 import type { TrackState } from '@callplane/db';
 import { PROTOCOL_LIMITS, type TrackKind, type TrackReference, type TrackSource } from '@callplane/protocol';
 import { subjectOf, type RoomChange, type SessionEntry } from './changes.js';
-import { SortedIds } from './sorted-ids.js';
+import { SortedIds } from './roster.js';
 import type { RoomState } from './state.js';
 
 export interface IndexedTrack {
@@ -29,7 +29,6 @@ export function trackOf(key: string): TrackReference {
 export class TrackIndex {
   /** Grows when a track is added, removed or relocated. A mute does not change it. */
   version = 0;
-  /** Grows when a track is muted or unmuted. */
   muteVersion = 0;
   /** The session ids of the publishers, in order. */
   readonly publishers = new SortedIds();
@@ -66,7 +65,6 @@ export class TrackIndex {
     return this.#streams.has(streamName(stream));
   }
 
-  /** The tracks of one participant. */
   of(participantId: string): IndexedTrack[] {
     return this.#tracksOf(this.#state.entryOf(participantId));
   }
@@ -92,7 +90,6 @@ export class TrackIndex {
     }
   }
 
-  /** The room has another media server. */
   moved(): void {
     this.version += 1;
     this.#entries = null;
@@ -125,11 +122,9 @@ function sameMutes(before: readonly TrackState[], after: readonly TrackState[]):
 
 /** Who speaks in a room. */
 interface Speech {
-  /** Grows when anything has changed. */
   readonly version: number;
   /** The level of a track that carries speech, in dBov without the sign. */
   levelOf(trackKey: string): number | undefined;
-  /** When the track last carried speech; -Infinity if never. */
   lastMs(trackKey: string): number;
 }
 

@@ -8,7 +8,6 @@ export class Heartbeat {
   readonly #logger: Logger;
   #beatAtMs = performance.now();
   #failing = false;
-  /** When the last long silence ended, from `performance.now()`. */
   #restoredAtMs = -Infinity;
 
   constructor(beat: () => Promise<void>, onRecovered: () => Promise<void>, logger: Logger) {
@@ -23,7 +22,6 @@ export class Heartbeat {
     return nowMs - this.#beatAtMs < INSTANCE_DEAD_MS ? nowMs - this.#restoredAtMs : 0;
   }
 
-  /** Writes one heartbeat. The caller repeats it. Never rejects. */
   async beat(): Promise<void> {
     try {
       await this.#beat();

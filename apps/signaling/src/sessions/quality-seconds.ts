@@ -10,7 +10,6 @@ export interface QualitiesDeps {
   writes: Pick<Writes, 'addQuality'>;
 }
 
-/** Counts how long each session of this instance was in which level, and adds the seconds to the sessions' rows. */
 export class Qualities {
   readonly #deps: QualitiesDeps;
   readonly #clocks = new Map<string, QualityClock>();
@@ -22,7 +21,6 @@ export class Qualities {
     this.#timer.unref();
   }
 
-  /** The client of a session reports its level. */
   report(sessionId: string, level: QualityLevel, isRelayed: boolean): void {
     let clock = this.#clocks.get(sessionId);
     if (clock === undefined) {
@@ -32,7 +30,6 @@ export class Qualities {
     clock.set(level, isRelayed, performance.now());
   }
 
-  /** The session has lost its connection. */
   lose(sessionId: string): void {
     this.#clocks.get(sessionId)?.lose(performance.now());
   }

@@ -2,10 +2,9 @@ import { TokenBucket, type Permission } from '@callplane/core';
 import type { HeldSession, SessionState } from '@callplane/db';
 import type { CloseReason, ServerMessage } from '@callplane/protocol';
 import type { SessionMedia } from '../media/session-media.js';
-import type { RoomMember } from '../rooms/member.js';
+import type { RoomMember } from '../rooms/changes.js';
 import type { Room } from '../rooms/room.js';
 
-/** The states of a session at the gateway that holds it. */
 export type SessionStateName =
   /** Its row is written by a join. The client does not know the resume secret before the welcome. */
   | 'joining'
@@ -14,13 +13,11 @@ export type SessionStateName =
   | 'connected'
   /** Without a connection. The client may resume it. */
   | 'grace'
-  /** Its end is being written. */
   | 'ending'
   /** This gateway has let go of it, for whatever reason. */
   | 'gone';
 
 export type SessionEvent =
-  /** The welcome is being sent. */
   | 'welcomed'
   /** The connection ended in a way that the client may resume. */
   | 'lost'
@@ -33,7 +30,6 @@ export type SessionEvent =
   | 'resumedHere'
   | 'resumedElsewhere'
   | 'graceOver'
-  /** The end is in PostgreSQL. */
   | 'endWritten'
   /** PostgreSQL says that this gateway does not hold the session any more, or it could not be asked. */
   | 'notHeld'
@@ -58,7 +54,6 @@ export const TRANSITIONS: Readonly<Record<SessionStateName, Partial<Record<Sessi
 /** How long the client of a session that leaves waits for PostgreSQL, in milliseconds. */
 const LEAVE_WITHIN_MS = 1000;
 
-/** The client's connection, as its session needs it. */
 export interface SessionClient {
   readonly isOpen: boolean;
   sendText(text: string): void;
@@ -67,10 +62,8 @@ export interface SessionClient {
   drop(): void;
 }
 
-/** Why a session is over. */
 export interface SessionOver {
   reason: CloseReason;
-  /** For the log. */
   cause: string;
 }
 
@@ -88,27 +81,19 @@ export interface SessionPort {
   readonly reconnectGraceMs: number;
   /** How much longer the grace period lasts when it would be over, in milliseconds; 0 without an outage. */
   graceLeftMs(): number;
-  /** Marks the session as disconnected in PostgreSQL. */
   markLost(session: Session): void;
   /** Writes the session's end. Dispatches `endWritten` or `notHeld`. */
   writeEnd(session: Session, reason: 'left' | 'connection_lost'): void;
-  /**
-   * Called once, when this instance has let go of the session.
-   * @param mediaEnded resolves when the session's media is released
-   * @param over why the session is over; null if another instance may go on with it
-   */
+  /** Called once. @param over why the session is over; null if another instance may go on with it */
   onGone(session: Session, mediaEnded: Promise<void>, over: SessionOver | null): void;
-  /** Called for an event that cannot happen in the session's state. */
   onUnexpected(session: Session, event: SessionEvent): void;
 }
 
-/** A session that this instance holds. */
 export class Session implements RoomMember {
   readonly sessionId: string;
   readonly roomId: string;
   readonly participantId: string;
   readonly media: SessionMedia;
-  /** Limits the reports of quality to one in 2 s. */
   readonly qualityBucket = new TokenBucket({ perSecond: 0.5, burst: 3 });
   /** Limits the requests for key frames: each costs every publisher that the client receives. */
   readonly refreshBucket = new TokenBucket({ perSecond: 0.5, burst: 4 });
@@ -156,7 +141,6 @@ export class Session implements RoomMember {
     return this.#client;
   }
 
-  /** Number of the session's current connection. Each resumption increments it. */
   get connectionNumber(): number {
     return this.#connectionNumber;
   }
@@ -165,7 +149,6 @@ export class Session implements RoomMember {
     return this.#state === 'connected';
   }
 
-  /** Whether another connection to this instance may take the session over. */
   get isResumable(): boolean {
     return TRANSITIONS[this.#state].resumedHere !== undefined;
   }
@@ -231,10 +214,7 @@ export class Session implements RoomMember {
     this.#connectionNumber = connectionNumber;
   }
 
-  /**
-   * Ends the session and closes its connection with the reason `left`. The client does not wait for PostgreSQL longer
-   * than LEAVE_WITHIN_MS: the end is written once PostgreSQL is back.
-   */
+  /** The client does not wait for PostgreSQL longer than LEAVE_WITHIN_MS: the end is written once it is back. */
   async leave(): Promise<void> {
     const client = this.#client;
     await new Promise<void>((resolve) => {

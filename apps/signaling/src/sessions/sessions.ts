@@ -6,7 +6,7 @@ import type { Connection } from '../connections/connection.js';
 import type { MediaWrites } from '../media/media-writes.js';
 import type { SessionMedia } from '../media/session-media.js';
 import type { Ending } from '../metrics.js';
-import type { Departure, RoomMember } from '../rooms/member.js';
+import type { Departure, RoomMember } from '../rooms/changes.js';
 import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Writes } from '../writes/writes.js';
@@ -17,7 +17,6 @@ import { Session, type SessionEvent, type SessionFacts, type SessionOver, type S
 /** The join behind a session row younger than this may still be in progress here, in milliseconds. */
 const GHOST_AGE_MS = 30_000;
 
-/** The close reason that a client gets when its session has ended. */
 export const CLOSE_REASON_OF_END = {
   left: 'left',
   removed: 'removed',
@@ -66,15 +65,11 @@ export class Sessions implements SessionPort {
     return this.#sessions.get(sessionId);
   }
 
-  /** The session of a connection, from the commit of its join or resumption on. */
   of(connection: Connection): Session | undefined {
     return this.#ofConnection.get(connection);
   }
 
-  /**
-   * Takes over a session whose row names this instance. The welcome follows.
-   * @param room acquired by the caller; the session releases it when it is gone
-   */
+  /** @param room acquired by the caller; the session releases it when it is gone */
   add(room: Room, connection: Connection, facts: SessionFacts & { isResumed: boolean }): Session {
     const session = new Session(this, room, connection, facts, this.#createMedia);
     this.#sessions.set(session.sessionId, session);
@@ -84,14 +79,12 @@ export class Sessions implements SessionPort {
     return session;
   }
 
-  /** Moves a session that this instance holds to another connection. The welcome follows. */
   resumeHere(session: Session, connection: Connection, connectionNumber: number): void {
     session.resumeHere(connection, connectionNumber);
     this.#ofConnection.set(connection, session);
     if (connection.ending !== null) session.dispatch(eventOf(connection.ending));
   }
 
-  /** Call this when a connection has ended, for whatever reason. */
   onConnectionEnd(connection: Connection, ending: Ending): void {
     const session = this.#ofConnection.get(connection);
     if (session?.client !== connection) return;
@@ -113,7 +106,6 @@ export class Sessions implements SessionPort {
   /**
    * Starts the grace period of sessions whose rows name this instance although it does not hold them. That happens when
    * PostgreSQL's answer to a join or resumption is lost.
-   * @param isResuming whether this instance is just resuming a session: the row may name it before it knows the session
    */
   async disownGhosts(isResuming: (sessionId: string) => boolean): Promise<void> {
     const { clock, database, instanceId, logger, writes } = this.#deps;
@@ -128,9 +120,7 @@ export class Sessions implements SessionPort {
     );
   }
 
-  /**
-   * Lets other instances take over; no participant leaves. Resolves when all writes are done and the media is released.
-   */
+  /** Lets other instances take over. Resolves when all writes are done and the media is released. */
   async drain(): Promise<void> {
     const { mediaWrites, qualities, writes } = this.#deps;
     // Sessions in their grace period are not written again.
@@ -199,7 +189,7 @@ export class Sessions implements SessionPort {
     const { database, writes } = this.#deps;
     let over: SessionOver = { reason: 'unavailable', cause: 'The reason why the session is missing cannot be read.' };
     await writes.retry('session end reason not loaded', sessionId, 3, async () => {
-      const end = (await readSessionEnd(database.sql, [sessionId])).get(sessionId);
+      const end = await readSessionEnd(database.sql, sessionId);
       over = overBecause(end ?? 'connection_lost');
       // The row says that the session is live, but its room does not show it. Ending it resolves the contradiction.
       if (end === null) await writes.end(held, roomId, 'connection_lost');
@@ -208,7 +198,6 @@ export class Sessions implements SessionPort {
   }
 }
 
-/** What ends a session that is over in PostgreSQL. */
 function overBecause(reason: SessionEndReason): SessionOver {
   return { reason: CLOSE_REASON_OF_END[reason], cause: `session ended: ${reason}` };
 }

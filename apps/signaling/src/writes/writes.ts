@@ -25,7 +25,6 @@ import pLimit from 'p-limit';
 import type { BatchName, SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
 
-/** Pause between attempts of a write, in milliseconds. */
 const WRITE_AGAIN_MS = 1000;
 /** Maximum number of attempts of a write. If all fail, a sweep or a clean-up makes it later. */
 const TRIES_MAX = 30;
@@ -33,20 +32,17 @@ const TRIES_MAX = 30;
 export interface WritesDeps {
   clock: Clock;
   database: Database;
-  /** Maximum size of the connection pool of `database`. */
   databasePoolMax: number;
   logger: Logger;
   metrics: Pick<SignalingMetrics, 'batch'>;
   producer: JobProducer;
   arrivalLimits: { joins: PaceTimes; resumptions: PaceTimes };
-  /** A room with more live sessions is paged. */
   rosterFullMax: number;
 }
 
 /** Whether a client still waits for this instance. */
 export type Wanted = 'yes' | 'drain' | 'disconnected';
 
-/** An item of a batch, with its client. */
 interface Waiting<Input> {
   input: Input;
   /** Called when the batch begins. */
@@ -83,15 +79,10 @@ export class Writes {
     this.#ends = { left: ends('left'), connection_lost: ends('connection_lost') };
   }
 
-  /**
-   * @param wanted is called when the join has its turn, and before it is written or its transaction commits
-   * @throws if PostgreSQL is unavailable, or this join failed
-   */
-  async join(input: JoinInput, wanted: () => Wanted): Promise<Exclude<JoinOutcome, { outcome: 'failed' }> | Unwanted> {
+  /** @param wanted is called when the join has its turn, and before it is written or its transaction commits */
+  join(input: JoinInput, wanted: () => Wanted): Promise<JoinOutcome | Unwanted> {
     const watched = { ...input, isWanted: () => wanted() !== 'disconnected' };
-    const outcome = await this.#arrivals.joins.add(input.roomId, { input: watched, wanted });
-    if (outcome.outcome === 'failed') throw outcome.error;
-    return outcome;
+    return this.#arrivals.joins.add(input.roomId, { input: watched, wanted });
   }
 
   /** @param roomId as the client says. With a wrong one or none, the resumption only waits in another queue. */
@@ -99,17 +90,13 @@ export class Writes {
     return this.#arrivals.resumptions.add(roomId ?? input.sessionId, { input, wanted });
   }
 
-  /** Marks the session as disconnected, which starts its grace period. */
   async markLost(lost: DisconnectedSession, roomId: string): Promise<void> {
     await this.retry('session not marked as disconnected', lost.sessionId, TRIES_MAX, async () => {
       await this.#changes.disconnections.add(roomId, lost);
     });
   }
 
-  /**
-   * Ends the session, unless another connection holds it by now.
-   * @returns whether the end was written
-   */
+  /** @returns whether the end was written; another connection may hold the session by now */
   async end(held: HeldSession, roomId: string, reason: EndReason): Promise<boolean> {
     let isWritten = false;
     await this.retry('session not ended', held.sessionId, TRIES_MAX, async () => {
@@ -118,10 +105,7 @@ export class Writes {
     return isWritten;
   }
 
-  /**
-   * Records that the session has no connection and no media handles any more. The clean-up of a removal waits for this;
-   * if it waits in vain, it makes another attempt later.
-   */
+  /** The clean-up of a removal waits for this; if it waits in vain, it makes another attempt later. */
   async release(held: HeldSession): Promise<void> {
     await this.retry('session not released', held.sessionId, 3, async () => {
       await releaseSession(this.#deps.database.sql, held);
@@ -158,7 +142,6 @@ export class Writes {
     }
   }
 
-  /** Runs work in the background. `drain` waits for it. */
   track(work: Promise<unknown>): void {
     const tracked = work
       .catch((error: unknown) => this.#deps.logger.error('session task failed', { error }))
@@ -179,8 +162,9 @@ function arrivalBatches(deps: WritesDeps, turns: Turns) {
   return {
     joins: batchesOf<Waiting<JoinInput>, JoinOutcome | Unwanted>(deps.metrics, {
       name: 'joins',
-      sizeMax: 50,
+      sizeMax: 100,
       turns,
+      runsAlone: (error) => !isDatabaseUnavailable(error),
       ownerOf: ({ input }) => input.participantId,
       run: (roomId, items) =>
         runWanted(items, (inputs) =>
@@ -272,7 +256,6 @@ function batchesOf<Item, Result>(
 /**
  * Runs a batch without the clients that disconnected while they waited. In a drain, clients whose batch has not begun
  * go to another instance. The drain finishes the batches that have begun.
- * @param run its results are in the order of the inputs
  */
 async function runWanted<Input, Outcome>(
   items: readonly Waiting<Input>[],

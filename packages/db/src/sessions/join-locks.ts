@@ -6,7 +6,6 @@ import { reviveRoom, ROOM_COLUMNS } from '../rooms/room.sql.js';
 import { paced } from './session.sql.js';
 import type { JoinInput, RoomPlacement } from './session.js';
 
-/** A participant that joins. */
 export interface JoiningPerson {
   participant: ParticipantState;
   removed: boolean;
@@ -23,13 +22,11 @@ export interface JoiningPerson {
 /** The system column `xmin` of a row: the transaction that wrote it last. A lock does not change it. */
 type RowVersion = string;
 
-/** A room that participants join, with their live sessions. */
 export interface RoomToJoin extends RoomPlacement {
   room: RoomState;
   lastSequence: number;
   version: number;
   rosterPaged: boolean;
-  /** Number of the room's live sessions. */
   liveSessions: number;
   /** Live sessions by participant id. */
   liveSessionOf: Map<string, string>;
@@ -68,7 +65,6 @@ type AdmissionRow = { [Key in keyof PersonRow]: PersonRow[Key] | null } & {
   room: RoomRow | null;
 };
 
-/** What the admission of a batch has found. */
 export interface Admitted extends Joining {
   /** Milliseconds until the participants that join too often may join, by participant id. */
   waitMsOf: Map<string, number>;

@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { newId } from '@callplane/core';
 import { disconnectOne, endOne, joinOne } from '@callplane/testing';
 import { endRoomPresence } from '../rooms/room-cleanup.js';
 import { endParticipantPresence } from '../participants/participant-cleanup.js';
@@ -85,22 +84,8 @@ describe('a join', () => {
     expect((await room()).emptySince).toBeNull();
   });
 
-  test('is refused without writing for an unknown, revoked, removed or surplus participant, and in a room that ends', async () => {
+  test('is refused without writing in a room that is full or ends, also while the connection of another one is lost', async () => {
     const roomId = await rooms.newRoom({ maxParticipants: 1 });
-    const other = await rooms.invite(await rooms.newRoom());
-    const invited = await rooms.invite(roomId);
-    const join = (more: object) => rooms.join(roomId, invited, more);
-    expect(await join({ tokenId: newId('token') })).toEqual({ outcome: 'not_found' });
-    expect(await join({ tokenId: other.tokenId })).toEqual({ outcome: 'not_found' });
-    expect(await join({ participantId: other.participantId, tokenId: other.tokenId })).toEqual({
-      outcome: 'not_found',
-    });
-    expect(await join({ tenant: { projectId: 'proj_x', environmentId: 'env_x' } })).toEqual({ outcome: 'not_found' });
-    await rooms.sql(`UPDATE participant_tokens SET revoked_at = now() WHERE id = '${invited.tokenId}'`);
-    expect(await join({})).toEqual({ outcome: 'token_revoked' });
-    const removed = await rooms.invite(roomId);
-    await rooms.remove(roomId, removed.participantId);
-    expect(await rooms.join(roomId, removed)).toEqual({ outcome: 'removed' });
     const here = await rooms.enter(roomId);
     expect(await rooms.join(roomId, await rooms.invite(roomId))).toEqual({ outcome: 'capacity' });
     // The participant who occupies the place may join again, also while its connection is lost.
@@ -115,22 +100,6 @@ describe('a join', () => {
       'participant.left',
       'participant.joined',
     ]);
-  });
-
-  test('succeeds for exactly 50 of 200 concurrent participants in a room of 50, and starts the room once', async () => {
-    const roomId = await rooms.newRoom({ maxParticipants: 50 });
-    const invited = await Promise.all(Array.from({ length: 200 }, () => rooms.invite(roomId)));
-    const startedAt = performance.now();
-    // Limits the concurrency to the size of the connection pool.
-    const outcomes = await inParallel(invited, 20, (one) => rooms.join(roomId, one));
-    process.stderr.write(`    measured: 200 joins ${Math.round(performance.now() - startedAt)} ms\n`);
-    expect(count(outcomes, 'joined')).toBe(50);
-    expect(count(outcomes, 'capacity')).toBe(150);
-    const events = await rooms.events(roomId);
-    expect(events.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 51 }, (_, n) => n + 1));
-    expect(events.filter(({ type }) => type === 'room.started')).toHaveLength(1);
-    expect(events.filter(({ type }) => type === 'participant.joined')).toHaveLength(50);
-    expect((await rooms.snapshot(roomId)).sessions).toHaveLength(50);
   });
 });
 
@@ -168,13 +137,3 @@ describe('concurrent changes of a room', () => {
     }
   });
 });
-
-async function inParallel<T, R>(items: readonly T[], width: number, work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  const queue = [...items];
-  const worker = async () => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) results.push(await work(item));
-  };
-  await Promise.all(Array.from({ length: width }, worker));
-  return results;
-}

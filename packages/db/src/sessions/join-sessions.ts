@@ -1,9 +1,8 @@
-import { decideJoins, refusedAtOnce, type JoinCandidate, type JoinDecision, type PaceTimes } from '@callplane/core';
+import { decideJoins, newId, refusedAtOnce, type JoinCandidate, type PaceTimes } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
-import { isDatabaseUnavailable } from '../client/unavailable.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { admitJoins, lockParticipants, lockRoom, type Joining, type RoomToJoin } from './join-locks.js';
-import { elementAt, writeJoins, type AcceptedJoin } from './join-writes.js';
+import { writeJoins, type AcceptedJoin } from './join-writes.js';
 import type { RoomChanges } from './room-changes.js';
 import { endTracks } from './session-ends.js';
 import type { JoinInput, SessionState } from './session.js';
@@ -22,17 +21,12 @@ export type JoinOutcome =
       deliveries: DueEndpoint[];
     }
   | { outcome: 'room_ended' | 'removed' | 'token_revoked' | 'capacity' | 'not_found' }
-  /** The participant exceeds its rate of joins. */
   | { outcome: 'too_many'; waitMs: number }
   /** A later join of the same participant was admitted meanwhile. */
   | { outcome: 'overtaken' }
-  /** The client has disconnected. */
-  | { outcome: 'abandoned' }
-  /** The join was tried alone after its batch had failed, and failed, too. */
-  | { outcome: 'failed'; error: unknown };
+  | { outcome: 'abandoned' };
 
 export interface JoinSettings {
-  /** Limits how often one participant joins. */
   pace: PaceTimes;
   /** The roster becomes paged when the room has more live sessions than this. */
   rosterFullMax: number;
@@ -48,13 +42,13 @@ interface Batch extends JoinSettings {
   mediaNodeId: string | null;
 }
 
+/** The outcomes by participant id. One that is missing is `abandoned`. */
+type Outcomes = Map<string, JoinOutcome>;
+
 /** Thrown to roll a batch back after it has written, because these clients have gone. */
 class AbandonedJoins extends Error {
-  readonly inputs: ReadonlySet<JoinInput>;
-
-  constructor(inputs: ReadonlySet<JoinInput>) {
+  constructor(readonly inputs: readonly JoinInput[]) {
     super('clients have gone');
-    this.inputs = inputs;
   }
 }
 
@@ -69,11 +63,9 @@ const TOO_MANY_WAIT_MS_MIN = 1;
  *
  * Of two joins of one participant, the one with the higher number opens the session, whichever is written first. So a
  * gateway that stood still cannot end the session that the client has opened elsewhere meanwhile.
- *
- * A join that fails does not fail the others: after an error, each join is tried alone once.
  * @param inputs joins of different participants.
- * @returns the outcomes in the order of the inputs.
- * @throws if PostgreSQL is unavailable; an outcome is unknown then.
+ * @throws after an error, which may have one of the joins as its cause. Nothing is written then; if PostgreSQL is
+ *   unavailable, that is unknown.
  */
 export async function joinSessions(
   database: Database,
@@ -90,38 +82,15 @@ export async function joinSessions(
   // Awaited outside of transactions: choosing a media server may take another connection.
   const chosen = await Promise.all(admitted.map(({ mediaNodeId }) => Promise.resolve(mediaNodeId)));
   const batch = { ...settings, now, mediaNodeId: chosen.find((nodeId) => nodeId !== null) ?? null };
-  const outcomes = await joinAdmitted(database, roomId, joining, admitted, batch);
-  const outcomeOf = new Map(admitted.map(({ participantId }, at) => [participantId, elementAt(outcomes, at)]));
+  const isSuperseding = admitted.some(({ participantId }) => joining.room?.liveSessionOf.has(participantId));
+  const joined = isSuperseding ? null : await join(database.sql, joining, admitted, 'unchanged', batch);
+  const outcomes = joined?.outcomes ?? (await joinTogether(database, roomId, admitted, batch));
   return inputs.map(({ participantId }) => {
     const waitMs = waitMsOf.get(participantId);
     if (waitMs !== undefined) return { outcome: 'too_many', waitMs: Math.max(waitMs, TOO_MANY_WAIT_MS_MIN) };
-    return outcomeOf.get(participantId) ?? { outcome: 'not_found' };
+    if (!joining.people.has(participantId)) return { outcome: 'not_found' };
+    return outcomes.get(participantId) ?? { outcome: 'abandoned' };
   });
-}
-
-async function joinAdmitted(
-  database: Database,
-  roomId: string,
-  joining: Joining,
-  inputs: readonly AdmittedJoin[],
-  batch: Batch,
-): Promise<JoinOutcome[]> {
-  try {
-    const isSuperseding = inputs.some(({ participantId }) => joining.room?.liveSessionOf.has(participantId));
-    const joined = isSuperseding ? null : await join(database.sql, joining, inputs, 'unchanged', batch);
-    return joined?.outcomes ?? (await joinTogether(database, roomId, inputs, batch));
-  } catch (error) {
-    if (isDatabaseUnavailable(error)) throw error;
-    if (inputs.length === 1) return [{ outcome: 'failed', error }];
-  }
-  const outcomes: JoinOutcome[] = [];
-  for (const input of inputs) {
-    const alone = await joinTogether(database, roomId, [input], batch).catch((error: unknown): JoinOutcome[] => [
-      { outcome: 'failed', error },
-    ]);
-    outcomes.push(...alone);
-  }
-  return outcomes;
 }
 
 /** Repeats the transaction without the clients that have gone while it ran. */
@@ -130,17 +99,14 @@ async function joinTogether(
   roomId: string,
   inputs: readonly AdmittedJoin[],
   batch: Batch,
-): Promise<JoinOutcome[]> {
-  const gone = new Set<JoinInput>();
+): Promise<Outcomes> {
+  let staying = inputs;
   for (;;) {
-    const staying = inputs.filter((input) => !gone.has(input));
     try {
-      const outcomes = await database.transaction((sql) => joinLocked(sql, roomId, staying, batch));
-      const byInput = new Map(staying.map((input, at) => [input, elementAt(outcomes, at)]));
-      return inputs.map((input) => byInput.get(input) ?? { outcome: 'abandoned' });
+      return await database.transaction((sql) => joinLocked(sql, roomId, staying, batch));
     } catch (error) {
       if (!(error instanceof AbandonedJoins)) throw error;
-      for (const input of error.inputs) gone.add(input);
+      staying = staying.filter((input) => !error.inputs.includes(input));
     }
   }
 }
@@ -150,28 +116,24 @@ async function joinLocked(
   roomId: string,
   inputs: readonly AdmittedJoin[],
   batch: Batch,
-): Promise<JoinOutcome[]> {
+): Promise<Outcomes> {
   const people = await lockParticipants(sql, inputs);
   const hopeful = inputs.filter((input) => refusedAtOnce(candidateOf(input, { people, room: null })) === null);
   const room = hopeful.length === 0 ? null : await lockRoom(sql, roomId, hopeful);
   const joined = await join(sql, { people, room }, inputs, 'held', batch);
   if (joined === null) throw new Error('the joins were not written under their locks');
   const left = joined.accepted.filter((input) => input.isWanted?.() === false);
-  if (left.length > 0) throw new AbandonedJoins(new Set([...left, ...joined.gone]));
+  if (left.length > 0) throw new AbandonedJoins([...left, ...joined.gone]);
   return joined.outcomes;
 }
 
 interface Joined {
-  outcomes: JoinOutcome[];
+  outcomes: Outcomes;
   accepted: AdmittedJoin[];
-  /** Joins whose clients have gone. */
-  gone: ReadonlySet<AdmittedJoin>;
+  gone: AdmittedJoin[];
 }
 
-/**
- * Decides the joins and writes those that are accepted.
- * @returns null if nothing was written, because what was read has changed.
- */
+/** @returns null if nothing was written, because what was read has changed. */
 async function join(
   sql: TypedSql,
   joining: Joining,
@@ -181,31 +143,31 @@ async function join(
 ): Promise<Joined | null> {
   const { room } = joining;
   // Asked late: locks may have taken long.
-  const gone = new Set(
-    inputs.filter((input) => refusedAtOnce(candidateOf(input, joining)) === null && input.isWanted?.() === false),
+  const gone = inputs.filter(
+    (input) => refusedAtOnce(candidateOf(input, joining)) === null && input.isWanted?.() === false,
   );
-  const staying = inputs.filter((input) => !gone.has(input));
+  const staying = inputs.filter((input) => !gone.includes(input));
   const { decisions, rosterPaged } = decideJoins(
     { ...(room?.room ?? NO_ROOM), liveSessions: room?.liveSessions ?? 0, rosterPaged: room?.rosterPaged ?? false },
     staying.map((input) => candidateOf(input, joining)),
     batch.rosterFullMax,
   );
-  const decisionOf = new Map(staying.map((input, at) => [input, elementAt(decisions, at)]));
-  const accepted = staying.filter((input) => decisionOf.get(input) === 'join');
-  const joined = new Map<JoinInput, JoinOutcome>();
-  if (room !== null && accepted.length > 0) {
-    const joins = await acceptedJoins(sql, joining, room, accepted, batch.now);
-    const written = await writeJoins(sql, room, joins, { ...batch, rosterPaged }, lock, batch.now);
-    if (written === null) return null;
-    const { changes } = written;
-    accepted.forEach((input, at) => {
-      const state = elementAt(written.states, at);
-      const { sessionId, connection } = state;
-      const deliveries = at === 0 ? written.deliveries : [];
-      joined.set(input, { outcome: 'joined', sessionId, connection, state, changes, deliveries });
-    });
-  }
-  const outcomes = inputs.map((input) => joined.get(input) ?? refusalOf(decisionOf.get(input)));
+  const accepted = staying.filter((_, at) => decisions[at] === 'join');
+  const outcomes: Outcomes = new Map();
+  staying.forEach(({ participantId }, at) => {
+    const outcome = decisions[at];
+    if (outcome !== undefined && outcome !== 'join') outcomes.set(participantId, { outcome });
+  });
+  if (room === null || accepted.length === 0) return { outcomes, accepted, gone };
+  const joins = await acceptedJoins(sql, joining, room, accepted, batch.now);
+  const written = await writeJoins(sql, room, joins, { ...batch, rosterPaged }, lock, batch.now);
+  if (written === null) return null;
+  joins.forEach(({ input, state }, at) => {
+    const { sessionId, connection } = state;
+    const { changes, deliveries } = written;
+    const due = at === 0 ? deliveries : [];
+    outcomes.set(input.participantId, { outcome: 'joined', sessionId, connection, state, changes, deliveries: due });
+  });
   return { outcomes, accepted, gone };
 }
 
@@ -220,17 +182,11 @@ function candidateOf({ participantId, joinNumber }: AdmittedJoin, { people, room
   return { participant: { removed, tokenRevoked, latestJoin, hasLiveSession }, joinNumber };
 }
 
-/** @param decision undefined if the client has gone. */
-function refusalOf(decision: JoinDecision | undefined): JoinOutcome {
-  if (decision === 'join') throw new Error('the join was not written');
-  return { outcome: decision ?? 'abandoned' };
-}
-
 /** Ends the tracks of the sessions that the joins supersede. */
 async function acceptedJoins(
   sql: TypedSql,
   { people }: Joining,
-  { liveSessionOf }: RoomToJoin,
+  { liveSessionOf, version }: RoomToJoin,
   accepted: readonly AdmittedJoin[],
   now: Date,
 ): Promise<AcceptedJoin[]> {
@@ -240,11 +196,19 @@ async function acceptedJoins(
     const sessionId = liveSessionOf.get(input.participantId);
     const person = people.get(input.participantId);
     if (person === undefined) throw new Error(`${input.participantId} was not read`);
-    return {
-      input,
-      person,
+    const { participant } = person;
+    const state: SessionState = {
+      sessionId: newId('session'),
+      version: version + 1,
+      participant: { ...participant, connectedAt: participant.connectedAt ?? now, leftAt: null },
+      startedAt: now,
       permissions: person.permissions.length > 0 ? person.permissions : input.permissions,
-      superseded: sessionId === undefined ? null : { sessionId, tracks: tracks.get(sessionId) ?? [] },
+      instanceId: input.instanceId,
+      connection: 1,
+      disconnectedAt: null,
+      tracks: [],
     };
+    const ends = sessionId === undefined ? null : { sessionId, tracks: tracks.get(sessionId) ?? [] };
+    return { input, person, state, superseded: ends };
   });
 }

@@ -1,12 +1,10 @@
 import {
   afterJoin,
-  newId,
   participantJoined,
   participantLeft,
   roomStarted,
   type NewEvent,
-  type Permission,
-  type RoomState,
+  type Tenant,
   type TrackIdentity,
 } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
@@ -14,37 +12,28 @@ import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../eve
 import { Prisma } from '../generated/client.js';
 import { lockUnchanged, type JoiningPerson, type RoomToJoin } from './join-locks.js';
 import type { RoomChanges } from './room-changes.js';
-import type { JoinInput, RoomPlacement, SessionState } from './session.js';
+import type { JoinInput, SessionState } from './session.js';
 import { toTuple } from './session-tuple.js';
 
 /** A join that is decided and will be written. */
 export interface AcceptedJoin {
   input: JoinInput;
   person: JoiningPerson;
-  /** Those that the server has set for the participant, or those of its token. */
-  permissions: readonly Permission[];
+  state: SessionState;
   /** The participant's live session, which this join ends, with the tracks that were just deleted. */
   superseded: { sessionId: string; tracks: TrackIdentity[] } | null;
 }
 
 /** The room after the joins of a batch. */
-interface RoomAfter extends RoomPlacement {
-  room: RoomState;
-  sequence: number;
-  version: number;
-  rosterPaged: boolean;
-}
+type RoomAfter = Omit<RoomChanges, 'after' | 'sessions' | 'tenant'>;
 
 export interface WrittenJoins {
-  /** The states of the new sessions, in the order of the joins. */
-  states: SessionState[];
   /** All that the joins have changed; null if they have superseded sessions. */
   changes: RoomChanges | null;
   deliveries: WrittenDelivery[];
 }
 
 /**
- * Writes the joins of a batch in one statement: sessions, participants, the room, events and deliveries.
  * @param joins at least one.
  * @param after.mediaNodeId the media server for the room if it has none yet.
  * @param lock `held`: the caller has locked all rows that the statement changes. `unchanged`: the statement locks them
@@ -61,8 +50,7 @@ export async function writeJoins(
   now: Date,
 ): Promise<WrittenJoins | null> {
   const version = before.version + 1;
-  const states = joins.map((join) => stateOf(join, version, now));
-  const events = eventsOf(before, joins, states, now);
+  const events = eventsOf(before, joins, now);
   const numbered = numberEvents(events, before.lastSequence + 1);
   const isPlaced = before.mediaNodeId === null && mediaNodeId !== null;
   const after: RoomAfter = {
@@ -81,60 +69,38 @@ export async function writeJoins(
           before,
         );
   const rows = await sql.$queryRaw<(WrittenDelivery | { id: null })[]>`
-    WITH ${unchanged}, ${writeSessions(before.room.id, joins, states, now)}, ${writeRoom(after)},
+    WITH ${unchanged}, ${writeSessions(before.room.id, joins, version, now)}, ${writeRoom(after)},
     ${insertEvents(numbered, Prisma.sql`WHERE (SELECT held FROM unchanged)`)},
     delivery AS (${fanOut()})
     SELECT delivery.* FROM unchanged LEFT JOIN delivery ON true WHERE unchanged.held`;
   if (rows.length === 0) return null;
-  const changes = joins.every(({ superseded }) => superseded === null) ? changesOf(before, joins, states, after) : null;
-  return { states, changes, deliveries: rows.filter((row) => row.id !== null) };
+  const changes = joins.every(({ superseded }) => superseded === null) ? changesOf(before, joins, after) : null;
+  return { changes, deliveries: rows.filter((row) => row.id !== null) };
 }
 
 /** The changes, as `readRoomChanges` would read them. They are the whole room if it was empty. */
 function changesOf(
   { liveSessions, version }: RoomToJoin,
   joins: readonly AcceptedJoin[],
-  states: readonly SessionState[],
   after: RoomAfter,
 ): RoomChanges {
-  const { environmentId, projectId } = elementAt(joins, 0).input.tenant;
+  const { environmentId, projectId } = tenantOf(joins);
   return {
     ...after,
     tenant: { projectId, environmentId },
     after: liveSessions === 0 ? null : version,
-    sessions: states.map((state, at) =>
-      toTuple(state, after.rosterPaged && elementAt(joins, at).person.permissions.length === 0),
-    ),
+    sessions: joins.map(({ state, person }) => toTuple(state, after.rosterPaged && person.permissions.length === 0)),
   };
 }
 
-function stateOf(
-  { input, person: { participant }, permissions }: AcceptedJoin,
-  version: number,
-  now: Date,
-): SessionState {
-  return {
-    sessionId: newId('session'),
-    version,
-    participant: { ...participant, connectedAt: participant.connectedAt ?? now, leftAt: null },
-    startedAt: now,
-    permissions,
-    instanceId: input.instanceId,
-    connection: 1,
-    disconnectedAt: null,
-    tracks: [],
-  };
+function tenantOf([first]: readonly AcceptedJoin[]): Tenant {
+  if (first === undefined) throw new Error('no joins');
+  return first.input.tenant;
 }
 
-function eventsOf(
-  { room }: RoomToJoin,
-  joins: readonly AcceptedJoin[],
-  states: readonly SessionState[],
-  now: Date,
-): NewEvent[] {
+function eventsOf({ room }: RoomToJoin, joins: readonly AcceptedJoin[], now: Date): NewEvent[] {
   const after = afterJoin(room, now);
-  const events = joins.flatMap(({ input, superseded }, at): NewEvent[] => {
-    const state = elementAt(states, at);
+  const events = joins.flatMap(({ input, state, superseded }): NewEvent[] => {
     const subject = { tenant: input.tenant, room: after, now };
     const left =
       superseded === null
@@ -142,21 +108,15 @@ function eventsOf(
         : participantLeft(subject, { ...superseded, participant: { ...state.participant, leftAt: now } }, 'superseded');
     return [...left, participantJoined(subject, state)];
   });
-  const { tenant } = elementAt(joins, 0).input;
-  return after.status === room.status ? events : [roomStarted({ tenant, room: after, now }, joins.length), ...events];
+  const started = roomStarted({ tenant: tenantOf(joins), room: after, now }, joins.length);
+  return after.status === room.status ? events : [started, ...events];
 }
 
-/** The CTEs `superseded`, `joined` and `session`. */
-function writeSessions(
-  roomId: string,
-  joins: readonly AcceptedJoin[],
-  states: readonly SessionState[],
-  now: Date,
-): Prisma.Sql {
+function writeSessions(roomId: string, joins: readonly AcceptedJoin[], version: number, now: Date): Prisma.Sql {
   const at = now.toISOString();
-  const superseded = joins.flatMap((join) => (join.superseded === null ? [] : [join.superseded.sessionId]));
+  const superseded = joins.flatMap((join) => join.superseded?.sessionId ?? []);
   const inputs = joins.map(({ input }) => input);
-  const { version } = elementAt(states, 0);
+  const states = joins.map(({ state }) => state);
   return Prisma.sql`superseded AS (
       UPDATE participant_sessions SET ended_at = ${at}::timestamptz, end_reason = 'superseded', version = ${version}::int
       WHERE id = ANY(${superseded}::text[])
@@ -167,7 +127,7 @@ function writeSessions(
     ), session AS (
       INSERT INTO participant_sessions (id, environment_id, room_id, participant_id, started_at, token_id, permissions,
         resume_secret_hash, instance_id, version)
-      SELECT id, ${elementAt(inputs, 0).tenant.environmentId}, ${roomId}, participant_id, ${at}::timestamptz, token_id,
+      SELECT id, ${tenantOf(joins).environmentId}, ${roomId}, participant_id, ${at}::timestamptz, token_id,
         string_to_array(permissions, ' '), decode(secret, 'hex'), instance_id, ${version}::int
       FROM unnest(${states.map(({ sessionId }) => sessionId)}::text[],
         ${inputs.map(({ participantId }) => participantId)}::text[], ${inputs.map(({ tokenId }) => tokenId)}::text[],
@@ -180,7 +140,6 @@ function writeSessions(
     )`;
 }
 
-/** The CTE `room`. */
 function writeRoom({ room, sequence, version, rosterPaged, mediaNodeId, mediaGeneration }: RoomAfter): Prisma.Sql {
   return Prisma.sql`room AS (
       UPDATE rooms
@@ -189,11 +148,4 @@ function writeRoom({ room, sequence, version, rosterPaged, mediaNodeId, mediaGen
         version = ${version}::int, roster_paged = ${rosterPaged}, last_sequence = ${sequence}::int
       WHERE id = ${room.id} AND (SELECT held FROM unchanged)
     )`;
-}
-
-/** An element that must exist, such as the result of a batch at the index of its item. */
-export function elementAt<T>(items: readonly T[], index: number): T {
-  const item = items[index];
-  if (item === undefined) throw new Error(`no element ${index} of ${items.length}`);
-  return item;
 }

@@ -1,12 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { disconnectOne, PATIENT_DEADLINES, resumeOne, stopAtEnd } from '@callplane/testing';
+import { disconnectOne, PATIENT_DEADLINES, stopAtEnd } from '@callplane/testing';
 import { Database } from '../client/database.js';
 import { readRoomChanges } from './room-changes.js';
 import { releaseSession } from './session-connection.js';
 import { sweepLostSessions } from './lost-sessions.js';
 import { publishTracks } from './session-tracks.js';
 import { beat, deleteDeadInstances, isParticipantHeld, removeInstance, sessionsHeldBy } from './signaling-instances.js';
-import { hashOf, NOON, startTestRooms, track, type TestRooms } from './sessions.testkit.js';
+import { NOON, startTestRooms, track, type TestRooms } from './sessions.testkit.js';
 
 let rooms: TestRooms;
 beforeAll(async () => {
@@ -111,32 +111,6 @@ describe('a lost session', () => {
     await sweep({ graceMs: 0 });
     expect([await reasonsOf(one), await reasonsOf(other)]).toEqual([[null], [null]]);
     expect(ending.outcome).toBe('joined');
-  });
-
-  test('ends once when several sweeps and its resumption run concurrently', async () => {
-    for (let round = 0; round < 10; round += 1) {
-      const roomId = await rooms.newRoom();
-      const entered = await Promise.all(Array.from({ length: 4 }, () => enter(roomId, 'alive')));
-      for (const { held } of entered) await disconnectOne(rooms.database, held);
-      const [back] = entered;
-      const [resumed, ...sweeps] = await Promise.all([
-        resumeOne(rooms.database, {
-          sessionId: back!.sessionId,
-          resumeSecretHash: hashOf(back!.secret),
-          instanceId: 'alive',
-        }),
-        sweep({ graceMs: 0 }),
-        sweep({ graceMs: 0 }),
-        sweep({ graceMs: 0 }),
-      ]);
-      await sweep({ graceMs: 0 });
-      const left = (await rooms.events(roomId)).filter(({ type }) => type === 'participant.left');
-      const lost = resumed.outcome === 'resumed' ? 3 : 4;
-      if (resumed.outcome !== 'resumed') expect(resumed).toEqual({ outcome: 'ended', reason: 'connection_lost' });
-      expect(left).toHaveLength(lost);
-      expect(sweeps.flatMap(({ ended }) => ended).length).toBeLessThanOrEqual(lost);
-      expect((await reasonsOf(roomId)).filter((reason) => reason === null)).toHaveLength(4 - lost);
-    }
   });
 });
 

@@ -6,11 +6,9 @@ import { endSessions } from './session-ends.js';
 import type { HeldSession } from './session.js';
 
 export interface LostSessionLimits {
-  /** How long a session may stay without a connection. */
   graceMs: number;
   /** Age of the last heartbeat from which an instance counts as dead. */
   instanceDeadMs: number;
-  /** Maximum number of sessions per sweep. */
   limit: number;
   /** Asked once the sessions are found. Without it they are ended in any case. */
   mayEnd?: () => boolean;
@@ -27,9 +25,8 @@ export interface SweptSessions {
 
 /**
  * Ends sessions (`connection_lost`) whose grace period is over. The grace period starts when the connection was lost,
- * or, when the instance that held it died, with its last heartbeat. Each session ends once, whichever comes first:
- * another sweep, a resumption, or the participant's removal. Sessions that are being removed, and sessions of a room
- * that ends, are left to that clean-up, which ends them for its own reason. A room that fails delays no other one.
+ * or, when the instance that held it died, with its last heartbeat. Sessions that are being removed, and sessions of a
+ * room that ends, are left to that clean-up, which ends them for its own reason. A room that fails delays no other one.
  */
 export async function sweepLostSessions(
   database: Database,

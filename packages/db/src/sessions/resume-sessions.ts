@@ -1,4 +1,4 @@
-import type { PaceTimes, Permission, SessionEndReason } from '@callplane/core';
+import type { PaceTimes, SessionEndReason } from '@callplane/core';
 import type { Database } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { readSessions } from './room-changes.js';
@@ -12,21 +12,17 @@ export interface ResumeInput {
   instanceId: string;
 }
 
-interface Found {
+type Resumed = Extract<ResumeOutcome, { outcome: 'resumed' }>;
+type Found = Omit<Resumed, 'connection' | 'outcome' | 'state' | 'tenant'> & {
   sessionId: string;
   /** Null when the session was not resumed. */
   connection: number | null;
-  previousInstanceId: string | null;
   projectId: string;
   environmentId: string;
-  roomId: string;
-  participantId: string;
-  permissions: Permission[];
-  media: unknown;
   /** Why the session cannot be resumed; null when it is live. */
   endReason: SessionEndReason | null;
   waitMs: number;
-}
+};
 
 /**
  * Transfers sessions to new connections, on this or another instance, whether or not the old connections are known to
@@ -36,7 +32,6 @@ interface Found {
  * One statement writes every outcome: anyone can send a wrong secret, so that case must cost only one index look-up.
  * @param inputs resumptions of different sessions.
  * @param pace limits how often one session may be resumed.
- * @returns the outcomes in the order of the inputs.
  */
 export async function resumeSessions(
   database: Database,

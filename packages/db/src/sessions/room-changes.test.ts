@@ -1,10 +1,9 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { resumeOne } from '@callplane/testing';
 import { endSessions } from './session-ends.js';
-import { updateOwnMetadata } from './own-metadata.js';
 import { resumeSessions } from './resume-sessions.js';
 import { readRoomChanges, type RoomChanges } from './room-changes.js';
-import { markDisconnected, touchSessions, writeMedia } from './session-connection.js';
+import { markDisconnected, touchSessions, updateOwnMetadata, writeMedia } from './session-connection.js';
 import { isFull, toSession } from './session-tuple.js';
 import { publishTracks, setTracksMuted } from './session-tracks.js';
 import { placeRoom } from '../media/room-placement.js';

@@ -19,11 +19,9 @@ export interface RoomRead {
   after: number | null;
 }
 
-/** What has changed in a room since a version. */
 export interface RoomChanges extends RoomPlacement {
   tenant: Tenant;
   room: RoomState;
-  /** Number of the room's latest event. */
   sequence: number;
   /** The version of the room that the changes lead to. */
   version: number;
@@ -77,18 +75,8 @@ export async function readRoomChanges(db: TypedSql, reads: readonly RoomRead[]):
 function toChanges(row: RoomChangesRow): RoomChanges {
   const { projectId, environmentId, sequence, mediaNodeId, mediaGeneration, version, rosterPaged, ...rest } = row;
   const { after, sessions, ...room } = rest;
-  const tenant = { projectId, environmentId };
-  return {
-    tenant,
-    room,
-    sequence,
-    mediaNodeId,
-    mediaGeneration,
-    version,
-    rosterPaged,
-    after,
-    sessions: sessions ?? [],
-  };
+  const info = { tenant: { projectId, environmentId }, room, sequence, mediaNodeId, mediaGeneration };
+  return { ...info, version, rosterPaged, after, sessions: sessions ?? [] };
 }
 
 /** The states of sessions with their tracks, by session id. Sessions that are over are included. */
@@ -104,19 +92,14 @@ export async function readSessions(db: TypedSql, sessionIds: readonly string[]):
 }
 
 /**
- * Why sessions are missing from a room, by session id: null for live sessions. Unknown sessions are missing. A live
- * session in a room that ends, or of a participant that is being removed, reports that as its reason.
+ * Why a session is missing from its room: null for a live session, undefined for an unknown one. A live session in a room
+ * that ends, or of a participant that is being removed, reports that as its reason.
  */
-export async function readSessionEnd(
-  db: TypedSql,
-  sessionIds: readonly string[],
-): Promise<Map<string, SessionEndReason | null>> {
-  if (sessionIds.length === 0) return new Map();
-  const rows = await db.$queryRaw<{ id: string; reason: SessionEndReason | null }[]>`
-    SELECT s.id, ${END_REASON} AS reason
-    FROM participant_sessions s
+export async function readSessionEnd(db: TypedSql, sessionId: string): Promise<SessionEndReason | null | undefined> {
+  const [row] = await db.$queryRaw<{ reason: SessionEndReason | null }[]>`
+    SELECT ${END_REASON} AS reason FROM participant_sessions s
     JOIN participants ON participants.id = s.participant_id
     JOIN rooms ON rooms.id = s.room_id
-    WHERE s.id = ANY(${[...sessionIds]}::text[])`;
-  return new Map(rows.map(({ id, reason }) => [id, reason]));
+    WHERE s.id = ${sessionId}`;
+  return row?.reason;
 }

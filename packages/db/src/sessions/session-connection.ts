@@ -3,7 +3,6 @@ import { Prisma } from '../generated/client.js';
 import { bumpRooms, isHeld, lockHeld } from './session.sql.js';
 import type { HeldSession } from './session.js';
 
-/** A session whose connection is lost. */
 export interface DisconnectedSession extends HeldSession {
   /** Where its media is, for the instance that resumes the session; undefined keeps what was written before. */
   media?: unknown;
@@ -12,22 +11,20 @@ export interface DisconnectedSession extends HeldSession {
 /**
  * Marks sessions as disconnected, which starts their grace periods. Skips sessions that have ended or that another
  * connection holds.
+ * @param held different sessions.
  * @returns the ids of the sessions that had a connection until now.
  */
 export async function markDisconnected(database: Database, held: readonly DisconnectedSession[]): Promise<string[]> {
   const ids = held.map(({ sessionId }) => sessionId);
   const rows = await database.sql.$queryRaw<{ id: string; hadConnection: boolean }[]>`
     WITH ${lockHeld(held)},
-    ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM held WHERE disconnected_at IS NULL`)},
-    media AS (
-      SELECT * FROM unnest(${ids}::text[], ${held.map(mediaText)}::text[]) AS media (id, media)
-      WHERE media IS NOT NULL
-    )
+    ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM held WHERE disconnected_at IS NULL`)}
     UPDATE participant_sessions s
     SET disconnected_at = coalesce(s.disconnected_at, now()),
       version = CASE WHEN held.disconnected_at IS NULL THEN room.version ELSE s.version END,
-      media = coalesce((SELECT max(media.media) FROM media WHERE media.id = s.id)::jsonb, s.media)
-    FROM held LEFT JOIN room ON room.id = held.room_id
+      media = coalesce(input.media::jsonb, s.media)
+    FROM held JOIN unnest(${ids}::text[], ${held.map(mediaText)}::text[]) AS input (id, media) ON input.id = held.id
+    LEFT JOIN room ON room.id = held.room_id
     WHERE s.id = held.id
     RETURNING s.id, held.disconnected_at IS NULL AS "hadConnection"`;
   return rows.filter(({ hadConnection }) => hadConnection).map(({ id }) => id);
@@ -51,7 +48,6 @@ export async function writeMedia(
     WHERE s.id = held.id`;
 }
 
-/** The session on a media server that holds the peer connections of a participant session. */
 export interface MediaSessionPlace {
   nodeId: string;
   mediaSession: number;
@@ -62,7 +58,6 @@ export function mediaPlacesOf(db: TypedSql, sessionIds: readonly string[]): Prom
   return readMediaPlaces(db, Prisma.sql`id = ANY(${[...sessionIds]}::text[])`);
 }
 
-/** Sessions of a participant whose media is looked up, the latest ones. */
 const LATEST_SESSIONS = 100;
 
 /**
@@ -113,4 +108,40 @@ export async function touchSessions(db: TypedSql, participantId: string): Promis
     FROM held JOIN room ON room.id = held.room_id WHERE s.id = held.id
     RETURNING s.version`;
   return row?.version ?? null;
+}
+
+export interface MetadataChange {
+  held: HeldSession;
+  metadata: Record<string, unknown>;
+}
+
+/**
+ * @param changes of different sessions.
+ * @returns the ids of the sessions whose metadata was written. A session is missing if it has ended, if its participant
+ *   is being removed, or if another connection holds it.
+ */
+export async function updateOwnMetadata(
+  database: Database,
+  roomId: string,
+  changes: readonly MetadataChange[],
+): Promise<Set<string>> {
+  const held = changes.map((change) => change.held);
+  const sessionIds = held.map(({ sessionId }) => sessionId);
+  const isAllowed = Prisma.sql`s.room_id = ${roomId} AND s.participant_id = ANY(ARRAY(SELECT id FROM person))`;
+  const rows = await database.sql.$queryRaw<{ id: string }[]>`
+    WITH person AS MATERIALIZED (
+      SELECT id FROM participants
+      WHERE removed_at IS NULL AND id = ANY(ARRAY(
+        SELECT participant_id FROM participant_sessions WHERE id = ANY(${sessionIds}::text[])
+      ))
+      ORDER BY id FOR NO KEY UPDATE
+    ), ${lockHeld(held, isAllowed)}, ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM held`)}, changed AS (
+      UPDATE participants p SET metadata = input.metadata::jsonb
+      FROM held JOIN unnest(${sessionIds}::text[], ${changes.map(({ metadata }) => JSON.stringify(metadata))}::text[])
+        AS input (session_id, metadata) ON input.session_id = held.id
+      WHERE p.id = held.participant_id
+    )
+    UPDATE participant_sessions s SET version = room.version FROM held JOIN room ON room.id = held.room_id
+    WHERE s.id = held.id RETURNING s.id`;
+  return new Set(rows.map(({ id }) => id));
 }

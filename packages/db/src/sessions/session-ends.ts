@@ -22,9 +22,7 @@ import {
 } from './session.sql.js';
 import type { HeldSession } from './session.js';
 
-/** A session that this transaction has ended. */
 export interface EndedNow extends EndedSession {
-  /** The version of its room that contains the end. */
   version: number;
 }
 
@@ -32,7 +30,6 @@ export interface EndedNow extends EndedSession {
  * Ends sessions of one room on behalf of the connections that hold them: unpublishes their tracks and marks the
  * participants as left. Skips sessions that have ended or that another connection holds.
  * @param locked whether to wait for a participant that another transaction has locked, or to skip it.
- * @returns the sessions that this call has ended, and the deliveries to wake.
  */
 export async function endSessions(
   database: Database,
@@ -49,16 +46,16 @@ export async function endSessions(
       SELECT ${SUBJECT_COLUMNS} FROM ${SUBJECT_TABLES}
       WHERE s.room_id = ${roomId} AND s.ended_at IS NULL AND (s.id, s.connection) IN (${pairs})
       ORDER BY participants.id FOR NO KEY UPDATE OF participants ${locked === 'skip' ? Prisma.sql`SKIP LOCKED` : Prisma.empty}`;
-    const subjects = rows.map(toSubject);
-    const [first] = subjects;
+    const [first] = rows;
     if (first === undefined) return { ended: [], deliveries: [] };
-    const participantIds = subjects.map(({ participant }) => participant.id);
+    const { tenant, room } = toSubject(first);
+    const participantIds = rows.map(({ id }) => id);
     const ended = await end(sql, participantIds, reason, now, {
       // Checked again now that the participants are locked: a concurrent transaction may have ended or resumed a session.
       sessions: Prisma.sql`(id, connection) IN (${pairs})`,
       leavers: Prisma.sql`participants.id IN (SELECT participant_id FROM ended)`,
     });
-    return { ended, deliveries: await writeSessionsEnded(sql, first.tenant, first.room, ended, reason, now) };
+    return { ended, deliveries: await writeSessionsEnded(sql, tenant, room, ended, reason, now) };
   });
 }
 
@@ -149,10 +146,8 @@ export function deleteTracks(
 }
 
 /**
- * Writes the events of sessions that this transaction has just ended: `track.unpublished` for each track, then
- * `participant.left`. Sets `empty_since` when the room is empty now. Like `writeEvents`, it needs all
- * other locks of the transaction before it.
- * @returns the deliveries to wake.
+ * Writes the events of sessions that this transaction has just ended. Sets `empty_since` when the room is empty now. Like
+ * `writeEvents`, it needs all other locks of the transaction before it.
  */
 export async function writeSessionsEnded(
   tx: TypedSql,

@@ -1,11 +1,4 @@
-import type {
-  Permission,
-  QualitySeconds,
-  SessionEndReason,
-  SessionRecord,
-  Tenant,
-  TrackIdentity,
-} from '@callplane/core';
+import type { QualitySeconds, SessionRecord, Tenant, TrackIdentity } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
@@ -13,7 +6,6 @@ import { Prisma } from '../generated/client.js';
 export interface SessionsWanted {
   roomId: string;
   participantId: string | null;
-  /** The last id of the previous page. */
   beforeId: string | null;
   limit: number;
 }
@@ -23,22 +15,7 @@ interface StoredTrack extends TrackIdentity {
   unpublishedAt: number | null;
 }
 
-interface SessionRow {
-  id: string;
-  roomId: string;
-  participantId: string;
-  startedAt: Date;
-  endedAt: Date | null;
-  endReason: SessionEndReason | null;
-  permissions: Permission[];
-  pastTracks: StoredTrack[];
-  tracks: StoredTrack[] | null;
-  good: number;
-  fair: number;
-  poor: number;
-  lost: number;
-  relayed: number;
-}
+type SessionRow = Omit<SessionRecord, 'tracks'> & { tracks: StoredTrack[] };
 
 /** Lists sessions newest first: ids sort by the time of creation. */
 export async function listSessions(db: TypedSql, tenant: Tenant, wanted: SessionsWanted): Promise<SessionRecord[]> {
@@ -49,14 +26,15 @@ export async function listSessions(db: TypedSql, tenant: Tenant, wanted: Session
       : Prisma.sql`s.participant_id = ${wanted.participantId} AND s.room_id = ${wanted.roomId}`;
   const rows = await db.$queryRaw<SessionRow[]>`
     SELECT s.id, s.room_id AS "roomId", s.participant_id AS "participantId", s.started_at AS "startedAt",
-      s.ended_at AS "endedAt", s.end_reason AS "endReason", s.permissions, s.past_tracks AS "pastTracks",
-      s.good_seconds AS good, s.fair_seconds AS fair, s.poor_seconds AS poor, s.lost_seconds AS lost,
-      s.relayed_seconds AS relayed, (
-        SELECT json_agg(json_build_object('trackId', t.track_id, 'kind', t.kind, 'source', t.source,
+      s.ended_at AS "endedAt", s.end_reason AS "endReason", s.permissions,
+      json_build_object('good', s.good_seconds, 'fair', s.fair_seconds, 'poor', s.poor_seconds,
+        'lost', s.lost_seconds, 'relayed', s.relayed_seconds) AS quality,
+      s.past_tracks || coalesce((
+        SELECT jsonb_agg(jsonb_build_object('trackId', t.track_id, 'kind', t.kind, 'source', t.source,
           'publishedAt', (extract(epoch FROM t.published_at) * 1000)::bigint, 'unpublishedAt', NULL)
           ORDER BY t.published_at, t.track_id)
         FROM session_tracks t WHERE t.session_id = s.id
-      ) AS tracks
+      ), '[]') AS tracks
     FROM participant_sessions s
     WHERE ${of} AND s.environment_id = ${tenant.environmentId}
       ${wanted.beforeId === null ? Prisma.empty : Prisma.sql`AND s.id < ${wanted.beforeId}`}
@@ -64,19 +42,17 @@ export async function listSessions(db: TypedSql, tenant: Tenant, wanted: Session
   return rows.map(toRecord);
 }
 
-function toRecord({ pastTracks, tracks, good, fair, poor, lost, relayed, ...session }: SessionRow): SessionRecord {
+function toRecord({ tracks, ...session }: SessionRow): SessionRecord {
   return {
     ...session,
-    tracks: [...pastTracks, ...(tracks ?? [])].map(({ publishedAt, unpublishedAt, ...track }) => ({
+    tracks: tracks.map(({ publishedAt, unpublishedAt, ...track }) => ({
       ...track,
       publishedAt: new Date(publishedAt),
       unpublishedAt: unpublishedAt === null ? null : new Date(unpublishedAt),
     })),
-    quality: { good, fair, poor, lost, relayed },
   };
 }
 
-/** Seconds of a session that are not written yet. */
 export interface QualityAddition {
   sessionId: string;
   seconds: QualitySeconds;
@@ -89,20 +65,18 @@ export interface QualityAddition {
  * @param additions of different sessions.
  */
 export async function addQuality(db: TypedSql, additions: readonly QualityAddition[]): Promise<void> {
-  if (additions.length === 0) return;
-  const of = (key: keyof QualitySeconds): number[] => additions.map(({ seconds }) => seconds[key]);
+  const added = additions.map(({ sessionId, seconds }) => ({ id: sessionId, ...seconds }));
   // The rows are locked by id, like those of every other writer of several sessions.
   await db.$executeRaw`
-    WITH locked AS MATERIALIZED (
-      SELECT id FROM participant_sessions WHERE id = ANY(${additions.map(({ sessionId }) => sessionId)}::text[])
-      ORDER BY id FOR NO KEY UPDATE
+    WITH added AS MATERIALIZED (
+      SELECT * FROM jsonb_to_recordset(${JSON.stringify(added)}::jsonb)
+        AS added (id text, good int, fair int, poor int, lost int, relayed int)
+    ), locked AS MATERIALIZED (
+      SELECT id FROM participant_sessions WHERE id = ANY(ARRAY(SELECT id FROM added)) ORDER BY id FOR NO KEY UPDATE
     )
     UPDATE participant_sessions s
     SET good_seconds = s.good_seconds + added.good, fair_seconds = s.fair_seconds + added.fair,
       poor_seconds = s.poor_seconds + added.poor, lost_seconds = s.lost_seconds + added.lost,
       relayed_seconds = s.relayed_seconds + added.relayed
-    FROM unnest(${additions.map(({ sessionId }) => sessionId)}::text[], ${of('good')}::int[], ${of('fair')}::int[],
-      ${of('poor')}::int[], ${of('lost')}::int[], ${of('relayed')}::int[])
-      AS added (id, good, fair, poor, lost, relayed)
-    WHERE s.id = added.id AND s.id = ANY(ARRAY(SELECT id FROM locked))`;
+    FROM added WHERE s.id = added.id AND s.id = ANY(ARRAY(SELECT id FROM locked))`;
 }

@@ -95,7 +95,6 @@ export interface MuteChange {
 }
 
 /**
- * Mutes and unmutes tracks. Other participants see it, but there is no event for it.
  * @param changes of different sessions.
  * @returns for each change whether the connection holds the session, and the session has the track
  */

@@ -3,7 +3,6 @@ import { Prisma } from '../generated/client.js';
 import { END_REASON } from './session.sql.js';
 import type { SessionState, TrackState } from './session.js';
 
-/** Milliseconds since 1970, as PostgreSQL writes them into JSON. */
 type Moment = number;
 
 type TrackTuple = [
@@ -22,7 +21,6 @@ type ShortTuple = [
   connection: number,
   instanceId: string | null,
   version: number,
-  /** Why the session is over; null while it is live. */
   gone: SessionEndReason | null,
 ];
 
@@ -76,7 +74,6 @@ export const SESSION_TUPLE = Prisma.sql`CASE
       AND participants.permissions = '{}')
   THEN json_build_array(${SHORT_COLUMNS}) ELSE ${FULL_TUPLE} END`;
 
-/** The tracks of one session, as an aggregate over `session_tracks t`. */
 export const TRACK_LIST = Prisma.sql`json_agg(json_build_array(t.track_id, t.kind, t.source, t.muted, t.feed_id, t.mid)
   ORDER BY t.published_at, t.track_id)`;
 
@@ -111,10 +108,7 @@ export function toSession(roomId: string, tuple: SessionTuple): SessionState {
   };
 }
 
-/**
- * The inverse of {@link toSession}.
- * @param hidesViewer whether a viewer gets the short form, as in a paged room
- */
+/** The inverse of {@link toSession}. @param hidesViewer whether a viewer gets the short form, as in a paged room */
 export function toTuple(session: SessionState, hidesViewer: boolean): SessionTuple {
   const { sessionId, participant, connection, instanceId, version, startedAt, permissions, disconnectedAt } = session;
   const short: ShortTuple = [sessionId, participant.id, connection, instanceId, version, null];

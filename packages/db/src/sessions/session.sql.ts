@@ -1,7 +1,7 @@
-import { PAST_TRACKS_MAX, type PaceTimes, type ParticipantState, type RoomState, type Tenant } from '@callplane/core';
+import { PAST_TRACKS_MAX, type PaceTimes, type ParticipantState, type RoomState } from '@callplane/core';
 import { Prisma } from '../generated/client.js';
 import { PARTICIPANT_COLUMNS } from '../participants/participant.sql.js';
-import { isRoomOpen } from '../rooms/room.sql.js';
+import { isRoomOpen, reviveRoom, ROOM_COLUMNS } from '../rooms/room.sql.js';
 import type { HeldSession } from './session.js';
 
 /**
@@ -21,47 +21,22 @@ export const END_REASON = Prisma.sql`CASE WHEN s.end_reason IS NOT NULL THEN s.e
 /** A session's participant, room and tenant in one row; see {@link toSubject}. */
 export const SUBJECT_COLUMNS = Prisma.sql`s.id AS "sessionId", ${PARTICIPANT_COLUMNS},
   environments.id AS "environmentId", environments.project_id AS "projectId",
-  rooms.name AS "roomName", rooms.metadata AS "roomMetadata", rooms.status AS "roomStatus",
-  rooms.max_participants AS "roomMaxParticipants", rooms.empty_timeout_seconds AS "roomEmptyTimeoutSeconds",
-  rooms.created_at AS "roomCreatedAt", rooms.started_at AS "roomStartedAt", rooms.ended_at AS "roomEndedAt"`;
+  (SELECT to_json(x) FROM (SELECT ${ROOM_COLUMNS}) x) AS room`;
 
-/** The tables of {@link SUBJECT_COLUMNS}. */
 export const SUBJECT_TABLES = Prisma.sql`participant_sessions s
   JOIN participants ON participants.id = s.participant_id
   JOIN rooms ON rooms.id = s.room_id
   JOIN environments ON environments.id = s.environment_id`;
 
-type RoomFields = { [Key in Exclude<keyof RoomState, 'id'> as `room${Capitalize<Key>}`]: RoomState[Key] };
-export type SubjectRow = ParticipantState &
-  RoomFields & { sessionId: string; environmentId: string; projectId: string };
-
-export interface Subject {
-  tenant: Tenant;
-  room: RoomState;
+export type SubjectRow = ParticipantState & {
   sessionId: string;
-  participant: ParticipantState;
-}
+  environmentId: string;
+  projectId: string;
+  room: RoomState;
+};
 
-export function toSubject(row: SubjectRow): Subject {
-  const { sessionId, environmentId, projectId, roomName, roomMetadata, roomStatus, ...rest } = row;
-  const { roomMaxParticipants, roomEmptyTimeoutSeconds, roomCreatedAt, roomStartedAt, roomEndedAt, ...participant } =
-    rest;
-  return {
-    tenant: { projectId, environmentId },
-    room: {
-      id: row.roomId,
-      name: roomName,
-      metadata: roomMetadata,
-      status: roomStatus,
-      maxParticipants: roomMaxParticipants,
-      emptyTimeoutSeconds: roomEmptyTimeoutSeconds,
-      createdAt: roomCreatedAt,
-      startedAt: roomStartedAt,
-      endedAt: roomEndedAt,
-    },
-    sessionId,
-    participant,
-  };
+export function toSubject({ sessionId, environmentId, projectId, room, ...participant }: SubjectRow) {
+  return { tenant: { projectId, environmentId }, room: reviveRoom(room), sessionId, participant };
 }
 
 /**
@@ -126,12 +101,9 @@ export const rememberTracks = (now: Date): Prisma.Sql => Prisma.sql`remembered A
 export function paced(column: Prisma.Sql, { intervalMs, aheadMs }: PaceTimes) {
   const milliseconds = (count: number): Prisma.Sql => Prisma.sql`${count}::float8 * interval '1 millisecond'`;
   return {
-    /** Whether the bucket has a token. */
     isFree: Prisma.sql`(${intervalMs}::float8 = 0 OR ${column} IS NULL OR ${column} <= now() + ${milliseconds(aheadMs)})`,
-    /** The column's value after a token was taken. */
     taken: Prisma.sql`CASE WHEN ${intervalMs}::float8 = 0 THEN ${column}
       ELSE greatest(coalesce(${column}, now()), now()) + ${milliseconds(intervalMs)} END`,
-    /** Milliseconds until the bucket has a token. */
     waitMs: Prisma.sql`greatest(extract(epoch FROM ${column} - now() - ${milliseconds(aheadMs)}) * 1000, 0)::float8`,
   };
 }

@@ -8,7 +8,6 @@ export interface RoomPlacement {
   mediaGeneration: number;
 }
 
-/** A published track as it is stored. */
 export interface TrackState extends TrackIdentity {
   muted: boolean;
   /**
@@ -19,7 +18,6 @@ export interface TrackState extends TrackIdentity {
   mid: string;
 }
 
-/** A live session, its participant and its tracks. */
 export interface SessionState {
   sessionId: string;
   /** The room's version with the latest visible change of the session. */
@@ -34,7 +32,6 @@ export interface SessionState {
   instanceId: string | null;
   /** Connection number of the session: a connection with an older number cannot write (fencing). */
   connection: number;
-  /** Since when the session has had no connection; null while it has one. */
   disconnectedAt: Date | null;
   tracks: TrackState[];
 }
@@ -76,10 +73,8 @@ export type ResumeOutcome =
   | { outcome: 'ended'; reason: SessionEndReason }
   /** The session exceeds its rate of resumptions; its connection stays as it is. */
   | { outcome: 'too_many'; waitMs: number }
-  /** The session does not exist, or the secret is wrong. */
   | { outcome: 'unknown' };
 
-/** A session and the number of the connection that holds it. */
 export interface HeldSession {
   sessionId: string;
   connection: number;

@@ -27,10 +27,7 @@ export async function removeInstance(db: TypedSql, instanceId: string): Promise<
     DELETE FROM signaling_instances WHERE id = ${instanceId}`;
 }
 
-/**
- * Removes the rows of dead processes that no longer hold a live session.
- * @returns their ids.
- */
+/** Removes the rows of dead processes that no longer hold a live session. @returns their ids. */
 export async function deleteDeadInstances(db: TypedSql, instanceDeadMs: number): Promise<string[]> {
   const rows = await db.$queryRaw<{ id: string }[]>`
     DELETE FROM signaling_instances i
@@ -42,17 +39,14 @@ export async function deleteDeadInstances(db: TypedSql, instanceDeadMs: number):
 
 /**
  * The live sessions whose connection this process holds according to the database. If the process does not know one of
- * them, the response to the join or the resumption was lost. (A session that was just written may still be on its way
- * to the process.)
+ * them, the response to the join or the resumption was lost, or is still on its way.
  */
-export async function sessionsHeldBy(
+export function sessionsHeldBy(
   db: TypedSql,
   instanceId: string,
-): Promise<(HeldSession & { roomId: string; participantId: string; startedAt: Date })[]> {
-  return db.$queryRaw<(HeldSession & { roomId: string; participantId: string; startedAt: Date })[]>`
-    SELECT id AS "sessionId", connection, room_id AS "roomId", participant_id AS "participantId",
-      started_at AS "startedAt"
-    FROM participant_sessions
+): PromiseLike<(HeldSession & { roomId: string; startedAt: Date })[]> {
+  return db.$queryRaw`
+    SELECT id AS "sessionId", connection, room_id AS "roomId", started_at AS "startedAt" FROM participant_sessions
     WHERE instance_id = ${instanceId} AND ended_at IS NULL AND disconnected_at IS NULL`;
 }
 

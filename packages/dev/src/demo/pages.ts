@@ -2,7 +2,6 @@ import { createReadStream, realpathSync, statSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, sep } from 'node:path';
 import { isIP } from 'node:net';
-import { refuse, requestIdOf, type Refusal } from '@callplane/runtime';
 
 const TYPES: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
@@ -41,8 +40,8 @@ export function demoPages(settings: PagesSettings, door: DemoDoor) {
   const backend = demoBackend(settings);
   return (request: IncomingMessage, response: ServerResponse): void => {
     const path = request.url?.split('?')[0] ?? '/';
-    const fail = (status: number, code: Refusal['code'], message: string): void =>
-      refuse(response, { status, code, message, requestId: requestIdOf(request) });
+    const fail = (status: number, code: string, message: string): void =>
+      json(response, status, { error: { code, message } });
     if (!door.knowsHost(request)) {
       fail(403, 'ORIGIN_NOT_ALLOWED', 'The demo is not served under this host name. Add the name to DEMO_HOSTS.');
     } else if (path === '/demo') response.writeHead(302, { location: '/demo/' }).end();
@@ -57,7 +56,7 @@ export function demoPages(settings: PagesSettings, door: DemoDoor) {
       backend(request).then(
         (joined) => {
           if (joined === null) fail(400, 'VALIDATION_FAILED', 'room and name must have 1 to 60 characters');
-          else json(response, joined);
+          else json(response, 200, joined);
         },
         (error: unknown) => {
           settings.onError('demo token request failed', error);
@@ -151,8 +150,10 @@ function serveFile(dir: string, path: string, response: ServerResponse, onMissin
   }
 }
 
-function json(response: ServerResponse, body: object): void {
-  response.writeHead(200, { 'content-type': 'application/json' });
+function json(response: ServerResponse, status: number, body: object): void {
+  // A refused request may have a body that nobody has read.
+  const connection = status === 200 ? {} : { connection: 'close' };
+  response.writeHead(status, { 'content-type': 'application/json', ...connection });
   response.end(JSON.stringify(body));
 }
 

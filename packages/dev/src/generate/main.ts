@@ -7,7 +7,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { expectation, isSecret } from '@callplane/runtime';
+import { expectation, type Setting } from '@callplane/runtime';
 import { format, type FormatConfig } from 'oxfmt';
 import { Failure, root } from '../bootstrap.js';
 import { protocolTypes } from './protocol-types.js';
@@ -28,12 +28,6 @@ const APPS: { folder: string; schema: string; about: string }[] = [
 
 const SDK_TYPES = 'packages/client-js/src/protocol.generated.ts';
 const SERVER_SDK = 'packages/server-js/src';
-
-interface Setting {
-  default?: string | number | boolean | readonly string[];
-  description?: string;
-  minLength?: number;
-}
 
 /** Name, default, form and meaning. */
 type SettingRow = [string, string, string, string];
@@ -109,7 +103,7 @@ ${sections.join('\n')}`;
 }
 
 function settingRow(name: string, setting: Setting, required: boolean | undefined): SettingRow {
-  const secret = isSecret(setting) ? ', `_FILE`' : '';
+  const secret = setting.secret === true ? ', `_FILE`' : '';
   const form = formOf(expectation(setting), setting);
   return [`\`${name}\`${secret}`, defaultOf(setting, required), form, setting.description ?? ''];
 }

@@ -26,7 +26,7 @@ export async function main(args: string[]): Promise<void> {
   mkdirSync(folder, { recursive: true });
   await step('Packing', () => packTarballs(folder));
   await step('Writing the build context of the images', () => writeImageContext(folder, version));
-  writeFileSync(join(folder, `callplane-${version}.cdx.json`), await billOfMaterials({ version, commit }));
+  writeFileSync(join(folder, `callplane-${version}.cdx.json`), await billOfMaterials(version));
   writeFileSync(join(folder, 'NOTES.md'), `# Callplane ${version}\n\nCommit ${commit}.\n\n${notes}\n`);
   const files = await writeChecksums(folder);
 

@@ -13,8 +13,8 @@ import { buildSite } from '../docs/main.js';
 import { APPS, startApp, type App } from './app.js';
 import { developmentKeys, migrate } from './development.js';
 import { keepRunning } from './keep-running.js';
-import { clearEarlierRun, openRecord, type RunRecord } from './record.js';
-import { onEnter, screen, handleSignals } from './terminal.js';
+import { openRecord, type RunRecord } from './record.js';
+import { screen, handleSignals } from './terminal.js';
 import { startServers, type LocalServers } from './servers.js';
 import { chooseDemoPort, chooseSignalingPort, originOf, readSettings, type Settings } from './settings.js';
 
@@ -63,16 +63,12 @@ async function start(context: Context): Promise<void> {
   const began = performance.now();
   const settings = readSettings();
   const { dataDir } = settings;
-  started.cleanUps.push(takeDataFolder(dataDir));
-  await clearEarlierRun(dataDir, say);
+  started.cleanUps.push(await takeDataFolder(dataDir));
+  const record = openRecord(dataDir);
+  started.cleanUps.push(record.withdraw);
+  context.onKillNow(record.withdraw);
   const signalingPort = await chooseSignalingPort(settings);
 
-  const record = openRecord(dataDir);
-  started.cleanUps.push(() => record.close());
-  context.onKillNow(() => {
-    record.kill();
-    record.withdraw();
-  });
   const secrets = localSecrets(dataDir);
   const onStarted = (stop: () => Promise<void>) => started.servers.push(stop);
   const servers = await step('Starting PostgreSQL, Redis, coturn and Janus', () =>
@@ -128,24 +124,21 @@ async function start(context: Context): Promise<void> {
   rememberDataDirectory(dataDir);
   record.publish({ ...urls, ...keys, databaseUrl: servers.databaseUrl, redisUrl: servers.redisUrl });
   const seconds = (performance.now() - began) / 1000;
-  const show = () =>
-    say(
-      screen({
-        ...urls,
-        isTerminal: process.stdout.isTTY,
-        isVerbose,
-        devFile: devFileOf(dataDir),
-        origin: settings.origin,
-        dataDir,
-        turn: (settings.turnUrls ?? servers.turn['TURN_URLS'])?.split(',')[0],
-        hasMedia: (settings.mediaNodes ?? servers.media['MEDIA_NODES']) !== undefined,
-        seconds,
-        keys,
-      }),
-    );
-  show();
+  say(
+    screen({
+      ...urls,
+      isTerminal: process.stdout.isTTY,
+      isVerbose,
+      devFile: devFileOf(dataDir),
+      origin: settings.origin,
+      dataDir,
+      turn: (settings.turnUrls ?? servers.turn['TURN_URLS'])?.split(',')[0],
+      hasMedia: (settings.mediaNodes ?? servers.media['MEDIA_NODES']) !== undefined,
+      seconds,
+      keys,
+    }),
+  );
   isReady = true;
-  started.cleanUps.push(onEnter(show));
   void buildSite(stopSignal).catch((error: unknown) => {
     if (!stopSignal.aborted) say(`${(error as Error).message}: npm run docs shows why.`);
   });
@@ -156,13 +149,13 @@ async function start(context: Context): Promise<void> {
  * @returns releases it
  * @throws Failure if another start runs on it.
  */
-function takeDataFolder(dataDir: string): () => void {
+async function takeDataFolder(dataDir: string): Promise<() => void> {
   try {
     mkdirSync(dataDir, { recursive: true });
   } catch (error) {
     throw new Failure(`DATA_DIR cannot be created: ${(error as Error).message}`);
   }
-  const lock = takeLock(join(dataDir, 'start.lock'));
+  const lock = await takeLock(join(dataDir, 'start.lock'));
   if ('release' in lock) return lock.release;
   throw new Failure(
     `Another start (process ${lock.owner}) uses ${dataDir}. Stop it, or choose another DATA_DIR for this start: ` +

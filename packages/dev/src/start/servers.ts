@@ -18,13 +18,10 @@ const RELAY_PORTS = 200;
 /** Janus takes one port per peer connection, and a participant has two peer connections. */
 const MEDIA_PORTS = 400;
 
-/** The addresses of the servers, and the settings that coturn and Janus give to the apps. */
-export interface LocalServers {
-  databaseUrl: string;
-  redisUrl: string;
-  turn: Record<string, string>;
-  media: Record<string, string>;
-}
+/** A database of one developer needs no workers for reads and for logical replication. */
+const POSTGRES_SETTINGS = ['io_method=sync', 'max_logical_replication_workers=0'];
+
+export type LocalServers = Awaited<ReturnType<typeof startServers>>;
 
 export interface ServersPlan {
   settings: Settings;
@@ -36,8 +33,11 @@ export interface ServersPlan {
   onStarted: (stop: () => Promise<void>) => void;
 }
 
-/** Starts the servers for which the settings name no external one, all at once. */
-export async function startServers(plan: ServersPlan): Promise<LocalServers> {
+/**
+ * Starts the servers for which the settings name no external one, all at once.
+ * @returns their addresses, and the settings that coturn and Janus give to the apps
+ */
+export async function startServers(plan: ServersPlan) {
   const { settings, secrets, record, say, stopSignal, onStarted } = plan;
   const { dataDir } = settings;
   const common = (name: string) => ({
@@ -53,7 +53,8 @@ export async function startServers(plan: ServersPlan): Promise<LocalServers> {
   const postgres = async () => {
     const port = await freePort();
     const options = { dataDir: join(dataDir, 'postgres'), port, password: secrets.postgresPassword, durable: true };
-    return (await start('postgres', () => startPostgres({ ...options, ...common('postgres') }))).url;
+    const settings = POSTGRES_SETTINGS;
+    return (await start('postgres', () => startPostgres({ ...options, settings, ...common('postgres') }))).url;
   };
   const redis = async () => {
     const options = { dir: join(dataDir, 'redis'), port: await freePort(), password: secrets.redisPassword };
@@ -106,12 +107,13 @@ export async function startServers(plan: ServersPlan): Promise<LocalServers> {
 
   // The bootstrap has installed the programs where that is possible. Only Redis is required.
   const missing = missingPrograms(startPrograms());
+  const none: Record<string, string> = {};
   // Waits for all servers even if one fails: otherwise servers that start meanwhile would never be stopped.
   const [database, queue, turn, media] = await Promise.allSettled([
     settings.databaseUrl ?? postgres(),
     settings.redisUrl ?? redis(),
-    settings.turnUrls === undefined && !missing.includes('turnserver') ? coturn() : {},
-    settings.mediaNodes === undefined && !missing.includes('janus') ? janus() : {},
+    settings.turnUrls === undefined && !missing.includes('turnserver') ? coturn() : none,
+    settings.mediaNodes === undefined && !missing.includes('janus') ? janus() : none,
   ]);
   return {
     databaseUrl: valueOf(database),

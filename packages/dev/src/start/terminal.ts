@@ -1,5 +1,4 @@
 import { relative } from 'node:path';
-import { isInForeground } from '@callplane/local-servers';
 import { root } from '../bootstrap.js';
 
 interface ScreenFacts {
@@ -54,26 +53,8 @@ Paste into another terminal:
   api -X DELETE $BASE/rooms/$ROOM -w '%{http_code}'
   api $BASE/rooms/$ROOM/runtime-operation
 
-${follows}${isTerminal ? ' Enter shows this again.' : ''}
+${follows}
 `;
-}
-
-/**
- * Calls `show` when Enter is pressed in a terminal. A process in the background must not read from the terminal, which
- * would stop it.
- * @returns stops it
- */
-export function onEnter(show: () => void): () => void {
-  const { stdin, stdout } = process;
-  if (!stdin.isTTY || !stdout.isTTY) return () => undefined;
-  const look = () => void (isInForeground() ? stdin.resume() : stdin.pause());
-  stdin.on('data', show).on('error', () => undefined);
-  process.on('SIGCONT', look);
-  look();
-  return () => {
-    process.off('SIGCONT', look);
-    stdin.pause();
-  };
 }
 
 /** npm forwards a Ctrl-C that the terminal has already delivered, so two signals within this time are one key press. */
@@ -83,7 +64,7 @@ interface Signals {
   stopSignal: AbortSignal;
   /** Begins the stop without a signal, as after a failure. */
   beginStop: () => void;
-  /** Sets the action of an immediate stop. */
+  /** Sets the last action of an immediate stop, after which the kernel kills what this process has started. */
   onKillNow: (action: () => void) => void;
 }
 

@@ -55,8 +55,7 @@ const say = (line: string) => console.log(line);
 export async function main(args: string[]): Promise<void> {
   const tier = tierOf(args);
   const jestArgs = args.filter((argument) => !OWN_FLAGS.includes(argument));
-  const total: Counts = { passed: 0, failed: 0 };
-  process.exitCode = 0;
+  const total = { passed: 0, failed: 0 };
   try {
     // The container tests run all servers in containers.
     if (tier === 'containers') needsDocker();
@@ -64,18 +63,18 @@ export async function main(args: string[]): Promise<void> {
     const programs = await nodePrograms(tier === 'full', progress(say));
     for (const program of programs) {
       if (programs.length > 1) console.log(`\nWith ${program}:\n`);
-      let tests = await runJest(program, jestArgs, tier);
-      if (args.includes('--retry')) tests = await retryFailed(program, tests, tier);
-      const counts = countRun(tests);
-      if (counts.failed !== 0) process.exitCode = 1;
-      total.passed += counts.passed;
-      total.failed += counts.failed;
+      let files = await runJest(program, jestArgs, tier);
+      if (args.includes('--retry')) files = await retryFailed(program, files, tier);
+      for (const file of files) {
+        total.passed += file.passed;
+        total.failed += file.failed;
+      }
     }
   } catch (error) {
     explain(error);
-    process.exitCode = 1;
     total.failed += 1;
   }
+  process.exitCode = total.failed === 0 ? 0 : 1;
   console.log(`\n${total.passed} passed, ${total.failed} failed`);
 }
 
@@ -86,7 +85,7 @@ function tierOf(args: readonly string[]): Tier {
 }
 
 /** Runs Jest with a program of Node. */
-async function runJest(program: string, args: string[], tier: Tier): Promise<TestRun> {
+async function runJest(program: string, args: string[], tier: Tier): Promise<FileCounts[]> {
   const scratch = mkdtempSync(join(tmpdir(), 'callplane-counts-'));
   try {
     const countsFile = join(scratch, 'counts.json');
@@ -96,7 +95,9 @@ async function runJest(program: string, args: string[], tier: Tier): Promise<Tes
       ...(tier === 'image' ? { CALLPLANE_TEST_IMAGES: scratch } : {}),
       CALLPLANE_TEST_COUNTS: countsFile,
     });
-    return { exitCode, files: readJson(countsFile) as FileCounts[] | undefined };
+    const files = (readJson(countsFile) ?? []) as FileCounts[];
+    const isExplained = files.length > 0 && (exitCode === 0 || files.some(({ failed }) => failed > 0));
+    return isExplained ? files : [...files, UNEXPLAINED];
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
@@ -106,14 +107,16 @@ async function runJest(program: string, args: string[], tier: Tier): Promise<Tes
  * Runs the files that failed once more, one after the other. A file that passes then depends on timing: it is listed, so
  * that it gets mended, but does not fail the run. Many failed files are a defect and are not run again.
  */
-async function retryFailed(program: string, first: TestRun, tier: Tier): Promise<TestRun> {
-  const failed = (first.files ?? []).filter((file) => file.failed > 0).map((file) => file.path);
-  if (failed.length === 0 || failed.length > RETRIED_FILES_MAX) return first;
+async function retryFailed(program: string, files: FileCounts[], tier: Tier): Promise<FileCounts[]> {
+  const failed = files.filter((file) => file.failed > 0).map(({ path }) => path);
+  if (failed.length === 0 || failed.length > RETRIED_FILES_MAX || files.includes(UNEXPLAINED)) return files;
   console.log(`\nRunning ${failed.length} failed file(s) once more:\n`);
-  const retry = await runJest(program, ['--runInBand', '--runTestsByPath', ...failed], tier);
-  const { merged, unstable } = mergeRetry(first, retry);
-  for (const path of unstable) console.log(`UNSTABLE  ${path} failed, and passed when it ran again alone`);
-  return merged;
+  const again = await runJest(program, ['--runInBand', '--runTestsByPath', ...failed], tier);
+  for (const { path, ...counts } of again) {
+    if (counts.failed > 0 || counts.passed === 0) continue;
+    console.log(`UNSTABLE  ${path} failed, and passed when it ran again alone`);
+  }
+  return [...files.filter(({ path }) => !again.some((file) => file.path === path)), ...again];
 }
 
 /** Copies what the image of an app contains, with the script of its Dockerfile. The install has checked the lockfile. */
@@ -182,34 +185,5 @@ async function nodePrograms(full: boolean, step: Step): Promise<string[]> {
 /** More failed files than this are not run again. */
 const RETRIED_FILES_MAX = 6;
 
-interface Counts {
-  passed: number;
-  failed: number;
-}
-
-/** What Jest reported. `files` is missing if it ended before it could report. */
-interface TestRun {
-  exitCode: number;
-  files: readonly FileCounts[] | undefined;
-}
-
-/** A run that reports nothing, or that fails without a failed test, counts as one failed test. */
-function countRun({ exitCode, files }: TestRun): Counts {
-  const passed = (files ?? []).reduce((sum, file) => sum + file.passed, 0);
-  const failed = (files ?? []).reduce((sum, file) => sum + file.failed, 0);
-  return { passed, failed: failed === 0 && (exitCode !== 0 || files === undefined) ? 1 : failed };
-}
-
-/**
- * Replaces the counts of the files that ran again.
- *
- * @param retry a run of all failed files of `run`
- * @returns the merged run, and the paths of the files that failed first and passed then
- */
-function mergeRetry(run: TestRun, retry: TestRun): { merged: TestRun; unstable: string[] } {
-  if (retry.files === undefined) return { merged: run, unstable: [] };
-  const again = new Map(retry.files.map((file) => [file.path, file]));
-  const files = (run.files ?? []).map((file) => again.get(file.path) ?? file);
-  const unstable = retry.files.filter((file) => file.failed === 0 && file.passed > 0).map((file) => file.path);
-  return { merged: { exitCode: retry.exitCode, files }, unstable };
-}
+/** A run that reports no file, or that fails without a failed test. It counts as one failed test. */
+const UNEXPLAINED: FileCounts = { path: '', passed: 0, failed: 1 };

@@ -39,7 +39,7 @@ export interface BatchSettings<Item, Result> extends QueueSettings<Item> {
   onBatch?(size: number, durationMs: number): void;
 }
 
-/** The key of batches whose items all share one queue. */
+/** The key of batches whose items all share one queue, and the line of items without tenants and owners. */
 export const ONE_QUEUE = '';
 
 /** How many items of a failed batch run alone at once. */
@@ -69,7 +69,6 @@ export class Batches<Item, Result> {
   readonly #settings: BatchSettings<Item, Result>;
   /** The keys with an item that waits or runs. */
   readonly #lines = new Map<string, Line<Item, Result>>();
-  #isExpiring = false;
 
   constructor(settings: BatchSettings<Item, Result>) {
     this.#settings = settings;
@@ -93,13 +92,22 @@ export class Batches<Item, Result> {
         line = { queue: new BatchQueue(this.#settings), running: 0, isStarting: false };
         this.#lines.set(key, line);
       }
-      const refusal = line.queue.push({ item, resolve, reject, addedAtMs: performance.now() });
+      const { queue } = line;
+      const queued: Queued<Item, Result> = { item, resolve, reject };
+      const refusal = queue.push(queued);
       if (refusal !== null) {
         reject(new OverloadedError(refusal));
         return;
       }
       const { atOnce = 1, waitMsMax } = this.#settings;
-      if (waitMsMax !== undefined && !this.#isExpiring) this.#expireLater(waitMsMax, waitMsMax);
+      if (waitMsMax !== undefined) {
+        const expire = (): void => {
+          if (queue.remove(queued)) reject(new OverloadedError(`for ${waitMsMax} ms`));
+        };
+        // Not in the timer itself: after a pause of the process, Node fires timers before it reads what PostgreSQL has
+        // answered meanwhile, and the answer of one batch starts the next.
+        queued.timer = setTimeout(() => setImmediate(expire), waitMsMax);
+      }
       if (line.running < atOnce && !line.isStarting) {
         line.isStarting = true;
         setImmediate(() => this.#start(key, line));
@@ -163,37 +171,15 @@ export class Batches<Item, Result> {
       this.#settings.onBatch?.(batch.length, performance.now() - startedAtMs);
     }
   }
-
-  /** One timer for all items: it runs only while items wait, and costs an item nothing. */
-  #expireLater(waitMsMax: number, afterMs: number): void {
-    this.#isExpiring = true;
-    // Not in the timer itself: after a pause of the process, Node fires timers before it reads what PostgreSQL has
-    // answered meanwhile, and the answer of one batch starts the next.
-    setTimeout(() => setImmediate(() => this.#expire(waitMsMax)), afterMs);
-  }
-
-  #expire(waitMsMax: number): void {
-    const nowMs = performance.now();
-    let oldestMs = Infinity;
-    for (const { queue } of this.#lines.values()) {
-      for (const { reject } of queue.takeOlder(nowMs - waitMsMax)) reject(new OverloadedError(`for ${waitMsMax} ms`));
-      oldestMs = Math.min(oldestMs, queue.oldestMs);
-    }
-    this.#isExpiring = false;
-    if (oldestMs !== Infinity) this.#expireLater(waitMsMax, Math.max(1, oldestMs + waitMsMax - nowMs));
-  }
 }
 
 interface Queued<Item, Result> {
   item: Item;
-  /** From `performance.now()`. */
-  addedAtMs: number;
   resolve: (result: Result | Promise<Result>) => void;
   reject: (error: unknown) => void;
+  /** Ends the wait of the item. */
+  timer?: NodeJS.Timeout;
 }
-
-/** Without tenants and owners, all items wait in one line. */
-const ONE_LINE = '';
 
 /** The items of a key that wait for a batch. */
 class BatchQueue<Item, Result> {
@@ -210,17 +196,10 @@ class BatchQueue<Item, Result> {
     return this.#size;
   }
 
-  /** When the oldest item was added; Infinity without items. */
-  get oldestMs(): number {
-    let oldest = Infinity;
-    for (const [first] of this.#lines.values()) oldest = Math.min(oldest, first?.addedAtMs ?? Infinity);
-    return oldest;
-  }
-
   /** @returns why the item was not added, or null. */
   push(queued: Queued<Item, Result>): string | null {
-    const { ownerOf, tenantOf, waitingMax } = this.#settings;
-    const name = (ownerOf ?? tenantOf)?.(queued.item) ?? ONE_LINE;
+    const { waitingMax } = this.#settings;
+    const name = this.#nameOf(queued);
     const line = this.#lines.get(name);
     if (waitingMax !== undefined) {
       if (this.#size >= waitingMax.all) return `${waitingMax.all} items`;
@@ -250,18 +229,24 @@ class BatchQueue<Item, Result> {
     }
     for (const [name, line] of served) this.#lines.set(name, line);
     this.#size -= taken.length;
+    for (const { timer } of taken) clearTimeout(timer);
     return taken;
   }
 
-  /** Removes the items that were added before this time. */
-  takeOlder(beforeMs: number): Queued<Item, Result>[] {
-    const taken: Queued<Item, Result>[] = [];
-    for (const [name, line] of this.#lines) {
-      const firstYounger = line.findIndex(({ addedAtMs }) => addedAtMs > beforeMs);
-      taken.push(...line.splice(0, firstYounger === -1 ? line.length : firstYounger));
-      if (line.length === 0) this.#lines.delete(name);
-    }
-    this.#size -= taken.length;
-    return taken;
+  /** @returns false if the item is no longer here. */
+  remove(queued: Queued<Item, Result>): boolean {
+    const name = this.#nameOf(queued);
+    const line = this.#lines.get(name) ?? [];
+    const at = line.indexOf(queued);
+    if (at === -1) return false;
+    line.splice(at, 1);
+    if (line.length === 0) this.#lines.delete(name);
+    this.#size -= 1;
+    return true;
+  }
+
+  #nameOf({ item }: Queued<Item, Result>): string {
+    const { ownerOf, tenantOf } = this.#settings;
+    return (ownerOf ?? tenantOf)?.(item) ?? ONE_QUEUE;
   }
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { databaseUrlProblem } from '@callplane/core';
 import { Ajv, type ErrorObject } from 'ajv';
 import formats from 'ajv-formats';
-import { Type, type Static, type TObject, type TSchema } from 'typebox';
+import { Type, type Static, type TObject } from 'typebox';
 
 /** Lists all problems of an environment at once. Never contains the value of a secret. */
 export class ConfigurationError extends Error {
@@ -41,7 +41,8 @@ ajv.addFormat('database-url', (text) => databaseUrlProblem(text) === null);
 export function parseEnvironment<T extends TObject>(schema: T, environment: NodeJS.ProcessEnv): Static<T> {
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
-  for (const [name, setting] of Object.entries(schema.properties)) {
+  const settings = schema.properties as Record<string, Setting>;
+  for (const [name, setting] of Object.entries(settings)) {
     const text = readSetting(name, setting, environment, problems);
     if (text === undefined) continue;
     const value = decode(text, setting);
@@ -56,21 +57,16 @@ export function parseEnvironment<T extends TObject>(schema: T, environment: Node
       const name = missing ?? error.instancePath.split('/')[1] ?? '';
       if (misread.has(name)) continue;
       misread.add(name);
-      const setting = schema.properties[name] as TSchema;
+      const setting = settings[name] ?? {};
       problems.push(
         missing === undefined
           ? `${name} ${expectation(setting)}${reasonOf(error)}${shown(environment[name] ?? '', setting)}`
-          : `${name} is required: ${describe(setting)}`,
+          : `${name} is required: ${setting.description ?? ''}`,
       );
     }
   }
   if (problems.length > 0) throw new ConfigurationError(problems);
   return values as Static<T>;
-}
-
-/** For `main.ts`: returns the settings, or writes all problems to stderr and exits with code 1. */
-export function loadConfig<T extends TObject>(schema: T): Static<T> {
-  return orExitWithProblems(() => parseEnvironment(schema, process.env));
 }
 
 /** For `main.ts`: returns the result of `make`, or writes the problems that it throws to stderr and exits with code 1. */
@@ -107,13 +103,13 @@ function reasonOf({ keyword, data }: ErrorObject): string {
 
 function readSetting(
   name: string,
-  setting: TSchema,
+  setting: Setting,
   environment: NodeJS.ProcessEnv,
   problems: string[],
 ): string | undefined {
   const text = environment[name];
   if (text !== undefined && text !== '') return text;
-  const file = isSecret(setting) ? environment[`${name}_FILE`] : undefined;
+  const file = setting.secret === true ? environment[`${name}_FILE`] : undefined;
   if (file === undefined || file === '') return undefined;
   try {
     return readFileSync(file, 'utf8').trimEnd();
@@ -125,8 +121,8 @@ function readSetting(
   }
 }
 
-function decode(text: string, setting: TSchema): unknown {
-  switch (typeOf(setting)) {
+function decode(text: string, setting: Setting): unknown {
+  switch (setting.type) {
     case 'integer':
       return /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
     case 'boolean':
@@ -141,7 +137,14 @@ function decode(text: string, setting: TSchema): unknown {
   }
 }
 
-interface Constraints {
+/** The parts of a setting's schema that matter here. */
+export interface Setting {
+  type?: string;
+  default?: string | number | boolean | readonly string[];
+  description?: string;
+  /** See {@link SECRET}. */
+  secret?: boolean;
+  minLength?: number;
   minimum?: number;
   maximum?: number;
   enum?: string[];
@@ -150,9 +153,9 @@ interface Constraints {
 }
 
 /** Describes the valid values of a setting, for error messages and docs/configuration.md. */
-export function expectation(setting: TSchema): string {
-  const { minimum, maximum, enum: choices, pattern, expected } = setting as Constraints;
-  switch (typeOf(setting)) {
+export function expectation(setting: Setting): string {
+  const { minimum, maximum, enum: choices, pattern, expected } = setting;
+  switch (setting.type) {
     case 'integer':
       return `must be a whole number${minimum === undefined ? '' : ` from ${minimum}`}${maximum === undefined ? '' : ` to ${maximum}`}`;
     case 'boolean':
@@ -170,18 +173,6 @@ export function choice<const T extends string>(values: readonly T[], options: { 
   return Type.Unsafe<T>({ type: 'string', enum: [...values], ...options });
 }
 
-export function isSecret(setting: TSchema): boolean {
-  return (setting as { secret?: boolean }).secret === true;
-}
-
-function typeOf(setting: TSchema): string {
-  return String((setting as { type?: string }).type);
-}
-
-function describe(setting: TSchema): string {
-  return (setting as { description?: string }).description ?? '';
-}
-
-function shown(text: string, setting: TSchema): string {
-  return isSecret(setting) ? '' : `, not ${JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)}`;
+function shown(text: string, setting: Setting): string {
+  return setting.secret === true ? '' : `, not ${JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)}`;
 }

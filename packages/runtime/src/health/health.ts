@@ -17,11 +17,6 @@ export interface HealthReport {
   body: { status: 'ok' | 'degraded' | 'unavailable'; checks?: Record<string, string>; instance?: string };
 }
 
-/** The check of Redis in every app: whether it accepts writes. No app needs Redis to be ready, see decision 0001. */
-export function redisCheck(health: { check(): Promise<void> }): HealthCheck {
-  return { ping: () => health.check(), optional: true };
-}
-
 /** How long a dependency may take to answer, in milliseconds. */
 const CHECK_DEADLINE_MS = 1000;
 

@@ -1,29 +1,28 @@
 import { hostname } from 'node:os';
+import type { Clock } from '@callplane/core';
 import type { Static, TObject } from 'typebox';
-import { databaseConnection } from '../config/database-connection.js';
-import { loadConfig, orExitWithProblems } from '../config/environment.js';
-import { createHealth, redisCheck, startHealthServer, type Health, type HealthCheck } from '../health/health.js';
+import type { metricsSettings, shutdownSettings } from '../config/common-settings.js';
+import { databaseConnection, type databaseSettings } from '../config/database-connection.js';
+import { orExitWithProblems, parseEnvironment } from '../config/environment.js';
+import { createHealth, startHealthServer, type Health, type HealthCheck } from '../health/health.js';
 import { Lifecycle } from '../lifecycle/lifecycle.js';
 import { createLogger, redisEvents, type Logger, type LogSettings } from '../logging/logger.js';
-import { addDatabaseMetrics, addRedisMetrics, createMetrics, serveMetrics, type Metrics } from '../metrics/metrics.js';
-import { Elections, type ElectionStore } from '../repeating/elected.js';
+import { createMetrics, startMetricsServer, type Metrics } from '../metrics/metrics.js';
+import type { Elections } from '../repeating/elected.js';
 import { Repeating } from '../repeating/repeating.js';
 import { Telemetry, type TelemetryConfig } from '../telemetry/telemetry.js';
 
+/** The real time. Only `main.ts` uses it, so that tests can control the clock. */
+export const systemClock: Clock = { now: () => new Date() };
+
 /** The settings that every app has. */
-export interface ProcessConfig extends LogSettings, TelemetryConfig {
-  INSTANCE_ID?: string;
-  DATABASE_URL: string;
-  DATABASE_PASSWORD_FILE?: string;
-  DATABASE_CA_FILE?: string;
-  DATABASE_POOLER: 'none' | 'transaction';
-  DATABASE_POOL_MAX: number;
-  METRICS_HOST: string;
-  METRICS_PORT: number;
-  SHUTDOWN_DEADLINE_MS: number;
-  /** Only apps behind a load balancer have it. */
-  DRAIN_DELAY_MS?: number;
-}
+export type ProcessConfig = LogSettings &
+  TelemetryConfig &
+  Static<TObject<typeof databaseSettings & typeof metricsSettings & typeof shutdownSettings>> & {
+    INSTANCE_ID?: string;
+    /** Only apps behind a load balancer have it. */
+    DRAIN_DELAY_MS?: number;
+  };
 
 interface Closable {
   close(): Promise<unknown>;
@@ -71,7 +70,7 @@ export class AppProcess<Config extends ProcessConfig> {
     schema: Static<T> extends ProcessConfig ? T : never,
     fields: Record<string, unknown> = {},
   ): AppProcess<Static<T> & ProcessConfig> {
-    const config = loadConfig(schema as T) as Static<T> & ProcessConfig;
+    const config = orExitWithProblems(() => parseEnvironment(schema as T, process.env)) as Static<T> & ProcessConfig;
     const logger = createLogger(config, app).child(fields);
     const started = new AppProcess(app, config, logger);
     started.lifecycle.handleSignals();
@@ -121,7 +120,8 @@ export class AppProcess<Config extends ProcessConfig> {
    */
   ownDatabase<T extends MainPool>(database: T, others: readonly FurtherPool[] = []): T {
     const all: OwnedPool[] = [database, ...others];
-    addDatabaseMetrics(this.metrics, () => {
+    const help = 'Connections of the database pool, by state. `waiting` counts callers without a connection.';
+    this.metrics.gauges({ name: 'callplane_database_connections', help, label: 'state' }, () => {
       const counts = all.map((each) => each.connections());
       const sum = (state: 'used' | 'idle' | 'waiting') => counts.reduce((total, count) => total + count[state], 0);
       return { used: sum('used'), idle: sum('idle'), waiting: sum('waiting') };
@@ -160,8 +160,12 @@ export class AppProcess<Config extends ProcessConfig> {
     producer: T,
     troubles: readonly string[],
   ): T {
-    addRedisMetrics(this.metrics, troubles, () => producer.health.trouble);
-    this.#checks['redis'] = redisCheck(producer.health);
+    const help = 'Reason why this process cannot use Redis: 1 for the current reason, 0 for all others.';
+    this.metrics.gauges({ name: 'callplane_redis_unusable', help, label: 'reason' }, () =>
+      Object.fromEntries(troubles.map((each) => [each, each === producer.health.trouble ? 1 : 0])),
+    );
+    // No app needs Redis to be ready, see docs/decisions/0001.
+    this.#checks['redis'] = { ping: () => producer.health.check(), optional: true };
     return this.own('producer', producer);
   }
 
@@ -178,14 +182,6 @@ export class AppProcess<Config extends ProcessConfig> {
     const onError = (error: unknown): void =>
       this.logger.error(isOutage(error) ? 'task waits for PostgreSQL' : 'task failed', { task, error });
     this.own(`task ${task}`, new Repeating(intervalMs, work, onError));
-  }
-
-  /**
-   * Prepares tasks that one process does for all processes of the app (docs/decisions/0007).
-   * @param store of their leases
-   */
-  elections(store: ElectionStore): Elections {
-    return new Elections(store, this);
   }
 
   /** Repeats `work` like {@link repeat}, in one process of the app at a time. */
@@ -217,10 +213,17 @@ export class AppProcess<Config extends ProcessConfig> {
     return this.own('health', server).port;
   }
 
-  /** Call it last: serves the metrics, and logs that the process is up. */
+  /**
+   * Call it last: serves the metrics, and logs that the process is up. Without a port, the metrics of the process itself
+   * are not collected, because they cost time and would never be read.
+   */
   async started(message: string, fields: Record<string, unknown>): Promise<void> {
     await this.#telemetry.ready;
-    const metricsPort = await serveMetrics(this.metrics, this.config, this.lifecycle);
-    this.logger.info(message, { ...fields, metricsPort });
+    const { METRICS_HOST: host, METRICS_PORT: port } = this.config;
+    if (port !== 0) {
+      this.metrics.addProcessMetrics();
+      this.own('metrics', await startMetricsServer(this.metrics, { host, port }));
+    }
+    this.logger.info(message, { ...fields, metricsPort: port === 0 ? null : port });
   }
 }

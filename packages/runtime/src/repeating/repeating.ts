@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 /** Runs `work` repeatedly, `intervalMs` after its last end. Its timer does not depend on Redis. */
 export class Repeating {
   readonly #stopped = new AbortController();
@@ -32,18 +34,6 @@ export class Repeating {
 }
 
 /** Waits until the time has passed or the signal aborts. */
-export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve();
-      return;
-    }
-    const timer = setTimeout(done, milliseconds);
-    function done(): void {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    }
-    signal.addEventListener('abort', done);
-  });
+export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await delay(milliseconds, undefined, { signal }).catch(() => undefined);
 }

@@ -1,10 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api';
+import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-proto';
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
-import { BatchLogRecordProcessor, LoggerProvider, type LogRecordExporter } from '@opentelemetry/sdk-logs';
-import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from '@opentelemetry/sdk-metrics';
-import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
+import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import type { Static, TObject } from 'typebox';
+import type { telemetrySettings } from '../config/common-settings.js';
 import { addTransport, type Logger } from '../logging/logger.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { LogTransport } from './log-transport.js';
@@ -13,17 +18,10 @@ import type { StartSpan } from './spans.js';
 
 // Loaded on demand: telemetry.ts is the only importer. The SDK reads most OTEL_… settings from the environment itself.
 
-type Exporter = 'otlp' | 'none';
-
-export interface SdkSettings {
+/** Apps parse these settings; the SDK has the same defaults. */
+export interface SdkSettings extends Partial<Static<TObject<typeof telemetrySettings>>> {
   /** Name of the app. */
   app: string;
-  METRICS_PORT: number;
-  OTEL_EXPORTER_OTLP_HEADERS?: string | undefined;
-  OTEL_TRACES_EXPORTER?: Exporter | undefined;
-  OTEL_METRICS_EXPORTER?: Exporter | undefined;
-  OTEL_LOGS_EXPORTER?: Exporter | undefined;
-  OTEL_METRIC_EXPORT_INTERVAL?: number | undefined;
 }
 
 export interface Sdk {
@@ -49,19 +47,18 @@ const KINDS = {
 } as const;
 
 /** Starts the SDK. It exports in the background, from bounded queues. */
-export async function startSdk(
-  settings: SdkSettings,
-  { logger, metrics }: { logger: Logger; metrics: Metrics },
-): Promise<Sdk> {
+export function startSdk(settings: SdkSettings, { logger, metrics }: { logger: Logger; metrics: Metrics }): Sdk {
   reportFailures(logger);
+  // The exporters read the headers from the environment. The setting may come from a file.
+  const { OTEL_EXPORTER_OTLP_HEADERS: headers } = settings;
+  if (headers !== undefined) process.env['OTEL_EXPORTER_OTLP_HEADERS'] = headers;
   const resource = resourceOf(settings.app);
-  const exporters = await loadExporters(settings);
   const closing: (() => Promise<void>)[] = [];
   let startSpan: StartSpan | null = null;
   if (settings.OTEL_TRACES_EXPORTER !== 'none') {
     const provider = new BasicTracerProvider({
       resource,
-      spanProcessors: [new BatchSpanProcessor(exporters.traces())],
+      spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
     });
     startSpan = spanMaker(provider.getTracer(SCOPE));
     closing.push(() => provider.shutdown());
@@ -70,7 +67,7 @@ export async function startSdk(
     metrics.addProcessMetrics();
     const exportIntervalMillis = settings.OTEL_METRIC_EXPORT_INTERVAL ?? METRIC_INTERVAL_MS_DEFAULT;
     const reader = new PeriodicExportingMetricReader({
-      exporter: exporters.metrics(),
+      exporter: new OTLPMetricExporter(),
       exportIntervalMillis,
       exportTimeoutMillis: Math.min(EXPORT_TIMEOUT_MS, exportIntervalMillis),
       metricProducers: [new PrometheusProducer(() => metrics.values(), resource)],
@@ -79,7 +76,7 @@ export async function startSdk(
     closing.push(() => provider.shutdown());
   }
   if (settings.OTEL_LOGS_EXPORTER !== 'none') {
-    const processor = new BatchLogRecordProcessor({ exporter: exporters.logs() });
+    const processor = new BatchLogRecordProcessor({ exporter: new OTLPLogExporter() });
     const provider = new LoggerProvider({ resource, processors: [processor] });
     addTransport(logger, new LogTransport(provider.getLogger(SCOPE), EXPORT_FAILED));
     closing.push(() => provider.shutdown());
@@ -105,45 +102,6 @@ function resourceOf(app: string) {
   return defaultResource()
     .merge(own)
     .merge(detectResources({ detectors: [envDetector] }));
-}
-
-interface Exporters {
-  traces(): SpanExporter;
-  metrics(): PushMetricExporter;
-  logs(): LogRecordExporter;
-}
-
-async function loadExporters(settings: SdkSettings): Promise<Exporters> {
-  const { OTEL_EXPORTER_OTLP_HEADERS: text } = settings;
-  // The SDK reads the headers from the environment, too, but not from a file.
-  const options = text === undefined ? {} : { headers: parseHeaders(text) };
-  const [traces, metrics, logs] = await Promise.all([
-    import('@opentelemetry/exporter-trace-otlp-proto'),
-    import('@opentelemetry/exporter-metrics-otlp-proto'),
-    import('@opentelemetry/exporter-logs-otlp-proto'),
-  ]);
-  return {
-    traces: () => new traces.OTLPTraceExporter(options),
-    metrics: () => new metrics.OTLPMetricExporter(options),
-    logs: () => new logs.OTLPLogExporter(options),
-  };
-}
-
-/** Parses `name=value,name=value`; values are percent-encoded. */
-export function parseHeaders(text: string): Record<string, string> {
-  const pairs = text.split(',').flatMap((pair) => {
-    const sign = pair.indexOf('=');
-    return sign < 1 ? [] : [[pair.slice(0, sign).trim(), decode(pair.slice(sign + 1).trim())] as const];
-  });
-  return Object.fromEntries(pairs);
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** Logs failures of the SDK, such as a collector that does not answer, at most once a minute. */

@@ -29,11 +29,7 @@ async function start(endpoint: string | undefined, config: Partial<TelemetryConf
   const logger = createLogger({ LOG_LEVEL: 'info', LOG_FORMAT: 'json' }, 'test', stream);
   const metrics = createMetrics({ app: 'test' });
   const load = jest.fn(() => Promise.resolve({ startSdk }));
-  const settings = {
-    METRICS_PORT: 0,
-    OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
-    ...config,
-  };
+  const settings = { ...(endpoint === undefined ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }), ...config };
   const telemetry = new Telemetry('test', settings, { logger, metrics, load });
   started.push(telemetry);
   await telemetry.ready;

@@ -6,16 +6,13 @@ import { setSpanMaker } from './spans.js';
 /** How long the end of a process waits for the last export, in milliseconds. */
 const LAST_EXPORT_MS = 2000;
 
-export interface TelemetryConfig extends Omit<SdkSettings, 'app'> {
-  OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined;
-  OTEL_SDK_DISABLED?: boolean | undefined;
-}
+export type TelemetryConfig = Omit<SdkSettings, 'app'>;
 
 export interface TelemetryDeps {
   logger: Logger;
   metrics: Metrics;
   /** Loads the SDK; tests count the calls. */
-  load?: () => Promise<{ startSdk(settings: SdkSettings, deps: TelemetryDeps): Promise<Sdk> }>;
+  load?: () => Promise<{ startSdk(settings: SdkSettings, deps: TelemetryDeps): Sdk }>;
 }
 
 /**
@@ -51,7 +48,7 @@ export class Telemetry {
     const { logger, load = () => import('./sdk.js') } = deps;
     try {
       const { startSdk } = await load();
-      this.#sdk = await startSdk(settings, deps);
+      this.#sdk = startSdk(settings, deps);
       setSpanMaker(this.#sdk.startSpan);
       logger.info('telemetry started', { endpoint: 'OTEL_EXPORTER_OTLP_ENDPOINT' });
     } catch (error) {

@@ -12,13 +12,14 @@ import {
   SIGNATURE_CONTRACT,
   signDelivery,
 } from '@callplane/core';
+import type { Callplane, EventBatch } from '@callplane/server';
 import { type Command, InvalidArgumentError } from 'commander';
-import type { Cli } from '../cli.js';
-import { parseDuration } from '../options.js';
-import { addCommand, type OutputOptions, print } from '../output.js';
-import { serviceAccess, URL_OPTION } from '../service-access.js';
-import { quoted } from '../terminal.js';
-import { EventSource, type ServiceEvent, type Start } from './service.js';
+import type { Cli } from './cli.js';
+import { CommandError, UsageError } from './failure.js';
+import { parseDuration, parseSome } from './options.js';
+import { addCommand, type OutputOptions, print } from './output.js';
+import { serviceFailure, serviceOf, URL_OPTION } from './service-access.js';
+import { quoted } from './terminal.js';
 
 interface ListenOptions extends OutputOptions {
   forwardTo: URL;
@@ -29,6 +30,11 @@ interface ListenOptions extends OutputOptions {
   secret?: string;
 }
 
+type ServiceEvent = EventBatch['events'][number];
+type Say = (step: string, text: string, fields: object) => void;
+
+/** The most that the client allows: some hours without the service. */
+const FAILURES_MAX = 1000;
 /** Failed events that the last line names. */
 const FAILED_SHOWN_MAX = 20;
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/;
@@ -41,64 +47,101 @@ export function addListenCommand(rtc: Command, cli: Cli): void {
     .option(...URL_OPTION)
     .option('--key <key>', 'a secret API key with webhooks:read (default: CALLPLANE_API_KEY)')
     .option('--since <duration>', 'begin with the events of this time, such as 30m (default: now)', parseDuration)
-    .option('--events <types>', 'comma-separated event types (default: all)', parseTypes)
+    .option('--events <types>', 'comma-separated event types (default: all)', parseSome('event types', EVENT_TYPES))
     .option('--secret <secret>', 'the signing secret, whsec_… (default: a new one)', parseSecret)
-    .action((options: ListenOptions) => listen(cli, options));
+    .action((options: ListenOptions) =>
+      listen(cli, options).catch((error: unknown) => {
+        throw serviceFailure(error);
+      }),
+    );
 }
 
 async function listen(cli: Cli, options: ListenOptions): Promise<void> {
-  const { url, key } = serviceAccess(cli, options);
-  const secret = options.secret ?? generateSigningSecret(randomBytes(32));
-  const start: Start =
-    options.since === undefined ? 'latest' : new Date(cli.clock.now().getTime() - options.since * 1000);
-  const types = options.events ?? [];
-  const say = (step: string, text: string, fields: object): void => print(cli, options, { step, ...fields }, text);
-  const abort = new AbortController();
-  const stop = (): void => abort.abort();
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
-  const source = new EventSource({
-    url,
-    key,
-    types,
-    signal: abort.signal,
-    onInterrupted: (reason) => say('interrupted', `${url} does not answer (${reason}). Trying again.`, { reason }),
-    onResumed: () => say('resumed', `${url} answers again.`, {}),
+  const say: Say = (step, text, fields) => print(cli, options, { step, ...fields }, text);
+  let isInterrupted = false;
+  const { url, api } = serviceOf(cli, options, {
+    fetch: async (...request) => {
+      const response = await fetch(...request);
+      if (isInterrupted && response.ok) say('resumed', `${url} answers again.`, {});
+      isInterrupted &&= !response.ok;
+      return response;
+    },
   });
-  const { environmentId } = await source.open(start);
-  const forwardTo = options.forwardTo.href;
+  const { events: types = [], forwardTo, since, secret = generateSigningSecret(randomBytes(32)) } = options;
+  const abort = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => abort.abort());
+  // The API filters by one type only. A cursor belongs to its filter, so every request has it.
+  const [type] = types;
+  const filter = types.length === 1 && type !== undefined ? { type } : {};
+  const environmentId = await environmentWithEvents(api, url);
+  // Without any event there is no cursor: the first event is a new one.
+  let cursor = since === undefined ? (await api.listEvents({ ...filter, after: 'latest' })).nextCursor : null;
   const what = types.length === 0 ? 'All events' : types.join(', ');
   // A secret that the caller gave stays out of logs.
   const isNew = options.secret === undefined;
   const shown = isNew ? `Signing secret: ${secret}\n` : '';
-  const ready = `${shown}${what} of ${environmentId} go to ${forwardTo}. Press Ctrl-C to end.`;
-  say('ready', ready, { environmentId, forwardTo, ...(isNew ? { secret } : {}) });
-  const failures: string[] = [];
-  let failed = 0;
-  let count = 0;
-  for await (const event of source.events(start)) {
-    const timestampUnixSeconds = Math.floor(cli.clock.now().getTime() / 1000);
-    const delivery = { deliveryId: newId('delivery'), body: JSON.stringify(event), secret, timestampUnixSeconds };
-    const answer = await sendTo(options.forwardTo, delivery, abort.signal);
-    if (abort.signal.aborted) break;
-    count += 1;
-    if (!isSuccess(answer)) {
-      failed += 1;
-      if (failures.length < FAILED_SHOWN_MAX) failures.push(event.id);
-    }
-    say('forwarded', lineOf(cli, event, answer), {
-      id: event.id,
-      type: event.type,
-      deliveryId: delivery.deliveryId,
-      ...answer,
-    });
-  }
-  const names = failures.length === 0 ? '' : `: ${failures.join(', ')}${failed > failures.length ? ', …' : ''}`;
-  say('ended', `${count} events forwarded, ${failed} failed${names}.`, {
-    forwarded: count,
-    failed,
-    failedEvents: failures,
+  const ready = `${shown}${what} of ${environmentId} go to ${forwardTo.href}. Press Ctrl-C to end.`;
+  say('ready', ready, { environmentId, forwardTo: forwardTo.href, ...(isNew ? { secret } : {}) });
+  const { forward, end } = forwarder(cli, { forwardTo, secret, signal: abort.signal }, say);
+  await api.consumeEvents({
+    ...filter,
+    from: since === undefined ? 'earliest' : new Date(cli.clock.now().getTime() - since * 1000),
+    signal: abort.signal,
+    failuresMax: FAILURES_MAX,
+    loadCursor: () => Promise.resolve(cursor),
+    handle: async ({ events, nextCursor }) => {
+      for (const event of events) {
+        if (abort.signal.aborted) return;
+        if (types.length === 0 || types.includes(event.type)) await forward(event);
+      }
+      cursor = nextCursor;
+    },
+    onFailure: ({ error, failures }) => {
+      isInterrupted = true;
+      const reason = (error as Error).message;
+      if (failures === 1) say('interrupted', `${reason}. Trying again.`, { reason });
+    },
   });
+  end();
+}
+
+/** The environment of the key. @throws CommandError or UsageError if the service or its key cannot be used. */
+async function environmentWithEvents(api: Callplane, url: string): Promise<string> {
+  const { environmentId, scopes } = await api.readContext();
+  // Another service may run at the address.
+  if (!Array.isArray(scopes)) throw new CommandError(`${url} answers without the data of a Callplane API.`);
+  if (scopes.includes('webhooks:read')) return environmentId;
+  throw new UsageError('The API key lacks the scope webhooks:read. Create one with "rtc keys create".');
+}
+
+/** Sends events to the receiver, and counts them. */
+function forwarder(
+  cli: Cli,
+  { forwardTo, secret, signal }: { forwardTo: URL; secret: string; signal: AbortSignal },
+  say: Say,
+) {
+  const failedEvents: string[] = [];
+  let forwarded = 0;
+  let failed = 0;
+  return {
+    forward: async (event: ServiceEvent): Promise<void> => {
+      const timestampUnixSeconds = Math.floor(cli.clock.now().getTime() / 1000);
+      const deliveryId = newId('delivery');
+      const delivery = { deliveryId, body: JSON.stringify(event), secret, timestampUnixSeconds };
+      const answer = await sendTo(forwardTo, delivery, signal);
+      if (signal.aborted) return;
+      forwarded += 1;
+      if (!isSuccess(answer)) {
+        failed += 1;
+        if (failed <= FAILED_SHOWN_MAX) failedEvents.push(event.id);
+      }
+      say('forwarded', lineOf(cli, event, answer), { id: event.id, type: event.type, deliveryId, ...answer });
+    },
+    end: (): void => {
+      const names = failed === 0 ? '' : `: ${failedEvents.join(', ')}${failed > FAILED_SHOWN_MAX ? ', …' : ''}`;
+      say('ended', `${forwarded} events forwarded, ${failed} failed${names}.`, { forwarded, failed, failedEvents });
+    },
+  };
 }
 
 function lineOf(cli: Cli, event: ServiceEvent, answer: Answer): string {
@@ -118,15 +161,6 @@ function parseReceiver(text: string): URL {
     throw new InvalidArgumentError('Give a URL such as http://localhost:3000/hook.');
   }
   return url;
-}
-
-function parseTypes(text: string): EventType[] {
-  const given = text.split(',').map((type) => type.trim());
-  const known: readonly string[] = EVENT_TYPES;
-  if (!given.every((type) => known.includes(type))) {
-    throw new InvalidArgumentError(`Give comma-separated event types out of ${EVENT_TYPES.join(', ')}.`);
-  }
-  return EVENT_TYPES.filter((type) => given.includes(type));
 }
 
 function parseSecret(text: string): string {

@@ -4,7 +4,7 @@ import { formatApiKey } from '@callplane/core';
 import { systemClock } from '@callplane/runtime';
 import { stopAtEnd } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
-import { run } from '../program.js';
+import { run } from './program.js';
 
 const KEY = formatApiKey('secret', Buffer.alloc(32, 1));
 const FORWARD = ['--forward-to', 'http://127.0.0.1:9/hook'];
@@ -58,12 +58,6 @@ test('rtc listen ends at once if the service is not there, refuses the key, or t
       line: expect.stringContaining('without the data of a Callplane API'),
     });
   }
-  // A page of events has the wrong form.
-  const foreign = await startService(200, { environmentId: 'env_1', scopes: ['webhooks:read'], data: 5 });
-  expect(await listen([...FORWARD, '--url', foreign])).toEqual({
-    exitCode: 1,
-    line: expect.stringContaining('without the data of a Callplane API'),
-  });
   const poor = await startService(200, { projectId: 'proj_1', environmentId: 'env_1', scopes: ['rooms:read'] });
   expect(await listen([...FORWARD, '--url', poor])).toEqual({
     exitCode: 2,
