@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { freePort } from '@callplane/local-servers';
 import { createClient, type Callplane } from '@callplane/server';
-import { eventually, repositoryRoot, stopAtEnd, temporaryDirectory } from '@callplane/testing';
+import { eventually, listenUntilEnd, repositoryRoot, temporaryDirectory } from '@callplane/testing';
 import pg from 'pg';
 import { ApiConfig } from '../apps/api/src/config.js';
 import { CleanupWorkerConfig } from '../apps/cleanup-worker/src/config.js';
@@ -153,10 +153,7 @@ describe('the programs', () => {
         response.end();
       });
     });
-    const port = await freePort();
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-    stopAtEnd(() => new Promise((resolve) => server.close(resolve)));
-    const url = `http://127.0.0.1:${port}/hook`;
+    const url = `${(await listenUntilEnd(server)).origin}/hook`;
     const { id, signingSecret } = await callplane.createWebhook({
       url,
       standardWebhooks: true,

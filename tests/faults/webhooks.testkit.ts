@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from '@jest/globals';
-import { eventually, spawnApp, stopAtEnd, type TestApp } from '@callplane/testing';
+import { eventually, listenUntilEnd, spawnApp, type TestApp } from '@callplane/testing';
 import { verifyWebhook, type WebhookEvent } from '@callplane/webhook-verifier';
 import { startStack, type Stack } from './faults.testkit.js';
 
@@ -35,9 +34,6 @@ export interface Receiver {
    * identical bytes.
    */
   check(): void;
-  /** Refuses connections until `listen`. */
-  close(): Promise<void>;
-  listen(): Promise<void>;
 }
 
 /** @param host an address of this machine that the webhook workers reach. */
@@ -70,11 +66,9 @@ export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
       void Promise.resolve(receiver.answer(received)).then((status) => response.writeHead(status).end());
     });
   });
-  let port = 0;
+  const { origin: url } = await listenUntilEnd(server, host);
   const receiver: Receiver = {
-    get url() {
-      return `http://${host}:${port}`;
-    },
+    url,
     requests,
     answer: () => 200,
     learn: (path, version, secret) => secrets.set(path, (secrets.get(path) ?? new Map()).set(version, secret)),
@@ -99,16 +93,7 @@ export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
         deliveries.set(key, request.deliveryId);
       }
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-    listen: () => new Promise((resolve) => server.listen(port, host, resolve)),
   };
-  await receiver.listen();
-  port = (server.address() as AddressInfo).port;
-  stopAtEnd(() => receiver.close());
   return receiver;
 }
 
@@ -126,8 +111,8 @@ function signature({ headers, body, deliveryId, replayCount }: Received, secret:
 export type WebhookStack = Stack & {
   /** Scans and sweeps twice a second unless `env` sets another interval. */
   spawnWebhookWorker(env?: Record<string, string>): Promise<TestApp>;
-  /** Registers `<receiver's URL>/<name>` for every event and gives the receiver the secret. */
-  register(api: TestApp, receiver: Receiver, name?: string): Promise<string>;
+  /** Registers `<receiver's URL>/hook` for every event and gives the receiver the secret. */
+  register(api: TestApp, receiver: Receiver): Promise<string>;
   /** Resolves once every delivery has succeeded, except those of removed endpoints. */
   allDelivered(): Promise<void>;
   /** The number of attempts that lost their lease, by event id. */
@@ -149,12 +134,12 @@ export async function startWebhookStack(databaseUrl?: string): Promise<WebhookSt
         name: 'webhook-worker',
         env: { ...OPEN, DATABASE_URL: stack.databaseUrl, REDIS_URL: stack.redis.url, SWEEP_INTERVAL_MS: '500', ...env },
       }),
-    async register(api, receiver, name = 'hook') {
+    async register(api, receiver) {
       const { status, body } = await stack.call(api, 'POST', '/v1/webhooks', {
-        body: { url: `${receiver.url}/${name}` },
+        body: { url: `${receiver.url}/hook` },
       });
       expect({ status, body }).toMatchObject({ status: 201, body: { signingKeyVersion: 1 } });
-      receiver.learn(`/${name}`, 1, String(body.signingSecret));
+      receiver.learn('/hook', 1, String(body.signingSecret));
       return String(body.id);
     },
     async allDelivered() {

@@ -7,7 +7,6 @@ import {
   CONSOLE_SESSION_SECONDS_MIN,
   CONSOLE_SESSIONS_MAX,
   formatLoginCode,
-  formatTimestamp,
   hashApiKey,
   newId,
   readScopes,
@@ -63,7 +62,7 @@ export function consoleCommands(cli: Cli): Command {
       'MADE WITH': (row) => row.apiKeyId ?? 'rtc console login',
       MAY: (row) => (row.readOnly ? 'read' : 'read and change'),
       CREATED: (row) => row.createdAt,
-      'LATEST REQUEST': (row) => (row.state === 'link' ? '' : formatTimestamp(row.usedAt)),
+      'LATEST REQUEST': (row) => (row.state === 'link' ? '' : row.usedAt.toISOString()),
       ENDS: (row) => row.expiresAt,
     },
   });

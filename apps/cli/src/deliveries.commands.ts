@@ -1,4 +1,4 @@
-import { DELIVERY_STATUSES, formatTimestamp } from '@callplane/core';
+import { DELIVERY_STATUSES } from '@callplane/core';
 import { listAllDeliveries, type DeliveryListing } from '@callplane/db';
 import { Command } from 'commander';
 import type { Cli } from './cli.js';
@@ -52,4 +52,4 @@ export function deliveriesCommands(cli: Cli): Command {
 }
 
 const whenOf = (row: DeliveryListing): string =>
-  row.completedAt === null ? `due ${formatTimestamp(row.dueAt)}` : `done ${formatTimestamp(row.completedAt)}`;
+  row.completedAt === null ? `due ${row.dueAt.toISOString()}` : `done ${row.completedAt.toISOString()}`;

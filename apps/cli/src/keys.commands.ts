@@ -4,7 +4,6 @@ import {
   API_KEY_TYPES,
   apiKeyHint,
   formatApiKey,
-  formatTimestamp,
   hashApiKey,
   newId,
   SCOPES,
@@ -125,5 +124,5 @@ function revokeKey(cli: Cli, options: OutputOptions, keyId: string): Promise<voi
 function stateOf(row: ApiKeyRow, now: Date): string {
   if (row.revokedAt !== null) return 'revoked';
   if (row.expiresAt === null) return 'valid';
-  return row.expiresAt <= now ? 'expired' : `until ${formatTimestamp(row.expiresAt)}`;
+  return row.expiresAt <= now ? 'expired' : `until ${row.expiresAt.toISOString()}`;
 }

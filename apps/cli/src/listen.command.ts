@@ -6,7 +6,6 @@ import {
   DELIVERY_DEADLINE_SECONDS,
   EVENT_TYPES,
   type EventType,
-  formatTimestamp,
   generateSigningSecret,
   newId,
   parseUrl,
@@ -149,7 +148,7 @@ function lineOf(cli: Cli, event: ServiceEvent, answer: Answer): string {
   const result = answer.statusCode === null ? `failed: ${answer.errorCode}` : `HTTP ${answer.statusCode}`;
   const said = isSuccess(answer) || answer.body === '' ? '' : `  ${quoted(answer.body)}`;
   const { id, type } = event;
-  return `${formatTimestamp(cli.clock.now())}  ${type}  ${id}  ${result} (${answer.durationMs} ms)${said}`;
+  return `${cli.clock.now().toISOString()}  ${type}  ${id}  ${result} (${answer.durationMs} ms)${said}`;
 }
 
 function isSuccess({ statusCode }: Answer): boolean {

@@ -1,10 +1,4 @@
-import {
-  formatTimestamp,
-  OPERATION_KINDS,
-  OPERATION_STATUSES,
-  type OperationKind,
-  type OperationStatus,
-} from '@callplane/core';
+import { OPERATION_KINDS, OPERATION_STATUSES, type OperationKind, type OperationStatus } from '@callplane/core';
 import {
   acceptParticipantRemoval,
   acceptRoomEnd,
@@ -88,9 +82,7 @@ async function newRun(
 }
 
 const dueOf = (row: OperationListing): string =>
-  row.status === 'pending'
-    ? `due ${formatTimestamp(row.dueAt)}`
-    : `since ${formatTimestamp(row.completedAt ?? row.dueAt)}`;
+  row.status === 'pending' ? `due ${row.dueAt.toISOString()}` : `since ${(row.completedAt ?? row.dueAt).toISOString()}`;
 
 /** Adds `rtc queues`. PostgreSQL's rows are authoritative; Redis adds the numbers of jobs and workers. */
 export function addQueuesCommand(rtc: Command, cli: Cli): void {

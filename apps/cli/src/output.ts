@@ -1,4 +1,3 @@
-import { formatTimestamp } from '@callplane/core';
 import type { Database } from '@callplane/db';
 import type { Command, Option } from 'commander';
 import { withDatabase, type Cli } from './cli.js';
@@ -72,5 +71,5 @@ export function tableOf<T>(rows: readonly T[], columns: Columns<T>): string {
 }
 
 function textOf(cell: Cell): string {
-  return cell instanceof Date ? formatTimestamp(cell) : String(cell ?? '');
+  return cell instanceof Date ? cell.toISOString() : String(cell ?? '');
 }

@@ -1,11 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  formatTimestamp,
-  newId,
-  RECOVERIES_PENDING_MAX,
-  RECOVERY_STATUSES,
-  type RecoveryStatus,
-} from '@callplane/core';
+import { newId, RECOVERIES_PENDING_MAX, RECOVERY_STATUSES, type RecoveryStatus } from '@callplane/core';
 import {
   cancelRecovery,
   findRecoveryById,
@@ -141,7 +135,7 @@ function textOf(row: RecoveryListing): string {
   return align([
     ['recovery', `${row.id}${row.dryRun ? ' (only counts)' : ''}`],
     ['endpoint', row.endpointId],
-    ['window', `${formatTimestamp(row.since)} to ${formatTimestamp(row.until)}`],
+    ['window', `${row.since.toISOString()} to ${row.until.toISOString()}`],
     ['status', row.status],
     ['matched', `${row.matched} ${what}`],
     ['replayed', `${row.replayed} failed ones`],

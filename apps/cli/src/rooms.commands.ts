@@ -1,10 +1,4 @@
-import {
-  formatTimestamp,
-  PARTICIPANT_STATUSES,
-  ROOM_STATUSES,
-  type ParticipantStatus,
-  type RoomStatus,
-} from '@callplane/core';
+import { PARTICIPANT_STATUSES, ROOM_STATUSES, type ParticipantStatus, type RoomStatus } from '@callplane/core';
 import {
   acceptRoomEnd,
   countEventsToErase,
@@ -105,7 +99,7 @@ function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
       ['status', room.status],
       ['participants', `${room.participants} of ${room.maxParticipants} in the call`],
       ['ends when empty', emptyTimeoutText(room.emptyTimeoutSeconds)],
-      ...times.flatMap(([name, time]) => (time === null ? [] : [[name, formatTimestamp(time)]])),
+      ...times.flatMap(([name, time]) => (time === null ? [] : [[name, time.toISOString()]])),
       ['media server', room.mediaNodeId ?? 'none yet'],
       ['events', String(room.lastSequence)],
       ...(room.operationId === null ? [] : [['clean-up', `${room.operationId} ${room.operationStatus ?? ''}`]]),
@@ -180,11 +174,9 @@ export function participantsCommands(cli: Cli): Command {
 }
 
 function stateOf(row: ParticipantListing): string {
-  if (row.removedAt !== null) return `removed ${formatTimestamp(row.removedAt)}`;
+  if (row.removedAt !== null) return `removed ${row.removedAt.toISOString()}`;
   if (row.connectedAt === null) return 'never connected';
-  return row.leftAt === null
-    ? `active since ${formatTimestamp(row.connectedAt)}`
-    : `left ${formatTimestamp(row.leftAt)}`;
+  return row.leftAt === null ? `active since ${row.connectedAt.toISOString()}` : `left ${row.leftAt.toISOString()}`;
 }
 
 /** The columns of participants of one room. */

@@ -1,4 +1,3 @@
-import { formatTimestamp } from '@callplane/core';
 import {
   activateDueSigningKey,
   ensureSigningKey,
@@ -35,8 +34,8 @@ export function signingKeysCommands(cli: Cli): Command {
       STATUS: (row) => row.status,
       USE: (row) =>
         row.verifiesUntil === null
-          ? `signs from ${formatTimestamp(row.activatesAt)}`
-          : `verifies until ${formatTimestamp(row.verifiesUntil)}`,
+          ? `signs from ${row.activatesAt.toISOString()}`
+          : `verifies until ${row.verifiesUntil.toISOString()}`,
     },
   });
   return signingKeys;
@@ -51,12 +50,12 @@ function rotate(cli: Cli, options: OutputOptions & { publishSeconds: number }): 
     await activateDueSigningKey(database, now);
     const { outcome, kid, activatesAt } = await rotateSigningKey(database, masterKeys, now, options.publishSeconds);
     if (outcome === 'waiting') {
-      const at = formatTimestamp(activatesAt);
+      const at = activatesAt.toISOString();
       throw new CommandError(`A rotation is in progress: key ${kid} signs from ${at} on. Try again after that.`);
     }
     await activateDueSigningKey(database, now);
     await notifyApps(config, 'signingKeysChanged', '');
-    const text = `Key ${kid} is published and signs from ${formatTimestamp(activatesAt)} on.`;
+    const text = `Key ${kid} is published and signs from ${activatesAt.toISOString()} on.`;
     print(cli, options, { id: kid, activatesAt }, text);
   });
 }

@@ -2,7 +2,6 @@ import {
   attemptPhases,
   diagnoseAttempt,
   diagnoseDelivery,
-  formatTimestamp,
   shownRequestHeaders,
   type AttemptPhase,
   type Diagnosis,
@@ -39,7 +38,7 @@ export function showDelivery(cli: Cli, options: OutputOptions, deliveryId: strin
       ...(diagnosis === null ? [] : diagnosisFacts(diagnosis)),
       ['replays', String(delivery.replayCount)],
       ['attempts', `${delivery.attempts} of this run`],
-      ...(delivery.nextAttemptAt === null ? [] : [['next', formatTimestamp(delivery.nextAttemptAt)]]),
+      ...(delivery.nextAttemptAt === null ? [] : [['next', delivery.nextAttemptAt.toISOString()]]),
     ];
     const text = [
       align(facts),

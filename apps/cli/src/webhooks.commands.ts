@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import {
   ACTIVATE_IN_SECONDS_MAX,
   type EventType,
-  formatTimestamp,
   generateSigningSecret,
   presentWebhookEndpoint,
   seal,
@@ -185,7 +184,7 @@ function rotate(cli: Cli, options: OutputOptions & { activateIn: number }, endpo
       );
     }
     const { signingKeyVersion, nextSigningKeyVersion, nextActivatesAt } = rotated;
-    const from = nextActivatesAt === null ? 'now' : formatTimestamp(nextActivatesAt);
+    const from = nextActivatesAt === null ? 'now' : nextActivatesAt.toISOString();
     const text = `Version ${nextSigningKeyVersion ?? signingKeyVersion} signs new runs of ${endpointId} from ${from} on. Its secret, shown only once:\n${signingSecret}`;
     print(cli, options, { ...presentWebhookEndpoint(rotated), signingSecret }, text);
   });

@@ -3,11 +3,6 @@ export interface Clock {
   now(): Date;
 }
 
-/** ISO 8601, UTC, exactly three fractional digits, `Z`. */
-export function formatTimestamp(date: Date): string {
-  return date.toISOString();
-}
-
 const EARLIEST = new Date('1970-01-01T00:00:00.000Z');
 const LATEST = new Date('9999-12-31T23:59:59.999Z');
 
@@ -17,4 +12,24 @@ const LATEST = new Date('9999-12-31T23:59:59.999Z');
  */
 export function isAcceptedTime(time: Date): boolean {
   return time >= EARLIEST && time <= LATEST;
+}
+
+export const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** The day of a text `YYYY-MM-DD`, as midnight UTC; null if there is no such day from 1970 to 9999. */
+export function parseDay(text: string): Date | null {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
+  const day = new Date(`${text}T00:00:00.000Z`);
+  return isAcceptedTime(day) && day.toISOString().startsWith(text) ? day : null;
+}
+
+/** The UTC day of a time, as midnight. */
+export function dayOf(time: Date): Date {
+  return new Date(Math.floor(time.getTime() / DAY_MS) * DAY_MS);
+}
+
+/** The days from the first to the last one, both included. */
+export function daysBetween(first: Date, last: Date): Date[] {
+  const count = Math.max(0, Math.floor((last.getTime() - first.getTime()) / DAY_MS) + 1);
+  return Array.from({ length: count }, (_, index) => new Date(first.getTime() + index * DAY_MS));
 }

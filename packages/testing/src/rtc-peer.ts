@@ -17,8 +17,6 @@ export interface RtcPeer {
   acceptAnswer(sdp: string): Promise<void>;
   /** Accepts an offer and returns the answer, which receives every track and sends none. */
   answer(offerSdp: string): Promise<string>;
-  /** Adds a remote candidate. Accepts null and candidates that arrive before the remote description. */
-  addCandidate(candidate: RtcCandidate | null): Promise<void>;
   /** Calls back with each local candidate, including earlier ones; null marks the end. */
   onCandidate(listener: (candidate: RtcCandidate | null) => void): void;
   /** The media received so far, by media section. */
@@ -86,7 +84,6 @@ export async function createRtcPeer(): Promise<RtcPeer> {
   const received = new Map<string, RtcReceived>();
   const localCandidates: (RtcCandidate | null)[] = [];
   const candidateListeners: ((candidate: RtcCandidate | null) => void)[] = [];
-  let early: RtcCandidate[] | undefined = [];
   let closed = false;
 
   connection.onicecandidate = ({ candidate }) => {
@@ -128,15 +125,6 @@ export async function createRtcPeer(): Promise<RtcPeer> {
       },
     };
   };
-  const remoteIsSet = async () => {
-    const waiting = early ?? [];
-    early = undefined;
-    for (const candidate of waiting) await add(candidate);
-  };
-  const add = async (candidate: RtcCandidate) => {
-    // An unusable candidate does not end the connection; browsers ignore it too.
-    await connection.addIceCandidate(candidate).catch(() => undefined);
-  };
 
   const peer: RtcPeer = {
     connectionState: () => connection.connectionState,
@@ -170,20 +158,11 @@ export async function createRtcPeer(): Promise<RtcPeer> {
       await connection.setLocalDescription(await connection.createOffer());
       return sdpOf(connection);
     },
-    acceptAnswer: async (sdp) => {
-      await connection.setRemoteDescription({ type: 'answer', sdp });
-      await remoteIsSet();
-    },
+    acceptAnswer: (sdp) => connection.setRemoteDescription({ type: 'answer', sdp }),
     answer: async (offerSdp) => {
       await connection.setRemoteDescription({ type: 'offer', sdp: offerSdp });
-      await remoteIsSet();
       await connection.setLocalDescription(await connection.createAnswer());
       return sdpOf(connection);
-    },
-    addCandidate: async (candidate) => {
-      if (candidate === null || closed) return;
-      if (early === undefined) await add(candidate);
-      else early.push(candidate);
     },
     onCandidate: (listener) => {
       candidateListeners.push(listener);
@@ -254,7 +233,6 @@ interface Connection {
   createAnswer(): Promise<Description>;
   setLocalDescription(description: Description): Promise<void>;
   setRemoteDescription(description: Description): Promise<void>;
-  addIceCandidate(candidate: RtcCandidate): Promise<void>;
   close(): void;
 }
 

@@ -2,7 +2,6 @@ import {
   API_KEY_TYPES,
   CONSOLE_SESSION_IDLE_SECONDS,
   CONSOLE_SESSION_SOURCES,
-  formatTimestamp,
   SCOPES,
   type Caller,
 } from '@callplane/core';
@@ -59,8 +58,8 @@ export function presentContext(
       readOnly,
       projectName,
       environmentName,
-      createdAt: formatTimestamp(createdAt),
-      expiresAt: formatTimestamp(endsAt),
+      createdAt: createdAt.toISOString(),
+      expiresAt: endsAt.toISOString(),
       idleSeconds: CONSOLE_SESSION_IDLE_SECONDS,
       signalingUrl,
     },

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { createClient, isCallplaneError, type Callplane, type WebhookEvent } from '@callplane/server';
+import { createClient, type Callplane, type WebhookEvent } from '@callplane/server';
 import { eventually } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 import { customerDatabase } from './consumer-example.testkit.js';
@@ -56,19 +56,6 @@ describe('the server SDK', () => {
     expect(participant.metadata).toEqual({ seat: 4 });
     const { keys } = await callplane.readJwks();
     expect(new Set(keys.map(({ kty, alg }) => `${kty} ${alg}`))).toEqual(new Set(['EC ES256']));
-  });
-
-  test('ends a room, and finds its operation', async () => {
-    const { id: roomId } = await callplane.createRoom({ name: 'Short' });
-    await expect(callplane.waitForOperation({ roomId })).rejects.toMatchObject({ code: 'OPERATION_NOT_FOUND' });
-    // No worker runs in this file.
-    const operation = await callplane.endRoom({ roomId }, { waitSeconds: 0 });
-    expect(operation).toMatchObject({ kind: 'room.end', status: 'pending' });
-    await expect(callplane.waitForOperation({ roomId }, { timeoutMs: 10 })).rejects.toMatchObject({
-      code: 'TIMED_OUT',
-    });
-    const error: unknown = await callplane.issueToken({ roomId, participantName: 'Bob' }).catch((e: unknown) => e);
-    expect(isCallplaneError(error, 'ROOM_ENDED') && error.requestId).toMatch(/^req_/);
   });
 
   test('iterates over a list of several pages, and over events as a union by type', async () => {

@@ -1,6 +1,5 @@
 import {
   DELIVERY_STATUSES,
-  formatTimestamp,
   mayUse,
   OVERVIEW_ROWS_MAX,
   OVERVIEW_SLOT_SECONDS,
@@ -150,7 +149,7 @@ async function readOverview(deps: OverviewDeps, tenant: Tenant, may: { calls: bo
     may.calls ? readCalls(deps, tenant, span) : null,
     may.webhooks ? readWebhooks(deps, tenant, span) : null,
   ]);
-  return { at: formatTimestamp(now), calls, webhooks };
+  return { at: now.toISOString(), calls, webhooks };
 }
 
 async function readCalls({ database: { sql } }: OverviewDeps, tenant: Tenant, span: Span) {
@@ -165,7 +164,7 @@ async function readCalls({ database: { sql } }: OverviewDeps, tenant: Tenant, sp
     participants,
     joins: {
       ...capped(sum(joins)),
-      since: formatTimestamp(span.since),
+      since: span.since.toISOString(),
       buckets: slots(span, (slot) => ({ count: sum(joins.filter((row) => slotOf(row) === slot)) })),
     },
   };
@@ -180,12 +179,12 @@ async function readWebhooks({ database: { sql } }: OverviewDeps, tenant: Tenant,
   const due = endpoints.flatMap(({ oldestDueAt }) => (oldestDueAt === null ? [] : [oldestDueAt.getTime()]));
   return {
     deliveries: {
-      since: formatTimestamp(span.since),
+      since: span.since.toISOString(),
       ...outcomes(counts),
       capped: isCapped,
       buckets: slots(span, (slot) => outcomes(counts.filter((row) => slotOf(row) === slot))),
     },
-    oldestDueAt: due.length === 0 ? null : formatTimestamp(new Date(Math.min(...due))),
+    oldestDueAt: due.length === 0 ? null : new Date(Math.min(...due)).toISOString(),
     endpoints: {
       enabled: endpoints.filter(({ enabled }) => enabled).length,
       disabled: endpoints.filter(({ enabled }) => !enabled).length,
@@ -210,8 +209,8 @@ function presentFailing({ id, url, enabled, failingSince, lastFailedAt }: Failin
     endpointId: id,
     url,
     enabled,
-    failingSince: formatTimestamp(failingSince),
-    lastFailedAt: lastFailedAt === null ? null : formatTimestamp(lastFailedAt),
+    failingSince: failingSince.toISOString(),
+    lastFailedAt: lastFailedAt === null ? null : lastFailedAt.toISOString(),
   };
 }
 
@@ -228,7 +227,7 @@ function outcomes(counts: readonly DeliveryCount[]): Record<DeliveryStatus, numb
 
 function slots<T extends object>({ since, slotSeconds }: Span, of: (slot: number) => T): (T & { from: string })[] {
   return Array.from({ length: OVERVIEW_SLOTS }, (_, slot) => ({
-    from: formatTimestamp(new Date(since.getTime() + slot * slotSeconds * 1000)),
+    from: new Date(since.getTime() + slot * slotSeconds * 1000).toISOString(),
     ...of(slot),
   }));
 }

@@ -70,7 +70,7 @@ describe('POST /v1/rooms', () => {
   });
 
   test('measures a name in code points', async () => {
-    expect((await api.call('POST', '/v1/rooms', { body: { name: '😀'.repeat(120) } })).status).toBe(201);
+    expect((await api.call('POST', '/v1/rooms', { body: { name: ` ${'😀'.repeat(120)}\u3000` } })).status).toBe(201);
     expect((await api.call('POST', '/v1/rooms', { body: { name: '😀'.repeat(121) } })).status).toBe(400);
   });
 
@@ -285,16 +285,6 @@ describe('PATCH /v1/rooms/{roomId}', () => {
       expect((await change(room, body)).status).toBe(200);
     }
     expect(await eventsOf(room)).toHaveLength(1);
-  });
-
-  test('delivers the event to the endpoints that subscribe to it', async () => {
-    const { id } = (
-      await api.call('POST', '/v1/webhooks', { body: { url: 'https://example.com/', events: ['room.updated'] } })
-    ).body;
-    const room = await api.room();
-    await change(room, { name: 'Other' });
-    const { data } = (await api.call('GET', `/v1/deliveries?endpointId=${id}`)).body;
-    expect(data.map(({ eventType }: { eventType: string }) => eventType)).toEqual(['room.updated']);
   });
 
   test('answers 409 from `ending` on, and 404 for an unknown room', async () => {

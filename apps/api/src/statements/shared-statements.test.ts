@@ -117,22 +117,6 @@ describe('concurrent rooms', () => {
     }
   });
 
-  test('fail alone', async () => {
-    const good = [roomOf(ada), roomOf(bob), roomOf(ada)];
-    const noText = roomOf(ada, { text: '\u0000' });
-    const noTenant = roomOf({ projectId: 'proj_x', environmentId: 'env_x' });
-    const results = await Promise.allSettled([...good, noText, noTenant].map((room) => shared.insertRoom(room)));
-    expect(results.map(({ status }) => status)).toEqual([
-      'fulfilled',
-      'fulfilled',
-      'fulfilled',
-      'rejected',
-      'rejected',
-    ]);
-    for (const { tenant, room } of good) expect(await shared.findRoom({ tenant, id: room.id })).not.toBeNull();
-    expect(await database.prisma.room.count({ where: { id: noText.room.id } })).toBe(0);
-  });
-
   test('are not repeated if PostgreSQL may have committed them', async () => {
     let calls = 0;
     const refusing: TypedSql = {

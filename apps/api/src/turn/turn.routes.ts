@@ -1,10 +1,4 @@
-import {
-  environmentSubject,
-  formatTimestamp,
-  issueTurnCredentials,
-  PATH_ID_PATTERN,
-  PublicError,
-} from '@callplane/core';
+import { environmentSubject, issueTurnCredentials, PATH_ID_PATTERN, PublicError } from '@callplane/core';
 import { hasActiveSession } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
@@ -69,7 +63,7 @@ export function turnRoutes(deps: Deps): Route[] {
         }
         const subject = sessionId ?? environmentSubject(caller.environmentId);
         const issued = issueTurnCredentials(deps.turn, subject, deps.clock.now());
-        return { status: 201, body: { ...issued, expiresAt: formatTimestamp(issued.expiresAt) } };
+        return { status: 201, body: { ...issued, expiresAt: issued.expiresAt.toISOString() } };
       },
     }),
   ]);

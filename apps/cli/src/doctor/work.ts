@@ -1,4 +1,4 @@
-import { formatTimestamp, parseAllowedNetworks, risksOf, type AllowedNetwork, type NetworkRisk } from '@callplane/core';
+import { parseAllowedNetworks, risksOf, type AllowedNetwork, type NetworkRisk } from '@callplane/core';
 import type { Backlog, FailingEndpoint, MediaNodeRow, RunningApp, TurnServerRow } from '@callplane/db';
 import { failure, ok, seconds, warning, type Finding } from './finding.js';
 
@@ -40,7 +40,7 @@ export function checkQueue(backlog: Backlog, running: readonly RunningApp[]): Fi
 export function checkEndpoints(count: number, longest: readonly FailingEndpoint[]): Finding {
   const check = 'webhook endpoints';
   if (count === 0) return ok(check, 'none has failed for 15 minutes');
-  const names = longest.map(({ id, failingSince }) => `${id} since ${formatTimestamp(failingSince)}`).join(', ');
+  const names = longest.map(({ id, failingSince }) => `${id} since ${failingSince.toISOString()}`).join(', ');
   const others = count > longest.length ? `, and ${count - longest.length} more` : '';
   const advice = 'Tell their owners. "rtc deliveries list --endpoint <id>" shows the answers of a receiver.';
   return warning(check, `all attempts fail of ${names}${others}`, advice);

@@ -9,8 +9,7 @@ export interface IndexedTrack {
   readonly trackId: string;
   readonly kind: TrackKind;
   readonly source: TrackSource;
-  /** The media server that has it, and its location there. */
-  readonly nodeId: string | null;
+  /** Its location on the media server. */
   readonly feedId: string;
   readonly mid: string;
 }
@@ -85,12 +84,12 @@ export class TrackIndex {
       const after = change.after?.state?.tracks ?? [];
       if (after.length > 0) this.publishers.add(subjectOf(change).sessionId);
       else this.publishers.delete(subjectOf(change).sessionId);
-      if (!sameLocations(before, after)) this.moved();
+      if (!sameLocations(before, after)) this.#relocated();
       else if (!sameMutes(before, after)) this.muteVersion += 1;
     }
   }
 
-  moved(): void {
+  #relocated(): void {
     this.version += 1;
     this.#entries = null;
     this.#hasVideo = null;
@@ -98,15 +97,14 @@ export class TrackIndex {
   }
 
   #tracksOf(entry: SessionEntry | undefined): IndexedTrack[] {
-    const nodeId = this.#state.info?.mediaNodeId ?? null;
     const { participantId = '', state } = entry ?? {};
     return (state?.tracks ?? []).map(({ trackId, kind, source, feedId, mid }) => {
-      return { participantId, trackId, kind, source, nodeId, feedId, mid };
+      return { participantId, trackId, kind, source, feedId, mid };
     });
   }
 }
 
-function streamName({ feedId, mid }: Pick<IndexedTrack, 'feedId' | 'mid'>): string {
+export function streamName({ feedId, mid }: Pick<IndexedTrack, 'feedId' | 'mid'>): string {
   return `${feedId}/${mid}`;
 }
 

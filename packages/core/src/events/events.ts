@@ -9,7 +9,6 @@ import {
   type TrackIdentity,
 } from '../participants/participant.js';
 import { presentRoom, presentLiveRoom, type RoomState } from '../rooms/room.js';
-import { formatTimestamp } from '../time.js';
 import { presentWebhookEndpoint, type WebhookEndpointState } from '../webhooks/endpoint.presenter.js';
 import type { EventType } from './event.js';
 
@@ -41,7 +40,7 @@ export function serialiseEvent(
     id,
     type,
     apiVersion: 'v1',
-    createdAt: formatTimestamp(createdAt),
+    createdAt: createdAt.toISOString(),
     projectId: tenant.projectId,
     environmentId: tenant.environmentId,
     sequence,
@@ -62,7 +61,7 @@ export const ERASED_PARTICIPANT = { name: ERASED_PARTICIPANT_NAME, externalId: n
 export function eraseEventBody(body: string, erasedAt: Date): string {
   const event = JSON.parse(body) as { data: { participant?: object } };
   if (event.data.participant !== undefined) Object.assign(event.data.participant, ERASED_PARTICIPANT);
-  return JSON.stringify({ ...event, erasedAt: formatTimestamp(erasedAt) });
+  return JSON.stringify({ ...event, erasedAt: erasedAt.toISOString() });
 }
 
 /** The room of an event in its state after the change, and the time of the change. */
@@ -212,7 +211,7 @@ export function webhookRecovered(
   now: Date,
 ): NewEvent {
   const event = endpointEvent('webhook.endpoint.recovered', tenant, endpoint, now);
-  return { ...event, data: { ...event.data, failedSince: formatTimestamp(failedSince) } };
+  return { ...event, data: { ...event.data, failedSince: failedSince.toISOString() } };
 }
 
 /** The owner of an endpoint asked for a test delivery. */

@@ -1,5 +1,3 @@
-import { formatTimestamp } from '../time.js';
-
 /**
  * The retry schedule of operations and webhook deliveries alike, defined only here. The route
  * `GET /v1/webhooks/signature-contract` serves these constants.
@@ -81,6 +79,6 @@ export function presentOperation(operation: OperationState) {
     attempts: operation.attempts,
     lastError:
       operation.lastError === null ? null : { code: operation.lastError.code, message: operation.lastError.message },
-    completedAt: operation.completedAt === null ? null : formatTimestamp(operation.completedAt),
+    completedAt: operation.completedAt === null ? null : operation.completedAt.toISOString(),
   };
 }

@@ -1,5 +1,3 @@
-import { formatTimestamp } from '../time.js';
-
 export const PARTICIPANT_NAME_LENGTH_MAX = 120;
 export const EXTERNAL_ID_LENGTH_MAX = 255;
 export const PARTICIPANT_ROLE = 'participant';
@@ -134,7 +132,7 @@ export function presentParticipant(participant: ParticipantState, now: Date) {
     name: participant.name,
     metadata: participant.metadata,
     role: participant.role,
-    joinedAt: formatTimestamp(joinedAt(participant)),
-    leftAt: left === null ? null : formatTimestamp(left),
+    joinedAt: joinedAt(participant).toISOString(),
+    leftAt: left === null ? null : left.toISOString(),
   };
 }

@@ -1,5 +1,4 @@
 import type { Tenant } from '../api-keys/api-key.js';
-import { formatTimestamp } from '../time.js';
 
 /** `created` → `active` (first join) → `ending` (end accepted) → `ended` (clean-up complete). */
 export const ROOM_STATUSES = ['created', 'active', 'ending', 'ended'] as const;
@@ -58,8 +57,8 @@ export function presentRoom(tenant: Tenant, room: RoomState) {
     status: room.status,
     maxParticipants: room.maxParticipants,
     emptyTimeoutSeconds: room.emptyTimeoutSeconds,
-    createdAt: formatTimestamp(room.createdAt),
-    startedAt: room.startedAt === null ? null : formatTimestamp(room.startedAt),
-    endedAt: room.endedAt === null ? null : formatTimestamp(room.endedAt),
+    createdAt: room.createdAt.toISOString(),
+    startedAt: room.startedAt === null ? null : room.startedAt.toISOString(),
+    endedAt: room.endedAt === null ? null : room.endedAt.toISOString(),
   };
 }

@@ -1,5 +1,4 @@
 import type { Permission, SessionEndReason, TrackIdentity } from '../participants/participant.js';
-import { formatTimestamp } from '../time.js';
 
 /** How well a session's media works, from the best to the worst level. */
 export const QUALITY_LEVELS = ['good', 'fair', 'poor', 'lost'] as const;
@@ -90,16 +89,16 @@ export function presentSessionRecord(session: SessionRecord) {
     id: session.id,
     roomId: session.roomId,
     participantId: session.participantId,
-    joinedAt: formatTimestamp(session.startedAt),
-    leftAt: session.endedAt === null ? null : formatTimestamp(session.endedAt),
+    joinedAt: session.startedAt.toISOString(),
+    leftAt: session.endedAt === null ? null : session.endedAt.toISOString(),
     reason: session.endReason,
     permissions: [...session.permissions],
     tracks: session.tracks.map(({ trackId, kind, source, publishedAt, unpublishedAt }) => ({
       trackId,
       kind,
       source,
-      publishedAt: formatTimestamp(publishedAt),
-      unpublishedAt: unpublishedAt === null ? null : formatTimestamp(unpublishedAt),
+      publishedAt: publishedAt.toISOString(),
+      unpublishedAt: unpublishedAt === null ? null : unpublishedAt.toISOString(),
     })),
     quality: worst === null ? null : { worst, relay: relayed > 0, seconds: { good, fair, poor, lost, relayed } },
   };

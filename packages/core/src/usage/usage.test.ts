@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { dayOf, daysBetween, noUsage, parseDay, presentUsageDay } from './usage.js';
+import { dayOf, daysBetween, parseDay } from '../time.js';
+import { noUsage, presentUsageDay } from './usage.js';
 
 const day = (text: string) => new Date(`${text}T00:00:00.000Z`);
 

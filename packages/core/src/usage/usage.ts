@@ -1,7 +1,3 @@
-import { isAcceptedTime } from '../time.js';
-
-export const DAY_MS = 24 * 60 * 60 * 1000;
-
 /** Number of days that one request for usage covers. */
 export const USAGE_DAYS_MAX = 92;
 
@@ -47,24 +43,6 @@ export function presentUsageDay(usage: UsageDay) {
       usage.measuredSessions === 0 ? null : Math.round((usage.relayedSessions / usage.measuredSessions) * 1e4) / 1e4,
     deliveries: usage.deliveries,
   };
-}
-
-/** The day of a text `YYYY-MM-DD`, as midnight UTC; null if there is no such day from 1970 to 9999. */
-export function parseDay(text: string): Date | null {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
-  const day = new Date(`${text}T00:00:00.000Z`);
-  return isAcceptedTime(day) && day.toISOString().startsWith(text) ? day : null;
-}
-
-/** The UTC day of a time, as midnight. */
-export function dayOf(time: Date): Date {
-  return new Date(Math.floor(time.getTime() / DAY_MS) * DAY_MS);
-}
-
-/** The days from the first to the last one, both included. */
-export function daysBetween(first: Date, last: Date): Date[] {
-  const count = Math.max(0, Math.floor((last.getTime() - first.getTime()) / DAY_MS) + 1);
-  return Array.from({ length: count }, (_, index) => new Date(first.getTime() + index * DAY_MS));
 }
 
 /** Rows that one figure of `GET /v1/overview` counts. */

@@ -1,5 +1,4 @@
 import type { EventType } from '../events/event.js';
-import { formatTimestamp } from '../time.js';
 import type { ALL_EVENTS, EndpointOrdering } from './vocabulary.js';
 
 /** A webhook endpoint as stored. */
@@ -42,14 +41,14 @@ export function presentWebhookEndpoint(endpoint: WebhookEndpointState) {
     disabledReason: endpoint.disabledReason,
     signingKeyVersion: endpoint.signingKeyVersion,
     nextSigningKeyVersion: endpoint.nextSigningKeyVersion,
-    nextActivatesAt: endpoint.nextActivatesAt === null ? null : formatTimestamp(endpoint.nextActivatesAt),
+    nextActivatesAt: endpoint.nextActivatesAt === null ? null : endpoint.nextActivatesAt.toISOString(),
     ordering: endpoint.ordering,
     maxPerSecond: endpoint.maxPerSecond,
     maxConcurrent: endpoint.maxConcurrent,
     standardWebhooks: endpoint.standardWebhooks,
     retryRejected: endpoint.retryRejected,
-    failingSince: endpoint.failingSince === null ? null : formatTimestamp(endpoint.failingSince),
-    createdAt: formatTimestamp(endpoint.createdAt),
-    updatedAt: formatTimestamp(endpoint.updatedAt),
+    failingSince: endpoint.failingSince === null ? null : endpoint.failingSince.toISOString(),
+    createdAt: endpoint.createdAt.toISOString(),
+    updatedAt: endpoint.updatedAt.toISOString(),
   };
 }

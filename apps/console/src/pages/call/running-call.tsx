@@ -13,7 +13,8 @@ export function RunningCall({ admission, onEnd }: { admission: Admission; onEnd:
   const { session } = useSession();
   // Who listens has no input.
   useEffect(holdActive, []);
-  const { call, problem } = useCall(admission, signalingUrl(session?.signalingUrl ?? null), onEnd);
+  const url = session?.signalingUrl ?? `${location.origin.replace(/^http/, 'ws')}/v1/signaling`;
+  const { call, problem } = useCall(admission, url, onEnd);
   if (call === undefined) return <Loading what="the call" lines={3} />;
   const own = [...call.tracks.values()];
   return (
@@ -41,11 +42,6 @@ export function RunningCall({ admission, onEnd }: { admission: Admission; onEnd:
       <Controls call={call} own={own} />
     </div>
   );
-}
-
-/** @param given the address of signaling; null: it has the origin of this page */
-function signalingUrl(given: string | null): string {
-  return given ?? `${location.origin.replace(/^http/, 'ws')}/v1/signaling`;
 }
 
 function Controls({ call, own }: { call: Call; own: readonly LocalTrack[] }) {

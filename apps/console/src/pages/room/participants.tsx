@@ -2,7 +2,7 @@ import type { Participant, Room, Session, SessionTrack } from '@callplane/server
 import { useEffect, useMemo, useState } from 'react';
 import { useApiList } from '../../api/hooks.js';
 import { Filters, SelectFilter } from '../../components/fields.js';
-import { Icon, type IconName } from '../../components/icons.js';
+import { Icon } from '../../components/icons.js';
 import { type Column, ListTable } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
 import { Badge, Time } from '../../components/text.js';
@@ -122,12 +122,6 @@ function columnsOf(sessions: ReadonlyMap<string, Session>, open: (id: string) =>
   ];
 }
 
-const ICONS: Record<SessionTrack['source'], IconName> = {
-  microphone: 'microphone',
-  camera: 'camera',
-  screen: 'screen',
-  screen_audio: 'screen',
-};
 export const SOURCES: Record<SessionTrack['source'], string> = {
   microphone: 'microphone',
   camera: 'camera',
@@ -149,7 +143,7 @@ function TrackIcons({ participant: { tracks } }: { participant: Participant }) {
     <span className="track-icons" role="img" aria-label={names} title={names}>
       {tracks.map(({ trackId, source, muted }) => (
         <span key={trackId} className={muted ? 'muted-track' : ''}>
-          <Icon name={ICONS[source]} />
+          <Icon name={source === 'screen_audio' ? 'screen' : source} />
         </span>
       ))}
     </span>

@@ -32,6 +32,7 @@ export default function RoomPage({ parameters }: { parameters: PathParameters })
 function RoomView({ room }: { room: Room }) {
   const mayReadEvents = useScope('webhooks:read');
   const mayReadPeople = useScope('participants:read');
+  const { emptyTimeoutSeconds: timeout } = room;
   const tabs = [
     ...(mayReadPeople
       ? [{ name: 'participants', label: 'Participants', content: () => <Participants room={room} /> }]
@@ -54,7 +55,10 @@ function RoomView({ room }: { room: Room }) {
           facts={[
             ['In the room', countText(room.participantCount)],
             ['Capacity', `${countText(room.maxParticipants)} participants`],
-            ['Ends while empty', emptyTimeoutText(room.emptyTimeoutSeconds)],
+            [
+              'Ends while empty',
+              timeout === null ? 'as the deployment is set' : `after ${durationText(timeout * 1_000)}`,
+            ],
             ['Created', <Time value={room.createdAt} />],
             ['Started', <Time value={room.startedAt} />],
             ['Ended', <Time value={room.endedAt} />],
@@ -65,10 +69,6 @@ function RoomView({ room }: { room: Room }) {
       <Tabs label="The room" tabs={tabs} />
     </Page>
   );
-}
-
-function emptyTimeoutText(seconds: number | null): string {
-  return seconds === null ? 'as the deployment is set' : `after ${durationText(seconds * 1000)}`;
 }
 
 function Actions({ room }: { room: Room }) {

@@ -12,11 +12,10 @@ const TONES: Record<Token['state'], Tone> = {
   room_ended: 'quiet',
   revoked: 'bad',
 };
-const TEXTS: Partial<Record<Token['state'], string>> = { room_ended: 'room ended' };
 
 const COLUMNS: readonly Column<Token>[] = [
   { title: 'Participant', width: '2fr', cell: ({ participantName }) => participantName },
-  { title: 'State', width: '7rem', cell: ({ state }) => <Badge tone={TONES[state]}>{TEXTS[state] ?? state}</Badge> },
+  { title: 'State', width: '7rem', cell: ({ state }) => <Badge tone={TONES[state]}>{state.replace('_', ' ')}</Badge> },
   {
     title: 'Permissions',
     width: '2fr',

@@ -33,11 +33,13 @@ export function useFailureRates(): FailureRates {
   const { data } = useApi('readOverview', {});
   const rates = data?.webhooks?.failureRates;
   return useMemo(
-    () => new Map((rates ?? []).map(({ endpointId, tried, failed }) => [endpointId, rateText(tried, failed)])),
+    () =>
+      new Map(
+        rates?.map(({ endpointId, tried, failed }) => [
+          endpointId,
+          `${shareText(failed / tried)} of ${countText(tried)}`,
+        ]),
+      ),
     [rates],
   );
-}
-
-function rateText(tried: number, failed: number): string {
-  return `${shareText(failed / tried)} of ${countText(tried)}`;
 }

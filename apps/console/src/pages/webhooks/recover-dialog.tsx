@@ -12,38 +12,36 @@ import { countText } from '../../format.js';
 import { isoOf } from './filter-of.js';
 import { RecoveryFigures } from './recoveries.js';
 
-interface Range {
-  since: string;
-  until: string;
-  includePending: boolean;
-}
+type Range = Pick<WebhookRecovery, 'since' | 'until' | 'includePending'>;
 
 /** Asks for a window, counts its deliveries, sends them after consent, and shows the progress. */
 export function RecoverDialog({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClose: () => void }) {
-  const [range, setRange] = useState<Range>();
   const [count, setCount] = useState<WebhookRecovery>();
   const [recovery, setRecovery] = useState<WebhookRecovery>();
   const counting = useApiAction('createRecovery', { onDone: setCount, isForm: true });
   const recovering = useApiAction('createRecovery', { onDone: setRecovery, isForm: true });
-  const input = (chosen: Range) => ({ endpointId: endpoint.id, ...chosen });
-  const begin = (chosen: Range) => {
+  const endpointId = endpoint.id;
+  const begin = (range: Range) => {
     recovering.reset();
-    setRange(chosen);
-    counting.mutate({ ...input(chosen), dryRun: true });
+    counting.mutate({ endpointId, ...range, dryRun: true });
+  };
+  // The window stays as it was counted, also if its end was the present.
+  const agree = (counted: WebhookRecovery) => {
+    const { since, until, includePending } = counted;
+    setCount(counted);
+    recovering.mutate({ endpointId, since, until, includePending, dryRun: false });
   };
   return (
     <Dialog title="Recover a window" onClose={onClose}>
       {recovery !== undefined ? (
         <Progress begun={recovery} total={count?.matched ?? 0} onClose={onClose} />
-      ) : count !== undefined && range !== undefined ? (
+      ) : count !== undefined ? (
         <Consent
           begun={count}
           endpoint={endpoint}
           isBusy={recovering.isPending}
           onBack={() => setCount(undefined)}
-          // The window stays as it was counted, also if its end was the present.
-          onAgree={() => recovering.mutate({ ...input(range), dryRun: false })}
-          onCount={setCount}
+          onAgree={agree}
         />
       ) : (
         <WindowForm isBusy={counting.isPending} onSubmit={begin} onClose={onClose} />
@@ -127,14 +125,12 @@ function Consent({
   isBusy,
   onBack,
   onAgree,
-  onCount,
 }: {
   begun: WebhookRecovery;
   endpoint: WebhookEndpoint;
   isBusy: boolean;
   onBack: () => void;
-  onAgree: () => void;
-  onCount: (counted: WebhookRecovery) => void;
+  onAgree: (counted: WebhookRecovery) => void;
 }) {
   const { recovery: count, readError } = useRecovery(begun);
   const { matched, includePending } = count;
@@ -146,10 +142,6 @@ function Consent({
       </>
     );
   }
-  const agree = () => {
-    onCount(count);
-    onAgree();
-  };
   return (
     <div className="stack" role="status">
       <p className="count">
@@ -170,7 +162,7 @@ function Consent({
       <DialogActions>
         <Button onClick={onBack}>Change the window</Button>
         {matched > 0 && (
-          <Button kind="primary" isBusy={isBusy} onClick={agree}>
+          <Button kind="primary" isBusy={isBusy} onClick={() => onAgree(count)}>
             Send {matched === 1 ? 'it' : `all ${countText(matched)}`}
           </Button>
         )}
