@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readRoomChanges, type Database, type RoomChanges, type RoomRead } from '@callplane/db';
 import type { RoomBus, RoomNotice } from '@callplane/queue';
 import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
@@ -115,12 +116,17 @@ export class Rooms {
     if (room === undefined) throw new Error(`${roomId} is not held`);
     const known = room.state?.version ?? null;
     const { changes = null, sessionId = '' } = joined ?? {};
-    // Another client of the batch may have got its welcome before.
-    if (changes !== null && room.sessions.entries.has(sessionId)) return;
     const isNews = changes !== null && (known === null || known < changes.version);
-    if (isNews && (changes.after === null || changes.after === known)) {
+    // Another client of the batch may have shown them before.
+    const isShown = changes !== null && room.sessions.entries.has(sessionId);
+    if (isNews && !isShown && (changes.after === null || changes.after === known)) {
       this.#apply({ roomId, publish: true }, changes, known);
-    } else await this.#read(roomId, 'changed', { publish: true });
+    } else if (!isShown) {
+      await this.#read(roomId, 'changed', { publish: true });
+      return;
+    }
+    // The next batch of joins begins before the welcomes of this one are built.
+    await nextTurn();
   }
 
   async resync(): Promise<void> {
