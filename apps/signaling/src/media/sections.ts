@@ -7,7 +7,7 @@ import type {
   SubscriberChange,
 } from '@callplane/media';
 import { PROTOCOL_LIMITS, type Layer, type ServerMessages, type TrackKind } from '@callplane/protocol';
-import { streamName, trackOf } from '../rooms/tracks.js';
+import { trackOf } from '../rooms/tracks.js';
 import type { Want } from './selection.js';
 
 /** A media section of a receiving connection. */
@@ -237,6 +237,10 @@ export class Sections {
     }
     return { carried, free };
   }
+}
+
+export function streamName({ feedId, mid }: StreamReference): string {
+  return `${feedId}/${mid}`;
 }
 
 function settingsOf({ layer, paused }: Want): StreamSettings {

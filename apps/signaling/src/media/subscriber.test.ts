@@ -94,6 +94,7 @@ class Stage {
       trackId: 'cam',
       kind: 'video',
       source: 'camera',
+      nodeId: 'm1',
       feedId,
       mid: '1',
     });

@@ -10,6 +10,7 @@ const camera = (participantId: string, feedId = 'feed'): IndexedTrack => ({
   trackId: 'camera',
   kind: 'video',
   source: 'camera',
+  nodeId: 'm1',
   feedId,
   mid: '1',
 });

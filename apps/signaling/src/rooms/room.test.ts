@@ -105,6 +105,7 @@ describe('a small room', () => {
       trackId: 'a',
       kind: 'audio',
       source: 'microphone',
+      nodeId: 'm1',
       feedId: 'f2',
       mid: '0',
     };

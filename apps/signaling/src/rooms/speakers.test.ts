@@ -41,6 +41,7 @@ describe('the order of tracks', () => {
         trackId,
         kind,
         source,
+        nodeId: 'm1',
         feedId: participantId,
         mid: '0',
       });

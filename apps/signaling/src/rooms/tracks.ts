@@ -9,7 +9,8 @@ export interface IndexedTrack {
   readonly trackId: string;
   readonly kind: TrackKind;
   readonly source: TrackSource;
-  /** Its location on the media server. */
+  /** The media server that has it, and its location there. */
+  readonly nodeId: string | null;
   readonly feedId: string;
   readonly mid: string;
 }
@@ -84,12 +85,13 @@ export class TrackIndex {
       const after = change.after?.state?.tracks ?? [];
       if (after.length > 0) this.publishers.add(subjectOf(change).sessionId);
       else this.publishers.delete(subjectOf(change).sessionId);
-      if (!sameLocations(before, after)) this.#relocated();
+      if (!sameLocations(before, after)) this.moved();
       else if (!sameMutes(before, after)) this.muteVersion += 1;
     }
   }
 
-  #relocated(): void {
+  /** The room has another media server. */
+  moved(): void {
     this.version += 1;
     this.#entries = null;
     this.#hasVideo = null;
@@ -97,14 +99,15 @@ export class TrackIndex {
   }
 
   #tracksOf(entry: SessionEntry | undefined): IndexedTrack[] {
+    const nodeId = this.#state.info?.mediaNodeId ?? null;
     const { participantId = '', state } = entry ?? {};
     return (state?.tracks ?? []).map(({ trackId, kind, source, feedId, mid }) => {
-      return { participantId, trackId, kind, source, feedId, mid };
+      return { participantId, trackId, kind, source, nodeId, feedId, mid };
     });
   }
 }
 
-export function streamName({ feedId, mid }: Pick<IndexedTrack, 'feedId' | 'mid'>): string {
+function streamName({ feedId, mid }: Pick<IndexedTrack, 'feedId' | 'mid'>): string {
   return `${feedId}/${mid}`;
 }
 
