@@ -14,7 +14,7 @@ import { APPS, startApp, type App } from './app.js';
 import { developmentKeys, migrate } from './development.js';
 import { keepRunning } from './keep-running.js';
 import { openRecord, type RunRecord } from './record.js';
-import { screen, handleSignals } from './terminal.js';
+import { handleSignals, onEnter, screen } from './terminal.js';
 import { startServers, type LocalServers } from './servers.js';
 import { chooseDemoPort, chooseSignalingPort, originOf, readSettings, type Settings } from './settings.js';
 
@@ -124,20 +124,20 @@ async function start(context: Context): Promise<void> {
   rememberDataDirectory(dataDir);
   record.publish({ ...urls, ...keys, databaseUrl: servers.databaseUrl, redisUrl: servers.redisUrl });
   const seconds = (performance.now() - began) / 1000;
-  say(
-    screen({
-      ...urls,
-      isTerminal: process.stdout.isTTY,
-      isVerbose,
-      devFile: devFileOf(dataDir),
-      origin: settings.origin,
-      dataDir,
-      turn: (settings.turnUrls ?? servers.turn['TURN_URLS'])?.split(',')[0],
-      hasMedia: (settings.mediaNodes ?? servers.media['MEDIA_NODES']) !== undefined,
-      seconds,
-      keys,
-    }),
-  );
+  const shown = screen({
+    ...urls,
+    isTerminal: process.stdout.isTTY,
+    isVerbose,
+    devFile: devFileOf(dataDir),
+    origin: settings.origin,
+    dataDir,
+    turn: (settings.turnUrls ?? servers.turn['TURN_URLS'])?.split(',')[0],
+    hasMedia: (settings.mediaNodes ?? servers.media['MEDIA_NODES']) !== undefined,
+    seconds,
+    keys,
+  });
+  say(shown);
+  started.cleanUps.push(onEnter(() => say(shown)));
   isReady = true;
   void buildSite(stopSignal).catch((error: unknown) => {
     if (!stopSignal.aborted) say(`${(error as Error).message}: npm run docs shows why.`);

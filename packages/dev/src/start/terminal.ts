@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { root } from '../bootstrap.js';
 
@@ -53,8 +54,32 @@ Paste into another terminal:
   api -X DELETE $BASE/rooms/$ROOM -w '%{http_code}'
   api $BASE/rooms/$ROOM/runtime-operation
 
-${follows}
+${follows}${isTerminal ? ' Enter shows this again.' : ''}
 `;
+}
+
+/**
+ * Calls `show` when Enter is pressed in a terminal. A process in the background must not read from the terminal, which
+ * would stop it.
+ * @returns stops it
+ */
+export function onEnter(show: () => void): () => void {
+  const { stdin, stdout } = process;
+  if (!stdin.isTTY || !stdout.isTTY) return () => undefined;
+  const look = () => void (isInForeground() ? stdin.resume() : stdin.pause());
+  stdin.on('data', show).on('error', () => undefined);
+  process.on('SIGCONT', look);
+  look();
+  return () => {
+    process.off('SIGCONT', look);
+    stdin.pause();
+  };
+}
+
+function isInForeground(): boolean {
+  const text = readFileSync('/proc/self/stat', 'utf8');
+  const [, , group, , , foregroundGroup] = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return group === foregroundGroup;
 }
 
 /** npm forwards a Ctrl-C that the terminal has already delivered, so two signals within this time are one key press. */
