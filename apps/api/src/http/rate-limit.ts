@@ -1,4 +1,4 @@
-import { PublicError } from '@callplane/core';
+import { bucketTimes, PublicError, TokenBucket, type PaceTimes } from '@callplane/core';
 import { KEY_PREFIX, type JobProducer, type RedisClient, type RedisTrouble } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
@@ -125,28 +125,24 @@ interface Taken {
  * then starts again with a full bucket.
  */
 export class LocalBuckets {
+  readonly #times: PaceTimes;
   readonly #capacity: number;
-  readonly #perMs: number;
-  readonly #buckets = new LRUCache<string, { used: number; atMs: number }>({ max: CALLERS_MAX });
+  readonly #buckets = new LRUCache<string, TokenBucket>({ max: CALLERS_MAX });
 
   constructor(capacity: number, perSecond: number) {
+    this.#times = bucketTimes({ perSecond, burst: capacity });
     this.#capacity = capacity;
-    this.#perMs = perSecond / 1000;
   }
 
   /** @param nowMs from a monotonic clock. */
   take(caller: string, nowMs: number): Taken {
-    const bucket = this.#buckets.get(caller) ?? { used: 0, atMs: nowMs };
-    const used = Math.max(0, bucket.used - (nowMs - bucket.atMs) * this.#perMs);
-    const requested = used + 1;
-    if (requested > this.#capacity) {
-      return { refused: true, remaining: 0, waitMs: Math.ceil((requested - this.#capacity) / this.#perMs) };
-    }
-    this.#buckets.set(caller, { used: requested, atMs: nowMs });
-    return {
-      refused: false,
-      remaining: Math.floor(this.#capacity - requested),
-      waitMs: Math.ceil(requested / this.#perMs),
-    };
+    const bucket = this.#buckets.get(caller) ?? new TokenBucket(this.#times);
+    const waitMs = bucket.waitMs(nowMs);
+    if (waitMs > 0) return { refused: true, remaining: 0, waitMs: Math.ceil(waitMs) };
+    bucket.charge(nowMs);
+    this.#buckets.set(caller, bucket);
+    const fullInMs = bucket.fullInMs(nowMs);
+    const remaining = Math.floor(this.#capacity - fullInMs / this.#times.intervalMs);
+    return { refused: false, remaining, waitMs: Math.ceil(fullInMs) };
   }
 }

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { addressKey, TokenBucket, type BucketSettings } from '@callplane/core';
+import { addressKey, bucketTimes, TokenBucket, type BucketSettings } from '@callplane/core';
 import { CLOSE_REASONS, type ClientMessage, type CloseReason, type ServerMessage } from '@callplane/protocol';
 import { WebSocket, type RawData } from 'ws';
 import type { Ending } from '../metrics.js';
@@ -75,8 +75,8 @@ export class Connection {
     this.#webSocket = webSocket;
     this.#settings = settings;
     this.#handler = handler;
-    this.messagesBucket = new TokenBucket(settings.messages);
-    this.metadataBucket = new TokenBucket(settings.metadata);
+    this.messagesBucket = new TokenBucket(bucketTimes(settings.messages));
+    this.metadataBucket = new TokenBucket(bucketTimes(settings.metadata));
     this.#frames = new FrameReader(settings.general);
     this.#inbox = new Inbox(
       (message) => handler.onMessage(this, message),

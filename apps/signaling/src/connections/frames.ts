@@ -4,6 +4,7 @@ import {
   ERROR_DETAILS_MAX,
   isReported,
   parseJsonBody,
+  bucketTimes,
   TokenBucket,
   type BucketSettings,
   type ErrorDetail,
@@ -89,7 +90,7 @@ export class FrameReader {
   readonly #bucket: TokenBucket;
 
   constructor(bucket: BucketSettings) {
-    this.#bucket = new TokenBucket(bucket);
+    this.#bucket = new TokenBucket(bucketTimes(bucket));
   }
 
   ping(): boolean {

@@ -1,4 +1,4 @@
-import { TokenBucket, type Permission } from '@callplane/core';
+import { bucketTimes, TokenBucket, type Permission } from '@callplane/core';
 import type { HeldSession, SessionState } from '@callplane/db';
 import type { CloseReason, ServerMessage } from '@callplane/protocol';
 import type { SessionMedia } from '../media/session-media.js';
@@ -94,11 +94,11 @@ export class Session implements RoomMember {
   readonly roomId: string;
   readonly participantId: string;
   readonly media: SessionMedia;
-  readonly qualityBucket = new TokenBucket({ perSecond: 0.5, burst: 3 });
+  readonly qualityBucket = new TokenBucket(bucketTimes({ perSecond: 0.5, burst: 3 }));
   /** Limits the requests for key frames: each costs every publisher that the client receives. */
-  readonly refreshBucket = new TokenBucket({ perSecond: 0.5, burst: 4 });
+  readonly refreshBucket = new TokenBucket(bucketTimes({ perSecond: 0.5, burst: 4 }));
   /** Limits the restarts of ICE: each costs the media server an offer. */
-  readonly restartBucket = new TokenBucket({ perSecond: 0.5, burst: 6 });
+  readonly restartBucket = new TokenBucket(bucketTimes({ perSecond: 0.5, burst: 6 }));
   autoSubscribe: boolean;
   readonly #port: SessionPort;
   #state: SessionStateName;

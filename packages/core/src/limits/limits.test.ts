@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { addressKey, KeyedPace, TokenBucket } from './limits.js';
+import { addressKey, bucketTimes, KeyedPace, TokenBucket } from './limits.js';
 
 describe('KeyedPace', () => {
   const tryAt = (pace: KeyedPace, key: string, nowMs: number): number => {
@@ -34,9 +34,9 @@ describe('KeyedPace', () => {
 });
 
 test('a bucket has no limit without a rate, and raises a burst below the rate to the rate', () => {
-  const unlimited = new TokenBucket({ perSecond: 0, burst: 1 });
+  const unlimited = new TokenBucket(bucketTimes({ perSecond: 0, burst: 1 }));
   expect(Array.from({ length: 100 }, () => unlimited.take(0)).every(Boolean)).toBe(true);
-  const bucket = new TokenBucket({ perSecond: 2, burst: 1 });
+  const bucket = new TokenBucket(bucketTimes({ perSecond: 2, burst: 1 }));
   expect([bucket.take(0), bucket.take(0), bucket.take(0)]).toEqual([true, true, false]);
 });
 

@@ -49,37 +49,53 @@ export interface BucketSettings {
   burst: number;
 }
 
-/** A token bucket in the memory of this process, by the same algorithm. */
+export function bucketTimes({ perSecond, burst }: BucketSettings): PaceTimes {
+  const intervalMs = perSecond === 0 ? 0 : 1000 / perSecond;
+  // Sums of fractions are not exact.
+  return { intervalMs, aheadMs: (Math.max(burst, perSecond) - 1) * intervalMs + 1e-6 };
+}
+
+/** A token bucket in the memory of this process, by the same algorithm. Times are of a monotonic clock. */
 export class TokenBucket {
-  readonly #intervalMs: number;
-  readonly #aheadMs: number;
+  readonly #times: PaceTimes;
   #fullAtMs = -Infinity;
 
-  constructor({ perSecond, burst }: BucketSettings) {
-    this.#intervalMs = perSecond === 0 ? 0 : 1000 / perSecond;
-    // Sums of fractions are not exact.
-    this.#aheadMs = (Math.max(burst, perSecond) - 1) * this.#intervalMs + 1e-6;
+  constructor(times: PaceTimes) {
+    this.#times = times;
+  }
+
+  /** Milliseconds until the bucket has a token; 0 when it has one. */
+  waitMs(nowMs: number): number {
+    return Math.max(0, this.#fullAtMs - nowMs - this.#times.aheadMs);
+  }
+
+  fullInMs(nowMs: number): number {
+    return Math.max(0, this.#fullAtMs - nowMs);
   }
 
   /** Takes a token. Returns false if the bucket is empty. */
   take(nowMs: number): boolean {
-    const fullAtMs = Math.max(nowMs, this.#fullAtMs);
-    if (fullAtMs - nowMs > this.#aheadMs) return false;
-    this.#fullAtMs = fullAtMs + this.#intervalMs;
+    if (this.waitMs(nowMs) > 0) return false;
+    this.charge(nowMs);
     return true;
+  }
+
+  /** Takes a token that the bucket may owe. It owes at most its own size, which one full refill pays back. */
+  charge(nowMs: number): void {
+    const { intervalMs, aheadMs } = this.#times;
+    this.#fullAtMs = nowMs + Math.min(this.fullInMs(nowMs) + intervalMs, 2 * (aheadMs + intervalMs));
   }
 }
 
 /**
- * Token buckets of many keys in the memory of this process. Call `waitMs` before an attempt, and `charge` only if
- * the attempt has failed. Many good attempts at once therefore never exhaust a bucket. Beyond `keysMax` keys, the
- * least recently charged one is dropped. (`LocalBuckets` of the API charges every request.)
+ * Token buckets of many keys. Call `waitMs` before an attempt, and `charge` only if the attempt has failed. Many good
+ * attempts at once therefore never exhaust a bucket. Beyond `keysMax` keys, the least recently charged one is dropped.
  */
 export class KeyedPace {
   readonly #times: PaceTimes;
   readonly #keysMax: number;
-  /** When the bucket of a key is full again. The map is in the order of charging. */
-  readonly #fullAtMs = new Map<string, number>();
+  /** In the order of charging. */
+  readonly #buckets = new Map<string, TokenBucket>();
 
   constructor(pace: Pace, keysMax: number) {
     this.#times = paceTimes(pace);
@@ -87,27 +103,23 @@ export class KeyedPace {
   }
 
   get size(): number {
-    return this.#fullAtMs.size;
+    return this.#buckets.size;
   }
 
   /** Milliseconds until the bucket of this key has a token; 0 when it has one. */
   waitMs(key: string, nowMs: number): number {
-    return Math.max(0, (this.#fullAtMs.get(key) ?? nowMs) - nowMs - this.#times.aheadMs);
+    return this.#buckets.get(key)?.waitMs(nowMs) ?? 0;
   }
 
-  /**
-   * Takes a token. Several attempts may pass `waitMs` before the first of them is charged, so the bucket may owe
-   * tokens. It owes at most its own size, which one full refill pays back.
-   */
   charge(key: string, nowMs: number): void {
-    const { intervalMs, aheadMs } = this.#times;
-    if (intervalMs === 0) return;
-    const fullAtMs = Math.max(nowMs, this.#fullAtMs.get(key) ?? nowMs) + intervalMs;
-    this.#fullAtMs.delete(key);
-    this.#fullAtMs.set(key, Math.min(fullAtMs, nowMs + 2 * (aheadMs + intervalMs)));
-    if (this.#fullAtMs.size <= this.#keysMax) return;
-    const [oldest] = this.#fullAtMs.keys();
-    if (oldest !== undefined) this.#fullAtMs.delete(oldest);
+    if (this.#times.intervalMs === 0) return;
+    const bucket = this.#buckets.get(key) ?? new TokenBucket(this.#times);
+    bucket.charge(nowMs);
+    this.#buckets.delete(key);
+    this.#buckets.set(key, bucket);
+    if (this.#buckets.size <= this.#keysMax) return;
+    const [oldest] = this.#buckets.keys();
+    if (oldest !== undefined) this.#buckets.delete(oldest);
   }
 }
 
