@@ -3,19 +3,13 @@ const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFraction
 const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
 
 /** @returns such as "12,345" */
-export function countText(value: number): string {
-  return whole.format(value);
-}
+export const countText = (value: number): string => whole.format(value);
 
 /** @returns such as "12.3K", for axes and tiles */
-export function shortCount(value: number): string {
-  return short.format(value);
-}
+export const shortCount = (value: number): string => short.format(value);
 
 /** @param share between 0 and 1 */
-export function shareText(share: number): string {
-  return percent.format(share);
-}
+export const shareText = (share: number): string => percent.format(share);
 
 /** @returns the count with its noun: "1 room", "2 rooms" */
 export function plural(count: number, noun: string): string {
@@ -52,14 +46,10 @@ export function agoText(time: string, nowMs: number): string {
 }
 
 /** @returns the time in the zone of the reader, to the second */
-export function fullTime(time: string): string {
-  return full.format(new Date(time));
-}
+export const fullTime = (time: string): string => full.format(new Date(time));
 
 /** @param value a UTC day of the API, `YYYY-MM-DD` */
-export function dayText(value: string): string {
-  return day.format(new Date(`${value}T00:00:00Z`));
-}
+export const dayText = (value: string): string => day.format(new Date(`${value}T00:00:00Z`));
 
 /** @returns a length of time in its two largest units: "1 h 5 min" */
 export function durationText(milliseconds: number): string {

@@ -1,13 +1,7 @@
-export interface Ticket {
-  token: string;
-  roomId: string;
-  participantId: string;
-}
-
 const DEADLINE_MS = 10_000;
 
 /** Plays the part of a product's own backend: creates the room if it does not exist, and issues a token. */
-export async function askForToken(room: string, name: string): Promise<Ticket> {
+export async function askForToken(room: string, name: string): Promise<string> {
   let response: Response;
   try {
     response = await fetch(`${import.meta.env.BASE_URL}api/join`, {
@@ -19,14 +13,8 @@ export async function askForToken(room: string, name: string): Promise<Ticket> {
   } catch {
     throw new Error('The server does not answer. Check your connection, and try again in a moment.');
   }
-  const body = (await response.json().catch(() => ({}))) as Ticket & { error?: { message: string } };
+  const body = (await response.json().catch(() => ({}))) as { token: string; error?: { message: string } };
   if (response.status >= 502) throw new Error('The server is starting or away. Try again in a moment.');
   if (!response.ok) throw new Error(body.error?.message ?? `The demo's backend answered ${response.status}.`);
-  return body;
-}
-
-export function signalingUrl(): string {
-  const url = new URL('/v1/signaling', location.href);
-  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
-  return url.href;
+  return body.token;
 }

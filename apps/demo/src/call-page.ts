@@ -1,20 +1,20 @@
 import { type Call, type CloseInfo, connect, type ConnectionState, type RemoteTrack } from '@callplane/client-js';
-import { askForToken, signalingUrl } from './backend.js';
-import { Chat } from './chat.js';
+import { askForToken } from './backend.js';
+import { openChat } from './chat.js';
 import { announce, button, element, input } from './elements.js';
 import type { Entry } from './lobby.js';
-import { People, RosterPages } from './people.js';
+import { RosterPages, showPeople } from './people.js';
 import { readable } from './problems.js';
 import { openSettings } from './settings.js';
 import { Stage } from './stage.js';
 import { showStatistics } from './statistics.js';
 import { Toolbar } from './toolbar.js';
 
-/** Joins and shows the call; calls `onEnd` once it is over. */
 export async function enterCall(entry: Entry, onEnd: (close: CloseInfo) => void): Promise<void> {
-  const { token } = await askForToken(entry.room, entry.name);
+  const token = await askForToken(entry.room, entry.name);
   const relayOnly = new URLSearchParams(location.search).get('relay') === 'only';
-  const call = await connect({ url: signalingUrl(), token, ...(relayOnly ? { iceTransportPolicy: 'relay' } : {}) });
+  const url = `${location.origin.replace(/^http/, 'ws')}/v1/signaling`;
+  const call = await connect({ url, token, ...(relayOnly ? { iceTransportPolicy: 'relay' } : {}) });
 
   const page = element('call', HTMLDivElement);
   element('room-name', HTMLElement).textContent = call.room.name;
@@ -23,10 +23,10 @@ export async function enterCall(entry: Entry, onEnd: (close: CloseInfo) => void)
   const onProblem = showState(call);
   const stage = new Stage(call, entry.name, rosterPages);
   const silence = playSound(call);
-  const chat = new Chat(call);
-  const people = new People(call, entry.name, rosterPages);
+  const chat = openChat(call);
+  const people = showPeople(call, entry.name, rosterPages);
   const toolbar = new Toolbar(call, onProblem);
-  const settings = openSettings(call, onProblem);
+  const closeSettings = openSettings(call, onProblem);
   const stopStatistics = showStatistics(call);
   const stopControls = listenForControls(call, onProblem);
 
@@ -36,9 +36,9 @@ export async function enterCall(entry: Entry, onEnd: (close: CloseInfo) => void)
     stopStatistics();
     stopControls();
     silence();
-    settings.close();
-    chat.panel.close();
-    people.panel.close();
+    closeSettings();
+    chat.close();
+    people.close();
     stage.clear();
     page.hidden = true;
     onEnd(close);

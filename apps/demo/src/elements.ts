@@ -11,6 +11,13 @@ export function element<T extends HTMLElement>(id: string, type: new () => T): T
 export const button = (id: string) => element(id, HTMLButtonElement);
 export const input = (id: string) => element(id, HTMLInputElement);
 
+export function make<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, className = '', text = '') {
+  const made = document.createElement(tag);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}
+
 export function icon(name: string): SVGSVGElement {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('aria-hidden', 'true');
@@ -27,8 +34,7 @@ const STAYS_MS = 5_000;
 
 /** Announces a visible change to users of screen readers. */
 export function announce(text: string): void {
-  const line = document.createElement('p');
-  line.textContent = text;
+  const line = make('p', '', text);
   element('announcements', HTMLDivElement).append(line);
   setTimeout(() => line.remove(), STAYS_MS);
 }
@@ -41,7 +47,6 @@ export class Panel {
   readonly #button: HTMLButtonElement;
   readonly #onOpen: () => HTMLElement;
 
-  /** @param onOpen returns what gets the focus */
   constructor(id: 'chat' | 'people', onOpen: () => HTMLElement) {
     this.#panel = element(id, HTMLElement);
     this.#button = button(`toggle-${id}`);

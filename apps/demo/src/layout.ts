@@ -1,18 +1,8 @@
-/** Position and size in pixels. */
 export interface Rect {
   left: number;
   top: number;
   width: number;
   height: number;
-}
-
-export interface Layout {
-  /** Of the tile on the stage, if there is one. */
-  stage: Rect | undefined;
-  /** Of the other tiles on the page, in order. */
-  tiles: Rect[];
-  /** Tiles that fit on a page, without the one on the stage. */
-  perPage: number;
 }
 
 interface Space {
@@ -26,7 +16,6 @@ const ASPECT = 16 / 9;
 /** Below this width, the page has the shape of a phone. */
 const NARROW_PX = 700;
 const GRID_MAX = { narrow: 6, wide: 9 };
-/** Size of the tiles beside the stage. */
 const STRIP = { width: 208, height: 117 };
 /** Below the stage of a phone, tiles are in two columns. */
 const COLUMNS_BELOW = 2;
@@ -35,8 +24,9 @@ const STAGE_SHARE_MAX = 0.55;
 /**
  * Places the tiles of one page.
  * @param count tiles from the first on the page to the last of all, without the one on the stage
+ * @returns `perPage`: tiles that fit on a page, without the one on the stage
  */
-export function layOut(count: number, hasStage: boolean, space: Space): Layout {
+export function layOut(count: number, hasStage: boolean, space: Space) {
   const isNarrow = space.width < NARROW_PX;
   if (!hasStage) {
     const perPage = isNarrow ? GRID_MAX.narrow : GRID_MAX.wide;
@@ -45,7 +35,7 @@ export function layOut(count: number, hasStage: boolean, space: Space): Layout {
   return isNarrow ? stageAbove(count, space) : stageBeside(count, space);
 }
 
-function stageBeside(count: number, space: Space): Layout {
+function stageBeside(count: number, space: Space) {
   const { width, height } = STRIP;
   const perPage = Math.max(1, Math.floor((space.height + space.gap) / (height + space.gap)));
   const shown = Math.min(count, perPage);
@@ -59,7 +49,7 @@ function stageBeside(count: number, space: Space): Layout {
   };
 }
 
-function stageAbove(count: number, { width, height, gap }: Space): Layout {
+function stageAbove(count: number, { width, height, gap }: Space) {
   const stageHeight = count === 0 ? height : Math.min(width / ASPECT, height * STAGE_SHARE_MAX);
   const tileWidth = (width - gap * (COLUMNS_BELOW - 1)) / COLUMNS_BELOW;
   const tileHeight = tileWidth / ASPECT;

@@ -12,7 +12,6 @@ export interface Entry {
 
 const NAME_KEY = 'callplane-demo-name';
 
-/** Shows the form for name, room and devices until `enter` succeeds. */
 export function showLobby(enter: (entry: Entry) => Promise<void>): void {
   const lobby = element('lobby', HTMLElement);
   const form = element('join', HTMLFormElement);

@@ -1,60 +1,47 @@
 import type { Call, RemoteParticipant } from '@callplane/client-js';
-import { button, element, Panel } from './elements.js';
+import { button, element, make, Panel } from './elements.js';
 
 /**
  * Who is here: everyone in a small room; in a large one a page of the participants who are not viewers, and the counts.
  * The call shows the participants of the page, so that their entries stay current.
  */
-export class People {
-  readonly #call: Call;
-  readonly panel: Panel;
-  readonly #list = element('people-list', HTMLUListElement);
-  readonly #next = button('people-next');
-  readonly #ownName: string;
-  readonly #pages: RosterPages;
-
-  constructor(call: Call, ownName: string, pages: RosterPages) {
-    this.#call = call;
-    this.#pages = pages;
-    this.#ownName = ownName;
-    this.panel = new Panel('people', () => {
-      this.#render();
-      if (call.isRosterPaged) this.#turn(pages.first());
-      return this.#list;
-    });
-    this.#next.onclick = () => this.#turn(pages.next());
-    for (const event of SHOWN) call.on(event, () => this.#render());
-    call.on('rosterPaged', () => {
-      if (this.panel.isOpen) this.#turn(pages.first());
-      else this.#render();
-    });
-    this.#render();
-  }
-
-  #turn(page: Promise<void>): void {
-    void page.then(() => this.#render());
-  }
-
-  #render(): void {
-    const { participantCount, viewerCount, isRosterPaged, participants } = this.#call;
+export function showPeople(call: Call, ownName: string, pages: RosterPages): Panel {
+  const list = element('people-list', HTMLUListElement);
+  const next = button('people-next');
+  const turn = (page: Promise<void>) => void page.then(render);
+  const panel = new Panel('people', () => {
+    render();
+    if (call.isRosterPaged) turn(pages.first());
+    return list;
+  });
+  const render = () => {
+    const { participantCount, viewerCount, isRosterPaged, participants } = call;
     element('count', HTMLElement).textContent = `${participantCount.toLocaleString('en')} here`;
-    if (!this.panel.isOpen) return;
+    if (!panel.isOpen) return;
     // Of those on the page, the call knows the present state.
     const listed = isRosterPaged
-      ? this.#pages.participants.map((one) => participants.get(one.participantId) ?? one)
+      ? pages.participants.map((one) => participants.get(one.participantId) ?? one)
       : [...participants.values()];
     const names = listed.map(({ name, connected, tracks }) => {
       const sources = [...tracks.values()].filter(({ muted }) => !muted).map(({ source }) => SOURCES[source]);
       return entry(name, connected ? sources.join(', ') : 'reconnecting');
     });
-    if (!isRosterPaged) names.unshift(entry(`${this.#ownName} (you)`, ''));
-    this.#list.replaceChildren(...names);
+    if (!isRosterPaged) names.unshift(entry(`${ownName} (you)`, ''));
+    list.replaceChildren(...names);
     element('people-viewers', HTMLParagraphElement).textContent = isRosterPaged
       ? `${viewerCount.toLocaleString('en')} more are watching.`
       : '';
-    this.#next.hidden = !isRosterPaged;
-    this.#next.textContent = this.#pages.hasNext ? 'Next page' : 'First page';
-  }
+    next.hidden = !isRosterPaged;
+    next.textContent = pages.hasNext ? 'Next page' : 'First page';
+  };
+  next.onclick = () => turn(pages.next());
+  for (const event of SHOWN) call.on(event, render);
+  call.on('rosterPaged', () => {
+    if (panel.isOpen) turn(pages.first());
+    else render();
+  });
+  render();
+  return panel;
 }
 
 /** Events after which the list shows something else. */
@@ -65,13 +52,8 @@ const SHOWN = [
 const SOURCES = { microphone: 'microphone', camera: 'camera', screen: 'screen', screen_audio: 'sound' } as const;
 
 function entry(name: string, note: string): HTMLLIElement {
-  const item = document.createElement('li');
-  const who = document.createElement('span');
-  who.textContent = name;
-  const what = document.createElement('small');
-  what.className = 'quiet';
-  what.textContent = note;
-  item.append(who, what);
+  const item = make('li');
+  item.append(make('span', '', name), make('small', 'quiet', note));
   return item;
 }
 
@@ -80,7 +62,6 @@ const PAGE_SIZE = 50;
 /** Reads the participants of a large room page by page, and lets the call show those of the present page. */
 export class RosterPages {
   readonly #call: Call;
-  /** Those of the present page. */
   participants: readonly RemoteParticipant[] = [];
   /** Undefined before the first page, null after the last. */
   #cursor: string | null | undefined;

@@ -1,5 +1,5 @@
 import { createLocalTracks, isSupported, type DeviceKind, type LocalTrack } from '@callplane/client-js';
-import { DevicePicker } from './settings.js';
+import { pickDevices } from './settings.js';
 import { element, input } from './elements.js';
 import { readable } from './problems.js';
 
@@ -10,20 +10,26 @@ type Source = 'microphone' | 'camera';
 const SWITCH = { microphone: 'with-audio', camera: 'with-video' } as const;
 const KIND: Record<Source, DeviceKind> = { microphone: 'audioinput', camera: 'videoinput' };
 
+const sourceOf = (kind: DeviceKind): Source => (kind === 'audioinput' ? 'microphone' : 'camera');
+
 /** The picture of the user's camera before the call, and the devices to begin with. */
 export class Preview {
   readonly #tracks = new Map<Source, LocalTrack>();
-  readonly #picker: DevicePicker;
   readonly #video = element('preview-video', HTMLVideoElement);
+  readonly #picker = pickDevices(
+    'lobby',
+    (kind) => this.#tracks.get(sourceOf(kind))?.deviceId,
+    (kind, deviceId) => {
+      const source = sourceOf(kind);
+      this.#chosen.set(source, deviceId);
+      this.#close(source);
+      this.#open(source);
+    },
+  );
   #chosen = new Map<Source, string>();
   #opening: Promise<void> = Promise.resolve();
 
   constructor() {
-    this.#picker = new DevicePicker(
-      'lobby',
-      (kind) => this.#tracks.get(kind === 'audioinput' ? 'microphone' : 'camera')?.deviceId,
-      (kind, deviceId) => this.#choose(kind === 'audioinput' ? 'microphone' : 'camera', deviceId),
-    );
     for (const source of ['microphone', 'camera'] as const) {
       input(SWITCH[source]).onchange = () => this.#open(source);
     }
@@ -41,12 +47,6 @@ export class Preview {
     for (const track of tracks) track.detach();
     this.#picker.close();
     return tracks;
-  }
-
-  #choose(source: Source, deviceId: string): void {
-    this.#chosen.set(source, deviceId);
-    this.#close(source);
-    this.#open(source);
   }
 
   #open(source: Source): void {

@@ -24,11 +24,6 @@ export function readable(error: unknown, what = 'camera and microphone'): string
   return TEXTS[error.code] ?? error.message;
 }
 
-/** Whether the user closed the browser's dialog, which needs no message. */
-export function isCancelled(error: unknown): boolean {
-  return error instanceof CallplaneError && error.code === 'device_permission_denied';
-}
-
 /** Where browsers hide the switch. */
 function allowText(what: string): string {
   const { userAgent } = navigator;

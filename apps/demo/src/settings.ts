@@ -2,11 +2,11 @@ import { type Call, type DeviceKind, isSupported, listDevices, onDevicesChanged 
 import { button, element } from './elements.js';
 import { readable } from './problems.js';
 
-/** The dialog with the devices and the id of the room. */
-export function openSettings(call: Call, onProblem: (text: string) => void): { close: () => void } {
+/** @returns a function that closes the dialog, whose menus then no longer follow the devices */
+export function openSettings(call: Call, onProblem: (text: string) => void): () => void {
   const dialog = element('settings', HTMLDialogElement);
   let outputId: string | undefined;
-  const picker = new DevicePicker(
+  const picker = pickDevices(
     'settings',
     (kind) => {
       if (kind === 'audiooutput') return outputId;
@@ -30,58 +30,41 @@ export function openSettings(call: Call, onProblem: (text: string) => void): { c
     void picker.fill();
     dialog.showModal();
   };
-  return {
-    close: () => {
-      picker.close();
-      dialog.close();
-    },
+  return () => {
+    picker.close();
+    dialog.close();
   };
 }
 
 const KINDS: readonly DeviceKind[] = ['audioinput', 'videoinput', 'audiooutput'];
 
-/** Fills the menus of a place (`lobby` or `settings`) with the devices, and keeps them current. */
-export class DevicePicker {
-  readonly #place: string;
-  readonly #current: (kind: DeviceKind) => string | undefined;
-  readonly #stop: () => void;
-
-  /** @param current the device in use */
-  constructor(
-    place: string,
-    current: (kind: DeviceKind) => string | undefined,
-    onChoice: (kind: DeviceKind, deviceId: string) => void,
-  ) {
-    this.#place = place;
-    this.#current = current;
-    for (const kind of KINDS) {
-      const menu = this.#menu(kind);
-      if (menu !== null) menu.onchange = () => onChoice(kind, menu.value);
-    }
-    this.#stop = onDevicesChanged(() => void this.fill());
-  }
-
-  /** Call again after the user has allowed devices: browsers hide the names until then. */
-  async fill(): Promise<void> {
+/**
+ * Fills the menus of a place (`lobby` or `settings`) with the devices, and keeps them current.
+ * @param currentOf the device in use
+ * @returns `fill` to call again after the user has allowed devices: browsers hide the names until then
+ */
+export function pickDevices(
+  place: string,
+  currentOf: (kind: DeviceKind) => string | undefined,
+  onChoice: (kind: DeviceKind, deviceId: string) => void,
+): { fill: () => Promise<void>; close: () => void } {
+  const menuOf = (kind: DeviceKind) => document.querySelector<HTMLSelectElement>(`#${place}-${kind}`);
+  const fill = async () => {
     const devices = await listDevices().catch(() => []);
     for (const kind of KINDS) {
-      const menu = this.#menu(kind);
+      const menu = menuOf(kind);
       if (menu === null) continue;
       const own = devices.filter((device) => device.kind === kind);
       menu.replaceChildren(...own.map(({ label, deviceId }) => new Option(label, deviceId)));
-      const current = this.#current(kind);
+      const current = currentOf(kind);
       if (current !== undefined && own.some(({ deviceId }) => deviceId === current)) menu.value = current;
       const isUseful = own.length > 0 && (kind !== 'audiooutput' || isSupported('audioOutput'));
       menu.closest('label')?.toggleAttribute('hidden', !isUseful);
     }
+  };
+  for (const kind of KINDS) {
+    const menu = menuOf(kind);
+    if (menu !== null) menu.onchange = () => onChoice(kind, menu.value);
   }
-
-  close(): void {
-    this.#stop();
-  }
-
-  #menu(kind: DeviceKind): HTMLSelectElement | null {
-    const id = `${this.#place}-${kind}`;
-    return document.getElementById(id) === null ? null : element(id, HTMLSelectElement);
-  }
+  return { fill, close: onDevicesChanged(() => void fill()) };
 }

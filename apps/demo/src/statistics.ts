@@ -3,14 +3,6 @@ import { element } from './elements.js';
 
 const EVERY_MS = 1_000;
 
-/** Sums over all tracks of one direction. */
-interface Sums {
-  bytes: number;
-  packets: number;
-  lost: number;
-  resolution: string;
-}
-
 /** The fields of WebRTC's statistics that this page reads; browsers omit those that they do not support. */
 type Entry = Partial<RTCInboundRtpStreamStats & RTCOutboundRtpStreamStats & RTCIceCandidatePairStats>;
 
@@ -24,10 +16,11 @@ export function showStatistics(call: Call): () => void {
     const sent = sum(out, 'outbound-rtp');
     const received = sum(into, 'inbound-rtp');
     const at = performance.now();
-    const rate = (bytes: number, earlier: number) => Math.max(0, ((bytes - earlier) * 8) / (at - before.at));
+    const rate = (bytes: number, earlier: number) =>
+      `${Math.round(Math.max(0, ((bytes - earlier) * 8) / (at - before.at)))} kbit/s`;
     const parts = [
-      `↑ ${kilobits(rate(sent.bytes, before.sent))}${sent.resolution}`,
-      `↓ ${kilobits(rate(received.bytes, before.received))}${received.resolution}`,
+      `↑ ${rate(sent.bytes, before.sent)}${sent.resolution}`,
+      `↓ ${rate(received.bytes, before.received)}${received.resolution}`,
       `${received.lost} packets lost${shareOf(received)}`,
       roundTrip([...out, ...into]),
     ];
@@ -45,8 +38,9 @@ function entriesOf(report: RTCStatsReport | undefined): Entry[] {
   return report === undefined ? [] : [...(report as unknown as Map<string, Entry>).values()];
 }
 
-function sum(entries: Entry[], type: string): Sums {
-  const sums: Sums = { bytes: 0, packets: 0, lost: 0, resolution: '' };
+/** Sums over all tracks of one direction. */
+function sum(entries: Entry[], type: string) {
+  const sums = { bytes: 0, packets: 0, lost: 0, resolution: '' };
   let largest = 0;
   for (const entry of entries) {
     if (entry.type !== type) continue;
@@ -69,11 +63,7 @@ function roundTrip(entries: Entry[]): string {
   return `round trip ${Math.round(pair.currentRoundTripTime * 1000)} ms`;
 }
 
-function kilobits(perMillisecond: number): string {
-  return `${Math.round(perMillisecond)} kbit/s`;
-}
-
-function shareOf({ lost, packets }: Sums): string {
+function shareOf({ lost, packets }: { lost: number; packets: number }): string {
   if (lost === 0) return '';
   return ` (${((100 * lost) / (lost + packets)).toFixed(1)} %)`;
 }

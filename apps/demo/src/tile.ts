@@ -1,8 +1,7 @@
 import type { LocalTrack, QualityLevel, RemoteTrack } from '@callplane/client-js';
-import { icon } from './elements.js';
+import { icon, make } from './elements.js';
 import type { Rect } from './layout.js';
 
-/** What a tile says about a connection that is not good. */
 const QUALITIES: Record<QualityLevel, string> = {
   good: '',
   fair: 'fair connection',
@@ -16,10 +15,10 @@ export class Tile {
   readonly isScreen: boolean;
   readonly #video = document.createElement('video');
   readonly #muted = icon('microphone-off');
-  readonly #quality = document.createElement('span');
-  readonly #name = document.createElement('span');
-  readonly #note = document.createElement('span');
-  readonly #pin = document.createElement('button');
+  readonly #quality = make('span', 'quality');
+  readonly #name = make('span', 'name');
+  readonly #note = make('span', 'visually-hidden');
+  readonly #pin = make('button', 'pin');
   readonly #label: string;
   readonly #remarks = new Set<string>();
   #track: RemoteTrack | LocalTrack | null = null;
@@ -99,8 +98,7 @@ export class Tile {
   }
 
   #initial(name: string): HTMLElement {
-    const initial = document.createElement('span');
-    initial.className = 'initial';
+    const initial = make('span', 'initial');
     initial.setAttribute('aria-hidden', 'true');
     if (this.isScreen) initial.append(icon('screen'));
     else initial.textContent = (/\p{L}|\p{N}/u.exec(name)?.[0] ?? '?').toUpperCase();
@@ -108,19 +106,14 @@ export class Tile {
   }
 
   #caption(): HTMLElement {
-    const label = document.createElement('p');
-    label.className = 'label';
-    this.#name.className = 'name';
+    const label = make('p', 'label');
     this.#name.textContent = this.#label;
-    this.#note.className = 'visually-hidden';
-    this.#quality.className = 'quality';
     label.append(this.#muted, this.#name, this.#quality, this.#note);
     return label;
   }
 
   #pinButton(onPin: () => void): HTMLElement {
     this.#pin.type = 'button';
-    this.#pin.className = 'pin';
     this.#pin.append(icon('enlarge'));
     this.#pin.onclick = onPin;
     return this.#pin;

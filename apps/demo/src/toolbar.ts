@@ -1,7 +1,7 @@
-import { isSupported, type Call, type LocalTrack, type TrackSource } from '@callplane/client-js';
+import { CallplaneError, isSupported, type Call, type LocalTrack, type TrackSource } from '@callplane/client-js';
 import { announce, button, setIcon } from './elements.js';
 import { VIDEO } from './preview.js';
-import { isCancelled, readable } from './problems.js';
+import { readable } from './problems.js';
 
 /** One button each for microphone, camera and screen; its label says what a press does. */
 export class Toolbar {
@@ -56,18 +56,11 @@ export class Toolbar {
     });
   }
 
-  /** Publishes the tracks of the preview when the call begins. */
-  begin(tracks: LocalTrack[]): Promise<void> {
+  async begin(tracks: LocalTrack[]): Promise<void> {
     const [first] = tracks;
-    if (first === undefined) return Promise.resolve();
-    const close = () => tracks.forEach((track) => track.stop());
-    if (this.#call.mediaState === 'down') {
-      close();
-      return Promise.resolve();
-    }
-    return this.#once(first.source, async () => {
-      await this.#call.publish(tracks);
-    });
+    if (first === undefined) return;
+    if (this.#call.mediaState === 'down') for (const track of tracks) track.stop();
+    else await this.#once(first.source, async () => void (await this.#call.publish(tracks)));
   }
 
   show(): void {
@@ -90,7 +83,9 @@ export class Toolbar {
     try {
       await task();
     } catch (error) {
-      if (source === 'screen' && isCancelled(error)) return;
+      const isDenied = error instanceof CallplaneError && error.code === 'device_permission_denied';
+      // The user closed the browser's dialog, which needs no message.
+      if (source === 'screen' && isDenied) return;
       this.#onProblem(readable(error, source));
     } finally {
       this.#busy.delete(source);

@@ -43,7 +43,6 @@ export async function readError(response: Response): Promise<ApiError> {
   }
 }
 
-/** @returns any thrown value as an error that a page can show */
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   return new ApiError(0, { code: 'CONSOLE', message: error instanceof Error ? error.message : String(error) });

@@ -45,7 +45,7 @@ export async function callApi<Id extends OperationId>(
   );
   if (!response.ok) {
     const error = await readError(response);
-    if (error.status === 401) sessionEnded();
+    if (error.status === 401) target.dispatchEvent(new Event('ended'));
     throw error;
   }
   return (response.status === 204 ? undefined : await response.json()) as ResultOf<Id>;
@@ -67,11 +67,6 @@ async function answerOf(target: string, init: RequestInit, signal: AbortSignal |
 /** The API's answer 401 to any request ends the session of all pages. */
 const target = new EventTarget();
 
-function sessionEnded(): void {
-  target.dispatchEvent(new Event('ended'));
-}
-
-/** @returns a function that removes the listener */
 export function onSessionEnded(listener: () => void): () => void {
   target.addEventListener('ended', listener);
   return () => target.removeEventListener('ended', listener);

@@ -7,7 +7,7 @@ import { CONSOLE_LIMITS } from '../limits.js';
 import { asApiError } from './api-error.js';
 import { AttemptKey } from './attempt-key.js';
 import { callApi } from './call.js';
-import { isShort, refreshQueries } from './refresh.js';
+import { isShort, refreshQuery } from './refresh.js';
 
 /** What the stream of changes does not report. An open page reads it again every few seconds. */
 const POLLED: ReadonlySet<string> = new Set<OperationId>([
@@ -44,7 +44,6 @@ interface Page {
 /** A list that loads further pages as the reader scrolls. */
 export interface ApiList<Item> {
   items: Item[];
-  /** The first page is not there yet. */
   isLoading: boolean;
   isLoadingMore: boolean;
   error: unknown;
@@ -54,7 +53,6 @@ export interface ApiList<Item> {
   /** The list does not read itself again, because the reader has scrolled far. */
   isLong: boolean;
   loadMore: () => void;
-  /** Reads the list again from its beginning. */
   reload: () => void;
 }
 
@@ -136,7 +134,9 @@ export function useApiAction<Id extends OperationId>(
       if (options.isForm !== true) toastError(asApiError(error));
     },
     // Also after a failure, because another session may have made the change meanwhile.
-    onSettled: () => refreshQueries(client),
+    onSettled: () => {
+      for (const query of client.getQueryCache().getAll()) refreshQuery(client, query);
+    },
   });
 }
 

@@ -2,20 +2,13 @@ import { type InfiniteData, type Query, QueryClient } from '@tanstack/react-quer
 import { CONSOLE_LIMITS } from '../limits.js';
 import { asApiError } from './api-error.js';
 
-/**
- * Reads matching queries again: those on the page now, others when they are shown next. A long list only becomes stale,
- * and offers to be read again.
- */
-export function refreshQueries(client: QueryClient, matches: (query: Query) => boolean = () => true): void {
-  for (const query of client.getQueryCache().findAll({ predicate: matches })) refreshQuery(client, query);
-}
-
 /** Whether an answer is no list, or a list of so few pages that it reads itself again. */
 export function isShort({ state }: Pick<Query, 'state'>): boolean {
   const pages = (state.data as Partial<InfiniteData<unknown>> | undefined)?.pages?.length ?? 1;
   return pages <= CONSOLE_LIMITS.rereadPagesMax;
 }
 
+/** Reads a query again: now if it is on the page, or when it is shown next. A long list only offers to be read again. */
 export function refreshQuery(client: QueryClient, query: Query): void {
   const refetchType = isShort(query) ? 'active' : 'none';
   void client.invalidateQueries({ queryKey: query.queryKey, exact: true, refetchType }, { cancelRefetch: false });

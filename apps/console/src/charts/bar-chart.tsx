@@ -9,7 +9,6 @@ export interface Series {
   values: readonly number[];
 }
 
-/** The share of a bar's place that the bar fills. */
 const FILLED = 0.72;
 
 /**
@@ -59,7 +58,6 @@ export function BarChart({
 interface BarsProps {
   labels: readonly string[];
   series: readonly Series[];
-  /** The value at the top of the chart. */
   top: number;
 }
 

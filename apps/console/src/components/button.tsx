@@ -30,7 +30,6 @@ export function Button({
   );
 }
 
-/** A button that shows a picture only. */
 export function IconButton({
   icon,
   label,

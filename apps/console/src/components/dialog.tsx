@@ -60,7 +60,6 @@ export function Dialog({
   );
 }
 
-/** The row of buttons at the end of a dialog; the main action comes last. */
 export function DialogActions({ children }: { children: ReactNode }) {
   return <div className="row dialog-actions">{children}</div>;
 }
@@ -76,7 +75,6 @@ export interface Question {
   title: string;
   /** What will happen, to whom, and whether it can be undone. */
   body: ReactNode;
-  /** The verb of the button: "End the room". */
   action: string;
   isDangerous?: boolean;
 }
@@ -87,7 +85,6 @@ export function confirm(question: Question): Promise<boolean> {
   return new Promise((answer) => asked.set({ question, answer }));
 }
 
-/** Shows the question of {@link confirm}. */
 export function Confirmation() {
   const open = asked.use();
   // A question does not outlive its session.

@@ -6,7 +6,6 @@ import { DialogActions } from './dialog.js';
 import { ErrorText } from './states.js';
 import { Icon } from './icons.js';
 
-/** A field of a form with its label, a hint and what is wrong with its value. */
 export function Field({
   label,
   hint,
@@ -51,6 +50,25 @@ export function InputField({
   );
 }
 
+/** Values with their texts. In a filter, the empty value shows all. */
+export type Options = readonly (readonly [value: string | number, text: string])[];
+
+export function Select({
+  options,
+  onValue,
+  ...rest
+}: { options: Options; onValue: (value: string) => void } & ComponentProps<'select'>) {
+  return (
+    <select {...rest} onChange={({ target }) => onValue(target.value)}>
+      {options.map(([value, text]) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
 export function Check({ label, hint, ...rest }: { label: ReactNode; hint?: string } & ComponentProps<'input'>) {
   const id = useId();
   return (
@@ -64,7 +82,6 @@ export function Check({ label, hint, ...rest }: { label: ReactNode; hint?: strin
   );
 }
 
-/** Why the request of a form failed. */
 export function FormError({ error }: { error: unknown }) {
   if (error === null || error === undefined) return null;
   return (
@@ -74,19 +91,15 @@ export function FormError({ error }: { error: unknown }) {
   );
 }
 
-/** The end of a form in a dialog: what went wrong, and its buttons. */
 export function FormEnd({
   error,
   action,
   isBusy,
-  isDangerous = false,
   onCancel,
 }: {
   error: unknown;
-  /** The verb of the button. */
   action: string;
   isBusy: boolean;
-  isDangerous?: boolean;
   onCancel: () => void;
 }) {
   return (
@@ -94,7 +107,7 @@ export function FormEnd({
       <FormError error={error} />
       <DialogActions>
         <Button onClick={onCancel}>Cancel</Button>
-        <Button kind={isDangerous ? 'danger' : 'primary'} type="submit" isBusy={isBusy}>
+        <Button kind="primary" type="submit" isBusy={isBusy}>
           {action}
         </Button>
       </DialogActions>
@@ -102,7 +115,6 @@ export function FormEnd({
   );
 }
 
-/** The row of filters above a list, which are parameters of the address. */
 export function Filters({ children }: { children: ReactNode }) {
   return (
     <div className="row filters" role="search" aria-label="Filters">
@@ -117,8 +129,18 @@ interface FilterProps {
   name: string;
 }
 
-/** Values with their texts; the empty value shows all. */
-export type Options = readonly (readonly [value: string, text: string])[];
+/** The frame of a filter, with its label. */
+function Filter({ label, kind = '', children }: { label: string; kind?: string; children: (id: string) => ReactNode }) {
+  const id = useId();
+  return (
+    <div className={`filter ${kind}`}>
+      <label className="label" htmlFor={id}>
+        {label}
+      </label>
+      {children(id)}
+    </div>
+  );
+}
 
 /** @param also what a choice changes besides */
 export function SelectFilter({
@@ -128,43 +150,28 @@ export function SelectFilter({
   unset = '',
   also = () => ({}),
 }: FilterProps & { options: Options; unset?: string; also?: (value: string) => Record<string, string> }) {
-  const id = useId();
   const [parameters, change] = useQueryParameters();
+  const onValue = (value: string) => change({ [name]: value, ...also(value) });
   return (
-    <div className="filter">
-      <label className="label" htmlFor={id}>
-        {label}
-      </label>
-      <select
-        id={id}
-        value={parameters.get(name) ?? unset}
-        onChange={({ target: { value } }) => change({ [name]: value, ...also(value) })}
-      >
-        {options.map(([option, text]) => (
-          <option key={option} value={option}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </div>
+    <Filter label={label}>
+      {(id) => <Select id={id} options={options} value={parameters.get(name) ?? unset} onValue={onValue} />}
+    </Filter>
   );
 }
 
 export function TimeFilter({ label, name }: FilterProps) {
-  const id = useId();
   const [parameters, change] = useQueryParameters();
   return (
-    <div className="filter">
-      <label className="label" htmlFor={id}>
-        {label}
-      </label>
-      <input
-        id={id}
-        type="datetime-local"
-        value={parameters.get(name) ?? ''}
-        onChange={({ target }) => change({ [name]: target.value })}
-      />
-    </div>
+    <Filter label={label}>
+      {(id) => (
+        <input
+          id={id}
+          type="datetime-local"
+          value={parameters.get(name) ?? ''}
+          onChange={({ target }) => change({ [name]: target.value })}
+        />
+      )}
+    </Filter>
   );
 }
 
@@ -172,7 +179,6 @@ const TYPING_MS = 300;
 
 /** A filter that takes effect when the reader pauses. */
 export function TextFilter({ label, name, placeholder }: FilterProps & { placeholder: string }) {
-  const id = useId();
   const [parameters, change] = useQueryParameters();
   const value = parameters.get(name) ?? '';
   const [typed, setTyped] = useState(value);
@@ -183,22 +189,21 @@ export function TextFilter({ label, name, placeholder }: FilterProps & { placeho
     return () => clearTimeout(timer);
   }, [typed]);
   return (
-    <div className="filter search">
-      <label className="label" htmlFor={id}>
-        {label}
-      </label>
-      <span className="search-box">
-        <Icon name="search" />
-        <input
-          id={id}
-          type="search"
-          autoComplete="off"
-          spellCheck={false}
-          value={typed}
-          placeholder={placeholder}
-          onChange={(event) => setTyped(event.target.value)}
-        />
-      </span>
-    </div>
+    <Filter label={label} kind="search">
+      {(id) => (
+        <span className="search-box">
+          <Icon name="search" />
+          <input
+            id={id}
+            type="search"
+            autoComplete="off"
+            spellCheck={false}
+            value={typed}
+            placeholder={placeholder}
+            onChange={(event) => setTyped(event.target.value)}
+          />
+        </span>
+      )}
+    </Filter>
   );
 }

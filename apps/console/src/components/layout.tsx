@@ -6,7 +6,6 @@ import { Button } from './button.js';
 import { Icon } from './icons.js';
 import { Failure, Loaded, Loading, type Query } from './states.js';
 
-/** The list that a page belongs to. */
 interface Up {
   to: string;
   label: string;
@@ -85,7 +84,6 @@ export function LoadedPage<Data>({
   );
 }
 
-/** A part of a page with its own heading. */
 export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
     <section className="section" aria-label={title}>
@@ -148,7 +146,6 @@ export function RowList<Item extends { id: string }>({
   );
 }
 
-/** A short table whose rows are all there. */
 export function PlainTable({
   label,
   head,

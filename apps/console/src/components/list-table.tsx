@@ -23,12 +23,10 @@ export interface Column<Item> {
   align?: 'end';
 }
 
-interface ListProps<Item> {
+interface ListProps<Item extends { id: string }> {
   label: string;
   list: ApiList<Item>;
   columns: readonly Column<Item>[];
-  keyOf: (item: Item) => string;
-  /** The path of the page behind a row, which its first cell links to. */
   to?: ((item: Item) => string) | undefined;
 }
 
@@ -37,7 +35,7 @@ interface ListProps<Item> {
  * between the links of rows, or what else has the class `row-link`.
  * @param empty takes the place of a list without rows
  */
-export function ListTable<Item>({ empty, ...props }: ListProps<Item> & { empty: ReactNode }) {
+export function ListTable<Item extends { id: string }>({ empty, ...props }: ListProps<Item> & { empty: ReactNode }) {
   const { list, label } = props;
   const { items, error } = list;
   const showNewest = () => {
@@ -66,18 +64,21 @@ export function ListTable<Item>({ empty, ...props }: ListProps<Item> & { empty: 
   );
 }
 
-function Table<Item>({ label, list, columns, keyOf, to }: ListProps<Item>) {
-  const { items, hasMore } = list;
+function Table<Item extends { id: string }>({ label, list, columns, to }: ListProps<Item>) {
+  const { items, hasMore, loadMore } = list;
   const [frame, { width, top }] = usePlace();
   const virtualizer = useWindowVirtualizer({
     count: items.length,
     estimateSize: () => ROW_PX,
     overscan: OVERSCAN,
     scrollMargin: top,
-    getItemKey: (index) => keyOf(items[index] as Item),
+    getItemKey: (index) => (items[index] as Item).id,
   });
   const rows = virtualizer.getVirtualItems();
-  useMore(list, rows.at(-1)?.index ?? 0);
+  const lastShown = rows.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (hasMore && lastShown >= items.length - AHEAD) loadMore();
+  }, [hasMore, lastShown, items.length, loadMore]);
   const onKeyDown = useArrowKeys(items.length, (index) => virtualizer.scrollToIndex(index));
   const shown = columns.filter(({ priority = 1 }) => priority === 1 || width >= WIDTHS[priority]);
   const gridTemplateColumns = shown.map((column) => `minmax(0, ${column.width})`).join(' ');
@@ -114,13 +115,6 @@ function Table<Item>({ label, list, columns, keyOf, to }: ListProps<Item>) {
       </div>
     </div>
   );
-}
-
-/** Loads the next page before the reader reaches the end. */
-function useMore({ items, hasMore, loadMore }: ApiList<unknown>, lastShown: number): void {
-  useEffect(() => {
-    if (hasMore && lastShown >= items.length - AHEAD) loadMore();
-  }, [hasMore, lastShown, items.length, loadMore]);
 }
 
 /** @param show brings a row into view, so that it exists */

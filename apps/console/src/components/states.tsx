@@ -28,7 +28,6 @@ export function ErrorText({ error }: { error: ApiError }) {
   );
 }
 
-/** Takes the place of something that the API has not answered yet. */
 export function Loading({ what = 'this page', lines = 4 }: { what?: string | undefined; lines?: number }) {
   return (
     <div className="stack" role="status">
@@ -40,7 +39,6 @@ export function Loading({ what = 'this page', lines = 4 }: { what?: string | und
   );
 }
 
-/** A list without rows: says why, and what fills it. */
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ReactNode }) {
   return (
     <div className="stack empty">
@@ -51,7 +49,6 @@ export function Empty({ icon, title, children }: { icon: IconName; title: string
   );
 }
 
-/** A part of a page that could not be loaded. */
 export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   return (
     <div className="failure" role="alert">

@@ -5,12 +5,10 @@ import { IconButton } from './button.js';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet';
 
-/** A state in a word, with a colour that repeats it. */
 export function Badge({ tone, children }: { tone: Tone; children: ReactNode }) {
   return <span className={`badge ${tone}`}>{children}</span>;
 }
 
-/** An identifier in full, with a button that copies it. */
 export function Id({ value, label = 'identifier' }: { value: string; label?: string }) {
   return (
     <span className="id">
@@ -49,7 +47,6 @@ function CopyButton({ text, label }: { text: string; label: string }) {
 
 const TICK_MS = 15_000;
 
-/** A time of the API: how long ago it was, and in full when hovered. */
 export function Time({ value, full = false }: { value: string | null; full?: boolean }) {
   useMovingTime(TICK_MS);
   if (value === null) return <span className="quiet">–</span>;
@@ -61,7 +58,6 @@ export function Time({ value, full = false }: { value: string | null; full?: boo
   );
 }
 
-/** Text to read as it is: a command, headers, a body. Its lines do not wrap, and it scrolls with the keyboard. */
 export function Code({ text, label, wrap = false }: { text: string; label: string; wrap?: boolean }) {
   return (
     <div className="code">

@@ -29,13 +29,11 @@ function close(id: number): void {
   shown.change((list) => list.filter((one) => one.id !== id));
 }
 
-/** Reports a success; goes away by itself. */
 export function toast(text: string): void {
   const id = add(text, 'status');
   setTimeout(() => close(id), SHOWN_MS);
 }
 
-/** Reports a failure; stays until it is closed. */
 export function toastError(error: ApiError): void {
   add(<ErrorText error={error} />, 'alert');
 }

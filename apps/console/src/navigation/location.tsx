@@ -4,10 +4,7 @@ import { type AnchorHTMLAttributes, type MouseEvent, useCallback, useMemo, useSy
 const BASE = import.meta.env.BASE_URL.replace(/\/$/, '');
 const CHANGED = 'callplane:navigated';
 
-/**
- * Goes to another page of the console without loading the document again.
- * @param to path below the console, such as `/rooms`, with its query
- */
+/** @param to path below the console, such as `/rooms`, with its query */
 export function navigate(to: string, { replace = false } = {}): void {
   const url = `${BASE}${to}`;
   if (replace) history.replaceState(null, '', url);
@@ -24,7 +21,6 @@ function subscribe(onChange: () => void): () => void {
   };
 }
 
-/** @returns the current path below the console, such as `/rooms` */
 export function usePath(): string {
   return useSyncExternalStore(subscribe, currentPath);
 }

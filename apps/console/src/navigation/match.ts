@@ -1,15 +1,12 @@
-/** The values of the named parts of a path. */
-export type PathParameters = Record<string, string>;
-
 /**
  * @param pattern such as `/rooms/:roomId`
  * @returns the values of its named parts, or undefined if the path is another one
  */
-export function matchPath(pattern: string, path: string): PathParameters | undefined {
+export function matchPath(pattern: string, path: string): Record<string, string> | undefined {
   const wanted = pattern.split('/');
   const given = path.replace(/(.)\/$/, '$1').split('/');
   if (wanted.length !== given.length) return undefined;
-  const parameters: PathParameters = {};
+  const parameters: Record<string, string> = {};
   for (const [at, part] of wanted.entries()) {
     const value = given[at] ?? '';
     if (part.startsWith(':')) {

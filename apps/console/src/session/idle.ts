@@ -13,7 +13,6 @@ let inputAtMs = nowMs();
 /** Parts of the page that count as input while they are there, such as a running call. */
 let holds = 0;
 
-/** Counts as input until the returned function is called. */
 export function holdActive(): () => void {
   holds += 1;
   return () => {
@@ -29,7 +28,6 @@ function lastInputMs(): number {
 /**
  * Calls `onIdle` once no tab of the browser has had input for this long, and again with each check while that stays so.
  * The requests of an open page do not count: the stream and its reads keep the session of the API alive for ever.
- * @returns a function that ends the watch
  */
 export function watchIdle(idleMs: number, onIdle: () => void): () => void {
   inputAtMs = nowMs();

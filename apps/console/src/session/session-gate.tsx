@@ -20,11 +20,6 @@ const loginCode = takeLoginCode();
 /** A code works only once, and React runs effects twice in development. */
 let exchange: Promise<ApiContext> | undefined;
 
-function exchangeCode(code: string): Promise<ApiContext> {
-  exchange ??= signIn(code, false);
-  return exchange;
-}
-
 /** Ends a session that may change something once nobody has used the browser for its idle time. */
 function useIdleEnd(state: State, end: (why: string) => void): void {
   const session = state.name === 'signed-in' ? state.context.session : undefined;
@@ -41,18 +36,16 @@ function useIdleEnd(state: State, end: (why: string) => void): void {
   }, [session, end]);
 }
 
-/** Whether two sessions reach the same environment with the same scopes. */
 function isSame(one: ApiContext, other: ApiContext): boolean {
   return one.environmentId === other.environmentId && one.scopes.join() === other.scopes.join();
 }
 
-/** Shows the sign-in page until there is a session, and again after its end. */
 export function SessionGate({ children }: { children: ReactNode }) {
   const client = useQueryClient();
   const [state, setState] = useState<State>({ name: 'loading' });
   const load = useCallback(async (code?: string) => {
     try {
-      const context = code === undefined ? await callApi('readContext', {}) : await exchangeCode(code);
+      const context = code === undefined ? await callApi('readContext', {}) : await (exchange ??= signIn(code, false));
       setState({ name: 'signed-in', context });
     } catch (error) {
       const { status, message } = asApiError(error);

@@ -1,9 +1,9 @@
 import { lazy, type ComponentType } from 'react';
 import type { IconName } from '../components/icons.js';
-import { matchPath, type PathParameters } from '../navigation/match.js';
+import { matchPath } from '../navigation/match.js';
 import type { Scope } from '../session/session.js';
 
-type PageComponent = ComponentType<{ parameters: PathParameters }>;
+type PageComponent = ComponentType<{ parameters: Record<string, string> }>;
 
 /** @param section the entry of the navigation that the page belongs to */
 function pageOf(path: string, section: string, load: () => Promise<{ default: PageComponent }>) {

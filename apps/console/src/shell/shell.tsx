@@ -1,21 +1,24 @@
-import { Component, type ReactNode, Suspense, useEffect } from 'react';
+import { OPERATIONS, type OperationId } from '@callplane/server/requests';
+import { useQueryClient } from '@tanstack/react-query';
+import { Component, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { curlOf } from '../api/curl.js';
 import { Button, IconButton } from '../components/button.js';
+import { Dialog } from '../components/dialog.js';
 import { Icon } from '../components/icons.js';
 import { Page } from '../components/layout.js';
 import { Empty, Failure, Loading } from '../components/states.js';
-import { Badge } from '../components/text.js';
+import { Badge, Code } from '../components/text.js';
 import { Link, usePath } from '../navigation/location.js';
 import { useSession } from '../session/session.js';
 import { streamState } from '../stream/live.js';
 import type { StreamState } from '../stream/stream.js';
-import { PageRequests } from './page-requests.js';
 import { NAVIGATION, routeOf } from './routes.js';
 
 const NAVIGATION_ID = 'navigation';
 
-/** Navigation and the page of the current path. */
 export function Shell() {
   const path = usePath();
+  const { signOut } = useSession();
   useEffect(() => {
     document.getElementById(NAVIGATION_ID)?.hidePopover();
     window.scrollTo({ top: 0 });
@@ -34,7 +37,14 @@ export function Shell() {
       <aside className="sidebar" id={NAVIGATION_ID} popover="auto">
         <Brand />
         <Navigation path={path} />
-        <SidebarEnd />
+        <div className="stack sidebar-end">
+          <LiveState />
+          <Tenant />
+          <PageRequests />
+          <Button kind="quiet" icon="leave" onClick={signOut}>
+            Sign out
+          </Button>
+        </div>
       </aside>
       <main id="main" className="main" tabIndex={-1}>
         {/* A page that failed must not keep the next one from opening. */}
@@ -88,21 +98,6 @@ function Navigation({ path }: { path: string }) {
   );
 }
 
-function SidebarEnd() {
-  const { signOut } = useSession();
-  return (
-    <div className="stack sidebar-end">
-      <LiveState />
-      <Tenant />
-      <PageRequests />
-      <Button kind="quiet" icon="leave" onClick={signOut}>
-        Sign out
-      </Button>
-    </div>
-  );
-}
-
-/** Which environment the console shows, and whether it may change anything. */
 function Tenant() {
   const { environmentId, session } = useSession();
   return (
@@ -120,7 +115,6 @@ function Tenant() {
   );
 }
 
-/** Shows an error of the console's own code in place of its part of the page. */
 class ErrorBoundary extends Component<{ children: ReactNode }, { error: unknown }> {
   override state: { error: unknown } = { error: undefined };
 
@@ -141,12 +135,49 @@ const TEXTS: Record<Exclude<StreamState, 'off'>, string> = {
   reconnecting: 'Reconnecting',
 };
 
-/** Whether what is on the page follows the changes. */
 function LiveState() {
   const state = streamState.use();
   return (
     <span className="row quiet small live" role="status" data-state={state}>
       {state !== 'off' && TEXTS[state]}
     </span>
+  );
+}
+
+/** A button that shows the requests behind the current page as curl commands: the console does nothing else. */
+function PageRequests() {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button kind="quiet" icon="developers" onClick={() => setOpen(true)}>
+        Requests
+      </Button>
+      {isOpen && <RequestsDialog onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function RequestsDialog({ onClose }: { onClose: () => void }) {
+  const client = useQueryClient();
+  const queries = client.getQueryCache().findAll({ type: 'active' });
+  return (
+    <Dialog side title="The requests of this page" onClose={onClose}>
+      <p className="quiet">
+        The console uses the public API only. Put a secret API key into <code>CALLPLANE_API_KEY</code> to send the same
+        requests.
+      </p>
+      {queries.map(({ queryHash, queryKey }) => {
+        const [id, input] = queryKey as [OperationId, object];
+        const { method, path } = OPERATIONS[id];
+        return (
+          <div key={queryHash} className="stack tight request">
+            <h3>
+              {method} {path}
+            </h3>
+            <Code wrap text={curlOf(id, input, location.origin)} label={`curl: ${method} ${path}`} />
+          </div>
+        );
+      })}
+    </Dialog>
   );
 }

@@ -12,7 +12,6 @@ const SCOPES: Record<Kind, Scope> = {
   operations: 'rooms:read',
 };
 
-/** Of the page's one stream. */
 export const streamState = new Store<StreamState>('off');
 
 /**

@@ -79,7 +79,6 @@ const READS: Record<Kind, readonly string[]> = {
   operations: ['readRoomOperation', 'readParticipantOperation'],
 };
 
-/** @returns whether a change makes the answer to a read outdated */
 export function isTouched(operation: string, input: { roomId?: string }, change: Change): boolean {
   if (!READS[change.kind].includes(operation)) return false;
   return input.roomId === undefined || typeof change.roomId !== 'string' || input.roomId === change.roomId;

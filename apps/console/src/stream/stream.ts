@@ -6,7 +6,6 @@ export type StreamState = 'off' | 'connecting' | 'live' | 'reconnecting';
 export interface StreamListener {
   onState: (state: StreamState) => void;
   onChanges: (changes: Change[]) => void;
-  /** Everything on the page may be outdated. */
   onGap: () => void;
   /** The API refused the stream; the session may have ended. */
   onRefused: () => void;
@@ -19,7 +18,6 @@ const JITTER = 0.5;
 /**
  * Reads `GET /v1/stream`. The browser connects again by itself, and names the position it has reached. It gives up after
  * an answer other than 200: then this code connects again, with growing pauses.
- * @returns a function that closes the stream
  */
 export function openStream(
   { kinds, roomId }: { kinds: readonly Kind[]; roomId?: string | undefined },

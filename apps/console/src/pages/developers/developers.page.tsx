@@ -1,12 +1,13 @@
-import type { InputOf, OperationId } from '@callplane/server/requests';
+import type { InputOf, OperationId, SignatureContract } from '@callplane/server/requests';
 import { curlOf } from '../../api/curl.js';
 import { useApi } from '../../api/hooks.js';
 import { Facts, Page, PlainTable, Section } from '../../components/layout.js';
+import { Loaded } from '../../components/states.js';
 import { Tabs } from '../../components/tabs.js';
 import { Badge, Code, Id, Time } from '../../components/text.js';
 import { Link } from '../../navigation/location.js';
 import { type Scope, useScope, useSession } from '../../session/session.js';
-import { SignatureContractView } from './signature-contract.js';
+import { VerifySnippets } from '../webhooks/verify-snippets.js';
 import { TurnTest } from './turn-test.js';
 
 export default function DevelopersPage() {
@@ -38,7 +39,6 @@ const SCOPES: readonly (readonly [Scope, string])[] = [
   ['webhooks:write', 'Change endpoints, replay deliveries'],
 ];
 
-/** What `GET /v1/` answers for this session. */
 function KeyContext() {
   const { apiVersion, projectId, environmentId, keyId, keyType, scopes, session } = useSession();
   const mayJoin = useScope('tokens:create');
@@ -87,21 +87,10 @@ function KeyContext() {
   );
 }
 
-interface Command {
-  title: string;
-  id: OperationId;
-  scope: Scope | undefined;
-  input: object;
-}
-
-/** The requests of a first call, with the identifiers of the newest room. */
-function commandsOf(roomId: string): readonly Command[] {
-  const one = <Id extends OperationId>(title: string, id: Id, input: InputOf<Id>, scope?: Scope): Command => ({
-    title,
-    id,
-    input,
-    scope,
-  });
+function commandsOf(roomId: string) {
+  const one = <Id extends OperationId>(title: string, id: Id, input: InputOf<Id>, scope?: Scope) => {
+    return { title, id, input, scope };
+  };
   return [
     one('Read the context of a key', 'readContext', {}),
     one('Create a room', 'createRoom', { name: 'Consultation' }, 'rooms:create'),
@@ -141,4 +130,35 @@ function Commands() {
       ))}
     </>
   );
+}
+
+function SignatureContractView() {
+  const query = useApi('readSignatureContract', {});
+  return (
+    <>
+      <Section title="How a delivery is signed">
+        <div className="card">
+          <Loaded query={query} what="the signature contract">
+            {(contract) => <Facts facts={factsOf(contract)} />}
+          </Loaded>
+        </div>
+      </Section>
+      <Section title="How a receiver verifies it">
+        <VerifySnippets version={1} />
+      </Section>
+    </>
+  );
+}
+
+/** The short ones come first, so that their rows are low. */
+function factsOf(contract: SignatureContract): [string, string][] {
+  return Object.entries(contract)
+    .map(([name, value]): [string, string] => [wordsOf(name), Array.isArray(value) ? value.join(', ') : String(value)])
+    .sort(([, one], [, other]) => one.length - other.length);
+}
+
+/** @returns such as "Signature header" for `signatureHeader` */
+function wordsOf(name: string): string {
+  const words = name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
 }

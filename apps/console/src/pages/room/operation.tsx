@@ -12,7 +12,6 @@ function useRoomOperation(roomId: string) {
   return useApi('readRoomOperation', { roomId }, { everyMs: (answer) => answer?.status === 'pending' && 2_000 });
 }
 
-/** One line about an operation that runs. */
 export function RoomOperation({ roomId }: { roomId: string }) {
   const { data } = useRoomOperation(roomId);
   if (data === undefined || data.status === 'completed') return null;

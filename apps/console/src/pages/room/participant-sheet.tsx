@@ -7,9 +7,8 @@ import { Check, FormEnd } from '../../components/fields.js';
 import { Facts, RowList, Section } from '../../components/layout.js';
 import { Id, Json, Time } from '../../components/text.js';
 import { useScope } from '../../session/session.js';
-import { QualitySeconds } from './quality.js';
 import { SendMessage } from './send-message.js';
-import { publishedTracks, SOURCES } from './participants.js';
+import { publishedTracks, QualitySeconds, SOURCES } from './participants.js';
 
 const REASONS: Record<NonNullable<Session['reason']>, string> = {
   left: 'left',
@@ -19,7 +18,6 @@ const REASONS: Record<NonNullable<Session['reason']>, string> = {
   superseded: 'joined again elsewhere',
 };
 
-/** One participant: what the console knows, and what it may do. */
 export function ParticipantSheet({
   participant,
   isRoomOver,

@@ -1,15 +1,15 @@
-import type { Participant, Room, Session, SessionTrack } from '@callplane/server/requests';
+import type { Participant, Room, Session, SessionQuality, SessionTrack } from '@callplane/server/requests';
 import { useEffect, useMemo, useState } from 'react';
 import { useApiList } from '../../api/hooks.js';
 import { Filters, SelectFilter } from '../../components/fields.js';
 import { Icon } from '../../components/icons.js';
 import { type Column, ListTable } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
-import { Badge, Time } from '../../components/text.js';
+import { Badge, Time, type Tone } from '../../components/text.js';
+import { durationText } from '../../format.js';
 import { CONSOLE_LIMITS } from '../../limits.js';
 import { useQueryParameters } from '../../navigation/location.js';
 import { ParticipantSheet } from './participant-sheet.js';
-import { Quality } from './quality.js';
 
 const SHOWN = [
   ['active', 'In the room now'],
@@ -27,7 +27,6 @@ const STATES: Record<Participant['state'], string> = {
 
 const NOBODY = { active: 'Nobody is in the room.', left: 'Nobody has left.', all: 'Nobody has joined yet.' };
 
-/** Everyone who has joined, with the connection of their newest session. */
 export function Participants({ room }: { room: Room }) {
   const [parameters] = useQueryParameters();
   const [openId, setOpenId] = useState<string>();
@@ -59,7 +58,6 @@ export function Participants({ room }: { room: Room }) {
         label="Participants"
         list={both}
         columns={columns}
-        keyOf={({ id }) => id}
         empty={
           <Empty icon="people" title={NOBODY[shown]}>
             Your backend issues a token for each participant. Participants appear here when they join.
@@ -129,13 +127,11 @@ export const SOURCES: Record<SessionTrack['source'], string> = {
   screen_audio: 'sound of the screen',
 };
 
-/** @returns the tracks that are published now */
 export function publishedTracks(session: Session | undefined): SessionTrack[] {
   if (session === undefined || session.leftAt !== null) return [];
   return session.tracks.filter(({ unpublishedAt }) => unpublishedAt === null);
 }
 
-/** The tracks that a participant publishes; muted ones are quiet. */
 function TrackIcons({ participant: { tracks } }: { participant: Participant }) {
   if (tracks.length === 0) return <span className="quiet">none</span>;
   const names = tracks.map(({ source, muted }) => `${SOURCES[source]}${muted ? ' (muted)' : ''}`).join(', ');
@@ -147,5 +143,38 @@ function TrackIcons({ participant: { tracks } }: { participant: Participant }) {
         </span>
       ))}
     </span>
+  );
+}
+
+const QUALITY_TONES: Record<SessionQuality['worst'], Tone> = { good: 'good', fair: 'warn', poor: 'bad', lost: 'bad' };
+const LEVELS = ['good', 'fair', 'poor', 'lost'] as const;
+
+function Quality({ session }: { session: Session | undefined }) {
+  if (session === undefined) return <span className="quiet">–</span>;
+  const { quality } = session;
+  if (quality === null) return <span className="quiet">not measured</span>;
+  return (
+    <span className="row">
+      <Badge tone={QUALITY_TONES[quality.worst]}>{quality.worst}</Badge>
+      {quality.relay && <span className="quiet">relayed</span>}
+    </span>
+  );
+}
+
+export function QualitySeconds({ quality }: { quality: SessionQuality }) {
+  const { seconds } = quality;
+  const shown = LEVELS.filter((level) => seconds[level] > 0);
+  return (
+    <div className="quiet small quality-seconds">
+      <div className="quality-bar" aria-hidden="true">
+        {shown.map((level) => (
+          <span key={level} className={level} style={{ flexGrow: seconds[level] }} />
+        ))}
+      </div>
+      <p>
+        {shown.map((level) => `${level} ${durationText(seconds[level] * 1_000)}`).join(', ')}
+        {seconds.relayed > 0 && ` (relayed ${durationText(seconds.relayed * 1_000)})`}
+      </p>
+    </div>
   );
 }

@@ -7,7 +7,6 @@ import { Tabs } from '../../components/tabs.js';
 import { Id, Json, Time } from '../../components/text.js';
 import { countText, durationText } from '../../format.js';
 import { Link } from '../../navigation/location.js';
-import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
 import { RoomForm, RoomStatus } from '../rooms/room-form.js';
@@ -19,7 +18,7 @@ import { Tokens } from './tokens.js';
 
 const UP = { to: '/rooms', label: 'Rooms' };
 
-export default function RoomPage({ parameters }: { parameters: PathParameters }) {
+export default function RoomPage({ parameters }: { parameters: Record<string, string> }) {
   const { roomId = '' } = parameters;
   useLive(['rooms', 'participants', 'operations'], roomId);
   return (

@@ -10,7 +10,6 @@ import { SOURCES } from './participants.js';
 
 type Event = ResultOf<'listEvents'>['data'][number];
 
-/** The events of a room, in the order of their sequence. */
 export function Timeline({ roomId }: { roomId: string }) {
   const [openId, setOpenId] = useState<string>();
   const list = useApiList('listEvents', { roomId });
@@ -40,7 +39,6 @@ export function Timeline({ roomId }: { roomId: string }) {
         label="Events"
         list={list}
         columns={columns}
-        keyOf={({ id }) => id}
         empty={<Empty icon="overview" title="This room has no events yet." />}
       />
       {opened !== undefined && (
@@ -66,7 +64,6 @@ function toneOf(type: Event['type']): Tone {
   return type.startsWith('track.') ? 'quiet' : 'good';
 }
 
-/** @returns an event in one line */
 function summaryOf(event: Event): string {
   switch (event.type) {
     case 'room.created':

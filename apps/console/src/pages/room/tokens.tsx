@@ -36,7 +36,6 @@ export function Tokens({ room }: { room: Room }) {
       label="Tokens"
       list={list}
       columns={COLUMNS}
-      keyOf={({ id }) => id}
       empty={
         <Empty icon="people" title="No token has been issued for this room.">
           Your backend issues one for each participant with <code>POST /v1/rooms/{room.id}/tokens</code>.

@@ -13,11 +13,9 @@ export function RoomStatus({ status }: { status: Room['status'] }) {
   return <Badge tone={TONES[status]}>{status}</Badge>;
 }
 
-/** What the form of a room changes. */
 type RoomFields = Pick<Room, 'name' | 'maxParticipants' | 'emptyTimeoutSeconds'>;
 const NEW_ROOM: RoomFields = { name: '', maxParticipants: 100, emptyTimeoutSeconds: null };
 
-/** Creates a room, or changes one. */
 export function RoomForm({ room, onClose }: { room?: Room; onClose: () => void }) {
   const [opened] = useState<RoomFields>(room ?? NEW_ROOM);
   const [name, setName] = useState(opened.name);

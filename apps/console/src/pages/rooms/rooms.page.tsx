@@ -63,7 +63,6 @@ export default function RoomsPage() {
         label="Rooms"
         list={list}
         columns={COLUMNS}
-        keyOf={({ id }) => id}
         to={({ id }) => `/rooms/${id}`}
         empty={
           isFiltered ? (

@@ -5,9 +5,9 @@ import { Button } from '../../components/button.js';
 import { Page } from '../../components/layout.js';
 import { ListTable, type Column } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
-import { Time } from '../../components/text.js';
+import { Badge, Time } from '../../components/text.js';
 import { DeliveryFilters, useDeliveryFilter } from './delivery-filters.js';
-import { deliveryPath, DeliveryReason, DeliveryStatus } from './delivery-status.js';
+import { REASON_TEXTS, STATUS_TONES } from './vocabulary.js';
 
 export default function DeliveriesPage() {
   return (
@@ -17,13 +17,8 @@ export default function DeliveriesPage() {
   );
 }
 
-/** Deliveries with their filters. */
-export function DeliveryList({
-  endpointId,
-}: {
-  /** Only those of this endpoint; all without it. */
-  endpointId?: string;
-}) {
+/** @param props.endpointId only those of this endpoint; all without it */
+export function DeliveryList({ endpointId }: { endpointId?: string }) {
   const { filter, isFiltered, clear } = useDeliveryFilter();
   const list = useApiList('listAllDeliveries', {
     ...filter,
@@ -38,7 +33,6 @@ export function DeliveryList({
         label="Deliveries"
         list={list}
         columns={columns}
-        keyOf={({ id }) => id}
         to={(delivery) => deliveryPath(delivery.endpointId, delivery.id)}
         empty={
           isFiltered ? (
@@ -56,21 +50,8 @@ export function DeliveryList({
   );
 }
 
-/** What the latest attempt got: a status or why there was none. */
 function answerText({ lastStatusCode, lastErrorCode }: WebhookDelivery) {
   return lastStatusCode ?? lastErrorCode ?? <span className="quiet">–</span>;
-}
-
-/** The type, and in a narrow list the time below it, which has no column there. */
-function EventCell({ eventType, createdAt }: WebhookDelivery) {
-  return (
-    <span className="event-cell">
-      {eventType}
-      <span className="quiet small event-time">
-        <Time value={createdAt} />
-      </span>
-    </span>
-  );
 }
 
 function useColumns(
@@ -86,7 +67,19 @@ function useColumns(
       cell: ({ endpointId, url }) => <span title={endpointId}>{urls.get(endpointId) ?? url}</span>,
     };
     return [
-      { title: 'Event', width: '2.4fr', cell: (delivery) => <EventCell {...delivery} /> },
+      {
+        title: 'Event',
+        width: '2.4fr',
+        // In a narrow list, the time has no column and is below the type.
+        cell: ({ eventType, createdAt }) => (
+          <span className="event-cell">
+            {eventType}
+            <span className="quiet small event-time">
+              <Time value={createdAt} />
+            </span>
+          </span>
+        ),
+      },
       { title: 'Status', width: '7rem', cell: ({ status }) => <DeliveryStatus status={status} /> },
       { title: 'Answer', width: '6.5rem', priority: 2, cell: answerText },
       { title: 'Reason', width: '1.2fr', priority: 3, cell: (delivery) => <DeliveryReason {...delivery} /> },
@@ -101,4 +94,19 @@ function useColumns(
       { title: 'Created', width: '7.5rem', priority: 2, cell: ({ createdAt }) => <Time value={createdAt} /> },
     ];
   }, [endpoints, hasEndpoint]);
+}
+
+export function deliveryPath(endpointId: string, deliveryId: string): string {
+  return `/webhooks/${endpointId}/deliveries/${deliveryId}`;
+}
+
+export function DeliveryStatus({ status }: Pick<WebhookDelivery, 'status'>) {
+  return <Badge tone={STATUS_TONES[status]}>{status}</Badge>;
+}
+
+function DeliveryReason({ failureReason, blockedBy, attempts, status }: WebhookDelivery) {
+  if (failureReason !== null) return REASON_TEXTS[failureReason];
+  if (blockedBy !== null) return <span className="quiet">waits for an earlier one</span>;
+  if (status === 'pending' && attempts > 0) return <span className="quiet">waits for a retry</span>;
+  return <span className="quiet">–</span>;
 }

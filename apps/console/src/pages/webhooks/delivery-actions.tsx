@@ -2,7 +2,6 @@ import type { WebhookDeliveryDetail, WebhookEndpoint } from '@callplane/server/r
 import { useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 
-/** Retry of a pending delivery, or replay of a finished one. */
 export function DeliveryActions({
   delivery,
   endpoint,

@@ -17,7 +17,6 @@ const PERIOD_OPTIONS: Options = [
 ];
 const PARAMETERS = { status: '', type: '', reason: '', endpoint: '', room: '', period: '', from: '', to: '' };
 
-/** The filters of a list of deliveries, kept in the address. */
 export function useDeliveryFilter() {
   const [parameters, change] = useQueryParameters();
   // A period begins when it is chosen: the list must not move under its reader.

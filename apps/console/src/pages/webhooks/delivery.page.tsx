@@ -3,17 +3,16 @@ import { useApi } from '../../api/hooks.js';
 import { Facts, LoadedPage, Page, Section } from '../../components/layout.js';
 import { Code, Id, Json, Time } from '../../components/text.js';
 import { Link } from '../../navigation/location.js';
-import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
 import { Attempts } from './attempt.js';
 import { DeliveryActions } from './delivery-actions.js';
-import { deliveryPath, DeliveryStatus } from './delivery-status.js';
+import { deliveryPath, DeliveryStatus } from './deliveries.page.js';
 import { VerifyDelivery } from './verify-snippets.js';
 import { REASON_TEXTS } from './vocabulary.js';
 
 const UP = { to: '/deliveries', label: 'Deliveries' };
 
-export default function DeliveryPage({ parameters }: { parameters: PathParameters }) {
+export default function DeliveryPage({ parameters }: { parameters: Record<string, string> }) {
   const input = { endpointId: parameters['endpointId'] ?? '', deliveryId: parameters['deliveryId'] ?? '' };
   return (
     <LoadedPage query={useApi('readDelivery', input)} title="Delivery" up={UP}>
@@ -53,7 +52,6 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryDetail }) {
   );
 }
 
-/** Why the delivery failed, or why its last attempt did, and what to do. */
 function Diagnosis({ delivery }: { delivery: WebhookDeliveryDetail }) {
   const { status, diagnosis: final, lastAttempt, nextAttemptAt } = delivery;
   const diagnosis = final ?? (status === 'succeeded' ? null : lastAttempt?.diagnosis);

@@ -3,11 +3,10 @@ import { useState } from 'react';
 import { useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { navigate } from '../../navigation/location.js';
-import { deliveryPath } from './delivery-status.js';
+import { deliveryPath } from './deliveries.page.js';
 import { EndpointForm } from './endpoint-form.js';
 import { RotateSecret } from './rotate-secret.js';
 
-/** The actions of an endpoint. Each says before what will happen. */
 export function EndpointActions({ endpoint }: { endpoint: WebhookEndpoint }) {
   const [isEditing, setEditing] = useState(false);
   const [isRotating, setRotating] = useState(false);

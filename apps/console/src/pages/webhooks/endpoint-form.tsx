@@ -12,7 +12,6 @@ type EndpointFields = Required<
   Omit<InputOf<'updateWebhook'>, 'endpointId' | 'enabled' | 'projectId' | 'environmentId'>
 >;
 
-/** The default of each field. */
 const NEW_ENDPOINT: EndpointFields = {
   url: '',
   description: null,

@@ -10,13 +10,11 @@ export function EndpointStatus({ enabled, disabledReason, failingSince }: Webhoo
   return <Badge tone={disabledReason === null ? 'quiet' : 'bad'}>disabled</Badge>;
 }
 
-/** Which events an endpoint gets, in a few words. */
 export function eventsText(events: WebhookEndpoint['events']): string {
   if (events.includes('*')) return 'All events';
   return events.length <= 2 ? events.join(', ') : `${events.length} event types`;
 }
 
-/** The order and limits of an endpoint, in a few words. */
 export function sendingText({ ordering, maxPerSecond, maxConcurrent }: WebhookEndpoint): string {
   const parts = [
     ...(ordering === 'room' ? ['in order of rooms'] : []),

@@ -3,7 +3,6 @@ import { useApi } from '../../api/hooks.js';
 import { Facts, LoadedPage, Page } from '../../components/layout.js';
 import { Tabs } from '../../components/tabs.js';
 import { Id, Time } from '../../components/text.js';
-import type { PathParameters } from '../../navigation/match.js';
 import { useScope } from '../../session/session.js';
 import { DeliveryList } from './deliveries.page.js';
 import { EndpointActions } from './endpoint-actions.js';
@@ -13,7 +12,7 @@ import { VerifySnippets } from './verify-snippets.js';
 
 const UP = { to: '/webhooks', label: 'Webhooks' };
 
-export default function EndpointPage({ parameters }: { parameters: PathParameters }) {
+export default function EndpointPage({ parameters }: { parameters: Record<string, string> }) {
   const endpointId = parameters['endpointId'] ?? '';
   return (
     <LoadedPage query={useApi('readWebhook', { endpointId })} title="Endpoint" up={UP}>

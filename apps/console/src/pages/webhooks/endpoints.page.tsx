@@ -42,7 +42,6 @@ export default function EndpointsPage() {
         label="Endpoints"
         list={list}
         columns={columns}
-        keyOf={({ id }) => id}
         to={({ id }) => `/webhooks/${id}`}
         empty={
           <Empty icon="webhooks" title="This environment has no endpoints yet.">

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useApiAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Dialog, DialogActions } from '../../components/dialog.js';
-import { Field, FormEnd } from '../../components/fields.js';
+import { Field, FormEnd, Select } from '../../components/fields.js';
 import { Code } from '../../components/text.js';
 
 /** When the new secret begins to sign, in seconds. The first one leaves time to deploy the secret. */
@@ -14,7 +14,6 @@ const ACTIVATIONS = [
   [0, 'At once'],
 ] as const;
 
-/** Asks when a new secret begins to sign, makes it, and shows it once. */
 export function RotateSecret({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClose: () => void }) {
   const [activateInSeconds, setSeconds] = useState<number>(ACTIVATIONS[0][0]);
   const [rotated, setRotated] = useState<WebhookEndpointWithSecret>();
@@ -46,17 +45,12 @@ export function RotateSecret({ endpoint, onClose }: { endpoint: WebhookEndpoint;
           }
         >
           {(attributes) => (
-            <select
+            <Select
               {...attributes}
+              options={ACTIVATIONS}
               value={activateInSeconds}
-              onChange={(event) => setSeconds(Number(event.target.value))}
-            >
-              {ACTIVATIONS.map(([seconds, label]) => (
-                <option key={seconds} value={seconds}>
-                  {label}
-                </option>
-              ))}
-            </select>
+              onValue={(seconds) => setSeconds(Number(seconds))}
+            />
           )}
         </Field>
         <FormEnd error={rotating.error} action="Rotate the secret" isBusy={rotating.isPending} onCancel={close} />

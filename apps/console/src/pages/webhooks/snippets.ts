@@ -1,5 +1,3 @@
-import { shellQuoted } from '../../api/curl.js';
-
 const NODE = `import { verifyWebhook } from '@callplane/webhook-verifier';
 
 // Each secret by its version: {"VERSION":"whsec_…"}. Keep an old one for 7 days after a rotation.
@@ -66,20 +64,5 @@ func verify(r *http.Request, body []byte, secrets map[string]string) bool {
 	return hmac.Equal([]byte(match[2]), []byte(hex.EncodeToString(mac.Sum(nil))))
 }`;
 
-/** Code of a receiver that verifies the signature, for each language. docs/receivers.md has complete receivers. */
-export function receiverSnippets(version: number): { language: string; code: string }[] {
-  const snippets = { 'Node.js': NODE, Python: PYTHON, PHP, Go: GO };
-  return Object.entries(snippets).map(([language, code]) => ({
-    language,
-    code: code.replace('VERSION', String(version)),
-  }));
-}
-
-/** A command that computes the signature of one request, to compare it with the header. */
-export function opensslCommand(signedContent: string): string {
-  return [
-    "read -rs WEBHOOK_SECRET   # paste the secret: it stays out of the shell's history",
-    `printf '%s' ${shellQuoted(signedContent)} \\`,
-    '  | openssl dgst -sha256 -hmac "$WEBHOOK_SECRET"',
-  ].join('\n');
-}
+/** Code of a receiver that verifies the signature. VERSION stands for that of its secret. More: docs/receivers.md. */
+export const SNIPPETS = { 'Node.js': NODE, Python: PYTHON, PHP, Go: GO };

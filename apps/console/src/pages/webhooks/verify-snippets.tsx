@@ -1,12 +1,10 @@
 import type { WebhookDeliveryDetail } from '@callplane/server/requests';
+import { shellQuoted } from '../../api/curl.js';
 import { Section } from '../../components/layout.js';
 import { Code } from '../../components/text.js';
-import { opensslCommand, receiverSnippets } from './snippets.js';
+import { SNIPPETS } from './snippets.js';
 
-/**
- * How a receiver verifies requests, in several languages.
- * @param version of the secret that the receiver expects
- */
+/** @param version of the secret that the receiver expects */
 export function VerifySnippets({ version }: { version: number }) {
   return (
     <div className="stack">
@@ -15,11 +13,11 @@ export function VerifySnippets({ version }: { version: number }) {
         <code>x-service-signing-key-version</code>. Retries and replays keep the event id: store it with your work, and
         skip one that you know.
       </p>
-      {receiverSnippets(version).map(({ language, code }, at) => (
+      {Object.entries(SNIPPETS).map(([language, code], at) => (
         // One of them is open at a time.
         <details key={language} name="verify" open={at === 0}>
           <summary>{language}</summary>
-          <Code text={code} label={`Verify a request: ${language}`} />
+          <Code text={code.replace('VERSION', String(version))} label={`Verify a request: ${language}`} />
         </details>
       ))}
     </div>
@@ -32,7 +30,12 @@ export function VerifyDelivery({ delivery }: { delivery: WebhookDeliveryDetail }
   const signature = lastAttempt?.requestHeaders?.['x-service-signature'];
   const [, signedAt, beginning] = /^t=(\d+),v1=([0-9a-f]+)/.exec(signature ?? '') ?? [];
   if (lastAttempt === null || signedAt === undefined) return null;
-  const command = opensslCommand(`${signedAt}.${deliveryId}.${lastAttempt.replayCount}.${body}`);
+  const signedContent = `${signedAt}.${deliveryId}.${lastAttempt.replayCount}.${body}`;
+  const command = [
+    "read -rs WEBHOOK_SECRET   # paste the secret: it stays out of the shell's history",
+    `printf '%s' ${shellQuoted(signedContent)} \\`,
+    '  | openssl dgst -sha256 -hmac "$WEBHOOK_SECRET"',
+  ].join('\n');
   return (
     <Section title="Verify">
       <div className="stack">

@@ -2,7 +2,6 @@ import type { WebhookDelivery } from '@callplane/server/requests';
 import type { Tone } from '../../components/text.js';
 
 export type EventType = WebhookDelivery['eventType'];
-type Status = WebhookDelivery['status'];
 type Reason = NonNullable<WebhookDelivery['failureReason']>;
 
 /** What each type of event reports. The compiler refuses a missing one. */
@@ -25,13 +24,13 @@ export const EVENT_TEXTS: Record<EventType, string> = {
 };
 export const EVENT_TYPES = Object.keys(EVENT_TEXTS) as EventType[];
 
-export const STATUS_TONES: Record<Status, Tone> = {
+export const STATUS_TONES: Record<WebhookDelivery['status'], Tone> = {
   pending: 'warn',
   delivering: 'busy',
   succeeded: 'good',
   failed: 'bad',
 };
-export const STATUSES = Object.keys(STATUS_TONES) as Status[];
+export const STATUSES = Object.keys(STATUS_TONES) as (keyof typeof STATUS_TONES)[];
 
 export const REASON_TEXTS: Record<Reason, string> = {
   attempts_exhausted: 'Attempts exhausted',
