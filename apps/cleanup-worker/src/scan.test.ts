@@ -12,7 +12,6 @@ beforeAll(async () => {
   worker = await startTestWorker();
 });
 beforeEach(async () => {
-  await eventually(() => worker.deps.producer.health.trouble === null);
   await worker.deps.producer.redis.flushall();
   await worker.sql('TRUNCATE runtime_operations');
 });
