@@ -8,7 +8,7 @@ export function isShort({ state }: Pick<Query, 'state'>): boolean {
   return pages <= CONSOLE_LIMITS.rereadPagesMax;
 }
 
-/** Reads a query again: now if it is on the page, or when it is shown next. A long list only offers to be read again. */
+/** Reads a query again now if it is on the page, or when it is shown next. A long list only offers to be read again. */
 export function refreshQuery(client: QueryClient, query: Query): void {
   const refetchType = isShort(query) ? 'active' : 'none';
   void client.invalidateQueries({ queryKey: query.queryKey, exact: true, refetchType }, { cancelRefetch: false });

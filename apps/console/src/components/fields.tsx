@@ -125,7 +125,6 @@ export function Filters({ children }: { children: ReactNode }) {
 
 interface FilterProps {
   label: string;
-  /** The parameter of the address. */
   name: string;
 }
 

@@ -53,37 +53,35 @@ interface Admission {
   withDevices: boolean;
 }
 
-function JoinForm({ roomId, onAdmitted }: { roomId: string; onAdmitted: (admission: Admission) => void }) {
+interface FormProps {
+  rooms: readonly Room[];
+  roomId: string;
+  onAdmitted: (admission: Admission) => void;
+}
+
+function JoinForm(props: Omit<FormProps, 'rooms'>) {
   const mayRead = useScope('rooms:read');
   const active = useApi('listRooms', { status: 'active', limit: ROOMS_SHOWN }, { enabled: mayRead });
   const created = useApi('listRooms', { status: 'created', limit: ROOMS_SHOWN }, { enabled: mayRead });
-  if (!mayRead) return <Form rooms={[]} roomId={roomId} onAdmitted={onAdmitted} />;
+  if (!mayRead) return <Form rooms={[]} {...props} />;
   return (
     <Loaded query={active.data === undefined ? active : created} what="the rooms">
       {() => {
         const open = [...(active.data?.data ?? []), ...(created.data?.data ?? [])];
-        if (open.length === 0 && roomId === '') {
+        if (open.length === 0 && props.roomId === '') {
           return (
             <Empty icon="camera" title="No room is open.">
               Create one on the page “Rooms” first.
             </Empty>
           );
         }
-        return <Form rooms={open} roomId={roomId} onAdmitted={onAdmitted} />;
+        return <Form rooms={open} {...props} />;
       }}
     </Loaded>
   );
 }
 
-function Form({
-  rooms,
-  roomId,
-  onAdmitted,
-}: {
-  rooms: readonly Room[];
-  roomId: string;
-  onAdmitted: (admission: Admission) => void;
-}) {
+function Form({ rooms, roomId, onAdmitted }: FormProps) {
   const [room, setRoom] = useState(roomId === '' ? (rooms[0]?.id ?? '') : roomId);
   const [name, setName] = useState('Console');
   const [withDevices, setWithDevices] = useState(true);
