@@ -33,7 +33,17 @@ export class Tile {
     this.#video.setAttribute('aria-hidden', 'true');
     this.#video.onloadeddata = () => this.element.classList.remove('dark');
     this.#video.onemptied = () => this.element.classList.add('dark');
-    this.element.append(this.#video, this.#initial(name), this.#caption(), this.#pinButton(onPin));
+    const initial = make('span', 'initial');
+    initial.setAttribute('aria-hidden', 'true');
+    if (screen) initial.append(icon('screen'));
+    else initial.textContent = (/\p{L}|\p{N}/u.exec(name)?.[0] ?? '?').toUpperCase();
+    const caption = make('p', 'label');
+    this.#name.textContent = this.#label;
+    caption.append(this.#muted, this.#name, this.#quality, this.#note);
+    this.#pin.type = 'button';
+    this.#pin.append(icon('enlarge'));
+    this.#pin.onclick = onPin;
+    this.element.append(this.#video, initial, caption, this.#pin);
     this.setMuted(false);
   }
 
@@ -95,27 +105,5 @@ export class Tile {
   remove(): void {
     this.show(null);
     this.element.remove();
-  }
-
-  #initial(name: string): HTMLElement {
-    const initial = make('span', 'initial');
-    initial.setAttribute('aria-hidden', 'true');
-    if (this.isScreen) initial.append(icon('screen'));
-    else initial.textContent = (/\p{L}|\p{N}/u.exec(name)?.[0] ?? '?').toUpperCase();
-    return initial;
-  }
-
-  #caption(): HTMLElement {
-    const label = make('p', 'label');
-    this.#name.textContent = this.#label;
-    label.append(this.#muted, this.#name, this.#quality, this.#note);
-    return label;
-  }
-
-  #pinButton(onPin: () => void): HTMLElement {
-    this.#pin.type = 'button';
-    this.#pin.append(icon('enlarge'));
-    this.#pin.onclick = onPin;
-    return this.#pin;
   }
 }

@@ -60,10 +60,6 @@ export function Dialog({
   );
 }
 
-export function DialogActions({ children }: { children: ReactNode }) {
-  return <div className="row dialog-actions">{children}</div>;
-}
-
 /** The newest comes last. The browser makes everything outside of it inert, and shows it below. */
 const openDialogs = new Store<readonly HTMLElement[]>([]);
 
@@ -98,12 +94,12 @@ export function Confirmation() {
   return (
     <Dialog title={title} onClose={() => close(false)}>
       <div className="stack tight confirm-body">{body}</div>
-      <DialogActions>
+      <div className="row dialog-actions">
         <Button onClick={() => close(false)}>Cancel</Button>
         <Button kind={isDangerous ? 'danger' : 'primary'} onClick={() => close(true)}>
           {action}
         </Button>
-      </DialogActions>
+      </div>
     </Dialog>
   );
 }

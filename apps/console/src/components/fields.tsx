@@ -2,7 +2,6 @@ import { useEffect, useId, useState, type ComponentProps, type ReactNode } from 
 import { asApiError } from '../api/api-error.js';
 import { useQueryParameters } from '../navigation/location.js';
 import { Button } from './button.js';
-import { DialogActions } from './dialog.js';
 import { ErrorText } from './states.js';
 import { Icon } from './icons.js';
 
@@ -105,12 +104,12 @@ export function FormEnd({
   return (
     <>
       <FormError error={error} />
-      <DialogActions>
+      <div className="row dialog-actions">
         <Button onClick={onCancel}>Cancel</Button>
         <Button kind="primary" type="submit" isBusy={isBusy}>
           {action}
         </Button>
-      </DialogActions>
+      </div>
     </>
   );
 }

@@ -6,11 +6,7 @@ import { Store } from '../store.js';
 import { type Kind, Refresher } from './refresher.js';
 import { openStream, type StreamState } from './stream.js';
 
-const SCOPES: Record<Kind, Scope> = {
-  rooms: 'rooms:read',
-  participants: 'participants:read',
-  operations: 'rooms:read',
-};
+const scopeOf = (kind: Kind): Scope => (kind === 'participants' ? 'participants:read' : 'rooms:read');
 
 export const streamState = new Store<StreamState>('off');
 
@@ -21,7 +17,7 @@ export const streamState = new Store<StreamState>('off');
 export function useLive(kinds: readonly Kind[], roomId?: string): void {
   const client = useQueryClient();
   const { scopes } = useSession();
-  const readable = useMemo(() => kinds.filter((kind) => scopes.includes(SCOPES[kind])), [kinds.join(), scopes]);
+  const readable = useMemo(() => kinds.filter((kind) => scopes.includes(scopeOf(kind))), [kinds.join(), scopes]);
   useEffect(() => {
     if (readable.length === 0) return undefined;
     const refresher = new Refresher(client);

@@ -50,7 +50,7 @@ export class Refresher {
     this.#timer = undefined;
     for (const hash of this.#outdated) {
       const query = this.#client.getQueryCache().get(hash);
-      const isDue = query === undefined || nowMs() - readAt(query) >= paceOf(String(query.queryKey[0]));
+      const isDue = query === undefined || nowMs() - readAt(query) >= paceOf(query);
       // A read that runs already may have missed the change: it is followed by another one.
       if (!isDue || query?.state.fetchStatus === 'fetching') continue;
       this.#outdated.delete(hash);
@@ -87,7 +87,4 @@ export function isTouched(operation: string, input: { roomId?: string }, change:
 /** The shortest time between two reads of the same thing, in milliseconds. */
 const PACE_MS = 1_000;
 const LIST_PACE_MS = 2_000;
-
-function paceOf(operation: string): number {
-  return operation === 'listRooms' ? LIST_PACE_MS : PACE_MS;
-}
+const paceOf = ({ queryKey }: Query): number => (queryKey[0] === 'listRooms' ? LIST_PACE_MS : PACE_MS);

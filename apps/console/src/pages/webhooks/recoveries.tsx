@@ -3,7 +3,7 @@ import { useState, type ReactNode, type SubmitEvent } from 'react';
 import { asApiError } from '../../api/api-error.js';
 import { useApi, useApiAction, useApiList, useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { Dialog, DialogActions } from '../../components/dialog.js';
+import { Dialog } from '../../components/dialog.js';
 import { Check, FormEnd, FormError, InputField } from '../../components/fields.js';
 import { Facts, RowList } from '../../components/layout.js';
 import { Empty, ErrorText } from '../../components/states.js';
@@ -243,14 +243,14 @@ function Consent({
           {!endpoint.enabled && ' The endpoint is disabled, so that they wait until it is enabled.'}
         </p>
       )}
-      <DialogActions>
+      <div className="row dialog-actions">
         <Button onClick={onBack}>Change the window</Button>
         {matched > 0 && (
           <Button kind="primary" isBusy={isBusy} onClick={() => onAgree(count)}>
             Send {matched === 1 ? 'it' : `all ${countText(matched)}`}
           </Button>
         )}
-      </DialogActions>
+      </div>
     </div>
   );
 }
@@ -272,11 +272,11 @@ function Progress({ begun, total, onClose }: { begun: WebhookRecovery; total: nu
       <progress aria-label="Progress of the recovery" max={whole} value={status === 'completed' ? whole : done} />
       <RecoveryFigures recovery={recovery} />
       {readError}
-      <DialogActions>
+      <div className="row dialog-actions">
         <Button kind="primary" onClick={onClose}>
           {status === 'pending' ? 'Continue in the background' : 'Done'}
         </Button>
-      </DialogActions>
+      </div>
     </div>
   );
 }

@@ -2,7 +2,7 @@ import type { WebhookEndpoint, WebhookEndpointWithSecret } from '@callplane/serv
 import { useState } from 'react';
 import { useApiAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
-import { Dialog, DialogActions } from '../../components/dialog.js';
+import { Dialog } from '../../components/dialog.js';
 import { Field, FormEnd, Select } from '../../components/fields.js';
 import { Code } from '../../components/text.js';
 
@@ -74,11 +74,11 @@ export function SecretDialog({ endpoint, onClose }: { endpoint: WebhookEndpointW
           request names the version, here <code>{version}</code>.
         </p>
       </div>
-      <DialogActions>
+      <div className="row dialog-actions">
         <Button kind="primary" onClick={onClose}>
           I have stored it
         </Button>
-      </DialogActions>
+      </div>
     </Dialog>
   );
 }
