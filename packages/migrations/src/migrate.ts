@@ -79,7 +79,6 @@ export async function applyMigrations(target: MigrationTarget): Promise<string[]
   });
 }
 
-/** Names of the migrations that the database does not have yet. Costs one connection and one cheap query. */
 export async function pendingMigrations(target: MigrationTarget): Promise<string[]> {
   const migrations = await readMigrations(target);
   const applied = await withConnection(await connectionFields(target), appliedNames);
@@ -113,7 +112,6 @@ function withoutApplied(migrations: readonly Migration[], applied: ReadonlySet<s
   return migrations.filter(({ name }) => !applied.has(name));
 }
 
-/** Applies one migration, and repeats it while other transactions hold its locks. */
 async function apply(
   client: pg.Client,
   migration: Migration,

@@ -1,6 +1,5 @@
 import type { Scope } from '../api-keys/api-key.js';
 
-/** All event types. */
 export const EVENT_TYPES = [
   'room.created',
   'room.started',

@@ -1,9 +1,7 @@
 /** Number of days that one request for usage covers. */
 export const USAGE_DAYS_MAX = 92;
 
-/** The usage of an environment on one UTC day. */
 export interface UsageDay {
-  /** Midnight UTC. */
   day: Date;
   /** Rooms with at least one participant. */
   rooms: number;
@@ -30,7 +28,6 @@ export function noUsage(day: Date): UsageDay {
   };
 }
 
-/** Presents a day of usage for the API. */
 export function presentUsageDay(usage: UsageDay) {
   const participantSeconds = Math.floor(usage.participantMs / 1000);
   return {

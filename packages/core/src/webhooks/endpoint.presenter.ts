@@ -1,7 +1,6 @@
 import type { EventType } from '../events/event.js';
 import type { ALL_EVENTS, EndpointOrdering } from './vocabulary.js';
 
-/** A webhook endpoint as stored. */
 export interface WebhookEndpointState {
   id: string;
   url: string;
@@ -30,7 +29,6 @@ export interface WebhookEndpointState {
   updatedAt: Date;
 }
 
-/** Presents a webhook endpoint for the API and for events, without its secret. */
 export function presentWebhookEndpoint(endpoint: WebhookEndpointState) {
   return {
     id: endpoint.id,

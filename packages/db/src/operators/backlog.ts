@@ -9,9 +9,7 @@ export interface Backlog {
   queue: (typeof QUEUES)[number];
   /** Due rows without a lease. */
   due: number;
-  /** Rows that are not due yet: retries. */
   scheduled: number;
-  /** Rows that a worker holds under a lease. */
   held: number;
   /** How long the oldest due row has waited, in milliseconds; null when none is due. */
   oldestDueMs: number | null;

@@ -74,9 +74,7 @@ export interface EndpointListing {
   /** Whether its last attempt succeeded, and the next one is expected to take less than a second. */
   proven: boolean;
   failingSince: Date | null;
-  /** Deliveries that are pending or delivering. */
   open: number;
-  /** Due time of the oldest open delivery; null when there is none. */
   oldestDueAt: Date | null;
 }
 

@@ -9,7 +9,6 @@ import type { JoinInput, RoomPlacement } from './session.js';
 export interface JoiningPerson {
   participant: ParticipantState;
   removed: boolean;
-  /** Number of its latest admitted join. */
   latestJoin: number;
   /** Permissions that the server has set; empty while those of the token apply. */
   permissions: Permission[];
@@ -33,7 +32,6 @@ export interface RoomToJoin extends RoomPlacement {
   rowVersion: RowVersion;
 }
 
-/** All that decides the joins of a batch. */
 export interface Joining {
   /** By participant id. */
   people: Map<string, JoiningPerson>;

@@ -15,11 +15,9 @@ export interface ResumeInput {
 type Resumed = Extract<ResumeOutcome, { outcome: 'resumed' }>;
 type Found = Omit<Resumed, 'connection' | 'outcome' | 'state' | 'tenant'> & {
   sessionId: string;
-  /** Null when the session was not resumed. */
   connection: number | null;
   projectId: string;
   environmentId: string;
-  /** Why the session cannot be resumed; null when it is live. */
   endReason: SessionEndReason | null;
   waitMs: number;
 };

@@ -2,7 +2,6 @@ import type { SlotMs } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
-/** An endpoint with due deliveries. */
 export interface DueEndpoint {
   endpointId: string;
   environmentId: string;
