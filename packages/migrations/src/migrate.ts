@@ -23,7 +23,6 @@ export interface MigrationTarget extends DatabaseTarget {
   readonly prismaDir?: string;
   /** Receives a line for the operator when a migration waits for locks, and before a concurrent statement. */
   readonly report?: (line: string) => void;
-  /** Tests set shorter ones. */
   readonly lockWaits?: LockWaits;
 }
 

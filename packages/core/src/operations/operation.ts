@@ -48,7 +48,6 @@ export interface OperationState {
   completedAt: Date | null;
 }
 
-/** After a failed attempt. */
 export function afterFailure(runAttempt: number, random: Random) {
   const delayMs = backoffMs(runAttempt, random);
   return delayMs === null ? ({ status: 'failed' } as const) : ({ status: 'pending', delayMs } as const);

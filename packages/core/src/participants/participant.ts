@@ -27,7 +27,6 @@ export type Permission = (typeof PERMISSIONS)[number];
 
 export const TOKEN_TTL_SECONDS = { min: 60, default: 600, max: 3600 } as const;
 
-/** The stored times of a participant's presence. */
 export interface Presence {
   readonly createdAt: Date;
   readonly connectedAt: Date | null;
@@ -53,7 +52,6 @@ type TrackKind = (typeof TRACK_KINDS)[number];
 export const TRACK_SOURCES = ['microphone', 'camera', 'screen', 'screen_audio'] as const;
 export type TrackSource = (typeof TRACK_SOURCES)[number];
 
-/** The permission that a participant needs to publish from a source. */
 export const PERMISSION_OF_SOURCE = {
   microphone: 'audio:publish',
   screen_audio: 'screen:publish',

@@ -3,7 +3,6 @@ import { isOpen, type RoomStatus } from '../rooms/room.js';
 export interface JoiningRoom {
   status: RoomStatus;
   maxParticipants: number;
-  /** Whether clients get the roster in pages. */
   rosterPaged: boolean;
   /** Live sessions of the room. Those in their grace period keep their place. */
   liveSessions: number;
@@ -13,7 +12,6 @@ export interface JoiningRoom {
 interface JoiningParticipant {
   removed: boolean;
   tokenRevoked: boolean;
-  /** Number of the participant's latest admitted join. */
   latestJoin: number;
   hasLiveSession: boolean;
 }

@@ -51,7 +51,6 @@ class JsonScan {
   readonly #isPlain: boolean;
   readonly #details: ErrorDetail[] = [];
   readonly #containers: Container[] = [];
-  /** Number of open containers beyond the maximum nesting. */
   #tooDeep = 0;
   #isKey = false;
   #index = 0;

@@ -1,4 +1,3 @@
-/** Number of days that one request for usage covers. */
 export const USAGE_DAYS_MAX = 92;
 
 export interface UsageDay {
@@ -7,12 +6,10 @@ export interface UsageDay {
   rooms: number;
   /** Sum over all sessions, in milliseconds. */
   participantMs: number;
-  /** Maximum number of participants at one instant. */
   peakParticipants: number;
   /** Sessions that reported their quality, and those among them that used a relay. */
   measuredSessions: number;
   relayedSessions: number;
-  /** Webhook deliveries that were created. */
   deliveries: number;
 }
 

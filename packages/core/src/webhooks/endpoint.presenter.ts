@@ -9,7 +9,6 @@ export interface WebhookEndpointState {
   enabled: boolean;
   /** Why the service or an operator disabled it; null when it is enabled, or when its owner disabled it. */
   disabledReason: string | null;
-  /** Of the secret that signs new runs. */
   signingKeyVersion: number;
   /** Of the secret that signs new runs from `nextActivatesAt` on; both are null unless a rotation waits. */
   nextSigningKeyVersion: number | null;

@@ -54,7 +54,6 @@ interface RequestHeaderFacts {
   signature: string;
   /** Headers of the Standard Webhooks specification; empty without them. */
   standardWebhooks: Record<string, string>;
-  /** W3C Trace Context; null if the event has none. */
   traceparent: string | null;
 }
 
@@ -78,7 +77,6 @@ export function requestHeaders(facts: RequestHeaderFacts): Record<string, string
  * a genuine request again within the tolerance.
  */
 export interface StoredRequest {
-  /** Unix time of the signature, in seconds. */
   signedAt: number;
   signature: string;
   /** Beginning of the signature of the Standard Webhooks specification; absent without its headers. */
@@ -128,7 +126,6 @@ function beginningOf(value: string, prefix: string): string {
 
 /** What the log of an attempt keeps beside its outcome and times. */
 export interface AttemptExchange {
-  /** Null if no request was sent. */
   request: StoredRequest | null;
   /** Addresses that were tried before that of the attempt, at most three. */
   earlierAddresses?: EarlierAddress[];

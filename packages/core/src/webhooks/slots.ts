@@ -48,7 +48,6 @@ export function slotMsAfter(slotMs: SlotMs, attempt: { durationMs: number; hung:
 const FADE_MS = 30_000;
 /** Use of slots that makes a difference of 1 in the priority of a job, in milliseconds. */
 const STEP_MS = 10;
-/** BullMQ's largest priority. */
 const PRIORITY_MAX = 2 ** 21 - 1;
 /** Steps by which an environment may exceed twice the use that a job knew, before the job goes back in the line. */
 const SLACK_STEPS = 10;

@@ -33,7 +33,6 @@ export interface DatabaseSettings extends ConnectionSettings, SessionWishes {
 }
 
 interface Deadlines extends SessionDeadlines {
-  /** Until a request gets a connection. */
   readonly connectMs: number;
 }
 

@@ -23,7 +23,6 @@ interface ConnectionRules {
   readonly hostMs: number;
   /** Until a statement has its result, in milliseconds. */
   readonly answerMs: number;
-  /** Replaces the text of `BEGIN`. */
   readonly begin: string;
   /** Called when PostgreSQL has refused a statement because its disk is full. */
   onDiskFull(): void;

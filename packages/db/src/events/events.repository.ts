@@ -6,7 +6,6 @@ import { Prisma } from '../generated/client.js';
 export interface EventPosition {
   id: string;
   roomId: string | null;
-  /** Null for events that belong to no room. */
   sequence: number | null;
   /** 64 bits, in decimal. */
   transactionId: string;

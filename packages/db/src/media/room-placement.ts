@@ -33,7 +33,6 @@ export interface RoomOnNode extends RoomPlacement {
   status: RoomStatus;
 }
 
-/** Lists the rooms on a media server, without ended ones. */
 export async function roomsOnNode(db: Db, nodeId: string): Promise<RoomOnNode[]> {
   const rooms = await db.room.findMany({
     where: { mediaNodeId: nodeId, status: { not: 'ended' } },

@@ -7,7 +7,6 @@ const QUEUES = ['room-end', 'participant-remove', 'webhook-delivery'] as const;
 /** The backlog of one queue, counted from the rows: Redis may be missing some. */
 export interface Backlog {
   queue: (typeof QUEUES)[number];
-  /** Due rows without a lease. */
   due: number;
   scheduled: number;
   held: number;

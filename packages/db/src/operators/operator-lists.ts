@@ -135,7 +135,6 @@ export function listAllEvents(db: Db, filter: ListFilter & { roomId: string | nu
   });
 }
 
-/** @returns the JSON text of the event, as it is sent. */
 export async function findEventById(db: Db, eventId: string): Promise<string | null> {
   return (await db.event.findUnique({ where: { id: eventId }, select: { body: true } }))?.body ?? null;
 }

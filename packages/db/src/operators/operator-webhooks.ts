@@ -78,7 +78,6 @@ export interface EndpointListing {
   oldestDueAt: Date | null;
 }
 
-/** Endpoints with the oldest open delivery come first. */
 export function listAllWebhookEndpoints(
   db: TypedSql,
   { environmentId, limit }: Omit<ListFilter, 'since'>,
@@ -96,7 +95,6 @@ export function listAllWebhookEndpoints(
     ORDER BY d.oldest NULLS LAST, id DESC LIMIT ${limit}`;
 }
 
-/** The tenant of an endpoint that is not deleted. */
 export async function tenantOfWebhookEndpoint(db: Db, endpointId: string): Promise<Tenant | null> {
   const where = { id: endpointId, deletedAt: null };
   return toTenant(await db.webhookEndpoint.findUnique({ where, select: OF_TENANT }));

@@ -27,13 +27,11 @@ export interface RoomToJoin extends RoomPlacement {
   version: number;
   rosterPaged: boolean;
   liveSessions: number;
-  /** Live sessions by participant id. */
   liveSessionOf: Map<string, string>;
   rowVersion: RowVersion;
 }
 
 export interface Joining {
-  /** By participant id. */
   people: Map<string, JoiningPerson>;
   /** Null: it does not exist, or no join needs it. */
   room: RoomToJoin | null;

@@ -7,7 +7,6 @@ import type { ResumeOutcome, SessionState } from './session.js';
 
 export interface ResumeInput {
   sessionId: string;
-  /** SHA-256 of the resume secret. */
   resumeSecretHash: Uint8Array;
   instanceId: string;
 }

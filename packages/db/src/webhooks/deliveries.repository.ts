@@ -20,7 +20,6 @@ export interface DeliveryRow {
   eventId: string;
   eventType: EventType;
   endpointId: string;
-  /** Null for an event of no room. */
   roomId: string | null;
   /** URL of this run once it is pinned, otherwise the endpoint's current URL; likewise for the key version. */
   url: string;

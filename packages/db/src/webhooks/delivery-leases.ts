@@ -99,7 +99,6 @@ export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): 
     SELECT id, token::text AS "leaseToken" FROM settled`;
 }
 
-/** The fields of {@link toRow} with their types. */
 const ENDED_COLUMNS = Prisma.sql`position int, id text, token uuid, status text, reason text, delay_ms int, slot_ms int,
   attempt_id text, url text, version int, started_at timestamptz, duration_ms int, outcome text,
   error_code text, status_code int, address text, dns_ms int, connect_ms int, tls_ms int, first_byte_ms int,

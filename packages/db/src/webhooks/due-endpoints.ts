@@ -8,7 +8,6 @@ export interface DueEndpoint {
   slotMs: SlotMs;
 }
 
-/** The columns of a {@link DueEndpoint}, of the endpoint `e`. */
 export const DUE_ENDPOINT = Prisma.sql`e.id AS "endpointId", e.environment_id AS "environmentId", e.slot_ms AS "slotMs"`;
 
 /**

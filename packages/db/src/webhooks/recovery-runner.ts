@@ -26,7 +26,6 @@ interface Taken extends Pick<
 > {
   endpointDeleted: boolean;
   slotMs: SlotMs;
-  /** Whether `dueMax` of the endpoint's deliveries are due. */
   isBusy: boolean;
 }
 
@@ -94,7 +93,6 @@ interface RecoveredBatch {
   failed: number;
   replayable: number;
   pending: number;
-  /** The last delivery of the batch; null when the batch is empty. */
   last: string | null;
   replayed: string[];
   woken: string[];
