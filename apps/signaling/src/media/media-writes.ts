@@ -1,7 +1,6 @@
 import type { Clock } from '@callplane/core';
 import {
   publishTracks,
-  unpublishAll,
   type Database,
   type HeldSession,
   type TracksOutcome,
@@ -97,7 +96,7 @@ export class MediaWrites {
 
   async unpublishAll(session: RecordedSession): Promise<void> {
     const { clock, database } = this.#deps;
-    this.#wrote(session, await unpublishAll(database, session.held, clock.now()));
+    this.#wrote(session, await publishTracks(database, session.held, [], clock.now()));
   }
 
   async setMuted({ held, roomId }: RecordedSession, trackId: string, muted: boolean): Promise<void> {

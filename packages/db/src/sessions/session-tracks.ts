@@ -78,10 +78,6 @@ async function replaceTracks(
   return { unpublished, fresh: new Set(inserted.filter(({ isNew }) => isNew).map(({ trackId }) => trackId)) };
 }
 
-export function unpublishAll(database: Database, held: HeldSession, now: Date): Promise<TracksOutcome> {
-  return publishTracks(database, held, [], now);
-}
-
 export interface MuteChange {
   held: HeldSession;
   trackId: string;
