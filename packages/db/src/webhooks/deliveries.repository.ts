@@ -13,7 +13,7 @@ import {
 import type { Db, TypedSql } from '../client/database.js';
 import { Prisma, type WebhookAttempt } from '../generated/client.js';
 import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
-import { BRING_FORWARD, IS_OPEN, isErased, LATEST_ATTEMPT, SIGNING_KEY_VERSION, START_RUN } from './webhooks.sql.js';
+import { BRING_FORWARD, IS_OPEN, isErased, SIGNING_KEY_VERSION, START_RUN } from './webhooks.sql.js';
 
 export interface DeliveryRow {
   id: string;
@@ -61,7 +61,9 @@ export const DELIVERY_TABLES = Prisma.sql`
         AND (replay_count > 0) = (d.replay_count > 0) AND ${IS_OPEN} AND sequence < d.sequence
       ORDER BY sequence LIMIT 1
     ) blocker ON true
-    ${LATEST_ATTEMPT}`;
+    LEFT JOIN LATERAL (
+      SELECT a.status_code, a.error_code FROM webhook_attempts a WHERE a.delivery_id = d.id ORDER BY a.id DESC LIMIT 1
+    ) latest ON true`;
 
 export async function findDelivery(
   db: TypedSql,

@@ -1,7 +1,7 @@
 import { newId, type AfterAttempt, type AttemptExchange, type DiagnosedAttempt } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
-import { ATTEMPT_COLUMNS, NOTE_STANDING } from './webhooks.sql.js';
+import { NOTE_STANDING } from './webhooks.sql.js';
 
 /**
  * A delivery that this worker has claimed. All times are PostgreSQL's, so the workers' clocks need not agree. A worker
@@ -91,7 +91,9 @@ export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): 
       FROM ended WHERE d.id = ended.id AND d.lease_token = ended.token
       RETURNING d.endpoint_id, d.replay_count, d.run_attempts, ended.*
     ), logged AS (
-      INSERT INTO webhook_attempts (${ATTEMPT_COLUMNS})
+      INSERT INTO webhook_attempts (id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
+        duration_ms, outcome, error_code, status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms,
+        response_body, response_truncated, exchange)
       SELECT attempt_id, id, replay_count, run_attempts, url, version, started_at, duration_ms, outcome, error_code,
         status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms, response_body, response_truncated, exchange
       FROM settled

@@ -1,6 +1,5 @@
 import { ENDPOINT_FAILS_AFTER_MS, ENDPOINT_FAILURE_RECENT_MS, REPLAYS_MAX, SLOW_FROM_MS } from '@callplane/core';
 import { Prisma } from '../generated/client.js';
-import { isErasureRequested } from '../participants/participant.sql.js';
 
 /** Whether a delivery is open: the condition of the partial index `webhook_deliveries_line_idx`. */
 export const IS_OPEN = Prisma.sql`status IN ('pending', 'delivering')`;
@@ -20,16 +19,8 @@ export const BRING_FORWARD = Prisma.sql`due_at = least(due_at, now())`;
 export const hasReplaysLeft = Prisma.sql`replay_count < ${REPLAYS_MAX}::int`;
 
 /** Whether an erasure was made or is pending. The events table must have the alias `v`. */
-export const isErased = Prisma.sql`(v.erased_at IS NOT NULL OR ${isErasureRequested})`;
-
-export const ATTEMPT_COLUMNS = Prisma.sql`id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
-  duration_ms, outcome, error_code, status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms, response_body,
-  response_truncated, exchange`;
-
-/** Joins the latest attempt, `latest`, to the deliveries `d`. */
-export const LATEST_ATTEMPT = Prisma.sql`LEFT JOIN LATERAL (
-      SELECT a.status_code, a.error_code FROM webhook_attempts a WHERE a.delivery_id = d.id ORDER BY a.id DESC LIMIT 1
-    ) latest ON true`;
+export const isErased = Prisma.sql`(v.erased_at IS NOT NULL
+  OR EXISTS (SELECT 1 FROM participant_erasures x WHERE x.participant_id = v.participant_id))`;
 
 /** The version of the secret that signs the runs which begin now, of the endpoint `e`. */
 export const SIGNING_KEY_VERSION = Prisma.sql`CASE WHEN e.next_activates_at <= now() THEN e.next_signing_key_version
