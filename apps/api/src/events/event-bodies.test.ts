@@ -144,7 +144,12 @@ const EVENTS: readonly [type: EventType, event: NewEvent | undefined, data: stri
     'part_1',
   ],
   ['webhook.disabled', endpointEvent('webhook.disabled', tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
-  ['webhook.endpoint.failing', endpointEvent('webhook.endpoint.failing', tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
+  [
+    'webhook.endpoint.failing',
+    endpointEvent('webhook.endpoint.failing', tenant, row(endpoint), NOW),
+    `{"webhook":${WEBHOOK}}`,
+    null,
+  ],
   [
     'webhook.endpoint.recovered',
     webhookRecovered(tenant, { ...row(endpoint), failingSince: null }, at(3), NOW),

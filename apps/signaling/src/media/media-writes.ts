@@ -1,11 +1,5 @@
 import type { Clock } from '@callplane/core';
-import {
-  publishTracks,
-  type Database,
-  type HeldSession,
-  type TracksOutcome,
-  type TrackState,
-} from '@callplane/db';
+import { publishTracks, type Database, type HeldSession, type TracksOutcome, type TrackState } from '@callplane/db';
 import type { Layer } from '@callplane/protocol';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';

@@ -37,11 +37,7 @@ export function refusedAtOnce({ participant, joinNumber }: JoinCandidate): JoinD
  * @param rosterFullMax the roster becomes paged when the room has more live sessions than this.
  * @returns `rosterPaged`: whether the roster is paged after these joins.
  */
-export function decideJoins(
-  room: JoiningRoom,
-  candidates: readonly JoinCandidate[],
-  rosterFullMax: number,
-) {
+export function decideJoins(room: JoiningRoom, candidates: readonly JoinCandidate[], rosterFullMax: number) {
   let { liveSessions } = room;
   // A room stays paged until it is empty.
   let rosterPaged = room.rosterPaged && liveSessions > 0;

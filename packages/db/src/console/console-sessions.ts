@@ -22,10 +22,9 @@ export interface ConsoleIdentity extends Caller {
   readonly usedAt: Date;
 }
 
-type NewConsoleSession = Pick<
-  StoredSession,
-  'id' | 'environmentId' | 'apiKeyId' | 'readOnly' | 'lifetimeSeconds'
-> & { scopes: readonly Scope[] };
+type NewConsoleSession = Pick<StoredSession, 'id' | 'environmentId' | 'apiKeyId' | 'readOnly' | 'lifetimeSeconds'> & {
+  scopes: readonly Scope[];
+};
 
 type IdentityRow = Omit<ConsoleSession, 'source'> &
   Omit<ConsoleIdentity, 'session' | 'keyId' | 'keyType'> & { hash: string; apiKeyId: string | null };

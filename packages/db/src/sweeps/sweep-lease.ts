@@ -21,9 +21,7 @@ interface SweepLease {
  */
 export async function takeSweep(db: TypedSql, lease: SweepLease) {
   const { name, holder, leaseMs, finishedMsAgo } = lease;
-  const [standing] = await db.$queryRaw<
-    [{ isHolder: boolean; previous: string | null; finishedMsAgo: number | null }]
-  >`
+  const [standing] = await db.$queryRaw<[{ isHolder: boolean; previous: string | null; finishedMsAgo: number | null }]>`
     WITH known AS MATERIALIZED (
       SELECT holder, finished_at,
         held_until > now() AND held_until <= now() + ${LEASE_MS_MAX}::int * interval '1 millisecond' AS is_held
