@@ -23,12 +23,10 @@ export function parseDay(text: string): Date | null {
   return isAcceptedTime(day) && day.toISOString().startsWith(text) ? day : null;
 }
 
-/** The UTC day of a time, as midnight. */
 export function dayOf(time: Date): Date {
   return new Date(Math.floor(time.getTime() / DAY_MS) * DAY_MS);
 }
 
-/** The days from the first to the last one, both included. */
 export function daysBetween(first: Date, last: Date): Date[] {
   const count = Math.max(0, Math.floor((last.getTime() - first.getTime()) / DAY_MS) + 1);
   return Array.from({ length: count }, (_, index) => new Date(first.getTime() + index * DAY_MS));

@@ -23,7 +23,6 @@ export interface MigrationTarget extends DatabaseTarget {
   readonly prismaDir?: string;
   /** Receives a line for the operator when a migration waits for locks, and before a concurrent statement. */
   readonly report?: (line: string) => void;
-  /** Tests set shorter ones. */
   readonly lockWaits?: LockWaits;
 }
 
@@ -79,7 +78,6 @@ export async function applyMigrations(target: MigrationTarget): Promise<string[]
   });
 }
 
-/** Names of the migrations that the database does not have yet. Costs one connection and one cheap query. */
 export async function pendingMigrations(target: MigrationTarget): Promise<string[]> {
   const migrations = await readMigrations(target);
   const applied = await withConnection(await connectionFields(target), appliedNames);
@@ -113,7 +111,6 @@ function withoutApplied(migrations: readonly Migration[], applied: ReadonlySet<s
   return migrations.filter(({ name }) => !applied.has(name));
 }
 
-/** Applies one migration, and repeats it while other transactions hold its locks. */
 async function apply(
   client: pg.Client,
   migration: Migration,

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import {
   EVENT_TYPES,
+  endpointEvent,
   eraseEventBody,
   operationFailed,
   participantJoined,
@@ -11,13 +12,8 @@ import {
   roomStarted,
   roomUpdated,
   serialiseEvent,
-  trackMuted,
-  trackPublished,
-  trackUnpublished,
-  webhookDisabled,
-  webhookFailing,
+  trackEvent,
   webhookRecovered,
-  webhookTest,
   type EventType,
   type NewEvent,
   type OperationState,
@@ -126,19 +122,19 @@ const EVENTS: readonly [type: EventType, event: NewEvent | undefined, data: stri
   ['participant.left', left, `{${SESSION.replace(PARTICIPANT, LEFT)},"reason":"removed"}`, 'part_1'],
   [
     'participant.updated',
-    participantUpdated(subject, { ...session, permissions: ['room:join', 'audio:publish'] }),
+    participantUpdated(subject, session, ['room:join', 'audio:publish']),
     `{${SESSION},"permissions":["room:join","audio:publish"]}`,
     'part_1',
   ],
   [
     'participant.updated',
-    participantUpdated(subject, { ...session, sessionId: null, permissions: ['room:join'] }),
+    participantUpdated(subject, { ...session, sessionId: null }, ['room:join']),
     `{${SESSION.replace('"sess_1"', 'null')},"permissions":["room:join"]}`,
     'part_1',
   ],
-  ['track.published', trackPublished(subject, session, track), `{${SESSION},${TRACK}}`, 'part_1'],
-  ['track.unpublished', trackUnpublished(subject, session, track), `{${SESSION},${TRACK}}`, 'part_1'],
-  ['track.muted', trackMuted(subject, session, track), `{${SESSION},${TRACK}}`, 'part_1'],
+  ['track.published', trackEvent('track.published', subject, session, track), `{${SESSION},${TRACK}}`, 'part_1'],
+  ['track.unpublished', trackEvent('track.unpublished', subject, session, track), `{${SESSION},${TRACK}}`, 'part_1'],
+  ['track.muted', trackEvent('track.muted', subject, session, track), `{${SESSION},${TRACK}}`, 'part_1'],
   ['track.unpublished', unpublishedAtEnd, `{${SESSION.replace(PARTICIPANT, LEFT)},${TRACK}}`, 'part_1'],
   ['operation.failed', operationFailed(subject, operation, null), `{"operation":${OPERATION},"room":${ROOM}}`, null],
   [
@@ -147,15 +143,20 @@ const EVENTS: readonly [type: EventType, event: NewEvent | undefined, data: stri
     `{"operation":${OPERATION},"room":${ROOM},"participant":${PARTICIPANT}}`,
     'part_1',
   ],
-  ['webhook.disabled', webhookDisabled(tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
-  ['webhook.endpoint.failing', webhookFailing(tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
+  ['webhook.disabled', endpointEvent('webhook.disabled', tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
+  [
+    'webhook.endpoint.failing',
+    endpointEvent('webhook.endpoint.failing', tenant, row(endpoint), NOW),
+    `{"webhook":${WEBHOOK}}`,
+    null,
+  ],
   [
     'webhook.endpoint.recovered',
     webhookRecovered(tenant, { ...row(endpoint), failingSince: null }, at(3), NOW),
     `{"webhook":${WEBHOOK.replace('"2026-11-22T08:03:00.000Z"', 'null')},"failedSince":"2026-11-22T08:03:00.000Z"}`,
     null,
   ],
-  ['webhook.test', webhookTest(tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
+  ['webhook.test', endpointEvent('webhook.test', tenant, row(endpoint), NOW), `{"webhook":${WEBHOOK}}`, null],
 ];
 
 test.each(EVENTS)('the bytes of %s stay the same, and are as documented', (type, event, data, participantId) => {

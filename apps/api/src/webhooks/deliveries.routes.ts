@@ -4,7 +4,7 @@ import {
   diagnoseDelivery,
   PublicError,
   shownRequestHeaders,
-  webhookTest,
+  endpointEvent,
   type Tenant,
 } from '@callplane/core';
 import {
@@ -236,7 +236,7 @@ async function testEndpoint(
   const { delivery, deliveries } = await database.transaction(async (tx) => {
     const endpoint = found(await lockWebhookEndpoint(tx, tenant, endpointId));
     if (!endpoint.enabled) throw new PublicError('WEBHOOK_DISABLED');
-    const event = webhookTest(tenant, endpoint, clock.now());
+    const event = endpointEvent('webhook.test', tenant, endpoint, clock.now());
     const written = await writeEvents(tx, [event], { only: endpointId });
     const [{ id } = { id: '' }] = written.deliveries;
     return { delivery: found(await findDelivery(tx, tenant, endpointId, id)), deliveries: written.deliveries };

@@ -1,12 +1,5 @@
 import type { Clock } from '@callplane/core';
-import {
-  publishTracks,
-  unpublishAll,
-  type Database,
-  type HeldSession,
-  type TracksOutcome,
-  type TrackState,
-} from '@callplane/db';
+import { publishTracks, type Database, type HeldSession, type TracksOutcome, type TrackState } from '@callplane/db';
 import type { Layer } from '@callplane/protocol';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
@@ -97,7 +90,7 @@ export class MediaWrites {
 
   async unpublishAll(session: RecordedSession): Promise<void> {
     const { clock, database } = this.#deps;
-    this.#wrote(session, await unpublishAll(database, session.held, clock.now()));
+    this.#wrote(session, await publishTracks(database, session.held, [], clock.now()));
   }
 
   async setMuted({ held, roomId }: RecordedSession, trackId: string, muted: boolean): Promise<void> {

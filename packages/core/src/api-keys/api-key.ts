@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** Permissions of secret keys; each route names the scope that it needs. */
 export const SCOPES = [
   'rooms:create',
   'rooms:read',
@@ -21,9 +20,7 @@ export const API_KEY_TYPES = ['secret', 'publishable'] as const;
 
 export type ApiKeyType = (typeof API_KEY_TYPES)[number];
 
-/**
- * The caller's tenant. Every repository function that a request can reach takes it, right after its database handle.
- */
+/** Every repository function that a request can reach takes it, right after its database handle. */
 export interface Tenant {
   readonly projectId: string;
   readonly environmentId: string;
@@ -35,7 +32,6 @@ export interface Tenant {
 export const CONSOLE_SESSION_SOURCES = ['api_key', 'link'] as const;
 type ConsoleSessionSource = (typeof CONSOLE_SESSION_SOURCES)[number];
 
-/** What a caller may know of its console session. */
 export interface ConsoleSession {
   readonly id: string;
   readonly source: ConsoleSessionSource;
@@ -46,7 +42,6 @@ export interface ConsoleSession {
   readonly endsAt: Date;
 }
 
-/** An authenticated caller. */
 export interface Caller extends Tenant {
   readonly keyId: string;
   readonly keyType: ApiKeyType;
@@ -57,9 +52,7 @@ export interface Caller extends Tenant {
   readonly loginCodeHash?: Uint8Array;
 }
 
-/**
- * Whether a caller's key grants a scope. A publishable key grants none, so it may only use routes that need no scope.
- */
+/** A publishable key grants no scope, so it may only use routes that need none. */
 export function mayUse(caller: Pick<Caller, 'keyType' | 'scopes'>, scope: Scope): boolean {
   return caller.keyType === 'secret' && caller.scopes.includes(scope);
 }
@@ -71,21 +64,16 @@ const RANDOM_LENGTH = 43;
 /** 62^6 > 2^32: enough for a CRC-32. */
 const CHECKSUM_LENGTH = 6;
 
-/** Number of random bytes in a key. */
 export const API_KEY_RANDOM_BYTES = 32;
 
 /** Finds whole keys and secrets of the console anywhere in a text, for secret scanners and for the redaction of logs. */
 export const API_KEY_PATTERN = /rtc_(?:[sp]k|c[sl])_[0-9A-Za-z]{20,}/g;
 
-/**
- * Formats an API key: prefix, 256 random bits in base 62, and the CRC-32 of both in base 62. The checksum rejects a
- * typo without a look-up. (GitHub's tokens use the same scheme.)
- */
+/** Prefix, 256 random bits in base 62, and the CRC-32 of both, which rejects a typo without a look-up. */
 export function formatApiKey(type: ApiKeyType, randomBytes: Uint8Array): string {
   return formatChecked(KEY_PREFIX[type], randomBytes);
 }
 
-/** A secret in the form of an API key, with another prefix. */
 function formatChecked(prefix: string, randomBytes: Uint8Array): string {
   if (randomBytes.length !== API_KEY_RANDOM_BYTES) throw new RangeError('an API key needs 32 random bytes');
   const head = prefix + base62(BigInt(`0x${Buffer.from(randomBytes).toString('hex')}`), RANDOM_LENGTH);
@@ -102,7 +90,6 @@ export function parseApiKey(text: string): ApiKeyType | null {
   return type !== null && isChecked(KEY_PREFIX[type], text) ? type : null;
 }
 
-/** Whether a text has this prefix, the length of an API key and the right checksum. */
 function isChecked(prefix: string, text: string): boolean {
   if (!text.startsWith(prefix) || text.length !== prefix.length + RANDOM_LENGTH + CHECKSUM_LENGTH) return false;
   return checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
@@ -113,7 +100,6 @@ export function hashApiKey(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }
 
-/** The part of a key that is shown after its creation. */
 export function apiKeyHint(key: string): string {
   return key.slice(-4);
 }
@@ -151,7 +137,6 @@ export function isConsoleSecret(text: string): boolean {
   return isChecked(SECRET_PREFIX, text);
 }
 
-/** The single-use code of a link. */
 export function formatLoginCode(randomBytes: Uint8Array): string {
   return formatChecked(CODE_PREFIX, randomBytes);
 }
@@ -160,7 +145,6 @@ export function isLoginCode(text: string): boolean {
   return isChecked(CODE_PREFIX, text);
 }
 
-/** The scopes of a session that changes nothing. */
 export function readScopes(scopes: readonly Scope[]): Scope[] {
   return scopes.filter((scope) => scope.endsWith(':read'));
 }

@@ -7,10 +7,7 @@ export interface DatabaseUrl {
 
 /** The message names the parameter, and never contains a part of the URL that may be secret. */
 export class DatabaseUrlError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'DatabaseUrlError';
-  }
+  override readonly name = 'DatabaseUrlError';
 }
 
 const DATABASE_HOSTS_MAX = 16;
@@ -101,7 +98,6 @@ function checked(name: string, value: string): string {
   return value;
 }
 
-/** Why a text is no database URL; null if it is one. */
 export function databaseUrlProblem(text: string): string | null {
   try {
     parseDatabaseUrl(text);

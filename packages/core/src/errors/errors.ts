@@ -68,24 +68,19 @@ export const ERROR_TABLE = {
 
 export type ErrorCode = keyof typeof ERROR_TABLE;
 
-/**
- * Location of an error in a request: `path` is `body.name`, `path.roomId`, `query.limit` or `headers.idempotency-key`.
- */
+/** `path` is `body.name`, `path.roomId`, `query.limit` or `headers.idempotency-key`. */
 export interface ErrorDetail {
   path: string;
   message: string;
 }
 
-/**
- * An error that the caller may see. Details that the caller must not see go into `cause`, which only the log contains.
- */
+/** Details that the caller must not see go into `cause`, which only the log contains. */
 export class PublicError extends Error {
-  readonly code: ErrorCode;
   readonly details: readonly ErrorDetail[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
-    code: ErrorCode,
+    readonly code: ErrorCode,
     options: {
       message?: string;
       details?: readonly ErrorDetail[];
@@ -98,7 +93,6 @@ export class PublicError extends Error {
       'cause' in options ? { cause: options.cause } : undefined,
     );
     this.name = 'PublicError';
-    this.code = code;
     this.details = options.details;
     this.headers = options.headers ?? {};
   }
@@ -125,10 +119,7 @@ export const ERROR_BODY_BYTES_MAX = 16 * 1024;
 /** Reserved for the rest of an error: code, message and request id, whose characters take up to six bytes each. */
 const ENVELOPE_BYTES_MAX = 4 * 1024;
 
-/**
- * Cuts the details to the bounds above: their number, their lengths and their total size. Every error response of the
- * API and every error frame of the gateway uses this function.
- */
+/** Every error response of the API and every error frame of the gateway uses this function. */
 export function boundDetails(details: readonly ErrorDetail[]): ErrorDetail[] {
   const bounded: ErrorDetail[] = [];
   let bytes = 0;
@@ -145,14 +136,11 @@ export function boundDetails(details: readonly ErrorDetail[]): ErrorDetail[] {
   return bounded;
 }
 
-/** Cuts the message of an error to its bound. */
 export function boundMessage(message: string): string {
   return cutText(message, ERROR_MESSAGE_CHARACTERS_MAX);
 }
 
-/**
- * Cuts a text to at most `charactersMax` UTF-16 units. A cut text ends in an ellipsis, and no surrogate pair is split.
- */
+/** A cut text ends in an ellipsis, and no surrogate pair is split. */
 export function cutText(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text;
   const end = charactersMax - 1;
@@ -169,10 +157,7 @@ export function pointerSegments(pointer: string): (string | number)[] {
     .map((segment) => (/^\d+$/.test(segment) ? Number(segment) : segment));
 }
 
-/**
- * Formats the keys and indexes that lead to a value as a path, such as `body.tracks[0].layer`. The path never grows
- * beyond {@link ERROR_PATH_CHARACTERS_MAX}, because a key may be as long as the body.
- */
+/** Such as `body.tracks[0].layer`. Bounded while it grows, because a key may be as long as the body. */
 export function formatPath(root: string, segments: readonly (string | number)[]): string {
   let path = root;
   for (const segment of segments) {

@@ -1,6 +1,5 @@
 import type { Scope } from '../api-keys/api-key.js';
 
-/** All event types. */
 export const EVENT_TYPES = [
   'room.created',
   'room.started',
@@ -47,7 +46,6 @@ export const STREAMS_MAX = 500;
 export const STREAM_HEARTBEAT_MS = 15_000;
 /** How long a stream lasts at most, in milliseconds, so that balancers can drain. The client connects again. */
 export const STREAM_AGE_MS_MAX = 15 * 60_000;
-/** Bytes that a reader may leave unread. */
 export const STREAM_UNREAD_BYTES_MAX = 256 * 1024;
 /** Events that a stream sends a client that connects again. */
 export const STREAM_BACKLOG_MAX = 500;

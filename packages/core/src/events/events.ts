@@ -12,10 +12,7 @@ import { presentRoom, presentLiveRoom, type RoomState } from '../rooms/room.js';
 import { presentWebhookEndpoint, type WebhookEndpointState } from '../webhooks/endpoint.presenter.js';
 import type { EventType } from './event.js';
 
-/**
- * A finished event: everything except its id and its sequence, which it gets when it is written. Only the builders
- * below decide its content.
- */
+/** Everything except the id and the sequence, which an event gets when it is written. */
 export interface NewEvent {
   readonly type: EventType;
   readonly tenant: Tenant;
@@ -48,16 +45,10 @@ export function serialiseEvent(
   });
 }
 
-/** Name of a participant whose data was erased; not empty, because a name needs at least one character. */
-const ERASED_PARTICIPANT_NAME = 'Erased';
+/** Replaces a participant's personal data. A name needs at least one character. */
+export const ERASED_PARTICIPANT = { name: 'Erased', externalId: null, metadata: {} } as const;
 
-/** Replaces a participant's personal data. */
-export const ERASED_PARTICIPANT = { name: ERASED_PARTICIPANT_NAME, externalId: null, metadata: {} } as const;
-
-/**
- * Removes the personal data of its participant from the JSON text of an event, and adds `erasedAt` for readers. An
- * erased event is never sent again, so no receiver sees two different bodies of it.
- */
+/** An erased event is never sent again, so no receiver sees two different bodies of it. */
 export function eraseEventBody(body: string, erasedAt: Date): string {
   const event = JSON.parse(body) as { data: { participant?: object } };
   if (event.data.participant !== undefined) Object.assign(event.data.participant, ERASED_PARTICIPANT);
@@ -77,12 +68,10 @@ interface SessionSubject {
   participant: ParticipantState;
 }
 
-/** A session that was just ended, with the tracks that it was publishing. */
 export interface EndedSession extends SessionSubject {
   tracks: TrackIdentity[];
 }
 
-/** An event of a room. */
 function roomEvent(
   type: EventType,
   { tenant, room, now }: RoomSubject,
@@ -92,11 +81,10 @@ function roomEvent(
   return { type, tenant, roomId: room.id, participantId, createdAt: now, data };
 }
 
-/** An event of a session: room, participant and session id, followed by the fields of its type. */
 function sessionEvent(
   type: EventType,
   subject: RoomSubject,
-  { sessionId, participant }: SessionSubject,
+  { sessionId, participant }: { sessionId: string | null; participant: ParticipantState },
   fields: NewEvent['data'] = {},
 ): NewEvent {
   const data = {
@@ -112,17 +100,14 @@ export function roomCreated(tenant: Tenant, room: RoomState): NewEvent {
   return ofRoom('room.created', { tenant, room, now: room.createdAt }, 0);
 }
 
-/** The first participants have joined. */
 export function roomStarted(subject: RoomSubject, participantCount: number): NewEvent {
   return ofRoom('room.started', subject, participantCount);
 }
 
-/** The server has changed the name, the metadata, the capacity or the time-out of the room. */
 export function roomUpdated(subject: RoomSubject, participantCount: number): NewEvent {
   return ofRoom('room.updated', subject, participantCount);
 }
 
-/** The clean-up of the room is complete. */
 export function roomEnded(subject: RoomSubject): NewEvent {
   return ofRoom('room.ended', subject, 0);
 }
@@ -138,44 +123,28 @@ export function participantJoined(subject: RoomSubject, session: SessionSubject)
 /** All events of a session that has ended: `track.unpublished` for each of its tracks, then `participant.left`. */
 export function participantLeft(subject: RoomSubject, ended: EndedSession, reason: SessionEndReason): NewEvent[] {
   return [
-    ...ended.tracks.map((track) => trackUnpublished(subject, ended, track)),
+    ...ended.tracks.map((track) => trackEvent('track.unpublished', subject, ended, track)),
     sessionEvent('participant.left', subject, ended, { reason }),
   ];
 }
 
-/**
- * The server has changed a participant. A participant may be changed before it joins and after it left.
- * @param sessionId the participant's live session, if it has one.
- * @param permissions all permissions of the participant from now on.
- */
+/** A participant may be changed before it joins and after it left. `permissions` are all from now on. */
 export function participantUpdated(
   subject: RoomSubject,
-  {
-    participant,
-    sessionId,
-    permissions,
-  }: { participant: ParticipantState; sessionId: string | null; permissions: readonly Permission[] },
+  session: { participant: ParticipantState; sessionId: string | null },
+  permissions: readonly Permission[],
 ): NewEvent {
-  const data = {
-    room: presentRoom(subject.tenant, subject.room),
-    participant: presentParticipant(participant, subject.now),
-    sessionId,
-    permissions,
-  };
-  return roomEvent('participant.updated', subject, data, participant.id);
+  return sessionEvent('participant.updated', subject, session, { permissions });
 }
 
-export function trackPublished(subject: RoomSubject, session: SessionSubject, track: TrackIdentity): NewEvent {
-  return sessionEvent('track.published', subject, session, { track: presentTrack(track) });
-}
-
-export function trackUnpublished(subject: RoomSubject, session: SessionSubject, track: TrackIdentity): NewEvent {
-  return sessionEvent('track.unpublished', subject, session, { track: presentTrack(track) });
-}
-
-/** The server has muted a track. Mutes by the participant itself have no event. */
-export function trackMuted(subject: RoomSubject, session: SessionSubject, track: TrackIdentity): NewEvent {
-  return sessionEvent('track.muted', subject, session, { track: presentTrack(track) });
+/** Mutes by the participant itself have no event. */
+export function trackEvent(
+  type: 'track.published' | 'track.unpublished' | 'track.muted',
+  subject: RoomSubject,
+  session: SessionSubject,
+  track: TrackIdentity,
+): NewEvent {
+  return sessionEvent(type, subject, session, { track: presentTrack(track) });
 }
 
 /**
@@ -193,17 +162,6 @@ export function operationFailed(
   return roomEvent('operation.failed', subject, { ...data, participant: shown }, participant.id);
 }
 
-/** The service or an operator has disabled an endpoint. */
-export function webhookDisabled(tenant: Tenant, endpoint: WebhookEndpointState, now: Date): NewEvent {
-  return endpointEvent('webhook.disabled', tenant, endpoint, now);
-}
-
-/** All attempts of an endpoint have failed for a while, since `endpoint.failingSince`. */
-export function webhookFailing(tenant: Tenant, endpoint: WebhookEndpointState, now: Date): NewEvent {
-  return endpointEvent('webhook.endpoint.failing', tenant, endpoint, now);
-}
-
-/** An attempt of a failing endpoint has succeeded. */
 export function webhookRecovered(
   tenant: Tenant,
   endpoint: WebhookEndpointState,
@@ -214,13 +172,8 @@ export function webhookRecovered(
   return { ...event, data: { ...event.data, failedSince: failedSince.toISOString() } };
 }
 
-/** The owner of an endpoint asked for a test delivery. */
-export function webhookTest(tenant: Tenant, endpoint: WebhookEndpointState, now: Date): NewEvent {
-  return endpointEvent('webhook.test', tenant, endpoint, now);
-}
-
 /** Endpoints belong to no room, so their events have no sequence. */
-function endpointEvent(type: EventType, tenant: Tenant, endpoint: WebhookEndpointState, now: Date): NewEvent {
+export function endpointEvent(type: EventType, tenant: Tenant, endpoint: WebhookEndpointState, now: Date): NewEvent {
   const data = { webhook: presentWebhookEndpoint(endpoint) };
   return { type, tenant, roomId: null, participantId: null, createdAt: now, data };
 }

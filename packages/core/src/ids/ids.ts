@@ -1,6 +1,5 @@
 import { TypeID, typeid } from 'typeid-js';
 
-/** The prefix of every kind of id. */
 export const ID_PREFIXES = {
   project: 'proj',
   environment: 'env',

@@ -73,7 +73,6 @@ export class TokenBucket {
     return Math.max(0, this.#fullAtMs - nowMs);
   }
 
-  /** Takes a token. Returns false if the bucket is empty. */
   take(nowMs: number): boolean {
     if (this.waitMs(nowMs) > 0) return false;
     this.charge(nowMs);

@@ -1,7 +1,4 @@
-/**
- * The retry schedule of operations and webhook deliveries alike, defined only here. The route
- * `GET /v1/webhooks/signature-contract` serves these constants.
- */
+/** The schedule of operations and webhook deliveries. `GET /v1/webhooks/signature-contract` serves these constants. */
 export const ATTEMPTS_PER_RUN = 8;
 /** Waits between the attempts of a run, in seconds. */
 export const BACKOFF_SECONDS = [5, 30, 120, 600, 1800, 3600, 21600] as const;
@@ -15,7 +12,6 @@ export const CONCURRENCY_PER_WORKER = 4;
 /** A source of uniform numbers in [0, 1), such as `Math.random`. */
 export type Random = () => number;
 
-/** Whether a run has had all its attempts. */
 export function isExhausted(runAttempts: number): boolean {
   return runAttempts >= ATTEMPTS_PER_RUN;
 }
@@ -43,7 +39,6 @@ export interface OperationError {
   message: string;
 }
 
-/** An operation as the API shows it. */
 export interface OperationState {
   id: string;
   kind: OperationKind;
@@ -53,19 +48,12 @@ export interface OperationState {
   completedAt: Date | null;
 }
 
-/** The next state after a failed attempt. */
-export type FailureOutcome = { status: 'pending'; delayMs: number } | { status: 'failed' };
-
-/** Decides after a failed attempt: retry after a delay, or fail after the run's last attempt. */
-export function afterFailure(runAttempt: number, random: Random): FailureOutcome {
+export function afterFailure(runAttempt: number, random: Random) {
   const delayMs = backoffMs(runAttempt, random);
-  return delayMs === null ? { status: 'failed' } : { status: 'pending', delayMs };
+  return delayMs === null ? ({ status: 'failed' } as const) : ({ status: 'pending', delayMs } as const);
 }
 
-/**
- * Whether a repeated request for a clean-up starts a new run of its operation. Otherwise the caller gets the operation
- * as it is: a pending one goes on, and a completed one has nothing left to do.
- */
+/** A repeated request gets a pending operation as it is, and a completed one has nothing left to do. */
 export function startsNewRun(existing: OperationStatus): boolean {
   return existing === 'failed';
 }

@@ -12,11 +12,9 @@ export type ParticipantStatus = (typeof PARTICIPANT_STATUSES)[number];
 export const PARTICIPANT_STATES = ['invited', 'connected', 'disconnected', 'left', 'removed'] as const;
 export type ParticipantLiveState = (typeof PARTICIPANT_STATES)[number];
 
-/** Why a session ended. */
 export const SESSION_END_REASONS = ['left', 'removed', 'room_ended', 'connection_lost', 'superseded'] as const;
 export type SessionEndReason = (typeof SESSION_END_REASONS)[number];
 
-/** Permissions that a participant token can carry. */
 export const PERMISSIONS = [
   'room:join',
   'audio:publish',
@@ -29,7 +27,6 @@ export type Permission = (typeof PERMISSIONS)[number];
 
 export const TOKEN_TTL_SECONDS = { min: 60, default: 600, max: 3600 } as const;
 
-/** The stored times of a participant's presence. */
 export interface Presence {
   readonly createdAt: Date;
   readonly connectedAt: Date | null;
@@ -42,10 +39,7 @@ export function joinedAt(presence: Presence): Date {
   return presence.connectedAt ?? presence.createdAt;
 }
 
-/**
- * Time of leaving. A participant that never connected left when its last token expired; derived here, so that no sweep
- * has to write it.
- */
+/** A participant that never connected left when its last token expired. No sweep writes that. */
 export function leftAt(presence: Presence, now: Date): Date | null {
   if (presence.leftAt !== null || presence.connectedAt !== null) return presence.leftAt;
   return presence.tokenExpiresAt <= now ? presence.tokenExpiresAt : null;
@@ -54,14 +48,10 @@ export function leftAt(presence: Presence, now: Date): Date | null {
 export const TRACK_KINDS = ['audio', 'video'] as const;
 type TrackKind = (typeof TRACK_KINDS)[number];
 
-/**
- * Sources of a track. The publisher declares the source, because a browser's SDP does not distinguish a camera from a
- * screen.
- */
+/** Declared by the publisher: the SDP of a browser does not distinguish a camera from a screen. */
 export const TRACK_SOURCES = ['microphone', 'camera', 'screen', 'screen_audio'] as const;
 export type TrackSource = (typeof TRACK_SOURCES)[number];
 
-/** The permission that a participant needs to publish from a source. */
 export const PERMISSION_OF_SOURCE = {
   microphone: 'audio:publish',
   screen_audio: 'screen:publish',
@@ -69,19 +59,16 @@ export const PERMISSION_OF_SOURCE = {
   screen: 'screen:publish',
 } as const satisfies Record<TrackSource, Permission>;
 
-/** The sources that these permissions allow to publish. */
 export function publishableSources(permissions: readonly Permission[]): TrackSource[] {
   return TRACK_SOURCES.filter((source) => permissions.includes(PERMISSION_OF_SOURCE[source]));
 }
 
-/** A published track, as it appears in events. */
 export interface TrackIdentity {
   trackId: string;
   kind: TrackKind;
   source: TrackSource;
 }
 
-/** Presents a track for events. */
 export function presentTrack({ trackId, kind, source }: TrackIdentity): TrackIdentity {
   return { trackId, kind, source };
 }
@@ -96,7 +83,6 @@ export interface ParticipantState extends Presence {
   role: string;
 }
 
-/** A participant with what it does at this moment. */
 export interface LiveParticipantState extends ParticipantState {
   isRemoved: boolean;
   /** Whether its live session has a connection. Null without a live session. */

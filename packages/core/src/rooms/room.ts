@@ -18,7 +18,6 @@ export interface RoomState {
   endedAt: Date | null;
 }
 
-/** A room with the number of its participants at this moment. */
 export interface LiveRoomState extends RoomState {
   /** Live sessions, also those within their grace period. */
   participantCount: number;
@@ -36,7 +35,6 @@ export function isOpen(status: RoomStatus): boolean {
   return OPEN_ROOM_STATUSES.includes(status);
 }
 
-/** An open room after a participant has joined it: the first join starts the room. */
 export function afterJoin<Room extends { status: RoomStatus; startedAt: Date | null }>(room: Room, now: Date): Room {
   return room.status === 'created' ? { ...room, status: 'active', startedAt: now } : room;
 }

@@ -4,9 +4,7 @@ const FORMAT = 's1';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/**
- * Master keys by id. The first one seals and all of them open, so that a new key can be added in front of the old one.
- */
+/** The first one seals and all of them open, so that a new key can be added in front of the old one. */
 export interface MasterKeys {
   readonly sealWith: string;
   readonly keys: ReadonlyMap<string, Buffer>;

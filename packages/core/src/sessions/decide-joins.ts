@@ -3,7 +3,6 @@ import { isOpen, type RoomStatus } from '../rooms/room.js';
 export interface JoiningRoom {
   status: RoomStatus;
   maxParticipants: number;
-  /** Whether clients get the roster in pages. */
   rosterPaged: boolean;
   /** Live sessions of the room. Those in their grace period keep their place. */
   liveSessions: number;
@@ -13,25 +12,16 @@ export interface JoiningRoom {
 interface JoiningParticipant {
   removed: boolean;
   tokenRevoked: boolean;
-  /** Number of the participant's latest admitted join. */
   latestJoin: number;
   hasLiveSession: boolean;
 }
 
 export interface JoinCandidate {
   participant: JoiningParticipant | null;
-  /** Number of this join among those of its participant. */
   joinNumber: number;
 }
 
-export type JoinDecision = 'join' | 'not_found' | 'removed' | 'token_revoked' | 'overtaken' | 'room_ended' | 'capacity';
-
-export interface JoinDecisions {
-  /** In the order of the candidates. */
-  decisions: JoinDecision[];
-  /** Whether the roster of the room is paged after these joins. */
-  rosterPaged: boolean;
-}
+type JoinDecision = 'join' | 'not_found' | 'removed' | 'token_revoked' | 'overtaken' | 'room_ended' | 'capacity';
 
 /** Whether a join can be decided without its room. */
 export function refusedAtOnce({ participant, joinNumber }: JoinCandidate): JoinDecision | null {
@@ -43,15 +33,11 @@ export function refusedAtOnce({ participant, joinNumber }: JoinCandidate): JoinD
 }
 
 /**
- * Decides joins of one room, which all see the same state, in the order of their arrival. No participant may have two
- * of them.
+ * Decides joins of different participants of one room, which all see the same state, in the order of their arrival.
  * @param rosterFullMax the roster becomes paged when the room has more live sessions than this.
+ * @returns `rosterPaged`: whether the roster is paged after these joins.
  */
-export function decideJoins(
-  room: JoiningRoom,
-  candidates: readonly JoinCandidate[],
-  rosterFullMax: number,
-): JoinDecisions {
+export function decideJoins(room: JoiningRoom, candidates: readonly JoinCandidate[], rosterFullMax: number) {
   let { liveSessions } = room;
   // A room stays paged until it is empty.
   let rosterPaged = room.rosterPaged && liveSessions > 0;

@@ -1,6 +1,5 @@
 import type { Permission, SessionEndReason, TrackIdentity } from '../participants/participant.js';
 
-/** How well a session's media works, from the best to the worst level. */
 export const QUALITY_LEVELS = ['good', 'fair', 'poor', 'lost'] as const;
 export type QualityLevel = (typeof QUALITY_LEVELS)[number];
 
@@ -9,10 +8,7 @@ export type QualitySeconds = Record<QualityLevel | 'relayed', number>;
 
 const NONE: QualitySeconds = { good: 0, fair: 0, poor: 0, lost: 0, relayed: 0 };
 
-/**
- * Counts the seconds of a session in each level. Time before the first report does not count. Fractions of a second stay
- * for the next {@link take}.
- */
+/** Time before the first report does not count. Fractions of a second stay for the next {@link take}. */
 export class QualityClock {
   #level: QualityLevel | null = null;
   #isRelayed = false;
@@ -52,7 +48,6 @@ export class QualityClock {
   }
 }
 
-/** The worst level that lasted for at least a second; null without any. */
 export function worstLevel(seconds: QualitySeconds): QualityLevel | null {
   return QUALITY_LEVELS.findLast((level) => seconds[level] > 0) ?? null;
 }
@@ -60,14 +55,12 @@ export function worstLevel(seconds: QualitySeconds): QualityLevel | null {
 /** Number of ended publications that a session remembers: the latest ones. */
 export const PAST_TRACKS_MAX = 100;
 
-/** A track that a session publishes, or has published. */
 interface TrackRecord extends TrackIdentity {
   publishedAt: Date;
   /** Null while the track is published. */
   unpublishedAt: Date | null;
 }
 
-/** One stay of a participant in a room. */
 export interface SessionRecord {
   id: string;
   roomId: string;
@@ -81,7 +74,6 @@ export interface SessionRecord {
   quality: QualitySeconds;
 }
 
-/** Presents a session for the API. */
 export function presentSessionRecord(session: SessionRecord) {
   const { good, fair, poor, lost, relayed } = session.quality;
   const worst = worstLevel(session.quality);

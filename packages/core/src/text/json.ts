@@ -4,25 +4,20 @@ import { unstorableReason } from './text.js';
 /** Maximum nesting of objects and arrays, including the body itself. */
 export const JSON_NESTING_MAX = 32;
 
-export type JsonBody =
-  | { ok: true; value: unknown; details: ErrorDetail[] }
-  /** The text is not JSON. */
-  | { ok: false };
-
 /**
  * Parses a request body and lists contents that are valid JSON and cannot be stored: numbers that a double cannot hold,
  * duplicate keys of an object, text that PostgreSQL cannot hold, and nesting deeper than {@link JSON_NESTING_MAX}.
  * `__proto__` is a key like any other.
  * @returns at most {@link ERROR_DETAILS_MAX} details; the scan stops when it has found them.
  */
-export function parseJsonBody(text: string): JsonBody {
+export function parseJsonBody(text: string) {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return { ok: false };
+    return { ok: false } as const;
   }
-  return { ok: true, value, details: new JsonScan(text).run() };
+  return { ok: true, value, details: new JsonScan(text).run() } as const;
 }
 
 const QUOTE = 0x22;
@@ -56,7 +51,6 @@ class JsonScan {
   readonly #isPlain: boolean;
   readonly #details: ErrorDetail[] = [];
   readonly #containers: Container[] = [];
-  /** Number of open containers beyond the maximum nesting. */
   #tooDeep = 0;
   #isKey = false;
   #index = 0;
@@ -195,10 +189,7 @@ export function inexactReason(literal: string): string | null {
   return `the number ${quoted} cannot be stored exactly; send it as a string`;
 }
 
-/**
- * A decimal as `digits × 10^exponent`, without zeros at either end: the same for all spellings of a number. Ignores the
- * sign.
- */
+/** `digits × 10^exponent`, without sign and zeros at either end: the same for all spellings of a number. */
 function decimalOf(literal: string): { digits: string; exponent: number } {
   const [mantissa = '', exponentText = '0'] = literal.replace(/^-/, '').toLowerCase().split('e');
   const [whole = '', fraction = ''] = mantissa.split('.');
@@ -234,7 +225,7 @@ function jsonbNumberLength(value: number): number {
 export const METADATA_BYTES_MAX = 16 * 1024;
 
 /**
- * Why metadata of this size is refused; null if it is not. The API and the gateway use the same words.
+ * The API and the gateway use the same words.
  * @param bytes from {@link storedJsonBytes}
  */
 export function metadataSizeFailure(bytes: number): string | null {
@@ -268,7 +259,6 @@ export function storedJsonBytes(value: unknown, depth = 0): number {
   return bytes + Math.max(1, entries);
 }
 
-/** Compares JSON values, key order aside. */
 export function sameJson(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return Object.is(a, b) || a === b;
   if (Array.isArray(a) !== Array.isArray(b)) return false;

@@ -7,7 +7,6 @@ const WHITE_SPACE = /^[\p{White_Space}\ufeff]$/u;
  */
 const VISIBLE = /[^\p{Cc}\p{Cf}\p{Cs}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]/u;
 
-/** Removes leading and trailing Unicode white space and U+FEFF. Linear in the length of the text. */
 export function trimUnicode(text: string): string {
   let start = 0;
   let end = text.length;
@@ -22,7 +21,6 @@ export function trimName(text: string): string {
   return VISIBLE.test(trimmed) ? trimmed : '';
 }
 
-/** Length in Unicode code points, like PostgreSQL's char_length. */
 export function codePointLength(text: string): number {
   let length = 0;
   for (const _ of text) length++;

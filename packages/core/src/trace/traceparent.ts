@@ -16,7 +16,6 @@ export function parseTraceparent(header: string | string[] | undefined): string 
   return `00${whole.slice(2, 55)}`;
 }
 
-/** The trace id, for logs. @param traceparent a result of {@link parseTraceparent}. */
 export function traceIdOf(traceparent: string): string {
   return traceparent.slice(3, 35);
 }

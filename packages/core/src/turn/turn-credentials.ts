@@ -1,10 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { ID_PREFIXES } from '../ids/ids.js';
 
-/** Matches exactly `<expiry>:<session id>`. */
 const SESSION_USERNAME = new RegExp(`^\\d{1,12}:(${ID_PREFIXES.session}_[0-9a-z]{26})$`);
 
-/** Bounds and default of the setting `TURN_TTL_SECONDS`. */
 export const TURN_TTL_SECONDS = { min: 60, default: 3600, max: 86_400 } as const;
 
 /** An entry of `RTCConfiguration.iceServers`; STUN entries have only `urls`. */

@@ -1,20 +1,15 @@
-/** Number of days that one request for usage covers. */
 export const USAGE_DAYS_MAX = 92;
 
-/** The usage of an environment on one UTC day. */
 export interface UsageDay {
-  /** Midnight UTC. */
   day: Date;
   /** Rooms with at least one participant. */
   rooms: number;
   /** Sum over all sessions, in milliseconds. */
   participantMs: number;
-  /** Maximum number of participants at one instant. */
   peakParticipants: number;
   /** Sessions that reported their quality, and those among them that used a relay. */
   measuredSessions: number;
   relayedSessions: number;
-  /** Webhook deliveries that were created. */
   deliveries: number;
 }
 
@@ -30,7 +25,6 @@ export function noUsage(day: Date): UsageDay {
   };
 }
 
-/** Presents a day of usage for the API. */
 export function presentUsageDay(usage: UsageDay) {
   const participantSeconds = Math.floor(usage.participantMs / 1000);
   return {

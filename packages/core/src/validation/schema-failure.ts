@@ -1,6 +1,5 @@
 import { ERROR_DETAILS_MAX, formatPath, pointerSegments, type ErrorDetail } from '../errors/errors.js';
 
-/** The JSON schema keywords that this file uses. */
 interface SchemaParts {
   properties?: Record<string, object>;
   additionalProperties?: unknown;
@@ -54,7 +53,6 @@ class Cutting {
   }
 }
 
-/** An error as Ajv reports it. */
 export interface SchemaFailure {
   keyword: string;
   schemaPath: string;

@@ -1,4 +1,4 @@
-import type { AttemptOutcome } from './vocabulary.js';
+import type { DiagnosedAttempt } from './diagnosis.js';
 
 /** `earlier_addresses`: connections to addresses of the same host that failed before the one of the attempt. */
 export const ATTEMPT_PHASES = ['dns', 'earlier_addresses', 'connect', 'tls', 'first_byte', 'body'] as const;
@@ -14,17 +14,13 @@ export interface AttemptPhase {
   failed: boolean;
 }
 
-/** An address that did not accept a connection. */
 export interface EarlierAddress {
   address: string;
   errorCode: string | null;
   durationMs: number;
 }
 
-export interface TimedAttempt {
-  outcome: AttemptOutcome;
-  errorCode: string | null;
-  statusCode: number | null;
+export interface TimedAttempt extends DiagnosedAttempt {
   durationMs: number;
   dnsMs: number | null;
   connectMs: number | null;

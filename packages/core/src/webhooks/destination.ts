@@ -115,7 +115,6 @@ export function networkOf(networks: readonly AllowedNetwork[], address: string):
   return networks.find(({ range }) => isWithin(parsed, [range]))?.name ?? null;
 }
 
-/** Why an allowed network is a risk. */
 export type NetworkRisk =
   /** It contains public addresses, or more addresses than one network of receivers needs. */
   | 'too_wide'
@@ -150,7 +149,6 @@ function overlap(a: Range, b: Range): boolean {
   return isWithin(a[0], [[networkAddress(b[0], bits), bits]]);
 }
 
-/** The address with all bits after the prefix cleared. */
 function networkAddress(address: Address, bits: number): Address {
   const bytes = address
     .toByteArray()
@@ -177,9 +175,7 @@ export function createAddressFilter(allowedCidrs: readonly string[]): (address: 
   };
 }
 
-/**
- * Port 443 and the unprivileged ports: mail, SSH, DNS and other services of the operating system listen on the others.
- */
+/** Mail, SSH, DNS and other services of the operating system listen on the other ports. */
 export const WEBHOOK_PORTS_DEFAULT: readonly string[] = ['443', '1024-65535'];
 
 /**
@@ -248,13 +244,9 @@ export function mayConnectTo(addresses: readonly string[], isAllowed: (address: 
   return addresses.length > 0 && addresses.every(isAllowed);
 }
 
-/**
- * Maximum number of addresses per family that an attempt tries, so that an attempt does not scan a host with thousands
- * of addresses.
- */
+/** So that an attempt does not scan a host with thousands of addresses. */
 const ADDRESSES_TRIED_PER_FAMILY_MAX = 2;
 
-/** Selects the addresses to try, in their order. The caller has checked all of them. */
 export function addressesToTry(addresses: readonly string[]): string[] {
   const tried = { 4: 0, 6: 0 };
   return addresses.filter((address) => (tried[isIP(address) === 6 ? 6 : 4] += 1) <= ADDRESSES_TRIED_PER_FAMILY_MAX);

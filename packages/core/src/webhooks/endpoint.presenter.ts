@@ -1,7 +1,6 @@
 import type { EventType } from '../events/event.js';
 import type { ALL_EVENTS, EndpointOrdering } from './vocabulary.js';
 
-/** A webhook endpoint as stored. */
 export interface WebhookEndpointState {
   id: string;
   url: string;
@@ -10,7 +9,6 @@ export interface WebhookEndpointState {
   enabled: boolean;
   /** Why the service or an operator disabled it; null when it is enabled, or when its owner disabled it. */
   disabledReason: string | null;
-  /** Of the secret that signs new runs. */
   signingKeyVersion: number;
   /** Of the secret that signs new runs from `nextActivatesAt` on; both are null unless a rotation waits. */
   nextSigningKeyVersion: number | null;
@@ -30,7 +28,6 @@ export interface WebhookEndpointState {
   updatedAt: Date;
 }
 
-/** Presents a webhook endpoint for the API and for events, without its secret. */
 export function presentWebhookEndpoint(endpoint: WebhookEndpointState) {
   return {
     id: endpoint.id,

@@ -27,7 +27,6 @@ export function decideReplay(input: {
 /** Why a delivery cannot be retried now; each value is a public error code. */
 export type RetryConflict = 'DELIVERY_NOT_PENDING' | 'DELIVERY_IN_FLIGHT' | 'WEBHOOK_DISABLED';
 
-/** Decides whether the next attempt of a delivery may be brought forward to now. */
 export function decideRetry(input: { status: DeliveryStatus; isEnabled: boolean }): RetryConflict | null {
   if (input.status === 'delivering') return 'DELIVERY_IN_FLIGHT';
   if (input.status !== 'pending') return 'DELIVERY_NOT_PENDING';
@@ -38,7 +37,6 @@ export function decideRetry(input: { status: DeliveryStatus; isEnabled: boolean 
 export interface RecoveryPace {
   /** Time between two steps of a recovery, with any number of workers. */
   paceMs: number;
-  /** Deliveries of one step. */
   batchMax: number;
   /** Deliveries of one step while `dueMax` of the endpoint's deliveries are due, so that new events do not wait long. */
   batchMaxWhileBusy: number;

@@ -21,13 +21,6 @@ export function signDelivery(input: {
   return `t=${timestampUnixSeconds},v1=${hmac}`;
 }
 
-/** Names of the headers of the Standard Webhooks specification. */
-const STANDARD_WEBHOOKS_HEADERS = {
-  id: 'webhook-id',
-  timestamp: 'webhook-timestamp',
-  signature: 'webhook-signature',
-} as const;
-
 /**
  * Computes the headers of the Standard Webhooks specification. Unlike the contract's own signature, the key is the
  * decoded secret without `whsec_`, and the signed content begins with the id of the event.
@@ -42,9 +35,9 @@ export function standardWebhooksHeaders(input: {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   const hmac = createHmac('sha256', key).update(`${eventId}.${timestampUnixSeconds}.`).update(body).digest('base64');
   return {
-    [STANDARD_WEBHOOKS_HEADERS.id]: eventId,
-    [STANDARD_WEBHOOKS_HEADERS.timestamp]: String(timestampUnixSeconds),
-    [STANDARD_WEBHOOKS_HEADERS.signature]: `v1,${hmac}`,
+    'webhook-id': eventId,
+    'webhook-timestamp': String(timestampUnixSeconds),
+    'webhook-signature': `v1,${hmac}`,
   };
 }
 
@@ -54,16 +47,13 @@ export function generateSigningSecret(randomBytes: Uint8Array): string {
   return `whsec_${Buffer.from(randomBytes).toString('base64')}`;
 }
 
-/** What the headers of a delivery request hold. */
-export interface RequestHeaderFacts {
+interface RequestHeaderFacts {
   deliveryId: string;
   replayCount: number;
   secretVersion: number;
-  /** Value of the signature header. */
   signature: string;
   /** Headers of the Standard Webhooks specification; empty without them. */
   standardWebhooks: Record<string, string>;
-  /** W3C Trace Context; null if the event has none. */
   traceparent: string | null;
 }
 
@@ -87,21 +77,17 @@ export function requestHeaders(facts: RequestHeaderFacts): Record<string, string
  * a genuine request again within the tolerance.
  */
 export interface StoredRequest {
-  /** Unix time of the signature, in seconds. */
   signedAt: number;
-  /** Beginning of the hexadecimal HMAC. */
   signature: string;
   /** Beginning of the signature of the Standard Webhooks specification; absent without its headers. */
   standardSignature?: string;
   traceparent?: string;
 }
 
-/** Characters of a signature that the log of attempts keeps. */
 const SIGNATURE_SHOWN_CHARACTERS = 8;
 
-/** Reduces the headers of a request to what the log of attempts stores. */
 export function toStoredRequest(headers: Record<string, string>, signedAt: number): StoredRequest {
-  const standard = headers[STANDARD_WEBHOOKS_HEADERS.signature];
+  const standard = headers['webhook-signature'];
   const { traceparent } = headers;
   return {
     signedAt,
@@ -125,9 +111,9 @@ export function shownRequestHeaders(
       stored.standardSignature === undefined
         ? {}
         : {
-            [STANDARD_WEBHOOKS_HEADERS.id]: attempt.eventId,
-            [STANDARD_WEBHOOKS_HEADERS.timestamp]: String(stored.signedAt),
-            [STANDARD_WEBHOOKS_HEADERS.signature]: `v1,${stored.standardSignature}…`,
+            'webhook-id': attempt.eventId,
+            'webhook-timestamp': String(stored.signedAt),
+            'webhook-signature': `v1,${stored.standardSignature}…`,
           },
     traceparent: stored.traceparent ?? null,
   });
@@ -140,7 +126,6 @@ function beginningOf(value: string, prefix: string): string {
 
 /** What the log of an attempt keeps beside its outcome and times. */
 export interface AttemptExchange {
-  /** Null if no request was sent. */
   request: StoredRequest | null;
   /** Addresses that were tried before that of the attempt, at most three. */
   earlierAddresses?: EarlierAddress[];
@@ -148,10 +133,7 @@ export interface AttemptExchange {
   responseHeaders?: Record<string, string>;
 }
 
-/**
- * Headers of an answer that help to find out who refused a request, and where to look. Others, such as cookies, are not
- * stored.
- */
+/** They help to find out who refused a request, and where to look. Others, such as cookies, are not stored. */
 const RESPONSE_HEADERS_KEPT = [
   'allow',
   'content-type',
@@ -161,7 +143,6 @@ const RESPONSE_HEADERS_KEPT = [
   'via',
   'www-authenticate',
 ] as const;
-/** Characters of a header's value that the log keeps. */
 const RESPONSE_HEADER_CHARACTERS_MAX = 200;
 
 /** Selects the headers of an answer for the log; undefined without any. PostgreSQL cannot store U+0000. */

@@ -22,7 +22,6 @@ const DECAY = 0.5;
 
 /** Deliveries that one turn takes of an endpoint that answers within {@link SLOT_MS_MIN}. Others get one at a time. */
 export const TURN_DELIVERIES_MAX = 8;
-/** Turns of one endpoint that may run at once. */
 const TICKETS_MAX = 32;
 
 export function laneOf(slotMs: SlotMs): Lane {
@@ -49,7 +48,6 @@ export function slotMsAfter(slotMs: SlotMs, attempt: { durationMs: number; hung:
 const FADE_MS = 30_000;
 /** Use of slots that makes a difference of 1 in the priority of a job, in milliseconds. */
 const STEP_MS = 10;
-/** BullMQ's largest priority. */
 const PRIORITY_MAX = 2 ** 21 - 1;
 /** Steps by which an environment may exceed twice the use that a job knew, before the job goes back in the line. */
 const SLACK_STEPS = 10;
@@ -59,7 +57,6 @@ const NEW_STEPS = 250;
 const NEW_SLOT_MS = 1000;
 /** An environment is active for this time after its last turn, in milliseconds. */
 const ACTIVE_MS = 60_000;
-/** Environments that are remembered before those without a use are forgotten. */
 const REMEMBERED_MAX = 1000;
 
 /**
@@ -77,7 +74,6 @@ export class SlotUsage {
     return (endedAtMs) => this.#add(environmentId, endedAtMs - nowMs - expectedMs, endedAtMs);
   }
 
-  /** The priority of a job of the environment. */
   priority(environmentId: string, nowMs: number): number {
     return Math.min(PRIORITY_MAX, 1 + Math.floor(this.#usedMs(environmentId, nowMs) / STEP_MS));
   }
@@ -87,7 +83,6 @@ export class SlotUsage {
     return this.priority(environmentId, nowMs) > 2 * (priority === 0 ? NEW_STEPS : priority) + SLACK_STEPS;
   }
 
-  /** Whether other environments have used slots within the last minute. */
   hasOthers(environmentId: string, nowMs: number): boolean {
     for (const [other, { atMs }] of this.#used) if (other !== environmentId && nowMs - atMs < ACTIVE_MS) return true;
     return false;
@@ -112,7 +107,6 @@ export const SHARED_SLOTS_MAX = CONCURRENCY_PER_WORKER - 1;
 /** How long the turns of an environment stay in the slow lane after an attempt in the fast lane got slow. */
 const SUSPECT_MS = 60_000;
 
-/** Which environments may use the slots of the fast lane. */
 export class FastSlots {
   readonly #held = new Map<string, number>();
   /** Until when the turns of an environment stay out of the fast lane, in milliseconds. */
@@ -125,7 +119,6 @@ export class FastSlots {
     else this.#held.set(environmentId, held);
   }
 
-  /** Whether the environment holds as many slots as it may beside others. */
   isFull(environmentId: string): boolean {
     return (this.#held.get(environmentId) ?? 0) >= SHARED_SLOTS_MAX;
   }

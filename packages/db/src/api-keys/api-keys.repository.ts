@@ -6,16 +6,11 @@ import { environmentExists } from '../tenants/tenants.repository.js';
 export type ApiKeyRow = Omit<ApiKey, 'keyHash' | 'type' | 'scopes'> & { type: ApiKeyType; scopes: Scope[] };
 
 /** `keyHash` is the SHA-256 of the whole key; the key itself is not stored. */
-export type NewApiKey = Omit<ApiKeyRow, 'revokedAt'> & { keyHash: Uint8Array<ArrayBuffer> };
+type NewApiKey = Omit<ApiKeyRow, 'revokedAt'> & { keyHash: Uint8Array<ArrayBuffer> };
 
-/** Tenant and scopes of a key, for authentication. The caller checks the expiry and the revocation. */
-export interface ApiKeyIdentity extends Tenant {
-  keyId: string;
-  keyType: ApiKeyType;
-  scopes: Scope[];
-  expiresAt: Date | null;
-  revokedAt: Date | null;
-}
+/** For authentication. The caller checks the expiry and the revocation. */
+type ApiKeyIdentity = Tenant &
+  Pick<ApiKeyRow, 'scopes' | 'expiresAt' | 'revokedAt'> & { keyId: string; keyType: ApiKeyType };
 
 export async function insertApiKey(db: Db, key: NewApiKey): Promise<'created' | 'environment_not_found'> {
   // Environments are never deleted, so one that exists here still exists for the insert.
@@ -43,9 +38,8 @@ export async function listApiKeys(db: Db, environmentId: string): Promise<ApiKey
 }
 
 /**
- * Revokes a key; a key that is already revoked keeps its time of revocation. For operators: takes the bare id, without
- * a tenant.
- * @returns the key's hash, for the notice `apiKeyRevoked`; null when the key does not exist.
+ * A key that is already revoked keeps its time of revocation. For operators: without a tenant.
+ * @returns the hash, for the notice `apiKeyRevoked`; null when the key does not exist.
  */
 export async function revokeApiKey(
   db: Db,

@@ -3,14 +3,21 @@ import { PrismaClient, type Prisma } from '../generated/client.js';
 import { connectionTarget, type ConnectionSettings } from './connection-config.js';
 import { Hosts } from './hosts.js';
 import { Pool } from './pool.js';
-import { checkSession, beginWithDeadlines, ownSession, pooledSession } from './session.js';
+import {
+  beginWithDeadlines,
+  checkSession,
+  ownSession,
+  pooledSession,
+  type SessionDeadlines,
+  type SessionWishes,
+} from './session.js';
 import { statementNames, typedSql, type NameOf, type TypedSql } from './typed-sql.js';
 import { isDiskFull, TransactionLateError, UnfitServerError } from './unavailable.js';
 
 export type { TypedSql };
 
 /** The `options` of the URL apply beside ours, which win. */
-export interface DatabaseSettings extends ConnectionSettings {
+export interface DatabaseSettings extends ConnectionSettings, SessionWishes {
   /** Maximum number of connections. As many more may wait for late answers of PostgreSQL. */
   readonly poolMax: number;
   /**
@@ -18,33 +25,15 @@ export interface DatabaseSettings extends ConnectionSettings {
    * each transaction, and the time zone must be that of the database. Drops `asynchronousCommit` and `indexesOnly`.
    */
   readonly pooler?: 'none' | 'transaction';
-  /**
-   * Commits do not wait for the disk. Use it for statements that PostgreSQL may lose in a crash without losing accepted
-   * work, such as claims. Reads stay consistent.
-   */
-  readonly asynchronousCommit?: boolean;
-  /**
-   * Disables sequential scans in query plans. For a process whose every statement has an index: PostgreSQL would
-   * otherwise keep a sequential scan that it planned for a small table, while the table grows, until it next analyses
-   * the table.
-   */
-  readonly indexesOnly?: boolean;
   /** Names the process in `pg_stat_activity`. PostgreSQL keeps the first 63 bytes. */
   readonly applicationName?: string;
   /** Called with the error of a connection that fails while idle. The pool replaces the connection itself. */
   readonly onConnectionError?: (error: Error) => void;
-  /** Tests set shorter ones. */
   readonly deadlines?: Deadlines;
 }
 
-/** In milliseconds. */
-interface Deadlines {
-  /** Until a request gets a connection. */
+interface Deadlines extends SessionDeadlines {
   readonly connectMs: number;
-  /** Until PostgreSQL cancels a statement. */
-  readonly statementMs: number;
-  /** Until a transaction must end, and for how long PostgreSQL lets a transaction be idle. */
-  readonly transactionMs: number;
 }
 
 const DEADLINES: Deadlines = { connectMs: 3000, statementMs: 10_000, transactionMs: 15_000 };
@@ -55,9 +44,7 @@ const DEADLINES: Deadlines = { connectMs: 3000, statementMs: 10_000, transaction
 const KEEP_ALIVE_MS = 10_000;
 /** How much longer than PostgreSQL's own statement timeout the client waits for a result, in milliseconds. */
 const ANSWER_LATER_MS = 1000;
-/**
- * The model API: {@link Database.prisma}, or a transaction. Functions that use models take it first, then the tenant.
- */
+/** Functions that use models take it first, then the tenant. */
 export type Db = PrismaClient | Prisma.TransactionClient;
 
 export class Database {
@@ -108,7 +95,6 @@ export class Database {
     this.sql = typedSql(this.#pool, this.#nameOf);
   }
 
-  /** The model API. Its client is made when it is first used. */
   get prisma(): PrismaClient {
     this.#prisma ??= new PrismaClient({
       adapter: new PrismaPg(this.#pool, { statementNameGenerator: this.#nameOf, onConnectionError: this.#onError }),
@@ -188,7 +174,6 @@ export class Database {
     }
   }
 
-  /** Connections of the pool, and the number of callers that wait for one. */
   connections(): { used: number; idle: number; waiting: number } {
     const { totalCount, idleCount, waitingCount } = this.#pool;
     return { used: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
@@ -200,9 +185,7 @@ export class Database {
     this.#hosts.close();
   }
 
-  /**
-   * Rejects when the deadline passes. The error rolls the transaction back, and later statements of `work` in it fail.
-   */
+  /** The error rolls the transaction back, and later statements of `work` in it fail. */
   async #inTime<T>(work: PromiseLike<T>): Promise<T> {
     const { transactionMs } = this.#deadlines;
     let timer: NodeJS.Timeout | undefined;

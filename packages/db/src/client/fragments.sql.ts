@@ -1,4 +1,3 @@
-/** Parts of statements that several nouns share. */
 import { newId, type IdKind } from '@callplane/core';
 import { Prisma } from '../generated/client.js';
 import type { TypedSql } from './database.js';
@@ -20,7 +19,6 @@ export function literals(words: readonly string[]): Prisma.Sql {
   return Prisma.raw(words.map((word) => `'${word}'`).join(', '));
 }
 
-/** The length of the random part of an id: base 32, after the prefix and 10 characters of time. */
 const RANDOM_LENGTH = 16;
 
 /**
@@ -39,10 +37,7 @@ export function newIdInSql(kind: IdKind): Prisma.Sql {
     placing 'e' from 1 for 1) placing '8' from 4 for 1)`;
 }
 
-/**
- * How long an observation of a media server or TURN server is valid. An older one means that the workers are down or
- * that the server is no longer configured.
- */
+/** An older observation means that the workers are down, or the server is no longer configured. */
 const VALID_MS = 30_000;
 
 export const isObservationValid = Prisma.sql`checked_at > now() - ${VALID_MS}::int * interval '1 millisecond'`;

@@ -42,7 +42,6 @@ export class Hosts {
     if (this.#next === host) this.#next = (host + 1) % this.count;
   }
 
-  /** A new connection to the host accepts writes. */
   onConnected(host: number): void {
     if (this.#answering === host) return;
     this.#answering = host;
@@ -59,7 +58,6 @@ export class Hosts {
     this.onFailure(host);
   }
 
-  /** Whether another connection should take the place of this idle one. */
   isStale(host: number, openedAtMs: number): boolean {
     const isElsewhere = this.#answering !== null && this.#answering !== host;
     return isElsewhere || openedAtMs <= (this.#suspectSinceMs[host] ?? -1);
@@ -102,7 +100,6 @@ export class Hosts {
     this.#probed.delete(host);
   }
 
-  /** The process ids of the connections to the host that wait for a late answer. */
   keptPids(host: number): number[] {
     return [...this.#owed].flatMap((owed) => (owed.host === host ? (owed.pid() ?? []) : []));
   }

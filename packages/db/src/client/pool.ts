@@ -23,13 +23,11 @@ interface ConnectionRules {
   readonly hostMs: number;
   /** Until a statement has its result, in milliseconds. */
   readonly answerMs: number;
-  /** Replaces the text of `BEGIN`. */
   readonly begin: string;
   /** Called when PostgreSQL has refused a statement because its disk is full. */
   onDiskFull(): void;
 }
 
-/** A connection of our pool, as far as the pool needs it. */
 interface Connection extends pg.PoolClient {
   /** Whether another connection should take the place of this idle one. */
   readonly isStale: boolean;
@@ -247,7 +245,6 @@ function noAnswer(): Error {
 
 type Connected = Parameters<pg.Pool['connect']>[0];
 
-/** A pool whose callers get a connection to any of the hosts. */
 export class Pool extends pg.Pool {
   readonly #connectMs: number;
   readonly #hosts: Hosts;

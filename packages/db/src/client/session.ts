@@ -3,15 +3,24 @@ import type { Target } from './connection-config.js';
 import type { TypedSql } from './typed-sql.js';
 import { UnfitServerError } from './unavailable.js';
 
-interface SessionDeadlines {
+export interface SessionDeadlines {
   /** Until PostgreSQL cancels a statement, in milliseconds. */
   readonly statementMs: number;
-  /** For how long PostgreSQL lets a transaction be idle, in milliseconds. */
+  /** Until a transaction must end, and for how long PostgreSQL lets it be idle, in milliseconds. */
   readonly transactionMs: number;
 }
 
-interface SessionWishes {
+export interface SessionWishes {
+  /**
+   * Commits do not wait for the disk. Use it for statements that PostgreSQL may lose in a crash without losing accepted
+   * work, such as claims. Reads stay consistent.
+   */
   readonly asynchronousCommit?: boolean;
+  /**
+   * Disables sequential scans in query plans. For a process whose every statement has an index: PostgreSQL would
+   * otherwise keep a sequential scan that it planned for a small table, while the table grows, until it next analyses
+   * the table.
+   */
   readonly indexesOnly?: boolean;
 }
 

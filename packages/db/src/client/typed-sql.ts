@@ -8,10 +8,7 @@ export interface TypedSql {
   $queryRaw<T = unknown>(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): PromiseLike<T>;
   /** @returns the number of rows that the statement has changed. */
   $executeRaw(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): PromiseLike<number>;
-  /**
-   * Never present. The Prisma client has such a method, so the compiler does not accept it in place of
-   * `Database.sql`.
-   */
+  /** Never present. The compiler therefore accepts no Prisma client in place of `Database.sql`. */
   readonly $connect?: never;
 }
 

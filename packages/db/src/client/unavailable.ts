@@ -42,7 +42,6 @@ const DRIVER_KINDS = new Set([
 const PG_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed and is not queryable|Cannot use a pool after calling end|The server does not support SSL connections|There was an error establishing an SSL connection|SASL: )/;
 
-/** A transaction exceeded its deadline and is rolled back. */
 export class TransactionLateError extends Error {
   constructor(milliseconds: number) {
     super(`the transaction was not over within ${milliseconds} ms`);
@@ -57,18 +56,15 @@ const UNFIT = {
 
 /** PostgreSQL answers, but an app must not work with it as it is. */
 export class UnfitServerError extends Error {
-  /** Shown in `/readyz`. */
-  readonly reason: keyof typeof UNFIT;
   /** Like a refused write, so that callers of a statement treat it in the same way. */
   readonly code = READ_ONLY;
 
-  constructor(reason: UnfitServerError['reason']) {
+  /** @param reason shown in `/readyz`. */
+  constructor(readonly reason: keyof typeof UNFIT) {
     super(UNFIT[reason]);
-    this.reason = reason;
   }
 }
 
-/** The SQLSTATE of an error of node-postgres. */
 function stateOf(error: unknown): string {
   return String((error as { code?: unknown } | null | undefined)?.code);
 }
@@ -112,12 +108,8 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   if (code === '40001' && typeof message === 'string' && message.includes('recovery')) return true;
   if (typeof kind === 'string' && DRIVER_KINDS.has(kind)) return true;
   if (typeof message === 'string' && PG_MESSAGES.test(message)) return true;
-  return (
-    isDatabaseUnavailable(cause, depth + 1) ||
-    (typeof meta === 'object' &&
-      meta !== null &&
-      isDatabaseUnavailable((meta as { driverAdapterError?: unknown }).driverAdapterError, depth + 1))
-  );
+  const adapterError = (meta as { driverAdapterError?: unknown } | null | undefined)?.driverAdapterError;
+  return isDatabaseUnavailable(cause, depth + 1) || isDatabaseUnavailable(adapterError, depth + 1);
 }
 
 /**

@@ -12,7 +12,6 @@ import type { Database, Db, TypedSql } from '../client/database.js';
 import type { ConsoleSession as StoredSession } from '../generated/client.js';
 import { environmentExists, lockEnvironment } from '../tenants/tenants.repository.js';
 
-/** The caller of a session for authentication, which checks the expiry and the revocation. */
 export interface ConsoleIdentity extends Caller {
   readonly session: ConsoleSession;
   /** The earliest end: of the session, of its key, or for want of requests. */
@@ -23,17 +22,14 @@ export interface ConsoleIdentity extends Caller {
   readonly usedAt: Date;
 }
 
-export type NewConsoleSession = Pick<
-  StoredSession,
-  'id' | 'environmentId' | 'apiKeyId' | 'readOnly' | 'lifetimeSeconds'
-> & { scopes: readonly Scope[] };
+type NewConsoleSession = Pick<StoredSession, 'id' | 'environmentId' | 'apiKeyId' | 'readOnly' | 'lifetimeSeconds'> & {
+  scopes: readonly Scope[];
+};
 
 type IdentityRow = Omit<ConsoleSession, 'source'> &
   Omit<ConsoleIdentity, 'session' | 'keyId' | 'keyType'> & { hash: string; apiKeyId: string | null };
 
-/**
- * The links of an environment that work and the sessions that have not ended, oldest first. A session ends with its key.
- */
+/** Links that work and open sessions, oldest first. A session ends with its key. */
 async function findOpen(db: Db, environmentId: string, now: Date) {
   const idleSince = new Date(now.getTime() - CONSOLE_SESSION_IDLE_SECONDS * 1000);
   const sessions = await db.consoleSession.findMany({
@@ -48,10 +44,7 @@ async function findOpen(db: Db, environmentId: string, now: Date) {
   return sessions.filter(({ apiKeyId }) => apiKeyId === null || !ended.has(apiKeyId));
 }
 
-/**
- * Opens a session, or makes a link.
- * @param hash of the value of its cookie, or of the code of the link.
- */
+/** @param hash of the value of its cookie, or of the code of the link that it makes. */
 export function insertConsoleSession(
   database: Database,
   { scopes, ...session }: NewConsoleSession,
@@ -143,7 +136,6 @@ function identityOf(row: Omit<IdentityRow, 'hash'>): ConsoleIdentity {
   return { ...caller, keyId: apiKeyId ?? id, keyType: 'secret', session };
 }
 
-/** Notes a request of an open session, so that it does not end for want of requests. */
 export async function touchConsoleSession(db: Db, { environmentId }: Tenant, id: string, now: Date): Promise<void> {
   await db.consoleSession.updateMany({ where: { id, environmentId }, data: { usedAt: now } });
 }
@@ -158,11 +150,7 @@ export async function listConsoleSessions(db: Db, environmentId: string, now: Da
   }));
 }
 
-/**
- * Ends sessions and links. Repeating it changes nothing.
- * @param which one, or all of an environment.
- * @returns the ended ones, with the hexadecimal hash for the notice `consoleSessionEnded`; null for a link.
- */
+/** @returns the ended ones, with the hexadecimal hash for the notice `consoleSessionEnded`; null for a link. */
 export async function endConsoleSessions(
   db: Db,
   which: { id?: string; environmentId?: string },

@@ -6,14 +6,12 @@ import { Prisma } from '../generated/client.js';
 export interface EventPosition {
   id: string;
   roomId: string | null;
-  /** Null for events that belong to no room. */
   sequence: number | null;
   /** 64 bits, in decimal. */
   transactionId: string;
 }
 
 export interface EventRow extends EventPosition {
-  /** The JSON text that is sent. */
   body: string;
 }
 
@@ -76,7 +74,6 @@ export async function listEvents(
   return readVisible<EventRow>(db, tenant, Prisma.sql`${POSITION}, body`, conditions, limit);
 }
 
-/** Reads visible events in the order of the transactions that wrote them. */
 function readVisible<Row>(
   db: TypedSql,
   { environmentId }: Tenant,
@@ -123,10 +120,7 @@ export async function findEventPosition(
   { environmentId }: Tenant,
   eventId: string,
 ): Promise<EventPosition | null> {
-  const event = await db.event.findUnique({
-    where: { id: eventId, environmentId },
-    select: POSITION_FIELDS,
-  });
+  const event = await db.event.findUnique({ where: { id: eventId, environmentId }, select: POSITION_FIELDS });
   return event && { ...event, transactionId: String(event.transactionId) };
 }
 
@@ -148,8 +142,7 @@ export async function newestEvents(
     SELECT input.id AS "environmentId", newest.*
     FROM unnest(${[...environmentIds]}::text[]) AS input (id) CROSS JOIN LATERAL (
       SELECT ${POSITION} FROM events
-      WHERE environment_id = input.id
-        AND ${IS_VISIBLE}
+      WHERE environment_id = input.id AND ${IS_VISIBLE}
       ORDER BY events.transaction_id DESC, events.id DESC LIMIT 1
     ) newest`;
   return new Map(rows.map(({ environmentId, ...position }) => [environmentId, position]));

@@ -10,12 +10,6 @@ export interface WrittenDelivery extends DueEndpoint {
   eventId: string;
 }
 
-export interface WrittenEvents {
-  eventIds: string[];
-  /** Wake these once the transaction has committed. */
-  deliveries: WrittenDelivery[];
-}
-
 /**
  * The endpoints that get an event: all subscribers, all subscribers except one, or only one endpoint, even if it does
  * not subscribe to the event's type.
@@ -27,12 +21,13 @@ export type Recipients = { only: string } | { except: string } | 'all';
  * delivered at least once. Call it once the transaction holds all its locks on other tables: it locks the room's row
  * until the commit, to reserve a block of sequence numbers.
  * @param events finished events of one room, or events that belong to no room and get no sequence.
+ * @returns `deliveries` to wake once the transaction has committed.
  */
 export async function writeEvents(
   tx: TypedSql,
   events: readonly NewEvent[],
   recipients: Recipients = 'all',
-): Promise<WrittenEvents> {
+): Promise<{ eventIds: string[]; deliveries: WrittenDelivery[] }> {
   const [one] = events;
   if (one === undefined) return { eventIds: [], deliveries: [] };
   const { roomId } = one;
@@ -44,17 +39,8 @@ export async function writeEvents(
   return { eventIds: numbered.map(({ id }) => id), deliveries };
 }
 
-export interface NumberedEvent {
-  id: string;
-  sequence: number | null;
-  event: NewEvent;
-}
-
-/**
- * Gives events of one room their ids and sequence numbers.
- * @param first the sequence number of the first event; null for events that belong to no room.
- */
-export function numberEvents(events: readonly NewEvent[], first: number | null): NumberedEvent[] {
+/** @param first the sequence number of the first event; null for events that belong to no room. */
+export function numberEvents(events: readonly NewEvent[], first: number | null) {
   return events.map((event, index) => ({
     id: newId('event'),
     sequence: first === null ? null : first + index,
@@ -68,7 +54,7 @@ export function numberEvents(events: readonly NewEvent[], first: number | null):
  * @param rows events of any tenants and rooms.
  * @param where restricts what is inserted.
  */
-export function insertEvents(rows: readonly NumberedEvent[], where: Prisma.Sql = Prisma.empty): Prisma.Sql {
+export function insertEvents(rows: ReturnType<typeof numberEvents>, where: Prisma.Sql = Prisma.empty): Prisma.Sql {
   const events = rows.map(({ event }) => event);
   return Prisma.sql`event AS (
       INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at, traceparent, participant_id)

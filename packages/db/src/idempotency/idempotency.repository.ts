@@ -3,14 +3,14 @@ import { deleteBatch } from '../client/fragments.sql.js';
 import { Prisma } from '../generated/client.js';
 
 /** Identifies one idempotent request: a key is unique per environment and route. */
-export interface IdempotencyScope {
+interface IdempotencyScope {
   environmentId: string;
   /** Method and route pattern, e.g. `POST /v1/rooms`. */
   route: string;
   key: string;
 }
 
-export interface IdempotencyRecord {
+interface IdempotencyRecord {
   requestHash: Uint8Array;
   /** Values that the request generated beside those in its body, as JSON. */
   made: string;

@@ -8,7 +8,6 @@ export interface InvariantResult {
   /** Number of rows that were looked at; null if PostgreSQL cancelled the query because it took too long. */
   checked: number | null;
   broken: number;
-  /** The first of them, by id. */
   ids: string[];
 }
 
@@ -30,7 +29,6 @@ export const SETTINGS: readonly Prisma.Sql[] = [
   Prisma.sql`SET LOCAL enable_mergejoin = off`,
 ];
 
-/** One row: `checked`, `broken` and `ids` of {@link InvariantResult}. */
 export function queryOf({ subject, broken }: Invariant, newest: number): Prisma.Sql {
   return Prisma.sql`
     WITH newest AS MATERIALIZED (SELECT id FROM ${TABLES[subject]} ORDER BY id DESC LIMIT ${newest}::int),

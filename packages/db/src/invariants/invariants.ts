@@ -5,7 +5,6 @@ import { Prisma } from '../generated/client.js';
 export interface Invariant {
   /** Names the invariant in output and in docs/guarantees.md. */
   readonly name: string;
-  /** A sentence about the data that a row breaks. */
   readonly sentence: string;
   /** What {@link Invariant.broken} looks at: the newest rows of this table, by id. */
   readonly subject: 'rooms' | 'participants' | 'operations' | 'events' | 'deliveries';

@@ -2,9 +2,9 @@ import type { Db, TypedSql } from '../client/database.js';
 import { isObservationValid } from '../client/fragments.sql.js';
 import { AGENT_SILENT_MS } from './media-registry.js';
 
-export type MediaNodeState = 'up' | 'down';
+type MediaNodeState = 'up' | 'down';
 
-export interface MediaNodeLoad {
+interface MediaNodeLoad {
   rooms: number;
   sessions: number;
   /** A draining server gets no new rooms. */

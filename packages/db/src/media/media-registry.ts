@@ -4,19 +4,15 @@ import { isObservationValid } from '../client/fragments.sql.js';
 
 /** Registered media servers. Every gateway and cleanup worker keeps a connection to each. */
 export const REGISTERED_NODES_MAX = 64;
-/** Participants that a registered media server may be meant for. */
 export const NODE_CAPACITY_MAX = 1_000_000;
 /** A media server whose agent has sent no heartbeat for this time counts as silent. */
 export const AGENT_SILENT_MS = 30_000;
 /** A silent media server that no worker reaches and that carries no rooms is removed after this time. */
 const SILENT_NODE_KEPT_MS = 3_600_000;
 
-export interface RegisteredNode {
+export interface NodeRegistration {
   id: string;
   url: string;
-}
-
-export interface NodeRegistration extends RegisteredNode {
   /** Number of participants that the server is meant for; null: unknown. */
   capacity: number | null;
   hasAgent: boolean;
@@ -32,7 +28,7 @@ export type RegistrationOutcome = 'registered' | 'known' | 'taken' | 'full';
 
 const isAgentAlive = Prisma.sql`coalesce(media_nodes.heartbeat_at > now() - ${AGENT_SILENT_MS}::int * interval '1 millisecond', false)`;
 
-export async function listRegisteredNodes(db: Db): Promise<RegisteredNode[]> {
+export async function listRegisteredNodes(db: Db) {
   const nodes = await db.mediaNode.findMany({
     where: { url: { not: null } },
     orderBy: { id: 'asc' },
@@ -71,10 +67,7 @@ export async function registerMediaNode(db: TypedSql, node: NodeRegistration): P
   return row.outcome;
 }
 
-/**
- * Removes a media server from the registry, with its drain setting and its last observation.
- * @returns whether it had a row.
- */
+/** @returns whether it had a row, which also has its drain setting and its last observation. */
 export async function removeMediaNode(db: Db, nodeId: string): Promise<boolean> {
   return (await db.mediaNode.deleteMany({ where: { id: nodeId } })).count > 0;
 }

@@ -33,7 +33,6 @@ export interface RoomOnNode extends RoomPlacement {
   status: RoomStatus;
 }
 
-/** Lists the rooms on a media server, without ended ones. */
 export async function roomsOnNode(db: Db, nodeId: string): Promise<RoomOnNode[]> {
   const rooms = await db.room.findMany({
     where: { mediaNodeId: nodeId, status: { not: 'ended' } },
@@ -47,14 +46,12 @@ export async function roomsOnNode(db: Db, nodeId: string): Promise<RoomOnNode[]>
  * Takes rooms without live sessions off a media server. Their next participant places them anew.
  * @returns the number of rooms.
  */
-export async function unplaceEmptyRooms(db: TypedSql, nodeId: string): Promise<number> {
-  const rows = await db.$queryRaw<{ id: string }[]>`
+export function unplaceEmptyRooms(db: TypedSql, nodeId: string): PromiseLike<number> {
+  return db.$executeRaw`
     UPDATE rooms SET media_node_id = NULL, media_generation = media_generation + 1, version = version + 1
     WHERE media_node_id = ${nodeId} AND ${isRoomOpen} AND NOT EXISTS (
       SELECT FROM participant_sessions WHERE room_id = rooms.id AND ended_at IS NULL
-    )
-    RETURNING id`;
-  return rows.length;
+    )`;
 }
 
 /** Status and placement of rooms; unknown rooms are missing. */

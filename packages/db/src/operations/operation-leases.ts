@@ -4,9 +4,7 @@ import { Prisma } from '../generated/client.js';
 import { isExhausted, isUnleased, OPERATION_COLUMNS, WAKEABLE_COLUMNS } from './operation.sql.js';
 import type { WakeableOperation } from './operations.repository.js';
 
-/**
- * An operation that this worker has claimed. All lease times are PostgreSQL's, so the workers' clocks need not agree.
- */
+/** All lease times are PostgreSQL's, so the workers' clocks need not agree. */
 export interface ClaimedOperation {
   id: string;
   kind: OperationKind;
@@ -24,10 +22,7 @@ export interface ClaimedOperation {
   lagMs: number;
 }
 
-/**
- * Thrown inside a transaction when the lease has expired or passed to another worker, so that the transaction writes
- * nothing.
- */
+/** Rolls the transaction back: the lease has expired or passed to another worker. */
 export class LeaseLost extends Error {
   constructor(operationId: string) {
     super(`the lease on ${operationId} is lost`);
@@ -123,19 +118,16 @@ export async function settleFailed(
   return settled;
 }
 
-export interface DueOperation extends WakeableOperation {
-  /** Its place among the due operations of its environment, from 1 on. */
-  place: number;
-  /** How long ago it became due, or its last lease expired. */
-  lateMs: number;
-}
-
 /**
  * The operations that a worker may claim now: the first of every environment before the second of any. Reads all due
  * rows, so that a tenant with many of them cannot hide those of another.
+ * @returns `place` among those of the environment, from 1 on; `lateMs` since it became due, or its last lease expired.
  */
-export function findDueOperations(db: TypedSql, limit: number): PromiseLike<DueOperation[]> {
-  return db.$queryRaw<DueOperation[]>`
+export function findDueOperations(
+  db: TypedSql,
+  limit: number,
+): PromiseLike<(WakeableOperation & { place: number; lateMs: number })[]> {
+  return db.$queryRaw`
     SELECT ${WAKEABLE_COLUMNS}, place::int,
       (extract(epoch FROM now() - greatest(due_at, lease_expires_at)) * 1000)::float8 AS "lateMs"
     FROM (
@@ -164,11 +156,7 @@ const LEASE_EXPIRED: OperationError = {
   message: 'The last attempt was not settled in time: its worker stopped.',
 };
 
-/** An operation that the sweep has settled as failed, with its tenant. */
-export interface ExhaustedOperation extends OperationState, Tenant {
-  roomId: string;
-  participantId: string | null;
-}
+type ExhaustedOperation = OperationState & Tenant & Pick<ClaimedOperation, 'roomId' | 'participantId'>;
 
 /**
  * Settles one row as failed whose worker died in the run's last attempt, because no attempt is left.

@@ -14,7 +14,6 @@ import { touchSessions } from '../sessions/session-connection.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
 import { OPERATION_COLUMNS, WAKE_UP_COLUMNS, WAKEABLE_COLUMNS } from './operation.sql.js';
 
-/** The fields of a row that a wake-up job needs. */
 export interface WakeableOperation {
   id: string;
   environmentId: string;
@@ -31,7 +30,6 @@ export interface AcceptedOperation {
   roomVersion: number | null;
 }
 
-/** The fields of an `OperationState`. */
 const STATE = { id: true, kind: true, status: true, attempts: true, lastError: true, completedAt: true } as const;
 
 export async function findOperation(db: Db, tenant: Tenant, operationId: string): Promise<OperationState | null> {
@@ -98,12 +96,6 @@ export async function acceptRoomEnd(
 /** The expression of rooms_empty_until_idx. */
 const EMPTY_UNTIL = Prisma.sql`(empty_since AT TIME ZONE 'UTC' + empty_timeout_seconds * interval '1 second')`;
 
-/** A room whose end was accepted because it is empty. */
-export interface EmptyRoomEnd extends WakeableOperation {
-  roomId: string;
-  roomVersion: number;
-}
-
 /**
  * Accepts the end of open rooms that have been empty for too long, also of those that nobody has joined. Writes the same
  * operation as a request, in one conditional statement, so that a concurrent join wins. Concurrent calls share the
@@ -116,8 +108,8 @@ export function acceptEmptyRoomEnds(
   emptyMs: number,
   limit: number,
   now: Date,
-): PromiseLike<EmptyRoomEnd[]> {
-  return db.$queryRaw<EmptyRoomEnd[]>`
+): PromiseLike<(WakeableOperation & { roomId: string; roomVersion: number })[]> {
+  return db.$queryRaw`
     WITH room AS (
       UPDATE rooms SET status = 'ending', version = version + 1
       WHERE id = ANY(ARRAY(
@@ -178,8 +170,6 @@ export async function acceptParticipantRemoval(
 }
 
 type AcceptedRow = OperationState & WakeableOperation;
-
-/** The columns of {@link AcceptedRow}, for a row that was just written. */
 const ACCEPTED = Prisma.sql`${OPERATION_COLUMNS}, ${WAKE_UP_COLUMNS}`;
 
 function accepted(row: AcceptedRow, roomVersion: number | null): AcceptedOperation {

@@ -7,11 +7,8 @@ const QUEUES = ['room-end', 'participant-remove', 'webhook-delivery'] as const;
 /** The backlog of one queue, counted from the rows: Redis may be missing some. */
 export interface Backlog {
   queue: (typeof QUEUES)[number];
-  /** Due rows without a lease. */
   due: number;
-  /** Rows that are not due yet: retries. */
   scheduled: number;
-  /** Rows that a worker holds under a lease. */
   held: number;
   /** How long the oldest due row has waited, in milliseconds; null when none is due. */
   oldestDueMs: number | null;

@@ -1,12 +1,10 @@
 import { INSTANCE_DEAD_MS } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 
-/** Facts about PostgreSQL that `rtc doctor` checks. */
 export interface DatabaseFacts {
   /** Such as 180004. */
   versionNumber: number;
   version: string;
-  /** How the database stores text: `UTF8`. */
   encoding: string;
   /** By PostgreSQL's clock, at the time of the query. */
   now: Date;
@@ -17,7 +15,6 @@ export interface DatabaseFacts {
   /** Ids of the master keys that seal secrets at rest. */
   masterKeyIds: string[];
   activeSigningKeys: number;
-  /** Signaling processes with a recent heartbeat. */
   signalingInstances: number;
   projects: number;
 }
@@ -54,7 +51,6 @@ export interface Standby {
   lagBytes: number | null;
 }
 
-/** The standbys of PostgreSQL, as its primary sees them. */
 export interface Replication {
   /** `synchronous_standby_names`; empty if commits wait for no standby. */
   synchronousNames: string;
@@ -75,12 +71,10 @@ export async function readReplication(db: TypedSql): Promise<Replication> {
   return replication;
 }
 
-/** Whether commits wait for this standby. */
 export function isSynchronous({ sync }: Standby): boolean {
   return sync === 'sync' || sync === 'quorum';
 }
 
-/** A process of an app that is connected to this database. */
 export interface RunningApp {
   /** Such as `webhook-worker`. */
   app: string;

@@ -15,7 +15,6 @@ const HOT_TABLES = [
 
 export interface TableHealth {
   table: (typeof HOT_TABLES)[number];
-  /** PostgreSQL's estimates. */
   liveRows: number;
   deadRows: number;
   bytes: number;

@@ -12,7 +12,6 @@ import type { Db } from '../client/database.js';
 
 export interface ListFilter {
   environmentId: string | null;
-  /** Rows that were created from this time on. */
   since: Date | null;
   limit: number;
 }
@@ -34,7 +33,6 @@ export function toTenant(row: { environmentId: string; environment: { projectId:
   return row && { environmentId: row.environmentId, ...row.environment };
 }
 
-/** The tenant of an environment; null if it does not exist. */
 export async function tenantOfEnvironment(db: Db, environmentId: string): Promise<Tenant | null> {
   const environment = await db.environment.findUnique({ where: { id: environmentId }, select: { projectId: true } });
   return environment && { environmentId, ...environment };
@@ -63,7 +61,6 @@ export async function listAllOperations(
   }));
 }
 
-/** What a new run of an operation needs. */
 export async function findOperationById(db: Db, operationId: string) {
   const found = await db.runtimeOperation.findUnique({
     where: { id: operationId },
@@ -74,7 +71,6 @@ export async function findOperationById(db: Db, operationId: string) {
   return { ...operation, environmentId: room.environmentId, ...room.environment };
 }
 
-/** What a list leaves out of a room, and the number of live sessions. */
 const ROOM = {
   omit: { metadata: true, emptySince: true, mediaGeneration: true, version: true, rosterPaged: true },
   include: { _count: { select: { sessions: { where: { endedAt: null } } } } },
@@ -139,7 +135,6 @@ export function listAllEvents(db: Db, filter: ListFilter & { roomId: string | nu
   });
 }
 
-/** @returns the JSON text of the event, as it is sent. */
 export async function findEventById(db: Db, eventId: string): Promise<string | null> {
   return (await db.event.findUnique({ where: { id: eventId }, select: { body: true } }))?.body ?? null;
 }

@@ -74,13 +74,10 @@ export interface EndpointListing {
   /** Whether its last attempt succeeded, and the next one is expected to take less than a second. */
   proven: boolean;
   failingSince: Date | null;
-  /** Deliveries that are pending or delivering. */
   open: number;
-  /** Due time of the oldest open delivery; null when there is none. */
   oldestDueAt: Date | null;
 }
 
-/** Endpoints with the oldest open delivery come first. */
 export function listAllWebhookEndpoints(
   db: TypedSql,
   { environmentId, limit }: Omit<ListFilter, 'since'>,
@@ -98,7 +95,6 @@ export function listAllWebhookEndpoints(
     ORDER BY d.oldest NULLS LAST, id DESC LIMIT ${limit}`;
 }
 
-/** The tenant of an endpoint that is not deleted. */
 export async function tenantOfWebhookEndpoint(db: Db, endpointId: string): Promise<Tenant | null> {
   const where = { id: endpointId, deletedAt: null };
   return toTenant(await db.webhookEndpoint.findUnique({ where, select: OF_TENANT }));

@@ -3,7 +3,6 @@ import type { TypedSql } from '../client/database.js';
 import { firstTransactionSince } from '../events/events.repository.js';
 import { Prisma } from '../generated/client.js';
 
-/** Rows in one of the slots of a time span, counted from 0. */
 export interface SlotCount {
   slot: number;
   count: number;
@@ -42,7 +41,6 @@ export async function countLive(
   return row;
 }
 
-/** Counts the joins of a time span, of the newest `max` ones. */
 export function countJoins(
   db: TypedSql,
   tenant: Tenant,
@@ -80,7 +78,6 @@ export function listOverviewEndpoints(db: TypedSql, { environmentId }: Tenant): 
 export interface DeliveryCount extends SlotCount {
   endpointId: string;
   status: DeliveryStatus;
-  /** Those whose latest attempt has failed. */
   unsuccessful: number;
 }
 

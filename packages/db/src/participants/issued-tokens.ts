@@ -10,11 +10,8 @@ export interface IssuedTokenRow {
   permissions: string[];
   createdAt: Date;
   expiresAt: Date;
-  /** When it was revoked, or its participant removed. */
   revokedAt: Date | null;
-  /** First connection of its participant. */
   connectedAt: Date | null;
-  /** Whether its room is ending or has ended, so that its tokens admit no participant. */
   isRoomOver: boolean;
 }
 

@@ -4,8 +4,7 @@ import {
   PERMISSIONS,
   publishableSources,
   sameJson,
-  trackMuted,
-  trackUnpublished,
+  trackEvent,
   type NewEvent,
   type ParticipantState,
   type Permission,
@@ -81,9 +80,10 @@ export function updateParticipant(
       sessionId !== null && hasPermissionsChanged ? await setSessionPermissions(sql, sessionId, permissions, now) : [];
     const version = sessionId === null ? null : await touchSessions(sql, participantId);
     const subject = { tenant, room, now };
-    const events: NewEvent[] = [participantUpdated(subject, { participant: after, sessionId, permissions })];
+    const events: NewEvent[] = [participantUpdated(subject, { participant: after, sessionId }, permissions)];
     if (sessionId !== null) {
-      events.unshift(...withdrawn.map((track) => trackUnpublished(subject, { sessionId, participant: after }, track)));
+      const session = { sessionId, participant: after };
+      events.unshift(...withdrawn.map((track) => trackEvent('track.unpublished', subject, session, track)));
     }
     const { deliveries } = await writeEvents(sql, events);
     return { outcome: 'updated', participant: after, permissions, version, deliveries };
@@ -115,7 +115,7 @@ export function muteTrack(
     const version = await touchSessions(sql, participantId);
     const { permissions: _, ...participant } = person;
     const { deliveries } = await writeEvents(sql, [
-      trackMuted({ tenant, room, now }, { sessionId, participant }, track),
+      trackEvent('track.muted', { tenant, room, now }, { sessionId, participant }, track),
     ]);
     return { outcome: 'muted', track, version, deliveries };
   });
@@ -135,8 +135,7 @@ async function lock(
   participantId: string,
 ): Promise<Locked | { outcome: ModerationRefusal }> {
   const [row] = await sql.$queryRaw<(Locked['person'] & { removed: boolean })[]>`
-    SELECT ${PARTICIPANT_COLUMNS}, participants.removed_at IS NOT NULL AS removed,
-      ${PARTICIPANT_PERMISSIONS}
+    SELECT ${PARTICIPANT_COLUMNS}, participants.removed_at IS NOT NULL AS removed, ${PARTICIPANT_PERMISSIONS}
     FROM participants
     WHERE id = ${participantId} AND room_id = ${roomId} AND environment_id = ${tenant.environmentId}
     FOR NO KEY UPDATE OF participants`;
@@ -167,8 +166,7 @@ async function setSessionPermissions(
 ): Promise<TrackIdentity[]> {
   await sql.$executeRaw`
     UPDATE participant_sessions SET permissions = ${[...permissions]}::text[] WHERE id = ${sessionId}`;
-  const withdrawn = Prisma.sql`
-    session_id = ${sessionId} AND source <> ALL(${publishableSources(permissions)}::text[])`;
+  const withdrawn = Prisma.sql`session_id = ${sessionId} AND source <> ALL(${publishableSources(permissions)}::text[])`;
   return deleteTracks(sql, withdrawn, now);
 }
 

@@ -84,7 +84,6 @@ export function eraseEvents(database: Database, participantId: string | null, no
   });
 }
 
-/** Counts the events of a participant that are not erased yet, because they have unfinished deliveries. */
 export async function countEventsToErase(database: Database, participantId: string): Promise<number> {
   return database.prisma.event.count({ where: { participantId, erasedAt: null } });
 }

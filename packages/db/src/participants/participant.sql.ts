@@ -24,10 +24,3 @@ export const LIVE_PARTICIPANT_COLUMNS = Prisma.sql`${PARTICIPANT_COLUMNS}, ${PAR
     FROM participant_sessions live JOIN session_tracks t ON t.session_id = live.id
     WHERE live.participant_id = participants.id AND live.ended_at IS NULL
   ) AS tracks`;
-
-/**
- * Whether an erasure was requested for the event's participant, so that the event is erased once its deliveries finish.
- * The events table must have the alias `v`.
- */
-export const isErasureRequested = Prisma.sql`
-  EXISTS (SELECT 1 FROM participant_erasures x WHERE x.participant_id = v.participant_id)`;

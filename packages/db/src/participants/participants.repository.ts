@@ -1,4 +1,11 @@
-import type { LiveParticipantState, ParticipantStatus, Permission, RoomStatus, Tenant } from '@callplane/core';
+import type {
+  LiveParticipantState,
+  ParticipantState,
+  ParticipantStatus,
+  Permission,
+  RoomStatus,
+  Tenant,
+} from '@callplane/core';
 import { texts } from '../client/fragments.sql.js';
 import type { Db, TypedSql } from '../client/database.js';
 import { readWanted, type WantedRow } from '../client/wanted-rows.js';
@@ -6,14 +13,7 @@ import { Prisma } from '../generated/client.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
 import { LIVE_PARTICIPANT_COLUMNS } from './participant.sql.js';
 
-export interface NewParticipant {
-  id: string;
-  roomId: string;
-  externalId: string | null;
-  name: string;
-  metadata: Record<string, unknown>;
-  role: string;
-  createdAt: Date;
+export interface NewParticipant extends Omit<ParticipantState, 'tokenExpiresAt' | 'connectedAt' | 'leftAt'> {
   token: { id: string; permissions: readonly Permission[]; expiresAt: Date };
 }
 
@@ -132,13 +132,6 @@ export async function findParticipants(
   return rows.map((row, at) => (row?.roomId === wanted[at]?.roomId ? row : null));
 }
 
-/** Cursor of a page of participants: the page starts after this one. */
-export interface ParticipantPosition {
-  connectedAt: Date;
-  id: string;
-}
-
-/** Lists participants that have connected, the latest first. */
 export function listParticipants(
   db: TypedSql,
   tenant: Tenant,
@@ -146,7 +139,8 @@ export function listParticipants(
   page: {
     status: ParticipantStatus | null;
     externalId: string | null;
-    after: ParticipantPosition | null;
+    /** The last participant of the previous page. */
+    after: { connectedAt: Date; id: string } | null;
     limit: number;
   },
 ): PromiseLike<LiveParticipantState[]> {

@@ -16,14 +16,11 @@ export interface TurnServerRow {
 /** The TURN servers that a cleanup worker has checked recently. */
 export function listTurnServers(db: TypedSql): PromiseLike<TurnServerRow[]> {
   return db.$queryRaw<TurnServerRow[]>`
-    SELECT address, state FROM turn_servers
-    WHERE ${isObservationValid}
-    ORDER BY address`;
+    SELECT address, state FROM turn_servers WHERE ${isObservationValid} ORDER BY address`;
 }
 
 /**
- * Records the state of a TURN server that a worker has just observed. Deletes servers that no worker has checked for a
- * day.
+ * Deletes servers that no worker has checked for a day.
  * @returns whether the state has changed.
  */
 export async function recordTurnServerState(db: TypedSql, address: string, state: TurnServerState): Promise<boolean> {

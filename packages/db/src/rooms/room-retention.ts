@@ -4,7 +4,7 @@ import { deleteBatch } from '../client/fragments.sql.js';
 import { Prisma } from '../generated/client.js';
 import { ROLLED_UP_UNTIL, rollUpUsage } from '../usage/usage.js';
 
-export interface ExpiredRooms {
+interface ExpiredRooms {
   /** Minimum age of the rooms' end in seconds, by PostgreSQL's clock. */
   olderThanSeconds: number;
   environmentId: string | null;
@@ -18,7 +18,6 @@ export interface PurgeStep {
   operations: number;
 }
 
-/** Maximum number of rooms that one step locks, and of rows that it deletes from each table. */
 const ROOMS_PER_STEP = 50;
 const ROWS_PER_STEP = 1000;
 

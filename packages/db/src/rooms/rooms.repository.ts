@@ -74,7 +74,7 @@ export async function roomExists(db: Db, tenant: Tenant, roomId: string): Promis
   return room !== null;
 }
 
-export interface RoomListPage {
+interface RoomListPage {
   status: RoomStatus | null;
   name: string | null;
   /** Names that begin with this text; null for any. The list is then in the order of names. */
@@ -125,7 +125,6 @@ function listRoomsByPrefix(
   return listRoomsNamed(db, tenant, page, named, (row) => Prisma.sql`${row}.name COLLATE "C", ${row}.id`);
 }
 
-/** Lists rooms by a condition on their names. Each status is a range of rooms_status_name_idx. */
 function listRoomsNamed(
   db: TypedSql,
   { environmentId }: Tenant,
@@ -144,25 +143,12 @@ function listRoomsNamed(
     ORDER BY ${order(Prisma.raw('found'))} LIMIT ${limit}`;
 }
 
-export interface MessageRecipients {
-  status: RoomStatus;
-  /** Number of recipients with a live session. */
-  present: number;
-  /** Recipients that have no live session in the room; empty for a message to all. */
-  absent: string[];
-}
-
 /**
- * Finds the recipients of a message.
+ * Counts the recipients of a message with a live session, and lists those without one.
  * @param to participant ids; null for everyone in the room.
  * @returns null when the environment has no such room.
  */
-export async function findRecipients(
-  db: TypedSql,
-  tenant: Tenant,
-  roomId: string,
-  to: readonly string[] | null,
-): Promise<MessageRecipients | null> {
+export async function findRecipients(db: TypedSql, tenant: Tenant, roomId: string, to: readonly string[] | null) {
   const chosen = to === null ? Prisma.empty : Prisma.sql`AND s.participant_id = ANY(${[...to]}::text[])`;
   const [row] = await db.$queryRaw<{ status: RoomStatus; present: number; ids: string[] | null }[]>`
     SELECT rooms.status, live.present, live.ids

@@ -9,7 +9,6 @@ import type { JoinInput, RoomPlacement } from './session.js';
 export interface JoiningPerson {
   participant: ParticipantState;
   removed: boolean;
-  /** Number of its latest admitted join. */
   latestJoin: number;
   /** Permissions that the server has set; empty while those of the token apply. */
   permissions: Permission[];
@@ -28,14 +27,11 @@ export interface RoomToJoin extends RoomPlacement {
   version: number;
   rosterPaged: boolean;
   liveSessions: number;
-  /** Live sessions by participant id. */
   liveSessionOf: Map<string, string>;
   rowVersion: RowVersion;
 }
 
-/** All that decides the joins of a batch. */
 export interface Joining {
-  /** By participant id. */
   people: Map<string, JoiningPerson>;
   /** Null: it does not exist, or no join needs it. */
   room: RoomToJoin | null;

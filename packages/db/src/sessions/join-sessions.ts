@@ -22,7 +22,6 @@ export type JoinOutcome =
     }
   | { outcome: 'room_ended' | 'removed' | 'token_revoked' | 'capacity' | 'not_found' }
   | { outcome: 'too_many'; waitMs: number }
-  /** A later join of the same participant was admitted meanwhile. */
   | { outcome: 'overtaken' }
   | { outcome: 'abandoned' };
 
@@ -32,10 +31,8 @@ export interface JoinSettings {
   rosterFullMax: number;
 }
 
-/** A join with its number among those of its participant. */
 type AdmittedJoin = JoinInput & { joinNumber: number };
 
-/** What holds for all joins of a batch. */
 interface Batch extends JoinSettings {
   now: Date;
   /** The media server for the room if it has none yet. */
@@ -182,7 +179,6 @@ function candidateOf({ participantId, joinNumber }: AdmittedJoin, { people, room
   return { participant: { removed, tokenRevoked, latestJoin, hasLiveSession }, joinNumber };
 }
 
-/** Ends the tracks of the sessions that the joins supersede. */
 async function acceptedJoins(
   sql: TypedSql,
   { people }: Joining,

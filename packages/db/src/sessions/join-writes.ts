@@ -15,7 +15,6 @@ import type { RoomChanges } from './room-changes.js';
 import type { JoinInput, SessionState } from './session.js';
 import { toTuple } from './session-tuple.js';
 
-/** A join that is decided and will be written. */
 export interface AcceptedJoin {
   input: JoinInput;
   person: JoiningPerson;
@@ -24,14 +23,7 @@ export interface AcceptedJoin {
   superseded: { sessionId: string; tracks: TrackIdentity[] } | null;
 }
 
-/** The room after the joins of a batch. */
 type RoomAfter = Omit<RoomChanges, 'after' | 'sessions' | 'tenant'>;
-
-export interface WrittenJoins {
-  /** All that the joins have changed; null if they have superseded sessions. */
-  changes: RoomChanges | null;
-  deliveries: WrittenDelivery[];
-}
 
 /**
  * @param joins at least one.
@@ -39,7 +31,7 @@ export interface WrittenJoins {
  * @param lock `held`: the caller has locked all rows that the statement changes. `unchanged`: the statement locks them
  *   itself, and writes only if they are as they were read and no other transaction has locked them; no join may
  *   supersede a session.
- * @returns null if nothing was written.
+ * @returns null if nothing was written; `changes`: all of them, or null if the joins have superseded sessions.
  */
 export async function writeJoins(
   sql: TypedSql,
@@ -48,7 +40,7 @@ export async function writeJoins(
   { mediaNodeId, rosterPaged }: { mediaNodeId: string | null; rosterPaged: boolean },
   lock: 'held' | 'unchanged',
   now: Date,
-): Promise<WrittenJoins | null> {
+): Promise<{ changes: RoomChanges | null; deliveries: WrittenDelivery[] } | null> {
   const version = before.version + 1;
   const events = eventsOf(before, joins, now);
   const numbered = numberEvents(events, before.lastSequence + 1);

@@ -5,7 +5,7 @@ import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { endSessions } from './session-ends.js';
 import type { HeldSession } from './session.js';
 
-export interface LostSessionLimits {
+interface LostSessionLimits {
   graceMs: number;
   /** Age of the last heartbeat from which an instance counts as dead. */
   instanceDeadMs: number;
@@ -14,26 +14,20 @@ export interface LostSessionLimits {
   mayEnd?: () => boolean;
 }
 
-export interface SweptSessions {
-  ended: { sessionId: string; roomId: string }[];
-  /** The rooms of the ended sessions, without duplicates, with their versions after the sweep. */
-  rooms: { roomId: string; version: number }[];
-  deliveries: DueEndpoint[];
-  /** The rooms whose sessions could not be ended, for example because another transaction keeps them locked. */
-  failed: { roomId: string; error: unknown }[];
-}
-
 /**
  * Ends sessions (`connection_lost`) whose grace period is over. The grace period starts when the connection was lost,
  * or, when the instance that held it died, with its last heartbeat. Sessions that are being removed, and sessions of a
  * room that ends, are left to that clean-up, which ends them for its own reason. A room that fails delays no other one.
  */
-export async function sweepLostSessions(
-  database: Database,
-  limits: LostSessionLimits,
-  now: Date,
-): Promise<SweptSessions> {
-  const swept: SweptSessions = { ended: [], rooms: [], deliveries: [], failed: [] };
+export async function sweepLostSessions(database: Database, limits: LostSessionLimits, now: Date) {
+  const swept = {
+    ended: [] as { sessionId: string; roomId: string }[],
+    /** Without duplicates, with their versions after the sweep. */
+    rooms: [] as { roomId: string; version: number }[],
+    deliveries: [] as DueEndpoint[],
+    /** Rooms that another transaction keeps locked, for example. */
+    failed: [] as { roomId: string; error: unknown }[],
+  };
   const lost = await findLostSessions(database.sql, limits);
   if (limits.mayEnd?.() === false) return swept;
   for (const roomId of new Set(lost.map((session) => session.roomId))) {
@@ -53,14 +47,12 @@ export async function sweepLostSessions(
   return swept;
 }
 
-type LostSession = HeldSession & { roomId: string };
-
-function findLostSessions(db: TypedSql, limits: LostSessionLimits): PromiseLike<LostSession[]> {
+function findLostSessions(db: TypedSql, limits: LostSessionLimits): PromiseLike<(HeldSession & { roomId: string })[]> {
   const { graceMs, instanceDeadMs, limit } = limits;
   const over = Prisma.sql`now() - ${graceMs}::int * interval '1 millisecond'`;
   const dead = Prisma.sql`
     i.heartbeat_at <= now() - greatest(${graceMs}::int, ${instanceDeadMs}::int) * interval '1 millisecond'`;
-  return db.$queryRaw<LostSession[]>`
+  return db.$queryRaw`
     WITH RECURSIVE holders AS (
       -- The instances that hold live sessions. Jumps through the index from one to the next, instead of reading it all.
       (SELECT instance_id FROM participant_sessions WHERE ended_at IS NULL AND instance_id IS NOT NULL

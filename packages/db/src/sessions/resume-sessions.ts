@@ -7,7 +7,6 @@ import type { ResumeOutcome, SessionState } from './session.js';
 
 export interface ResumeInput {
   sessionId: string;
-  /** SHA-256 of the resume secret. */
   resumeSecretHash: Uint8Array;
   instanceId: string;
 }
@@ -15,11 +14,9 @@ export interface ResumeInput {
 type Resumed = Extract<ResumeOutcome, { outcome: 'resumed' }>;
 type Found = Omit<Resumed, 'connection' | 'outcome' | 'state' | 'tenant'> & {
   sessionId: string;
-  /** Null when the session was not resumed. */
   connection: number | null;
   projectId: string;
   environmentId: string;
-  /** Why the session cannot be resumed; null when it is live. */
   endReason: SessionEndReason | null;
   waitMs: number;
 };

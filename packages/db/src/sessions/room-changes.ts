@@ -23,7 +23,6 @@ export interface RoomChanges extends RoomPlacement {
   tenant: Tenant;
   room: RoomState;
   sequence: number;
-  /** The version of the room that the changes lead to. */
   version: number;
   /** Whether clients get the roster in pages. Viewers of such a room are short tuples. */
   rosterPaged: boolean;

@@ -86,11 +86,10 @@ function mediaText({ media }: { media?: unknown }): string | null {
  * clean-up of a removal waits for this. The clean-up of a room does not.
  */
 export async function releaseSession(db: TypedSql, held: HeldSession): Promise<boolean> {
-  const rows = await db.$queryRaw<unknown[]>`
-    UPDATE participant_sessions s SET instance_id = NULL, disconnected_at = coalesce(disconnected_at, now()),
-      media = NULL
-    WHERE ${isHeld(held)} RETURNING 1`;
-  return rows.length > 0;
+  const released = await db.$executeRaw`
+    UPDATE participant_sessions s
+    SET instance_id = NULL, disconnected_at = coalesce(disconnected_at, now()), media = NULL WHERE ${isHeld(held)}`;
+  return released > 0;
 }
 
 /**

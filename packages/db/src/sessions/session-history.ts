@@ -2,7 +2,6 @@ import type { QualitySeconds, SessionRecord, Tenant, TrackIdentity } from '@call
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
-/** Which sessions to list: those of a room, or those of one of its participants. */
 export interface SessionsWanted {
   roomId: string;
   participantId: string | null;
@@ -10,12 +9,9 @@ export interface SessionsWanted {
   limit: number;
 }
 
-interface StoredTrack extends TrackIdentity {
-  publishedAt: number;
-  unpublishedAt: number | null;
-}
-
-type SessionRow = Omit<SessionRecord, 'tracks'> & { tracks: StoredTrack[] };
+type SessionRow = Omit<SessionRecord, 'tracks'> & {
+  tracks: (TrackIdentity & { publishedAt: number; unpublishedAt: number | null })[];
+};
 
 /** Lists sessions newest first: ids sort by the time of creation. */
 export async function listSessions(db: TypedSql, tenant: Tenant, wanted: SessionsWanted): Promise<SessionRecord[]> {
@@ -39,23 +35,14 @@ export async function listSessions(db: TypedSql, tenant: Tenant, wanted: Session
     WHERE ${of} AND s.environment_id = ${tenant.environmentId}
       ${wanted.beforeId === null ? Prisma.empty : Prisma.sql`AND s.id < ${wanted.beforeId}`}
     ORDER BY s.id DESC LIMIT ${wanted.limit}`;
-  return rows.map(toRecord);
-}
-
-function toRecord({ tracks, ...session }: SessionRow): SessionRecord {
-  return {
+  return rows.map(({ tracks, ...session }) => ({
     ...session,
     tracks: tracks.map(({ publishedAt, unpublishedAt, ...track }) => ({
       ...track,
       publishedAt: new Date(publishedAt),
       unpublishedAt: unpublishedAt === null ? null : new Date(unpublishedAt),
     })),
-  };
-}
-
-export interface QualityAddition {
-  sessionId: string;
-  seconds: QualitySeconds;
+  }));
 }
 
 /**
@@ -64,7 +51,10 @@ export interface QualityAddition {
  * keep their versions.
  * @param additions of different sessions.
  */
-export async function addQuality(db: TypedSql, additions: readonly QualityAddition[]): Promise<void> {
+export async function addQuality(
+  db: TypedSql,
+  additions: readonly { sessionId: string; seconds: QualitySeconds }[],
+): Promise<void> {
   const added = additions.map(({ sessionId, seconds }) => ({ id: sessionId, ...seconds }));
   // The rows are locked by id, like those of every other writer of several sessions.
   await db.$executeRaw`

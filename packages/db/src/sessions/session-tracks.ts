@@ -1,10 +1,4 @@
-import {
-  publishableSources,
-  trackPublished,
-  trackUnpublished,
-  type Permission,
-  type TrackIdentity,
-} from '@callplane/core';
+import { publishableSources, trackEvent, type Permission, type TrackIdentity } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
@@ -49,8 +43,8 @@ export async function publishTracks(
     const of = { tenant: subject.tenant, room: subject.room, now };
     const published = permitted.filter(({ trackId }) => fresh.has(trackId));
     const { deliveries } = await writeEvents(sql, [
-      ...unpublished.map((track) => trackUnpublished(of, subject, track)),
-      ...published.map((track) => trackPublished(of, subject, track)),
+      ...unpublished.map((track) => trackEvent('track.unpublished', of, subject, track)),
+      ...published.map((track) => trackEvent('track.published', of, subject, track)),
     ]);
     return { written: true, deliveries };
   });
@@ -82,10 +76,6 @@ async function replaceTracks(
     -- Only a row that was just inserted has no transaction that ended or locked it.
     RETURNING track_id AS "trackId", xmax = 0 AS "isNew"`;
   return { unpublished, fresh: new Set(inserted.filter(({ isNew }) => isNew).map(({ trackId }) => trackId)) };
-}
-
-export function unpublishAll(database: Database, held: HeldSession, now: Date): Promise<TracksOutcome> {
-  return publishTracks(database, held, [], now);
 }
 
 export interface MuteChange {

@@ -119,23 +119,19 @@ export function toTuple(session: SessionState, hidesViewer: boolean): SessionTup
     ...short,
     startedAt.getTime(),
     [...permissions],
-    toMoment(disconnectedAt),
+    disconnectedAt?.getTime() ?? null,
     externalId,
     name,
     metadata,
     role,
     createdAt.getTime(),
     tokenExpiresAt.getTime(),
-    toMoment(connectedAt),
-    toMoment(leftAt),
+    connectedAt?.getTime() ?? null,
+    leftAt?.getTime() ?? null,
     tracks.map(({ trackId, kind, source, muted, feedId, mid }): TrackTuple => {
       return [trackId, kind, source, muted, feedId, mid];
     }),
   ];
-}
-
-function toMoment(at: Date | null): Moment | null {
-  return at === null ? null : at.getTime();
 }
 
 function toDate(at: Moment | null): Date | null {

@@ -11,14 +11,10 @@ import type { HeldSession } from './session.js';
 export const isHeld = ({ sessionId, connection }: HeldSession): Prisma.Sql =>
   Prisma.sql`s.id = ${sessionId} AND s.connection = ${connection}::int AND s.ended_at IS NULL`;
 
-/**
- * Why a session cannot continue, as a `SessionEndReason`; null while it can. The tables must have the names or aliases
- * `s`, `participants` and `rooms`.
- */
+/** Null while the session can continue. The tables are `s`, `participants` and `rooms`. */
 export const END_REASON = Prisma.sql`CASE WHEN s.end_reason IS NOT NULL THEN s.end_reason
   WHEN participants.removed_at IS NOT NULL THEN 'removed' WHEN NOT ${isRoomOpen} THEN 'room_ended' END`;
 
-/** A session's participant, room and tenant in one row; see {@link toSubject}. */
 export const SUBJECT_COLUMNS = Prisma.sql`s.id AS "sessionId", ${PARTICIPANT_COLUMNS},
   environments.id AS "environmentId", environments.project_id AS "projectId",
   (SELECT to_json(x) FROM (SELECT ${ROOM_COLUMNS}) x) AS room`;

@@ -10,10 +10,7 @@ export interface RoomPlacement {
 
 export interface TrackState extends TrackIdentity {
   muted: boolean;
-  /**
-   * Location of the track on the media server: feed and media section. Both change when it is published again after a
-   * fault.
-   */
+  /** Feed and media section on the media server. Both change with a publication after a fault. */
   feedId: string;
   mid: string;
 }
@@ -25,10 +22,7 @@ export interface SessionState {
   participant: ParticipantState;
   startedAt: Date;
   permissions: readonly Permission[];
-  /**
-   * The signaling instance that holds the connection, or held it last. Null after the instance has released the session
-   * for its clean-up.
-   */
+  /** Holds the connection, or held it last. Null after the instance has released the session for its clean-up. */
   instanceId: string | null;
   /** Connection number of the session: a connection with an older number cannot write (fencing). */
   connection: number;
@@ -46,7 +40,6 @@ export interface JoinInput {
   /** SHA-256 of the resume secret. */
   resumeSecretHash: Uint8Array;
   instanceId: string;
-  /** The media server for the room if it has none yet. */
   mediaNodeId: string | null | Promise<string | null>;
   /**
    * Called right before the join is written, and again before the commit if it needs a transaction. A client that has
@@ -65,7 +58,6 @@ export type ResumeOutcome =
       roomId: string;
       participantId: string;
       permissions: readonly Permission[];
-      /** The session with its tracks, read after the resumption. */
       state: SessionState;
       /** Where its media is, as the previous holder wrote it; null without media. */
       media: unknown;

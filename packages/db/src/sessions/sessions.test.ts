@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { disconnectOne, endOne, resumeOne, updateMetadataOf } from '@callplane/testing';
 import { releaseSession } from './session-connection.js';
 import { readSessionEnd } from './room-changes.js';
-import { publishTracks, setTracksMuted, unpublishAll } from './session-tracks.js';
+import { publishTracks, setTracksMuted } from './session-tracks.js';
 import { hashOf, NOON, startTestRooms, track, type TestRooms } from './sessions.testkit.js';
 
 let rooms: TestRooms;
@@ -56,7 +56,7 @@ describe('a session', () => {
     expect(await releaseSession(database.sql, old)).toBe(false);
     expect(await endOne(database, old, 'left', NOON)).toBe(false);
     expect(await publishTracks(database, old, [track('b')], NOON)).toEqual({ written: false, deliveries: [] });
-    expect(await unpublishAll(database, old, NOON)).toEqual({ written: false, deliveries: [] });
+    expect(await publishTracks(database, old, [], NOON)).toEqual({ written: false, deliveries: [] });
     expect(await setTracksMuted(database, [{ held: old, trackId: 'a', muted: true }])).toEqual([false]);
     expect(await updateMetadataOf(database, old, { a: 1 })).toBe(false);
     expect(await snapshotOf(roomId)).toEqual(before);
@@ -95,8 +95,8 @@ describe('tracks', () => {
     expect(await typesOf(roomId)).toHaveLength(4);
     // The same id with another source is another track.
     await publishTracks(rooms.database, held, [{ ...video, source: 'screen' }], LATER);
-    await unpublishAll(rooms.database, held, LATER);
-    await unpublishAll(rooms.database, held, LATER);
+    await publishTracks(rooms.database, held, [], LATER);
+    await publishTracks(rooms.database, held, [], LATER);
     const events = (await rooms.events(roomId)).slice(2);
     expect(events.map(({ type, data }) => [type, data.track.trackId, data.track.source])).toEqual([
       ['track.published', 'a', 'microphone'],

@@ -1,19 +1,12 @@
-import type { KeyObject } from 'node:crypto';
 import type { MasterKeys } from '@callplane/core';
 import type { Database, Db } from '../client/database.js';
 import { openSigningKey, publishedJwk, type PublicJwk, type PublishedJwk } from './signing-key.js';
-
-export interface SigningKeys {
-  signer: { kid: string; privateKey: KeyObject };
-  /** The keys that verify tokens: the active key, the waiting one, and retired ones whose tokens may still be valid. */
-  jwks: { keys: PublishedJwk[] };
-}
 
 /**
  * Reads the current signing and verification keys, in one query.
  * @throws Error when no key is active (`ensureSigningKey` creates the first), or its master key is not configured.
  */
-export async function loadSigningKeys(database: Database, masterKeys: MasterKeys, now: Date): Promise<SigningKeys> {
+export async function loadSigningKeys(database: Database, masterKeys: MasterKeys, now: Date) {
   const rows = await database.prisma.signingKey.findMany({
     where: verifying(now),
     orderBy: [{ createdAt: 'desc' }, { id: 'asc' }],
@@ -26,13 +19,12 @@ export async function loadSigningKeys(database: Database, masterKeys: MasterKeys
   };
 }
 
-/** The public keys of the JWKS, for processes that never sign. */
 export async function loadVerificationKeys(db: Db, now: Date): Promise<PublishedJwk[]> {
   const rows = await db.signingKey.findMany({ where: verifying(now), omit: { privateKeySealed: true } });
   return rows.map((row) => publishedJwk(row.id, row.publicJwk as PublicJwk));
 }
 
-/** Selects the active key, the waiting one, and retired ones whose tokens may still be valid. */
+/** The active key, the waiting one, and retired ones whose tokens may still be valid. */
 function verifying(now: Date) {
   return { OR: [{ status: { in: ['active', 'next'] } }, { verifiesUntil: { gt: now } }] };
 }

@@ -7,7 +7,7 @@ import type { TypedSql } from '../client/database.js';
 /** A lease that ends later than this was written before PostgreSQL's clock was set back, and counts as expired. */
 const LEASE_MS_MAX = 600_000;
 
-export interface SweepLease {
+interface SweepLease {
   name: string;
   holder: string;
   leaseMs: number;
@@ -15,18 +15,13 @@ export interface SweepLease {
   finishedMsAgo: number | null;
 }
 
-export interface SweepStanding {
-  isHolder: boolean;
-  /** The holder before this call; null if there was none. */
-  previous: string | null;
-  /** Time since any process last completed the task, in milliseconds; null if it is not known. */
-  finishedMsAgo: number | null;
-}
-
-/** Takes the lease if it is free or expired, or prolongs it if the caller holds it. Writes nothing otherwise. */
-export async function takeSweep(db: TypedSql, lease: SweepLease): Promise<SweepStanding> {
+/**
+ * Takes the lease if it is free or expired, or prolongs it if the caller holds it. Writes nothing otherwise.
+ * @returns the `previous` holder, and the milliseconds since any process last completed the task; null if not known.
+ */
+export async function takeSweep(db: TypedSql, lease: SweepLease) {
   const { name, holder, leaseMs, finishedMsAgo } = lease;
-  const [standing] = await db.$queryRaw<[SweepStanding]>`
+  const [standing] = await db.$queryRaw<[{ isHolder: boolean; previous: string | null; finishedMsAgo: number | null }]>`
     WITH known AS MATERIALIZED (
       SELECT holder, finished_at,
         held_until > now() AND held_until <= now() + ${LEASE_MS_MAX}::int * interval '1 millisecond' AS is_held

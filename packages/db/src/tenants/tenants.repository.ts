@@ -5,7 +5,6 @@ export async function createProject(db: Db, project: Project): Promise<void> {
   await db.project.create({ data: project, select: { id: true } });
 }
 
-/** Names are unique within a project. */
 export async function createEnvironment(
   db: Db,
   environment: Environment,

@@ -137,9 +137,7 @@ async function rollUpDay({ prisma, sql }: Database, day: Date, now: Date): Promi
   await prisma.usageRollup.createMany({ data: [{ day }], skipDuplicates: true });
 }
 
-/**
- * A slow call must not overwrite the day after another call has finished it: the rooms may have been deleted meanwhile.
- */
+/** A slow call must not overwrite a finished day: the rooms may have been deleted meanwhile. */
 async function writeDay(db: TypedSql, environmentId: string, usage: UsageDay): Promise<void> {
   const { rooms, participantMs, peakParticipants, measuredSessions, relayedSessions, deliveries } = usage;
   await db.$executeRaw`

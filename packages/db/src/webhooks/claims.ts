@@ -7,8 +7,7 @@ import { IS_OPEN, SIGNING_KEY_VERSION } from './webhooks.sql.js';
 /** Time of `max_per_second` that a claim may catch up, in milliseconds: 4 % more attempts in one second at most. */
 const RATE_BURST_MS = 40;
 
-/** Asks for the oldest due deliveries of an endpoint. */
-export interface ClaimRequest {
+interface ClaimRequest {
   endpointId: string;
   lane: Lane;
   /** Fencing token of all deliveries that the claim takes. */
@@ -22,13 +21,11 @@ export interface Claim {
   /** Null if the endpoint is disabled or deleted. */
   endpoint: ClaimedEndpoint | null;
   claimed: ClaimedDelivery[];
-  /** Whether more deliveries are due than were claimed. */
   isMore: boolean;
   /** Time until another delivery becomes due, in milliseconds; null if none does. */
   nextInMs: number | null;
 }
 
-/** An endpoint as a claim has found it. */
 interface ClaimedEndpoint {
   slotMs: SlotMs;
   maxConcurrent: number | null;

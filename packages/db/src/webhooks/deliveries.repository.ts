@@ -13,15 +13,13 @@ import {
 import type { Db, TypedSql } from '../client/database.js';
 import { Prisma, type WebhookAttempt } from '../generated/client.js';
 import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
-import { BRING_FORWARD, IS_OPEN, isErased, LATEST_ATTEMPT, SIGNING_KEY_VERSION, START_RUN } from './webhooks.sql.js';
+import { BRING_FORWARD, IS_OPEN, isErased, SIGNING_KEY_VERSION, START_RUN } from './webhooks.sql.js';
 
-/** A delivery as the API shows it. */
 export interface DeliveryRow {
   id: string;
   eventId: string;
   eventType: EventType;
   endpointId: string;
-  /** Null for an event of no room. */
   roomId: string | null;
   /** URL of this run once it is pinned, otherwise the endpoint's current URL; likewise for the key version. */
   url: string;
@@ -29,7 +27,6 @@ export interface DeliveryRow {
   status: DeliveryStatus;
   failureReason: DeliveryFailureReason | null;
   replayCount: number;
-  /** Attempts of this run. */
   attempts: number;
   /** Of the latest attempt over all runs; both are null before it has ended. */
   lastStatusCode: number | null;
@@ -49,7 +46,6 @@ export type AttemptRow = Omit<WebhookAttempt, 'outcome' | 'exchange'> & {
   exchange: AttemptExchange | null;
 };
 
-/** The columns of a {@link DeliveryRow}. */
 export const DELIVERY_COLUMNS = Prisma.sql`d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.endpoint_id AS "endpointId",
     d.room_id AS "roomId", latest.status_code AS "lastStatusCode", latest.error_code AS "lastErrorCode",
     coalesce(d.url, e.url) AS url, coalesce(d.secret_version, ${SIGNING_KEY_VERSION}) AS "signingKeyVersion",
@@ -65,7 +61,9 @@ export const DELIVERY_TABLES = Prisma.sql`
         AND (replay_count > 0) = (d.replay_count > 0) AND ${IS_OPEN} AND sequence < d.sequence
       ORDER BY sequence LIMIT 1
     ) blocker ON true
-    ${LATEST_ATTEMPT}`;
+    LEFT JOIN LATERAL (
+      SELECT a.status_code, a.error_code FROM webhook_attempts a WHERE a.delivery_id = d.id ORDER BY a.id DESC LIMIT 1
+    ) latest ON true`;
 
 export async function findDelivery(
   db: TypedSql,
@@ -79,18 +77,9 @@ export async function findDelivery(
   return row ?? null;
 }
 
-/** A delivery with its event and attempts, to find out why it failed. */
-export interface DeliveryDetail {
-  delivery: DeliveryRow;
-  /** The event's JSON text, as sent. */
-  eventBody: string;
-  /** Newest first, over all runs. */
-  attempts: AttemptRow[];
-}
-
 /**
- * Reads everything in one statement, so that all parts show the same moment. Separate statements could show a delivery
- * as `delivering` beside the attempt that has ended it.
+ * Reads a delivery, the JSON text of its event and its attempts, newest first over all runs. Separate statements could
+ * show a delivery as `delivering` beside the attempt that has ended it.
  */
 export async function findDeliveryDetail(
   db: TypedSql,
@@ -98,7 +87,7 @@ export async function findDeliveryDetail(
   endpointId: string,
   deliveryId: string,
   attemptsMax: number,
-): Promise<DeliveryDetail | null> {
+): Promise<{ delivery: DeliveryRow; eventBody: string; attempts: AttemptRow[] } | null> {
   const [row] = await db.$queryRaw<(DeliveryRow & { eventBody: string; recent: StoredAttempt[] })[]>`
     SELECT ${DELIVERY_COLUMNS}, v.body AS "eventBody", coalesce(a.recent, '[]'::jsonb) AS recent
     FROM ${DELIVERY_TABLES} JOIN events v ON v.id = d.event_id
@@ -122,7 +111,6 @@ export async function findDeliveryDetail(
   };
 }
 
-/** An attempt after its conversion to JSON. */
 type StoredAttempt = Omit<AttemptRow, 'startedAt'> & { startedAt: string };
 
 /** Lists attempts newest first, over all runs. The caller has checked that the delivery belongs to the tenant. */
@@ -214,7 +202,6 @@ async function lockDelivery(
   return row === undefined ? { ok: false, conflict: 'no delivery' } : { ok: true, row, endpoint };
 }
 
-/** Changes a delivery that this transaction has locked. */
 async function change(
   tx: TypedSql,
   tenant: Tenant,

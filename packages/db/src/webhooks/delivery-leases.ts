@@ -1,7 +1,7 @@
-import { newId, type AfterAttempt, type AttemptExchange, type AttemptOutcome } from '@callplane/core';
+import { newId, type AfterAttempt, type AttemptExchange, type DiagnosedAttempt } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
-import { ATTEMPT_COLUMNS, NOTE_STANDING } from './webhooks.sql.js';
+import { NOTE_STANDING } from './webhooks.sql.js';
 
 /**
  * A delivery that this worker has claimed. All times are PostgreSQL's, so the workers' clocks need not agree. A worker
@@ -19,46 +19,32 @@ export interface ClaimedDelivery {
   url: string;
   secretVersion: number;
   secretSealed: string;
-  /** The JSON text of the event. */
   body: string;
-  /** W3C Trace Context of the request that caused the event. */
   traceparent: string | null;
   /**
    * Fencing token, one for all deliveries of a turn: after another worker has claimed the row or taken the turn over, a
    * late worker cannot write.
    */
   leaseToken: string;
-  /** Start of the attempt. */
   startedAt: Date;
   runAgeMs: number;
   /** Time from the due time to the start of the attempt. */
   lagMs: number;
   standardWebhooks: boolean;
   retryRejected: boolean;
-  /** Null for events of no room. */
   roomId: string | null;
 }
 
-/** The result of an attempt, for its log. */
-export interface AttemptRecord {
+export interface AttemptRecord extends DiagnosedAttempt {
   durationMs: number;
-  outcome: AttemptOutcome;
-  errorCode: string | null;
-  statusCode: number | null;
   address: string | null;
-  timings: {
-    dnsMs: number | null;
-    connectMs: number | null;
-    tlsMs: number | null;
-    firstByteMs: number | null;
-  };
+  timings: Record<'dnsMs' | 'connectMs' | 'tlsMs' | 'firstByteMs', number | null>;
   responseBody: string | null;
   responseTruncated: boolean;
   /** Null if nothing was sent to any address. */
   exchange: AttemptExchange | null;
 }
 
-/** An attempt that has ended, and its consequence for the delivery. */
 export interface EndedAttempt {
   claim: Pick<ClaimedDelivery, 'id' | 'leaseToken' | 'url' | 'secretVersion' | 'startedAt'>;
   attempt: AttemptRecord;
@@ -87,12 +73,16 @@ export interface SettledDelivery {
 export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): PromiseLike<SettledDelivery[]> {
   const rows = ended.map(toRow);
   const ids = rows.map(({ id }) => id);
+  // A statement about several rows delays none for a lock of another, and cannot be part of a deadlock.
+  const locked = rows.length > 1 ? Prisma.sql`SKIP LOCKED` : Prisma.empty;
+  // With a sub-select, the cost of the plan does not depend on the number of ids. With a plain array, PostgreSQL would
+  // plan anew each time, which takes twice as long as the statement itself.
   return db.$queryRaw<SettledDelivery[]>`
     WITH ended AS (
       SELECT new.* FROM webhook_deliveries d
       JOIN json_to_recordset(${JSON.stringify(rows)}::json) AS new (${ENDED_COLUMNS}) ON new.id = d.id
-      WHERE ${isAmong(ids)} AND d.lease_token = new.token
-      FOR NO KEY UPDATE OF d ${skipLockedIfSeveral(ended.length)}
+      WHERE d.id = ANY(ARRAY(SELECT unnest(${ids}::text[]))) AND d.lease_token = new.token
+      FOR NO KEY UPDATE OF d ${locked}
     ), settled AS (
       UPDATE webhook_deliveries d
       SET status = ended.status, failure_reason = ended.reason, lease_token = NULL, lease_expires_at = NULL,
@@ -101,7 +91,9 @@ export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): 
       FROM ended WHERE d.id = ended.id AND d.lease_token = ended.token
       RETURNING d.endpoint_id, d.replay_count, d.run_attempts, ended.*
     ), logged AS (
-      INSERT INTO webhook_attempts (${ATTEMPT_COLUMNS})
+      INSERT INTO webhook_attempts (id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
+        duration_ms, outcome, error_code, status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms,
+        response_body, response_truncated, exchange)
       SELECT attempt_id, id, replay_count, run_attempts, url, version, started_at, duration_ms, outcome, error_code,
         status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms, response_body, response_truncated, exchange
       FROM settled
@@ -109,7 +101,6 @@ export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): 
     SELECT id, token::text AS "leaseToken" FROM settled`;
 }
 
-/** The fields of {@link toRow} with their types. */
 const ENDED_COLUMNS = Prisma.sql`position int, id text, token uuid, status text, reason text, delay_ms int, slot_ms int,
   attempt_id text, url text, version int, started_at timestamptz, duration_ms int, outcome text,
   error_code text, status_code int, address text, dns_ms int, connect_ms int, tls_ms int, first_byte_ms int,
@@ -144,23 +135,6 @@ function toRow({ claim, attempt, after, slotMs }: EndedAttempt, position: number
 }
 
 /**
- * Whether the row `d` is one of `ids`. Uses a sub-select, so that the cost of the plan does not depend on their number.
- * With a plain array, PostgreSQL finds its generic plan (for ten ids) more expensive than a plan for the actual ids. It
- * then plans anew each time, which takes twice as long as the statement itself.
- */
-function isAmong(ids: readonly string[]): Prisma.Sql {
-  return Prisma.sql`d.id = ANY(ARRAY(SELECT unnest(${ids}::text[])))`;
-}
-
-/**
- * A statement about several rows skips locked ones instead of waiting. It therefore delays none of the others and
- * cannot be part of a deadlock. A statement about one row waits for its lock.
- */
-function skipLockedIfSeveral(rows: number): Prisma.Sql {
-  return rows > 1 ? Prisma.sql`SKIP LOCKED` : Prisma.empty;
-}
-
-/**
  * Releases claimed deliveries without counting the attempt, for failures of the worker itself, not of the receiver.
  * Those whose lease was lost stay as they are.
  */
@@ -178,7 +152,6 @@ export async function releaseDeliveries(
     WHERE d.id = claim.id AND d.lease_token = claim.lease_token`;
 }
 
-/** Rounds a time for the log of attempts. */
 function rounded(milliseconds: number | null): number | null {
   return milliseconds === null ? null : Math.round(milliseconds);
 }

@@ -14,11 +14,9 @@ import { DELIVERY_COLUMNS, DELIVERY_TABLES, type DeliveryRow } from './deliverie
 export interface DeliveryListFilter {
   /** Null lists the deliveries of all endpoints of the environment, deleted ones included. */
   endpointId: string | null;
-  /** Only those of the events of this room. */
   roomId: string | null;
   status: DeliveryStatus | null;
   eventType: EventType | null;
-  /** Only failed deliveries have a reason. */
   failureReason: DeliveryFailureReason | null;
   /** Both times are included. */
   since: Date | null;

@@ -5,7 +5,6 @@ import { Prisma } from '../generated/client.js';
 import { isExhausted } from '../operations/operation.sql.js';
 import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
 
-/** A delivery whose worker died or hangs. */
 export interface EndedLease extends DueEndpoint {
   id: string;
   /** Whether it was the run's last attempt, so that the delivery failed. */
@@ -13,7 +12,6 @@ export interface EndedLease extends DueEndpoint {
   runAttempts: number;
 }
 
-/** Ends the leases that have expired. */
 export function endExpiredLeases(db: TypedSql, leaseMs: number, limit: number): PromiseLike<EndedLease[]> {
   return endLeases(db, leaseMs, Prisma.sql`lease_expires_at <= now() ORDER BY lease_expires_at LIMIT ${limit}`);
 }
@@ -27,11 +25,9 @@ export function takeOverLeases(
   leaseMs: number,
   { endpointId, tokens }: { endpointId: string; tokens: readonly string[] },
 ): PromiseLike<EndedLease[]> {
-  return endLeases(
-    db,
-    leaseMs,
-    Prisma.sql`endpoint_id = ${endpointId} AND status = 'delivering' AND lease_token = ANY(${[...tokens]}::uuid[])`,
-  );
+  const which = Prisma.sql`
+    endpoint_id = ${endpointId} AND status = 'delivering' AND lease_token = ANY(${[...tokens]}::uuid[])`;
+  return endLeases(db, leaseMs, which);
 }
 
 /**

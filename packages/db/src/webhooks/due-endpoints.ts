@@ -2,14 +2,12 @@ import type { SlotMs } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
-/** An endpoint with due deliveries. */
 export interface DueEndpoint {
   endpointId: string;
   environmentId: string;
   slotMs: SlotMs;
 }
 
-/** The columns of a {@link DueEndpoint}, of the endpoint `e`. */
 export const DUE_ENDPOINT = Prisma.sql`e.id AS "endpointId", e.environment_id AS "environmentId", e.slot_ms AS "slotMs"`;
 
 /**

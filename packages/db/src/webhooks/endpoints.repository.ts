@@ -1,6 +1,6 @@
 import {
   ENDPOINTS_PER_ENVIRONMENT_MAX,
-  webhookDisabled,
+  endpointEvent,
   type DeliveryFailureReason,
   type RecoveryStatus,
   type Tenant,
@@ -13,7 +13,7 @@ import { lockEnvironment } from '../tenants/tenants.repository.js';
 import type { DueEndpoint } from './due-endpoints.js';
 import { ENDPOINT_COLUMNS, IS_OPEN } from './webhooks.sql.js';
 
-export type WebhookEndpointChange = Partial<
+type WebhookEndpointChange = Partial<
   Pick<
     WebhookEndpointState,
     | 'url'
@@ -28,10 +28,7 @@ export type WebhookEndpointChange = Partial<
   >
 >;
 
-/**
- * Adds an endpoint with the first version of its secret.
- * @returns false when the environment has reached its limit.
- */
+/** @returns false when the environment has reached its limit. */
 export async function insertWebhookEndpoint(
   tx: TypedSql,
   { environmentId }: Tenant,
@@ -59,7 +56,6 @@ export async function insertWebhookEndpoint(
   return created > 0;
 }
 
-/** @param lock `FOR NO KEY UPDATE` in a transaction that changes it. */
 export async function findWebhookEndpoint(
   db: TypedSql,
   tenant: Tenant,
@@ -72,12 +68,8 @@ export async function findWebhookEndpoint(
   return endpoint ?? null;
 }
 
-/** Reads an endpoint and serialises its changes. Transactions can still insert rows that refer to it. */
-export function lockWebhookEndpoint(
-  tx: TypedSql,
-  tenant: Tenant,
-  endpointId: string,
-): Promise<WebhookEndpointState | null> {
+/** Serialises its changes. Transactions can still insert rows that refer to it. */
+export function lockWebhookEndpoint(tx: TypedSql, tenant: Tenant, endpointId: string) {
   return findWebhookEndpoint(tx, tenant, endpointId, Prisma.sql`FOR NO KEY UPDATE`);
 }
 
@@ -105,9 +97,8 @@ export function listWebhookEndpoints(
 }
 
 /**
- * Applies the changes that differ from the stored values. A new URL makes the endpoint one that was never tried. Enabling clears its
- * failures. It and a change of order and limits wake the deliveries that waited.
- * @returns null when the environment has no such endpoint.
+ * A new URL makes the endpoint one that was never tried. Enabling clears its failures.
+ * @returns the deliveries to wake: they waited for this change. Null when the environment has no such endpoint.
  */
 export async function updateWebhookEndpoint(
   tx: Prisma.TransactionClient,
@@ -159,7 +150,8 @@ export async function setWebhookEndpointEnabled(
   await tx.webhookEndpoint.update({ where: { id: endpointId }, data: change, select: { id: true } });
   const endpoint = { ...before, ...change };
   if (!before.enabled) return { endpoint, deliveries: [] };
-  const { deliveries } = await writeEvents(tx, [webhookDisabled(tenant, endpoint, now)], { except: endpointId });
+  const event = endpointEvent('webhook.disabled', tenant, endpoint, now);
+  const { deliveries } = await writeEvents(tx, [event], { except: endpointId });
   return { endpoint, deliveries };
 }
 
@@ -206,7 +198,7 @@ export async function deleteWebhookEndpoint(
  * An endpoint has at most one rotation that waits. PostgreSQL's clock activates it: every statement that reads the
  * version of new runs takes the next one from `next_activates_at` on (`SIGNING_KEY_VERSION`). No process has to act then.
  */
-export interface SecretRotation {
+interface SecretRotation {
   /** Seals the new secret for its version number. */
   sealVersion: (version: number) => string;
   /** 0 signs new runs with the new secret at once. */

@@ -1,10 +1,4 @@
-import {
-  webhookDisabled,
-  webhookFailing,
-  webhookRecovered,
-  type Tenant,
-  type WebhookEndpointState,
-} from '@callplane/core';
+import { endpointEvent, webhookRecovered, type Tenant, type WebhookEndpointState } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
@@ -43,11 +37,11 @@ export function disableFailingEndpoint(
         AND ${hasFailedFor(forMs)}
       RETURNING environments.project_id AS "projectId", e.environment_id AS "environmentId", ${ENDPOINT_COLUMNS}`;
     if (endpoint === undefined) return null;
-    return (await writeEvents(tx, [webhookDisabled(endpoint, endpoint, now)], { except: endpointId })).deliveries;
+    const event = endpointEvent('webhook.disabled', endpoint, endpoint, now);
+    return (await writeEvents(tx, [event], { except: endpointId })).deliveries;
   });
 }
 
-/** The endpoints that fail at present, the one that fails for the longest time first. */
 export function listEndpointsFailing(db: TypedSql, limit: number): PromiseLike<FailingEndpoint[]> {
   return longestFailing(db, FAILS_AT_PRESENT, limit);
 }
@@ -58,23 +52,12 @@ function longestFailing(db: TypedSql, condition: Prisma.Sql, limit: number): Pro
     WHERE ${condition} ORDER BY e.failing_since LIMIT ${limit}`;
 }
 
-/** Counts the endpoints that fail at present. */
 export async function countEndpointsFailing(db: TypedSql): Promise<number> {
   const [row] = await db.$queryRaw<[{ count: number }]>`
     SELECT count(*)::int AS count FROM webhook_endpoints e WHERE ${FAILS_AT_PRESENT}`;
   return row.count;
 }
 
-/** The endpoints whose failure or recovery the caller has to log: no other worker gets them. */
-export interface EndpointReports {
-  failing: FailingEndpoint[];
-  /** `failingSince` of the series that has ended. */
-  recovered: FailingEndpoint[];
-  /** The deliveries of their events to wake. */
-  deliveries: DueEndpoint[];
-}
-
-/** An endpoint whose failure or recovery is reported. */
 type Reported = WebhookEndpointState & Tenant & { failedSince: Date };
 
 /**
@@ -82,8 +65,9 @@ type Reported = WebhookEndpointState & Tenant & { failedSince: Date };
  * other endpoints of their environments, in one transaction. Reports of one endpoint alternate: a failure is not reported
  * again before the success that ended it.
  * @param limit how many of each kind. Their rows stay locked until the commit.
+ * @returns those that the caller has to log, because no other worker gets them, and the deliveries to wake.
  */
-export function reportEndpoints(database: Database, limit: number, now: Date): Promise<EndpointReports> {
+export function reportEndpoints(database: Database, limit: number, now: Date) {
   return database.transaction(async (tx) => {
     const report = (reported: Prisma.Sql, chosen: Prisma.Sql): PromiseLike<Reported[]> => tx.$queryRaw<Reported[]>`
       WITH chosen AS (
@@ -109,7 +93,7 @@ export function reportEndpoints(database: Database, limit: number, now: Date): P
       deliveries.push(...(await writeEvents(tx, [event], { except: endpoint.id })).deliveries);
     }
     for (const endpoint of failing) {
-      const event = webhookFailing(endpoint, endpoint, now);
+      const event = endpointEvent('webhook.endpoint.failing', endpoint, endpoint, now);
       deliveries.push(...(await writeEvents(tx, [event], { except: endpoint.id })).deliveries);
     }
     return { failing: failing.map(reportOf), recovered: recovered.map(reportOf), deliveries };

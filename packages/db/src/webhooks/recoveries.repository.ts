@@ -3,7 +3,6 @@ import type { Db } from '../client/database.js';
 import type { Prisma } from '../generated/client.js';
 import { lockWebhookEndpoint } from './endpoints.repository.js';
 
-/** The fields of a {@link RecoveryRow}. */
 export const RECOVERY_FIELDS = {
   id: true,
   endpointId: true,
@@ -20,15 +19,11 @@ export const RECOVERY_FIELDS = {
   completedAt: true,
 } as const;
 
-/** A recovery as the API shows it. */
 export type RecoveryRow = Omit<Prisma.WebhookRecoveryGetPayload<{ select: typeof RECOVERY_FIELDS }>, 'status'> & {
   status: RecoveryStatus;
 };
 
-export type NewRecovery = Pick<
-  RecoveryRow,
-  'id' | 'endpointId' | 'since' | 'until' | 'dryRun' | 'includePending' | 'createdAt'
->;
+type Outcome = 'status' | 'matched' | 'replayed' | 'woken' | 'skipped' | 'completedAt';
 
 /**
  * Requests a recovery, which a worker carries out. A recovery of a disabled endpoint waits until the endpoint is
@@ -38,17 +33,16 @@ export type NewRecovery = Pick<
 export async function insertRecovery(
   tx: Prisma.TransactionClient,
   tenant: Tenant,
-  recovery: NewRecovery,
+  recovery: Omit<RecoveryRow, Outcome>,
 ): Promise<RecoveryRow | 'not_found' | 'limit'> {
   const { endpointId } = recovery;
   // One after the other, so that their number cannot exceed the limit.
   if ((await lockWebhookEndpoint(tx, tenant, endpointId)) === null) return 'not_found';
-  const pending = await tx.webhookRecovery.count({
-    where: { endpointId, status: 'pending' satisfies RecoveryStatus },
-  });
+  const status = 'pending' satisfies RecoveryStatus;
+  const pending = await tx.webhookRecovery.count({ where: { endpointId, status } });
   if (pending >= RECOVERIES_PENDING_MAX) return 'limit';
   const created = await tx.webhookRecovery.create({
-    data: { ...recovery, environmentId: tenant.environmentId, status: 'pending' satisfies RecoveryStatus },
+    data: { ...recovery, environmentId: tenant.environmentId, status },
     select: RECOVERY_FIELDS,
   });
   return created as RecoveryRow;
@@ -88,8 +82,7 @@ export async function listRecoveries(
 }
 
 /**
- * Cancels a recovery that is not complete; the deliveries that it has replayed or brought forward continue. The worker that holds it has
- * lost its lease.
+ * What the recovery has replayed or brought forward continues. The worker that holds it has lost its lease.
  * @returns false when the endpoint has no such recovery.
  */
 export async function cancelRecovery(

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { RECOVERY_IN_FLIGHT_MAX, type RecoveryPace, type SlotMs } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
+import type { WebhookRecovery } from '../generated/client.js';
 import type { DueEndpoint } from './due-endpoints.js';
 import { BRING_FORWARD, hasReplaysLeft, isErased, START_RUN } from './webhooks.sql.js';
 
-/** The result of one committed step of a recovery. */
-export interface RecoveryStep {
+interface RecoveryStep {
   id: string;
   environmentId: string;
   endpointId: string;
@@ -20,19 +20,12 @@ export interface RecoveryStep {
   wake: DueEndpoint[];
 }
 
-interface Taken {
-  id: string;
-  environmentId: string;
-  endpointId: string;
-  since: Date;
-  until: Date;
-  dryRun: boolean;
-  includePending: boolean;
-  position: string | null;
-  inFlight: string[];
+interface Taken extends Pick<
+  WebhookRecovery,
+  'id' | 'environmentId' | 'endpointId' | 'since' | 'until' | 'dryRun' | 'includePending' | 'position' | 'inFlight'
+> {
   endpointDeleted: boolean;
   slotMs: SlotMs;
-  /** Whether `dueMax` of the endpoint's deliveries are due. */
   isBusy: boolean;
 }
 
@@ -100,9 +93,7 @@ interface RecoveredBatch {
   failed: number;
   replayable: number;
   pending: number;
-  /** The last delivery of the batch; null when the batch is empty. */
   last: string | null;
-  /** Ids of the deliveries. */
   replayed: string[];
   woken: string[];
   inFlight: string[];

@@ -74,8 +74,7 @@ export async function deleteOldEvents(
 export function deleteUnusedSecrets(db: TypedSql, limit: number): PromiseLike<number> {
   const rows = Prisma.sql`
     SELECT target.endpoint_id, target.version
-    FROM webhook_secrets target
-      JOIN webhook_endpoints e ON e.id = target.endpoint_id
+    FROM webhook_secrets target JOIN webhook_endpoints e ON e.id = target.endpoint_id
     WHERE target.version < CASE
         WHEN e.next_activates_at <= now() - interval '1 hour' THEN e.next_signing_key_version
         WHEN e.updated_at <= now() - interval '1 hour' THEN e.signing_key_version END
@@ -85,7 +84,6 @@ export function deleteUnusedSecrets(db: TypedSql, limit: number): PromiseLike<nu
   return deleteBatch(db, 'webhook_secrets', { rows, limit, key: '(endpoint_id, version)' });
 }
 
-/** Deletes recoveries that ended at least `days` days ago. */
 export function deleteOldRecoveries(db: TypedSql, days: number, limit: number): PromiseLike<number> {
   const rows = Prisma.sql`
     SELECT target.id FROM webhook_recoveries target
@@ -93,10 +91,7 @@ export function deleteOldRecoveries(db: TypedSql, days: number, limit: number): 
   return deleteBatch(db, 'webhook_recoveries', { rows, limit });
 }
 
-/**
- * Deletes endpoints, with their secrets, that were deleted at least `days` days ago and that no delivery or recovery
- * refers to.
- */
+/** With their secrets. Keeps those that a delivery or recovery refers to. */
 export function deleteEmptyEndpoints(db: TypedSql, days: number, limit: number): PromiseLike<number> {
   const rows = Prisma.sql`
     SELECT target.id FROM webhook_endpoints target

@@ -1,6 +1,5 @@
 import { ENDPOINT_FAILS_AFTER_MS, ENDPOINT_FAILURE_RECENT_MS, REPLAYS_MAX, SLOW_FROM_MS } from '@callplane/core';
 import { Prisma } from '../generated/client.js';
-import { isErasureRequested } from '../participants/participant.sql.js';
 
 /** Whether a delivery is open: the condition of the partial index `webhook_deliveries_line_idx`. */
 export const IS_OPEN = Prisma.sql`status IN ('pending', 'delivering')`;
@@ -19,20 +18,9 @@ export const BRING_FORWARD = Prisma.sql`due_at = least(due_at, now())`;
 /** Whether a delivery may be replayed again, like `decideReplay` of core. */
 export const hasReplaysLeft = Prisma.sql`replay_count < ${REPLAYS_MAX}::int`;
 
-/**
- * Whether the personal data of an event was erased, or an erasure is pending. The events table must have the alias `v`.
- */
-export const isErased = Prisma.sql`(v.erased_at IS NOT NULL OR ${isErasureRequested})`;
-
-/** The columns of the log of attempts. */
-export const ATTEMPT_COLUMNS = Prisma.sql`id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
-  duration_ms, outcome, error_code, status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms, response_body,
-  response_truncated, exchange`;
-
-/** Joins the latest attempt, `latest`, to the deliveries `d`. */
-export const LATEST_ATTEMPT = Prisma.sql`LEFT JOIN LATERAL (
-      SELECT a.status_code, a.error_code FROM webhook_attempts a WHERE a.delivery_id = d.id ORDER BY a.id DESC LIMIT 1
-    ) latest ON true`;
+/** Whether an erasure was made or is pending. The events table must have the alias `v`. */
+export const isErased = Prisma.sql`(v.erased_at IS NOT NULL
+  OR EXISTS (SELECT 1 FROM participant_erasures x WHERE x.participant_id = v.participant_id))`;
 
 /** The version of the secret that signs the runs which begin now, of the endpoint `e`. */
 export const SIGNING_KEY_VERSION = Prisma.sql`CASE WHEN e.next_activates_at <= now() THEN e.next_signing_key_version
@@ -48,14 +36,13 @@ export const ENDPOINT_COLUMNS = Prisma.sql`e.id, e.url, e.events, e.description,
   e.max_per_second AS "maxPerSecond", e.max_concurrent AS "maxConcurrent", e.standard_webhooks AS "standardWebhooks",
   e.retry_rejected AS "retryRejected", e.failing_since AS "failingSince", e.created_at AS "createdAt", e.updated_at AS "updatedAt"`;
 
-// The standing of an endpoint: the expected duration of its next attempt (`slot_ms`, written when it doubles, halves or changes the lane), since when all attempts have failed
-// (`failing_since`), and the latest failure (`last_failed_at`). Workers choose the lane by it, and a sweep disables
-// endpoints that keep failing.
+// `slot_ms`: the expected duration of the next attempt, written when it doubles, halves or changes the lane.
+// `failing_since`: all attempts have failed since. Workers choose the lane by the first; a sweep disables endpoints
+// that keep failing.
 
 /** Minimum interval between two updates of the failure time of a failing endpoint, in seconds. */
 const FAILURE_NOTED_SECONDS = 60;
 
-/** A duration as PostgreSQL's interval. */
 const milliseconds = (ms: number): Prisma.Sql => Prisma.sql`${ms}::float8 * interval '1 millisecond'`;
 
 /**
