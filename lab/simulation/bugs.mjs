@@ -21,6 +21,7 @@ const DECIDE_JOINS = 'packages/core/src/sessions/decide-joins.ts';
 const LOST = 'packages/db/src/sessions/lost-sessions.ts';
 const RESUME = 'packages/db/src/sessions/resume-sessions.ts';
 const ENDED_SESSIONS = 'packages/db/src/sessions/session-ends.ts';
+const WRITES = 'apps/signaling/src/writes/writes.ts';
 const IDEMPOTENCY = 'packages/db/src/idempotency/idempotency.repository.ts';
 
 /**
@@ -337,6 +338,17 @@ export const BUGS = [
     ],
     [ENDED_SESSIONS, 'sessions: Prisma.sql`(id, connection) IN (${pairs})`', 'sessions: Prisma.sql`true`'],
   ),
+  // Writes of a gateway.
+  bug('outcomes-mixed', 'a batch of a gateway gives clients the outcomes of others', [
+    WRITES,
+    'const next = outcomes.values();',
+    'const next = outcomes.reverse().values();',
+  ]),
+  bug('loss-not-written', 'a gateway does not write that the connection of a session is lost', [
+    WRITES,
+    'await markDisconnected(database, lost)',
+    'await markDisconnected(database, [])',
+  ]),
   // Idempotency.
   bug('key-without-lock', 'two requests with one idempotency key run at once', [
     IDEMPOTENCY,

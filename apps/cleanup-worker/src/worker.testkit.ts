@@ -15,6 +15,7 @@ import { createLogger, createMetrics } from '@callplane/runtime';
 import {
   createTestDatabase,
   createTestTenant,
+  eventually,
   inviteTestParticipant,
   joinOne,
   type LogLine,
@@ -87,7 +88,7 @@ export async function startTestWorker({
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
   const database = new Database({ url, poolMax: 25, deadlines: PATIENT_DEADLINES });
   const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
-  await new Promise((resolve) => producer.redis.once('ready', resolve));
+  await eventually(() => producer.health.trouble === null);
   stopAtEnd(() => Promise.all([producer.close(), database.close()]));
 
   const lines: LogLine[] = [];
