@@ -9,12 +9,7 @@ import {
   readScopes,
   type Caller,
 } from '@callplane/core';
-import {
-  endConsoleSessions,
-  findConsoleSessionsByHash,
-  insertConsoleSession,
-  useConsoleLink,
-} from '@callplane/db';
+import { endConsoleSessions, findConsoleSessionsByHash, insertConsoleSession, useConsoleLink } from '@callplane/db';
 import { Type } from 'typebox';
 import { ContextSchema, presentContext } from '../context/context.routes.js';
 import type { ConsoleSettings, Deps } from '../deps.js';

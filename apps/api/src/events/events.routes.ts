@@ -84,7 +84,11 @@ async function pageOfEvents(
     deps.readTurns.list(tenant.environmentId, () => readEvents(deps, tenant, query, from));
   let events = isLatest ? [] : await read(after);
   // Check for the room only if there are no events: events may outlive their room, and a room may have no events left.
-  if (events.length === 0 && query.roomId !== undefined && !(await roomExists(deps.database.prisma, tenant, query.roomId))) {
+  if (
+    events.length === 0 &&
+    query.roomId !== undefined &&
+    !(await roomExists(deps.database.prisma, tenant, query.roomId))
+  ) {
     throw new PublicError('ROOM_NOT_FOUND');
   }
   const waitMs = (query.wait ?? 0) * 1000;

@@ -43,9 +43,7 @@ const CallsOverview = namedObject('CallsOverview', {
     count: Type.Integer(),
     capped: Type.Boolean({ description: 'Whether there are more: then only the newest ones are counted.' }),
     since: timestamp('Beginning of the first bucket, one hour ago.'),
-    buckets: Type.Array(
-      strictObject({ from: timestamp('Beginning of five minutes.'), count: Type.Integer() }),
-    ),
+    buckets: Type.Array(strictObject({ from: timestamp('Beginning of five minutes.'), count: Type.Integer() })),
   }),
 });
 
@@ -55,9 +53,7 @@ const WebhooksOverview = namedObject('WebhooksOverview', {
       since: timestamp('Beginning of the first bucket, one hour ago.'),
       ...OUTCOMES,
       capped: Type.Boolean({ description: 'Whether there are more: then only the newest ones are counted.' }),
-      buckets: Type.Array(
-        strictObject({ from: timestamp('Beginning of five minutes.'), ...OUTCOMES }),
-      ),
+      buckets: Type.Array(strictObject({ from: timestamp('Beginning of five minutes.'), ...OUTCOMES })),
     },
     {
       description: 'The deliveries that were created in the last hour, by their present status.',
@@ -76,14 +72,11 @@ const WebhooksOverview = namedObject('WebhooksOverview', {
     }),
     { description: 'Endpoints without a success since `failingSince`, those that fail for the longest time first.' },
   ),
-  failureRates: Type.Array(
-    strictObject({ endpointId: Type.String(), tried: Type.Integer(), failed: Type.Integer() }),
-    {
-      description:
-        'How many deliveries of the last hour were tried, and of how many of these the latest attempt has failed. ' +
-        'Endpoints without such deliveries are left out.',
-    },
-  ),
+  failureRates: Type.Array(strictObject({ endpointId: Type.String(), tried: Type.Integer(), failed: Type.Integer() }), {
+    description:
+      'How many deliveries of the last hour were tried, and of how many of these the latest attempt has failed. ' +
+      'Endpoints without such deliveries are left out.',
+  }),
 });
 
 const OverviewSchema = namedObject('Overview', {

@@ -10,7 +10,7 @@ import { publishRoomChanged } from '@callplane/queue';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { metadataObject, namedObject, oneOf, pathId, trimmedText } from '../http/schemas.js';
+import { metadataObject, namedObject, pathId, trimmedText } from '../http/schemas.js';
 import {
   effectivePermissions,
   participantNotFound,

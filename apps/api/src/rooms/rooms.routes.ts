@@ -16,7 +16,17 @@ import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
 import { listRoute } from '../http/list-route.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { exactText, metadata, metadataObject, namedObject, oneOf, orNull, pathId, timestamp, trimmedText } from '../http/schemas.js';
+import {
+  exactText,
+  metadata,
+  metadataObject,
+  namedObject,
+  oneOf,
+  orNull,
+  pathId,
+  timestamp,
+  trimmedText,
+} from '../http/schemas.js';
 import { answerOperation, OPERATION_ANSWERS, OperationSchema } from '../operations/operations.js';
 
 const storedRoom = {

@@ -1,9 +1,4 @@
-import {
-  PERMISSIONS,
-  presentSessionRecord,
-  QUALITY_LEVELS,
-  SESSION_END_REASONS,
-} from '@callplane/core';
+import { PERMISSIONS, presentSessionRecord, QUALITY_LEVELS, SESSION_END_REASONS } from '@callplane/core';
 import { listSessions } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';

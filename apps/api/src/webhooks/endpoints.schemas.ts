@@ -118,9 +118,7 @@ export const UpdateEndpointBody = namedObject('UpdateWebhookEndpoint', {
   url: Type.Optional(url),
   events: Type.Optional(EventNames),
   description: Type.Optional(orNull(trimmedText(DESCRIPTION_LENGTH_MAX, 'Free text for people. Null removes it.'))),
-  enabled: Type.Optional(
-    enabled('`true` also clears `disabledReason` and sends the deliveries that were held back.'),
-  ),
+  enabled: Type.Optional(enabled('`true` also clears `disabledReason` and sends the deliveries that were held back.')),
   ordering: Type.Optional(sending.ordering),
   maxPerSecond: Type.Optional(sending.maxPerSecond),
   maxConcurrent: Type.Optional(sending.maxConcurrent),
@@ -140,11 +138,14 @@ export const RotateSecretBody = namedObject('RotateWebhookSecret', {
 });
 
 /** Built from the constants of the contract, so that each field is documented with its value. */
-export const SignatureContractSchema = namedObject('SignatureContract', Object.fromEntries(
-  Object.entries(SIGNATURE_CONTRACT).map(([name, value]): [string, TSchema] => [
-    name,
-    typeof value === 'object'
-      ? Type.Array(Type.Integer(), { examples: [value] })
-      : Type.Unsafe({ type: typeof value === 'number' ? 'integer' : 'string', const: value }),
-  ]),
-));
+export const SignatureContractSchema = namedObject(
+  'SignatureContract',
+  Object.fromEntries(
+    Object.entries(SIGNATURE_CONTRACT).map(([name, value]): [string, TSchema] => [
+      name,
+      typeof value === 'object'
+        ? Type.Array(Type.Integer(), { examples: [value] })
+        : Type.Unsafe({ type: typeof value === 'number' ? 'integer' : 'string', const: value }),
+    ]),
+  ),
+);
