@@ -66,12 +66,6 @@ const KEEP_ALIVE_MS = 75_000;
 /** After the drain period: interval between closings of idle connections, in milliseconds. */
 const LATE_IDLE_MS = 500;
 
-interface ListeningServer {
-  port: number;
-  /** Stops accepting connections. Resolves when the running requests are answered. */
-  close(): Promise<void>;
-}
-
 /**
  * Starts the HTTP server.
  * @param drainIdleMs how long the server keeps idle connections open while it drains, in milliseconds. It must exceed
@@ -82,7 +76,7 @@ export async function listen(
   logger: Logger,
   address: { host: string; port: number },
   drainIdleMs: number,
-): Promise<ListeningServer> {
+) {
   const server = createHttpServer(app, {
     deadlines: { keepAliveMs: KEEP_ALIVE_MS },
     onRefused: ({ requestId, status, code }, parserCode, response) => {
@@ -105,8 +99,9 @@ export async function listen(
   });
   return {
     port: (server.address() as AddressInfo).port,
+    /** Stops accepting connections. Resolves when the running requests are answered. */
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         draining = true;
         // From now on, every answer closes its connection. Otherwise a busy client would keep its connection open for
         // ever.

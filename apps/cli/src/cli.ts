@@ -8,11 +8,9 @@ import { ConfigurationError, databaseConnection, parseEnvironment } from '@callp
 import { CliConfig } from './config.js';
 import { UsageError } from './failure.js';
 
-/** The dependencies of every command. */
 export interface Cli {
   readonly environment: NodeJS.ProcessEnv;
   readonly clock: Clock;
-  /** Writes to standard output. */
   readonly write: (text: string) => void;
   /** Writes the progress of a long command to standard error. */
   readonly note?: (text: string) => void;
@@ -40,7 +38,6 @@ export function redisOf({ REDIS_URL, ...settings }: CliConfig): RedisTarget | un
   }
 }
 
-/** The database to migrate, and the directory of the migrations. */
 export function targetOf(config: CliConfig): MigrationTarget {
   const { PRISMA_DIR, DATABASE_DIRECT_URL, DATABASE_POOLER } = config;
   if (DATABASE_POOLER === 'transaction' && DATABASE_DIRECT_URL === undefined) {
@@ -62,7 +59,6 @@ export function directConnection(config: CliConfig) {
   return databaseConnection({ ...config, DATABASE_URL: DATABASE_DIRECT_URL, DATABASE_POOLER: 'none' });
 }
 
-/** Opens a database connection, runs `work` with it, and closes it. */
 export async function withDatabase<T>(
   cli: Cli,
   work: (database: Database, config: CliConfig) => Promise<T>,
@@ -104,7 +100,6 @@ export async function wakeDeliveries(config: CliConfig, deliveries: readonly Due
   return (await overRedis(config, (queue, redis) => queue.wakeDeliveriesOnce(redis, deliveries))) ?? false;
 }
 
-/** Reads the depths of the queues. Null if Redis is not configured or fails. */
 export function queueDepths(config: CliConfig): Promise<QueueDepth[] | null> {
   return overRedis(config, (queue, redis) => queue.readQueueDepths(redis).catch(() => null));
 }

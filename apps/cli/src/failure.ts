@@ -56,7 +56,7 @@ function classify(error: unknown, isLocal: boolean): { exitCode: 1 | 2; message:
       message: 'PostgreSQL is unreachable or read-only. Check that it runs and that DATABASE_URL is right.',
     };
   }
-  return { exitCode: 1, message: `Unexpected: ${messageOf(error)}` };
+  return { exitCode: 1, message: `Unexpected: ${error instanceof Error ? error.message : String(error)}` };
 }
 
 /** Searches Prisma's wrapped errors for a code with a hint. */
@@ -75,8 +75,4 @@ function hintFor(error: unknown, depth = 0): string | undefined {
     hintFor(cause, depth + 1) ??
     hintFor((meta as { driverAdapterError?: unknown } | undefined)?.driverAdapterError, depth + 1)
   );
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -35,7 +35,6 @@ type Say = (step: string, text: string, fields: object) => void;
 
 /** The most that the client allows: some hours without the service. */
 const FAILURES_MAX = 1000;
-/** Failed events that the last line names. */
 const FAILED_SHOWN_MAX = 20;
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/;
 
@@ -114,7 +113,6 @@ async function environmentWithEvents(api: Callplane, url: string): Promise<strin
   throw new UsageError('The API key lacks the scope webhooks:read. Create one with "rtc keys create".');
 }
 
-/** Sends events to the receiver, and counts them. */
 function forwarder(
   cli: Cli,
   { forwardTo, secret, signal }: { forwardTo: URL; secret: string; signal: AbortSignal },
@@ -168,23 +166,15 @@ function parseSecret(text: string): string {
   return text;
 }
 
-/** Bytes of an answer that are read and shown. */
 const BODY_BYTES_MAX = 200;
 
-interface LocalDelivery {
-  deliveryId: string;
-  body: string;
-  secret: string;
-  timestampUnixSeconds: number;
-}
+type LocalDelivery = Omit<Parameters<typeof signDelivery>[0], 'replayCount'>;
 
 interface Answer {
-  /** Null if the receiver did not answer. */
   statusCode: number | null;
   /** Why there was no answer, such as `ECONNREFUSED`. */
   errorCode: string | null;
   durationMs: number;
-  /** The first bytes of the answer, as text. */
   body: string;
 }
 

@@ -6,7 +6,6 @@ import {
   hastenOperation,
   listAllOperations,
   readBacklogs,
-  type Backlog,
   type Database,
   type OperationListing,
   type WakeableOperation,
@@ -17,7 +16,7 @@ import { configOf, foundLater, queueDepths, wakeWorkers, withDatabase, type Cli 
 import { CommandError } from './failure.js';
 import { seconds } from './doctor/finding.js';
 import { filterOf, NEWEST, notFound, oneOf, type NewestOptions } from './options.js';
-import { addCommand, addList, print, type ListCommand, type OutputOptions } from './output.js';
+import { addCommand, addList, print, type OutputOptions } from './output.js';
 
 interface ListOptions extends NewestOptions {
   status?: OperationStatus;
@@ -86,10 +85,11 @@ const dueOf = (row: OperationListing): string =>
 
 /** Adds `rtc queues`. PostgreSQL's rows are authoritative; Redis adds the numbers of jobs and workers. */
 export function addQueuesCommand(rtc: Command, cli: Cli): void {
-  const queues = {
+  addList(rtc, cli, {
+    name: 'queues',
     description: 'Show due rows and their age, and the jobs and workers in Redis',
     example: 'rtc queues',
-    rows: async ({ sql }: Database) => {
+    rows: async ({ sql }) => {
       const backlogs = await readBacklogs(sql);
       const depths = await queueDepths(configOf(cli));
       return backlogs.map((row) => ({ ...row, redis: depths?.find(({ queue }) => queue === row.queue) ?? null }));
@@ -102,8 +102,7 @@ export function addQueuesCommand(rtc: Command, cli: Cli): void {
       SCHEDULED: ({ scheduled }) => scheduled,
       REDIS: ({ redis }) => (redis === null ? 'unknown' : inRedis(redis)),
     },
-  } satisfies ListCommand<Backlog & { redis: QueueDepth | null }, OutputOptions>;
-  addList(rtc, cli, queues, 'queues');
+  });
 }
 
 function inRedis({ waiting, active, delayed, workers }: QueueDepth): string {

@@ -21,7 +21,6 @@ const DURATION_SECONDS_MAX = 3650 * SECONDS_PER_UNIT.d;
 const PUBLISH_SECONDS_MAX = 86_400;
 const LIST_LIMIT_MAX = 1000;
 const LIST_LIMIT_DEFAULT = 20;
-/** Names shown in an error that asks for a choice. */
 const NAMES_MAX = 5;
 
 // Each parser throws InvalidArgumentError. Commander puts the option and its value in front of the message.
@@ -43,7 +42,6 @@ function parseText(what: string, lengthMax: number): (text: string) => string {
 export const parseName = parseText('name', 120);
 export const parseReason = parseText('reason', 255);
 
-/** A parser of comma-separated values. */
 export function parseSome<T extends string>(what: string, choices: readonly T[]): (text: string) => T[] {
   return (text) => {
     const given = text.split(',').map((value) => value.trim());
@@ -56,7 +54,6 @@ export function parseSome<T extends string>(what: string, choices: readonly T[])
 
 export const parseScopes = parseSome('scopes', SCOPES);
 
-/** A parser of whole numbers. */
 export function parseCount(what: string, min: number, max: number): (text: string) => number {
   return (text) => {
     const count = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
@@ -143,7 +140,6 @@ export function filterOf(cli: Cli, options: NewestOptions): ListFilter {
 export const PROJECT_OPTION = ['--project <id>', 'id of the project (proj_…); by default, the only one'] as const;
 export const ENV_OPTION = ['--env <id>', 'id of the environment (env_…); by default, the only one'] as const;
 
-/** The given project, or the only one. */
 export async function projectOf(db: Db, given: string | undefined): Promise<string> {
   if (given !== undefined) return given;
   const projects = await listProjects(db);
@@ -153,7 +149,6 @@ export async function projectOf(db: Db, given: string | undefined): Promise<stri
   return only.id;
 }
 
-/** The given environment, or the only one of all projects. */
 export async function environmentOf(db: Db, given: string | undefined, how = '--env'): Promise<string> {
   if (given !== undefined) return given;
   const projects = await listProjects(db);

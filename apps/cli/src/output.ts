@@ -3,7 +3,6 @@ import type { Command, Option } from 'commander';
 import { withDatabase, type Cli } from './cli.js';
 import { align } from './terminal.js';
 
-/** The options that every command has. */
 export interface OutputOptions {
   json?: true;
 }
@@ -17,7 +16,6 @@ export function addCommand(parent: Command, nameAndArguments: string, descriptio
     .addHelpText('after', `\nExample:\n  $ ${example}`);
 }
 
-/** Prints the result as one JSON object, or as text for people. */
 export function print(cli: Cli, options: OutputOptions, result: object, text: string): void {
   cli.write(options.json === true ? `${JSON.stringify(result)}\n` : `${text}\n`);
 }
@@ -25,7 +23,6 @@ export function print(cli: Cli, options: OutputOptions, result: object, text: st
 /** What a list shows of a row; nothing for null. */
 type Cell = string | number | Date | null;
 
-/** The columns of a list, by their headers. */
 export type Columns<T> = Readonly<Record<string, (row: T) => Cell>>;
 
 /** Prints a list as `{ "data": […] }`, or as a table. */
@@ -38,7 +35,8 @@ export function printList<T extends object>(
   print(cli, options, { data: rows }, rows.length === 0 ? 'None.' : tableOf(rows, columns));
 }
 
-export interface ListCommand<T extends object, Options extends OutputOptions> {
+interface ListCommand<T extends object, Options extends OutputOptions> {
+  name?: string;
   description: string;
   example: string;
   filters?: readonly Option[];
@@ -46,14 +44,12 @@ export interface ListCommand<T extends object, Options extends OutputOptions> {
   columns: Columns<T>;
 }
 
-/** Adds a command that reads rows and prints them as a list. */
 export function addList<T extends object, Options extends OutputOptions>(
   parent: Command,
   cli: Cli,
-  { description, example, filters = [], rows, columns }: ListCommand<T, Options>,
-  nameAndArguments = 'list',
+  { name = 'list', description, example, filters = [], rows, columns }: ListCommand<T, Options>,
 ): void {
-  const command = addCommand(parent, nameAndArguments, description, example);
+  const command = addCommand(parent, name, description, example);
   for (const filter of filters) command.addOption(filter);
   command.action((options: Options) =>
     withDatabase(cli, async (database) => printList(cli, options, await rows(database, options), columns)),

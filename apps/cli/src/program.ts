@@ -17,7 +17,6 @@ import { environmentsCommands, projectsCommands } from './tenants.commands.js';
 import { printable } from './terminal.js';
 import { eventsCommands, webhooksCommands } from './webhooks.commands.js';
 
-/** Runs one command line. Returns null on success. */
 export async function run(terminal: Cli, commandLine: readonly string[]): Promise<Failure | null> {
   const { environment, clock } = terminal;
   // Whatever a command prints passes here: no name and no answer of a server can steer the terminal.

@@ -79,7 +79,6 @@ export function roomsCommands(cli: Cli): Command {
   return rooms;
 }
 
-/** Participants that `rooms show` lists. */
 const IN_CALL_SHOWN = 20;
 
 function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
@@ -88,6 +87,7 @@ function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
     if (room === null) throw notFound('Room', roomId, 'rooms list');
     const filter = { environmentId: null, since: null, roomId, status: 'active' as const, limit: IN_CALL_SHOWN };
     const inCall = await listAllParticipants(prisma, filter);
+    const { emptyTimeoutSeconds: seconds } = room;
     const times = [
       ['created', room.createdAt],
       ['started', room.startedAt],
@@ -98,7 +98,7 @@ function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
       ['environment', room.environmentId],
       ['status', room.status],
       ['participants', `${room.participants} of ${room.maxParticipants} in the call`],
-      ['ends when empty', emptyTimeoutText(room.emptyTimeoutSeconds)],
+      ['ends when empty', seconds === null ? 'as ROOM_EMPTY_TIMEOUT_SECONDS says' : `after ${seconds} s`],
       ...times.flatMap(([name, time]) => (time === null ? [] : [[name, time.toISOString()]])),
       ['media server', room.mediaNodeId ?? 'none yet'],
       ['events', String(room.lastSequence)],
@@ -107,10 +107,6 @@ function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
     const text = [align(facts), ...(inCall.length === 0 ? [] : ['', tableOf(inCall, IN_CALL_COLUMNS)])].join('\n');
     print(cli, options, { ...room, inCall }, text);
   });
-}
-
-function emptyTimeoutText(seconds: number | null): string {
-  return seconds === null ? 'as ROOM_EMPTY_TIMEOUT_SECONDS says' : `after ${seconds} s`;
 }
 
 function end(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
@@ -179,7 +175,6 @@ function stateOf(row: ParticipantListing): string {
   return row.leftAt === null ? `active since ${row.connectedAt.toISOString()}` : `left ${row.leftAt.toISOString()}`;
 }
 
-/** The columns of participants of one room. */
 const IN_CALL_COLUMNS: Columns<ParticipantListing> = {
   PARTICIPANT: (row) => row.id,
   STATE: stateOf,

@@ -63,7 +63,6 @@ const WHY_NOT = {
 type Target = Tenant & Pick<DeliveryListing, 'id' | 'endpointId' | 'replayCount'>;
 type Result = ReplayResult | RetryResult;
 
-/** What a command does with each delivery. */
 interface Verb {
   done: string;
   run(database: Database, target: Target): Promise<Result>;

@@ -14,7 +14,6 @@ import { align, quoted } from './terminal.js';
 
 /** More attempts than two runs can have. */
 const ATTEMPTS_SHOWN = 20;
-/** Characters of a bar that lasts as long as the attempt. */
 const BAR_WIDTH = 40;
 
 /** Shows a delivery: its state, why it failed, its latest attempts, and the phases and headers of the last one. */

@@ -62,7 +62,6 @@ export function projectsCommands(cli: Cli): Command {
   return projects;
 }
 
-/** The environment of a new project, with a key of each type. */
 async function firstEnvironment(cli: Cli, prisma: Database['prisma'], projectId: string, name: string) {
   const environment = { id: newId('environment'), projectId, name, createdAt: cli.clock.now() };
   await createEnvironment(prisma, environment);

@@ -143,7 +143,6 @@ export function eventsCommands(cli: Cli): Command {
 /** Time for the owner of a receiver to deploy the new secret. */
 const ACTIVATE_IN_SECONDS_DEFAULT = 86_400;
 
-/** Adds the commands that change the signing secret of an endpoint. */
 function addSecretCommands(webhooks: Command, cli: Cli): void {
   const rotation = 'Give an endpoint a new signing secret, which signs once its receiver has had time to learn it';
   addCommand(webhooks, 'rotate-secret <endpoint>', rotation, 'rtc webhooks rotate-secret whep_01… --activate-in 2h')

@@ -1,4 +1,4 @@
-import { CONSOLE_SESSION_SECONDS_MAX, isConsoleSecret, parseUrl, PublicError } from '@callplane/core';
+import { isConsoleSecret, parseUrl, PublicError } from '@callplane/core';
 import type { Request } from 'express';
 import { isRead } from '../http/request-context.js';
 
@@ -25,17 +25,8 @@ export function consoleSecretOf({ headers, secure }: Pick<Request, 'headers' | '
   return value !== undefined && values.length === 1 && isConsoleSecret(value) ? value : null;
 }
 
-/** The `Set-Cookie` header for a new session, which lives for `seconds`. */
-export function consoleCookie(secret: string, isSecure: boolean, seconds: number): string {
-  return cookie(secret, isSecure, Math.min(seconds, CONSOLE_SESSION_SECONDS_MAX));
-}
-
-/** The `Set-Cookie` header that deletes the cookie. */
-export function noConsoleCookie(isSecure: boolean): string {
-  return cookie('', isSecure, 0);
-}
-
-function cookie(value: string, isSecure: boolean, seconds: number): string {
+/** The `Set-Cookie` header for a session that lives for `seconds`; with 0 it deletes the cookie. */
+export function consoleCookie(value: string, isSecure: boolean, seconds: number): string {
   const attributes = ['Path=/', `Max-Age=${seconds}`, 'HttpOnly', 'SameSite=Strict', ...(isSecure ? ['Secure'] : [])];
   return [`${nameFor(isSecure)}=${value}`, ...attributes].join('; ');
 }

@@ -11,21 +11,17 @@ const TOUCH_EVERY_MS = 60_000;
 const SESSIONS_MAX = 10_000;
 
 /** Caches console sessions like API keys. They are looked up by the hash of their cookie. */
-export class ConsoleSessions implements CallerDirectory {
+export class ConsoleSessions extends CallerCache {
   readonly #database: Database;
   readonly #logger: Logger;
   readonly #clock: Clock;
-  readonly #cache: CallerCache;
   /** The key behind each session that this process has read, by the hash of its cookie. */
   readonly #keyHashes = new LRUCache<string, string>({ max: SESSIONS_MAX });
   /** Time of the latest noted request, in milliseconds, by id. */
   readonly #touchedAtMs = new LRUCache<string, number>({ max: SESSIONS_MAX });
 
   constructor(database: Database, reads: Database, logger: Logger, clock: Clock) {
-    this.#database = database;
-    this.#logger = logger;
-    this.#clock = clock;
-    this.#cache = new CallerCache(async (hashes) => {
+    super(async (hashes) => {
       const found = await findConsoleSessionsByHash(reads.sql, hashes);
       for (const [hash, { session, apiKeyHash, usedAt }] of found) {
         if (apiKeyHash !== null) this.#keyHashes.set(hash, apiKeyHash);
@@ -33,31 +29,19 @@ export class ConsoleSessions implements CallerDirectory {
       }
       return found;
     }, clock);
+    this.#database = database;
+    this.#logger = logger;
+    this.#clock = clock;
   }
 
-  hasSeen(hash: Buffer): boolean {
-    return this.#cache.hasSeen(hash);
-  }
-
-  find(hash: Buffer, options?: LookUpOptions): Promise<Caller | null> {
-    return this.#cache.find(hash, options);
-  }
-
-  /** Looks the caller up for a request, which keeps the session from ending for want of requests. */
-  async findForRequest(hash: Buffer, options?: LookUpOptions): Promise<Caller | null> {
-    const caller = await this.#cache.find(hash, options);
-    if (caller?.session !== undefined) this.#touch(caller, caller.session.id);
+  override async find(hash: Buffer, options: LookUpOptions = {}): Promise<Caller | null> {
+    const caller = await super.find(hash, options);
+    if (options.isRequest === true && caller?.session !== undefined) this.#touch(caller, caller.session.id);
     return caller;
   }
 
-  /** Drops a session after the notice of its end. */
-  forget(hashHex: string): void {
-    this.#cache.forget(hashHex);
-  }
-
-  /** Drops the sessions of a key after the notice of its revocation. */
   forgetKey(keyHashHex: string): void {
-    for (const [hash, keyHash] of this.#keyHashes.entries()) if (keyHash === keyHashHex) this.#cache.forget(hash);
+    for (const [hash, keyHash] of this.#keyHashes.entries()) if (keyHash === keyHashHex) this.forget(hash);
   }
 
   #touch(caller: Caller, id: string): void {
@@ -72,8 +56,8 @@ export class ConsoleSessions implements CallerDirectory {
 }
 
 /**
- * The callers of links. A code is looked up once and then used, so nothing is cached. A client address that sends too many unknown keys gets
- * 429 without a look-up.
+ * The callers of links. A code is looked up once and then used, so nothing is cached. A client address that sends too
+ * many unknown keys gets 429 without a look-up.
  */
 export function consoleLinks({ prisma }: Database, clock: Clock): CallerDirectory {
   return {

@@ -9,29 +9,20 @@ import {
   readScopes,
   type Caller,
 } from '@callplane/core';
-import {
-  endConsoleSessions,
-  findConsoleSessionsByHash,
-  insertConsoleSession,
-  useConsoleLink,
-  type ConsoleIdentity,
-} from '@callplane/db';
+import { endConsoleSessions, findConsoleSessionsByHash, insertConsoleSession, useConsoleLink } from '@callplane/db';
 import { Type } from 'typebox';
 import { ContextSchema, presentContext } from '../context/context.routes.js';
 import type { ConsoleSettings, Deps } from '../deps.js';
 import { UNAUTHENTICATED } from '../http/authenticate.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { strictObject } from '../http/schemas.js';
-import { consoleCookie, noConsoleCookie } from './console-cookie.js';
+import { namedObject } from '../http/schemas.js';
+import { consoleCookie } from './console-cookie.js';
 
-const CreateConsoleSessionBody = strictObject(
-  {
-    readOnly: Type.Optional(
-      Type.Boolean({ default: false, description: 'Whether the session gets only the scopes that end in `:read`.' }),
-    ),
-  },
-  { title: 'CreateConsoleSession' },
-);
+const CreateConsoleSessionBody = namedObject('CreateConsoleSession', {
+  readOnly: Type.Optional(
+    Type.Boolean({ default: false, description: 'Whether the session gets only the scopes that end in `:read`.' }),
+  ),
+});
 
 /** None if the console is switched off. */
 export function consoleRoutes(deps: Deps): Route[] {
@@ -72,7 +63,7 @@ export function consoleRoutes(deps: Deps): Route[] {
       errors: ['CONSOLE_SESSION_NOT_FOUND'],
       async handle({ caller, isSecure }) {
         await signOut(deps, console, caller);
-        return { status: 204, headers: { 'set-cookie': noConsoleCookie(isSecure) } };
+        return { status: 204, headers: { 'set-cookie': consoleCookie('', isSecure, 0) } };
       },
     }),
   ]);
@@ -80,16 +71,11 @@ export function consoleRoutes(deps: Deps): Route[] {
 
 type ConsoleDeps = Pick<Deps, 'database' | 'logger' | 'clock'>;
 
-interface SignedIn {
-  /** The value of the cookie. Only its hash is stored. */
-  secret: string;
-  /** How long the session lasts at most. */
-  seconds: number;
-  context: ConsoleIdentity;
-}
-
-/** Opens a session for the caller of a secret key, or of a link. */
-async function signIn(deps: ConsoleDeps, caller: Caller, readOnly: boolean): Promise<SignedIn> {
+/**
+ * Opens a session for the caller of a secret key, or of a link.
+ * @returns the value of its cookie, of which only the hash is stored, and how many seconds it lasts at most
+ */
+async function signIn(deps: ConsoleDeps, caller: Caller, readOnly: boolean) {
   // A session must not make another one: it would never end. A publishable key has no scopes.
   if (caller.session !== undefined) throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
   if (caller.keyType !== 'secret') throw new PublicError('INSUFFICIENT_SCOPE');
@@ -143,7 +129,6 @@ async function openForLink(
   if (id === null) throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
 }
 
-/** Ends the session of the caller. */
 async function signOut(deps: ConsoleDeps, console: ConsoleSettings, caller: Caller): Promise<void> {
   const { session, environmentId, keyId } = caller;
   if (session === undefined) throw new PublicError('CONSOLE_SESSION_NOT_FOUND');

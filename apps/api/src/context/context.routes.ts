@@ -8,62 +8,42 @@ import {
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { oneOf, orNull, timestamp } from '../http/schemas.js';
+import { namedObject, oneOf, orNull, present, timestamp } from '../http/schemas.js';
 
-const ConsoleSessionSchema = Type.Object(
-  {
-    id: Type.String(),
-    source: oneOf(CONSOLE_SESSION_SOURCES, 'Whether an API key or a link of `rtc console login` made the session.'),
-    readOnly: Type.Boolean({ description: 'Whether the session has only scopes that end in `:read`.' }),
-    projectName: Type.String(),
-    environmentName: Type.String(),
-    createdAt: timestamp('Time of the sign-in.'),
-    expiresAt: timestamp('When the session ends at the latest.'),
-    idleSeconds: Type.Integer({ description: 'Seconds without a request after which the session ends.' }),
-    signalingUrl: orNull(
-      Type.String({ description: 'The gateway for calls in the console. Null: `/v1/signaling` of this address.' }),
-    ),
-  },
-  { title: 'ConsoleSession', additionalProperties: false },
-);
+const ConsoleSessionSchema = namedObject('ConsoleSession', {
+  id: Type.String(),
+  source: oneOf(CONSOLE_SESSION_SOURCES, 'Whether an API key or a link of `rtc console login` made the session.'),
+  readOnly: Type.Boolean({ description: 'Whether the session has only scopes that end in `:read`.' }),
+  projectName: Type.String(),
+  environmentName: Type.String(),
+  createdAt: timestamp('Time of the sign-in.'),
+  expiresAt: timestamp('When the session ends at the latest.'),
+  idleSeconds: Type.Integer({ description: 'Seconds without a request after which the session ends.' }),
+  signalingUrl: orNull(
+    Type.String({ description: 'The gateway for calls in the console. Null: `/v1/signaling` of this address.' }),
+  ),
+});
 
-export const ContextSchema = Type.Object(
-  {
-    apiVersion: Type.Literal('v1'),
-    projectId: Type.String(),
-    environmentId: Type.String(),
-    keyId: Type.String({
-      description: 'The API key; of a console session the key that made it, or of a link the session.',
-    }),
-    keyType: oneOf(API_KEY_TYPES),
-    scopes: Type.Array(oneOf(SCOPES)),
-    session: Type.Optional(ConsoleSessionSchema),
-  },
-  { title: 'ApiContext', additionalProperties: false },
-);
+export const ContextSchema = namedObject('ApiContext', {
+  apiVersion: Type.Literal('v1'),
+  projectId: Type.String(),
+  environmentId: Type.String(),
+  keyId: Type.String({
+    description: 'The API key; of a console session the key that made it, or of a link the session.',
+  }),
+  keyType: oneOf(API_KEY_TYPES),
+  scopes: Type.Array(oneOf(SCOPES)),
+  session: Type.Optional(ConsoleSessionSchema),
+});
 
-/** The context of a caller as the API shows it. */
 export function presentContext(
   { projectId, environmentId, keyId, keyType, scopes, session }: Caller,
   signalingUrl: string | null,
 ) {
   const context = { apiVersion: 'v1', projectId, environmentId, keyId, keyType, scopes };
   if (session === undefined) return context;
-  const { id, source, readOnly, projectName, environmentName, createdAt, endsAt } = session;
-  return {
-    ...context,
-    session: {
-      id,
-      source,
-      readOnly,
-      projectName,
-      environmentName,
-      createdAt: createdAt.toISOString(),
-      expiresAt: endsAt.toISOString(),
-      idleSeconds: CONSOLE_SESSION_IDLE_SECONDS,
-      signalingUrl,
-    },
-  };
+  const shown = { expiresAt: session.endsAt, idleSeconds: CONSOLE_SESSION_IDLE_SECONDS, signalingUrl };
+  return { ...context, session: present(ConsoleSessionSchema, { ...session, ...shown }) };
 }
 
 export function contextRoutes({ console }: Pick<Deps, 'console'>): Route[] {

@@ -5,28 +5,23 @@ import { Type } from 'typebox';
 import { contextOf } from '../http/request-context.js';
 import { respond } from '../http/respond.js';
 import type { SigningKeyRing } from '../signing-keys/signing-key-ring.js';
+import { namedObject } from '../http/schemas.js';
 
 /** A public key. `publishedJwk` in packages/db creates it. Source: RFC 7517, RFC 7518 section 6.2.1. */
-const JwkSchema = Type.Object(
-  {
-    kty: Type.Literal('EC'),
-    crv: Type.Literal('P-256'),
-    x: Type.String(),
-    y: Type.String(),
-    kid: Type.String({ description: "Key identifier. The `kid` in the token's header refers to it." }),
-    alg: Type.Literal('ES256'),
-    use: Type.Literal('sig'),
-  },
-  { title: 'PublicKey', additionalProperties: false },
-);
+const JwkSchema = namedObject('PublicKey', {
+  kty: Type.Literal('EC'),
+  crv: Type.Literal('P-256'),
+  x: Type.String(),
+  y: Type.String(),
+  kid: Type.String({ description: "Key identifier. The `kid` in the token's header refers to it." }),
+  alg: Type.Literal('ES256'),
+  use: Type.Literal('sig'),
+});
 
-const JwksSchema = Type.Object(
+const JwksSchema = namedObject(
+  'PublicKeySet',
   { keys: Type.Array(JwkSchema) },
-  {
-    title: 'PublicKeySet',
-    description: 'The public keys that verify participant tokens.',
-    additionalProperties: false,
-  },
+  { description: 'The public keys that verify participant tokens.' },
 );
 
 /**
@@ -35,7 +30,6 @@ const JwksSchema = Type.Object(
  */
 const JWKS_MAX_AGE_SECONDS = 60;
 
-/** Describes the route for the OpenAPI document. */
 export const JWKS_ROUTE = {
   path: '/.well-known/jwks.json',
   operationId: 'readJwks',

@@ -16,27 +16,6 @@ export interface Watched {
   roomId: string | null;
 }
 
-interface EventWaiterSettings {
-  everyMs: number;
-  perEnvironmentMax: number;
-  max: number;
-}
-
-/** The right of a request to wait. */
-export interface EventWait {
-  /**
-   * Waits for an event after `seen`. It may be of another type than the request wants.
-   * @param seen the position up to which the request has read; null before the first event.
-   * @returns a position that the request has not seen, or null when the time is over, the process drains or the caller
-   *   has closed the connection. Every event up to the position is visible to a read that begins now.
-   * @throws the error of a failed read.
-   */
-  next(seen: EventPosition | null, ms: number): Promise<EventPosition | null>;
-  /** Ends the wait early: the caller has closed the connection. */
-  cancel(): void;
-  leave(): void;
-}
-
 interface Waiting extends Watched {
   seen: EventPosition | null;
   settle(position: EventPosition | null): void;
@@ -61,23 +40,19 @@ export function readNewest({ sql }: Pick<Database, 'sql'>): ReadNewest {
 export class EventWaiter {
   readonly #read: ReadNewest;
   readonly #everyMs: number;
-  readonly #places: Places;
+  readonly #places = new Places({
+    perEnvironmentMax: EVENT_WAITS_PER_ENVIRONMENT_MAX,
+    max: EVENT_WAITS_MAX,
+    message: 'Too many requests wait for events. See Retry-After.',
+    retryAfterSeconds: 1,
+  });
   readonly #waiting = new Set<Waiting>();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(
-    read: ReadNewest,
-    {
-      everyMs = EVENT_READ_EVERY_MS,
-      perEnvironmentMax = EVENT_WAITS_PER_ENVIRONMENT_MAX,
-      max = EVENT_WAITS_MAX,
-    }: Partial<EventWaiterSettings> = {},
-  ) {
+  constructor(read: ReadNewest, { everyMs = EVENT_READ_EVERY_MS } = {}) {
     this.#read = read;
     this.#everyMs = everyMs;
-    const message = 'Too many requests wait for events. See Retry-After.';
-    this.#places = new Places({ perEnvironmentMax, max, message, retryAfterSeconds: 1 });
   }
 
   /** Requests with the right to wait. */
@@ -86,21 +61,40 @@ export class EventWaiter {
   }
 
   /** @throws PublicError RATE_LIMITED if too many requests wait. */
-  enter(watched: Watched): EventWait {
+  enter(watched: Watched) {
     const leave = this.#places.take(watched.environmentId);
     return { ...this.watch(watched), leave };
   }
 
   /** A wait without a place of its own, for a caller that has a limit itself: one for all streams of an environment. */
-  watch(watched: Watched): Omit<EventWait, 'leave'> {
+  watch(watched: Watched) {
     let isCancelled = false;
     let current: Waiting | undefined;
     return {
-      next: async (seen, ms) => {
+      /**
+       * Waits for an event after `seen`. It may be of another type than the request wants.
+       * @param seen the position up to which the request has read; null before the first event.
+       * @returns a position that the request has not seen, or null when the time is over, the process drains or the
+       *   wait is cancelled. Every event up to the position is visible to a read that begins now.
+       * @throws the error of a failed read.
+       */
+      next: async (seen: EventPosition | null, ms: number): Promise<EventPosition | null> => {
         if (isCancelled || this.#closed || ms <= 0) return null;
-        return this.#next({ ...watched, seen }, ms, (waiting) => (current = waiting));
+        let timer: NodeJS.Timeout | undefined;
+        try {
+          return await new Promise<EventPosition | null>((settle, fail) => {
+            current = { ...watched, seen, settle, fail };
+            timer = setTimeout(() => settle(null), ms);
+            this.#waiting.add(current);
+            this.#schedule();
+          });
+        } finally {
+          clearTimeout(timer);
+          if (current !== undefined) this.#waiting.delete(current);
+        }
       },
-      cancel: () => {
+      /** Ends the wait early: the caller has closed the connection. */
+      cancel: (): void => {
         isCancelled = true;
         current?.settle(null);
       },
@@ -113,27 +107,6 @@ export class EventWaiter {
     clearTimeout(this.#timer);
     for (const waiting of [...this.#waiting]) waiting.settle(null);
     return Promise.resolve();
-  }
-
-  async #next(
-    wanted: Watched & { seen: EventPosition | null },
-    ms: number,
-    onWaiting: (waiting: Waiting) => void,
-  ): Promise<EventPosition | null> {
-    let timer: NodeJS.Timeout | undefined;
-    let waiting: Waiting | undefined;
-    try {
-      return await new Promise<EventPosition | null>((settle, fail) => {
-        waiting = { ...wanted, settle, fail };
-        timer = setTimeout(() => settle(null), ms);
-        this.#waiting.add(waiting);
-        onWaiting(waiting);
-        this.#schedule();
-      });
-    } finally {
-      clearTimeout(timer);
-      if (waiting !== undefined) this.#waiting.delete(waiting);
-    }
   }
 
   #schedule(): void {

@@ -80,9 +80,10 @@ describe('GET /v1/events', () => {
     const other = await api.call('POST', '/v1/rooms', { key: tenant.key, body: { name: 'r' } });
     await Promise.all([write(tenant, room.id, 3), write(tenant, room.id, 2), write(tenant, other.body.id)]);
     let release = () => {};
+    const released = new Promise<void>((resolve) => (release = resolve));
     const open = api.database.transaction(async (tx) => {
       await writeEvents(tx, [newEvent('webhook.test', tenant, null)]);
-      await new Promise<void>((resolve) => (release = resolve));
+      await released;
     });
     const ids = await poll(tenant, 6, `&roomId=${room.id}`);
     release();

@@ -15,7 +15,7 @@ import type { Deps } from '../deps.js';
 import type { PageCursor } from '../http/cursor.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/list-route.js';
 import { type Call, defineRoute, type UntaggedRoute } from '../http/route.js';
-import { BEFORE_ALL, roomPosition } from './event-waiter.js';
+import { BEFORE_ALL, roomPosition, type EventWaiter } from './event-waiter.js';
 import { EVENT_LIST, EventPage, EventPath, EventSchema, LATEST, ListEventsQuery } from './events.schemas.js';
 
 export function eventRoutes(deps: Deps): UntaggedRoute[] {
@@ -63,7 +63,6 @@ export function eventRoutes(deps: Deps): UntaggedRoute[] {
 
 type EventsQuery = Static<typeof ListEventsQuery>;
 type EventsDeps = Pick<Deps, 'database' | 'eventWaiter' | 'readTurns'>;
-/** The parts of a request that waiting needs. */
 type WaitingCall = Pick<Call<unknown, unknown, unknown>, 'startedAtMs' | 'recheckKey' | 'onClosed' | 'waited'>;
 
 /**
@@ -85,13 +84,20 @@ async function pageOfEvents(
     deps.readTurns.list(tenant.environmentId, () => readEvents(deps, tenant, query, from));
   let events = isLatest ? [] : await read(after);
   // Check for the room only if there are no events: events may outlive their room, and a room may have no events left.
-  if (events.length === 0 && query.roomId !== undefined && !(await hasRoom(deps, tenant, query.roomId))) {
+  if (
+    events.length === 0 &&
+    query.roomId !== undefined &&
+    !(await roomExists(deps.database.prisma, tenant, query.roomId))
+  ) {
     throw new PublicError('ROOM_NOT_FOUND');
   }
   const waitMs = (query.wait ?? 0) * 1000;
-  if (events.length === 0 && waitMs > 0) events = await awaitEvents(deps, tenant, query, { after, read, waitMs, call });
+  if (events.length === 0 && waitMs > 0) {
+    const wait = deps.eventWaiter.enter({ environmentId: tenant.environmentId, roomId: query.roomId ?? null });
+    events = await awaitEvents(wait, after, read, waitMs, call);
+  }
   const last = events.at(-1) ?? (isLatest ? after : null);
-  return { rows: events, nextCursor: last === null ? null : cursor.encode(positionOnly(last)) };
+  return { rows: events, nextCursor: last === null ? null : cursor.encode(last) };
 }
 
 function readEvents(
@@ -112,22 +118,12 @@ function readEvents(
  * for rare events passes over the others only once.
  */
 async function awaitEvents(
-  { eventWaiter }: EventsDeps,
-  tenant: Tenant,
-  { roomId }: EventsQuery,
-  {
-    after,
-    read,
-    waitMs,
-    call,
-  }: {
-    after: EventPosition | null;
-    read: (from: EventPosition | null) => Promise<EventRow[]>;
-    waitMs: number;
-    call: WaitingCall;
-  },
+  wait: ReturnType<EventWaiter['enter']>,
+  after: EventPosition | null,
+  read: (from: EventPosition | null) => Promise<EventRow[]>,
+  waitMs: number,
+  call: WaitingCall,
 ): Promise<EventRow[]> {
-  const wait = eventWaiter.enter({ environmentId: tenant.environmentId, roomId: roomId ?? null });
   call.onClosed(() => wait.cancel());
   const deadlineMs = call.startedAtMs + waitMs;
   try {
@@ -168,16 +164,8 @@ async function startOf(
     const { environmentId } = tenant;
     return (await newestEvents(sql, [environmentId])).get(environmentId) ?? BEFORE_ALL;
   }
-  if (!(await hasRoom(deps, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
+  if (!(await roomExists(prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
   return roomPosition(roomId, (await latestSequences(sql, [roomId])).get(roomId) ?? 0);
-}
-
-function hasRoom({ database }: EventsDeps, tenant: Tenant, roomId: string): Promise<boolean> {
-  return roomExists(database.prisma, tenant, roomId);
-}
-
-function positionOnly({ id, roomId, sequence, transactionId }: EventPosition): EventPosition {
-  return { id, roomId, sequence, transactionId };
 }
 
 function noCursor(): PublicError {

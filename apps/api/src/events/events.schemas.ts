@@ -5,16 +5,14 @@ import {
   PATH_ID_PATTERN,
   PERMISSIONS,
   SESSION_END_REASONS,
-  TRACK_KINDS,
-  TRACK_SOURCES,
   type EventType,
 } from '@callplane/core';
 import { Type, type TProperties, type TSchema } from 'typebox';
 import { defineList, idOf } from '../http/cursor.js';
 import { pageLimit } from '../http/list-route.js';
-import { oneOf, orNull, pathId, timestamp } from '../http/schemas.js';
+import { namedObject, oneOf, orNull, pathId, timestamp } from '../http/schemas.js';
 import { OperationSchema } from '../operations/operations.js';
-import { StoredParticipantSchema } from '../participants/participants.routes.js';
+import { StoredParticipantSchema, trackFields } from '../participants/participants.routes.js';
 import { RoomSchema, StoredRoomSchema } from '../rooms/rooms.routes.js';
 import { EndpointSchema } from '../webhooks/endpoints.schemas.js';
 
@@ -26,13 +24,9 @@ const sessionData = {
 
 const trackData = {
   ...sessionData,
-  track: Type.Object(
-    { trackId: Type.String(), kind: oneOf(TRACK_KINDS), source: oneOf(TRACK_SOURCES) },
-    { title: 'Track', additionalProperties: false },
-  ),
+  track: namedObject('Track', { ...trackFields }),
 };
 
-/** The content of `data` for each event type. */
 const DATA: Record<EventType, TProperties> = {
   'room.created': { room: RoomSchema },
   'room.started': { room: RoomSchema },
@@ -69,33 +63,29 @@ function titleOf(type: EventType): string {
   return `${words.join('')}Event`;
 }
 
-/** The schema of the events of a type. */
 export function eventSchema(type: EventType): TSchema {
-  return Type.Object(
-    {
-      id: Type.String({ description: 'Event identifier, `evt_…`. Duplicates have the same identifier.' }),
-      type: Type.Literal(type),
-      apiVersion: Type.Literal('v1'),
-      createdAt: timestamp('When the event happened.'),
-      projectId: Type.String(),
-      environmentId: Type.String(),
-      sequence: orNull(
-        Type.Integer({
-          description: 'Strictly increasing and without gaps within a room. Null for events without a room.',
-        }),
-      ),
-      data: Type.Object(DATA[type], {
-        additionalProperties: true,
-        description:
-          'The resources of the event, each as the API returns it; the room of an event of a participant, a track or an ' +
-          'operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more.',
+  return namedObject(titleOf(type), {
+    id: Type.String({ description: 'Event identifier, `evt_…`. Duplicates have the same identifier.' }),
+    type: Type.Literal(type),
+    apiVersion: Type.Literal('v1'),
+    createdAt: timestamp('When the event happened.'),
+    projectId: Type.String(),
+    environmentId: Type.String(),
+    sequence: orNull(
+      Type.Integer({
+        description: 'Strictly increasing and without gaps within a room. Null for events without a room.',
       }),
-      erasedAt: Type.Optional(
-        timestamp("When the participant's personal data was erased from the event. No delivery carries this field."),
-      ),
-    },
-    { title: titleOf(type), additionalProperties: false },
-  );
+    ),
+    data: Type.Object(DATA[type], {
+      additionalProperties: true,
+      description:
+        'The resources of the event, each as the API returns it; the room of an event of a participant, a track or an ' +
+        'operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more.',
+    }),
+    erasedAt: Type.Optional(
+      timestamp("When the participant's personal data was erased from the event. No delivery carries this field."),
+    ),
+  });
 }
 
 /** The body of a delivery, with one schema per event type. `serialiseEvent` in core writes it. */
@@ -143,18 +133,15 @@ export const LATEST = 'latest';
 
 export const EventPath = Type.Object({ eventId: pathId("Event in the key's environment.") });
 
-export const EventPage = Type.Object(
-  {
-    data: Type.Array(EventSchema),
-    nextCursor: orNull(
-      Type.String({
-        description:
-          'Send it as `after` to continue, now or later. Null if there are no new events, except after `latest`.',
-      }),
-    ),
-  },
-  { title: 'EventPage', additionalProperties: false },
-);
+export const EventPage = namedObject('EventPage', {
+  data: Type.Array(EventSchema),
+  nextCursor: orNull(
+    Type.String({
+      description:
+        'Send it as `after` to continue, now or later. Null if there are no new events, except after `latest`.',
+    }),
+  ),
+});
 
 const EVENT_ID = /^evt_[0-9a-z]{26}$/;
 

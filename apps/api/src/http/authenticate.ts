@@ -19,19 +19,12 @@ import {
   type RequestMetrics,
 } from './request-context.js';
 
-/** Console sessions, which end after a time without requests. */
-interface SessionDirectory extends CallerDirectory {
-  /** A look-up that counts as a request. */
-  findForRequest: CallerDirectory['find'];
-}
-
 export interface Directories {
   keys: CallerDirectory;
   /** The console; null if it is switched off. */
-  console: { sessions: SessionDirectory; links: CallerDirectory } | null;
+  console: { sessions: CallerDirectory; links: CallerDirectory } | null;
 }
 
-/** Options of every 401. */
 export const UNAUTHENTICATED = { headers: { 'www-authenticate': 'Bearer' } } as const;
 
 /** Why a request has no caller, for people: the status and the code are the same for all. */
@@ -49,10 +42,8 @@ const unauthenticated = (why: keyof typeof WRONG_CREDENTIALS) =>
 
 /** The proof of a caller: an API key, the code of a link, or the cookie of a session. */
 interface Credential {
-  hash: Buffer;
+  secret: string;
   directory: CallerDirectory;
-  /** The look-up that counts as a request of the caller. */
-  find: CallerDirectory['find'];
 }
 
 /**
@@ -74,10 +65,11 @@ export function authenticate(
       metrics.unauthenticated('no_key');
       throw unauthenticated(request.headers.authorization === undefined ? 'absent' : 'malformed');
     }
-    const { hash, directory } = credential;
+    const { secret, directory } = credential;
+    const hash = hashApiKey(secret);
     const context = contextOf(response);
     const waitMs = directory.hasSeen(hash) ? 0 : unknownKeyPace.waitMs(addressKey(context.ip), performance.now());
-    const caller = await credential.find(hash, { inBatch: waitMs > 0 });
+    const caller = await directory.find(hash, { inBatch: waitMs > 0, isRequest: true });
     if (caller !== null) {
       context.caller = caller;
       context.isKeyValid = async (options) => (await directory.find(hash, options)) !== null;
@@ -103,24 +95,18 @@ function credentialOf({ keys, console }: Directories, request: Request, isSignIn
   if (authorization !== undefined) {
     const key = bearerToken(authorization);
     if (key === null) return null;
-    if (parseApiKey(key) !== null) return credential(key, keys);
-    return console !== null && isSignIn(request) && isLoginCode(key) ? credential(key, console.links) : null;
+    if (parseApiKey(key) !== null) return { secret: key, directory: keys };
+    const isLogin = console !== null && isSignIn(request) && isLoginCode(key);
+    return isLogin ? { secret: key, directory: console.links } : null;
   }
   const secret = console === null ? null : consoleSecretOf(request);
-  if (secret === null || console === null) return null;
-  const { sessions } = console;
-  return { ...credential(secret, sessions), find: (hash, options) => sessions.findForRequest(hash, options) };
-}
-
-function credential(secret: string, directory: CallerDirectory): Credential {
-  return { hash: hashApiKey(secret), directory, find: (hash, options) => directory.find(hash, options) };
+  return secret === null || console === null ? null : { secret, directory: console.sessions };
 }
 
 function bearerToken(header: string): string | null {
   return /^Bearer +([^\s]+)$/i.exec(header)?.[1] ?? null;
 }
 
-/** An API key as the database stores it. */
 export interface StoredKey extends Caller {
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;
@@ -142,7 +128,6 @@ const UNKNOWN_MS = 1000;
 const KEYS_MAX = 10_000;
 /** Keys in one batched look-up. Look-ups are batched for client addresses that have sent too many unknown keys. */
 const BATCH_MAX = 500;
-/** The pause between two batched look-ups, in milliseconds. */
 const BATCH_EVERY_MS = 100;
 
 interface Entry {
@@ -196,7 +181,6 @@ export class CallerCache implements CallerDirectory {
     return key.expiresAt === null || key.expiresAt > this.#clock.now() ? key : null;
   }
 
-  /** Drops a key after the notice of its revocation. */
   forget(keyHashHex: string): void {
     this.#known.delete(keyHashHex);
     this.#loading.delete(keyHashHex);

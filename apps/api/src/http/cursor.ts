@@ -15,15 +15,12 @@ const CHECK_LENGTH = 8;
 /** Maximum length of a cursor. The lists of this API produce cursors below 300 characters. */
 const CURSOR_CHARACTERS_MAX = 512;
 
-/** A list with cursor pagination. */
 export interface List<Position extends TProperties = TProperties> {
   readonly name: string;
-  /** The query parameter that holds the cursor. */
   readonly parameter: 'cursor' | 'after';
   readonly position: TObject<Position>;
   /** Query parameters that decide only how or where reading begins. A cursor is valid with any value of them. */
   readonly unbound: readonly string[];
-  /** Error message for a text that is not a cursor of this list. */
   readonly refusal: string;
   /** Whether the service of the route reads this value of the parameter by itself. */
   readonly takesElsewhere: (text: string) => boolean;
@@ -45,7 +42,6 @@ export function defineList<Position extends TProperties>(
   };
 }
 
-/** Schema of a row id inside a cursor. */
 export function idOf(prefix: string) {
   return Type.String({ pattern: `^${prefix}_[0-9a-z]{26}$` });
 }
@@ -53,9 +49,7 @@ export function idOf(prefix: string) {
 /** The scope that a cursor is valid for, in addition to its list. */
 interface CursorScope {
   environmentId: string;
-  /** Path parameters. */
   path: Readonly<Record<string, unknown>>;
-  /** Query parameters that filter rows. */
   filters: Readonly<Record<string, unknown>>;
 }
 

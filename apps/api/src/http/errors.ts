@@ -1,11 +1,4 @@
-import {
-  ERROR_TABLE,
-  PublicError,
-  boundDetails,
-  boundMessage,
-  type ErrorCode,
-  type ErrorDetail,
-} from '@callplane/core';
+import { boundDetails, boundMessage, PublicError } from '@callplane/core';
 import { isDatabaseUnavailable } from '@callplane/db';
 import { OverloadedError } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
@@ -16,23 +9,6 @@ import { send } from './respond.js';
 const UNAVAILABLE_RETRY_AFTER_SECONDS = 2;
 /** `Retry-After` in seconds while too many requests wait for their statements. */
 const OVERLOADED_RETRY_AFTER_SECONDS = 1;
-
-/** The body of every error. Messages and details are cut so that it has at most 16 KiB. */
-function errorBody(
-  code: ErrorCode,
-  requestId: string,
-  message: string = ERROR_TABLE[code].message,
-  details?: readonly ErrorDetail[],
-): { error: { code: string; message: string; requestId: string; details?: readonly ErrorDetail[] } } {
-  return {
-    error: {
-      code,
-      message: boundMessage(message),
-      requestId,
-      ...(details === undefined ? {} : { details: boundDetails(details) }),
-    },
-  };
-}
 
 /** Converts any thrown value to an error that is safe to send. The cause goes to the log only. */
 function toPublicError(error: unknown): PublicError {
@@ -54,9 +30,9 @@ function toPublicError(error: unknown): PublicError {
 }
 
 /** The last middleware. Answers with the error body, whichever layer threw. */
-export function errorHandler(error: unknown, _request: Request, response: Response, _next: NextFunction): void {
+export function errorHandler(thrown: unknown, _request: Request, response: Response, _next: NextFunction): void {
   const context = contextOf(response);
-  const publicError = toPublicError(error);
+  const publicError = toPublicError(thrown);
   context.errorCode = publicError.code;
   if (publicError.cause !== undefined) context.cause = publicError.cause;
   if (response.headersSent) {
@@ -64,5 +40,12 @@ export function errorHandler(error: unknown, _request: Request, response: Respon
     return;
   }
   const { code, status, message, details, headers } = publicError;
-  send(response, status, JSON.stringify(errorBody(code, context.requestId, message, details)), headers);
+  // Messages and details are cut so that the body has at most 16 KiB.
+  const error = {
+    code,
+    message: boundMessage(message),
+    requestId: context.requestId,
+    ...(details === undefined ? {} : { details: boundDetails(details) }),
+  };
+  send(response, status, JSON.stringify({ error }), headers);
 }

@@ -1,22 +1,12 @@
 import { createHash } from 'node:crypto';
-import { open, PublicError, seal, type Clock, type MasterKeys, type Tenant } from '@callplane/core';
-import {
-  findIdempotencyRecord,
-  saveIdempotencyRecord,
-  tryLockIdempotencyKey,
-  type Database,
-  type TypedSql,
-} from '@callplane/db';
+import { open, PublicError, seal, type Tenant } from '@callplane/core';
+import { findIdempotencyRecord, saveIdempotencyRecord, tryLockIdempotencyKey, type TypedSql } from '@callplane/db';
+import type { Deps } from '../deps.js';
 import type { Reply } from './route.js';
 
-/** How long a record is kept, in milliseconds. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
-export interface IdempotencyDeps {
-  database: Database;
-  clock: Clock;
-  masterKeys: MasterKeys;
-}
+export type IdempotencyDeps = Pick<Deps, 'database' | 'clock' | 'masterKeys'>;
 
 export interface IdempotentRequest {
   /** HTTP method and route pattern. */
@@ -67,15 +57,9 @@ export async function idempotently<Made extends object>(
     }
     const made = await work.make(tx);
     const text = JSON.stringify(made);
-    await saveIdempotencyRecord(
-      tx,
-      scope,
-      {
-        requestHash,
-        made: request.holdsSecret === true ? seal(deps.masterKeys, text, identity) : text,
-      },
-      { createdAt: now, expiresAt: new Date(now.getTime() + KEPT_MS) },
-    );
+    const kept = request.holdsSecret === true ? seal(deps.masterKeys, text, identity) : text;
+    const times = { createdAt: now, expiresAt: new Date(now.getTime() + KEPT_MS) };
+    await saveIdempotencyRecord(tx, scope, { requestHash, made: kept }, times);
     return work.answer(made);
   });
 }

@@ -1,18 +1,16 @@
 import { type Static, type TObject, type TProperties, type TString, Type } from 'typebox';
 import { defineList } from './cursor.js';
 import type { Call, RouteShape, StaticOr, UntaggedRoute } from './route.js';
-import { orNull } from './schemas.js';
+import { namedObject, orNull } from './schemas.js';
 
 export const PAGE_LIMIT_DEFAULT = 20;
 
-/** A query parameter: the maximum number of these rows. */
 export function pageLimit(rows: string) {
   return Type.Optional(
     Type.Integer({ minimum: 1, maximum: 100, default: PAGE_LIMIT_DEFAULT, description: `Maximum number of ${rows}.` }),
   );
 }
 
-/** Query parameters of every list. */
 const pageQuery = {
   limit: pageLimit('rows'),
   cursor: Type.Optional(
@@ -23,18 +21,14 @@ const pageQuery = {
   ),
 };
 
-/** The answer of a list. */
 function page(item: TObject) {
   const { title } = item as { title?: string };
-  return Type.Object(
-    {
-      data: Type.Array(item),
-      nextCursor: orNull(
-        Type.String({ description: 'Send it as `cursor` to get the next page. Null on the last page.' }),
-      ),
-    },
-    { title: `${title}Page`, additionalProperties: false },
-  );
+  return namedObject(`${title}Page`, {
+    data: Type.Array(item),
+    nextCursor: orNull(
+      Type.String({ description: 'Send it as `cursor` to get the next page. Null on the last page.' }),
+    ),
+  });
 }
 
 interface Part<Position> {
@@ -54,13 +48,10 @@ interface ListRoute<
 > extends Omit<RouteShape, 'method' | 'params' | 'query' | 'body' | 'list' | 'responses'> {
   params?: Params;
   filters?: Filters;
-  /** What a cursor contains of the last row. */
   position: Position;
   /** Default: the id of the row. */
   positionOf?: (row: Row) => Static<TObject<Position>>;
-  /** The schema of a row, with a title. */
   item: TObject;
-  /** The rows in the description of the answer. */
   items: string;
   read(call: ListCall, part: Part<Static<TObject<Position>>>): PromiseLike<readonly Row[]>;
   present(row: Row, call: ListCall): object;
@@ -68,7 +59,6 @@ interface ListRoute<
   onEmpty?: (call: ListCall) => Promise<void>;
 }
 
-/** Declares a route that lists rows page by page. */
 export function listRoute<
   Row,
   Params extends TObject | undefined = undefined,

@@ -11,16 +11,16 @@ import {
 import type { NextFunction, Request, Response } from 'express';
 import type { Route } from './route.js';
 
-/** How the caller of a key or session is looked up. */
 export interface LookUpOptions {
   /**
    * Whether the look-up may wait for others and share one statement with them. `true`: it fails as `UNAVAILABLE` while
    * too many wait. `if_room`: it then has a statement of its own.
    */
   inBatch?: boolean | 'if_room';
+  /** Whether it keeps a console session from ending for want of requests. */
+  isRequest?: boolean;
 }
 
-/** Looks up the caller of an API key. */
 export interface CallerDirectory {
   /** Whether this process has found the key in the database before. Includes revoked and expired keys. */
   hasSeen(keyHash: Buffer): boolean;
@@ -54,7 +54,6 @@ export interface RequestContext {
   /** The internal cause of an error: logged, never sent. */
   cause: unknown;
   readonly logFields: Record<string, unknown>;
-  /** Headers of the answer. `respond.ts` writes all of them in one call. */
   readonly headers: Record<string, string>;
 }
 
@@ -90,10 +89,10 @@ export function requestContext(headers: Readonly<Record<string, string>>) {
 }
 
 /** Balancers check health every few seconds: no trace shows that. */
-const UNTRACED: ReadonlySet<string> = new Set(['/livez', '/readyz']);
+const HEALTH_ROUTES: ReadonlySet<string | null> = new Set(['/livez', '/readyz']);
 
 function spanOf(request: Request, parent: string | null): Span | null {
-  if (!isTracing() || UNTRACED.has(request.path)) return null;
+  if (!isTracing() || HEALTH_ROUTES.has(request.path)) return null;
   return startSpan(request.method, {
     kind: 'server',
     parent,
@@ -112,12 +111,10 @@ export function isRead({ method }: Pick<Request, 'method'>): boolean {
 /** Whether a request is for one of some routes. */
 export type MatchesRoute = (request: Pick<Request, 'method' | 'baseUrl' | 'path'>) => boolean;
 
-/** Finds the routes with `rateLimited: false`. */
 export function unlimitedRequests(routes: readonly Route[]): MatchesRoute {
   return requestsOf(routes.filter(({ rateLimited }) => rateLimited === false));
 }
 
-/** Finds the routes with `acceptsLoginCode`. */
 export function signInRequests(routes: readonly Route[]): MatchesRoute {
   return requestsOf(routes.filter(({ acceptsLoginCode }) => acceptsLoginCode === true));
 }
@@ -137,8 +134,6 @@ function requestsOf(routes: readonly Route[]): MatchesRoute {
     return known.has(`${method} ${request.baseUrl}${request.path}`);
   };
 }
-
-const HEALTH_ROUTES: ReadonlySet<string | null> = new Set(['/livez', '/readyz']);
 
 /** Writes one wide log line and the metrics of each request, once the answer is sent or the caller disconnects. */
 export function requestLog(logger: Logger, metrics: RequestMetrics) {
@@ -212,15 +207,10 @@ function endSpan(
 const AUTHENTICATION_FAILURES = ['no_key', 'invalid_key', 'too_many'] as const;
 type AuthenticationFailure = (typeof AUTHENTICATION_FAILURES)[number];
 
-export interface RequestMetrics {
-  /** @param route the matched pattern; null if no route matched. */
-  answered(method: string, route: string | null, status: number, durationMs: number): void;
-  /** Counts a request under `/v1` that was refused before its caller was known. */
-  unauthenticated(reason: AuthenticationFailure): void;
-}
+export type RequestMetrics = ReturnType<typeof requestMetrics>;
 
 /** The request metrics of the API. docs/operations/monitoring.md explains how to read them. */
-export function requestMetrics(metrics: Metrics): RequestMetrics {
+export function requestMetrics(metrics: Metrics) {
   const requests = metrics.counter({
     name: 'callplane_http_requests_total',
     help: 'Requests, by route pattern, method and response status.',
@@ -239,8 +229,10 @@ export function requestMetrics(metrics: Metrics): RequestMetrics {
     known: AUTHENTICATION_FAILURES.map((reason) => ({ reason })),
   });
   return {
-    unauthenticated: (reason) => unauthenticated.inc({ reason }),
-    answered: (method, route, status, durationMs) => {
+    /** Counts a request under `/v1` that was refused before its caller was known. */
+    unauthenticated: (reason: AuthenticationFailure): void => unauthenticated.inc({ reason }),
+    /** @param route the matched pattern; null if no route matched. */
+    answered: (method: string, route: string | null, status: number, durationMs: number): void => {
       // All unmatched paths share one label: paths contain ids or arbitrary hostile text, and each would be a new
       // series.
       const labels = { method, route: route ?? 'other', status };

@@ -30,7 +30,6 @@ export class SharedBound {
     return (own + more) * (this.#holders + (own === 0 ? 1 : 0)) <= this.#max;
   }
 
-  /** Records that a holder has changed what it holds. */
   change(before: number, after: number): void {
     this.#total += after - before;
     if (before === 0 && after > 0) this.#holders += 1;
@@ -42,7 +41,6 @@ export class SharedBound {
 const UNREAD_BYTES_PER_ENVIRONMENT_MAX = 32 * 1024 * 1024;
 /** Bytes of unread answers from which on an environment gets no more than its share of them. */
 const UNREAD_BYTES_SHARED = 64 * 1024 * 1024;
-/** Bytes of all unread answers. */
 const UNREAD_BYTES_MAX = 128 * 1024 * 1024;
 
 /**

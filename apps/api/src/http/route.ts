@@ -5,7 +5,6 @@ import type { List, PageCursor, PagePosition } from './cursor.js';
 
 type Method = 'get' | 'post' | 'patch' | 'delete';
 
-/** The answer of a handler. */
 export interface Reply {
   status: number;
   /** Sent as JSON. Absent for status 204. */
@@ -18,7 +17,6 @@ export interface Reply {
 /** How long the caller wants the answer to wait for completion (RFC 7240). `waitMs` is null without a preference. */
 export interface Preference {
   waitMs: number | null;
-  /** Value for the `Preference-Applied` header. */
   applied: string | null;
 }
 
@@ -37,11 +35,9 @@ export interface Call<Params, Query, Body, Position = unknown> {
   startedAtMs: number;
   /** The validated `Idempotency-Key`; null if it is absent or the route does not accept one. */
   idempotencyKey: string | null;
-  /** Whether the request came over https. */
   isSecure: boolean;
   /** The `Last-Event-ID` header of a client that continues a stream; null without it. */
   lastEventId: string | null;
-  /** Adds fields to the log line of the request. */
   log: (fields: Record<string, unknown>) => void;
   /**
    * Checks the API key again, for answers that come seconds after the request.
@@ -56,7 +52,6 @@ export interface Call<Params, Query, Body, Position = unknown> {
   waited: (ms: number) => void;
 }
 
-/** The parts of a request before schema validation. */
 export interface UnvalidatedParts {
   caller: Caller;
   query: Record<string, unknown>;
@@ -72,7 +67,6 @@ export interface RouteShape {
   description?: string;
   /** null means that any valid key may call the route. */
   scope: Scope | null;
-  /** Whether the route accepts an `Idempotency-Key`. */
   idempotent?: boolean;
   /** Whether the route waits for an operation, as `Prefer` requests. */
   prefers?: boolean;
@@ -86,7 +80,6 @@ export interface RouteShape {
   streams?: boolean;
   /** Whether the route ignores any request body and query. Only `GET /v1/` does, for the same reason. */
   ignoresBody?: boolean;
-  /** The list whose cursors the query accepts. */
   list?: List;
   /** Whether a list may wait, as its query says, so that only its reads take turns with other lists. */
   waits?: boolean;

@@ -34,7 +34,6 @@ export function createRouter(routes: readonly Route[], prefix: string, unread: U
   return router;
 }
 
-/** Handles a matched request of one route, from the checks to the answer. */
 function serve(route: Route, unread: UnreadAnswers) {
   const params = route.params && new PartValidator('path', route.params);
   const query = new PartValidator('query', route.query ?? NO_FIELDS);

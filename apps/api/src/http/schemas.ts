@@ -2,12 +2,18 @@ import { type ErrorDetail, PATH_ID_PATTERN } from '@callplane/core';
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import type { UntaggedRoute, UnvalidatedParts } from './route.js';
 
-/** An object with named fields. A body with any other field is rejected. */
-export function strictObject<T extends TProperties>(
+/** An object with these fields. A body with any other field is rejected. */
+export function strictObject<T extends TProperties>(properties: T): TObject<T> {
+  return Type.Object(properties, { additionalProperties: false });
+}
+
+/** A {@link strictObject} that is a component of the OpenAPI document. */
+export function namedObject<T extends TProperties>(
+  title: string,
   properties: T,
-  options: { title?: string; dependentRequired?: Record<string, string[]> } = {},
+  options: { description?: string; dependentRequired?: Record<string, string[]> } = {},
 ): TObject<T> {
-  return Type.Object(properties, { additionalProperties: false, ...options });
+  return Type.Object(properties, { title, ...options, additionalProperties: false });
 }
 
 export function pathId(description: string) {
@@ -34,7 +40,6 @@ export function exactText(max: number, description: string) {
 /** Any JSON object. The explicit `additionalProperties` makes generated clients accept any key. */
 const FREE_OBJECT = { type: 'object', additionalProperties: true };
 
-/** The application-defined metadata in an answer. */
 export const metadata = () => Type.Unsafe<Record<string, unknown>>({ ...FREE_OBJECT });
 
 /**
@@ -53,7 +58,6 @@ export const timestamp = (description: string) => Type.String({ format: 'date-ti
 
 export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** An enumeration of strings. */
 export function oneOf<const T extends string>(values: readonly T[], description?: string) {
   return Type.Unsafe<T>({ type: 'string', enum: [...values], ...(description === undefined ? {} : { description }) });
 }

@@ -50,7 +50,6 @@ ajv.addKeyword({
 // server checks the trimmed or parsed value instead, so they must not take part in validation.
 ajv.addKeyword({ keyword: 'x-document', schemaType: 'object' });
 
-/** Trims a string in place and checks its length in code points. */
 function trimAndMeasure(): SchemaValidateFunction {
   const validate: SchemaValidateFunction = ([min, max]: [number, number], text: string, _schema, context) => {
     const trimmed = trimName(text);
@@ -118,11 +117,9 @@ export function refuseFailures(details: readonly ErrorDetail[]): void {
   if (details.length > 0) throw new PublicError('VALIDATION_FAILED', { details });
 }
 
-/** Maximum size of a request body, in bytes. */
 const BODY_BYTES_MAX = 64 * 1024;
 
 export interface ParsedBody {
-  /** undefined if the request has no body. */
   value: unknown;
   details: ErrorDetail[];
 }

@@ -2,6 +2,7 @@ import { ERROR_TABLE, type ErrorCode, REQUEST_ID_PATTERN } from '@callplane/core
 import { Type } from 'typebox';
 import type { Route } from '../http/route.js';
 import { errorExample } from './examples.js';
+import { namedObject, strictObject } from '../http/schemas.js';
 
 type Json = Record<string, unknown>;
 
@@ -14,7 +15,6 @@ const COMPONENTS = '#/components/schemas/';
 export class SchemaComponents {
   readonly #schemas = new Map<string, Json>();
 
-  /** Converts a schema for the document, as a reference if it has a title. */
   refer(schema: unknown): unknown {
     if (Array.isArray(schema)) return schema.map((item) => this.refer(item));
     if (!isObject(schema)) return schema;
@@ -139,12 +139,10 @@ type HeaderName = keyof typeof HEADERS;
 
 const RATE_LIMIT_HEADERS: readonly HeaderName[] = ['RateLimit', 'RateLimitPolicy'];
 
-/** The `components.headers` object. */
 export const HEADER_COMPONENTS = Object.fromEntries(
   Object.entries(HEADERS).map(([component, { name: _name, ...header }]) => [component, header]),
 );
 
-/** References to these headers, for one response. */
 export function headers(names: readonly HeaderName[]): Record<string, { $ref: string }> {
   return Object.fromEntries(
     names.map((component) => [HEADERS[component].name, { $ref: `#/components/headers/${component}` }]),
@@ -177,33 +175,26 @@ function errorHeaders(status: number): HeaderName[] {
 /** Errors that every route may answer. */
 const ALWAYS: readonly ErrorCode[] = ['UNAUTHENTICATED', 'INTERNAL', 'UNAVAILABLE'];
 
-const ErrorSchema = Type.Object(
-  {
-    error: Type.Object(
-      {
-        code: Type.String({
-          enum: Object.keys(ERROR_TABLE),
-          description: 'Error code for programs. See docs/errors.md.',
+const ErrorSchema = namedObject('Error', {
+  error: strictObject({
+    code: Type.String({
+      enum: Object.keys(ERROR_TABLE),
+      description: 'Error code for programs. See docs/errors.md.',
+    }),
+    message: Type.String({ description: 'Error message for people. The text may change.' }),
+    requestId: Type.String({ description: 'The value of the `x-request-id` header.' }),
+    details: Type.Optional(
+      Type.Array(
+        Type.Object({
+          path: Type.String({ description: 'E.g. `body.name`, `path.roomId`, `query.limit`.' }),
+          message: Type.String(),
         }),
-        message: Type.String({ description: 'Error message for people. The text may change.' }),
-        requestId: Type.String({ description: 'The value of the `x-request-id` header.' }),
-        details: Type.Optional(
-          Type.Array(
-            Type.Object({
-              path: Type.String({ description: 'E.g. `body.name`, `path.roomId`, `query.limit`.' }),
-              message: Type.String(),
-            }),
-            { description: 'Every failure that belongs to a part of the request.' },
-          ),
-        ),
-      },
-      { additionalProperties: false },
+        { description: 'Every failure that belongs to a part of the request.' },
+      ),
     ),
-  },
-  { title: 'Error', additionalProperties: false },
-);
+  }),
+});
 
-/** The error codes that a route may answer. */
 function errorCodesOf(route: Route): ErrorCode[] {
   return [
     ...ALWAYS,
@@ -228,7 +219,6 @@ export class FailureComponents {
     this.#schemas = schemas;
   }
 
-  /** The error responses of a route, by status. */
   ofRoute(route: Route): Json {
     const byStatus = new Map<number, ErrorCode[]>();
     for (const code of errorCodesOf(route)) {

@@ -71,13 +71,10 @@ function site(folder: string): RequestHandler {
 
 /** @param page its inline scripts are those of all pages. */
 function headersOf(page: string): Record<string, string> {
-  return { ...pageSecurityHeaders(), 'content-security-policy': policyOf(inlineScripts(page)) };
-}
-
-/** The hashes of the scripts inside a page, such as the one that chooses light or dark before the first paint. */
-function inlineScripts(page: string): string[] {
+  // Such as the script that chooses light or dark before the first paint.
   const scripts = [...page.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([^]*?)<\/script>/g)].map(([, script = '']) => script);
-  return scripts.map((script) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`);
+  const hashes = scripts.map((script) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`);
+  return { ...pageSecurityHeaders(), 'content-security-policy': policyOf(hashes) };
 }
 
 /** Scalar and Mermaid set inline styles and draw icons from data URLs. Nothing comes from other hosts. */

@@ -42,7 +42,6 @@ Register an endpoint, keep its \`signingSecret\`, and verify each delivery befor
 its \`id\` to drop repetitions.
 `;
 
-/** Builds the OpenAPI 3.1 document from the schemas that validate the routes. */
 export function openApiDocument(routes: readonly Route[]): Json {
   const components = new SchemaComponents();
   const failures = new FailureComponents(components);

@@ -121,7 +121,6 @@ export function bodyExamples(schema: TSchema | undefined): { minimal?: object; c
   return { minimal: exampleOf(schema) as object, complete: exampleOf(schema, '', { all: true }) as object };
 }
 
-/** An example error body with this code. */
 export function errorExample(code: string, message: string): unknown {
   const requestId = 'req_01m7xhkw0cfvqteeeq2c3fv3q8';
   if (code !== 'VALIDATION_FAILED') return { error: { code, message, requestId } };

@@ -3,10 +3,11 @@ import { findOperation, type AcceptedOperation } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import type { Call, Preference, Reply } from '../http/route.js';
-import { oneOf, orNull, timestamp } from '../http/schemas.js';
+import type { Call, Reply } from '../http/route.js';
+import { namedObject, oneOf, orNull, timestamp } from '../http/schemas.js';
 
-export const OperationSchema = Type.Object(
+export const OperationSchema = namedObject(
+  'RuntimeOperation',
   {
     id: Type.String({ description: 'Operation identifier, `op_…`.' }),
     kind: oneOf(OPERATION_KINDS),
@@ -20,7 +21,7 @@ export const OperationSchema = Type.Object(
     ),
     completedAt: orNull(timestamp('When the clean-up was complete.')),
   },
-  { title: 'RuntimeOperation', description: 'A durable clean-up that can be polled.', additionalProperties: false },
+  { description: 'A durable clean-up that can be polled.' },
 );
 
 /** The answers of a route that ends with {@link answerOperation}. */
@@ -49,7 +50,8 @@ export async function answerOperation(
   // poll every few seconds.
   if (wake !== null) void publishRoomChanged(deps.producer.redis, roomId, accepted.roomVersion);
   const operation = await wakeAndWait(deps, accepted, call);
-  const headers = applied(call.preference);
+  const { applied } = call.preference;
+  const headers: Record<string, string> = applied === null ? {} : { 'preference-applied': applied };
   if (operation.status === 'completed') return { status: 204, headers };
   return { status: 202, body: presentOperation(operation), headers };
 }
@@ -81,8 +83,4 @@ async function wakeAndWait(
   }
   // The row is authoritative, and a notice is only a hint.
   return (await findOperation(deps.database.prisma, call.caller, operation.id)) ?? operation;
-}
-
-function applied(preference: Preference): Record<string, string> {
-  return preference.applied === null ? {} : { 'preference-applied': preference.applied };
 }

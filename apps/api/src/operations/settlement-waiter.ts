@@ -1,18 +1,6 @@
 import type { NoticeListener } from '@callplane/queue';
 
 /**
- * Waits for one operation on behalf of a request. Call `watch` before the job is sent: a notice that arrives between
- * the job and the call would be missed.
- */
-export interface Watch {
-  /**
-   * Resolves when the operation settles, when the time is over, or when the process drains. Read the row afterwards.
-   */
-  settledWithin(ms: number): Promise<void>;
-  stop(): void;
-}
-
-/**
  * Wakes waiting requests when a worker announces that their operation has settled. One subscription serves all
  * requests, and no request polls.
  */
@@ -31,7 +19,8 @@ export class SettlementWaiter {
     return this.#listener.isListening;
   }
 
-  watch(operationId: string): Watch {
+  /** Call it before the job is sent: a notice that arrives between the job and the call would be missed. */
+  watch(operationId: string) {
     let endWait: () => void = () => undefined;
     const settled = new Promise<void>((resolve) => {
       endWait = resolve;
@@ -42,14 +31,12 @@ export class SettlementWaiter {
     this.#waiting.set(operationId, others);
     let timer: NodeJS.Timeout | undefined;
     return {
-      settledWithin: (ms) =>
-        Promise.race([
-          settled,
-          new Promise<void>((resolve) => {
-            timer = setTimeout(resolve, ms);
-          }),
-        ]),
-      stop: () => {
+      /** Resolves when the operation settles, the time is over or the process drains. Read the row afterwards. */
+      settledWithin: (ms: number): Promise<void> => {
+        timer = setTimeout(endWait, ms);
+        return settled;
+      },
+      stop: (): void => {
         clearTimeout(timer);
         others.delete(endWait);
         if (others.size === 0) this.#waiting.delete(operationId);

@@ -21,7 +21,7 @@ import {
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { orNull, timestamp } from '../http/schemas.js';
+import { namedObject, orNull, strictObject, timestamp } from '../http/schemas.js';
 
 const count = (description: string) =>
   Type.Object(
@@ -36,82 +36,54 @@ const OUTCOMES = {
   failed: Type.Integer(),
 };
 
-const CallsOverview = Type.Object(
-  {
-    activeRooms: count('Rooms with at least one participant.'),
-    participants: count('Participants that are in a room.'),
-    joins: Type.Object(
-      {
-        count: Type.Integer(),
-        capped: Type.Boolean({ description: 'Whether there are more: then only the newest ones are counted.' }),
-        since: timestamp('Beginning of the first bucket, one hour ago.'),
-        buckets: Type.Array(
-          Type.Object(
-            { from: timestamp('Beginning of five minutes.'), count: Type.Integer() },
-            { additionalProperties: false },
-          ),
-        ),
-      },
-      { additionalProperties: false },
-    ),
-  },
-  { title: 'CallsOverview', additionalProperties: false },
-);
+const CallsOverview = namedObject('CallsOverview', {
+  activeRooms: count('Rooms with at least one participant.'),
+  participants: count('Participants that are in a room.'),
+  joins: strictObject({
+    count: Type.Integer(),
+    capped: Type.Boolean({ description: 'Whether there are more: then only the newest ones are counted.' }),
+    since: timestamp('Beginning of the first bucket, one hour ago.'),
+    buckets: Type.Array(strictObject({ from: timestamp('Beginning of five minutes.'), count: Type.Integer() })),
+  }),
+});
 
-const WebhooksOverview = Type.Object(
-  {
-    deliveries: Type.Object(
-      {
-        since: timestamp('Beginning of the first bucket, one hour ago.'),
-        ...OUTCOMES,
-        capped: Type.Boolean({ description: 'Whether there are more: then only the newest ones are counted.' }),
-        buckets: Type.Array(
-          Type.Object({ from: timestamp('Beginning of five minutes.'), ...OUTCOMES }, { additionalProperties: false }),
-        ),
-      },
-      {
-        description: 'The deliveries that were created in the last hour, by their present status.',
-        additionalProperties: false,
-      },
-    ),
-    oldestDueAt: orNull(timestamp('When the oldest delivery was due that still waits. Null: none is late.')),
-    endpoints: Type.Object({ enabled: Type.Integer(), disabled: Type.Integer() }, { additionalProperties: false }),
-    failingEndpoints: Type.Array(
-      Type.Object(
-        {
-          endpointId: Type.String(),
-          url: Type.String(),
-          enabled: Type.Boolean(),
-          failingSince: timestamp('Beginning of the present series of failures.'),
-          lastFailedAt: orNull(timestamp('Latest failure, to the minute.')),
-        },
-        { additionalProperties: false },
-      ),
-      { description: 'Endpoints without a success since `failingSince`, those that fail for the longest time first.' },
-    ),
-    failureRates: Type.Array(
-      Type.Object(
-        { endpointId: Type.String(), tried: Type.Integer(), failed: Type.Integer() },
-        { additionalProperties: false },
-      ),
-      {
-        description:
-          'How many deliveries of the last hour were tried, and of how many of these the latest attempt has failed. ' +
-          'Endpoints without such deliveries are left out.',
-      },
-    ),
-  },
-  { title: 'WebhooksOverview', additionalProperties: false },
-);
+const WebhooksOverview = namedObject('WebhooksOverview', {
+  deliveries: Type.Object(
+    {
+      since: timestamp('Beginning of the first bucket, one hour ago.'),
+      ...OUTCOMES,
+      capped: Type.Boolean({ description: 'Whether there are more: then only the newest ones are counted.' }),
+      buckets: Type.Array(strictObject({ from: timestamp('Beginning of five minutes.'), ...OUTCOMES })),
+    },
+    {
+      description: 'The deliveries that were created in the last hour, by their present status.',
+      additionalProperties: false,
+    },
+  ),
+  oldestDueAt: orNull(timestamp('When the oldest delivery was due that still waits. Null: none is late.')),
+  endpoints: strictObject({ enabled: Type.Integer(), disabled: Type.Integer() }),
+  failingEndpoints: Type.Array(
+    strictObject({
+      endpointId: Type.String(),
+      url: Type.String(),
+      enabled: Type.Boolean(),
+      failingSince: timestamp('Beginning of the present series of failures.'),
+      lastFailedAt: orNull(timestamp('Latest failure, to the minute.')),
+    }),
+    { description: 'Endpoints without a success since `failingSince`, those that fail for the longest time first.' },
+  ),
+  failureRates: Type.Array(strictObject({ endpointId: Type.String(), tried: Type.Integer(), failed: Type.Integer() }), {
+    description:
+      'How many deliveries of the last hour were tried, and of how many of these the latest attempt has failed. ' +
+      'Endpoints without such deliveries are left out.',
+  }),
+});
 
-const OverviewSchema = Type.Object(
-  {
-    at: timestamp('Time of the figures.'),
-    calls: orNull(CallsOverview),
-    webhooks: orNull(WebhooksOverview),
-  },
-  { title: 'Overview', additionalProperties: false },
-);
+const OverviewSchema = namedObject('Overview', {
+  at: timestamp('Time of the figures.'),
+  calls: orNull(CallsOverview),
+  webhooks: orNull(WebhooksOverview),
+});
 
 export function overviewRoutes(deps: Deps): Route[] {
   return tagged('Usage', [
@@ -138,7 +110,6 @@ export function overviewRoutes(deps: Deps): Route[] {
 
 type OverviewDeps = Pick<Deps, 'database' | 'clock'>;
 
-/** What is live in an environment. Each part is null if the caller may not read it. */
 async function readOverview(deps: OverviewDeps, tenant: Tenant, may: { calls: boolean; webhooks: boolean }) {
   const now = deps.clock.now();
   const span = {
@@ -189,29 +160,15 @@ async function readWebhooks({ database: { sql } }: OverviewDeps, tenant: Tenant,
       enabled: endpoints.filter(({ enabled }) => enabled).length,
       disabled: endpoints.filter(({ enabled }) => !enabled).length,
     },
-    failingEndpoints: endpoints.filter(isFailing).sort(byDuration).map(presentFailing),
+    failingEndpoints: endpoints
+      .flatMap(presentFailing)
+      .sort((a, b) => a.failingSince.getTime() - b.failingSince.getTime()),
     failureRates: endpoints.map(({ id }) => failureRate(id, counts)).filter(({ tried }) => tried > 0),
   };
 }
 
-type Failing = OverviewEndpoint & { failingSince: Date };
-
-function isFailing(endpoint: OverviewEndpoint): endpoint is Failing {
-  return endpoint.failingSince !== null;
-}
-
-function byDuration(a: Failing, b: Failing): number {
-  return a.failingSince.getTime() - b.failingSince.getTime();
-}
-
-function presentFailing({ id, url, enabled, failingSince, lastFailedAt }: Failing) {
-  return {
-    endpointId: id,
-    url,
-    enabled,
-    failingSince: failingSince.toISOString(),
-    lastFailedAt: lastFailedAt === null ? null : lastFailedAt.toISOString(),
-  };
+function presentFailing({ id, url, enabled, failingSince, lastFailedAt }: OverviewEndpoint) {
+  return failingSince === null ? [] : [{ endpointId: id, url, enabled, failingSince, lastFailedAt }];
 }
 
 function failureRate(endpointId: string, counts: readonly DeliveryCount[]) {

@@ -3,8 +3,6 @@ import {
   presentParticipant,
   presentTrack,
   PublicError,
-  TRACK_KINDS,
-  TRACK_SOURCES,
   type Tenant,
 } from '@callplane/core';
 import { muteTrack, updateParticipant, type Moderated, type ModerationRefusal } from '@callplane/db';
@@ -12,50 +10,40 @@ import { publishRoomChanged } from '@callplane/queue';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { metadataObject, oneOf, pathId, strictObject, trimmedText } from '../http/schemas.js';
+import { metadataObject, namedObject, pathId, trimmedText } from '../http/schemas.js';
 import {
   effectivePermissions,
   participantNotFound,
   ParticipantPath,
   permissionsGiven,
   StoredParticipantSchema,
+  trackFields,
 } from './participants.routes.js';
 
-const UpdateParticipantBody = strictObject(
-  {
-    name: Type.Optional(trimmedText(PARTICIPANT_NAME_LENGTH_MAX, 'Name of the participant.')),
-    metadata: Type.Optional(metadataObject('Replaces the metadata.', {})),
-    permissions: Type.Optional({
-      ...permissionsGiven,
-      description:
-        'All permissions of the participant from now on. They go before those of its tokens. Must include `room:join`.',
-    }),
-  },
-  { title: 'UpdateParticipant' },
-);
+const UpdateParticipantBody = namedObject('UpdateParticipant', {
+  name: Type.Optional(trimmedText(PARTICIPANT_NAME_LENGTH_MAX, 'Name of the participant.')),
+  metadata: Type.Optional(metadataObject('Replaces the metadata.', {})),
+  permissions: Type.Optional({
+    ...permissionsGiven,
+    description:
+      'All permissions of the participant from now on. They go before those of its tokens. Must include `room:join`.',
+  }),
+});
 
-const UpdatedParticipantSchema = Type.Object(
-  {
-    ...StoredParticipantSchema.properties,
-    permissions: effectivePermissions,
-  },
-  { title: 'UpdatedParticipant', additionalProperties: false },
-);
+const UpdatedParticipantSchema = namedObject('UpdatedParticipant', {
+  ...StoredParticipantSchema.properties,
+  permissions: effectivePermissions,
+});
 
 const TrackPath = Type.Object({
   ...ParticipantPath.properties,
   trackId: pathId('Track that the participant publishes at present.'),
 });
 
-const MutedTrackSchema = Type.Object(
-  {
-    trackId: Type.String(),
-    kind: oneOf(TRACK_KINDS),
-    source: oneOf(TRACK_SOURCES),
-    muted: Type.Boolean({ description: 'Always true.' }),
-  },
-  { title: 'MutedTrack', additionalProperties: false },
-);
+const MutedTrackSchema = namedObject('MutedTrack', {
+  ...trackFields,
+  muted: Type.Boolean({ description: 'Always true.' }),
+});
 
 export function moderationRoutes(deps: Deps): Route[] {
   return tagged('Participants', [

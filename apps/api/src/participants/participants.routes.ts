@@ -17,7 +17,7 @@ import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
 import { listRoute } from '../http/list-route.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { exactText, metadata, oneOf, orNull, pathId, timestamp } from '../http/schemas.js';
+import { exactText, metadata, namedObject, oneOf, orNull, pathId, timestamp } from '../http/schemas.js';
 import { answerOperation, OPERATION_ANSWERS, OperationSchema } from '../operations/operations.js';
 import { requireRoom, RoomPath } from '../rooms/rooms.routes.js';
 
@@ -35,39 +35,30 @@ const storedParticipant = {
 };
 
 /** The participant in an event, and in the answer to a change. */
-export const StoredParticipantSchema = Type.Object(storedParticipant, {
-  title: 'StoredParticipant',
-  additionalProperties: false,
-});
+export const StoredParticipantSchema = namedObject('StoredParticipant', storedParticipant);
 
 export const effectivePermissions = Type.Array(oneOf(PERMISSIONS), {
   description: 'All permissions of the participant.',
 });
 
-const ParticipantSchema = Type.Object(
-  {
-    ...storedParticipant,
-    state: oneOf(
-      PARTICIPANT_STATES,
-      '`invited`: it has not connected yet. `connected`: it is in the room. `disconnected`: it is in the room, but its ' +
-        'connection was lost a moment ago. `left`: it may join again with a valid token. `removed`: it may not.',
-    ),
-    permissions: effectivePermissions,
-    tracks: Type.Array(
-      Type.Object(
-        {
-          trackId: Type.String(),
-          kind: oneOf(TRACK_KINDS),
-          source: oneOf(TRACK_SOURCES),
-          muted: Type.Boolean({ description: 'Whether the participant or the server has muted it.' }),
-        },
-        { title: 'PublishedTrack', additionalProperties: false },
-      ),
-      { description: 'The tracks that the participant publishes at this moment.' },
-    ),
-  },
-  { title: 'Participant', additionalProperties: false },
-);
+export const trackFields = { trackId: Type.String(), kind: oneOf(TRACK_KINDS), source: oneOf(TRACK_SOURCES) };
+
+const ParticipantSchema = namedObject('Participant', {
+  ...storedParticipant,
+  state: oneOf(
+    PARTICIPANT_STATES,
+    '`invited`: it has not connected yet. `connected`: it is in the room. `disconnected`: it is in the room, but its ' +
+      'connection was lost a moment ago. `left`: it may join again with a valid token. `removed`: it may not.',
+  ),
+  permissions: effectivePermissions,
+  tracks: Type.Array(
+    namedObject('PublishedTrack', {
+      ...trackFields,
+      muted: Type.Boolean({ description: 'Whether the participant or the server has muted it.' }),
+    }),
+    { description: 'The tracks that the participant publishes at this moment.' },
+  ),
+});
 
 export const ParticipantPath = Type.Object({
   ...RoomPath.properties,

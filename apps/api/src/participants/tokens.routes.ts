@@ -15,59 +15,50 @@ import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
 import { listRoute } from '../http/list-route.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { metadataObject, oneOf, orNull, present, strictObject, timestamp, trimmedText } from '../http/schemas.js';
+import { metadataObject, namedObject, oneOf, orNull, present, timestamp, trimmedText } from '../http/schemas.js';
 import { requireRoom, RoomPath } from '../rooms/rooms.routes.js';
 import { permissionsGiven } from './participants.routes.js';
 
 const TOKEN_USES = ['unused', 'used', 'expired', 'room_ended', 'revoked'] as const;
 type TokenUse = (typeof TOKEN_USES)[number];
 
-const IssuedTokenSchema = Type.Object(
-  {
-    id: Type.String({ description: 'The `jti` of the token, `tok_…`.' }),
-    participantId: Type.String(),
-    participantName: Type.String(),
-    permissions: Type.Array(Type.String()),
-    state: oneOf(
-      TOKEN_USES,
-      '`unused` and `used` tokens let their participant join; `used`: it has joined before. `room_ended`: the room ' +
-        'ends or has ended.',
-    ),
-    createdAt: timestamp('When the token was issued.'),
-    expiresAt: timestamp('Until when the participant may join with it.'),
-    usedAt: orNull(timestamp('When the participant joined for the first time.')),
-    revokedAt: orNull(timestamp('When the participant was removed, which revokes the token.')),
-  },
-  { title: 'IssuedToken', additionalProperties: false },
-);
+const IssuedTokenSchema = namedObject('IssuedToken', {
+  id: Type.String({ description: 'The `jti` of the token, `tok_…`.' }),
+  participantId: Type.String(),
+  participantName: Type.String(),
+  permissions: Type.Array(Type.String()),
+  state: oneOf(
+    TOKEN_USES,
+    '`unused` and `used` tokens let their participant join; `used`: it has joined before. `room_ended`: the room ' +
+      'ends or has ended.',
+  ),
+  createdAt: timestamp('When the token was issued.'),
+  expiresAt: timestamp('Until when the participant may join with it.'),
+  usedAt: orNull(timestamp('When the participant joined for the first time.')),
+  revokedAt: orNull(timestamp('When the participant was removed, which revokes the token.')),
+});
 
-const IssueTokenBody = strictObject(
-  {
-    participantName: trimmedText(PARTICIPANT_NAME_LENGTH_MAX, 'Name of the participant.'),
-    permissions: Type.Optional({ ...permissionsGiven, default: ['room:join'] }),
-    metadata: Type.Optional(metadataObject('Initial participant metadata.')),
-    ttlSeconds: Type.Optional(
-      Type.Integer({
-        minimum: TOKEN_TTL_SECONDS.min,
-        maximum: TOKEN_TTL_SECONDS.max,
-        default: TOKEN_TTL_SECONDS.default,
-        description: 'Lifetime of the token, in seconds.',
-      }),
-    ),
-    externalId: Type.Optional(trimmedText(EXTERNAL_ID_LENGTH_MAX, 'Identifier of the user in your application.')),
-  },
-  { title: 'IssueToken' },
-);
+const IssueTokenBody = namedObject('IssueToken', {
+  participantName: trimmedText(PARTICIPANT_NAME_LENGTH_MAX, 'Name of the participant.'),
+  permissions: Type.Optional({ ...permissionsGiven, default: ['room:join'] }),
+  metadata: Type.Optional(metadataObject('Initial participant metadata.')),
+  ttlSeconds: Type.Optional(
+    Type.Integer({
+      minimum: TOKEN_TTL_SECONDS.min,
+      maximum: TOKEN_TTL_SECONDS.max,
+      default: TOKEN_TTL_SECONDS.default,
+      description: 'Lifetime of the token, in seconds.',
+    }),
+  ),
+  externalId: Type.Optional(trimmedText(EXTERNAL_ID_LENGTH_MAX, 'Identifier of the user in your application.')),
+});
 
-const TokenSchema = Type.Object(
-  {
-    token: Type.String({ description: 'Bearer token (JWT, ES256) for one participant.' }),
-    participantId: Type.String({ description: 'The new participant identity.' }),
-    tokenId: Type.String({ description: 'Token identifier, `tok_…`.' }),
-    expiresAt: timestamp("The token's `exp` as a time."),
-  },
-  { title: 'ParticipantToken', additionalProperties: false },
-);
+const TokenSchema = namedObject('ParticipantToken', {
+  token: Type.String({ description: 'Bearer token (JWT, ES256) for one participant.' }),
+  participantId: Type.String({ description: 'The new participant identity.' }),
+  tokenId: Type.String({ description: 'Token identifier, `tok_…`.' }),
+  expiresAt: timestamp("The token's `exp` as a time."),
+});
 
 export function tokenRoutes(deps: Deps): Route[] {
   return tagged('Participants', [

@@ -6,35 +6,31 @@ import {
   ROOM_NAME_LENGTH_MAX,
   roomCreated,
   type RoomState,
-  type Tenant,
 } from '@callplane/core';
-import { insertRooms, type DueEndpoint, type RoomToInsert, type TypedSql } from '@callplane/db';
+import { insertRooms, type DueEndpoint, type RoomToInsert } from '@callplane/db';
 import { Type, type Static } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, tagged, type Reply, type Route } from '../http/route.js';
-import { metadataObject, strictObject, trimmedText } from '../http/schemas.js';
+import { metadataObject, namedObject, trimmedText } from '../http/schemas.js';
 import { emptyTimeoutSeconds, RoomSchema } from './rooms.routes.js';
 
-const CreateRoomBody = strictObject(
-  {
-    name: trimmedText(ROOM_NAME_LENGTH_MAX, 'Name of the room.'),
-    metadata: Type.Optional(metadataObject('Application-defined.')),
-    maxParticipants: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: ROOM_MAX_PARTICIPANTS_MAX,
-        default: ROOM_MAX_PARTICIPANTS_DEFAULT,
-        description: 'Maximum number of participants that are connected at the same time.',
-      }),
-    ),
-    emptyTimeoutSeconds: Type.Optional({
-      ...emptyTimeoutSeconds('Also ends a room that nobody joins. Null: the setting of the deployment.'),
-      default: null,
+const CreateRoomBody = namedObject('CreateRoom', {
+  name: trimmedText(ROOM_NAME_LENGTH_MAX, 'Name of the room.'),
+  metadata: Type.Optional(metadataObject('Application-defined.')),
+  maxParticipants: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: ROOM_MAX_PARTICIPANTS_MAX,
+      default: ROOM_MAX_PARTICIPANTS_DEFAULT,
+      description: 'Maximum number of participants that are connected at the same time.',
     }),
-  },
-  { title: 'CreateRoom' },
-);
+  ),
+  emptyTimeoutSeconds: Type.Optional({
+    ...emptyTimeoutSeconds('Also ends a room that nobody joins. Null: the setting of the deployment.'),
+    default: null,
+  }),
+});
 
 export function createRoomRoutes(deps: Deps): Route[] {
   return tagged('Rooms', [
@@ -51,10 +47,11 @@ export function createRoomRoutes(deps: Deps): Route[] {
       async handle({ caller, body, bodyAsSent, idempotencyKey }) {
         // Stays empty for a repeated request, which runs only `answer`, with the values of the first one.
         let deliveries: DueEndpoint[] = [];
-        const make = async (creating: Promise<CreatedRoom>): Promise<GeneratedRoomValues> => {
-          const created = await creating;
-          ({ deliveries } = created);
-          return created.made;
+        const make = async (insertRoom: (insert: RoomToInsert) => Promise<DueEndpoint[]>) => {
+          const made = { id: newId('room'), createdAt: deps.clock.now().toISOString() };
+          const room = roomAtCreation(body, made);
+          deliveries = await insertRoom({ tenant: caller, room, created: roomCreated(caller, room) });
+          return made;
         };
         const answer = (made: GeneratedRoomValues): Reply => ({
           status: 201,
@@ -62,12 +59,12 @@ export function createRoomRoutes(deps: Deps): Route[] {
         });
         const reply =
           idempotencyKey === null
-            ? answer(await make(createRoom(deps, caller, body)))
+            ? answer(await make(deps.statements.insertRoom))
             : await idempotently(
                 deps,
                 caller,
                 { route: 'POST /v1/rooms', key: idempotencyKey, body: bodyAsSent },
-                { make: (tx) => make(createRoomIn(deps, tx, caller, body)), answer },
+                { make: (tx) => make(async (insert) => (await insertRooms(tx, [insert]))[0] ?? []), answer },
               );
         void deps.producer.wakeDeliveries(deliveries);
         return reply;
@@ -100,43 +97,4 @@ function roomAtCreation(input: RoomInput, made: GeneratedRoomValues): RoomState 
     startedAt: null,
     endedAt: null,
   };
-}
-
-/** A new room, to be inserted. */
-interface CreatedRoom {
-  made: GeneratedRoomValues;
-  /** The deliveries to wake after the commit. */
-  deliveries: DueEndpoint[];
-}
-
-/** Creates a room and its `room.created` event. Concurrent requests share the statement. */
-async function createRoom(
-  deps: Pick<Deps, 'clock' | 'statements'>,
-  tenant: Tenant,
-  input: RoomInput,
-): Promise<CreatedRoom> {
-  const { made, insert } = newRoom(deps, tenant, input);
-  return { made, deliveries: await deps.statements.insertRoom(insert) };
-}
-
-/** {@link createRoom} in a transaction. */
-async function createRoomIn(
-  deps: Pick<Deps, 'clock'>,
-  tx: TypedSql,
-  tenant: Tenant,
-  input: RoomInput,
-): Promise<CreatedRoom> {
-  const { made, insert } = newRoom(deps, tenant, input);
-  const [deliveries = []] = await insertRooms(tx, [insert]);
-  return { made, deliveries };
-}
-
-function newRoom(
-  { clock }: Pick<Deps, 'clock'>,
-  tenant: Tenant,
-  input: RoomInput,
-): { made: GeneratedRoomValues; insert: RoomToInsert } {
-  const made = { id: newId('room'), createdAt: clock.now().toISOString() };
-  const room = roomAtCreation(input, made);
-  return { made, insert: { tenant, room, created: roomCreated(tenant, room) } };
 }

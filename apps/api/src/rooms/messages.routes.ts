@@ -13,31 +13,25 @@ import { Type, type Static } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, tagged, type Reply, type Route } from '../http/route.js';
-import { strictObject, timestamp } from '../http/schemas.js';
+import { namedObject, timestamp } from '../http/schemas.js';
 import { RoomPath } from './rooms.routes.js';
 
-const SendMessageBody = strictObject(
-  {
-    data: Type.Unknown({ description: 'Any JSON value, at most 16 KiB.' }),
-    to: Type.Optional(
-      Type.Array(Type.String({ pattern: PATH_ID_PATTERN }), {
-        minItems: 1,
-        maxItems: MESSAGE_RECIPIENTS_MAX,
-        uniqueItems: true,
-        description: 'Participants that get the message. Everyone in the room by default.',
-      }),
-    ),
-  },
-  { title: 'SendMessage' },
-);
+const SendMessageBody = namedObject('SendMessage', {
+  data: Type.Unknown({ description: 'Any JSON value, at most 16 KiB.' }),
+  to: Type.Optional(
+    Type.Array(Type.String({ pattern: PATH_ID_PATTERN }), {
+      minItems: 1,
+      maxItems: MESSAGE_RECIPIENTS_MAX,
+      uniqueItems: true,
+      description: 'Participants that get the message. Everyone in the room by default.',
+    }),
+  ),
+});
 
-const SentMessageSchema = Type.Object(
-  {
-    sentAt: timestamp('The `sentAt` of the message.'),
-    recipients: Type.Integer({ description: 'Number of participants in the room that the message is for.' }),
-  },
-  { title: 'SentMessage', additionalProperties: false },
-);
+const SentMessageSchema = namedObject('SentMessage', {
+  sentAt: timestamp('The `sentAt` of the message.'),
+  recipients: Type.Integer({ description: 'Number of participants in the room that the message is for.' }),
+});
 
 const PATH = '/v1/rooms/{roomId}/messages';
 

@@ -20,10 +20,10 @@ import {
   exactText,
   metadata,
   metadataObject,
+  namedObject,
   oneOf,
   orNull,
   pathId,
-  strictObject,
   timestamp,
   trimmedText,
 } from '../http/schemas.js';
@@ -52,18 +52,15 @@ const storedRoom = {
   endedAt: orNull(timestamp('When the clean-up of the ended room was complete.')),
 };
 
-export const RoomSchema = Type.Object(
-  {
-    ...storedRoom,
-    participantCount: Type.Integer({
-      description: 'Participants in the room at this moment, also those whose connection was lost a moment ago.',
-    }),
-  },
-  { title: 'Room', additionalProperties: false },
-);
+export const RoomSchema = namedObject('Room', {
+  ...storedRoom,
+  participantCount: Type.Integer({
+    description: 'Participants in the room at this moment, also those whose connection was lost a moment ago.',
+  }),
+});
 
 /** The room in an event of one of its participants. */
-export const StoredRoomSchema = Type.Object(storedRoom, { title: 'StoredRoom', additionalProperties: false });
+export const StoredRoomSchema = namedObject('StoredRoom', storedRoom);
 
 export const RoomPath = Type.Object({ roomId: pathId("Room in the key's environment.") });
 
@@ -76,25 +73,22 @@ export const emptyTimeoutSeconds = (description: string) =>
     }),
   );
 
-const UpdateRoomBody = strictObject(
-  {
-    name: Type.Optional(trimmedText(ROOM_NAME_LENGTH_MAX, 'Name of the room.')),
-    metadata: Type.Optional(metadataObject('Replaces the metadata.', {})),
-    maxParticipants: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: ROOM_MAX_PARTICIPANTS_MAX,
-        description:
-          'Maximum number of participants that are connected at the same time. A number below the present one removes ' +
-          'no participant: joins are refused until enough have left.',
-      }),
-    ),
-    emptyTimeoutSeconds: Type.Optional(
-      emptyTimeoutSeconds('Null: the setting of the deployment. Counts from the time since which the room is empty.'),
-    ),
-  },
-  { title: 'UpdateRoom' },
-);
+const UpdateRoomBody = namedObject('UpdateRoom', {
+  name: Type.Optional(trimmedText(ROOM_NAME_LENGTH_MAX, 'Name of the room.')),
+  metadata: Type.Optional(metadataObject('Replaces the metadata.', {})),
+  maxParticipants: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: ROOM_MAX_PARTICIPANTS_MAX,
+      description:
+        'Maximum number of participants that are connected at the same time. A number below the present one removes ' +
+        'no participant: joins are refused until enough have left.',
+    }),
+  ),
+  emptyTimeoutSeconds: Type.Optional(
+    emptyTimeoutSeconds('Null: the setting of the deployment. Counts from the time since which the room is empty.'),
+  ),
+});
 
 export function roomRoutes(deps: Deps): Route[] {
   return tagged('Rooms', [
@@ -210,7 +204,6 @@ async function changeRoom(
   return update.room;
 }
 
-/** Throws unless there is such a room. */
 export async function requireRoom({ database }: Pick<Deps, 'database'>, tenant: Tenant, roomId: string): Promise<void> {
   if (!(await roomExists(database.prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
 }

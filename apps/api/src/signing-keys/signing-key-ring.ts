@@ -1,20 +1,6 @@
-import type { KeyObject } from 'node:crypto';
+import type { loadSigningKeys } from '@callplane/db';
 
-/** The active signing key. */
-export interface Signer {
-  kid: string;
-  privateKey: KeyObject;
-}
-
-/** The public keys for verifiers, as `/.well-known/jwks.json` publishes them. */
-export interface Jwks {
-  keys: Record<string, unknown>[];
-}
-
-export interface LoadedSigningKeys {
-  signer: Signer;
-  jwks: Jwks;
-}
+type LoadedSigningKeys = Awaited<ReturnType<typeof loadSigningKeys>>;
 
 /**
  * How long loaded keys count as fresh, in milliseconds. A rotation takes effect within this time, without a restart.
@@ -29,22 +15,20 @@ const USABLE_MS = 60_000;
 /** Caches the signing keys in this process and reloads them in time. */
 export class SigningKeyRing {
   readonly #load: () => Promise<LoadedSigningKeys>;
-  readonly #monotonicMs: () => number;
   #loaded: (LoadedSigningKeys & { atMs: number }) | undefined;
   #loading: Promise<LoadedSigningKeys> | undefined;
   #expired = false;
 
   /** @param load activates a due key, creates the first key if there is none, and reads all keys. */
-  constructor(load: () => Promise<LoadedSigningKeys>, monotonicMs: () => number = () => performance.now()) {
+  constructor(load: () => Promise<LoadedSigningKeys>) {
     this.#load = load;
-    this.#monotonicMs = monotonicMs;
   }
 
-  async signer(): Promise<Signer> {
+  async signer(): Promise<LoadedSigningKeys['signer']> {
     return (await this.#keys()).signer;
   }
 
-  async jwks(): Promise<Jwks> {
+  async jwks(): Promise<LoadedSigningKeys['jwks']> {
     return (await this.#keys()).jwks;
   }
 
@@ -55,7 +39,7 @@ export class SigningKeyRing {
 
   async #keys(): Promise<LoadedSigningKeys> {
     const loaded = this.#loaded;
-    const ageMs = loaded === undefined ? Infinity : this.#monotonicMs() - loaded.atMs;
+    const ageMs = loaded === undefined ? Infinity : performance.now() - loaded.atMs;
     if (loaded === undefined || ageMs > USABLE_MS) return this.#reload();
     if (ageMs <= FRESH_MS && !this.#expired) return loaded;
     const loading = this.#reload().catch(() => loaded);
@@ -65,7 +49,7 @@ export class SigningKeyRing {
   }
 
   #reload(): Promise<LoadedSigningKeys> {
-    const atMs = this.#monotonicMs();
+    const atMs = performance.now();
     this.#loading ??= this.#load()
       .then((keys) => {
         this.#expired = false;

@@ -1,4 +1,4 @@
-import type { LiveRoomState, OperationState, LiveParticipantState, RoomStatus, Tenant } from '@callplane/core';
+import type { RoomStatus, Tenant } from '@callplane/core';
 import {
   findOperationsOf,
   findParticipants,
@@ -9,44 +9,27 @@ import {
   type ParticipantToInsert,
   type RoomToInsert,
   type TypedSql,
-  type WrittenDelivery,
   type WantedParticipant,
   type WantedRow,
 } from '@callplane/db';
 import { Batches, ONE_QUEUE, type BatchSettings } from '@callplane/runtime';
 import pLimit from 'p-limit';
 
-/** Maximum number of requests that share a statement. */
 const REQUESTS_PER_STATEMENT_MAX = 64;
-/** How many statements of a kind run at once. */
 const STATEMENTS_AT_ONCE = 2;
-/** How many statements wait for locked rooms at once. */
 const LOCKED_ROOMS_AT_ONCE = 4;
 /** Maximum number of requests of a kind that wait for their statement: in all, and of one environment. */
 export const WAITING_MAX = { all: 4_000, ofTenant: 1_000 };
 /** How long a request waits for its statement, in milliseconds: as long as for a connection. */
 export const WAIT_MS_MAX = 3_000;
 
+export type SharedStatements = ReturnType<typeof sharedStatements>;
+
 /**
  * The statements that concurrent requests share (docs/decisions/0003). Each function gets the values of one request. It
  * rejects with OverloadedError if too many requests wait.
  */
-export interface SharedStatements {
-  /** The number of requests that wait for their statement. */
-  readonly waiting: number;
-  insertRoom(insert: RoomToInsert): Promise<WrittenDelivery[]>;
-  /** @returns the status of the room (nothing was written unless it is open); null if there is no such room. */
-  insertParticipantIfOpen(insert: ParticipantToInsert): Promise<RoomStatus | null>;
-  findRoom(wanted: WantedRow): Promise<LiveRoomState | null>;
-  findParticipant(wanted: WantedParticipant): Promise<LiveParticipantState | null>;
-  /** @param wanted the id of the room. */
-  findRoomOperation(wanted: WantedRow): Promise<OperationState | null>;
-  /** @param wanted the id of the participant. */
-  findParticipantOperation(wanted: WantedRow): Promise<OperationState | null>;
-}
-
-/** @param db where statements that write run, and those that only read. */
-export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: TypedSql }): SharedStatements {
+export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: TypedSql }) {
   const all: { readonly waiting: number }[] = [];
   const share = <Item extends { tenant: Tenant }, Result>(
     run: (items: Item[]) => Promise<readonly (Result | Promise<Result>)[]>,
@@ -81,10 +64,12 @@ export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: T
   };
 
   return {
+    /** The number of requests that wait for their statement. */
     get waiting() {
       return all.reduce((sum, { waiting }) => sum + waiting, 0);
     },
     insertRoom: share((rooms: RoomToInsert[]) => insertRooms(writes, rooms)),
+    /** Answers the status of the room (nothing was written unless it is open); null if there is no such room. */
     insertParticipantIfOpen: share(insertIfOpen),
     findRoom: share((wanted: WantedRow[]) => findRooms(reads, wanted)),
     findParticipant: share((wanted: WantedParticipant[]) => findParticipants(reads, wanted)),

@@ -6,12 +6,9 @@ import { changesOf, type EventStream } from './event-stream.js';
 
 /** How long the feed waits for the next event before it asks again, in milliseconds. */
 const WAIT_MS = 60_000;
-/** Pause after a wait without an event, in milliseconds. */
 const QUIET_PAUSE_MS = 100;
-/** Pause after a failed read, in milliseconds. */
 const FAILURE_PAUSE_MS = 1000;
 
-/** The events of one environment, for a feed. */
 export interface FeedReads {
   newest(): Promise<EventPosition>;
   after(position: EventPosition, until: EventPosition | null, limit: number): PromiseLike<EventChange[]>;

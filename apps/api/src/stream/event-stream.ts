@@ -8,7 +8,6 @@ import {
 } from '@callplane/core';
 import type { EventChange, EventPosition } from '@callplane/db';
 
-/** A change: an event of a room. */
 export interface Change {
   kind: StreamKind;
   type: EventType;
@@ -18,14 +17,12 @@ export interface Change {
   sequence: number | null;
 }
 
-/** What a client wants to know. */
 export interface Wanted {
   kinds: ReadonlySet<StreamKind>;
   /** Only changes of this room; null: of all. */
   roomId: string | null;
 }
 
-/** The changes that events are for a client. */
 export function changesOf(events: readonly EventChange[], { kinds, roomId }: Wanted): Change[] {
   return events.flatMap(({ id, type, roomId: of, participantId, sequence }) =>
     roomId !== null && of !== roomId
@@ -50,7 +47,6 @@ export function parsePosition(text: string): EventPosition | null {
   return { transactionId, id, roomId: null, sequence: null };
 }
 
-/** Why a stream ends. */
 export type StreamEnd = 'draining' | 'max_age' | 'unauthenticated';
 
 /** After how long the client connects again, in milliseconds. */
@@ -58,7 +54,6 @@ const RETRY_MS = 2000;
 /** Messages that wait until the client has got what it missed. */
 const QUEUE_MAX = 1000;
 
-/** The headers of a stream. */
 export function streamHead(headers: Readonly<Record<string, string>>): Record<string, string> {
   return {
     ...headers,

@@ -40,7 +40,6 @@ export interface StreamReads {
   feed(tenant: Tenant): FeedReads;
 }
 
-/** What streams read of PostgreSQL. */
 export function streamReads({ sql }: Pick<Database, 'sql'>, onFailed: OnReadFailed): StreamReads {
   return {
     onFailed,
@@ -51,7 +50,6 @@ export function streamReads({ sql }: Pick<Database, 'sql'>, onFailed: OnReadFail
   };
 }
 
-/** The streams of this process. */
 export class StreamHub {
   readonly #reads: StreamReads;
   readonly #waiter: EventWaiter;
@@ -103,7 +101,6 @@ export class StreamHub {
     }
   }
 
-  /** Ends all streams: clients connect to another instance. */
   close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);

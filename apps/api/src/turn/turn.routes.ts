@@ -3,9 +3,10 @@ import { hasActiveSession } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { strictObject, timestamp } from '../http/schemas.js';
+import { namedObject, timestamp } from '../http/schemas.js';
 
-const TurnBody = strictObject(
+const TurnBody = namedObject(
+  'IssueTurnCredentials',
   {
     roomId: Type.Optional(
       Type.String({ pattern: PATH_ID_PATTERN, description: 'Room of the session. Requires sessionId.' }),
@@ -14,32 +15,26 @@ const TurnBody = strictObject(
       Type.String({ pattern: PATH_ID_PATTERN, description: 'Active participant session. Requires roomId.' }),
     ),
   },
-  { title: 'IssueTurnCredentials', dependentRequired: { roomId: ['sessionId'], sessionId: ['roomId'] } },
+  { dependentRequired: { roomId: ['sessionId'], sessionId: ['roomId'] } },
 );
 
-const IceServerSchema = Type.Object(
+const IceServerSchema = namedObject(
+  'IceServer',
   {
     urls: Type.Array(Type.String()),
     username: Type.Optional(Type.String()),
     credential: Type.Optional(Type.String()),
     credentialType: Type.Optional(Type.Literal('password')),
   },
-  {
-    title: 'IceServer',
-    description: 'An entry of `RTCConfiguration.iceServers`. STUN entries have `urls` only.',
-    additionalProperties: false,
-  },
+  { description: 'An entry of `RTCConfiguration.iceServers`. STUN entries have `urls` only.' },
 );
 
-const TurnCredentialsSchema = Type.Object(
-  {
-    expiresAt: timestamp('When the credentials expire.'),
-    username: Type.String(),
-    ttlSeconds: Type.Integer(),
-    iceServers: Type.Array(IceServerSchema),
-  },
-  { title: 'TurnCredentials', additionalProperties: false },
-);
+const TurnCredentialsSchema = namedObject('TurnCredentials', {
+  expiresAt: timestamp('When the credentials expire.'),
+  username: Type.String(),
+  ttlSeconds: Type.Integer(),
+  iceServers: Type.Array(IceServerSchema),
+});
 
 export function turnRoutes(deps: Deps): Route[] {
   return tagged('TURN', [

@@ -3,7 +3,7 @@ import { readUsage } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { oneOf, orNull } from '../http/schemas.js';
+import { namedObject, oneOf, orNull } from '../http/schemas.js';
 
 const day = (description: string) =>
   Type.String({ format: 'date', description: `${description} A UTC day, \`YYYY-MM-DD\`.` });
@@ -23,33 +23,27 @@ function checkOrder({ from, to }: Record<string, unknown>): ErrorDetail[] {
   return [{ path: 'query.to', message: `must be at most ${USAGE_DAYS_MAX - 1} days after from` }];
 }
 
-const UsageDaySchema = Type.Object(
-  {
-    day: Type.String({ format: 'date', description: 'UTC day.' }),
-    rooms: Type.Integer({ description: 'Rooms that had a participant.' }),
-    participantSeconds: Type.Integer({ description: 'Duration of all sessions together, within the day.' }),
-    participantMinutes: Type.Number({ description: 'The same in minutes.' }),
-    peakParticipants: Type.Integer({ description: 'Maximum number of participants at one instant, over all rooms.' }),
-    relayShare: orNull(
-      Type.Number({
-        description:
-          'Share of the sessions that used a TURN server, among those that reported their quality, from 0 to 1.',
-      }),
-    ),
-    deliveries: Type.Integer({ description: 'Webhook deliveries that were created.' }),
-  },
-  { title: 'UsageDay', additionalProperties: false },
-);
+const UsageDaySchema = namedObject('UsageDay', {
+  day: Type.String({ format: 'date', description: 'UTC day.' }),
+  rooms: Type.Integer({ description: 'Rooms that had a participant.' }),
+  participantSeconds: Type.Integer({ description: 'Duration of all sessions together, within the day.' }),
+  participantMinutes: Type.Number({ description: 'The same in minutes.' }),
+  peakParticipants: Type.Integer({ description: 'Maximum number of participants at one instant, over all rooms.' }),
+  relayShare: orNull(
+    Type.Number({
+      description:
+        'Share of the sessions that used a TURN server, among those that reported their quality, from 0 to 1.',
+    }),
+  ),
+  deliveries: Type.Integer({ description: 'Webhook deliveries that were created.' }),
+});
 
-const UsageSchema = Type.Object(
-  {
-    from: Type.String({ format: 'date' }),
-    to: Type.String({ format: 'date' }),
-    interval: oneOf(['day']),
-    days: Type.Array(UsageDaySchema),
-  },
-  { title: 'Usage', additionalProperties: false },
-);
+const UsageSchema = namedObject('Usage', {
+  from: Type.String({ format: 'date' }),
+  to: Type.String({ format: 'date' }),
+  interval: oneOf(['day']),
+  days: Type.Array(UsageDaySchema),
+});
 
 export function usageRoutes(deps: Deps): Route[] {
   return tagged('Usage', [

@@ -9,7 +9,7 @@ import {
   WEBHOOK_URL_CHARACTERS_MAX,
 } from '@callplane/core';
 import { Type, type TSchema } from 'typebox';
-import { oneOf, orNull, pathId, strictObject, timestamp, trimmedText } from '../http/schemas.js';
+import { namedObject, oneOf, orNull, pathId, timestamp, trimmedText } from '../http/schemas.js';
 
 const DESCRIPTION_LENGTH_MAX = 500;
 
@@ -78,19 +78,16 @@ const endpointFields = {
   updatedAt: timestamp('When the endpoint was last changed through the API or disabled.'),
 };
 
-export const EndpointSchema = Type.Object(endpointFields, { title: 'WebhookEndpoint', additionalProperties: false });
+export const EndpointSchema = namedObject('WebhookEndpoint', endpointFields);
 
-export const EndpointWithSecretSchema = Type.Object(
-  {
-    ...endpointFields,
-    signingSecret: Type.String({
-      description:
-        'Signing secret, `whsec_…`, of `nextSigningKeyVersion` or, if that is null, of `signingKeyVersion`. Reads do ' +
-        'not return it.',
-    }),
-  },
-  { title: 'WebhookEndpointWithSecret', additionalProperties: false },
-);
+export const EndpointWithSecretSchema = namedObject('WebhookEndpointWithSecret', {
+  ...endpointFields,
+  signingSecret: Type.String({
+    description:
+      'Signing secret, `whsec_…`, of `nextSigningKeyVersion` or, if that is null, of `signingKeyVersion`. Reads do ' +
+      'not return it.',
+  }),
+});
 
 export const EndpointPath = Type.Object({
   endpointId: pathId('Endpoint identifier, returned when the endpoint was created.'),
@@ -105,54 +102,44 @@ const url = Type.String({
 });
 const enabled = (description: string) => Type.Boolean({ description });
 
-export const CreateEndpointBody = strictObject(
-  {
-    url,
-    events: Type.Optional({ ...EventNames, default: [ALL_EVENTS] }),
-    description: Type.Optional(trimmedText(DESCRIPTION_LENGTH_MAX, 'Free text for people.')),
-    enabled: Type.Optional({ ...enabled('Whether the endpoint starts enabled.'), default: true }),
-    ordering: Type.Optional({ ...sending.ordering, default: 'none' }),
-    maxPerSecond: Type.Optional({ ...sending.maxPerSecond, default: null }),
-    maxConcurrent: Type.Optional({ ...sending.maxConcurrent, default: null }),
-    standardWebhooks: Type.Optional({ ...sending.standardWebhooks, default: false }),
-    retryRejected: Type.Optional({ ...sending.retryRejected, default: false }),
-  },
-  { title: 'CreateWebhookEndpoint' },
-);
+export const CreateEndpointBody = namedObject('CreateWebhookEndpoint', {
+  url,
+  events: Type.Optional({ ...EventNames, default: [ALL_EVENTS] }),
+  description: Type.Optional(trimmedText(DESCRIPTION_LENGTH_MAX, 'Free text for people.')),
+  enabled: Type.Optional({ ...enabled('Whether the endpoint starts enabled.'), default: true }),
+  ordering: Type.Optional({ ...sending.ordering, default: 'none' }),
+  maxPerSecond: Type.Optional({ ...sending.maxPerSecond, default: null }),
+  maxConcurrent: Type.Optional({ ...sending.maxConcurrent, default: null }),
+  standardWebhooks: Type.Optional({ ...sending.standardWebhooks, default: false }),
+  retryRejected: Type.Optional({ ...sending.retryRejected, default: false }),
+});
 
-export const UpdateEndpointBody = strictObject(
-  {
-    url: Type.Optional(url),
-    events: Type.Optional(EventNames),
-    description: Type.Optional(orNull(trimmedText(DESCRIPTION_LENGTH_MAX, 'Free text for people. Null removes it.'))),
-    enabled: Type.Optional(
-      enabled('`true` also clears `disabledReason` and sends the deliveries that were held back.'),
-    ),
-    ordering: Type.Optional(sending.ordering),
-    maxPerSecond: Type.Optional(sending.maxPerSecond),
-    maxConcurrent: Type.Optional(sending.maxConcurrent),
-    standardWebhooks: Type.Optional(sending.standardWebhooks),
-    retryRejected: Type.Optional(sending.retryRejected),
-  },
-  { title: 'UpdateWebhookEndpoint' },
-);
+export const UpdateEndpointBody = namedObject('UpdateWebhookEndpoint', {
+  url: Type.Optional(url),
+  events: Type.Optional(EventNames),
+  description: Type.Optional(orNull(trimmedText(DESCRIPTION_LENGTH_MAX, 'Free text for people. Null removes it.'))),
+  enabled: Type.Optional(enabled('`true` also clears `disabledReason` and sends the deliveries that were held back.')),
+  ordering: Type.Optional(sending.ordering),
+  maxPerSecond: Type.Optional(sending.maxPerSecond),
+  maxConcurrent: Type.Optional(sending.maxConcurrent),
+  standardWebhooks: Type.Optional(sending.standardWebhooks),
+  retryRejected: Type.Optional(sending.retryRejected),
+});
 
-export const RotateSecretBody = strictObject(
-  {
-    activateInSeconds: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: ACTIVATE_IN_SECONDS_MAX,
-        default: 0,
-        description: 'Seconds until the new secret signs new runs, so that the receiver can learn it before.',
-      }),
-    ),
-  },
-  { title: 'RotateWebhookSecret' },
-);
+export const RotateSecretBody = namedObject('RotateWebhookSecret', {
+  activateInSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: ACTIVATE_IN_SECONDS_MAX,
+      default: 0,
+      description: 'Seconds until the new secret signs new runs, so that the receiver can learn it before.',
+    }),
+  ),
+});
 
 /** Built from the constants of the contract, so that each field is documented with its value. */
-export const SignatureContractSchema = Type.Object(
+export const SignatureContractSchema = namedObject(
+  'SignatureContract',
   Object.fromEntries(
     Object.entries(SIGNATURE_CONTRACT).map(([name, value]): [string, TSchema] => [
       name,
@@ -161,5 +148,4 @@ export const SignatureContractSchema = Type.Object(
         : Type.Unsafe({ type: typeof value === 'number' ? 'integer' : 'string', const: value }),
     ]),
   ),
-  { title: 'SignatureContract', additionalProperties: false },
 );

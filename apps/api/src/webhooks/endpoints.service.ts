@@ -83,7 +83,6 @@ export async function createEndpoint(
   return made;
 }
 
-/** Ends the rotation that waits for its activation. */
 export async function endRotation(
   { database, clock }: Pick<Deps, 'database' | 'clock'>,
   tenant: Tenant,

@@ -12,7 +12,6 @@ import {
   readReplication,
   readOldestSnapshots,
   readTableHealth,
-  type Backlog,
 } from '@callplane/db';
 import { pendingMigrations } from '@callplane/migrations';
 import type { Command } from 'commander';
@@ -73,14 +72,11 @@ export function addDoctorCommand(rtc: Command, cli: Cli): void {
     });
 }
 
-interface Examined {
-  findings: Finding[];
-  /** The work that waits, in PostgreSQL; null if it could not be read. */
-  backlogs: Backlog[] | null;
-}
-
-/** @param rows how many rows each invariant looks at; 0: none is checked. */
-async function examineDatabase(cli: Cli, config: CliConfig, rows: number): Promise<Examined> {
+/**
+ * @param rows how many rows each invariant looks at; 0: none is checked.
+ * @returns the findings, and the work that waits in PostgreSQL; null if it could not be read
+ */
+async function examineDatabase(cli: Cli, config: CliConfig, rows: number) {
   const database = new Database({ ...directConnection(config), poolMax: 1 });
   try {
     // Open the connection before measuring the clock, so that connecting does not distort the result.

@@ -130,7 +130,6 @@ const SNAPSHOT_ADVICE: Record<OldestSnapshot['holder'], string> = {
   standby: 'End the long query on the standby, or turn hot_standby_feedback off there.',
 };
 
-/** Checks for snapshots that keep PostgreSQL from removing dead rows. */
 export function checkSnapshots(snapshots: readonly OldestSnapshot[]): Finding {
   const old = snapshots.find(({ seconds, transactions }) =>
     seconds === null ? transactions > SNAPSHOT_TRANSACTIONS_MAX : seconds > TRANSACTION_SECONDS_MAX,

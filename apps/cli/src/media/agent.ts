@@ -28,7 +28,6 @@ export interface AgentSettings {
 
 type Step = RegistrationOutcome | 'unreachable' | 'database';
 
-/** What the agent says when its state changes. */
 const LINES: Readonly<Record<Step, (node: AgentSettings['node']) => string>> = {
   registered: ({ id, url }) => `${id} is registered with ${url}.`,
   known: ({ id }) => `${id} is registered.`,
@@ -42,7 +41,6 @@ export interface AgentDeps {
   cli: Cli;
   config: CliConfig;
   database: Database;
-  /** Reports a change of the agent's state. */
   say: (step: string, text: string) => void;
 }
 

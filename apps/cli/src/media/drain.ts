@@ -22,29 +22,22 @@ export async function serverOf(db: Database['sql'], nodeId: string): Promise<Med
   return node;
 }
 
-export interface DrainSettings {
-  /** How long to wait until no participant is left on the server; null: not at all. */
+interface DrainSettings {
   waitSeconds: number | null;
-  /** Whether to move the rooms that are left. */
   move: boolean;
-  /** Ends the wait. */
   signal?: AbortSignal;
 }
 
-export interface Drained {
-  /** Number of rooms with participants that were moved. */
-  moved: number;
-  rooms: number;
-  sessions: number;
-}
-
-/** Takes a media server out of service. New rooms go to other servers from now on. */
+/**
+ * Takes a media server out of service. New rooms go to other servers from now on.
+ * @returns how many rooms with participants were moved, and what the server still carries
+ */
 export async function drainServer(
   cli: Cli,
   database: Database,
   nodeId: string,
   { waitSeconds, move, signal = new AbortController().signal }: DrainSettings,
-): Promise<Drained> {
+) {
   const { prisma, sql } = database;
   await serverOf(sql, nodeId);
   await setNodeDraining(prisma, nodeId, true);
@@ -72,30 +65,24 @@ async function waitUntilEmpty(
   }
 }
 
-interface MovedRoom {
-  roomId: string;
-  /** The room's version after the move. */
-  version: number;
-}
-
 /**
  * Moves the rooms of a node to other nodes. Rooms that are ending stay, because their clean-up searches for them on
  * this node.
+ * @returns the rooms with their versions after the move
  */
-async function moveRooms(database: Database, nodeId: string): Promise<MovedRoom[]> {
+async function moveRooms(database: Database, nodeId: string) {
   // Imported on demand: loading this package takes longer than most commands.
   const { chooseNode } = await import('@callplane/media');
   const nodes = await listMediaNodes(database.sql);
   const healthy = nodes.filter(({ id, state }) => id !== nodeId && state === 'up').map(({ id }) => id);
   const loads = new Map(nodes.map((node) => [node.id, { ...node }]));
-  const moved: MovedRoom[] = [];
+  const moved: { roomId: string; version: number }[] = [];
   for (const room of await roomsOnNode(database.prisma, nodeId)) {
     if (room.status === 'ending') continue;
     const target = chooseNode(healthy, loads);
     if (target === null) {
-      throw new CommandError(
-        `No other media server is up and in service: ${nodeId} takes no new rooms, and keeps its own.`,
-      );
+      const state = `${nodeId} takes no new rooms, and keeps its own`;
+      throw new CommandError(`No other media server is up and in service: ${state}.`);
     }
     const placement = await placeRoom(database, room.roomId, room, target);
     if (placement.mediaNodeId === nodeId) continue;
