@@ -31,15 +31,11 @@ export class Emitter<Events extends object> {
       try {
         listener(event);
       } catch (error) {
-        report(error);
+        // As a browser does for listeners of its own events: in the console and to `window.onerror`.
+        const here = globalThis as Partial<typeof globalThis>;
+        if (here.reportError !== undefined) here.reportError(error);
+        else console.error(error);
       }
     }
   }
-}
-
-/** Reports an error as a browser does for listeners of its own events: in the console and to `window.onerror`. */
-function report(error: unknown): void {
-  const here = globalThis as Partial<typeof globalThis>;
-  if (here.reportError !== undefined) here.reportError(error);
-  else console.error(error);
 }

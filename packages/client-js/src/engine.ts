@@ -195,13 +195,6 @@ export class Engine {
       case 'permissions':
         this.#setPermissions(message.permissions);
         break;
-      case 'roomUpdated':
-      case 'changes':
-      case 'viewerCount':
-      case 'rosterPaged':
-      case 'shown':
-        this.presence.receive(message);
-        break;
       case 'quality':
         this.roster.rate(message.participants);
         break;
@@ -212,7 +205,7 @@ export class Engine {
         break;
       }
       default:
-      // The session has already matched answers to their requests. Other types are of a later protocol version.
+        this.presence.receive(message);
     }
   }
 

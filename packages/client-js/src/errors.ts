@@ -99,12 +99,9 @@ export function assertNotAborted(signal: AbortSignal | undefined): void {
 /** Rejects as soon as the signal is aborted. What the promise does afterwards is dropped. */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
-  if (signal.aborted) {
-    promise.catch(() => undefined);
-    throw abortedError(signal);
-  }
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(abortedError(signal));
+    if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort);
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });

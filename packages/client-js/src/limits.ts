@@ -34,14 +34,6 @@ function assertCount(path: string, count: number, max: number): void {
 }
 
 function assertSize(path: string, value: unknown, bytesMax: number): void {
-  const text = serialised(path, value);
-  const bytes = new TextEncoder().encode(text).length;
-  if (bytes <= bytesMax) return;
-  const message = `must have at most ${bytesMax} bytes as JSON, not ${bytes}`;
-  throw new CallplaneError('payload_too_large', `\`${path}\` ${message}`, { details: [{ path, message }] });
-}
-
-function serialised(path: string, value: unknown): string {
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
@@ -49,5 +41,8 @@ function serialised(path: string, value: unknown): string {
     // It refers to itself, or has a BigInt.
   }
   if (text === undefined) throw invalidArgument(path, 'must be a JSON value');
-  return text;
+  const bytes = new TextEncoder().encode(text).length;
+  if (bytes <= bytesMax) return;
+  const message = `must have at most ${bytesMax} bytes as JSON, not ${bytes}`;
+  throw new CallplaneError('payload_too_large', `\`${path}\` ${message}`, { details: [{ path, message }] });
 }

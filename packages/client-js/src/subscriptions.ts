@@ -79,12 +79,10 @@ export class Subscriptions {
     return this.#known.get(keyOf(track))?.display;
   }
 
-  /** The layer that the application has chosen; undefined: all. */
   layerOf(track: TrackReference): Layer | undefined {
     return this.#known.get(keyOf(track))?.layer;
   }
 
-  /** The track is listed, perhaps again. */
   published(track: TrackReference): void {
     const known = this.#known.get(keyOf(track));
     if (known === undefined) return;

@@ -1,7 +1,12 @@
-import { Type, type Static } from 'typebox';
+import { Type, type Static, type TProperties } from 'typebox';
 import { PROTOCOL_LIMITS } from './limits.js';
 
-const strict = { additionalProperties: false } as const;
+/** An object without further properties. */
+export const object = <P extends TProperties>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false });
+/** A message that is told from the others by its `type`. */
+export const message = <T extends string, P extends TProperties>(type: T, properties: P) =>
+  object({ type: Type.Literal(type), ...properties });
 /** A string `enum` with a static type. TypeBox derives none from a union of literals that is built from a list. */
 const choice = <const T extends string>(values: readonly T[], options: { description?: string } = {}) =>
   Type.Unsafe<T>({ type: 'string', enum: [...values], ...options });
@@ -22,48 +27,39 @@ export type TrackKind = (typeof TRACK_KINDS)[number];
 export const TrackId = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'Unique within the session.' });
 
 /** A published track, as the other participants see it. */
-export const Track = Type.Object(
-  {
-    trackId: TrackId,
-    kind: TrackKind,
-    source: TrackSource,
-    muted: Type.Boolean({
-      description:
-        'Whether the publisher or the server has muted the track. The media server does not relay its media then.',
-    }),
-  },
-  strict,
-);
+export const Track = object({
+  trackId: TrackId,
+  kind: TrackKind,
+  source: TrackSource,
+  muted: Type.Boolean({
+    description:
+      'Whether the publisher or the server has muted the track. The media server does not relay its media then.',
+  }),
+});
 export type Track = Static<typeof Track>;
 
 /** A participant in the room. */
-export const RemoteParticipant = Type.Object(
-  {
-    participantId: Id,
-    sessionId: Id,
-    name: Type.String(),
-    externalId: Type.Union([Type.String(), Type.Null()]),
-    metadata: Type.Record(Type.String(), Type.Unknown()),
-    joinedAt: Type.String({ description: 'Start of the session, ISO 8601, UTC.' }),
-    connected: Type.Boolean({ description: 'False during the grace period after the connection was lost.' }),
-    tracks: Type.Array(Track),
-  },
-  strict,
-);
+export const RemoteParticipant = object({
+  participantId: Id,
+  sessionId: Id,
+  name: Type.String(),
+  externalId: Type.Union([Type.String(), Type.Null()]),
+  metadata: Type.Record(Type.String(), Type.Unknown()),
+  joinedAt: Type.String({ description: 'Start of the session, ISO 8601, UTC.' }),
+  connected: Type.Boolean({ description: 'False during the grace period after the connection was lost.' }),
+  tracks: Type.Array(Track),
+});
 export type RemoteParticipant = Static<typeof RemoteParticipant>;
 
 /** Refers to a track of another participant. */
-export const TrackReference = Type.Object({ participantId: Id, trackId: TrackId }, strict);
+export const TrackReference = object({ participantId: Id, trackId: TrackId });
 export type TrackReference = Static<typeof TrackReference>;
 
 /** Simulcast layer (spatial) and frame-rate layer (temporal); 0 is the lowest. */
-export const Layer = Type.Object(
-  {
-    spatial: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
-    temporal: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
-  },
-  strict,
-);
+export const Layer = object({
+  spatial: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
+  temporal: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
+});
 export type Layer = Static<typeof Layer>;
 
 /** `RTCIceCandidateInit`; null signals the end of candidates for that peer connection. */
@@ -99,4 +95,4 @@ export const IceServer = Type.Object({
 });
 export type IceServer = Static<typeof IceServer>;
 
-export { choice, Id as ResourceId, strict };
+export { choice, Id as ResourceId };

@@ -17,21 +17,17 @@ const LEFT_AFTER_CUT = 7 / 8;
 export class HeldByAll {
   readonly #max: number;
   readonly #held = new Map<Holder, number>();
-  #total = 0;
+  total = 0;
 
   constructor(max: number) {
     this.#max = max;
-  }
-
-  get total(): number {
-    return this.#total;
   }
 
   /** Records what a holder holds now. It may be cut during the call, and others too. */
   set(holder: Holder, held: number): void {
     const before = this.#held.get(holder) ?? 0;
     if (held === before) return;
-    this.#total += held - before;
+    this.total += held - before;
     if (held > 0) this.#held.set(holder, held);
     else this.#held.delete(holder);
     this.cut(this.#max, () => true);
@@ -39,14 +35,14 @@ export class HeldByAll {
 
   /** If all hold more than `max`, cuts holders that `mayCut` accepts. */
   cut(max: number, mayCut: (holder: Holder) => boolean): void {
-    if (this.#total <= max) return;
+    if (this.total <= max) return;
     const order = [...this.#held]
       .filter(([holder]) => mayCut(holder))
       .sort(([one, held], [other, more]) => other.stalledSeconds - one.stalledSeconds || more - held);
     for (const [holder, held] of order) {
-      if (this.#total <= max * LEFT_AFTER_CUT) return;
+      if (this.total <= max * LEFT_AFTER_CUT) return;
       this.#held.delete(holder);
-      this.#total -= held;
+      this.total -= held;
       holder.cut();
     }
   }

@@ -131,7 +131,7 @@ export class Feed {
   /** @param level in dBov; null if the track carries no speech any more */
   #speaks(trackId: string, level: number | null): void {
     const { room, participantId } = this.#session;
-    room.speakers.note(trackKey(participantId, trackId), level);
+    room.speakers.note(trackKey({ participantId, trackId }), level);
   }
 }
 

@@ -1,9 +1,9 @@
 import { MediaError, type MediaNode, type MediaSession, type MediaSubscriber } from '@callplane/media';
 import { PROTOCOL_LIMITS, type ServerMessages } from '@callplane/protocol';
-import type { TrackIndex } from '../rooms/tracks.js';
+import { streamName, type TrackIndex } from '../rooms/tracks.js';
 import { toFailure, type MediaOwner, type MediaPlace } from './context.js';
 import { checkAnswer } from './sdp-gate.js';
-import { Sections, streamName } from './sections.js';
+import { Sections } from './sections.js';
 import type { Want } from './selection.js';
 
 /** Time for a connected client to answer an offer, in milliseconds. */

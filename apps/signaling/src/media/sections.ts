@@ -7,7 +7,7 @@ import type {
   SubscriberChange,
 } from '@callplane/media';
 import { PROTOCOL_LIMITS, type Layer, type ServerMessages, type TrackKind } from '@callplane/protocol';
-import { trackOf } from '../rooms/tracks.js';
+import { streamName, trackOf } from '../rooms/tracks.js';
 import type { Want } from './selection.js';
 
 /** A media section of a receiving connection. */
@@ -51,7 +51,7 @@ export class Sections {
   /** Streams that no section could carry without an offer, because their codec differs. */
   readonly #needOffer = new Set<string>();
   /** The streams whose sections the client's answers refused, by name, with the keys of their tracks. */
-  readonly #refused = new Map<string, string>();
+  readonly refused = new Map<string, string>();
 
   get all(): readonly Section[] {
     return [...this.#sections.values()];
@@ -65,11 +65,6 @@ export class Sections {
   /** The received tracks as the client gets them. */
   get tracks(): ServerMessages['subscribed']['tracks'] {
     return this.all.flatMap(({ key, mid }) => (key === null ? [] : [{ ...trackOf(key), mid }]));
-  }
-
-  /** The names of the streams whose sections the client refused, with the keys of their tracks. */
-  get refused(): ReadonlyMap<string, string> {
-    return this.#refused;
   }
 
   /** How often the media server did not have the stream, since it had it last. */
@@ -124,9 +119,11 @@ export class Sections {
     const missing = [...wants.values()].filter(({ key, stream }) => !carried.has(key) && this.#isDue(stream));
     const switches: CarriedStream[] = [];
     const add: SubscriberChange['add'] = [];
-    const switchable = free.filter(({ stream }) => stream !== null && !this.#refused.has(streamName(stream)));
+    const switchable = free.filter(({ stream }) => stream !== null && !this.refused.has(streamName(stream)));
     for (const want of missing) {
-      const at = this.#needsOffer(want.stream) ? -1 : switchable.findIndex(({ kind }) => kind === want.kind);
+      const at = this.#needOffer.has(streamName(want.stream))
+        ? -1
+        : switchable.findIndex(({ kind }) => kind === want.kind);
       const [section] = at === -1 ? [] : switchable.splice(at, 1);
       if (section === undefined) add.push({ ...want.stream, ...settingsOf(want) });
       else switches.push({ ...want.stream, subscriberMid: section.mid });
@@ -134,7 +131,7 @@ export class Sections {
     const used = new Set(switches.map(({ subscriberMid }) => subscriberMid));
     const ended = this.all.filter(({ isEnded }) => isEnded);
     const removable = [...free, ...ended].map(({ mid }) => mid).filter((mid) => !used.has(mid));
-    const mismatched = add.filter((stream) => this.#needsOffer(stream)).length;
+    const mismatched = add.filter((stream) => this.#needOffer.has(streamName(stream))).length;
     return {
       switches,
       change: { add, remove: add.length > 0 ? removable : [] },
@@ -163,7 +160,7 @@ export class Sections {
     for (const mid of mids) {
       const section = this.#sections.get(mid);
       if (section?.stream == null || section.key === null) continue;
-      this.#refused.set(streamName(section.stream), section.key);
+      this.refused.set(streamName(section.stream), section.key);
       section.key = null;
     }
   }
@@ -220,10 +217,6 @@ export class Sections {
     return this.#absent.get(streamName(stream))?.isDue !== false;
   }
 
-  #needsOffer(stream: StreamReference): boolean {
-    return this.#needOffer.has(streamName(stream));
-  }
-
   /** The sections that carry wanted tracks, by key, and the others that have a stream. */
   #match(wants: ReadonlyMap<string, Want>): { carried: Map<string, Section>; free: Section[] } {
     const byStream = new Map([...wants.values()].map((want) => [streamName(want.stream), want.key]));
@@ -237,10 +230,6 @@ export class Sections {
     }
     return { carried, free };
   }
-}
-
-export function streamName({ feedId, mid }: StreamReference): string {
-  return `${feedId}/${mid}`;
 }
 
 function settingsOf({ layer, paused }: Want): StreamSettings {

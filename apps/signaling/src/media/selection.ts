@@ -82,13 +82,13 @@ export class WantedTracks {
       );
     }
     for (const track of tracks) {
-      this.#choose(keyOf(track), { selected: true, layer: track.layer, paused: track.paused ?? false });
+      this.#choose(trackKey(track), { selected: true, layer: track.layer, paused: track.paused ?? false });
     }
   }
 
   unsubscribe(tracks: readonly TrackReference[]): void {
     for (const track of tracks) {
-      const key = keyOf(track);
+      const key = trackKey(track);
       // Without autoSubscribe, a track without a choice is not selected, so there is nothing to remember.
       if (this.#session.autoSubscribe) this.#choose(key, { selected: false, layer: undefined, paused: false });
       else if (this.#choices.delete(key)) this.#choiceVersion += 1;
@@ -153,7 +153,9 @@ export class WantedTracks {
   }
 
   #isPublished(track: TrackReference): boolean {
-    return track.participantId !== this.#session.participantId && this.#session.room.tracks.entries.has(keyOf(track));
+    return (
+      track.participantId !== this.#session.participantId && this.#session.room.tracks.entries.has(trackKey(track))
+    );
   }
 }
 
@@ -176,7 +178,7 @@ export function selectTracks(input: SelectionInput): Selection {
   if (input.choices.size === 0) return firstOfOrder(input);
   const { order, participantId, refused } = input;
   const wants = new Map<string, Want>();
-  const mayReceive = (track: IndexedTrack) => track.participantId !== participantId && !refused.has(keyOf(track));
+  const mayReceive = (track: IndexedTrack) => track.participantId !== participantId && !refused.has(trackKey(track));
   const audio = order.audio.filter((track) => mayReceive(track) && isWanted(input, track));
   // The sort is stable: within a class the order of the room decides.
   audio.sort((a, b) => Number(isPaused(input, a)) - Number(isPaused(input, b)));
@@ -189,7 +191,7 @@ export function selectTracks(input: SelectionInput): Selection {
   const crowdedOut = video
     .slice(PROTOCOL_LIMITS.videoSectionsMax)
     .filter(({ rank }) => rank === CLASS.chosen || rank === CLASS.chosenAndHeld)
-    .map(({ track }) => keyOf(track));
+    .map(({ track }) => trackKey(track));
   return { wants, crowdedOut };
 }
 
@@ -207,7 +209,7 @@ function firstOfOrder(input: SelectionInput): Selection {
     const full = wants.size + max;
     for (const track of tracks) {
       if (wants.size === full) return;
-      if (track.participantId !== participantId && !refused.has(keyOf(track))) add(wants, input, track);
+      if (track.participantId !== participantId && !refused.has(trackKey(track))) add(wants, input, track);
     }
   };
   if (autoSubscribe) {
@@ -218,15 +220,15 @@ function firstOfOrder(input: SelectionInput): Selection {
 }
 
 function isWanted({ choices, autoSubscribe }: SelectionInput, track: IndexedTrack): boolean {
-  return choices.get(keyOf(track))?.selected ?? autoSubscribe;
+  return choices.get(trackKey(track))?.selected ?? autoSubscribe;
 }
 
 function isPaused({ choices }: SelectionInput, track: IndexedTrack): boolean {
-  return choices.get(keyOf(track))?.paused === true;
+  return choices.get(trackKey(track))?.paused === true;
 }
 
 function classOf({ choices, held }: SelectionInput, track: IndexedTrack): number {
-  const key = keyOf(track);
+  const key = trackKey(track);
   const choice = choices.get(key);
   if (choice === undefined) return CLASS.automatic;
   if (choice.paused) return held.has(key) ? CLASS.pausedAndHeld : CLASS.paused;
@@ -234,12 +236,8 @@ function classOf({ choices, held }: SelectionInput, track: IndexedTrack): number
 }
 
 function add(wants: Map<string, Want>, { choices }: SelectionInput, track: IndexedTrack): void {
-  const key = keyOf(track);
+  const key = trackKey(track);
   const { kind, feedId, mid } = track;
   const choice = choices.get(key);
   wants.set(key, { key, kind, stream: { feedId, mid }, layer: choice?.layer, paused: choice?.paused ?? false });
-}
-
-function keyOf({ participantId, trackId }: TrackReference): string {
-  return trackKey(participantId, trackId);
 }

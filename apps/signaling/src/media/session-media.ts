@@ -16,6 +16,8 @@ const REPUBLISH_WITHIN_MS = 10_000;
 export class SessionMedia {
   readonly publisher: Publisher;
   readonly subscriber: Subscriber;
+  /** The media state last sent to the client. */
+  state: 'up' | 'down' = 'down';
   readonly #deps: MediaDeps;
   readonly #session: MediaOwner;
   readonly #own = new OwnSession();
@@ -23,7 +25,6 @@ export class SessionMedia {
   readonly #lost = new Set<PeerTarget>();
   readonly #parts: HandoverParts;
   #republication: NodeJS.Timeout | undefined;
-  #state: 'up' | 'down' = 'down';
   #placedOn: string | null = null; // `<node>/<generation>`
   #closed = false;
   /** Whether the session came from another gateway, and its client has not been welcomed yet. */
@@ -40,11 +41,6 @@ export class SessionMedia {
     this.#parts = { deps, session, own, publisher, subscriber, lost };
   }
 
-  /** The media state last sent to the client. */
-  get state(): 'up' | 'down' {
-    return this.#state;
-  }
-
   /** Where the session's media is, for a gateway that takes it over; null without media. */
   get record(): MediaRecord | null {
     return this.#closed ? null : recordOf(this.#parts);
@@ -58,7 +54,7 @@ export class SessionMedia {
   /** Call this before the welcome, which carries the room's media state. */
   readPlacement(): void {
     this.#placedOn = this.#placement();
-    this.#state = this.#place() === null ? 'down' : 'up';
+    this.state = this.#place() === null ? 'down' : 'up';
   }
 
   /** Call this after the welcome: it starts receiving. */
@@ -67,7 +63,6 @@ export class SessionMedia {
     this.subscriber.unpause();
   }
 
-  /** Call this when the room's tracks have changed. */
   onTracks(): void {
     if (!this.#closed) this.subscriber.wake();
   }
@@ -86,8 +81,8 @@ export class SessionMedia {
     const isUp = this.#place() !== null;
     if (!isUp || moved) this.#dropBoth();
     const state = isUp ? 'up' : 'down';
-    if (state !== this.#state) {
-      this.#state = state;
+    if (state !== this.state) {
+      this.state = state;
       if (this.#session.isConnected) this.#session.send({ type: 'mediaState', state });
     }
     this.#reportLost();
@@ -137,7 +132,7 @@ export class SessionMedia {
     this.onPlacement();
     this.#isHandedOver = false;
     this.#deps.writes.changed(this.#session);
-    const continued = clientHasPeers && this.#lost.size < 2 && this.#state === 'up';
+    const continued = clientHasPeers && this.#lost.size < 2 && this.state === 'up';
     if (!continued) {
       this.#dropBoth();
       this.#lost.clear();

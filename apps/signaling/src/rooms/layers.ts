@@ -1,7 +1,7 @@
 import { LatestReports, Paced, type SendReport } from './reports.js';
 import type { RoomMember } from './changes.js';
 import type { RoomState } from './state.js';
-import { trackKey, trackOf, type IndexedTrack, type TrackIndex } from './tracks.js';
+import { streamName, trackKey, trackOf, type IndexedTrack, type TrackIndex } from './tracks.js';
 
 export const LAYER_HIGHEST = 2;
 /** All simulcast layers, the lowest first. Wanted of every track of which nothing is known. */
@@ -116,7 +116,7 @@ export class SentLayers {
   }
 
   #settle({ trackId, feedId, mid }: IndexedTrack, wanted: readonly number[], nowMs: number): boolean {
-    const stream = `${feedId}/${mid}`;
+    const stream = streamName({ feedId, mid });
     let sent = this.#sent.get(trackId);
     // A publisher begins with all layers, on each connection. It is told so, because an earlier message about the track
     // may arrive after that.
@@ -219,9 +219,7 @@ export class RoomLayers {
     if (member === undefined || sent === undefined) return;
     const own = this.#index.of(member.participantId).filter(({ kind }) => kind === 'video');
     const wantedOf = (track: IndexedTrack): readonly number[] =>
-      this.#index.isMuted(track)
-        ? []
-        : this.#wants.wanted(trackKey(track.participantId, track.trackId), this.#room.otherInstances);
+      this.#index.isMuted(track) ? [] : this.#wants.wanted(trackKey(track), this.#room.otherInstances);
     const tracks = sent.settle(own, wantedOf, performance.now());
     if (tracks !== null) member.sendText(JSON.stringify({ type: 'layersWanted', tracks }));
   }

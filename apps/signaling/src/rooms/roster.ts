@@ -92,38 +92,34 @@ export function pageText(message: object, { participants, ...page }: RosterPage)
 
 /** Ids in order. New ids are mostly the greatest, because ids sort by the time of their creation. */
 export class SortedIds {
-  readonly #ids: string[] = [];
-
-  get all(): readonly string[] {
-    return this.#ids;
-  }
+  readonly all: string[] = [];
 
   add(id: string): void {
     const at = this.#position(id);
-    if (this.#ids[at] !== id) this.#ids.splice(at, 0, id);
+    if (this.all[at] !== id) this.all.splice(at, 0, id);
   }
 
   delete(id: string): void {
     const at = this.#position(id);
-    if (this.#ids[at] === id) this.#ids.splice(at, 1);
+    if (this.all[at] === id) this.all.splice(at, 1);
   }
 
   /** The ids after this one; null begins with the first. */
   *after(id: string | null): Iterable<string> {
     let at = id === null ? 0 : this.#position(id);
-    if (this.#ids[at] === id) at += 1;
+    if (this.all[at] === id) at += 1;
     // By position, because copying the rest of a large roster for each page would be slow.
-    for (let next = this.#ids[at]; next !== undefined; next = this.#ids[(at += 1)]) yield next;
+    for (let next = this.all[at]; next !== undefined; next = this.all[(at += 1)]) yield next;
   }
 
   #position(id: string): number {
     let low = 0;
-    let high = this.#ids.length;
-    const last = this.#ids[high - 1];
+    let high = this.all.length;
+    const last = this.all[high - 1];
     if (last === undefined || last < id) return high;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((this.#ids[middle] ?? '') < id) low = middle + 1;
+      if ((this.all[middle] ?? '') < id) low = middle + 1;
       else high = middle;
     }
     return low;

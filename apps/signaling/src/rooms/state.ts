@@ -5,7 +5,7 @@ import { isViewer, type RoomChange, type SessionEntry } from './changes.js';
 
 export type RoomInfo = Omit<RoomChanges, 'after' | 'sessions'>;
 
-export interface Applied {
+interface Applied {
   changes: RoomChange[];
   before: RoomInfo | null;
   after: RoomInfo | null;
@@ -16,8 +16,9 @@ export interface Applied {
  * An older one is ignored, unless it comes from a restored database.
  */
 export class RoomState {
-  #info: RoomInfo | null = null;
-  readonly #entries = new Map<string, SessionEntry>();
+  /** Null until the room was read, and when it does not exist. */
+  info: RoomInfo | null = null;
+  readonly entries = new Map<string, SessionEntry>();
   readonly #ofParticipant = new Map<string, SessionEntry>();
   readonly #instanceId: string;
   /** The sessions that other instances hold, counted by instance. The empty id stands for sessions that none holds. */
@@ -25,15 +26,6 @@ export class RoomState {
 
   constructor(instanceId: string) {
     this.#instanceId = instanceId;
-  }
-
-  /** Null until the room was read, and when it does not exist. */
-  get info(): RoomInfo | null {
-    return this.#info;
-  }
-
-  get entries(): ReadonlyMap<string, SessionEntry> {
-    return this.#entries;
   }
 
   entryOf(participantId: string): SessionEntry | undefined {
@@ -61,7 +53,7 @@ export class RoomState {
    * @param atStart the version known when the read began. A complete read below it comes from a restored database.
    */
   apply(read: RoomChanges | null, atStart: number | null = null): Applied {
-    const before = this.#info;
+    const before = this.info;
     if (read === null) return this.#clear();
     const isRestored = read.after === null && atStart !== null && read.version < atStart;
     if (before !== null && read.version < before.version && !isRestored) {
@@ -69,17 +61,17 @@ export class RoomState {
     }
     if (before === null && read.after !== null) throw new Error(`changes of ${read.room.id}, which was never read`);
     const { sessions: _, after: __, ...info } = read;
-    this.#info = info;
+    this.info = info;
     const changes = this.#applySessions(read, before?.version ?? 0);
     if (read.rosterPaged && before?.rosterPaged === false) changes.push(...this.#forgetViewers());
-    return { changes, before, after: this.#info };
+    return { changes, before, after: this.info };
   }
 
   #clear(): Applied {
-    const before = this.#info;
-    const changes = [...this.#entries.values()].map((entry) => ({ before: entry, after: null, gone: null }));
-    this.#info = null;
-    this.#entries.clear();
+    const before = this.info;
+    const changes = [...this.entries.values()].map((entry) => ({ before: entry, after: null, gone: null }));
+    this.info = null;
+    this.entries.clear();
     this.#ofParticipant.clear();
     this.#elsewhere.clear();
     return { changes, before, after: null };
@@ -90,7 +82,7 @@ export class RoomState {
     const changes: RoomChange[] = [];
     if (after === null) {
       const live = new Set(sessions.map(([sessionId]) => sessionId));
-      for (const entry of [...this.#entries.values()]) {
+      for (const entry of [...this.entries.values()]) {
         if (!live.has(entry.sessionId)) changes.push(...this.#delete(entry.sessionId, null));
       }
     }
@@ -103,9 +95,9 @@ export class RoomState {
   }
 
   #set(entry: SessionEntry): RoomChange[] {
-    const before = this.#entries.get(entry.sessionId) ?? null;
+    const before = this.entries.get(entry.sessionId) ?? null;
     if (before !== null && sameEntry(before, entry)) return [];
-    this.#entries.set(entry.sessionId, entry);
+    this.entries.set(entry.sessionId, entry);
     this.#ofParticipant.set(entry.participantId, entry);
     this.#count(entry, 1);
     this.#count(before, -1);
@@ -113,9 +105,9 @@ export class RoomState {
   }
 
   #delete(sessionId: string, gone: SessionEndReason | null): RoomChange[] {
-    const before = this.#entries.get(sessionId);
+    const before = this.entries.get(sessionId);
     if (before === undefined) return [];
-    this.#entries.delete(sessionId);
+    this.entries.delete(sessionId);
     this.#count(before, -1);
     if (this.#ofParticipant.get(before.participantId) === before) this.#ofParticipant.delete(before.participantId);
     return [{ before, after: null, gone }];
@@ -131,7 +123,7 @@ export class RoomState {
 
   /** The room became paged: its viewers are only counted from now on. */
   #forgetViewers(): RoomChange[] {
-    return [...this.#entries.values()].flatMap((entry) =>
+    return [...this.entries.values()].flatMap((entry) =>
       entry.state !== null && isViewer(entry.state) ? this.#set({ ...entry, state: null }) : [],
     );
   }
@@ -151,15 +143,12 @@ function sameEntry(before: SessionEntry, after: SessionEntry): boolean {
   return JSON.stringify(before.state) === JSON.stringify(after.state);
 }
 
-/** What an instance does with a notice about a room. */
-export type Reaction = 'ignore' | 'apply' | 'read';
-
 /**
- * Notices may be lost, repeated and reordered. One is applied only if it continues what is known; after a gap the
+ * What an instance does with a notice about a room. Notices may be lost, repeated and reordered. One is applied only if it continues what is known; after a gap the
  * instance reads.
  * @param known the version of the room that this instance knows; null if it has not read the room yet.
  */
-export function reactionTo({ range, changes }: RoomNotice, known: number | null): Reaction {
+export function reactionTo({ range, changes }: RoomNotice, known: number | null): 'ignore' | 'apply' | 'read' {
   if (known === null || range.version === null) return 'read';
   if (known >= range.version) return 'ignore';
   return changes !== undefined && range.after !== null && range.after <= known ? 'apply' : 'read';

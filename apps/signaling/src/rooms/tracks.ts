@@ -15,7 +15,7 @@ export interface IndexedTrack {
   readonly mid: string;
 }
 
-export function trackKey(participantId: string, trackId: string): string {
+export function trackKey({ participantId, trackId }: TrackReference): string {
   return `${participantId}/${trackId}`;
 }
 
@@ -48,7 +48,7 @@ export class TrackIndex {
       this.#entries = new Map();
       for (const sessionId of this.publishers.all) {
         for (const track of this.#tracksOf(this.#state.entries.get(sessionId))) {
-          this.#entries.set(trackKey(track.participantId, track.trackId), track);
+          this.#entries.set(trackKey(track), track);
         }
       }
     }
@@ -107,7 +107,8 @@ export class TrackIndex {
   }
 }
 
-function streamName({ feedId, mid }: Pick<IndexedTrack, 'feedId' | 'mid'>): string {
+/** Names the location of a stream on the media server. */
+export function streamName({ feedId, mid }: Pick<IndexedTrack, 'feedId' | 'mid'>): string {
   return `${feedId}/${mid}`;
 }
 
@@ -143,7 +144,6 @@ export class TrackOrder {
   #version = 0;
   #audio: readonly IndexedTrack[] = [];
   #video: readonly IndexedTrack[] = [];
-  #isCrowded = false;
 
   constructor(index: TrackIndex, speakers: Speech) {
     this.#index = index;
@@ -168,12 +168,6 @@ export class TrackOrder {
     return this.#video;
   }
 
-  /** Whether the room has more tracks of a kind than a connection carries. */
-  get isCrowded(): boolean {
-    this.#update();
-    return this.#isCrowded;
-  }
-
   #update(): void {
     const basis = `${this.#index.version} ${this.#index.muteVersion} ${this.#speakers.version}`;
     if (basis === this.#basis) return;
@@ -183,7 +177,6 @@ export class TrackOrder {
     const video = tracks.filter(({ kind }) => kind === 'video');
     const isAudioCrowded = audio.length > PROTOCOL_LIMITS.audioSectionsMax;
     const isVideoCrowded = video.length > PROTOCOL_LIMITS.videoSectionsMax;
-    this.#isCrowded = isAudioCrowded || isVideoCrowded;
     const orderedAudio = isAudioCrowded ? this.#byLoudness(audio) : audio;
     const orderedVideo = isVideoCrowded ? this.#byInterest(video, audio) : video;
     if (isSame(this.#audio, orderedAudio) && isSame(this.#video, orderedVideo)) return;
@@ -193,9 +186,9 @@ export class TrackOrder {
   }
 
   #byLoudness(audio: readonly IndexedTrack[]): IndexedTrack[] {
-    const heard = new Set(this.#audio.slice(0, PROTOCOL_LIMITS.audioSectionsMax).map(keyOf));
+    const heard = new Set(this.#audio.slice(0, PROTOCOL_LIMITS.audioSectionsMax).map(trackKey));
     const rank = (track: IndexedTrack) => {
-      const key = keyOf(track);
+      const key = trackKey(track);
       const level = this.#index.isMuted(track) ? undefined : this.#speakers.levelOf(key);
       return {
         track,
@@ -214,7 +207,7 @@ export class TrackOrder {
     const spokenMs = new Map<string, number>();
     for (const track of audio) {
       if (track.source !== 'microphone') continue;
-      const key = keyOf(track);
+      const key = trackKey(track);
       const lastMs = this.#speakers.levelOf(key) === undefined ? this.#speakers.lastMs(key) : Infinity;
       spokenMs.set(track.participantId, Math.max(lastMs, spokenMs.get(track.participantId) ?? -Infinity));
     }
@@ -228,10 +221,6 @@ export class TrackOrder {
       .sort((a, b) => a.group - b.group || compare(b.spokenMs, a.spokenMs))
       .map(({ track }) => track);
   }
-}
-
-function keyOf({ participantId, trackId }: IndexedTrack): string {
-  return trackKey(participantId, trackId);
 }
 
 function compare(a: number, b: number): number {

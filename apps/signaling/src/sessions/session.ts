@@ -100,11 +100,12 @@ export class Session implements RoomMember {
   /** Limits the restarts of ICE: each costs the media server an offer. */
   readonly restartBucket = new TokenBucket(bucketTimes({ perSecond: 0.5, burst: 6 }));
   autoSubscribe: boolean;
+  state: SessionStateName;
+  /** Those of the token, unless the server has set others. */
+  permissions: readonly Permission[];
+  connectionNumber: number;
+  client: SessionClient | null;
   readonly #port: SessionPort;
-  #state: SessionStateName;
-  #permissions: readonly Permission[];
-  #connectionNumber: number;
-  #client: SessionClient | null;
   #graceTimer: NodeJS.Timeout | undefined;
   #afterGone: (() => void) | undefined;
 
@@ -119,79 +120,62 @@ export class Session implements RoomMember {
     this.sessionId = facts.sessionId;
     this.roomId = facts.roomId;
     this.participantId = facts.participantId;
-    this.#permissions = facts.permissions;
+    this.permissions = facts.permissions;
     this.autoSubscribe = facts.autoSubscribe;
-    this.#connectionNumber = facts.connectionNumber;
-    this.#client = client;
-    this.#state = facts.isResumed ? 'resuming' : 'joining';
+    this.connectionNumber = facts.connectionNumber;
+    this.client = client;
+    this.state = facts.isResumed ? 'resuming' : 'joining';
     this.media = createMedia(this);
     if (facts.isResumed) this.media.expectTakeOver();
   }
 
-  get state(): SessionStateName {
-    return this.#state;
-  }
-
-  /** Those of the token, unless the server has set others. */
-  get permissions(): readonly Permission[] {
-    return this.#permissions;
-  }
-
-  get client(): SessionClient | null {
-    return this.#client;
-  }
-
-  get connectionNumber(): number {
-    return this.#connectionNumber;
-  }
-
   get isConnected(): boolean {
-    return this.#state === 'connected';
+    return this.state === 'connected';
   }
 
   get isResumable(): boolean {
-    return TRANSITIONS[this.#state].resumedHere !== undefined;
+    return TRANSITIONS[this.state].resumedHere !== undefined;
   }
 
   get isGone(): boolean {
-    return this.#state === 'gone';
+    return this.state === 'gone';
   }
 
   /** Fencing token of this session's writes: only the connection that holds the session may write. */
   get held(): HeldSession {
-    return { sessionId: this.sessionId, connection: this.#connectionNumber };
+    return { sessionId: this.sessionId, connection: this.connectionNumber };
   }
 
   /** Sends a message, unless the client is waiting for the welcome, which contains what the message says. */
   send(message: ServerMessage): void {
-    if (this.isConnected) this.#client?.sendText(JSON.stringify(message));
+    if (this.isConnected) this.client?.sendText(JSON.stringify(message));
   }
 
   sendText(text: string): void {
-    if (this.isConnected) this.#client?.sendText(text);
+    if (this.isConnected) this.client?.sendText(text);
   }
 
   /** Takes over what the server has changed: permissions and mutes. */
   onOwn({ permissions }: SessionState): void {
     if (this.isGone) return;
-    const hasChanged = permissions.join() !== this.#permissions.join();
-    this.#permissions = permissions;
+    const hasChanged = permissions.join() !== this.permissions.join();
+    this.permissions = permissions;
     if (hasChanged) this.send({ type: 'permissions', permissions: [...permissions] });
     this.media.onOwn();
   }
 
   /** @param over for `endWritten` and `ended`: the close reason that the client gets */
   dispatch(event: SessionEvent, over: SessionOver | null = null): void {
-    const from = this.#state;
+    const from = this.state;
     if (from === 'gone') return;
     const to = TRANSITIONS[from][event];
     if (to === undefined) {
       this.#port.onUnexpected(this, event);
       return;
     }
-    this.#state = to;
+    this.state = to;
     clearTimeout(this.#graceTimer);
-    if (event === 'lost' || event === 'drained' || event === 'closedForGood') this.#client = null;
+    if (event === 'lost' || event === 'drained' || event === 'closedForGood') this.client = null;
     if (to === 'gone') this.#letGo(from, event, over);
     else if (to === 'resuming') {
       this.#takeClient()?.drop();
@@ -209,14 +193,14 @@ export class Session implements RoomMember {
   /** The client resumed the session over another connection to this instance. The welcome follows. */
   resumeHere(client: SessionClient, connectionNumber: number): void {
     this.dispatch('resumedHere');
-    if (this.#state !== 'resuming') return;
-    this.#client = client;
-    this.#connectionNumber = connectionNumber;
+    if (this.state !== 'resuming') return;
+    this.client = client;
+    this.connectionNumber = connectionNumber;
   }
 
   /** The client does not wait for PostgreSQL longer than LEAVE_WITHIN_MS: the end is written once it is back. */
   async leave(): Promise<void> {
-    const client = this.#client;
+    const client = this.client;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, LEAVE_WITHIN_MS);
       this.#afterGone = () => {
@@ -252,8 +236,8 @@ export class Session implements RoomMember {
 
   /** Clears the client first, so that closing its connection does not dispatch `lost`. */
   #takeClient(): SessionClient | null {
-    const client = this.#client;
-    this.#client = null;
+    const client = this.client;
+    this.client = null;
     return client;
   }
 }

@@ -34,13 +34,12 @@ export async function openDevices(
   assertSending(sending);
   if (audio === false && video === false) throw invalidArgument('audio', 'or `video` must be requested');
   const constraints = {
-    microphone: audio !== false && constraintsOf(audio, chosen.get('microphone')),
-    camera: video !== false && constraintsOf(video, chosen.get('camera')),
+    audio: audio !== false && constraintsOf(audio, chosen.get('microphone')),
+    video: video !== false && constraintsOf(video, chosen.get('camera')),
   };
-  const request = { audio: constraints.microphone, video: constraints.camera };
-  const captured = await captureDevices(platform, request, signal);
+  const captured = await captureDevices(platform, constraints, signal);
   return captured.map(({ source, mediaStreamTrack }) => {
-    const own = source === 'camera' ? constraints.camera : constraints.microphone;
+    const own = source === 'camera' ? constraints.video : constraints.audio;
     return new LocalTrack({
       trackId: source,
       source,
@@ -56,12 +55,7 @@ export async function openDevices(
 export async function reopen(platform: Platform, track: LocalTrack, deviceId?: string): Promise<MediaStreamTrack> {
   const wanted = deviceId === undefined ? {} : { deviceId: { exact: deviceId } };
   const constraints = { ...track.constraints, ...wanted };
-  const isAudio = track.kind === 'audio';
-  const captured = await captureDevices(platform, {
-    audio: isAudio && constraints,
-    video: !isAudio && constraints,
-  });
-  const [opened] = captured;
+  const [opened] = await captureDevices(platform, { [track.kind]: constraints });
   if (opened === undefined) throw new CallplaneError('device_unavailable', 'The browser gave no track.');
   track.constraints = constraints;
   return opened.mediaStreamTrack;
@@ -73,12 +67,8 @@ function constraintsOf(given: true | MediaTrackConstraints, chosen: string | und
   return chosen === undefined || own.deviceId !== undefined ? own : { ...own, deviceId: { ideal: chosen } };
 }
 
-interface Captured {
-  source: TrackSource;
-  mediaStreamTrack: MediaStreamTrack;
-}
+type Captured = Pick<LocalTrack, 'source' | 'mediaStreamTrack'>;
 
-/** Opens the microphone and the camera. The browser may ask the user for permission. */
 async function captureDevices(
   { mediaDevices }: Platform,
   constraints: MediaStreamConstraints,
@@ -92,9 +82,10 @@ async function captureDevices(
 
 export async function captureScreen(
   { mediaDevices }: Platform,
-  options: DisplayMediaStreamOptions,
+  { audio = true, ...given }: DisplayMediaStreamOptions,
   signal?: AbortSignal,
 ): Promise<Captured[]> {
+  const options = { ...DEFAULTS, ...given, audio: audio === true ? DEFAULTS.audio : audio };
   const tracks = await opened('screen', signal, () => mediaDevices?.getDisplayMedia?.(options));
   return tracks.map((one) => ({ source: one.kind === 'audio' ? 'screen_audio' : 'screen', mediaStreamTrack: one }));
 }
@@ -164,8 +155,3 @@ const DEFAULTS = {
   surfaceSwitching: 'include',
   selfBrowserSurface: 'exclude',
 };
-
-export function screenOptions(given: DisplayMediaStreamOptions): DisplayMediaStreamOptions {
-  const audio = given.audio === undefined || given.audio === true ? DEFAULTS.audio : given.audio;
-  return { ...DEFAULTS, ...given, audio };
-}

@@ -14,7 +14,7 @@ export interface DeviceChangesContext {
 /** Mutes published tracks and puts other media in their place. Each track's changes run one after another. */
 export class DeviceChanges {
   readonly #context: DeviceChangesContext;
-  readonly #chosen = new Map<TrackSource, string>();
+  readonly chosen = new Map<TrackSource, string>();
   /** Tracks that the server has muted, and this participant has not touched since. */
   readonly #mutedByServer = new Set<LocalTrack>();
   /** Mutes and unmutes of this participant that the gateway has not confirmed yet. */
@@ -24,18 +24,13 @@ export class DeviceChanges {
     this.#context = context;
   }
 
-  get chosen(): ReadonlyMap<TrackSource, string> {
-    return this.#chosen;
-  }
-
-  /** Switches the published devices of the source; without one, the next publish uses the device. */
   async switchTo(source: 'microphone' | 'camera', deviceId: string): Promise<void> {
     if (deviceId === '') throw invalidArgument('deviceId', 'must not be empty');
     const tracks = [...this.#context.publisher.tracks.values()].filter(
       (track) => track.source === source && track.constraints !== undefined,
     );
     await Promise.all(tracks.map((track) => track.changes.run(() => this.#switch(track, deviceId))));
-    this.#chosen.set(source, deviceId);
+    this.chosen.set(source, deviceId);
   }
 
   replace(track: LocalTrack, media: MediaStreamTrack): Promise<void> {

@@ -2,7 +2,7 @@ import { abortedError, assertNotAborted, assertPermitted, CallplaneError, invali
 import type { Publisher } from '../peers/publisher.js';
 import type { Platform } from '../platform.js';
 import { PROTOCOL_LIMITS, type Track, type TrackSource } from '../protocol.generated.js';
-import { captureScreen, openDevices, screenOptions, type DeviceOptions, type ScreenOptions } from './create-tracks.js';
+import { captureScreen, openDevices, type DeviceOptions, type ScreenOptions } from './create-tracks.js';
 import { DeviceChanges } from './device-changes.js';
 import type { DeviceKind } from './devices.js';
 import { LocalTrack } from './local-track.js';
@@ -30,41 +30,34 @@ export interface LocalMediaContext {
 export class LocalMedia {
   readonly layers: SentLayers;
   readonly #context: LocalMediaContext;
-  readonly #reservations: Reservations;
+  readonly #reserved = new Map<string, TrackSource>();
   readonly #devices: DeviceChanges;
 
   constructor(context: LocalMediaContext) {
-    const { publisher, permissions } = context;
     this.#context = context;
-    this.#reservations = new Reservations(() => publisher.tracks, permissions);
-    this.layers = new SentLayers(publisher);
+    this.layers = new SentLayers(context.publisher);
     this.#devices = new DeviceChanges({ ...context, onUpdated: (track) => context.emit('localTrackUpdated', track) });
   }
 
   async publishDevices(options: DeviceOptions): Promise<LocalTrack[]> {
     const { audio = false, video = false, signal } = options;
     assertSending(options);
-    const sources = [
-      ...(audio === false ? [] : ['microphone' as const]),
-      ...(video === false ? [] : ['camera' as const]),
-    ];
+    const microphone = audio === false ? [] : [{ source: 'microphone' as const }];
+    const camera = video === false ? [] : [{ source: 'camera' as const }];
     // Checked before the browser asks the user for the device.
-    return this.#reservations.run(
-      sources.map((source) => ({ source })),
-      async (trackIds) => {
-        const tracks = await openDevices(this.#context.platform, options, this.#devices.chosen);
-        return this.#publish(tracks, trackIds, { signal });
-      },
-    );
+    return this.#reserve([...microphone, ...camera], async (trackIds) => {
+      const tracks = await openDevices(this.#context.platform, options, this.#devices.chosen);
+      return this.#publish(tracks, trackIds, { signal });
+    });
   }
 
   async publishScreen({ signal, codec, encodings, ...options }: ScreenOptions): Promise<LocalTrack[]> {
     const sending = { codec, encodings };
     assertSending(sending);
-    const isWithSound = options.audio !== false && this.#reservations.free >= 2;
+    const isWithSound = options.audio !== false && this.#free >= 2;
     const sources = [{ source: 'screen' as const }, ...(isWithSound ? [{ source: 'screen_audio' as const }] : [])];
-    return this.#reservations.run(sources, async (trackIds) => {
-      const wanted = screenOptions({ ...options, ...(isWithSound ? {} : { audio: false }) });
+    return this.#reserve(sources, async (trackIds) => {
+      const wanted = isWithSound ? options : { ...options, audio: false };
       const captured = await captureScreen(this.#context.platform, wanted, signal);
       const tracks = captured.map((one) => new LocalTrack({ ...one, trackId: one.source, isOwn: true, sending }));
       return this.#publish(tracks, trackIds, { signal });
@@ -74,26 +67,22 @@ export class LocalMedia {
   async publishTrack(mediaStreamTrack: MediaStreamTrack, options: TrackOptions): Promise<LocalTrack[]> {
     const { source, trackId, muted = false, signal, ...sending } = options;
     assertSending(sending);
-    return this.#reservations.run([{ source, trackId }], (trackIds) => {
+    return this.#reserve([{ source, trackId }], (trackIds) => {
       const track = new LocalTrack({ trackId: source, source, mediaStreamTrack, muted, sending });
       return this.#publish([track], trackIds, { signal });
     });
   }
 
-  /** Publishes tracks that were opened before, for a preview. */
   publishTracks(tracks: readonly LocalTrack[], { signal }: { signal?: AbortSignal }): Promise<LocalTrack[]> {
     if (tracks.length === 0) return Promise.resolve([]);
     // After a failure they stay open: the user still sees the preview, and may try again.
-    return this.#reservations.run(tracks, (trackIds) =>
-      this.#publish([...tracks], trackIds, { signal, isPreview: true }),
-    );
+    return this.#reserve(tracks, (trackIds) => this.#publish([...tracks], trackIds, { signal, isPreview: true }));
   }
 
   async unpublish(trackId: string | undefined): Promise<void> {
     await this.#unpublish((track) => trackId === undefined || track.trackId === trackId);
   }
 
-  /** Ends the share of a screen, with its sound. */
   async unpublishScreen(): Promise<void> {
     await this.#unpublish(({ source }) => source.startsWith('screen'));
   }
@@ -123,18 +112,16 @@ export class LocalMedia {
     }
   }
 
-  /** Ends the tracks that the participant may no longer publish. */
   async permissionsChanged(): Promise<void> {
-    await this.#unpublish(({ source }) => !this.#reservations.isPermitted(source)).catch(() => undefined);
+    const permissions = this.#context.permissions();
+    await this.#unpublish(({ source }) => !permissions.includes(PERMISSION_OF[source])).catch(() => undefined);
   }
 
-  /** Cleans up after a track that is no longer published. */
   forget(track: LocalTrack): void {
     track.stop();
     this.#context.emit('localTrackUnpublished', track);
   }
 
-  /** Closes the devices. */
   close(): void {
     this.layers.close();
     for (const track of this.#context.publisher.tracks.values()) track.stop();
@@ -192,57 +179,21 @@ export class LocalMedia {
     track.tuneAnswer = sending.dtx === true && source === 'microphone' ? withDtx : undefined;
   }
 
-  #track(trackId: string): LocalTrack {
-    const track = this.#context.publisher.tracks.get(trackId);
-    if (track === undefined) throw new CallplaneError('not_found', `The track "${trackId}" is not published.`);
-    return track;
-  }
-}
-
-/** The permission that each source needs to publish. */
-const PERMISSION_OF = {
-  microphone: 'audio:publish',
-  camera: 'video:publish',
-  screen: 'screen:publish',
-  screen_audio: 'screen:publish',
-} as const satisfies Record<TrackSource, string>;
-
-interface Wanted {
-  source: TrackSource;
-  /** The application's own choice of an id. */
-  trackId?: string | undefined;
-}
-
-/** Checks new tracks before their devices are opened, and reserves track ids while that is in progress. */
-class Reservations {
-  readonly #published: () => ReadonlyMap<string, LocalTrack>;
-  readonly #permissions: () => readonly string[];
-  readonly #reserved = new Map<string, TrackSource>();
-
-  constructor(published: () => ReadonlyMap<string, LocalTrack>, permissions: () => readonly string[]) {
-    this.#published = published;
-    this.#permissions = permissions;
-  }
-
-  /** The number of tracks that the session may still publish. */
-  get free(): number {
+  get #free(): number {
     return PROTOCOL_LIMITS.tracksMax - this.#taken().size;
   }
 
-  isPermitted(source: TrackSource): boolean {
-    return this.#permissions().includes(PERMISSION_OF[source]);
-  }
-
   /**
-   * Runs the task with an id for each source.
+   * Checks new tracks before their devices are opened, and reserves their ids while the task runs. It gets an id for each
+   * source: the application's own choice, or a free one.
    * @throws CallplaneError `permission_denied`, `already_published` or `too_many_tracks`; the task does not run then.
    */
-  async run<T>(
-    wanted: readonly Wanted[],
+  async #reserve<T>(
+    wanted: readonly { source: TrackSource; trackId?: string | undefined }[],
     task: (trackIds: ReadonlyMap<TrackSource, string>) => Promise<T>,
   ): Promise<T> {
-    for (const { source } of wanted) assertPermitted(this.#permissions(), PERMISSION_OF[source]);
-    if (wanted.length > this.free)
+    for (const { source } of wanted) assertPermitted(this.#context.permissions(), PERMISSION_OF[source]);
+    if (wanted.length > this.#free)
       throw new CallplaneError(
         'too_many_tracks',
         `A participant publishes at most ${PROTOCOL_LIMITS.tracksMax} tracks. Unpublish one first.`,
@@ -251,7 +202,13 @@ class Reservations {
     const taken = this.#taken();
     for (const { source, trackId } of wanted) {
       const id = trackId ?? freeTrackId(source, taken);
-      assertFree(id, taken);
+      if (!/^[A-Za-z0-9_-]{1,64}$/.test(id))
+        throw invalidArgument('trackId', 'must have 1 to 64 letters, digits, "-" or "_"');
+      if (taken.has(id))
+        throw new CallplaneError(
+          'already_published',
+          `The track "${id}" is already published. Use replaceTrack() or switchDevice(), or unpublish it first.`,
+        );
       taken.set(id, source);
       trackIds.set(source, id);
     }
@@ -263,12 +220,26 @@ class Reservations {
     }
   }
 
-  /** Sources by track id. */
   #taken(): Map<string, TrackSource> {
-    const published = [...this.#published().values()].map(({ trackId, source }) => [trackId, source] as const);
+    const published = [...this.#context.publisher.tracks.values()].map(
+      ({ trackId, source }) => [trackId, source] as const,
+    );
     return new Map([...published, ...this.#reserved]);
   }
+
+  #track(trackId: string): LocalTrack {
+    const track = this.#context.publisher.tracks.get(trackId);
+    if (track === undefined) throw new CallplaneError('not_found', `The track "${trackId}" is not published.`);
+    return track;
+  }
 }
+
+const PERMISSION_OF = {
+  microphone: 'audio:publish',
+  camera: 'video:publish',
+  screen: 'screen:publish',
+  screen_audio: 'screen:publish',
+} as const satisfies Record<TrackSource, string>;
 
 /** The name of the source; for further screens with a number appended. */
 function freeTrackId(source: TrackSource, taken: ReadonlyMap<string, TrackSource>): string {
@@ -280,14 +251,4 @@ function freeTrackId(source: TrackSource, taken: ReadonlyMap<string, TrackSource
   let trackId: string = source;
   for (let count = 2; taken.has(trackId); count++) trackId = `${source}-${count}`;
   return trackId;
-}
-
-function assertFree(trackId: string, taken: ReadonlyMap<string, TrackSource>): void {
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(trackId))
-    throw invalidArgument('trackId', 'must have 1 to 64 letters, digits, "-" or "_"');
-  if (!taken.has(trackId)) return;
-  throw new CallplaneError(
-    'already_published',
-    `The track "${trackId}" is already published. Use replaceTrack() or switchDevice(), or unpublish it first.`,
-  );
 }

@@ -3,18 +3,8 @@ import type { TrackKind, TrackSource } from '../protocol.generated.js';
 import { Serial } from '../wait.js';
 import type { SendingOptions } from './sending.js';
 
-export interface LocalTrackOptions {
-  trackId: string;
-  source: TrackSource;
-  mediaStreamTrack: MediaStreamTrack;
-  muted?: boolean;
-  sending?: SendingOptions | undefined;
-  /** How the SDK opened the device; undefined for media of the application. */
-  constraints?: MediaTrackConstraints | undefined;
-  /** Whether the SDK opened the device or screen, and therefore closes it. */
-  isOwn?: boolean;
-  releaseOnMute?: boolean;
-}
+export type LocalTrackOptions = Pick<LocalTrack, 'trackId' | 'source' | 'mediaStreamTrack'> &
+  Partial<Pick<LocalTrack, 'muted' | 'sending' | 'constraints' | 'isOwn' | 'releaseOnMute'>>;
 
 /** A track of this participant's devices or screens, or of media that the application made. */
 export class LocalTrack {
@@ -30,7 +20,7 @@ export class LocalTrack {
   onSection: ((transceiver: RTCRtpTransceiver, isReused: boolean) => Promise<void>) | undefined;
   /** Changes the gateway's answer, before the browser gets it. */
   tuneAnswer: ((sdp: string, mid: string) => string) | undefined;
-  /** Whether the SDK opened the device and therefore closes it. */
+  /** Whether the SDK opened the device or screen, and therefore closes it. */
   isOwn: boolean;
   muted: boolean;
   /** The application's last `mute()` or `unmute()`, which may still be in progress. */
@@ -41,7 +31,6 @@ export class LocalTrack {
   readonly releaseOnMute: boolean;
   /** Whether a mute has closed the device. */
   isReleased = false;
-  /** Changes of the device, one at a time. */
   readonly changes = new Serial();
   readonly #attachments: Attachments;
   #trackId: string;
@@ -49,23 +38,20 @@ export class LocalTrack {
   #onEnded: () => void = () => undefined;
 
   constructor(options: LocalTrackOptions) {
-    const { trackId, source, mediaStreamTrack, muted = false, sending = {}, constraints } = options;
+    const { trackId, source, mediaStreamTrack, muted = false, sending = {} } = options;
     this.kind = mediaStreamTrack.kind as TrackKind;
     this.source = source;
     this.sending = sending;
     this.section = this.kind;
     this.isOwn = options.isOwn ?? false;
     this.muted = this.wantsMuted = muted;
-    this.constraints = constraints;
+    this.constraints = options.constraints;
     this.releaseOnMute = options.releaseOnMute ?? false;
     this.#trackId = trackId;
-    this.#attachments = new Attachments(this.kind, {
-      onMedia: (element) => {
-        // Participants must not hear themselves.
-        element.muted = true;
-        void element.play().catch(() => undefined);
-      },
-      onIdle: () => undefined,
+    this.#attachments = new Attachments(this.kind, (element) => {
+      // Participants must not hear themselves.
+      element.muted = true;
+      void element.play().catch(() => undefined);
     });
     this.#mediaStreamTrack = mediaStreamTrack;
     this.setMedia(mediaStreamTrack);

@@ -60,23 +60,17 @@ export function assertSending({ encodings, codec }: SendingOptions): void {
     throw invalidArgument('encodings', `must have 1 to ${ENCODINGS_MAX} entries`);
 }
 
-/** How the sections of an offer carry a track. */
-export interface Sending {
-  /** Undefined leaves them to the browser. */
-  encodings: RTCRtpEncodingParameters[] | undefined;
-  /** For `setCodecPreferences`; undefined leaves them to the browser. */
-  codecs: RTCRtpCodec[] | undefined;
-  /** A section whose track has ended carries a later one if this is the same. */
-  section: string;
-}
-
-/** @param capabilities the video codecs that the browser sends; undefined if it does not say so */
+/**
+ * How the sections of an offer carry a track. Undefined encodings and codecs are left to the browser. A section whose
+ * track has ended carries a later one with the same `section`.
+ * @param capabilities the video codecs that the browser sends; undefined if it does not say so
+ */
 export function sendingOf(
   source: TrackSource,
   media: MediaStreamTrack,
   options: SendingOptions,
   capabilities: readonly RTCRtpCodec[] | undefined,
-): Sending {
+): { encodings: RTCRtpEncodingParameters[] | undefined; codecs: RTCRtpCodec[] | undefined; section: string } {
   if (media.kind !== 'video') return { encodings: undefined, codecs: undefined, section: media.kind };
   const asked = options.codec ?? 'vp8';
   const codec = codecsOf(asked, capabilities).length > 0 ? asked : 'vp8';

@@ -11,7 +11,6 @@ interface Measured {
   affordable: Affordable;
   /** Bytes that the connection has received so far: the reports of the media server. */
   received: number | undefined;
-  /** Of each encoding, as they were set last. */
   limits: readonly number[];
 }
 
@@ -19,7 +18,6 @@ interface Measured {
 export class SentLayers {
   readonly #publisher: Pick<Publisher, 'senderOf' | 'tracks'>;
   readonly #serial = new Serial();
-  /** The layers that are received of each track. */
   readonly #wanted = new Map<string, readonly number[]>();
   /** By track id, for tracks that are sent in several layers. */
   readonly #measured = new Map<string, Measured>();
@@ -43,7 +41,6 @@ export class SentLayers {
     this.#apply(trackId);
   }
 
-  /** Call this when tracks are published. */
   measure(): void {
     if (this.#layered.length > 0) this.#timer ??= setInterval(() => this.#measureAll(), MEASURE_EVERY_MS);
   }

@@ -14,9 +14,7 @@ const SHORT_BELOW = 1 / 2;
 const SHORT_LEAST = 1 / 4;
 const MORE = 1.25;
 
-/** What a browser tells about one layer. */
 export interface MeasuredLayer {
-  /** As it was published. */
   maxBitrate: number;
   /** Bits per second; 0 while the browser does not send the layer. */
   targetBitrate: number;
@@ -24,27 +22,26 @@ export interface MeasuredLayer {
   isActive: boolean;
 }
 
-/** Which layers the uplink affords. */
-export interface Affordable {
-  /** The highest layer that may be sent; 0 is the lowest one. */
-  readonly top: number;
-  /** Measurements since `top` has changed. */
-  readonly age: number;
-  /** Measurements in a row in which the highest layer starved. */
-  readonly starved: number;
-  /** Measurements in a row in which there was enough for a higher layer. */
-  readonly enough: number;
-  /** Age at which a higher layer may be sent. */
-  readonly hold: number;
-  /** The highest layer gets less than it should, or stands in for better ones. */
-  readonly isShort: boolean;
-  /** Its limit is lifted until the next measurement. */
-  readonly isLifted: boolean;
+export function everyLayer(count: number) {
+  return {
+    /** The highest layer that may be sent; 0 is the lowest one. */
+    top: count - 1,
+    /** Measurements since `top` has changed. */
+    age: 0,
+    /** Measurements in a row in which the highest layer starved. */
+    starved: 0,
+    /** Measurements in a row in which there was enough for a higher layer. */
+    enough: 0,
+    /** Age at which a higher layer may be sent. */
+    hold: 0,
+    /** The highest layer gets less than it should, or stands in for better ones. */
+    isShort: false,
+    /** Its limit is lifted until the next measurement. */
+    isLifted: false,
+  };
 }
 
-export function everyLayer(count: number): Affordable {
-  return { top: count - 1, age: 0, starved: 0, enough: 0, hold: 0, isShort: false, isLifted: false };
-}
+export type Affordable = Readonly<ReturnType<typeof everyLayer>>;
 
 /** The browser finds out the rate of the network anew, and layers that starve meanwhile say nothing. */
 export function interrupted(state: Affordable): Affordable {

@@ -14,6 +14,7 @@ export interface RepairContext {
   random: () => number;
   /** Whether the gateway can be asked. `reachable` is called once it can. */
   isReachable: () => boolean;
+  /** Begins ICE anew. Rejects if that is impossible. */
   restart: () => Promise<unknown>;
   recovered: () => void;
   /** Called at most once, when restarts do not help: the connection has to be replaced. */

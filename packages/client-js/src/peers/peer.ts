@@ -1,24 +1,24 @@
 import { asCallplaneError } from '../errors.js';
 import type { Candidate, PeerTarget } from '../protocol.generated.js';
 import type { Session } from '../signaling/session.js';
-import { IceRepair } from './ice-repair.js';
+import { IceRepair, type RepairContext } from './ice-repair.js';
 
-export interface PeerContext {
-  target: PeerTarget;
+export interface PeersContext {
   session: Session;
+  createConnection: () => RTCPeerConnection;
   random: () => number;
-  /** Begins ICE anew. Rejects if that is impossible. */
-  restart: () => Promise<unknown>;
-  /** Called at most once, when restarts do not help: another connection has to take the place of this one. */
-  replace: () => void;
 }
 
 export class Peer {
   readonly connection: RTCPeerConnection;
   readonly repair: IceRepair;
 
-  constructor(connection: RTCPeerConnection, { target, session, random, restart, replace }: PeerContext) {
-    this.connection = connection;
+  constructor(
+    target: PeerTarget,
+    { session, createConnection, random }: PeersContext,
+    { restart, replace }: Pick<RepairContext, 'restart' | 'replace'>,
+  ) {
+    const connection = (this.connection = createConnection());
     this.repair = new IceRepair({
       connection,
       random,
@@ -55,7 +55,6 @@ export class Peer {
     }
   }
 
-  /** @throws CallplaneError `invalid_sdp` if the browser refuses the description. */
   async setRemote({ type, sdp = '' }: RTCSessionDescriptionInit): Promise<void> {
     try {
       await this.connection.setRemoteDescription({ type, sdp: withAudioNack(sdp) });
@@ -83,7 +82,13 @@ function plain(found: RTCIceCandidate | null): Candidate {
  * Browsers can do that, but do not offer it themselves.
  */
 export function withAudioNack(sdp: string): string {
-  return mapSections(sdp, (section) => (section.startsWith('m=audio ') ? withNack(section) : section));
+  return mapSections(sdp, (section) => {
+    if (!section.startsWith('m=audio ')) return section;
+    return section.replace(/^a=rtpmap:(\d+) opus\/48000\/2\r?\n/im, (line, payload: string) => {
+      const feedback = `a=rtcp-fb:${payload} nack`;
+      return new RegExp(`^${feedback}\\r?$`, 'm').test(section) ? line : `${line}${feedback}\r\n`;
+    });
+  });
 }
 
 /** Changes the media sections of a description; what precedes them is passed, too. */
@@ -92,11 +97,4 @@ export function mapSections(sdp: string, change: (section: string) => string): s
     .split(/(?=^m=)/m)
     .map(change)
     .join('');
-}
-
-function withNack(section: string): string {
-  return section.replace(/^a=rtpmap:(\d+) opus\/48000\/2\r?\n/im, (line, payload: string) => {
-    const feedback = `a=rtcp-fb:${payload} nack`;
-    return new RegExp(`^${feedback}\\r?$`, 'm').test(section) ? line : `${line}${feedback}\r\n`;
-  });
 }

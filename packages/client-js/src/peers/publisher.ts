@@ -1,13 +1,9 @@
 import { asCallplaneError, CallplaneError, isPassing } from '../errors.js';
 import type { LocalTrack } from '../local/local-track.js';
-import type { Session } from '../signaling/session.js';
 import { backoffMs, pause, Serial } from '../wait.js';
-import { Peer } from './peer.js';
+import { Peer, type PeersContext } from './peer.js';
 
-export interface PublisherContext {
-  session: Session;
-  createConnection: () => RTCPeerConnection;
-  random: () => number;
+export interface PublisherContext extends PeersContext {
   /** Called with tracks that were published before and that the gateway refuses after a reset. */
   onLost: (tracks: LocalTrack[], error: CallplaneError) => void;
 }
@@ -173,11 +169,7 @@ export class Publisher {
   }
 
   #open(): Peer {
-    const { session, createConnection, random } = this.#context;
-    const peer: Peer = new Peer(createConnection(), {
-      target: 'publisher',
-      session,
-      random,
+    const peer: Peer = new Peer('publisher', this.#context, {
       restart: () =>
         this.#serial.run(async () => {
           if (this.peer === peer) await this.#negotiate({ iceRestart: true });
@@ -193,7 +185,6 @@ export class Publisher {
     this.#transceivers.clear();
   }
 
-  /** Repeats an idempotent request while connections are lost before its answer. */
   async #untilAnswered(request: () => Promise<unknown>): Promise<void> {
     for (;;) {
       try {

@@ -1,8 +1,7 @@
 import { asCallplaneError, type CallplaneError } from '../errors.js';
 import type { OfferMessage, SubscribedMessage, TrackReference } from '../protocol.generated.js';
-import type { Session } from '../signaling/session.js';
 import { Serial } from '../wait.js';
-import { Peer } from './peer.js';
+import { Peer, type PeersContext } from './peer.js';
 
 export type ReceivedTrack = TrackReference & {
   mediaStreamTrack: MediaStreamTrack;
@@ -10,10 +9,7 @@ export type ReceivedTrack = TrackReference & {
   audioLevel: () => number;
 };
 
-export interface SubscriberContext {
-  session: Session;
-  createConnection: () => RTCPeerConnection;
-  random: () => number;
+export interface SubscriberContext extends PeersContext {
   onTracks: (tracks: ReceivedTrack[]) => void;
   onError: (error: CallplaneError) => void;
 }
@@ -75,24 +71,17 @@ export class Subscriber {
       this.#carried.flatMap(({ participantId, trackId, mid }) => {
         const receiver = byMid.get(mid);
         if (receiver === undefined) return [];
-        return [{ participantId, trackId, mediaStreamTrack: receiver.track, audioLevel: () => levelOf(receiver) }];
+        const audioLevel = () => receiver.getSynchronizationSources()[0]?.audioLevel ?? 0;
+        return [{ participantId, trackId, mediaStreamTrack: receiver.track, audioLevel }];
       }),
     );
   }
 
   #open(): Peer {
-    const { session, createConnection, random } = this.#context;
-    return new Peer(createConnection(), {
-      target: 'subscriber',
-      session,
-      random,
+    return new Peer('subscriber', this.#context, {
       // An offer follows.
-      restart: () => session.request({ type: 'restartIce' }),
+      restart: () => this.#context.session.request({ type: 'restartIce' }),
       replace: () => this.reset(),
     });
   }
-}
-
-function levelOf(receiver: RTCRtpReceiver): number {
-  return receiver.getSynchronizationSources()[0]?.audioLevel ?? 0;
 }

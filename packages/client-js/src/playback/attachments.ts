@@ -1,26 +1,28 @@
 import type { TrackKind } from '../protocol.generated.js';
 
-/** What a track's elements report. */
-export interface AttachmentsListener {
-  /** Called when the element has got media, with the element in the document or not. */
-  onMedia: (element: HTMLMediaElement) => void;
-  /** Called when the element has no media any more. */
-  onIdle: (element: HTMLMediaElement) => void;
-}
-
 /** Which tracks an element plays: at most one of each kind. */
 const owners = new WeakMap<HTMLMediaElement, Partial<Record<TrackKind, Attachments>>>();
 
 /** The elements that play one track. They follow the track's media, which may come later, change and end. */
 export class Attachments {
   readonly #kind: TrackKind;
-  readonly #listener: AttachmentsListener;
+  readonly #onMedia: (element: HTMLMediaElement) => void;
+  readonly #onIdle: (element: HTMLMediaElement) => void;
   readonly #elements = new Set<HTMLMediaElement>();
   #media: MediaStreamTrack | undefined;
 
-  constructor(kind: TrackKind, listener: AttachmentsListener) {
+  /**
+   * @param onMedia called when an element has got media, with the element in the document or not
+   * @param onIdle called when an element has no media any more
+   */
+  constructor(
+    kind: TrackKind,
+    onMedia: (element: HTMLMediaElement) => void,
+    onIdle: (element: HTMLMediaElement) => void = () => undefined,
+  ) {
     this.#kind = kind;
-    this.#listener = listener;
+    this.#onMedia = onMedia;
+    this.#onIdle = onIdle;
   }
 
   attach(element: HTMLMediaElement = document.createElement(this.#kind)): HTMLMediaElement {
@@ -55,12 +57,11 @@ export class Attachments {
     for (const element of this.#elements) this.#show(element);
   }
 
-  /** Gives the element the media of all of its tracks. */
   #show(element: HTMLMediaElement): void {
     const tracks = Object.values(owners.get(element) ?? {}).flatMap((owner) => owner.#media ?? []);
     element.srcObject = tracks.length === 0 ? null : new MediaStream(tracks);
-    if (tracks.length > 0) this.#listener.onMedia(element);
-    else this.#listener.onIdle(element);
+    if (tracks.length > 0) this.#onMedia(element);
+    else this.#onIdle(element);
   }
 }
 

@@ -13,10 +13,6 @@ interface Watched {
   lessSinceMs: number | undefined;
 }
 
-interface Observed extends Shown {
-  watched: Watched;
-}
-
 /**
  * Watches the elements that show remote video: their size, whether they are in view, and whether the page is. Reports
  * how each track is displayed: more at once, less after a while.
@@ -24,14 +20,13 @@ interface Observed extends Shown {
 export class Displays {
   readonly #report: (track: TrackReference, display: Display) => void;
   readonly #watched = new Map<RemoteTrack, Watched>();
-  readonly #observed = new Map<Element, Observed>();
+  readonly #observed = new Map<Element, Shown & { watched: Watched }>();
   readonly #inView = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) this.#changed(target, { isInView: isIntersecting });
   });
   readonly #sizes = new ResizeObserver((entries) => {
-    for (const { target, contentRect } of entries) {
-      this.#changed(target, { width: contentRect.width, height: contentRect.height });
-    }
+    for (const { target, contentRect: size } of entries)
+      this.#changed(target, { width: size.width, height: size.height });
   });
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -50,13 +45,8 @@ export class Displays {
     // The element shows this track in place of another one.
     this.#observed.get(element)?.watched.elements.delete(element);
     watched.elements.add(element);
-    this.#observed.set(element, {
-      watched,
-      element: element as HTMLVideoElement,
-      isInView: undefined,
-      width: 0,
-      height: 0,
-    });
+    const shown: Shown = { element: element as HTMLVideoElement, isInView: undefined, width: 0, height: 0 };
+    this.#observed.set(element, { watched, ...shown });
     for (const observer of [this.#inView, this.#sizes]) {
       // Only a new observation begins with a report.
       observer.unobserve(element);
@@ -104,25 +94,22 @@ export class Displays {
 
   #evaluate(): void {
     const nowMs = performance.now();
-    let nextMs = Infinity;
-    for (const watched of [...this.#watched.values()]) {
-      const waitMs = this.#evaluateOne(watched, nowMs);
-      if (waitMs !== undefined) nextMs = Math.min(nextMs, waitMs);
-    }
+    const nextMs = Math.min(...[...this.#watched.values()].map((one) => this.#evaluateOne(one, nowMs)));
     if (nextMs < Infinity) this.#evaluateIn(nextMs);
   }
 
   /** @returns the time after which the track has to be looked at again, in milliseconds */
-  #evaluateOne(watched: Watched, nowMs: number): number | undefined {
+  #evaluateOne(watched: Watched, nowMs: number): number {
     const { track, elements, reported } = watched;
     if (!isListed(track)) {
       this.#watched.delete(track);
-      return undefined;
+      return Infinity;
     }
     const shown = [...elements].flatMap((element) => this.#observed.get(element) ?? []);
     // The browser reports each element once, soon after its observation has begun.
-    if (shown.some(({ isInView }) => isInView === undefined) && !document.hidden) return undefined;
-    const now = displayOf(shown, pageOf(), reported);
+    if (shown.some(({ isInView }) => isInView === undefined) && !document.hidden) return Infinity;
+    const { hidden: isHidden, pictureInPictureElement: floating } = document;
+    const now = displayOf(shown, { isHidden, pixelRatio: devicePixelRatio, floating }, reported);
     if (isLess(now, reported)) {
       watched.lessSinceMs ??= nowMs;
       const waitMs = watched.lessSinceMs + LESS_AFTER_MS - nowMs;
@@ -131,22 +118,13 @@ export class Displays {
     watched.lessSinceMs = undefined;
     watched.reported = now;
     if (elements.size === 0) this.#watched.delete(track);
-    if (isSame(now, reported)) return undefined;
-    this.#report(referenceTo(track), now);
-    return undefined;
+    if (!isSame(now, reported)) this.#report(referenceTo(track), now);
+    return Infinity;
   }
 }
 
 /** The picture has another size, or floats above other windows. */
 const EVENTS = ['resize', 'loadedmetadata', 'enterpictureinpicture', 'leavepictureinpicture'] as const;
-
-function pageOf() {
-  return {
-    isHidden: document.hidden,
-    pixelRatio: devicePixelRatio,
-    floating: document.pictureInPictureElement,
-  };
-}
 
 /** Whether the track needs less than before. Its first layer is no less, but an element may be inserted a little later. */
 function isLess(now: Display, before: Display | undefined): boolean {
@@ -158,7 +136,6 @@ function isSame(now: Display, before: Display | undefined): boolean {
   return now.isHidden === before?.isHidden && now.maxSpatial === before.maxSpatial && now.pixels === before.pixels;
 }
 
-/** An element that shows a track, as observed last. */
 export interface Shown {
   element: { readonly videoWidth?: number; readonly videoHeight?: number };
   /** Whether a part of it is in the window; undefined if that is not known yet. */

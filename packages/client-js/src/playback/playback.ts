@@ -53,7 +53,6 @@ export class Playback {
     for (const [element, track] of this.#shown) displays.observe(track, element);
   }
 
-  /** Gives the elements of the track its present media. */
   update(track: RemoteTrack): void {
     this.#attachments.get(track)?.setMedia(track.mediaStreamTrack);
   }
@@ -65,7 +64,6 @@ export class Playback {
       throw new CallplaneError('audio_blocked', 'The browser blocks sound. Call startAudio() in a click handler.');
   }
 
-  /** Plays all sound, now and later, on this device. */
   async setOutput(deviceId: string): Promise<void> {
     if (typeof HTMLMediaElement === 'undefined' || !('setSinkId' in HTMLMediaElement.prototype))
       throw new CallplaneError('unsupported', 'This browser cannot choose the audio output.');
@@ -82,10 +80,8 @@ export class Playback {
   #of(track: RemoteTrack): Attachments {
     let attachments = this.#attachments.get(track);
     if (attachments === undefined) {
-      attachments = new Attachments(track.kind, {
-        onMedia: (element) => void this.#begin(element),
-        onIdle: (element) => this.#end(element),
-      });
+      const begin = (element: HTMLMediaElement) => void this.#begin(element);
+      attachments = new Attachments(track.kind, begin, (element) => this.#end(element));
       attachments.setMedia(track.mediaStreamTrack);
       this.#attachments.set(track, attachments);
     }

@@ -33,18 +33,14 @@ export interface PresenceEvents {
 export interface PresenceContext {
   session: Session;
   roster: Roster;
-  /** Whether you publish anything. */
   isPublishing: () => boolean;
-  /** Called with the gateway's view of your own tracks. */
   onOwnTracks: (tracks: protocol.Track[]) => void;
   emit: <Name extends keyof PresenceEvents>(name: Name, event: PresenceEvents[Name]) => void;
 }
 
 /** Who is in the room. In a small room that is everyone; in a paged one those who are shown, the counts and the pages. */
 export class Presence {
-  /** The room as the gateway last reported it. */
   room: Room | undefined;
-  /** Your own participant, as the gateway last reported it. */
   own: protocol.RemoteParticipant | undefined;
   isPaged = false;
   readonly #context: PresenceContext;
@@ -67,7 +63,6 @@ export class Presence {
     return { participantCount: others.length + 1, viewerCount: viewers.length + Number(isOwnViewer) };
   }
 
-  /** Your own metadata has changed. */
   ownMetadata(metadata: Record<string, unknown>): void {
     if (this.own !== undefined) this.own = { ...this.own, metadata };
   }
@@ -86,14 +81,7 @@ export class Presence {
     this.#ask().catch(() => undefined);
   }
 
-  receive(
-    message:
-      | protocol.RoomUpdatedMessage
-      | protocol.ChangesMessage
-      | protocol.ViewerCountMessage
-      | protocol.RosterPagedMessage
-      | protocol.ShownMessage,
-  ): void {
+  receive(message: protocol.ServerMessage): void {
     const { roster, emit } = this.#context;
     switch (message.type) {
       case 'changes':
@@ -121,6 +109,7 @@ export class Presence {
         this.#shown(message.participants);
         break;
       default:
+      // The session has already matched answers to their requests. Other types are of a later protocol version.
     }
   }
 
@@ -144,10 +133,9 @@ export class Presence {
   }
 
   async list({ cursor, limit }: { cursor?: string; limit?: number }): Promise<RosterPage> {
-    const request: protocol.RosterRequest = { type: 'roster' };
-    if (cursor !== undefined) request.cursor = cursor;
-    if (limit !== undefined) request.limit = limit;
-    const { participants, next, participantCount, viewerCount } = await this.#context.session.request(request);
+    const chosen = { ...(cursor === undefined ? {} : { cursor }), ...(limit === undefined ? {} : { limit }) };
+    const page = await this.#context.session.request({ type: 'roster', ...chosen });
+    const { participants, next, participantCount, viewerCount } = page;
     return { participants, next, participantCount, viewerCount };
   }
 
@@ -192,7 +180,7 @@ export class Presence {
   #hide(isHidden: (participant: Participant) => boolean): void {
     const { roster } = this.#context;
     for (const one of [...roster.participants.values()]) {
-      if (isHidden(one)) roster.hide(one.participantId, one.sessionId);
+      if (isHidden(one)) roster.remove(one.participantId, one.sessionId, 'hidden');
     }
   }
 

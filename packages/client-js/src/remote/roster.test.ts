@@ -54,7 +54,7 @@ describe('roster', () => {
     roster.replace([participant('a', { tracks: [camera] })]);
     emitted();
     roster.upsert(participant('a', { sessionId: 'sess_new' }));
-    roster.left('a', 'sess_a');
+    roster.remove('a', 'sess_a', 'left');
     expect(emitted()).toEqual(['trackUnpublished a/camera', 'participantLeft a', 'participantJoined a']);
     expect(roster.participants.get('a')?.sessionId).toBe('sess_new');
   });
@@ -111,7 +111,7 @@ describe('roster', () => {
       [true, 0.05],
       [false, 0.7],
     ]);
-    roster.left('a', 'sess_a');
+    roster.remove('a', 'sess_a', 'left');
     expect(roster.activeSpeakers).toEqual([]);
   });
 });

@@ -57,7 +57,6 @@ export class Roster {
     return this.#participants;
   }
 
-  /** Those who speak at this moment, the loudest first. */
   get activeSpeakers(): Participant[] {
     return [...this.#levels.keys()].flatMap((id) => this.#participants.get(id) ?? []);
   }
@@ -68,7 +67,6 @@ export class Roster {
     this.#emit('activeSpeakersChanged', this.activeSpeakers);
   }
 
-  /** Takes what other participants report of their lines. */
   rate(reports: protocol.QualityMessage['participants']): void {
     for (const { participantId, level } of reports) {
       const participant = this.#participants.get(participantId);
@@ -78,11 +76,10 @@ export class Roster {
     }
   }
 
-  /** Takes the full list of a welcome and emits the differences from the previous state. */
   replace(all: protocol.RemoteParticipant[]): void {
     const present = new Set(all.map(({ participantId }) => participantId));
     for (const { participantId, sessionId } of [...this.#participants.values()]) {
-      if (!present.has(participantId)) this.left(participantId, sessionId);
+      if (!present.has(participantId)) this.remove(participantId, sessionId, 'left');
     }
     for (const one of all) this.upsert(one);
   }
@@ -98,21 +95,18 @@ export class Roster {
         break;
       }
       case 'left':
-        this.left(change.participantId, change.sessionId);
-        break;
       case 'hidden':
-        this.hide(change.participantId, change.sessionId);
+        this.remove(change.participantId, change.sessionId, change.kind);
         break;
       default:
       // Of a later version of the protocol.
     }
   }
 
-  /** Adds a participant, or applies changes to a known one. */
   upsert(current: protocol.RemoteParticipant): void {
     const known = this.#participants.get(current.participantId);
-    if (known !== undefined && known.sessionId !== current.sessionId) this.left(current.participantId, known.sessionId);
     if (known?.sessionId !== current.sessionId) {
+      if (known !== undefined) this.remove(current.participantId, known.sessionId, 'left');
       this.#join(current);
       return;
     }
@@ -127,17 +121,11 @@ export class Roster {
     this.#emit('participantUpdated', known);
   }
 
-  left(participantId: string, sessionId: string): void {
-    this.#remove(participantId, sessionId, 'left');
-  }
-
-  /** The participant stays in the room, and its media may still arrive: it is there when the participant is shown again. */
-  hide(participantId: string, sessionId: string): void {
-    this.#remove(participantId, sessionId, 'hidden');
-  }
-
-  /** Ignores a session other than the known one, which has already been replaced. */
-  #remove(participantId: string, sessionId: string, why: 'left' | 'hidden'): void {
+  /**
+   * Ignores a session other than the known one, which has already been replaced. A hidden participant stays in the room,
+   * and its media may still arrive: it is there when the participant is shown again.
+   */
+  remove(participantId: string, sessionId: string, why: 'left' | 'hidden'): void {
     const known = this.#participants.get(participantId);
     if (known?.sessionId !== sessionId) return;
     for (const track of [...known.tracks.values()]) this.#unpublish(track, why);
@@ -145,7 +133,6 @@ export class Roster {
     this.#emit(why === 'left' ? 'participantLeft' : 'participantHidden', known);
   }
 
-  /** Adds, changes and removes tracks until they are these. */
   #align(participant: OwnParticipant, tracks: protocol.Track[]): void {
     const trackIds = new Set(tracks.map(({ trackId }) => trackId));
     for (const track of [...participant.tracks.values()]) {
@@ -183,7 +170,6 @@ export class Roster {
     this.#onTrackGone(referenceTo(track), why);
   }
 
-  /** Takes all received tracks. It may name tracks that are not known yet. */
   receive(received: ReceivedTrack[]): void {
     this.#received = received;
     const tracks = [...this.#participants.values()].flatMap((one) => [...one.tracks.values()]);

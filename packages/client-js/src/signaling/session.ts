@@ -24,7 +24,6 @@ export interface SessionListener {
   /** Joined or resumed. The welcome replaces all earlier state. */
   onWelcome: (welcome: WelcomeMessage) => void;
   onMessage: (message: ServerMessage) => void;
-  /** This machine has another network, or one again. */
   onOnline: () => void;
   /** The peer connections that exist, and the last offer that was answered over the receiving one. */
   presentPeers: () => Pick<ResumeRequest, 'peers' | 'offerId'>;
@@ -99,7 +98,6 @@ export class Session {
     }
   }
 
-  /** @throws CallplaneError if the call is over */
   assertOpen(): void {
     if (this.closeInfo === undefined) return;
     const { reason, message } = this.closeInfo;
@@ -123,7 +121,6 @@ export class Session {
     this.#socket?.send(message);
   }
 
-  /** Resolves when the gateway has acknowledged, or after one second. */
   async leave(): Promise<void> {
     await this.#socket?.request({ type: 'leave' }, LEAVE_WITHIN_MS).catch(() => undefined);
     this.#finish({ reason: 'left', message: 'Left the room.' });

@@ -1,6 +1,5 @@
 import { bpsOf, levelAbove, PAUSED, SMALLEST } from './ladder.js';
 
-/** A video track that competes for the line. */
 export interface Competitor {
   key: string;
   /** The highest level that it has, that the page displays, and that the application wants. */
@@ -9,7 +8,6 @@ export interface Competitor {
   frameRate: number;
   /** Tracks of a higher rank keep their quality longer. */
   rank: number;
-  /** Bits per second that its levels have needed, by level. */
   measured: readonly (number | undefined)[];
 }
 

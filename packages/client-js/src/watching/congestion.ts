@@ -1,4 +1,4 @@
-import { SETTLE_MS, type DownlinkState, type Packets, type SuspectedQueue } from './state.js';
+import { SETTLE_MS, type DownlinkState } from './state.js';
 import type { Line } from './line.js';
 
 /** A queue of this length shows congestion at once, */
@@ -34,7 +34,6 @@ const PROBE_QUEUE_MS = 80;
 const PROBE_LOSS = 0.04;
 const PROBE_CONCEALED = 0.03;
 
-/** Notes the signs of a sample. */
 export function withLine(
   before: DownlinkState,
   { queueMs: delayMs, audioBps, packets, loss, burstBps }: Line,
@@ -61,7 +60,7 @@ export function withLine(
 }
 
 /** The packets of another rate say nothing about the present one. What one sample proves counts at once. */
-function withPackets(state: DownlinkState, sample: Packets): DownlinkState {
+function withPackets(state: DownlinkState, sample: DownlinkState['packets'][number]): DownlinkState {
   const fromMs = Math.max(sample.atMs - LOSS_WITHIN_MS, state.brakedUntilMs);
   const packets = [...state.packets.filter(({ atMs }) => atMs > fromMs), sample];
   const all = lossOf(packets);
@@ -78,7 +77,7 @@ function withPackets(state: DownlinkState, sample: Packets): DownlinkState {
 }
 
 /** Wilson's score interval: between which values the loss of the line is, unless chance goes beyond the deviations. */
-function lossOf(packets: readonly Packets[]): { loss: number; least: number; most: number } {
+function lossOf(packets: DownlinkState['packets']): { loss: number; least: number; most: number } {
   const sent = packets.reduce((sum, one) => sum + one.sent, 0);
   const lost = packets.reduce((sum, one) => sum + one.lost, 0);
   if (sent === 0) return { loss: 0, least: 0, most: 1 };
@@ -94,7 +93,7 @@ function stillSuspected(
   { suspectedQueue, settledAtMs }: DownlinkState,
   delayMs: number,
   nowMs: number,
-): SuspectedQueue | undefined {
+): DownlinkState['suspectedQueue'] {
   if (suspectedQueue === undefined) return undefined;
   const { queueMs } = suspectedQueue;
   if (delayMs < Math.max(QUEUE_REMAINS * queueMs, queueMs - QUEUE_DRAINS_MS)) return undefined;
@@ -134,11 +133,6 @@ export function withLongerRoute(state: DownlinkState): DownlinkState {
   return { ...state, harmlessQueueMs, harmlessLoss, queueMs: 0, queued: 0 };
 }
 
-/** Compares the loss, or the queue, before and after the reduction. */
-export function judged(state: DownlinkState, line: Line, nowMs: number): DownlinkState {
-  return withJudgedQueue(withJudgedLoss(state), line, nowMs);
-}
-
 function withJudgedLoss(state: DownlinkState): DownlinkState {
   if (state.suspectedLoss === undefined) return state;
   const { loss } = state;
@@ -147,10 +141,11 @@ function withJudgedLoss(state: DownlinkState): DownlinkState {
 }
 
 /**
- * The queue counts from the first report that was sent when the effect of the reduction was there. What is still lost then
+ * Compares the loss, or the queue, before and after the reduction. The queue counts from the first report that was sent when the effect of the reduction was there. What is still lost then
  * is no more the doing of the rate than the delay.
  */
-function withJudgedQueue(state: DownlinkState, { queueMs }: Line, nowMs: number): DownlinkState {
+export function judged(before: DownlinkState, { queueMs }: Line, nowMs: number): DownlinkState {
+  const state = withJudgedLoss(before);
   const { suspectedQueue, settledAtMs } = state;
   if (suspectedQueue === undefined) return state;
   // An earlier report says nothing yet.

@@ -23,10 +23,7 @@ const USED = 0.9;
 /** Audio gets so much more than it has needed, because packets of video come in bursts. */
 const AUDIO_SHARE = 1.2;
 const AUDIO_EXTRA_BPS = 5_000;
-/**
- * Without loss the line may carry more than what arrives: the queue may be jitter. Video keeps at least this part of its
- * bits, however many the audio needs. If the queue stays, the next reduction takes as much again.
- */
+/** Without loss the queue may be jitter. Video keeps this part of its bits; if the queue stays, the next cut takes as much. */
 const VIDEO_KEPT = 0.5;
 /** A reduction without effect reduces again by this factor. */
 const FURTHER = 0.7;

@@ -20,17 +20,17 @@ export interface Line {
 }
 
 /** What earlier samples have shown. */
-export interface Baseline {
+export const NO_BASELINE = {
   /** The shortest delays seen so far, which packets take without a queue. */
-  transitMs: number | undefined;
-  bufferMs: number | undefined;
+  transitMs: undefined as number | undefined,
+  bufferMs: undefined as number | undefined,
   /** When packets of each stream arrived last, by id of the statistics. */
-  arrivedAtMs: Readonly<Record<string, number>>;
+  arrivedAtMs: {} as Readonly<Record<string, number>>,
   /** The videos when their packets showed last how fast they follow each other, by id of the MediaStreamTrack. */
-  videos: DownlinkSample['videos'];
-}
+  videos: {} as DownlinkSample['videos'],
+};
 
-export const NO_BASELINE: Baseline = { transitMs: undefined, bufferMs: undefined, arrivedAtMs: {}, videos: {} };
+export type Baseline = typeof NO_BASELINE;
 
 /**
  * A baseline rises so fast, in milliseconds for each second: a route that became longer counts as a queue only for a
@@ -142,37 +142,9 @@ function queueOf(delayMs: number | undefined, baseMs: number | undefined, second
   return { queueMs: delayMs - lowest, baseMs: lowest };
 }
 
-interface VideoCounters {
-  packets: number;
-  lost: number;
-  /** With RTP headers. */
-  bytes: number;
-  /** Complete ones, and those of several packets. */
-  frames: number;
-  longFrames: number;
-  framesDecoded: number;
-  /** From the first to the last packet of each picture. Undefined in browsers without it. */
-  assemblySeconds: number | undefined;
-  width: number;
-  height: number;
-}
+export type StreamCounters = ReturnType<typeof streamOf>;
+type VideoCounters = ReturnType<typeof videoOf>;
 
-export interface StreamCounters {
-  packets: number;
-  lost: number;
-  /** With RTP headers. */
-  bytes: number;
-  /** The same for audio, 0 for video; as are all further ones. */
-  audioBytes: number;
-  /** Samples that the audio decoder invented, of all that it played. */
-  concealed: number;
-  samples: number;
-  /** The sum of the delays of all played audio samples in the jitter buffer, in seconds; and their number. */
-  bufferSeconds: number;
-  buffered: number;
-}
-
-/** Counters of the receiving connection at one moment. */
 export interface DownlinkSample {
   atMs: number;
   streams: Record<string, StreamCounters>;
@@ -184,7 +156,6 @@ export interface DownlinkSample {
   reportAtMs: number | undefined;
   /** To the media server, or the relay before it; undefined in browsers without it. */
   roundTripMs?: number | undefined;
-  /** How late this machine was with the sample, in milliseconds. */
   lateMs: number;
   videos: Record<string, VideoCounters>;
 }
@@ -216,30 +187,47 @@ export function downlinkSampleOf(report: RTCStatsReport, atMs: number): Downlink
 }
 
 function count(sample: DownlinkSample, entry: StatsEntry): void {
-  const bytes = (entry.bytesReceived ?? 0) + (entry.headerBytesReceived ?? 0);
-  const isAudio = entry.kind === 'audio';
-  sample.streams[entry.id] = {
+  const isVideo = entry.kind !== 'audio';
+  sample.streams[entry.id] = streamOf(entry, isVideo);
+  if (isVideo && entry.trackIdentifier !== undefined) sample.videos[entry.trackIdentifier] = videoOf(entry);
+}
+
+/** With RTP headers. */
+function bytesOf({ bytesReceived = 0, headerBytesReceived = 0 }: StatsEntry): number {
+  return bytesReceived + headerBytesReceived;
+}
+
+function streamOf(entry: StatsEntry, isVideo: boolean) {
+  const { packetsReceived: packets = 0, packetsLost: lost = 0 } = entry;
+  const bytes = bytesOf(entry);
+  const none = { audioBytes: 0, concealed: 0, samples: 0, bufferSeconds: 0, buffered: 0 };
+  if (isVideo) return { packets, lost, bytes, ...none };
+  return {
+    packets,
+    lost,
+    bytes,
+    audioBytes: bytes,
+    // What the decoder invented. A muted track sends silence: nobody hears that the decoder invents silence for it.
+    concealed: (entry.concealedSamples ?? 0) - (entry.silentConcealedSamples ?? 0),
+    samples: entry.totalSamplesReceived ?? 0,
+    // The sum of the delays of all played samples in the jitter buffer.
+    bufferSeconds: entry.jitterBufferDelay ?? 0,
+    buffered: entry.jitterBufferEmittedCount ?? 0,
+  };
+}
+
+function videoOf(entry: StatsEntry) {
+  return {
     packets: entry.packetsReceived ?? 0,
     lost: entry.packetsLost ?? 0,
-    bytes,
-    audioBytes: isAudio ? bytes : 0,
-    // A muted track sends silence. Nobody hears that the decoder invents silence for it.
-    concealed: isAudio ? (entry.concealedSamples ?? 0) - (entry.silentConcealedSamples ?? 0) : 0,
-    samples: isAudio ? (entry.totalSamplesReceived ?? 0) : 0,
-    bufferSeconds: isAudio ? (entry.jitterBufferDelay ?? 0) : 0,
-    buffered: isAudio ? (entry.jitterBufferEmittedCount ?? 0) : 0,
+    bytes: bytesOf(entry),
+    // Complete ones, and those of several packets.
+    frames: entry.framesReceived ?? 0,
+    longFrames: entry.framesAssembledFromMultiplePackets ?? 0,
+    framesDecoded: entry.framesDecoded ?? 0,
+    // From the first to the last packet of each picture. Undefined in browsers without it.
+    assemblySeconds: entry.totalAssemblyTime,
+    width: entry.frameWidth ?? 0,
+    height: entry.frameHeight ?? 0,
   };
-  if (!isAudio && entry.trackIdentifier !== undefined) {
-    sample.videos[entry.trackIdentifier] = {
-      packets: entry.packetsReceived ?? 0,
-      lost: entry.packetsLost ?? 0,
-      bytes,
-      frames: entry.framesReceived ?? 0,
-      longFrames: entry.framesAssembledFromMultiplePackets ?? 0,
-      framesDecoded: entry.framesDecoded ?? 0,
-      assemblySeconds: entry.totalAssemblyTime,
-      width: entry.frameWidth ?? 0,
-      height: entry.frameHeight ?? 0,
-    };
-  }
 }

@@ -22,7 +22,6 @@ export class OwnQuality {
   /** What the present gateway knows. */
   #reported: string | undefined;
 
-  /** @param connections the present ones */
   constructor(session: Session, connections: () => RTCPeerConnection[], onChange: (level: QualityLevel) => void) {
     this.#session = session;
     this.#connections = connections;
@@ -30,7 +29,6 @@ export class OwnQuality {
     this.#timer = setInterval(() => void this.#measure().catch(() => undefined), MEASURE_EVERY_MS);
   }
 
-  /** Undefined until media has flowed. */
   get level(): QualityLevel | undefined {
     return this.#trend?.level;
   }
@@ -125,18 +123,9 @@ export function nextTrend(trend: QualityTrend | undefined, measured: QualityLeve
   return { level: measured, betterInARow: 0 };
 }
 
-export interface LineSample {
-  sent: number;
-  /** Of the sent packets, as the receiver reports it. */
-  sentLost: number;
-  received: number;
-  receivedLost: number;
-  roundTripMs: number | undefined;
-  jitterMs: number | undefined;
-  isRelayed: boolean;
-}
+export type LineSample = ReturnType<typeof sampleOf>;
 
-export function sampleOf(report: RTCStatsReport): LineSample {
+export function sampleOf(report: RTCStatsReport) {
   const entries = entriesOf(report);
   const of = (type: string) => entries.filter((entry) => entry.type === type);
   const sum = (type: string, field: 'packetsSent' | 'packetsReceived' | 'packetsLost') =>
@@ -146,6 +135,7 @@ export function sampleOf(report: RTCStatsReport): LineSample {
   const local = entries.find(({ id }) => id === pair?.localCandidateId);
   return {
     sent: sum('outbound-rtp', 'packetsSent'),
+    // As the receiver reports it.
     sentLost: sum('remote-inbound-rtp', 'packetsLost'),
     received: sum('inbound-rtp', 'packetsReceived'),
     receivedLost: sum('inbound-rtp', 'packetsLost'),

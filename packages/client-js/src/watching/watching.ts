@@ -9,7 +9,6 @@ import { OwnQuality } from './quality.js';
 
 export interface WatchingContext {
   session: Session;
-  /** Whether display and network limit what is received. */
   isAdaptive: boolean;
   now: () => number;
   roster: Pick<Roster, 'participants'>;
