@@ -98,7 +98,6 @@ function configuration(options: JanusOptions, dir: string, pidFile: string): Rec
         events_folder: join(dir, 'events'),
         loggers_folder: join(dir, 'loggers'),
         pid_file: pidFile,
-        // Warnings.
         debug_level: 3,
         debug_colors: false,
         debug_timestamps: true,

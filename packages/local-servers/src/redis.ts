@@ -13,33 +13,29 @@ export interface RedisCertificates {
   key: string;
 }
 
-export interface RedisOptions extends ServerOptions {
+interface ProgramOptions extends ServerOptions {
   /** Holds the append-only file, the configuration (mode 0600) and the pid file. */
   dir: string;
   port: number;
-  /** Required of every client, if set. URL-safe characters only. */
+  /** Required of every client, if set. URL-safe characters only. All Sentinels of a master have the same. */
   password?: string;
   /** The server serves TLS on its port, and nothing else. */
   tls?: RedisCertificates;
-  /** The port of the master on 127.0.0.1 that this server replicates, with the same password and TLS. */
-  replicaOf?: number;
   /** The program, such as a path of `valkey-server`; by default `redis-server`. */
   program?: string;
 }
 
-export interface SentinelOptions extends ServerOptions {
-  /** Holds the configuration, which the Sentinel writes itself, and the pid file. */
-  dir: string;
-  port: number;
-  /** Required of every client of the Sentinel, if set. All Sentinels of a master have the same. */
-  password?: string;
-  tls?: RedisCertificates;
+export interface RedisOptions extends ProgramOptions {
+  /** The port of the master on 127.0.0.1 that this server replicates, with the same password and TLS. */
+  replicaOf?: number;
+}
+
+export interface SentinelOptions extends ProgramOptions {
   master: { name: string; port: number; password?: string };
   /** Sentinels that must agree that the master is down. */
   quorum: number;
   /** Milliseconds without an answer after which this Sentinel counts the master as down. */
   downAfterMs: number;
-  program?: string;
 }
 
 /** Longest time of one fail-over attempt of a Sentinel, in milliseconds. */
@@ -92,7 +88,7 @@ export async function startSentinel(options: SentinelOptions): Promise<LocalServ
 
 async function startRedisProgram(
   name: 'redis' | 'sentinel',
-  options: RedisOptions | SentinelOptions,
+  options: ProgramOptions,
   lines: string[],
   flags: string[] = [],
 ): Promise<LocalServer> {

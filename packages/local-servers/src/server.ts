@@ -54,7 +54,6 @@ export class LocalServerError extends Error {
     readonly server: string,
     reason: string,
     readonly log: string,
-    /** How the server ended, if it ended by itself. */
     readonly exit?: { code: number | null; signal: NodeJS.Signals | null },
   ) {
     super(log === '' ? `${server} ${reason}` : `${server} ${reason}; the end of its log:\n${log}`);
@@ -62,7 +61,6 @@ export class LocalServerError extends Error {
   }
 }
 
-/** Options of every server. */
 export interface ServerOptions {
   /** The file for the server's output; each server has its own default. */
   logFile?: string;

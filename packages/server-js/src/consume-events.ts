@@ -60,7 +60,6 @@ const FAILURES_MAX = 20;
 /** Between two reads without an event, also if an API that is being replaced or a proxy does not wait. */
 const EMPTY_READ_MS_MIN = 1_000;
 
-/** Where a consumer is. */
 interface Progress {
   step: ConsumerFailure['step'];
   /** The cursor before the latest batch that `handle` resolved for; undefined: none. */

@@ -8,9 +8,7 @@ const FIRST_PAUSE_MS = 200;
 const PAUSE_MS_MAX = 5_000;
 
 /** Failures before a request reached the API: it had no effect. */
-const NOT_SENT = new Set([
-  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
-]);
+const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
 
 /**
  * POSTs without an idempotency key that may be repeated nevertheless: a second token or credential that no client gets
@@ -64,7 +62,7 @@ export interface RetryState {
 function mayRepeat({ code, status, cause }: CallplaneError, repeatable: boolean): boolean {
   // The API refused the request, or another request with this idempotency key is not complete yet.
   if (status === 429 || code === 'IDEMPOTENCY_CONFLICT') return true;
-  if (code === 'CONNECTION_FAILED' && NOT_SENT.has(systemCodeOf(cause))) return true;
+  if (code === 'CONNECTION_FAILED' && NOT_SENT.test(systemCodeOf(cause))) return true;
   return repeatable && (code === 'CONNECTION_FAILED' || code === 'TIMED_OUT' || isTemporary(status));
 }
 

@@ -75,12 +75,10 @@ export class Turns {
     this.#deps = deps;
   }
 
-  /** The number of occupied slots. */
   get inUse(): number {
     return this.#slots.activeCount;
   }
 
-  /** The priority of a job in its lane. */
   priority({ environmentId, slotMs, lane = laneOf(slotMs) }: Turn): number {
     return this.#usage[lane].priority(environmentId, performance.now());
   }

@@ -48,7 +48,6 @@ interface PostInput {
   agent: Pick<PinnedAgent, 'agent' | 'fresh'>;
   headers: Record<string, string>;
   body: string;
-  /** Deadline of the whole attempt. */
   deadline: Deadline;
   /** Certificates to trust instead of those of the system; for tests. */
   certificateAuthority?: string;
@@ -172,7 +171,6 @@ function hasReceivedNothing({ reused }: Progress): boolean {
   return reused !== null && reused.socket.bytesRead === reused.bytesBefore;
 }
 
-/** Records the stages of a request and their timings. */
 function follow(request: ClientRequest, url: URL, progress: Progress, result: PostResult, abandon: () => void): void {
   const isTls = url.protocol === 'https:';
   request.once('socket', (socket: Socket) => {

@@ -28,14 +28,12 @@ const EVERYTHING = [
 ];
 
 export interface PagesSettings {
-  /** Folder of the built page. */
   dir: string;
   apiUrl: string;
   apiKey: string;
   onError: (message: string, error: unknown) => void;
 }
 
-/** The page and its backend. */
 export function demoPages(settings: PagesSettings, door: DemoDoor) {
   const backend = demoBackend(settings);
   return (request: IncomingMessage, response: ServerResponse): void => {

@@ -16,7 +16,6 @@ export const QUEUE_OF_LANE = {
   slow: 'webhook-delivery-slow',
 } as const satisfies Record<Lane, QueueName>;
 
-/** A job to add. */
 export interface NewJob {
   queue: QueueName;
   job: { name: string; data: object; opts: object };

@@ -41,13 +41,6 @@ interface FurtherPool extends OwnedPool {
   checkDisk(): Promise<void>;
 }
 
-/** Wake-ups that a producer could not send. */
-interface NotSent {
-  queue: string;
-  count: number;
-  error: Error;
-}
-
 /**
  * The frame of every `main.ts`: settings, logger, metrics, the drain on a signal, and exit codes. Resources close in
  * the reverse order of their opening.
@@ -148,7 +141,7 @@ export class AppProcess<Config extends ProcessConfig> {
     });
     return {
       ...redisEvents(this.logger, 'producer'),
-      onNotSent: ({ queue, count, error }: NotSent): void => {
+      onNotSent: ({ queue, count, error }: { queue: string; count: number; error: Error }): void => {
         notSent.inc({ queue }, count);
         this.logger.warn('wake-ups not sent', { queue, count, error });
       },

@@ -72,7 +72,6 @@ export class ElectedTask {
   #isHolder = false;
   /** When this process last completed the task, in milliseconds of `performance.now()`. */
   #finishedAtMs: number | null = null;
-  /** When any process last completed it. */
   #knownFinishedAtMs: number | null = null;
 
   constructor(task: Task, store: ElectionStore, logger: Logger) {

@@ -62,7 +62,6 @@ interface Distribution {
   labels: Labels;
   sum: number;
   count: number;
-  /** Upper bound and number of values up to it. */
   buckets: { le: number; upTo: number }[];
 }
 

@@ -20,7 +20,6 @@ import type { StartSpan } from './spans.js';
 
 /** Apps parse these settings; the SDK has the same defaults. */
 export interface SdkSettings extends Partial<Static<TObject<typeof telemetrySettings>>> {
-  /** Name of the app. */
   app: string;
 }
 
