@@ -90,7 +90,7 @@ export async function consumeEvents(
       if (isAborted(signal) && error === signal?.reason) return;
       failures += 1;
       if (isAborted(signal) || failures >= failuresMax || isFinal(progress.step, error)) throw error;
-      const pauseMs = pauseAfterFailures(failures, retryAfterOf(error), random());
+      const pauseMs = pauseAfterFailures(failures, error, random());
       onFailure?.({ step: progress.step, error, failures, pauseMs });
       await pauseUnlessAborted(pauseMs, signal);
     }
@@ -142,10 +142,6 @@ function isFinal(step: ConsumerFailure['step'], error: unknown): boolean {
   if (!isCallplaneError(error)) return false;
   if (step === 'loadCursor') return error.code === 'CURSOR_NOT_STORED';
   return step === 'listEvents' && isRefusal(error);
-}
-
-function retryAfterOf(error: unknown): number {
-  return isCallplaneError(error) ? (error.retryAfterSeconds ?? 0) : 0;
 }
 
 async function pauseUnlessAborted(ms: number, signal: AbortSignal | undefined): Promise<void> {

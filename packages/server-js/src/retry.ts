@@ -1,6 +1,6 @@
 /** Decides whether and when a failed attempt is repeated, without I/O. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CallplaneError } from './errors.js';
+import { isCallplaneError, type CallplaneError } from './errors.js';
 import { CLIENT_LIMITS } from './limits.js';
 import type { OperationFacts, OperationId } from './operation.js';
 
@@ -41,7 +41,8 @@ export function pauseBefore(
  * @param failures in a row, 1 for the first one
  * @param random from 0 to 1
  */
-export function pauseAfterFailures(failures: number, retryAfterSeconds: number, random: number): number {
+export function pauseAfterFailures(failures: number, error: unknown, random: number): number {
+  const retryAfterSeconds = isCallplaneError(error) ? (error.retryAfterSeconds ?? 0) : 0;
   const wantedMs = Math.min(retryAfterSeconds, CLIENT_LIMITS.retryPauseSecondsMax) * 1_000;
   return Math.max(wantedMs, backoff(failures, CLIENT_LIMITS.consumerPauseSecondsMax * 1_000, random));
 }

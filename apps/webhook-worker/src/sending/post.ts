@@ -147,19 +147,16 @@ async function postOnce(input: PostInput, agent: PinnedAgent['agent']): Promise<
   try {
     await readHead(request, result);
     await readBody(request, result);
-    result.outcome =
-      result.statusCode !== null && classifyStatus(result.statusCode) === 'success' ? 'success' : 'response';
-    if (result.outcome === 'response') result.errorCode = `HTTP_${result.statusCode ?? 0}`;
+    if (result.statusCode !== null && classifyStatus(result.statusCode) === 'success') result.outcome = 'success';
+    else result.errorCode = `HTTP_${result.statusCode ?? 0}`;
   } catch (error) {
-    // Reading the body never rejects, so an error after the status means that the receiver switched protocols.
-    const hasSwitchedProtocols = result.statusCode !== null;
-    result.outcome = hasSwitchedProtocols ? 'response' : deadline.hasPassed ? 'timeout' : progress.stage;
-    result.errorCode = hasSwitchedProtocols
-      ? `HTTP_${result.statusCode ?? 0}`
-      : deadline.hasPassed
-        ? TIMEOUT_CODE[progress.stage]
-        : codeOf(error, progress.stage);
-    result.wasStale = CLOSED.has(result.errorCode) && hasReceivedNothing(progress);
+    const { stage } = progress;
+    if (result.statusCode === null) {
+      result.outcome = deadline.hasPassed ? 'timeout' : stage;
+      result.errorCode = deadline.hasPassed ? TIMEOUT_CODE[stage] : codeOf(error, stage);
+      result.wasStale = CLOSED.has(result.errorCode) && hasReceivedNothing(progress);
+      // Reading the body never rejects, so an error after the status means that the receiver switched protocols.
+    } else result.errorCode = `HTTP_${result.statusCode}`;
   } finally {
     request.destroy();
     result.isSent = progress.stage === 'response';

@@ -9,7 +9,7 @@ import { Lifecycle } from '../lifecycle/lifecycle.js';
 import { createLogger, redisEvents, type Logger, type LogSettings } from '../logging/logger.js';
 import { createMetrics, startMetricsServer, type Metrics } from '../metrics/metrics.js';
 import type { Elections } from '../repeating/elected.js';
-import { Repeating } from '../repeating/repeating.js';
+import { Repeating, type Work } from '../repeating/repeating.js';
 import { Telemetry, type TelemetryConfig } from '../telemetry/telemetry.js';
 
 /** The real time. Only `main.ts` uses it, so that tests can control the clock. */
@@ -166,12 +166,7 @@ export class AppProcess<Config extends ProcessConfig> {
    * Repeats `work` until the process drains.
    * @param isOutage whether an error only means that PostgreSQL is unavailable.
    */
-  repeat(
-    task: string,
-    intervalMs: number,
-    work: (signal: AbortSignal) => Promise<void>,
-    isOutage: (error: unknown) => boolean,
-  ): void {
+  repeat(task: string, intervalMs: number, work: Work, isOutage: (error: unknown) => boolean): void {
     const onError = (error: unknown): void =>
       this.logger.error(isOutage(error) ? 'task waits for PostgreSQL' : 'task failed', { task, error });
     this.own(`task ${task}`, new Repeating(intervalMs, work, onError));
@@ -182,7 +177,7 @@ export class AppProcess<Config extends ProcessConfig> {
     elections: Elections,
     task: string,
     intervalMs: number,
-    work: (signal: AbortSignal) => Promise<void>,
+    work: Work,
     isOutage: (error: unknown) => boolean,
   ): void {
     const elected = elections.add({ name: `${this.#app} ${task}`, intervalMs, work });

@@ -1,5 +1,6 @@
 import type { Logger } from '../logging/logger.js';
 import type { Metrics } from '../metrics/metrics.js';
+import type { Work } from './repeating.js';
 
 /** The lease of a periodic task that one process does for all. It is stored outside of the process. */
 export interface ElectionStore {
@@ -21,7 +22,7 @@ const LEASE_INTERVALS = 2;
 interface Task {
   readonly name: string;
   readonly intervalMs: number;
-  readonly work: (signal: AbortSignal) => Promise<void>;
+  readonly work: Work;
 }
 
 /**
