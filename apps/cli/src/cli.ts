@@ -101,13 +101,15 @@ export async function notifyRooms(config: CliConfig, rooms: readonly { roomId: s
  * rows.
  */
 export async function wakeWorkers(config: CliConfig, operations: readonly WakeableOperation[]): Promise<boolean> {
-  return (await overRedis(config, (queue, redis) => queue.wakeOnce(redis, (jobs) => jobs.wakeOperations(operations)))) ?? false;
+  const woken = await overRedis(config, (queue, redis) => queue.wakeOnce(redis, (jobs) => jobs.wakeOperations(operations)));
+  return woken ?? false;
 }
 
 /** Like {@link wakeWorkers}, for the webhook workers and their deliveries. */
 export async function wakeDeliveries(config: CliConfig, deliveries: readonly DueEndpoint[]): Promise<boolean> {
   if (deliveries.length === 0) return true;
-  return (await overRedis(config, (queue, redis) => queue.wakeOnce(redis, (jobs) => jobs.wakeDeliveries(deliveries)))) ?? false;
+  const woken = await overRedis(config, (queue, redis) => queue.wakeOnce(redis, (jobs) => jobs.wakeDeliveries(deliveries)));
+  return woken ?? false;
 }
 
 /** Reads the depths of the queues. Null if Redis is not configured or fails. */
