@@ -75,7 +75,6 @@ export function operationMetrics(metrics: Metrics) {
     },
     /** Counts a due operation that a scan found, because no job announced it. */
     foundLate: (kind: OperationKind) => swept.inc({ kind, what: 'woken' }),
-    /** Counts an operation that a sweep settled, because no attempt is left. */
     sweptExhausted(kind: OperationKind): void {
       swept.inc({ kind, what: 'exhausted' });
       finished.inc({ kind, status: 'failed' });

@@ -101,14 +101,18 @@ export async function notifyRooms(config: CliConfig, rooms: readonly { roomId: s
  * rows.
  */
 export async function wakeWorkers(config: CliConfig, operations: readonly WakeableOperation[]): Promise<boolean> {
-  const woken = await overRedis(config, (queue, redis) => queue.wakeOnce(redis, (jobs) => jobs.wakeOperations(operations)));
+  const woken = await overRedis(config, (queue, redis) =>
+    queue.wakeOnce(redis, (jobs) => jobs.wakeOperations(operations)),
+  );
   return woken ?? false;
 }
 
 /** Like {@link wakeWorkers}, for the webhook workers and their deliveries. */
 export async function wakeDeliveries(config: CliConfig, deliveries: readonly DueEndpoint[]): Promise<boolean> {
   if (deliveries.length === 0) return true;
-  const woken = await overRedis(config, (queue, redis) => queue.wakeOnce(redis, (jobs) => jobs.wakeDeliveries(deliveries)));
+  const woken = await overRedis(config, (queue, redis) =>
+    queue.wakeOnce(redis, (jobs) => jobs.wakeDeliveries(deliveries)),
+  );
   return woken ?? false;
 }
 

@@ -6,7 +6,6 @@ import {
 } from '@callplane/core';
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
 
-/** Reasons why a sweep ended deliveries or leases. */
 const SWEPT = ['lease_expired', 'run_expired', 'endpoint_deleted'] as const;
 type Swept = (typeof SWEPT)[number];
 const PURGED = ['deliveries', 'recoveries', 'endpoints', 'secrets', 'events'] as const;

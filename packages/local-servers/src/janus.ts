@@ -16,7 +16,6 @@ export interface JanusOptions extends ServerOptions {
    * TCP port of its administration interface (sub-protocol `janus-admin-protocol`), on 127.0.0.1. Disabled if omitted.
    */
   adminPort?: number;
-  /** Range of UDP ports for media, both ends included. */
   rtpPortMin: number;
   rtpPortMax: number;
   /** Required in every request. */

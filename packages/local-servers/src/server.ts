@@ -74,14 +74,12 @@ export interface ServerPlan {
   url: string;
   command: Command;
   env?: NodeJS.ProcessEnv;
-  /** `/` by default. */
   cwd?: string;
   logFile: string;
   /** Gets each line of the output, which the log file gets as well. */
   onLine?: (line: string) => void;
   /** Resolves to true once the server answers. Called every 20 ms, so it must be cheap and must not throw. */
   isReady: (pid: number) => Promise<boolean>;
-  /** A minute by default. */
   readyWithinMs?: number;
   /** What the kernel sends when this process has ended. `KILL` by default. */
   deathSignal?: 'TERM';

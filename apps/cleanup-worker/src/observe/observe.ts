@@ -14,7 +14,6 @@ import { observeRedis, type RedisClient, type RedisFacts } from '@callplane/queu
 import type { Metrics } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 
-/** Interval of the gauges about tables, snapshots and retention, in milliseconds. */
 const DATABASE_INTERVAL_MS = 30_000;
 type Observed = Pick<Deps, 'database' | 'media' | 'relays'>;
 

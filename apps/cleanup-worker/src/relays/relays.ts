@@ -65,7 +65,6 @@ export function parseTurnServers(urls: readonly string[], password: string | und
   });
 }
 
-/** Given the sessions that hold relays, returns those whose relays must be closed. */
 type Which = (sessionIds: string[]) => Promise<readonly string[]>;
 
 /** coturn closes a relay in another thread. Interval between checks that it is closed, in milliseconds. */

@@ -283,7 +283,6 @@ export class Turns {
     logEndedLeases(this.#deps, await takeOverLeases(database.sql, leaseMs, { endpointId, tokens }));
   }
 
-  /** The turn at the end of its line. */
   #again(turn: TurnJob, more: { lane?: Lane; delayMs?: number | null } = {}): { announce: Turn[] } {
     const { endpointId, environmentId, slotMs, ticket } = turn;
     const lane = more.lane ?? (this.#isSuspect(environmentId) ? 'slow' : laneOf(slotMs));

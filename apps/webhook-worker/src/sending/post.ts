@@ -79,10 +79,8 @@ interface Progress {
   reused: { socket: Socket; bytesBefore: number } | null;
 }
 
-/** The codes of a connection that the receiver has closed. */
 const CLOSED = new Set<string | null>(['ECONNRESET', 'EPIPE']);
 
-/** The error code of a deadline that passes in this stage. */
 const TIMEOUT_CODE: Record<Stage, string> = {
   connect: 'CONNECT_TIMEOUT',
   tls: 'TLS_TIMEOUT',

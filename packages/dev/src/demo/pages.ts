@@ -16,7 +16,6 @@ const TYPES: Record<string, string> = {
 };
 const BODY_BYTES_MAX = 4096;
 const API_DEADLINE_MS = 5000;
-/** Maximum number of rooms that the backend remembers by name. */
 const ROOMS_MAX = 1000;
 const EVERYTHING = [
   'room:join',

@@ -29,7 +29,6 @@ export interface ProducerEvents extends RedisEvents {
 /** Total time for sending wake-ups, in milliseconds. It is short because a DELETE waits for it. */
 const ENQUEUE_DEADLINE_MS = 250;
 
-/** A row of a durable operation that a worker should look at. */
 export interface OperationWakeUp {
   kind: OperationKind;
   environmentId: string;

@@ -45,7 +45,6 @@ export interface Turn {
   ticket?: number;
   /** Small numbers go first. Without one, a turn of an endpoint that was never tried goes before all others. */
   priority?: number;
-  /** Time until the turn is due, in milliseconds. */
   delayMs?: number;
 }
 

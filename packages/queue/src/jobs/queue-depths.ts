@@ -9,7 +9,6 @@ export interface QueueDepth {
   queue: QueueName;
   /** Jobs that no worker has taken yet. */
   waiting: number;
-  /** Jobs that wait for the next attempt. */
   delayed: number;
   /** Jobs that a worker has taken: operations that it works on. */
   active: number;

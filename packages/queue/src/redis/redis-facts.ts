@@ -55,7 +55,6 @@ export async function overRedis<T>(where: RedisLocation, work: (redis: RedisClie
   }
 }
 
-/** Reads the facts over an existing connection. Rejects like any command. */
 export async function observeRedis(redis: RedisClient): Promise<RedisFacts> {
   return factsOf(await redis.info());
 }

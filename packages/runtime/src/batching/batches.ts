@@ -226,7 +226,6 @@ class BatchQueue<Item, Result> {
     return taken;
   }
 
-  /** @returns false if the item is no longer here. */
   remove(queued: Queued<Item, Result>): boolean {
     const name = this.#nameOf(queued);
     const line = this.#lines.get(name) ?? [];

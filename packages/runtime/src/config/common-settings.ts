@@ -254,7 +254,6 @@ export const sessionSettings = {
   }),
 };
 
-/** For apps that callers reach through a load balancer. */
 export const proxySettings = {
   TRUST_PROXY: Type.Array(Type.String(), {
     default: [],

@@ -95,7 +95,6 @@ function histogramsOf({ name, values }: MetricValues, span: TimeSpan) {
   });
 }
 
-/** Names of metrics end with their unit. */
 function unitOf(name: string): string {
   const base = name.replace(/_total$/, '');
   if (base.endsWith('_seconds')) return 's';

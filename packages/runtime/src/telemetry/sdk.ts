@@ -24,7 +24,6 @@ export interface SdkSettings extends Partial<Static<TObject<typeof telemetrySett
 }
 
 export interface Sdk {
-  /** Null if traces are not exported. */
   startSpan: StartSpan | null;
   /** Exports what is left. Never rejects. */
   close(): Promise<void>;
