@@ -14,7 +14,6 @@ import type { Customers } from './setup.js';
 const TRIES_MAX = 40;
 const PAUSE_MS = 1000;
 
-/** What clients know of a room. */
 export interface KnownRoom {
   readonly name: string;
   readonly tenant: number;
@@ -73,7 +72,6 @@ export class Clients {
     this.participants = new Participants(fleet, process, random);
   }
 
-  /** Starts an action. */
   perform(action: Action): void {
     this.pending += 1;
     running.run(this.process, () => {
@@ -83,7 +81,6 @@ export class Clients {
     });
   }
 
-  /** Ends the room of a participant, or removes it. */
   interfere(participantId: string, what: 'end' | 'remove'): void {
     const atMs = this.fleet.world.nowMsValue;
     for (const [room, { people }] of this.rooms)

@@ -25,7 +25,6 @@ export type Row = Record<string, unknown>;
 
 export type Read = (text: string) => Promise<Row[]>;
 
-/** One violation for each row with an id. */
 export const violationsOf = (name: string, rows: readonly Row[]): Violation[] =>
   rows.map(({ id }) => ({ name, detail: String(id) }));
 

@@ -19,10 +19,8 @@ const OTHERS_RUN_MS = 10_000;
 /** Until a process wakes up whose lease another one takes over, in milliseconds. */
 const WAKES_AFTER_MS = [0, 0, 3, 20];
 
-/** The faults of a plan. */
 export class Faults {
   readonly #world: World;
-  /** Interesting statements by process. */
   readonly #interesting = new Map<string, number>();
   readonly #joins: JoinFaults;
   readonly #frozenAtMs = new Map<SimProcess, number>();
@@ -116,12 +114,10 @@ export class Faults {
     }
   }
 
-  /** Called after each statement. */
   onAnswer(process: SimProcess, answer: Answer): void {
     if (this.#goOn) this.#joins.onAnswer(process, answer);
   }
 
-  /** Called after each statement that has changed something. */
   async onEffect(process: SimProcess, effect: Effect): Promise<void> {
     const { label } = effect;
     await this.#joins.onEffect(effect);

@@ -26,7 +26,6 @@ const RESTART_MS = 3000;
 /** How often the fleet has logged a line, by its message, kind and outcome: what a run has covered. */
 export type LoggedLines = Map<string, number>;
 
-/** All simulated processes. */
 export class Fleet {
   readonly world: World;
   readonly instances = new Map<string, Instance>();
@@ -88,7 +87,6 @@ export class Fleet {
     this.world.soon(process, () => void drain().then(exit));
   }
 
-  /** The living instances of a role. */
   of(role: Role): Instance[] {
     return [...this.instances.values()].filter((instance) => instance.role === role);
   }

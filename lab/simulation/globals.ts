@@ -14,7 +14,6 @@ export interface Ambient {
   soon(process: SimProcess, call: () => void): void;
 }
 
-/** The functions of the machine, for the simulation itself. */
 export const real = {
   setTimeout: globalThis.setTimeout,
   clearTimeout: globalThis.clearTimeout,

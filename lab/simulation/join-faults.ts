@@ -26,7 +26,6 @@ export type Interfere = (participantId: string, action: 'end' | 'remove') => voi
  * that the join compares.
  */
 export class JoinFaults {
-  /** Reads of joins by process. */
   readonly #reads = new Map<string, number>();
   /** What wakes a frozen gateway up. */
   readonly #frozen = new Map<SimProcess, { participantId: string; until: JoinFault['until'] }>();
@@ -39,7 +38,6 @@ export class JoinFaults {
     private readonly freeze: (process: SimProcess, forMs: number, label: string) => void,
   ) {}
 
-  /** Called after each statement. */
   onAnswer(process: SimProcess, { label, text, values }: Answer): void {
     if (!READ_OF_JOINS.test(text)) return;
     const count = (this.#reads.get(process.name) ?? 0) + 1;
@@ -55,7 +53,6 @@ export class JoinFaults {
     }
   }
 
-  /** Called after each statement that has changed something. */
   async onEffect({ isCommitted }: Effect): Promise<void> {
     if (!isCommitted) return;
     for (const [process, { participantId, until }] of this.#frozen) {

@@ -26,7 +26,6 @@ export class LeaseFaults {
   readonly #happened = new Set<Fault>();
   /** Transactions that a process has committed since its latest claim; none after an outcome. */
   readonly #commitsSinceClaim = new Map<SimProcess, number>();
-  /** Processes with an outcome in a transaction that is open. */
   readonly #ending = new Set<SimProcess>();
   /** Outcomes and claims so far, by the fault that counts them. */
   readonly #counts = new Map<Fault, number>();
@@ -101,7 +100,6 @@ export class LeaseFaults {
     return before + 1;
   }
 
-  /** Whether the statement commits an outcome. */
   #isOutcome(process: SimProcess, { text, isCommitted }: Effect): boolean {
     if (OUTCOME.test(text)) this.#ending.add(process);
     return isCommitted && this.#ending.delete(process);

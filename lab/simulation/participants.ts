@@ -68,7 +68,6 @@ export class Participants {
     delete person.socket;
   }
 
-  /** The gateway that holds a session. */
   holderOf(sessionId: string): Instance | undefined {
     return this.fleet.of('gateway').find(({ gateway }) => gateway?.held.has(sessionId) === true);
   }

@@ -28,7 +28,6 @@ export interface ReceiverPlan {
   readonly maxConcurrent: number | null;
   /** Modes one after another; each lasts for some time, and the last one to the end of the faults. */
   readonly phases: readonly { mode: ReceiverMode; forMs: number }[];
-  /** Fails for ever. */
   readonly isDead: boolean;
 }
 

@@ -19,7 +19,6 @@ const QUICK_MS = 20;
 
 export const hostOf = (index: number): string => `receiver-${index}.example.com`;
 
-/** The receivers of all endpoints, and what they have seen. */
 export class SimReceivers implements Receivers {
   readonly received: readonly Received[][];
   readonly #open = new Map<Arrived, Received>();

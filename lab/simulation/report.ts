@@ -50,9 +50,7 @@ export async function shrink(failed: Outcome, run: (plan: Plan) => Promise<Outco
   return best;
 }
 
-/** What several runs have covered. */
 export class Coverage {
-  /** Kinds of log lines. */
   readonly logged = new Set<string>();
   simulatedMs = 0;
   steps = 0;

@@ -33,7 +33,6 @@ export interface Outcome {
   readonly logged: LoggedLines;
 }
 
-/** The begin of every run. */
 const START_MS = Date.UTC(2030, 0, 1, 12);
 /** Times at which the invariants are checked while faults go on. */
 const LOOKS = 3;
@@ -55,7 +54,6 @@ export function preparePrisma(databaseUrl: string): void {
 /** Functions that bring modules with a state of their own back to their begin. */
 const resets: (() => void)[] = ((globalThis as { simulationResets?: (() => void)[] }).simulationResets ??= []);
 
-/** Runs one plan. */
 export async function simulate(postgres: Postgres, databaseUrl: string, plan: Plan): Promise<Outcome> {
   for (const reset of resets) reset();
   await postgres.reset();

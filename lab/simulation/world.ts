@@ -70,7 +70,6 @@ export class World implements Ambient {
     return () => this.#tasks.delete(task);
   }
 
-  /** Adds a step after some time. */
   after(ms: number, process: SimProcess | null, label: string, run: Task['run']): void {
     this.add({ atMs: this.nowMsValue + ms, process, label, run });
   }

@@ -17,7 +17,6 @@ export interface Reply {
 
 const GIVE_UP_MS = 30_000;
 
-/** A client of the API. */
 export class ApiClient {
   /** Of requests with a body. */
   readonly headers: { authorization: string; 'content-type': string };
@@ -64,7 +63,6 @@ export class ApiClient {
     return String((await this.call('POST', '/v1/rooms', { name: 'bench', ...settings }))['id']);
   }
 
-  /** A participant token. */
   async newToken(roomId: string, participantName: string, permissions?: readonly string[]): Promise<string> {
     const body = { participantName, ...(permissions === undefined ? {} : { permissions }) };
     return String((await this.call('POST', `/v1/rooms/${roomId}/tokens`, body))['token']);

@@ -30,7 +30,6 @@ export class Random {
     return list[this.below(list.length)] as T;
   }
 
-  /** Fills an array with random bytes. */
   fill<T extends NodeJS.TypedArray>(bytes: T): T {
     const view = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     for (let at = 0; at < view.length; at += 1) view[at] = this.below(256);

@@ -23,7 +23,6 @@ export interface Watch {
 /** Longer than the deadline of a delivery, in milliseconds. */
 const HANG_MS = 60_000;
 
-/** A receiver of webhooks. */
 export abstract class Receiver {
   readonly #server: Server;
   #url = '';

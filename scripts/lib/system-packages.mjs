@@ -42,7 +42,6 @@ export function missingPrograms(programs) {
   return programs.filter((program) => !isOnPath(program));
 }
 
-/** Whether this process may install Debian's packages. */
 export function mayInstall() {
   return process.getuid?.() === 0 && isOnPath('apt-get');
 }

@@ -1,15 +1,12 @@
 import {
   databaseSettings,
   encryptionSettings,
-  logSettings,
-  metricsSettings,
+  processSettings,
   proxySettings,
   redisSettings,
-  shutdownSettings,
   tokenSettings,
   turnSettings,
   webhookDestinationSettings,
-  telemetrySettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
@@ -94,10 +91,7 @@ export const ApiConfig = Type.Object({
         'gateway must allow the origin of the console (`ALLOWED_ORIGINS`).',
     }),
   ),
-  ...metricsSettings,
-  ...logSettings,
-  ...telemetrySettings,
-  ...shutdownSettings,
+  ...processSettings,
   DRAIN_IDLE_MS: Type.Integer({
     default: 5000,
     minimum: 0,

@@ -2,14 +2,11 @@ import { LEASE_SECONDS } from '@callplane/core';
 import {
   databaseSettings,
   healthSettings,
-  logSettings,
   mediaSettings,
-  metricsSettings,
+  processSettings,
   redisSettings,
   sessionSettings,
   SECRET,
-  shutdownSettings,
-  telemetrySettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
@@ -72,10 +69,7 @@ export const CleanupWorkerConfig = Type.Object({
   ...sessionSettings,
   ...mediaSettings,
   ...healthSettings,
-  ...metricsSettings,
-  ...logSettings,
-  ...telemetrySettings,
-  ...shutdownSettings,
+  ...processSettings,
 });
 
 export type CleanupWorkerConfig = Static<typeof CleanupWorkerConfig>;

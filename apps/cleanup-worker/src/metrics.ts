@@ -65,7 +65,6 @@ export function operationMetrics(metrics: Metrics) {
     known: PURGED.map((what) => ({ what })),
   });
   return {
-    /** Counts rows that retention deleted, and events from which erasure removed personal data. */
     purged: (what: Purged, count: number) => purged.inc({ what }, count),
     attempt(kind: OperationKind, outcome: OperationOutcome, lagMs: number, durationMs: number): void {
       attempts.inc({ kind, outcome });
@@ -76,7 +75,6 @@ export function operationMetrics(metrics: Metrics) {
     },
     /** Counts a due operation that a scan found, because no job announced it. */
     foundLate: (kind: OperationKind) => swept.inc({ kind, what: 'woken' }),
-    /** Counts an operation that a sweep settled, because no attempt is left. */
     sweptExhausted(kind: OperationKind): void {
       swept.inc({ kind, what: 'exhausted' });
       finished.inc({ kind, status: 'failed' });
@@ -105,7 +103,6 @@ export function relayMetrics(metrics: Metrics) {
   });
   return {
     closed: (by: RelayCloser, count: number) => closed.inc({ by }, count),
-    /** Counts a failure to reach a TURN server or to close relays on it. */
     failed: (by: RelayCloser) => failures.inc({ by }),
   };
 }

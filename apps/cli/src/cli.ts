@@ -78,12 +78,18 @@ export async function withDatabase<T>(
  */
 export async function notifyApps(config: CliConfig, notice: Notice, ...payloads: readonly string[]): Promise<boolean> {
   if (payloads.length === 0) return true;
-  return (await overRedis(config, (queue, redis) => queue.publishNoticesOnce(redis, notice, payloads))) ?? false;
+  const published = await overRedis(config, ({ publishNotice, publishOnce }, redis) =>
+    publishOnce(redis, (client) => payloads.map((payload) => publishNotice(client, notice, payload))),
+  );
+  return published ?? false;
 }
 
 /** Tells the gateways that rooms have moved. Without Redis they notice it within seconds. */
 export async function notifyRooms(config: CliConfig, rooms: readonly { roomId: string; version: number }[]) {
-  if (rooms.length > 0) await overRedis(config, (queue, redis) => queue.publishRoomsChangedOnce(redis, rooms));
+  if (rooms.length === 0) return;
+  await overRedis(config, ({ publishOnce, publishRoomChanged }, redis) =>
+    publishOnce(redis, (client) => rooms.map(({ roomId, version }) => publishRoomChanged(client, roomId, version))),
+  );
 }
 
 /**
@@ -91,13 +97,19 @@ export async function notifyRooms(config: CliConfig, rooms: readonly { roomId: s
  * rows.
  */
 export async function wakeWorkers(config: CliConfig, operations: readonly WakeableOperation[]): Promise<boolean> {
-  return (await overRedis(config, (queue, redis) => queue.wakeOperationsOnce(redis, operations))) ?? false;
+  const woken = await overRedis(config, (queue, redis) =>
+    queue.wakeOnce(redis, (jobs) => jobs.wakeOperations(operations)),
+  );
+  return woken ?? false;
 }
 
 /** Like {@link wakeWorkers}, for the webhook workers and their deliveries. */
 export async function wakeDeliveries(config: CliConfig, deliveries: readonly DueEndpoint[]): Promise<boolean> {
   if (deliveries.length === 0) return true;
-  return (await overRedis(config, (queue, redis) => queue.wakeDeliveriesOnce(redis, deliveries))) ?? false;
+  const woken = await overRedis(config, (queue, redis) =>
+    queue.wakeOnce(redis, (jobs) => jobs.wakeDeliveries(deliveries)),
+  );
+  return woken ?? false;
 }
 
 export function queueDepths(config: CliConfig): Promise<QueueDepth[] | null> {

@@ -1,15 +1,12 @@
 import {
   databaseSettings,
-  logSettings,
   mediaSettings,
-  metricsSettings,
+  processSettings,
   proxySettings,
   redisSettings,
   sessionSettings,
-  shutdownSettings,
   tokenSettings,
   turnSettings,
-  telemetrySettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
@@ -94,10 +91,7 @@ export const SignalingConfig = Type.Object({
   }),
   ...databaseSettings,
   ...redisSettings,
-  ...metricsSettings,
-  ...logSettings,
-  ...telemetrySettings,
-  ...shutdownSettings,
+  ...processSettings,
 });
 
 export type SignalingConfig = Static<typeof SignalingConfig>;

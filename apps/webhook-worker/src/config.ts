@@ -3,12 +3,9 @@ import {
   databaseSettings,
   encryptionSettings,
   healthSettings,
-  logSettings,
-  metricsSettings,
+  processSettings,
   redisSettings,
-  shutdownSettings,
   webhookDestinationSettings,
-  telemetrySettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
@@ -51,10 +48,7 @@ export const WebhookWorkerConfig = Type.Object({
     description: 'Interval between scans for due deliveries without a job in Redis, in milliseconds.',
   }),
   ...healthSettings,
-  ...metricsSettings,
-  ...logSettings,
-  ...telemetrySettings,
-  ...shutdownSettings,
+  ...processSettings,
   SHUTDOWN_DEADLINE_MS: Type.Integer({
     default: 15_000,
     minimum: 100,

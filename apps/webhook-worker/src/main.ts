@@ -60,13 +60,7 @@ const claimsDatabase = app.own(
 const redis = orExit('REDIS_URL', () => readRedisTarget(config));
 const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
-const agents = new PinnedAgents({ idlePerAgentMax: CONCURRENCY_PER_WORKER });
-app.own('connections', {
-  close: () => {
-    agents.close();
-    return Promise.resolve();
-  },
-});
+const agents = app.own('connections', new PinnedAgents({ idlePerAgentMax: CONCURRENCY_PER_WORKER }));
 
 const deps: Deps = {
   database,

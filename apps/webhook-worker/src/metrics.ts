@@ -6,10 +6,8 @@ import {
 } from '@callplane/core';
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
 
-/** Reasons why a sweep ended deliveries or leases. */
 const SWEPT = ['lease_expired', 'run_expired', 'endpoint_deleted'] as const;
 type Swept = (typeof SWEPT)[number];
-/** The kinds of rows that retention deletes. */
 const PURGED = ['deliveries', 'recoveries', 'endpoints', 'secrets', 'events'] as const;
 type Purged = (typeof PURGED)[number];
 

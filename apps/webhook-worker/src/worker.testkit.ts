@@ -106,7 +106,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
   await new Promise((resolve) => producer.redis.once('ready', resolve));
   const agents = new PinnedAgents();
   stopAtEnd(async () => {
-    agents.close();
+    await agents.close();
     await Promise.all([producer.close(), database.close(), claimsDatabase.close()]);
   });
 

@@ -25,7 +25,6 @@ export interface Parts {
 
 const count = { inc: () => undefined, observe: () => undefined, set: () => undefined, labels: () => count };
 
-/** Metrics without a reader. */
 export const noMetrics: Metrics = {
   counter: () => count,
   histogram: () => count,

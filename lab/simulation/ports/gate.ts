@@ -27,7 +27,6 @@ interface Statement {
   answer: Promise<QueryResult>;
 }
 
-/** A connection of a simulated process. */
 export class SimClient extends EventEmitter {
   readonly process: SimProcess;
   readonly #gate: Gate;

@@ -3,7 +3,6 @@ import { MediaError, MediaNodes, type MediaNode } from '@callplane/media';
 import { running, type SimProcess } from '../processes.js';
 import type { World } from '../world.js';
 
-/** A media server: its rooms with their feeds. */
 export class SimMediaServer {
   readonly id = 'media-1';
   readonly rooms = new Map<string, Set<string>>();

@@ -9,7 +9,6 @@ export interface Arrived {
   readonly body: string;
 }
 
-/** What a receiver does with a request. */
 export type Reaction =
   | { do: 'answer'; status: number; afterMs: number }
   /** Never answers. */
@@ -127,6 +126,5 @@ function send(world: World, receivers: Receivers, process: SimProcess, sending: 
   });
 }
 
-/** Takes the place of `got`. */
 const got = { extend: () => ({ stream: { post } }) };
 export default got;

@@ -28,7 +28,6 @@ export class OperationQueue {
   readonly #jobs = new Map<string, OperationJob>();
   #waiting: OperationJob[] = [];
   #isAsking = false;
-  /** The lock of each active job. */
   readonly #locks = new Map<string, symbol>();
 
   constructor(

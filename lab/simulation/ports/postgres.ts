@@ -85,7 +85,6 @@ export class Backend {
   }
 }
 
-/** The simulation's own view of PostgreSQL. */
 export class Postgres {
   readonly #url: string;
   readonly #control: pg.Client;
@@ -108,7 +107,6 @@ export class Postgres {
     return new Postgres(url, control);
   }
 
-  /** Empties all tables. */
   async reset(): Promise<void> {
     const { rows } = await this.#control.query<{ name: string }>(`
       SELECT format('%I', relname) AS name FROM pg_class

@@ -115,7 +115,6 @@ export class SimRedis {
     this.#operations[queue].work(...worker);
   }
 
-  /** Makes the process that runs take turns of a queue. */
   consumeTurns(...worker: Parameters<TurnQueues['consume']>): void {
     this.#turns.consume(...worker);
   }

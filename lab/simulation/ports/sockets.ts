@@ -6,7 +6,6 @@ import type { World } from '../world.js';
 
 export type Message = Record<string, unknown> & { type: string };
 
-/** What a client does with what arrives. */
 export interface SocketClient {
   received(message: Message): void;
   closed(): void;

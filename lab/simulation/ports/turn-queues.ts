@@ -12,7 +12,6 @@ interface StoredTurn {
   readonly queue: string;
   readonly data: TurnJob;
   readonly priority: number;
-  /** The worker that has it. */
   holder: SimProcess | null;
   run: number;
   isStalled: boolean;
@@ -35,7 +34,6 @@ export class TurnQueues {
     private readonly weather: () => { lose: number; delayMs: number },
   ) {}
 
-  /** Makes the process that runs take turns of a queue. */
   consume(queue: string, take: TakeTurn): void {
     const process = running.getStore() as SimProcess;
     const workers = this.#workers.get(queue) ?? new Set();

@@ -10,7 +10,6 @@ const WORKERS = [1, 2, 4, 8];
 /** For each worker, at the slow receiver. */
 const SLOW_ROUND = 300;
 
-/** Endpoints and their receiver. */
 interface Target {
   endpointId: string | string[];
   receiver: BenchReceiver;

@@ -60,7 +60,6 @@ async function openBench(stage: Stage) {
         await delay(50);
       }
     },
-    /** The ids of deliveries, by their rooms. */
     async deliveries() {
       const { rows } = await webhooks.pool.query<{ id: string; room: string }>(
         'SELECT id, room_id AS room FROM webhook_deliveries',

@@ -22,7 +22,6 @@ export function ratioOf(ratios: readonly number[]): string {
   return `${median(ratios).toFixed(3)} (${Math.min(...ratios).toFixed(3)}-${Math.max(...ratios).toFixed(3)})`;
 }
 
-/** Prints the first two lines of a table. */
 export function printHead(...columns: readonly string[]): void {
   printRow(...columns);
   printRow(...columns.map(() => '---'));

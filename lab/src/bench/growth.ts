@@ -130,7 +130,6 @@ async function latestAttempt(stage: Stage, receiver: BenchReceiver, endpointId: 
   return `${(Math.max(...(await Promise.all(lags))) / 1000).toFixed(1)} s`;
 }
 
-/** What each statement of the apps costs during some work, the most expensive ones first. */
 async function measure(client: pg.Client, work: () => Promise<void>): Promise<Costs> {
   await client.query('SELECT pg_stat_statements_reset()');
   await work();

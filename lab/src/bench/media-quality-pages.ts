@@ -19,7 +19,6 @@ export interface Meter {
   height: number;
 }
 
-/** A page of tests/browser with the SDK. */
 export interface BenchPage {
   join(options: object): Promise<unknown>;
   meter(): Promise<Meter>;

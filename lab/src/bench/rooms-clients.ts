@@ -28,7 +28,6 @@ interface Client {
 }
 
 const clients = new Map<number, Client>();
-/** Bytes received, by group of clients and type. */
 let received: Record<string, Record<string, number>> = {};
 /** Where clients resume when they lose their connection; empty: they do not. */
 let refuge: string[] = [];

@@ -9,7 +9,6 @@ export interface Ticket {
   group?: string;
 }
 
-/** How many join at the same time, or each second. */
 export interface Pace {
   atOnce?: number;
   perSecond?: number;

@@ -82,7 +82,6 @@ async function openFleet(stage: Stage) {
     replace: async (index: number) => void (gateways[index] = await startGateway()),
     newRoom: (maxParticipants: number) => client.newRoom({ maxParticipants }),
     token: (room: string, name: string) => client.newToken(room, name, PERMISSIONS),
-    /** CPU time of all gateways so far, in milliseconds. */
     gatewaysCpuMs: () => gateways.reduce((sum, { pid }) => sum + cpuMs(pid), 0),
     gatewaysRssKiB: () => gateways.reduce((sum, { pid }) => sum + memoryKiB(pid, 'VmRSS'), 0),
     /** The largest resident memory that a process of the fleet ever had, in KiB. */

@@ -1,7 +1,6 @@
 import { WebSocket } from 'ws';
 import { SUBPROTOCOL } from '@callplane/protocol';
 
-/** Why a connection ended before its welcome. */
 export class Refused extends Error {
   /** @param reason the close reason of the gateway; `late` in place of an answer in time; else the code of the socket's error, or `lost` */
   constructor(
@@ -79,7 +78,6 @@ export async function openClient(
 
 export type Client = Awaited<ReturnType<typeof openClient>>;
 
-/** Opens a connection and joins with a token. */
 export async function joinedClient(url: string, token: string): Promise<Client> {
   const client = await openClient(url);
   await client.enter({ type: 'join', token, autoSubscribe: false });

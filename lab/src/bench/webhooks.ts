@@ -30,7 +30,6 @@ export async function openReceiver(stage: Stage, waitMs = 0) {
   });
   return {
     url,
-    /** Resolves after `count` more requests have arrived. */
     arrivals: (count: number) =>
       new Promise((resolve: (arrivals: Arrival[]) => void) => {
         const seen: Arrival[] = [];

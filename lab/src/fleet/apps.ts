@@ -87,7 +87,6 @@ interface Surroundings {
   postgres: PostgresPair;
   media: MediaServers;
   env: Record<string, string>;
-  /** The folder of the compiled apps. */
   built: string;
 }
 

@@ -1,6 +1,5 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** Two ends of a connection. */
 interface Pair {
   near: Socket;
   far: Socket;

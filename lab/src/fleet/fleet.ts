@@ -27,7 +27,6 @@ export interface Fleet {
   operator: Operator;
   /** A URL of PostgreSQL that passes no cable. */
   databaseUrl: string;
-  /** Copies the logs of all servers. */
   keepLogs(folder: string): void;
   close(): Promise<void>;
 }

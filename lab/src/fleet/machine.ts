@@ -16,7 +16,6 @@ export class Machine {
   /** Called when the process that ran ends although it was neither killed nor stopped, or cannot be started again. */
   onDied: (how: string) => void = () => undefined;
   #server: LocalServer | undefined;
-  /** The process that starts or runs. */
   #pid: number | undefined;
   #frozen: number[] = [];
   #isWanted = false;

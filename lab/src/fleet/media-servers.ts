@@ -11,7 +11,6 @@ const RELAY_PORTS = { minPort: 31_000, maxPort: 31_999 };
 
 const newSecret = (): string => randomBytes(16).toString('hex');
 
-/** Janus servers and a coturn. */
 export class MediaServers {
   readonly januses: Machine[] = [];
   /** Of the WebSocket interface of each Janus. */

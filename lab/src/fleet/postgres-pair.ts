@@ -90,7 +90,6 @@ export class PostgresPair {
     await this.#makeStandby();
   }
 
-  /** Fills the disk of the primary. */
   async fill(): Promise<void> {
     const chunk = Buffer.alloc(CHUNK);
     const ballast = await open(join(this.primary.disk, 'ballast'), 'w');

@@ -31,7 +31,6 @@ export class Processes {
     process.once('exit', this.#atExit);
   }
 
-  /** For `onSpawn` of servers. */
   watch(pid: number): void {
     this.#pids.add(pid);
   }

@@ -12,7 +12,6 @@ const AGREED_WITHIN_MS = 120_000;
 /** Longer than servers need to be ready for a change of roles after another fault, in milliseconds. */
 const READY_WITHIN_MS = 300_000;
 
-/** A Redis with a replica and three Sentinels. */
 export class RedisTrio {
   readonly servers: Machine[] = [];
   readonly sentinels: Machine[] = [];
@@ -24,7 +23,6 @@ export class RedisTrio {
     private readonly password: string,
   ) {}
 
-  /** The value of REDIS_URL. */
   get url(): string {
     const hosts = this.#sentinelPorts.map((port) => `127.0.0.1:${port}`).join(',');
     return `redis+sentinel://:${this.password}@${hosts}/${MASTER}`;

@@ -8,7 +8,6 @@ import { APPS, LOCAL_RECEIVERS, mainOf, startNode, type AppName } from './apps.j
 import { Operator } from './operator.js';
 import { Processes } from './processes.js';
 
-/** A process of a stage. */
 interface Started extends Pick<LocalServer, 'pid' | 'stop'> {
   /** Its HTTP address. */
   origin: string;
@@ -94,7 +93,6 @@ async function openStage(postgresSettings: string[] = []) {
     /** Starts an app. Its logs are discarded. */
     start: (app: AppName, env: NodeJS.ProcessEnv = {}): Promise<Started> =>
       startProgram(mainOf(app), APPS[app], '/readyz', env),
-    /** Starts the floor of REST. */
     startFloor: (): Promise<Started> => startProgram(join(root, 'lab/dist/bench/floor.js'), 'PORT', '/ready', {}),
     /** A client of an API with the key of the tenant. */
     clientOf: ({ origin }: Started) => new ApiClient(origin, tenant.key),

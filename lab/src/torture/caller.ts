@@ -12,7 +12,6 @@ const TOO_MANY = 429;
 const WAITS_MAX = 30;
 const WAIT_MAX_SECONDS = 10;
 
-/** Who sends a request. */
 export interface Sender {
   tenant: string;
   key: string;

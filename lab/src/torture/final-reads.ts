@@ -49,7 +49,6 @@ async function areRemovalsOver(reader: Reader, open: Map<string, string>): Promi
   return true;
 }
 
-/** Waits until no operation and no delivery is open. */
 export async function untilSettled(
   tenants: readonly (Reader & { known: Pick<Known, 'removals'> })[],
   withinMs: number,

@@ -7,7 +7,6 @@ type Fields<Kind extends keyof HistoryLines> = Omit<HistoryLines[Kind], 'n' | 'w
 /** Fields whose values are secrets, wherever they are. */
 const SECRET = new Set(['token', 'key', 'secret', 'signingSecret', 'resumeSecret', 'credential', 'password']);
 
-/** Writes the files of one history. */
 export class HistoryWriter {
   readonly #streams = new Map<keyof HistoryLines, { stream: WriteStream; count: number }>();
   #isClosed = false;

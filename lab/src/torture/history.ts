@@ -45,7 +45,6 @@ interface Line {
 }
 
 export interface RunLine extends Line {
-  /** 0 */
   atMs: number;
   seed: number;
   minutes: number;
@@ -135,7 +134,6 @@ export interface DeliveryLine extends Line {
   url: string;
   /** The names are lower case. Without the headers of the connection. */
   headers: Record<string, string>;
-  /** The bytes as UTF-8 text. */
   body: string;
   bodySha256: string;
   /** Of the signature, by the receiver itself with `node:crypto`; the reason if it is wrong. */
@@ -178,7 +176,6 @@ export type NemesisAction =
   /** Redis loses all of its keys. */
   | 'flush';
 
-/** Begin or end of one fault. */
 export interface NemesisLine extends Line {
   atMs: number;
   /** `f1`, `f2` … : begin and end of a fault have the same. */

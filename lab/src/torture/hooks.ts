@@ -39,7 +39,6 @@ export class Hooks {
     }
   }
 
-  /** Replays finished deliveries and brings pending ones forward, now and then. */
   async run(isOver: () => boolean): Promise<void> {
     while (!isOver()) {
       await delay(EVERY_MS);

@@ -8,7 +8,6 @@ const EVERY_MS = 500;
 /** A key costs two runs of `rtc`. */
 const PAUSE_MS = 15_000;
 
-/** Makes keys, uses them, revokes them, and goes on using them. */
 export class KeyLoop {
   constructor(
     private readonly operator: Operator,

@@ -16,7 +16,6 @@ const AT_ONCE = 2;
  */
 export class Nemesis {
   count = 0;
-  /** How often each kind has happened. */
   readonly counts: Map<FaultKind, number>;
   readonly #busy = new Set<string>();
   readonly #kinds: readonly FaultKind[];

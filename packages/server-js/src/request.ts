@@ -81,7 +81,6 @@ function preference(waitSeconds: number): string {
   return waitSeconds === 0 ? 'respond-async' : `wait=${waitSeconds}`;
 }
 
-/** An input in an error message, shortened. */
 function describe(value: unknown): string {
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;

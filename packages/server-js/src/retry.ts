@@ -1,6 +1,6 @@
 /** Decides whether and when a failed attempt is repeated, without I/O. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CallplaneError } from './errors.js';
+import { isCallplaneError, type CallplaneError } from './errors.js';
 import { CLIENT_LIMITS } from './limits.js';
 import type { OperationFacts, OperationId } from './operation.js';
 
@@ -8,9 +8,7 @@ const FIRST_PAUSE_MS = 200;
 const PAUSE_MS_MAX = 5_000;
 
 /** Failures before a request reached the API: it had no effect. */
-const NOT_SENT = new Set([
-  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
-]);
+const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
 
 /**
  * POSTs without an idempotency key that may be repeated nevertheless: a second token or credential that no client gets
@@ -43,7 +41,8 @@ export function pauseBefore(
  * @param failures in a row, 1 for the first one
  * @param random from 0 to 1
  */
-export function pauseAfterFailures(failures: number, retryAfterSeconds: number, random: number): number {
+export function pauseAfterFailures(failures: number, error: unknown, random: number): number {
+  const retryAfterSeconds = isCallplaneError(error) ? (error.retryAfterSeconds ?? 0) : 0;
   const wantedMs = Math.min(retryAfterSeconds, CLIENT_LIMITS.retryPauseSecondsMax) * 1_000;
   return Math.max(wantedMs, backoff(failures, CLIENT_LIMITS.consumerPauseSecondsMax * 1_000, random));
 }
@@ -64,7 +63,7 @@ export interface RetryState {
 function mayRepeat({ code, status, cause }: CallplaneError, repeatable: boolean): boolean {
   // The API refused the request, or another request with this idempotency key is not complete yet.
   if (status === 429 || code === 'IDEMPOTENCY_CONFLICT') return true;
-  if (code === 'CONNECTION_FAILED' && NOT_SENT.has(systemCodeOf(cause))) return true;
+  if (code === 'CONNECTION_FAILED' && NOT_SENT.test(systemCodeOf(cause))) return true;
   return repeatable && (code === 'CONNECTION_FAILED' || code === 'TIMED_OUT' || isTemporary(status));
 }
 

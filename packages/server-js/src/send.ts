@@ -15,7 +15,6 @@ export interface Connection {
   random: () => number;
 }
 
-/** The options of one call, complete. */
 export interface Sending {
   signal: AbortSignal | undefined;
   timeoutMs: number;
@@ -62,7 +61,7 @@ async function sendOnce(connection: Connection, request: Request, { signal, time
       redirect: 'manual',
       signal: ending.signal,
     });
-    return readResponse(request, response.status, response.headers, await textOf(request, response));
+    return readResponse(request.id, response, await textOf(request.id, response));
   } catch (error) {
     if (error instanceof CallplaneError) throw error;
     const operationId = request.id;
@@ -78,48 +77,42 @@ async function sendOnce(connection: Connection, request: Request, { signal, time
   }
 }
 
-/** What errors name of a request. */
-interface Named {
-  id: string;
-}
-
 /** The error that a response to this operation is. */
 export async function readFailure(id: string, response: Response): Promise<unknown> {
-  const request = { id };
   try {
-    readResponse(request, response.status, response.headers, await textOf(request, response));
+    readResponse(id, response, await textOf(id, response));
   } catch (error) {
     return error;
   }
-  return invalid(request, response, 'it is not the stream');
+  return invalid(id, response, 'it is not the stream');
 }
 
-/** The body of a response as text, up to the limit. */
-async function textOf(request: Named, response: Response): Promise<string> {
+async function textOf(id: string, response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     bytes += chunk.byteLength;
     if (bytes > CLIENT_LIMITS.responseBytesMax) {
-      throw invalid(request, response, `it has more than ${CLIENT_LIMITS.responseBytesMax / 1024 / 1024} MiB`);
+      throw invalid(id, response, `it has more than ${CLIENT_LIMITS.responseBytesMax / 1024 / 1024} MiB`);
     }
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function readResponse(request: Named, status: number, headers: Headers, text: string): unknown {
+function readResponse(id: string, response: Response, text: string): unknown {
+  const { status } = response;
   if (status === 204) return undefined;
   const content: ErrorBody | undefined = parse(text);
   if (status >= 200 && status <= 299 && content !== undefined) return content;
   const described = content?.error;
   if (status < 400 || typeof described?.code !== 'string') {
-    throw invalid(request, { status, headers }, `its body is not one of the API: ${text.slice(0, 200)}`);
+    throw invalid(id, response, `its body is not one of the API: ${text.slice(0, 200)}`);
   }
-  throw new CallplaneError(`${request.id}: ${described.message ?? described.code}`, {
+  throw new CallplaneError(`${id}: ${described.message ?? described.code}`, {
     code: described.code,
     details: described.details ?? [],
-    ...responseFacts(request, { status, headers }),
+    ...responseFacts(id, response),
   });
 }
 
@@ -136,18 +129,18 @@ function parse(text: string): object | undefined {
   }
 }
 
-function invalid(request: Named, response: Pick<Response, 'status' | 'headers'>, problem: string): CallplaneError {
-  return new CallplaneError(`${request.id}: the response with status ${response.status} is invalid, ${problem}`, {
+function invalid(id: string, response: Response, problem: string): CallplaneError {
+  return new CallplaneError(`${id}: the response with status ${response.status} is invalid, ${problem}`, {
     code: 'INVALID_RESPONSE',
-    ...responseFacts(request, response),
+    ...responseFacts(id, response),
   });
 }
 
-function responseFacts(request: Named, { status, headers }: Pick<Response, 'status' | 'headers'>) {
+function responseFacts(operationId: string, { status, headers }: Response) {
   const retryAfter = headers.get('retry-after');
   return {
     status,
-    operationId: request.id,
+    operationId,
     requestId: headers.get('x-request-id'),
     // The API sends seconds; a proxy may send a date, which counts as not sent.
     retryAfterSeconds: retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : null,

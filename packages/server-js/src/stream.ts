@@ -64,8 +64,7 @@ export async function* streamChanges(connection: Connection, options: StreamOpti
       if (isAborted(signal)) return;
       if (isFinal(error)) throw error;
       failures += 1;
-      const wanted = isCallplaneError(error) ? (error.retryAfterSeconds ?? 0) : 0;
-      const pauseMs = pauseAfterFailures(failures, wanted, connection.random());
+      const pauseMs = pauseAfterFailures(failures, error, connection.random());
       onFailure?.({ error, failures, pauseMs });
       await pause(pauseMs, signal).catch(() => undefined);
     }

@@ -36,43 +36,31 @@ export async function waitForOperation(
   checkTimeout(timeoutMs);
   signal?.throwIfAborted();
   const { ending, unlink } = linkedTo(signal);
-  const seen: Seen = { pending: undefined };
+  let seen: RuntimeOperation | undefined;
   const timer = setTimeout(() => ending.abort(timedOut(seen, timeoutMs)), timeoutMs);
   const options = { signal: ending.signal };
   try {
-    return await poll(seen, options.signal, () =>
-      participantId === undefined
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
+      seen = await (participantId === undefined
         ? api.readRoomOperation({ roomId }, options)
-        : api.readParticipantOperation({ roomId, participantId }, options),
-    );
+        : api.readParticipantOperation({ roomId, participantId }, options));
+      if (seen.status === 'completed') return seen;
+      if (seen.status === 'failed') {
+        const reason = seen.lastError?.message ?? 'no reason is known';
+        throw new CallplaneError(`The operation ${seen.id} has failed: ${reason}`, {
+          code: 'OPERATION_FAILED',
+          operationId: 'waitForOperation',
+        });
+      }
+      await pause(pauseMs, options.signal);
+    }
   } finally {
     clearTimeout(timer);
     unlink();
   }
 }
 
-interface Seen {
-  /** The operation as it was last read. */
-  pending: RuntimeOperation | undefined;
-}
-
-async function poll(seen: Seen, signal: AbortSignal, read: () => Promise<RuntimeOperation>): Promise<RuntimeOperation> {
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
-    const operation = await read();
-    if (operation.status === 'completed') return operation;
-    if (operation.status === 'failed') {
-      const reason = operation.lastError?.message ?? 'no reason is known';
-      throw new CallplaneError(`The operation ${operation.id} has failed: ${reason}`, {
-        code: 'OPERATION_FAILED',
-        operationId: 'waitForOperation',
-      });
-    }
-    seen.pending = operation;
-    await pause(pauseMs, signal);
-  }
-}
-
-function timedOut({ pending }: Seen, timeoutMs: number): CallplaneError {
+function timedOut(pending: RuntimeOperation | undefined, timeoutMs: number): CallplaneError {
   const state = pending === undefined ? 'No operation could be read' : `The operation ${pending.id} is still pending`;
   return new CallplaneError(`${state} after ${timeoutMs / 1_000} s.`, {
     code: 'TIMED_OUT',

@@ -36,7 +36,6 @@ export async function destroyMediaRoom(
   return onNodeOf(deps, roomId, patienceMs, (node) => node.destroyRoom(roomId));
 }
 
-/** Given the sessions that have feeds in a room, returns those whose feeds must be removed. */
 type WhichSessions = (sessionIds: readonly string[]) => Promise<readonly string[]>;
 
 /**

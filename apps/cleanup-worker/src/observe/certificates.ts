@@ -31,7 +31,6 @@ export class Certificates {
     );
   }
 
-  /** Reads every certificate once. */
   async pass(): Promise<void> {
     await Promise.all(
       this.#servers.map(async (server) => {

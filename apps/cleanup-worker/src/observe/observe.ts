@@ -3,21 +3,17 @@ import {
   countLive,
   countMediaNodes,
   isSynchronous,
-  type OldestSnapshot,
   readBacklogs,
   readOldestSnapshots,
   readReplication,
   readRetentionLags,
   readTableHealth,
-  type Replication,
-  type Retained,
-  type TableHealth,
+  type TypedSql,
 } from '@callplane/db';
 import { observeRedis, type RedisClient, type RedisFacts } from '@callplane/queue';
 import type { Metrics } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 
-/** Interval of the gauges about tables, snapshots and retention, in milliseconds. */
 const DATABASE_INTERVAL_MS = 30_000;
 type Observed = Pick<Deps, 'database' | 'media' | 'relays'>;
 
@@ -29,14 +25,24 @@ interface ObservedGauge {
   read: (values: Values) => Readonly<Record<string, number>>;
 }
 
-interface Values {
-  replication: Replication;
-  backlogs: readonly Backlog[];
-  live: Record<string, number>;
-  mediaNodes: Record<string, number>;
-  tables: readonly TableHealth[];
-  snapshots: readonly OldestSnapshot[];
-  retention: Partial<Record<Retained, number>>;
+type Values = Awaited<ReturnType<typeof readState>> & Awaited<ReturnType<typeof readTables>>;
+
+// One statement after another, because the pool has one connection.
+async function readState(sql: TypedSql) {
+  return {
+    replication: await readReplication(sql),
+    backlogs: await readBacklogs(sql),
+    live: await countLive(sql, null, null),
+    mediaNodes: await countMediaNodes(sql),
+  };
+}
+
+async function readTables(sql: TypedSql, roomRetentionDays: number) {
+  return {
+    tables: await readTableHealth(sql),
+    snapshots: await readOldestSnapshots(sql),
+    retention: await readRetentionLags(sql, roomRetentionDays),
+  };
 }
 
 const GAUGES: readonly ObservedGauge[] = [
@@ -114,6 +120,12 @@ const GAUGES: readonly ObservedGauge[] = [
     label: 'what',
     read: ({ retention }) => retention,
   },
+  {
+    name: 'callplane_media_nodes',
+    help: 'Media servers by the state that the workers recorded; draining ones are up.',
+    label: 'state',
+    read: ({ mediaNodes }) => mediaNodes,
+  },
 ];
 
 function valuesOf(backlogs: readonly Backlog[], value: (backlog: Backlog) => number): Record<string, number> {
@@ -136,14 +148,6 @@ export class Observer {
     for (const { read, ...gauge } of GAUGES) {
       metrics.gauges(gauge, () => (this.#values === null ? {} : read(this.#values)));
     }
-    metrics.gauges(
-      {
-        name: 'callplane_media_nodes',
-        help: 'Media servers by the state that the workers recorded; draining ones are up.',
-        label: 'state',
-      },
-      () => this.#values?.mediaNodes ?? {},
-    );
     metrics.gauges(
       {
         name: 'callplane_media_node_up',
@@ -170,30 +174,19 @@ export class Observer {
    */
   async pass(): Promise<void> {
     try {
-      const last = this.#values;
-      const replication = await readReplication(this.#deps.database.sql);
-      const backlogs = await readBacklogs(this.#deps.database.sql);
-      const live = await countLive(this.#deps.database.sql, null, null);
-      const mediaNodes = await countMediaNodes(this.#deps.database.sql);
-      this.#values = { replication, backlogs, live, mediaNodes, ...(await this.#database(last)) };
+      const { sql } = this.#deps.database;
+      const state = await readState(sql);
+      const nowMs = performance.now();
+      if (this.#values !== null && nowMs - this.#databaseAtMs < DATABASE_INTERVAL_MS) {
+        this.#values = { ...this.#values, ...state };
+      } else {
+        this.#values = { ...state, ...(await readTables(sql, this.#roomRetentionDays)) };
+        this.#databaseAtMs = nowMs;
+      }
     } catch (error) {
       this.#values = null;
       throw error;
     }
-  }
-
-  async #database(last: Values | null): Promise<Pick<Values, 'tables' | 'snapshots' | 'retention'>> {
-    const nowMs = performance.now();
-    if (last !== null && nowMs - this.#databaseAtMs < DATABASE_INTERVAL_MS) {
-      const { tables, snapshots, retention } = last;
-      return { tables, snapshots, retention };
-    }
-    const { sql } = this.#deps.database;
-    const tables = await readTableHealth(sql);
-    const snapshots = await readOldestSnapshots(sql);
-    const retention = await readRetentionLags(sql, this.#roomRetentionDays);
-    this.#databaseAtMs = nowMs;
-    return { tables, snapshots, retention };
   }
 }
 

@@ -14,7 +14,7 @@ import {
 import { endLostSessions } from '../reconcile/presence.js';
 import { MediaOrphans } from '../reconcile/media-orphans.js';
 import { NOON, startTestWorker, type Entered, type TestWorker } from '../worker.testkit.js';
-import { stepsOf } from './steps.js';
+import { STEPS } from './steps.js';
 import { workOnOperation } from './work.js';
 
 let janus: TestJanus;
@@ -168,7 +168,7 @@ describe('room.end', () => {
   });
 
   test('repeats its steps safely after a worker died between any two of them', async () => {
-    const steps = stepsOf('room.end');
+    const steps = STEPS['room.end'];
     for (let died = 1; died < steps.length; died += 1) {
       const { roomId } = await liveRoom(2);
       const { id } = (await worker.endRoom(roomId)).operation;

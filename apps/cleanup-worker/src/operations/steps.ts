@@ -193,13 +193,11 @@ function participantOf({ id, participantId }: ClaimedOperation): string {
   return participantId;
 }
 
-/** Accepting the operation already prevents new tokens and joins, so no step has to. */
-const STEPS: Record<OperationKind, readonly Step[]> = {
+/**
+ * The steps of each operation kind, in order. The last one settles the operation as completed. Accepting the operation
+ * already prevents new tokens and joins, so no step has to.
+ */
+export const STEPS: Record<OperationKind, readonly Step[]> = {
   'room.end': ROOM_END_STEPS,
   'participant.remove': PARTICIPANT_REMOVE_STEPS,
 };
-
-/** The steps of an operation kind, in order. The last one settles the operation as completed. */
-export function stepsOf(kind: OperationKind): readonly Step[] {
-  return STEPS[kind];
-}

@@ -6,7 +6,7 @@ import { NoticeListener } from '@callplane/queue';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { startTestWorker, type TestWorker } from '../worker.testkit.js';
 import type { Step } from '../deps.js';
-import { stepsOf } from './steps.js';
+import { STEPS } from './steps.js';
 import { workOnOperation } from './work.js';
 
 let worker: TestWorker;
@@ -146,9 +146,9 @@ describe('a worker whose lease was taken over', () => {
   }
   const steal = (run: () => Promise<void>): Step => ({ name: 'stall', run });
 
-  test('writes nothing in its next step', () => overtaken((take) => [steal(take), ...stepsOf('room.end')]));
+  test('writes nothing in its next step', () => overtaken((take) => [steal(take), ...STEPS['room.end']]));
   test('writes nothing in the step that settles the operation', () =>
-    overtaken((take) => [steal(take), stepsOf('room.end').at(-1)!]));
+    overtaken((take) => [steal(take), STEPS['room.end'].at(-1)!]));
   test('writes nothing when it settles a failure', () =>
     overtaken((take) => [steal(() => take().then(() => Promise.reject(new Error('too late'))))]));
 

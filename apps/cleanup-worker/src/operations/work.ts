@@ -5,7 +5,7 @@ import { publishNotice, QUEUE_OF_OPERATION } from '@callplane/queue';
 import { startSpan, type Span } from '@callplane/runtime';
 import type { Deps, Step } from '../deps.js';
 import { writeOperationFailed } from './events.js';
-import { stepsOf } from './steps.js';
+import { STEPS } from './steps.js';
 
 /**
  * How long to retry settling a failure while PostgreSQL is unavailable, and the pause between tries, in milliseconds.
@@ -25,7 +25,7 @@ const SETTLE_PAUSE_MS = 500;
 export async function workOnOperation(
   deps: Deps,
   operationId: string,
-  steps: (kind: ClaimedOperation['kind']) => readonly Step[] = stepsOf,
+  steps: (kind: ClaimedOperation['kind']) => readonly Step[] = (kind) => STEPS[kind],
 ): Promise<number | null> {
   const claimed = await claimOperation(deps.database.sql, operationId, randomUUID(), deps.leaseMs);
   if (claimed === null) return null;
@@ -83,29 +83,19 @@ async function attempt(
   try {
     for (const next of steps) {
       step = next.name;
-      await runStep(deps, claim, next, note);
+      const span = startSpan(step, { kind: 'internal', parent: claim.traceparent });
+      try {
+        await next.run(deps, claim, note);
+        span?.end();
+      } catch (error) {
+        span?.end({ error: error instanceof Error ? error.name : 'error' });
+        throw error;
+      }
     }
-    // The last step has settled the row.
     return { outcome: 'completed' };
   } catch (error) {
     if (error instanceof LeaseLost) return { outcome: 'lease_lost', step };
     return settleFailure(deps, claim, step, error);
-  }
-}
-
-async function runStep(
-  deps: Deps,
-  claim: ClaimedOperation,
-  step: Step,
-  note: (fields: Record<string, unknown>) => void,
-): Promise<void> {
-  const span = startSpan(step.name, { kind: 'internal', parent: claim.traceparent });
-  try {
-    await step.run(deps, claim, note);
-    span?.end();
-  } catch (error) {
-    span?.end({ error: error instanceof Error ? error.name : 'error' });
-    throw error;
   }
 }
 

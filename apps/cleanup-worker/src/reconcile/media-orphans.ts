@@ -8,7 +8,6 @@ type ReconcileDeps = Pick<Deps, 'database' | 'media' | 'logger'>;
 /** How long a media server may take to connect before it counts as down, in milliseconds. */
 const REACH_WITHIN_MS = 1000;
 
-/** Why a room on a media server is an orphan. */
 type OrphanReason = 'ended' | 'unknown' | 'placed elsewhere';
 
 /**

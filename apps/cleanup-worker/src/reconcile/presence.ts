@@ -71,7 +71,6 @@ async function endMedia(deps: ReconcileDeps, lost: readonly { sessionId: string;
   if (ended !== 'unreachable' && ended > 0) deps.logger.info('media of lost sessions ended', { ended });
 }
 
-/** Deletes the rows of dead signaling instances whose sessions have ended. */
 export async function forgetDeadInstances(deps: Pick<Deps, 'database' | 'logger' | 'outages'>): Promise<void> {
   if (!maySilenceCount(deps)) return;
   for (const instanceId of await deleteDeadInstances(deps.database.sql, INSTANCE_DEAD_MS)) {

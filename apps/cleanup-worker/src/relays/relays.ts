@@ -4,7 +4,6 @@ import type { TurnServerState } from '@callplane/db';
 import type { RelayCloser, RelayMetrics } from '../metrics.js';
 import { inTurnAdmin, type RunCommand, TurnAdminError, type TurnServer } from './turn-admin.js';
 
-/** Result of closing relays on one TURN server. */
 interface CloseOutcome {
   address: string;
   state: TurnServerState;
@@ -12,19 +11,10 @@ interface CloseOutcome {
   error?: TurnAdminError;
 }
 
-/** The relays of all TURN servers with a configured administration interface. There may be no such server. */
-export interface Relays {
-  readonly isConfigured: boolean;
-  /** State of each server, by its address, at the last call of `close`. */
-  states(): ReadonlyMap<string, TurnServerState>;
-  /**
-   * Closes relays on all servers concurrently, so that a slow one does not delay the others.
-   * @throws what `which` throws.
-   */
-  close(by: RelayCloser, which: Which): Promise<CloseOutcome[]>;
-}
+export type Relays = ReturnType<typeof createRelays>;
 
-export function createRelays(servers: readonly TurnServer[], metrics: RelayMetrics): Relays {
+/** The relays of all TURN servers with a configured administration interface. There may be no such server. */
+export function createRelays(servers: readonly TurnServer[], metrics: RelayMetrics) {
   const states = new Map<string, TurnServerState>();
   const closeOn = async (server: TurnServer, which: Which): Promise<CloseOutcome> => {
     const { address } = server;
@@ -37,8 +27,13 @@ export function createRelays(servers: readonly TurnServer[], metrics: RelayMetri
   };
   return {
     isConfigured: servers.length > 0,
-    states: () => states,
-    async close(by, which) {
+    /** State of each server, by its address, at the last call of `close`. */
+    states: (): ReadonlyMap<string, TurnServerState> => states,
+    /**
+     * Closes relays on all servers concurrently, so that a slow one does not delay the others.
+     * @throws what `which` throws.
+     */
+    async close(by: RelayCloser, which: Which): Promise<CloseOutcome[]> {
       const outcomes = await Promise.all(servers.map((server) => closeOn(server, which)));
       for (const { address, state, closed } of outcomes) {
         states.set(address, state);
@@ -70,7 +65,6 @@ export function parseTurnServers(urls: readonly string[], password: string | und
   });
 }
 
-/** Given the sessions that hold relays, returns those whose relays must be closed. */
 type Which = (sessionIds: string[]) => Promise<readonly string[]>;
 
 /** coturn closes a relay in another thread. Interval between checks that it is closed, in milliseconds. */

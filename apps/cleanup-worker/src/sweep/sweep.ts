@@ -34,7 +34,6 @@ export async function settleExhausted(deps: Deps): Promise<void> {
   }
 }
 
-/** Deletes expired idempotency records in batches, and expired console sessions and signing keys. */
 export async function sweepExpired({ database, clock, metrics }: Deps): Promise<void> {
   const now = clock.now();
   let deleted: number;

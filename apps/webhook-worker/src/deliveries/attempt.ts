@@ -10,7 +10,6 @@ const KEY_MISSING_DELAY_MS = 60_000;
 /** The result of an attempt, available once the receiver has answered or the attempt has failed. */
 export interface Attempted {
   attempt: AttemptRecord;
-  /** True if there was no answer in time. */
   hung: boolean;
   /**
    * Writes the outcome of the attempt.
@@ -77,8 +76,7 @@ async function settle(deps: Deps, claim: TracedClaim, attempt: AttemptRecord, sl
     random: deps.random,
   });
   const row = await deps.settling.settle({ claim, attempt, after, slotMs });
-  count(deps, claim, attempt, after, row !== null);
-  logAttempt(deps, claim, attempt, after, row !== null);
+  report(deps, claim, attempt, after, row !== null);
   if (row === null) return null;
   return { retryInMs: after.status === 'pending' ? after.delayMs : null };
 }
@@ -94,9 +92,9 @@ async function openSecret(deps: Deps, claim: ClaimedDelivery): Promise<string | 
   }
 }
 
-function count(
-  { metrics }: Deps,
-  claim: ClaimedDelivery,
+function report(
+  { metrics, logger, networkOf }: Deps,
+  claim: TracedClaim,
   attempt: AttemptRecord,
   after: AfterAttempt,
   settled: boolean,
@@ -105,15 +103,6 @@ function count(
   if (!settled) metrics.leaseLost();
   else if (after.status === 'failed') metrics.finished('failed', after.reason);
   else if (after.status === 'succeeded') metrics.finished('succeeded');
-}
-
-function logAttempt(
-  { logger, networkOf }: Deps,
-  claim: TracedClaim,
-  attempt: AttemptRecord,
-  after: AfterAttempt,
-  settled: boolean,
-): void {
   const network = attempt.address === null ? null : networkOf(attempt.address);
   const fields = {
     deliveryId: claim.id,

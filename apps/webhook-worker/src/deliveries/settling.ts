@@ -13,7 +13,6 @@ import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 250;
 
-/** Maximum number of results in one statement. */
 const SETTLED_AT_ONCE_MAX = 64;
 
 interface Waiting {
@@ -33,10 +32,7 @@ export class Settling {
   constructor(db: TypedSql, logger: Logger) {
     this.#db = db;
     this.#logger = logger;
-    this.#batches = new Batches({
-      run: (_key, batch) => this.#settleAll(batch),
-      sizeMax: SETTLED_AT_ONCE_MAX,
-    });
+    this.#batches = new Batches({ run: (_key, batch) => this.#settleAll(batch), sizeMax: SETTLED_AT_ONCE_MAX });
   }
 
   /**
@@ -63,14 +59,11 @@ export class Settling {
   async #settleAll(batch: readonly Waiting[]): Promise<(SettledDelivery | null | Promise<SettledDelivery | null>)[]> {
     const settled = await this.#write(batch);
     return batch.map((one) => {
-      const row = settled?.get(keyOf(one.ended.claim)) ?? null;
+      const rowIn = (rows: typeof settled) => rows?.get(keyOf(one.ended.claim)) ?? null;
+      const row = rowIn(settled);
       // Retries each one alone: its row may have been locked only for a moment, and one failure must not affect others.
-      return row === null && batch.length > 1 ? this.#settleAlone(one) : row;
+      return row === null && batch.length > 1 ? this.#write([one]).then(rowIn) : row;
     });
-  }
-
-  async #settleAlone(one: Waiting): Promise<SettledDelivery | null> {
-    return (await this.#write([one]))?.get(keyOf(one.ended.claim)) ?? null;
   }
 
   /** Returns the settled rows by {@link keyOf}, or null if the batch cannot be settled. */

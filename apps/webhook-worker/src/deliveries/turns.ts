@@ -75,12 +75,10 @@ export class Turns {
     this.#deps = deps;
   }
 
-  /** The number of occupied slots. */
   get inUse(): number {
     return this.#slots.activeCount;
   }
 
-  /** The priority of a job in its lane. */
   priority({ environmentId, slotMs, lane = laneOf(slotMs) }: Turn): number {
     return this.#usage[lane].priority(environmentId, performance.now());
   }
@@ -285,7 +283,6 @@ export class Turns {
     logEndedLeases(this.#deps, await takeOverLeases(database.sql, leaseMs, { endpointId, tokens }));
   }
 
-  /** The turn at the end of its line. */
   #again(turn: TurnJob, more: { lane?: Lane; delayMs?: number | null } = {}): { announce: Turn[] } {
     const { endpointId, environmentId, slotMs, ticket } = turn;
     const lane = more.lane ?? (this.#isSuspect(environmentId) ? 'slow' : laneOf(slotMs));

@@ -69,7 +69,6 @@ function codeOf(answer: PromiseSettledResult<unknown>): string {
 
 /** The file is read again after this time, in milliseconds. Containers never change it, developers sometimes do. */
 const FRESH_MS = 5000;
-const NONE: readonly string[] = [];
 
 let read: { at: number; names: Promise<ReadonlyMap<string, readonly string[]>> } | undefined;
 
@@ -82,7 +81,7 @@ async function addressesInHostsFile(name: string): Promise<string[]> {
   if (read === undefined || now - read.at > FRESH_MS) {
     read = { at: now, names: readFile('/etc/hosts', 'utf8').then(parseHosts, () => new Map()) };
   }
-  return [...((await read.names).get(name.toLowerCase()) ?? NONE)];
+  return [...((await read.names).get(name.toLowerCase()) ?? [])];
 }
 
 /** Parses the format of hosts(5). */

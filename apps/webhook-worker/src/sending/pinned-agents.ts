@@ -61,9 +61,10 @@ export class PinnedAgents {
     return this.#entries.size;
   }
 
-  close(): void {
+  close(): Promise<void> {
     for (const { agent } of this.#entries.values()) destroy(agent);
     this.#entries.clear();
+    return Promise.resolve();
   }
 
   #evict(): void {

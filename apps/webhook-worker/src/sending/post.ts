@@ -48,7 +48,6 @@ interface PostInput {
   agent: Pick<PinnedAgent, 'agent' | 'fresh'>;
   headers: Record<string, string>;
   body: string;
-  /** Deadline of the whole attempt. */
   deadline: Deadline;
   /** Certificates to trust instead of those of the system; for tests. */
   certificateAuthority?: string;
@@ -80,10 +79,8 @@ interface Progress {
   reused: { socket: Socket; bytesBefore: number } | null;
 }
 
-/** The codes of a connection that the receiver has closed. */
 const CLOSED = new Set<string | null>(['ECONNRESET', 'EPIPE']);
 
-/** The error code of a deadline that passes in this stage. */
 const TIMEOUT_CODE: Record<Stage, string> = {
   connect: 'CONNECT_TIMEOUT',
   tls: 'TLS_TIMEOUT',
@@ -148,19 +145,16 @@ async function postOnce(input: PostInput, agent: PinnedAgent['agent']): Promise<
   try {
     await readHead(request, result);
     await readBody(request, result);
-    result.outcome =
-      result.statusCode !== null && classifyStatus(result.statusCode) === 'success' ? 'success' : 'response';
-    if (result.outcome === 'response') result.errorCode = `HTTP_${result.statusCode ?? 0}`;
+    if (result.statusCode !== null && classifyStatus(result.statusCode) === 'success') result.outcome = 'success';
+    else result.errorCode = `HTTP_${result.statusCode ?? 0}`;
   } catch (error) {
-    // Reading the body never rejects, so an error after the status means that the receiver switched protocols.
-    const hasSwitchedProtocols = result.statusCode !== null;
-    result.outcome = hasSwitchedProtocols ? 'response' : deadline.hasPassed ? 'timeout' : progress.stage;
-    result.errorCode = hasSwitchedProtocols
-      ? `HTTP_${result.statusCode ?? 0}`
-      : deadline.hasPassed
-        ? TIMEOUT_CODE[progress.stage]
-        : codeOf(error, progress.stage);
-    result.wasStale = CLOSED.has(result.errorCode) && hasReceivedNothing(progress);
+    const { stage } = progress;
+    if (result.statusCode === null) {
+      result.outcome = deadline.hasPassed ? 'timeout' : stage;
+      result.errorCode = deadline.hasPassed ? TIMEOUT_CODE[stage] : codeOf(error, stage);
+      result.wasStale = CLOSED.has(result.errorCode) && hasReceivedNothing(progress);
+      // Reading the body never rejects, so an error after the status means that the receiver switched protocols.
+    } else result.errorCode = `HTTP_${result.statusCode}`;
   } finally {
     request.destroy();
     result.isSent = progress.stage === 'response';
@@ -172,7 +166,6 @@ function hasReceivedNothing({ reused }: Progress): boolean {
   return reused !== null && reused.socket.bytesRead === reused.bytesBefore;
 }
 
-/** Records the stages of a request and their timings. */
 function follow(request: ClientRequest, url: URL, progress: Progress, result: PostResult, abandon: () => void): void {
   const isTls = url.protocol === 'https:';
   request.once('socket', (socket: Socket) => {

@@ -17,7 +17,6 @@ import type { Deps } from '../deps.js';
 import { DnsFailure, literalAddress } from '../destinations/resolver.js';
 import { Deadline, post } from './post.js';
 
-/** The fields of a claim that a request needs. */
 type SendableDelivery = Pick<
   ClaimedDelivery,
   'id' | 'eventId' | 'replayCount' | 'secretVersion' | 'url' | 'body' | 'traceparent' | 'standardWebhooks'

@@ -145,7 +145,6 @@ function isOvertaken({ line, creation }: First, firsts: readonly First[]): boole
   );
 }
 
-/** Whether no receiver got anything for a while between these times. */
 function isIdle(arrivalsMs: readonly number[], fromMs: number, untilMs: number): boolean {
   const within = arrivalsMs.filter((atMs) => atMs > fromMs && atMs < untilMs);
   return [...within, untilMs].some((atMs, n) => atMs - (within[n - 1] ?? fromMs) >= IDLE_MS);

@@ -12,7 +12,6 @@ export type History = { run: HistoryLines['run'] } & {
   [File in Exclude<keyof HistoryLines, 'run'>]: HistoryLines[File][];
 };
 
-/** An event, as the API or a delivery shows it. */
 export interface EventFact {
   id: string;
   type: string;
@@ -97,7 +96,6 @@ export function namedBy(path: string): string | null {
   return /^[a-z]+_\w+$/.test(last) ? last : null;
 }
 
-/** Every id in a path. */
 export function idsIn(path: string): string[] {
   return (path.split('?')[0] ?? '').split('/').filter((part) => /^[a-z]+_\w+$/.test(part));
 }
@@ -109,7 +107,6 @@ export function objectsWithId(answer: unknown, depth = 0): JsonObject[] {
   return isObject(answer) && typeof answer['id'] === 'string' ? [answer, ...inside] : inside;
 }
 
-/** An object in an answer. */
 export interface Found {
   id: string;
   object: JsonObject;
@@ -126,7 +123,6 @@ export function finalObjects({ requests }: History, prefix: string): Found[] {
   );
 }
 
-/** The events of the final reads, by id. */
 export function finalEvents(history: History): Map<string, EventFact> {
   const found = finalObjects(history, 'evt_').filter(({ request }) => request.path.startsWith('/v1/events'));
   const events = found.map(({ object, request }) => eventOf(object, requestEvidence(request)));
@@ -139,7 +135,6 @@ export function roomCreations({ requests }: History): Map<string, RequestLine> {
   return new Map(posts.map((request) => [textIn(request.answer, 'id') ?? '', request]));
 }
 
-/** A delivery that a receiver got. */
 export interface Received {
   line: DeliveryLine;
   event: EventFact | null;
@@ -179,11 +174,9 @@ export function hasReadAll({ marks }: History): boolean {
   return marks.some(({ mark }) => mark === 'final reads ended');
 }
 
-/** When faults were active. */
 export interface Faults {
   /** Time after the end of a fault that still belongs to it. */
   recoveryMs: number;
-  /** Whether a fault was active at some time between these. */
   overlap(fromMs: number, untilMs: number): boolean;
 }
 

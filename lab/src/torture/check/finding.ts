@@ -4,7 +4,6 @@ import type { HISTORY_FILES } from '../history.js';
 export interface Evidence {
   file: keyof typeof HISTORY_FILES;
   n: number;
-  /** The line in a few words. */
   says: string;
 }
 
@@ -54,7 +53,6 @@ export class Tally {
     if (this.#proofs.length < PROOFS_MAX) this.#proofs.push({ sentence, evidence });
   }
 
-  /** @param sentence of the broken case. */
   case(isHeld: boolean, sentence: string, ...evidence: Evidence[]): void {
     if (isHeld) this.held();
     else this.broken(sentence, ...evidence);

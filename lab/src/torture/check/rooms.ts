@@ -53,7 +53,6 @@ function revokedKeys({ marks, requests }: History): Tally {
   return tally;
 }
 
-/** The most places that each room has had. */
 function placesOf({ requests }: History): Map<string, number> {
   const places = new Map<string, number>();
   for (const { answer } of requests.filter(isSuccess)) {
@@ -113,7 +112,6 @@ function replaySessions(events: readonly EventFact[], places: number, tallies: T
   }
 }
 
-/** When the end of each room and the removal of each participant was accepted. */
 function acceptances({ requests }: History): Map<string, RequestLine> {
   const accepted = new Map<string, RequestLine>();
   for (const request of requests) {

@@ -1,22 +1,16 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { demoPages, createDemoDoor } from './pages.js';
+import { demoPages, createDemoDoor, type PagesSettings } from './pages.js';
 
-export interface DemoSettings {
+export interface DemoSettings extends PagesSettings {
   /** 0 picks a free port. */
   port: number;
   host: string;
-  /** Folder of the built page. */
-  dir: string;
-  apiUrl: string;
-  /** Secret API key. */
-  apiKey: string;
   /** Origin of a gateway, to which the page's WebSockets go. */
   gatewayUrl: string;
   /** Host names, besides those of loopback, under which browsers may open the page, e.g. behind a TLS proxy. */
   hosts: readonly string[];
-  onError: (message: string, error: unknown) => void;
 }
 
 export interface Demo {

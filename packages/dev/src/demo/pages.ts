@@ -16,7 +16,6 @@ const TYPES: Record<string, string> = {
 };
 const BODY_BYTES_MAX = 4096;
 const API_DEADLINE_MS = 5000;
-/** Maximum number of rooms that the backend remembers by name. */
 const ROOMS_MAX = 1000;
 const EVERYTHING = [
   'room:join',
@@ -28,14 +27,12 @@ const EVERYTHING = [
 ];
 
 export interface PagesSettings {
-  /** Folder of the built page. */
   dir: string;
   apiUrl: string;
   apiKey: string;
   onError: (message: string, error: unknown) => void;
 }
 
-/** The page and its backend. */
 export function demoPages(settings: PagesSettings, door: DemoDoor) {
   const backend = demoBackend(settings);
   return (request: IncomingMessage, response: ServerResponse): void => {

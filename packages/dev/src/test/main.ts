@@ -34,7 +34,6 @@ const TIERS = ['rest', 'all', 'full', 'image', 'lab', 'containers'] as const;
 const OWN_FLAGS = ['--retry', ...TIERS.map((tier) => `--${tier}`)];
 type Tier = 'quick' | 'some' | (typeof TIERS)[number];
 
-/** The programs that tests start. */
 const QUICK_PROGRAMS = ['redis-server', 'janus', 'chromium-headless-shell'];
 const PROGRAMS = [...QUICK_PROGRAMS, 'turnserver', 'nginx', 'prometheus', 'pgbouncer'];
 const PROGRAMS_OF: Partial<Record<Tier, string[]>> = {
@@ -84,7 +83,6 @@ function tierOf(args: readonly string[]): Tier {
   return named ?? (selects ? 'some' : 'quick');
 }
 
-/** Runs Jest with a program of Node. */
 async function runJest(program: string, args: string[], tier: Tier): Promise<FileCounts[]> {
   const scratch = mkdtempSync(join(tmpdir(), 'callplane-counts-'));
   try {

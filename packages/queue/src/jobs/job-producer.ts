@@ -1,7 +1,7 @@
 import type { OperationKind } from '@callplane/core';
 import { Queue } from 'bullmq';
 import { LRUCache } from 'lru-cache';
-import { RedisUnusable, watchRedis, type RedisHealth } from '../redis/redis-health.js';
+import { RedisHealth, RedisUnusable } from '../redis/redis-health.js';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectRedis, disconnectRedis, KEY_PREFIX, type RedisClient, type RedisEvents } from '../redis/redis.js';
 import {
@@ -15,7 +15,6 @@ import {
   type Turn,
 } from './jobs.js';
 
-/** Wake-ups that could not be sent. */
 export interface NotSent {
   queue: QueueName;
   count: number;
@@ -30,7 +29,6 @@ export interface ProducerEvents extends RedisEvents {
 /** Total time for sending wake-ups, in milliseconds. It is short because a DELETE waits for it. */
 const ENQUEUE_DEADLINE_MS = 250;
 
-/** A row of a durable operation that a worker should look at. */
 export interface OperationWakeUp {
   kind: OperationKind;
   environmentId: string;
@@ -61,7 +59,6 @@ const JOBS_PER_COMMAND = 100;
 export class JobProducer {
   /** The `command` connection of this producer. The process may use it for other short commands. */
   readonly redis: RedisClient;
-  /** Whether Redis currently accepts writes. */
   readonly health: RedisHealth;
   /** Jobs of operations that this process sent lately, by environment. */
   readonly #sent = new LRUCache<string, number>({ max: ENVIRONMENTS_MAX, ttl: SENT_LATELY_MS, noUpdateTTL: true });
@@ -72,7 +69,7 @@ export class JobProducer {
   constructor(where: RedisLocation, events: ProducerEvents, connection: { commandTimeout?: number } = {}) {
     this.#events = events;
     this.redis = connectRedis(where, 'command', events, connection);
-    this.health = watchRedis(this.redis);
+    this.health = new RedisHealth(this.redis);
     for (const name of QUEUE_NAMES) {
       const queue = new Queue(name, {
         connection: this.redis,
@@ -181,7 +178,6 @@ export class JobProducer {
   }
 }
 
-/** The jobs of each queue. */
 type Batches = ReadonlyMap<QueueName, NewJob['job'][]>;
 
 function batchesOf(jobs: readonly NewJob[]): Batches {

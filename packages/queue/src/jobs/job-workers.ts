@@ -52,7 +52,6 @@ const CLOCKS_DIFFER_MS = 100;
 /** How long closing waits for Redis to learn what became of the last jobs, in milliseconds: it may never answer. */
 const FAREWELL_MS = 1000;
 
-/** Workers that take the jobs of some queues. */
 export class JobWorkers<Data extends object> {
   readonly #settings: JobWorkersSettings<Data>;
   readonly #redis: RedisClient;
@@ -90,7 +89,6 @@ export class JobWorkers<Data extends object> {
     throw new DelayedError();
   }
 
-  /** Takes no more jobs. */
   async stop(): Promise<void> {
     await Promise.all(this.#workers.map((worker) => worker.pause(true)));
   }

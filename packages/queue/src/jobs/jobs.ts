@@ -16,7 +16,6 @@ export const QUEUE_OF_LANE = {
   slow: 'webhook-delivery-slow',
 } as const satisfies Record<Lane, QueueName>;
 
-/** A job to add. */
 export interface NewJob {
   queue: QueueName;
   job: { name: string; data: object; opts: object };
@@ -46,7 +45,6 @@ export interface Turn {
   ticket?: number;
   /** Small numbers go first. Without one, a turn of an endpoint that was never tried goes before all others. */
   priority?: number;
-  /** Time until the turn is due, in milliseconds. */
   delayMs?: number;
 }
 

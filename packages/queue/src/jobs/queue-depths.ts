@@ -2,15 +2,13 @@ import { Queue } from 'bullmq';
 import { overRedis, untilReady } from '../redis/redis-facts.js';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { KEY_PREFIX, type RedisClient } from '../redis/redis.js';
-import { JobProducer, type OperationWakeUp } from './job-producer.js';
-import { QUEUE_NAMES, QUEUE_OF_LANE, type QueueName, type Turn } from './jobs.js';
+import { JobProducer } from './job-producer.js';
+import { QUEUE_NAMES, QUEUE_OF_LANE, type QueueName } from './jobs.js';
 
-/** The state of one queue in Redis. */
 export interface QueueDepth {
   queue: QueueName;
   /** Jobs that no worker has taken yet. */
   waiting: number;
-  /** Jobs that wait for the next attempt. */
   delayed: number;
   /** Jobs that a worker has taken: operations that it works on. */
   active: number;
@@ -55,16 +53,10 @@ const sumOf = (one: QueueDepth, other: QueueDepth): QueueDepth => ({
 });
 
 /** Sends wake-ups over its own connection. False if Redis cannot be reached; scans of the workers find the rows. */
-export function wakeOperationsOnce(where: RedisLocation, operations: readonly OperationWakeUp[]): Promise<boolean> {
-  return sendOnce(where, (producer) => producer.wakeOperations(operations));
-}
-
-/** Like {@link wakeOperationsOnce}, for deliveries. */
-export function wakeDeliveriesOnce(where: RedisLocation, turns: readonly Turn[]): Promise<boolean> {
-  return sendOnce(where, (producer) => producer.wakeDeliveries(turns));
-}
-
-async function sendOnce(where: RedisLocation, send: (producer: JobProducer) => Promise<boolean>): Promise<boolean> {
+export async function wakeOnce(
+  where: RedisLocation,
+  send: (producer: JobProducer) => Promise<boolean>,
+): Promise<boolean> {
   const producer = new JobProducer(where, quiet);
   try {
     await untilReady(producer.redis);

@@ -28,7 +28,6 @@ export function publishNotice(redis: RedisClient, notice: Notice, payload: strin
   return publish(redis, NOTICES[notice], payload);
 }
 
-/** Publishes on a channel. Resolves to false if Redis cannot be reached. */
 export async function publish(redis: RedisClient, channel: string, payload: string): Promise<boolean> {
   if (!isAnswering(redis)) return false;
   try {
@@ -39,19 +38,9 @@ export async function publish(redis: RedisClient, channel: string, payload: stri
   }
 }
 
-/**
- * Publishes notices over a connection of their own, for commands that exit afterwards.
- * @returns whether all of them have been published.
- */
-export function publishNoticesOnce(
-  where: RedisLocation,
-  notice: Notice,
-  payloads: readonly string[],
-): Promise<boolean> {
-  return overRedis(where, async (redis) => {
-    const sent = await Promise.all(payloads.map((payload) => publishNotice(redis, notice, payload)));
-    return sent.every(Boolean);
-  }).catch(() => false);
+/** Publishes over a connection of its own, for commands that exit afterwards. Resolves to whether all got through. */
+export function publishOnce(where: RedisLocation, send: (redis: RedisClient) => Promise<boolean>[]): Promise<boolean> {
+  return overRedis(where, async (redis) => (await Promise.all(send(redis))).every(Boolean)).catch(() => false);
 }
 
 /** Receives what is published on channels, over a connection of its own. Subscriptions survive reconnections. */
@@ -86,7 +75,6 @@ export class Subscriber {
   }
 }
 
-/** Listens for notices. */
 export class NoticeListener extends Subscriber {
   on(notice: Notice, handler: (payload: string) => void): void {
     this.subscribe(NOTICES[notice], handler);

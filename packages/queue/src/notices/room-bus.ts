@@ -1,6 +1,5 @@
 import type { RedisLocation } from '../redis/redis-target.js';
 import type { RedisClient, RedisEvents } from '../redis/redis.js';
-import { overRedis } from '../redis/redis-facts.js';
 import { publish, Subscriber } from './notices.js';
 
 /** What a notice says about a change of a room. Its receiver may have to read the room. */
@@ -30,7 +29,6 @@ export interface RoomHandlers {
   changed(notice: RoomNotice): void;
   /** A message from another instance. An instance does not receive its own messages. */
   message(message: unknown, from: string): void;
-  /** A report of another instance. */
   report?(kind: string, report: unknown, from: string): void;
 }
 
@@ -80,17 +78,6 @@ export function publishRoomMessage(
   return publish(redis, channelOf(roomId), textOf({ type: 'message', from, message }));
 }
 
-/** Like `publishRoomChanged` for several rooms, over its own connection, for commands that exit afterwards. */
-export function publishRoomsChangedOnce(
-  where: RedisLocation,
-  rooms: readonly { roomId: string; version: number }[],
-): Promise<boolean> {
-  return overRedis(where, async (redis) => {
-    const published = await Promise.all(rooms.map(({ roomId, version }) => publishRoomChanged(redis, roomId, version)));
-    return published.every(Boolean);
-  }).catch(() => false);
-}
-
 /** Publishes and receives the notices of rooms. It subscribes on its own connection. */
 export class RoomBus {
   readonly #settings: RoomBusSettings;
@@ -123,12 +110,10 @@ export class RoomBus {
     return this.#publish(roomId, text.length > NOTICE_CHARS_MAX ? textOf(payload) : text);
   }
 
-  /** Sends a message to the other instances that hold connections of the room. Best effort. */
   publishMessage(roomId: string, message: unknown): Promise<boolean> {
     return this.#publish(roomId, textOf({ type: 'message', from: this.#settings.instanceId, message }));
   }
 
-  /** Reports to the other instances that hold connections of the room. Best effort. */
   publishReport(roomId: string, kind: string, report: unknown): Promise<boolean> {
     return this.#publish(roomId, textOf({ type: 'report', from: this.#settings.instanceId, kind, report }));
   }

@@ -1,4 +1,4 @@
-import { RedisUnusable, troubleOf, watchRedis, type RedisTrouble } from './redis-health.js';
+import { RedisHealth, RedisUnusable, troubleOf, type RedisTrouble } from './redis-health.js';
 import { parseRedisUrl, textOf, type RedisLocation } from './redis-target.js';
 import { connectRedis, disconnectRedis, type RedisClient } from './redis.js';
 import { askSentinel, fieldsOf, type SentinelTarget } from './sentinels.js';
@@ -14,7 +14,6 @@ export interface RedisFacts {
   isPersisting: boolean;
   /** `master` or `slave`. */
   role: string;
-  /** Replicas that are connected and in step. */
   replicas: number;
   usedBytes: number;
   /** `maxmemory`; 0 if there is no limit. */
@@ -56,7 +55,6 @@ export async function overRedis<T>(where: RedisLocation, work: (redis: RedisClie
   }
 }
 
-/** Reads the facts over an existing connection. Rejects like any command. */
 export async function observeRedis(redis: RedisClient): Promise<RedisFacts> {
   return factsOf(await redis.info());
 }
@@ -68,7 +66,7 @@ export async function observeRedis(redis: RedisClient): Promise<RedisFacts> {
 export async function readRedisFacts(where: RedisLocation): Promise<RedisFacts & { trouble: RedisTrouble | null }> {
   return overRedis(where, async (redis) => {
     const facts = await observeRedis(redis);
-    const health = watchRedis(redis);
+    const health = new RedisHealth(redis);
     await health.probe();
     health.close();
     return { ...facts, trouble: health.trouble };
@@ -92,12 +90,10 @@ function factsOf(info: string): RedisFacts {
   };
 }
 
-/** What the Sentinels of a master say. */
 export interface SentinelFacts {
   /** Sentinels in REDIS_URL, and those of them that answer. */
   named: number;
   answering: number;
-  /** Why the others do not answer. */
   failures: string[];
   /** Sentinels that the answering ones know, themselves included: the most that one of them knows. */
   known: number;
@@ -107,7 +103,6 @@ export interface SentinelFacts {
   quorumProblem: string | null;
 }
 
-/** The state of the Sentinels. Null if REDIS_URL names none. */
 export async function readSentinelFacts(where: RedisLocation): Promise<SentinelFacts | null> {
   const target = typeof where === 'string' ? parseRedisUrl(where) : where;
   if (target.kind !== 'sentinel') return null;

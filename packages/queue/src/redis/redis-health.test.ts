@@ -1,14 +1,14 @@
 import { createServer, type Socket } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { breakRedis, eventually, REDIS_FAULTS, startTestRedis, stopAtEnd } from '@callplane/testing';
-import { troubleOf, watchRedis } from './redis-health.js';
+import { RedisHealth, troubleOf } from './redis-health.js';
 import { connectRedis, disconnectRedis, type RedisRole } from './redis.js';
 
 const quiet = { onLost: () => undefined, onReady: () => undefined };
 
 function connect(url: string, role: RedisRole = 'command') {
   const redis = connectRedis(url, role, quiet);
-  const health = watchRedis(redis);
+  const health = new RedisHealth(redis);
   stopAtEnd(() => {
     health.close();
     return disconnectRedis(redis);

@@ -58,6 +58,9 @@ const PROBE_INTERVAL_MS = 1000;
 /** How long the last known reason stays valid between two attempts to reconnect, in milliseconds. */
 const REASON_LASTS_MS = 8000;
 
+/** The health of each probed connection, for helpers that get only the connection. */
+const healthOf = new WeakMap<RedisClient, RedisHealth>();
+
 /**
  * Probes with a write whether Redis accepts writes, because a replica and a full Redis answer a PING as well. A timer
  * triggers the probes, so that reading the state costs a request nothing.
@@ -76,6 +79,7 @@ export class RedisHealth {
   /** @param redis a `command` connection: its commands fail within their deadline. */
   constructor(redis: RedisClient) {
     this.#redis = redis;
+    healthOf.set(redis, this);
     this.#timer = setInterval(() => void this.probe(), PROBE_INTERVAL_MS).unref();
     redis.on('ready', () => {
       this.#refusal = null;
@@ -148,16 +152,6 @@ export class RedisHealth {
   async #greeting(): Promise<RedisTrouble> {
     return /^loading:1/m.test(await this.#redis.info('persistence')) ? 'loading' : 'unreachable';
   }
-}
-
-/** The health of each probed connection, for helpers that get only the connection. */
-const healthOf = new WeakMap<RedisClient, RedisHealth>();
-
-/** Starts to probe this connection. */
-export function watchRedis(redis: RedisClient): RedisHealth {
-  const health = new RedisHealth(redis);
-  healthOf.set(redis, health);
-  return health;
 }
 
 /** False if Redis did not answer the last probe. Another command would then take its full deadline. */

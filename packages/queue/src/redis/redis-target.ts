@@ -40,7 +40,6 @@ export type RedisTarget =
 /** A target, or the URL of one without further settings. */
 export type RedisLocation = RedisTarget | string;
 
-/** The settings of an app that concern Redis. */
 export interface RedisSettings {
   REDIS_URL: string;
   REDIS_PASSWORD?: string | undefined;
@@ -62,7 +61,6 @@ export class RedisSettingsError extends Error {
   }
 }
 
-/** The most hosts that REDIS_URL may name. */
 const REDIS_HOSTS_MAX = 32;
 const DATABASE_MAX = 65_535;
 const DEFAULT_PORT = { server: 6379, sentinel: 26_379 } as const;

@@ -61,7 +61,6 @@ export async function askSentinel(target: SentinelTarget, sentinel: RedisAddress
   }
 }
 
-/** The fields of a reply that lists names and values. */
 export function fieldsOf(reply: unknown): Record<string, string> {
   const list = Array.isArray(reply) ? reply.map(String) : [];
   return Object.fromEntries(list.flatMap((name, n) => (n % 2 === 0 ? [[name, list[n + 1] ?? '']] : [])));

@@ -22,7 +22,6 @@ export interface BatchSettings<Item, Result> extends QueueSettings<Item> {
    * `run` rejects, all items of the batch are rejected, or run alone (`runsAlone`).
    */
   run(key: string, items: Item[]): Promise<readonly (Result | Promise<Result>)[]>;
-  /** Maximum number of items in a batch. */
   sizeMax: number;
   /** How many batches of a key run at once. Default: 1. */
   atOnce?: number;
@@ -35,14 +34,12 @@ export interface BatchSettings<Item, Result> extends QueueSettings<Item> {
   runsAlone?(error: unknown): boolean;
   /** How long an item waits for its batch to start, in milliseconds. After that it is rejected. Default: for ever. */
   waitMsMax?: number;
-  /** Called after each batch. */
   onBatch?(size: number, durationMs: number): void;
 }
 
 /** The key of batches whose items all share one queue, and the line of items without tenants and owners. */
 export const ONE_QUEUE = '';
 
-/** How many items of a failed batch run alone at once. */
 const ALONE_AT_ONCE = 4;
 
 /** An item could not be added, or waited too long: more work arrives than `run` completes. */
@@ -74,7 +71,6 @@ export class Batches<Item, Result> {
     this.#settings = settings;
   }
 
-  /** The number of items that wait for their batch. */
   get waiting(): number {
     let sum = 0;
     for (const { queue } of this.#lines.values()) sum += queue.size;
@@ -177,11 +173,9 @@ interface Queued<Item, Result> {
   item: Item;
   resolve: (result: Result | Promise<Result>) => void;
   reject: (error: unknown) => void;
-  /** Ends the wait of the item. */
   timer?: NodeJS.Timeout;
 }
 
-/** The items of a key that wait for a batch. */
 class BatchQueue<Item, Result> {
   readonly #settings: QueueSettings<Item>;
   /** The items of each tenant or owner, oldest first. The lines are in the order of their turns. */
@@ -211,7 +205,6 @@ class BatchQueue<Item, Result> {
     return null;
   }
 
-  /** Removes the items of the next batch. */
   take(max: number): Queued<Item, Result>[] {
     const isOnePerOwner = this.#settings.ownerOf !== undefined;
     const taken: Queued<Item, Result>[] = [];
@@ -233,7 +226,6 @@ class BatchQueue<Item, Result> {
     return taken;
   }
 
-  /** @returns false if the item is no longer here. */
   remove(queued: Queued<Item, Result>): boolean {
     const name = this.#nameOf(queued);
     const line = this.#lines.get(name) ?? [];

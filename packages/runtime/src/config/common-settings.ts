@@ -150,6 +150,9 @@ export const shutdownSettings = {
   }),
 };
 
+/** The settings of every process that serves. */
+export const processSettings = { ...metricsSettings, ...logSettings, ...telemetrySettings, ...shutdownSettings };
+
 /** Allowed webhook destinations. The API checks them when an endpoint is created, the worker at every attempt. */
 export const webhookDestinationSettings = {
   WEBHOOK_ALLOW_HTTP: Type.Boolean({
@@ -251,7 +254,6 @@ export const sessionSettings = {
   }),
 };
 
-/** For apps that callers reach through a load balancer. */
 export const proxySettings = {
   TRUST_PROXY: Type.Array(Type.String(), {
     default: [],

@@ -3,7 +3,6 @@ import { databaseTlsProblem, parseDatabaseUrl } from '@callplane/core';
 import { Type, type Static, type TObject } from 'typebox';
 import { choice, ConfigurationError, SECRET } from './environment.js';
 
-/** How to reach PostgreSQL. `databaseConnection` reads them. */
 export const databaseConnectionSettings = {
   DATABASE_URL: Type.String({
     ...SECRET,

@@ -168,7 +168,6 @@ export function expectation(setting: Setting): string {
   }
 }
 
-/** A setting with a fixed list of values. */
 export function choice<const T extends string>(values: readonly T[], options: { default?: T; description: string }) {
   return Type.Unsafe<T>({ type: 'string', enum: [...values], ...options });
 }

@@ -27,7 +27,6 @@ export interface Health {
   readyz(): Promise<HealthReport>;
 }
 
-/** @param instance the `INSTANCE_ID` of this process. */
 export function createHealth(
   logger: Logger,
   checks: Readonly<Record<string, HealthCheck>>,
@@ -76,7 +75,6 @@ function reasonOf(error: unknown): string {
   return typeof reason === 'string' ? reason : 'unavailable';
 }
 
-/** Returns why a dependency does not answer, or null if it answers. */
 async function failure(check: HealthCheck): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   try {

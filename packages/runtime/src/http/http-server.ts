@@ -13,31 +13,24 @@ import type { Duplex } from 'node:stream';
 /** How long a connection may stay half open after the server has closed its side, in milliseconds. */
 const LINGER_MS = 1500;
 
-/** Deadlines for callers, in milliseconds. */
-export interface HttpDeadlines {
+/**
+ * Deadlines for callers, in milliseconds. A silent connection is gone after 10 seconds: 8 for its headers, 0.5 until the
+ * check, 1.5 to read the answer.
+ */
+export const HTTP_DEADLINES = {
   /** From the first byte (or from the connection, if no byte arrives) to the end of the headers. */
-  headersMs: number;
-  /** From the first byte to the end of the whole request. */
-  requestMs: number;
-  /** How long a connection may be idle between two requests. */
-  keepAliveMs: number;
-  /** How long a caller may leave an answer unread. Longer than the server needs for any answer. */
-  stalledMs: number;
-  /** Interval of the checks for connections that have passed a deadline. Node's default is 30 seconds. */
-  checkEveryMs: number;
-  /** How long a connection may stay half open after its last answer. */
-  lingerMs: number;
-}
-
-/** A silent connection is gone after 10 seconds: 8 for its headers, 0.5 until the check, 1.5 to read the answer. */
-export const HTTP_DEADLINES: HttpDeadlines = {
   headersMs: 8_000,
+  /** From the first byte to the end of the whole request. */
   requestMs: 30_000,
+  /** How long a connection may be idle between two requests. */
   keepAliveMs: 5_000,
+  /** How long a caller may leave an answer unread. Longer than the server needs for any answer. */
   stalledMs: 60_000,
+  /** Interval of the checks for connections that have passed a deadline. Node's default is 30 seconds. */
   checkEveryMs: 500,
   lingerMs: LINGER_MS,
 };
+export type HttpDeadlines = typeof HTTP_DEADLINES;
 
 export interface HttpServerOptions {
   deadlines?: Partial<HttpDeadlines>;
@@ -50,13 +43,11 @@ export interface HttpServerOptions {
   onRefused?: (refusal: Refusal, parserCode: string | undefined, response: ServerResponse | null) => void;
 }
 
-/** A request and the answer to it. */
 interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
 }
 
-/** The exchanges of a connection. */
 interface Exchanges {
   /** Exchanges whose answer has not ended, oldest first. A pipelining caller has several. */
   open: Set<Exchange>;
@@ -208,13 +199,11 @@ export function requestIdOf(request: IncomingMessage): string {
   return made;
 }
 
-/** Answers a request with a refusal. */
 export function refuse(response: ServerResponse, refusal: Refusal): void {
   response.writeHead(refusal.status, refusalHeaders(refusal));
   response.end(refusalBody(refusal));
 }
 
-/** The body of a refusal, in the standard error shape. */
 function refusalBody({ code, message = ERROR_TABLE[code].message, requestId }: Refusal): string {
   return JSON.stringify({ error: { code, message, requestId } });
 }

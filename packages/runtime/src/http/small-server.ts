@@ -1,8 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ErrorCode } from '@callplane/core';
-import { createHttpServer } from './http-server.js';
-import { hostRefusal, refuse, requestIdOf } from './http-server.js';
+import { createHttpServer, hostRefusal, refuse, requestIdOf } from './http-server.js';
 
 export interface SmallAnswer {
   status: number;

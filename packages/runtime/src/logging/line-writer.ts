@@ -27,7 +27,6 @@ export function createLineWriter(stream: NodeJS.WritableStream, onResumed: (lost
   return fd === null ? streamWriter(stream, lost) : fileWriter(fd, lost);
 }
 
-/** Counts lost lines, and reports their number once writing works again. */
 class Loss {
   readonly #onResumed: (lost: number) => void;
   #unreported = 0;

@@ -42,7 +42,6 @@ export const SECONDS_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 /** The metrics of one process. They are counted even if no port serves them. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** @param app name of the app, the label `app` of every metric. */
 export function createMetrics({ app }: { app: string }) {
   const registry = new Registry();
   registry.setDefaultLabels({ app });
@@ -85,7 +84,6 @@ export function createMetrics({ app }: { app: string }) {
         },
       });
     },
-    /** One gauge with several values. */
     gauges({ name, help, label }: ByLabel, read: ReadByLabel): void {
       new Gauge({ name, help, labelNames: [label], registers, collect: fill(label, read) });
     },
@@ -96,7 +94,6 @@ export function createMetrics({ app }: { app: string }) {
     totals({ name, help, label }: ByLabel, read: ReadByLabel): void {
       new Counter({ name, help, labelNames: [label], registers, collect: fill(label, read) });
     },
-    /** Returns all metrics in Prometheus' text format. */
     text: () => registry.metrics(),
     /** Returns all metrics with their values. The types of prom-client lack the type of a metric as text. */
     values: async () => (await registry.getMetricsAsJSON()) as unknown as MetricValues[],
@@ -117,7 +114,6 @@ function fill(label: string, read: ReadByLabel) {
   };
 }
 
-/** Serves `GET /metrics` and no other path. */
 export function startMetricsServer(
   metrics: Pick<Metrics, 'text'>,
   address: { host: string; port: number },

@@ -9,7 +9,7 @@ import { Lifecycle } from '../lifecycle/lifecycle.js';
 import { createLogger, redisEvents, type Logger, type LogSettings } from '../logging/logger.js';
 import { createMetrics, startMetricsServer, type Metrics } from '../metrics/metrics.js';
 import type { Elections } from '../repeating/elected.js';
-import { Repeating } from '../repeating/repeating.js';
+import { Repeating, type Work } from '../repeating/repeating.js';
 import { Telemetry, type TelemetryConfig } from '../telemetry/telemetry.js';
 
 /** The real time. Only `main.ts` uses it, so that tests can control the clock. */
@@ -39,13 +39,6 @@ interface MainPool extends OwnedPool {
 interface FurtherPool extends OwnedPool {
   /** Rejects while PostgreSQL refuses writes because its disk is full. */
   checkDisk(): Promise<void>;
-}
-
-/** Wake-ups that a producer could not send. */
-interface NotSent {
-  queue: string;
-  count: number;
-  error: Error;
 }
 
 /**
@@ -148,7 +141,7 @@ export class AppProcess<Config extends ProcessConfig> {
     });
     return {
       ...redisEvents(this.logger, 'producer'),
-      onNotSent: ({ queue, count, error }: NotSent): void => {
+      onNotSent: ({ queue, count, error }: { queue: string; count: number; error: Error }): void => {
         notSent.inc({ queue }, count);
         this.logger.warn('wake-ups not sent', { queue, count, error });
       },
@@ -173,12 +166,7 @@ export class AppProcess<Config extends ProcessConfig> {
    * Repeats `work` until the process drains.
    * @param isOutage whether an error only means that PostgreSQL is unavailable.
    */
-  repeat(
-    task: string,
-    intervalMs: number,
-    work: (signal: AbortSignal) => Promise<void>,
-    isOutage: (error: unknown) => boolean,
-  ): void {
+  repeat(task: string, intervalMs: number, work: Work, isOutage: (error: unknown) => boolean): void {
     const onError = (error: unknown): void =>
       this.logger.error(isOutage(error) ? 'task waits for PostgreSQL' : 'task failed', { task, error });
     this.own(`task ${task}`, new Repeating(intervalMs, work, onError));
@@ -189,7 +177,7 @@ export class AppProcess<Config extends ProcessConfig> {
     elections: Elections,
     task: string,
     intervalMs: number,
-    work: (signal: AbortSignal) => Promise<void>,
+    work: Work,
     isOutage: (error: unknown) => boolean,
   ): void {
     const elected = elections.add({ name: `${this.#app} ${task}`, intervalMs, work });

@@ -1,5 +1,6 @@
 import type { Logger } from '../logging/logger.js';
 import type { Metrics } from '../metrics/metrics.js';
+import type { Work } from './repeating.js';
 
 /** The lease of a periodic task that one process does for all. It is stored outside of the process. */
 export interface ElectionStore {
@@ -21,7 +22,7 @@ const LEASE_INTERVALS = 2;
 interface Task {
   readonly name: string;
   readonly intervalMs: number;
-  readonly work: (signal: AbortSignal) => Promise<void>;
+  readonly work: Work;
 }
 
 /**
@@ -72,7 +73,6 @@ export class ElectedTask {
   #isHolder = false;
   /** When this process last completed the task, in milliseconds of `performance.now()`. */
   #finishedAtMs: number | null = null;
-  /** When any process last completed it. */
   #knownFinishedAtMs: number | null = null;
 
   constructor(task: Task, store: ElectionStore, logger: Logger) {

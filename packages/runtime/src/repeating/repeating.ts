@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
+export type Work = (signal: AbortSignal) => Promise<void>;
+
 /** Runs `work` repeatedly, `intervalMs` after its last end. Its timer does not depend on Redis. */
 export class Repeating {
   readonly #stopped = new AbortController();
   readonly #ended: Promise<void>;
 
   /** @param onError called with errors of `work`, which runs again regardless. */
-  constructor(intervalMs: number, work: (signal: AbortSignal) => Promise<void>, onError: (error: unknown) => void) {
+  constructor(intervalMs: number, work: Work, onError: (error: unknown) => void) {
     this.#ended = this.#repeat(intervalMs, work, onError);
   }
 
@@ -16,11 +18,7 @@ export class Repeating {
     await this.#ended;
   }
 
-  async #repeat(
-    intervalMs: number,
-    work: (signal: AbortSignal) => Promise<void>,
-    onError: (error: unknown) => void,
-  ): Promise<void> {
+  async #repeat(intervalMs: number, work: Work, onError: (error: unknown) => void): Promise<void> {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       try {

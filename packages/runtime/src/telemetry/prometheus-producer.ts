@@ -62,7 +62,6 @@ interface Distribution {
   labels: Labels;
   sum: number;
   count: number;
-  /** Upper bound and number of values up to it. */
   buckets: { le: number; upTo: number }[];
 }
 
@@ -96,7 +95,6 @@ function histogramsOf({ name, values }: MetricValues, span: TimeSpan) {
   });
 }
 
-/** Names of metrics end with their unit. */
 function unitOf(name: string): string {
   const base = name.replace(/_total$/, '');
   if (base.endsWith('_seconds')) return 's';

@@ -20,12 +20,10 @@ import type { StartSpan } from './spans.js';
 
 /** Apps parse these settings; the SDK has the same defaults. */
 export interface SdkSettings extends Partial<Static<TObject<typeof telemetrySettings>>> {
-  /** Name of the app. */
   app: string;
 }
 
 export interface Sdk {
-  /** Null if traces are not exported. */
   startSpan: StartSpan | null;
   /** Exports what is left. Never rejects. */
   close(): Promise<void>;

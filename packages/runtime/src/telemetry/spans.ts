@@ -49,7 +49,6 @@ export function isTracing(): boolean {
   return start !== null;
 }
 
-/** Begins a span. Returns null without OpenTelemetry. */
 export function startSpan(name: string, options: SpanOptions): Span | null {
   return start === null ? null : start(name, options);
 }
