@@ -174,8 +174,11 @@ test('without Redis a scan runs the turns itself, in four slots', async () => {
   const fresh = await worker.newEndpoint(`${receiver.url}/fresh`);
   await worker.emit(quick, 100);
   await worker.emit(fresh, 3);
-  await new Scan(deps, turns, 0).scan(false);
-  await eventually(async () => (await count({ status: 'succeeded' })) === 103);
+  const scan = new Scan(deps, turns, 0);
+  await eventually(async () => {
+    await scan.scan(false);
+    return (await count({ status: 'succeeded' })) === 103;
+  });
   expect(most).toBe(4);
   expect(receiver.requests).toHaveLength(103);
 });

@@ -427,7 +427,7 @@ describe('the limits of a destination', () => {
       },
     );
     expect(tried).toEqual(['127.1.0.0', '127.1.0.1', '::1', '::2']);
-    watched.close();
+    await watched.close();
   });
 
   test('block an attempt if any address is unsafe, even one that would not be tried', async () => {
