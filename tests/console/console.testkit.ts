@@ -121,7 +121,8 @@ export const confirm = (page: Page, name: string) =>
  */
 export async function inspect(page: Page, name: string): Promise<void> {
   const { width } = page.viewportSize()!;
-  // A page whose file or first answer is still on its way has bars in its place.
+  // A page whose file or first answer is still on its way has no heading yet, or bars in its place.
+  await page.getByRole('heading', { level: 1 }).first().waitFor();
   await page.locator('main .loading').first().waitFor({ state: 'detached' });
   await page.evaluate(AXE);
   await page.evaluate('scrollTo(0, 0)');
