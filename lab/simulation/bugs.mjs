@@ -124,7 +124,11 @@ export const BUGS = [
   bug(
     'settle-delivery-unfenced',
     'a worker that lost its lease writes over the outcome of another',
-    [DELIVERY_LEASES, 'WHERE ${isAmong(ids)} AND d.lease_token = new.token', 'WHERE ${isAmong(ids)}'],
+    [
+      DELIVERY_LEASES,
+      'WHERE d.id = ANY(ARRAY(SELECT unnest(${ids}::text[]))) AND d.lease_token = new.token',
+      'WHERE d.id = ANY(ARRAY(SELECT unnest(${ids}::text[])))',
+    ],
     [DELIVERY_LEASES, 'WHERE d.id = ended.id AND d.lease_token = ended.token', 'WHERE d.id = ended.id'],
   ),
   bug(

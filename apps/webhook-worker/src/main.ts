@@ -15,7 +15,6 @@ import {
   QUEUE_OF_LANE,
   readRedisTarget,
   REDIS_TROUBLES,
-  TURN_LOCKS,
   type TurnJob,
 } from '@callplane/queue';
 import { AppProcess, Elections, orExit, redisEvents, systemClock } from '@callplane/runtime';
@@ -92,7 +91,6 @@ metrics.gauge({ name: 'callplane_webhook_slots', help: 'Slots of this process.' 
 const workers = new JobWorkers<TurnJob>({
   redisUrl: redis,
   queues: TURNS_AT_ONCE,
-  locks: TURN_LOCKS,
   work: (job, handed) => turns.take(job, handed),
   events: {
     ...redisEvents(logger, 'turns'),

@@ -1,5 +1,5 @@
 export * from './jobs/job-producer.js';
-export { JobWorkers, TURN_LOCKS, type Handed } from './jobs/job-workers.js';
+export { JobWorkers, type Handed } from './jobs/job-workers.js';
 export {
   QUEUE_NAMES,
   QUEUE_OF_LANE,

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
-import { JobWorkers, QUEUE_OF_LANE, readQueueDepths, TURN_LOCKS, type TurnJob } from '@callplane/queue';
+import { JobWorkers, QUEUE_OF_LANE, readQueueDepths, type TurnJob } from '@callplane/queue';
 import { eventually } from '@callplane/testing';
 import type { Deps } from '../deps.js';
 import { startReceiver, startTarPit } from '../receivers.testkit.js';
@@ -32,7 +32,6 @@ function start(deps: Deps = worker.deps): { turns: Turns; stop(): Promise<void> 
   const workers = new JobWorkers<TurnJob>({
     redisUrl: worker.redis.url,
     queues: { [QUEUE_OF_LANE.fast]: 8, [QUEUE_OF_LANE.slow]: 3 },
-    locks: TURN_LOCKS,
     work: (job, handed) => turns.take(job, handed),
     events: { onLost: () => undefined, onReady: () => undefined, onFailed: () => undefined },
   });

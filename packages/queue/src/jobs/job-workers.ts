@@ -17,8 +17,6 @@ export interface JobWorkersSettings<Data> {
   redisUrl: RedisLocation;
   /** How many jobs of each queue are worked on at once. */
   queues: Partial<Record<QueueName, number>>;
-  /** Those of BullMQ by default. */
-  locks?: typeof TURN_LOCKS;
   /**
    * Works on one job.
    * @returns after how many milliseconds it comes back; null if it is over, or if it is not up to this worker.
@@ -31,11 +29,11 @@ export interface JobWorkersSettings<Data> {
 }
 
 /**
- * BullMQ's lock of a turn, its renewal, and the check for turns of dead workers, in milliseconds. Another worker gets the
- * turn of a dead one after at most the lock and two checks. A worker that loses Redis keeps a lock for the rest of the
- * lock less one renewal: longer than an attempt takes. BullMQ never fails a turn because it stalls.
+ * BullMQ's lock of a job, its renewal, and the check for jobs of dead workers, in milliseconds. Another worker gets the
+ * job of a dead one after at most the lock and two checks. A worker that loses Redis keeps a lock for the rest of the
+ * lock less one renewal: longer than an attempt takes. BullMQ never fails a job because it stalls.
  */
-export const TURN_LOCKS = {
+const LOCKS = {
   lockDuration: 17_000,
   lockRenewTime: 5000,
   stalledInterval: 5000,
@@ -67,7 +65,7 @@ export class JobWorkers<Data extends object> {
         connection: this.#redis,
         prefix: KEY_PREFIX,
         concurrency,
-        ...settings.locks,
+        ...LOCKS,
         runRetryDelay: RETRY_DELAY_MS,
         skipVersionCheck: true,
         removeOnComplete: { count: 0 },
