@@ -182,7 +182,11 @@ type Batches = ReadonlyMap<QueueName, NewJob['job'][]>;
 
 function batchesOf(jobs: readonly NewJob[]): Batches {
   const batches = new Map<QueueName, NewJob['job'][]>();
-  for (const { queue, job } of jobs) batches.set(queue, [...(batches.get(queue) ?? []), job]);
+  for (const { queue, job } of jobs) {
+    const batch = batches.get(queue);
+    if (batch === undefined) batches.set(queue, [job]);
+    else batch.push(job);
+  }
   return batches;
 }
 
