@@ -58,7 +58,7 @@ function retry(cli: Cli, options: OutputOptions, operationId: string): Promise<v
     const row =
       operation.status === 'failed'
         ? await newRun(database, operation, cli.clock.now())
-        : await hastenOperation(database.prisma, operationId, cli.clock.now());
+        : await hastenOperation(database.sql, operationId);
     if (row === null) throw new CommandError(`${operationId} is held by a worker at the moment. Try again later.`);
     const notified = await wakeWorkers(config, [row]);
     const text = `${operationId} is due now (run ${row.run})${foundLater(notified)}.`;

@@ -1,5 +1,5 @@
 import type { OperationError, OperationKind, OperationState, Tenant } from '@callplane/core';
-import type { Db, TypedSql } from '../client/database.js';
+import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { isExhausted, isUnleased, OPERATION_COLUMNS, WAKEABLE_COLUMNS } from './operation.sql.js';
 import type { WakeableOperation } from './operations.repository.js';
@@ -142,13 +142,12 @@ export function findDueOperations(
  * Makes a pending operation due now instead of at its retry time. The attempt counts like any other.
  * @returns null when it is not pending, or when a worker currently holds it.
  */
-export async function hastenOperation(db: Db, operationId: string, now: Date): Promise<WakeableOperation | null> {
-  const [row] = await db.runtimeOperation.updateManyAndReturn({
-    where: { id: operationId, status: 'pending', OR: [{ leaseExpiresAt: null }, { leaseExpiresAt: { lte: now } }] },
-    data: { dueAt: now },
-    select: { id: true, environmentId: true, kind: true, run: true, runAttempts: true },
-  });
-  return (row as WakeableOperation | undefined) ?? null;
+export async function hastenOperation(db: TypedSql, operationId: string): Promise<WakeableOperation | null> {
+  const [row] = await db.$queryRaw<WakeableOperation[]>`
+    UPDATE runtime_operations SET due_at = now()
+    WHERE id = ${operationId} AND status = 'pending' AND ${isUnleased}
+    RETURNING ${WAKEABLE_COLUMNS}`;
+  return row ?? null;
 }
 
 const LEASE_EXPIRED: OperationError = {
