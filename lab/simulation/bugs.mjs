@@ -21,7 +21,6 @@ const DECIDE_JOINS = 'packages/core/src/sessions/decide-joins.ts';
 const LOST = 'packages/db/src/sessions/lost-sessions.ts';
 const RESUME = 'packages/db/src/sessions/resume-sessions.ts';
 const ENDED_SESSIONS = 'packages/db/src/sessions/session-ends.ts';
-const WRITES = 'apps/signaling/src/writes/writes.ts';
 const IDEMPOTENCY = 'packages/db/src/idempotency/idempotency.repository.ts';
 
 /**
@@ -34,6 +33,19 @@ const bug = (name, what, ...patches) => ({
   what,
   patches: patches.map(([file, find, replace]) => ({ file, find, replace })),
 });
+
+/** @type {[file: string, find: string, replace: string]} */
+const NO_SCAN_OF_DELIVERIES = [
+  SCAN,
+  'await this.scan(hasRedis);',
+  'if (this.#intervalMs < 0) await this.scan(hasRedis);',
+];
+/** @type {[file: string, find: string, replace: string]} */
+const NO_SWEEP_OF_LEASES = [
+  DELIVERY_SWEEP,
+  'lease_expires_at <= now() ORDER BY',
+  "lease_expires_at <= now() - interval '1 day' ORDER BY",
+];
 
 export const BUGS = [
   // Operations.
@@ -137,11 +149,7 @@ export const BUGS = [
     [CLAIMS, 'run_attempts = d.run_attempts + 1,', 'run_attempts = d.run_attempts,'],
     [DELIVERY_LEASES, 'SET status = ended.status,', 'SET status = ended.status, run_attempts = d.run_attempts + 1,'],
   ),
-  bug('lease-of-delivery-never-ends', 'no sweep ends the leases of dead webhook workers', [
-    DELIVERY_SWEEP,
-    'lease_expires_at <= now() ORDER BY',
-    "lease_expires_at <= now() - interval '1 day' ORDER BY",
-  ]),
+  bug('lease-of-delivery-never-ends', 'no sweep ends the leases of dead webhook workers', NO_SWEEP_OF_LEASES),
   bug('expired-attempt-not-logged', 'the sweep of leases gives the attempt of the dead worker back', [
     DELIVERY_SWEEP,
     'due_at = now(), lease_token = NULL',
@@ -187,11 +195,7 @@ export const BUGS = [
     'WHERE id = ${request.endpointId} FOR NO KEY UPDATE`;',
     'WHERE id = ${request.endpointId}`;',
   ]),
-  bug('no-scan-of-deliveries', 'no scan finds deliveries whose job was lost', [
-    SCAN,
-    'await this.scan(hasRedis);',
-    'if (this.#intervalMs < 0) await this.scan(hasRedis);',
-  ]),
+  bug('no-scan-of-deliveries', 'no scan finds deliveries whose job was lost', NO_SCAN_OF_DELIVERIES),
   bug(
     'deliveries-never-woken',
     'no process adds a turn, and no scan finds deliveries without one',
@@ -200,7 +204,7 @@ export const BUGS = [
       'const { endpointId, environmentId, slotMs, lane = laneOf(slotMs), ticket = 0, priority, delayMs } = turn;',
       "const { endpointId, environmentId, slotMs, ticket = 0, priority, delayMs } = turn;\n  const lane = 'none' as Lane;",
     ],
-    [SCAN, 'await this.scan(hasRedis);', 'if (this.#intervalMs < 0) await this.scan(hasRedis);'],
+    NO_SCAN_OF_DELIVERIES,
   ),
   bug(
     'take-over-without-a-stall',
@@ -222,7 +226,7 @@ export const BUGS = [
     'stalled-turn-not-taken-over',
     'no worker takes the rows of a stalled turn over, and no sweep ends their leases',
     [TURNS, 'if (isStalled) await this.#takeOver(turn, run);', ''],
-    [DELIVERY_SWEEP, 'lease_expires_at <= now() ORDER BY', "lease_expires_at <= now() - interval '1 day' ORDER BY"],
+    NO_SWEEP_OF_LEASES,
   ),
   bug(
     'turn-settled-by-its-token',
@@ -342,17 +346,6 @@ export const BUGS = [
     ],
     [ENDED_SESSIONS, 'sessions: Prisma.sql`(id, connection) IN (${pairs})`', 'sessions: Prisma.sql`true`'],
   ),
-  // Writes of a gateway.
-  bug('outcomes-mixed', 'a batch of a gateway gives clients the outcomes of others', [
-    WRITES,
-    'const next = outcomes.values();',
-    'const next = outcomes.reverse().values();',
-  ]),
-  bug('loss-not-written', 'a gateway does not write that the connection of a session is lost', [
-    WRITES,
-    'await markDisconnected(database, lost)',
-    'await markDisconnected(database, [])',
-  ]),
   // Idempotency.
   bug('key-without-lock', 'two requests with one idempotency key run at once', [
     IDEMPOTENCY,
