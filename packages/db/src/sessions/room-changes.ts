@@ -1,5 +1,5 @@
 import type { RoomState, SessionEndReason, Tenant } from '@callplane/core';
-import { ints, texts } from '../client/fragments.sql.js';
+import { ints, texts } from '../client/sql.js';
 import type { TypedSql } from '../client/database.js';
 import { ROOM_COLUMNS } from '../rooms/room.sql.js';
 import {
