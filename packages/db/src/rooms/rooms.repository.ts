@@ -161,3 +161,9 @@ export async function findRecipients(db: TypedSql, tenant: Tenant, roomId: strin
   const present = new Set(row.ids ?? []);
   return { status: row.status, present: row.present, absent: (to ?? []).filter((id) => !present.has(id)) };
 }
+
+export async function markRoomEnded(tx: TypedSql, roomId: string, now: Date): Promise<void> {
+  await tx.$executeRaw`
+    UPDATE rooms SET status = 'ended', ended_at = ${now.toISOString()}::timestamptz
+    WHERE id = ${roomId} AND status = 'ending'`;
+}

@@ -22,9 +22,12 @@ import {
 } from './session.sql.js';
 import type { HeldSession } from './session.js';
 
-export interface EndedNow extends EndedSession {
+interface EndedNow extends EndedSession {
   version: number;
 }
+
+/** Maximum number of participants of a room per transaction, so that a large room does not hold locks for long. */
+const BATCH = 2000;
 
 /**
  * Ends sessions of one room on behalf of the connections that hold them: unpublishes their tracks and marks the
@@ -60,10 +63,56 @@ export async function endSessions(
 }
 
 /**
+ * Locks participants, as every writer does before it locks their sessions.
+ * @param which a condition on participants; with several, in the order of their ids.
+ */
+export function lockParticipants(
+  tx: TypedSql,
+  which: Prisma.Sql,
+): PromiseLike<{ id: string; environmentId: string }[]> {
+  return tx.$queryRaw<{ id: string; environmentId: string }[]>`
+    SELECT id, environment_id AS "environmentId" FROM participants WHERE ${which} FOR NO KEY UPDATE`;
+}
+
+/**
+ * Ends the session and the presence of one participant. Safe to repeat: a session that has ended keeps its time and
+ * reason.
+ */
+export async function endParticipantPresence(
+  tx: TypedSql,
+  participantId: string,
+  reason: SessionEndReason,
+  now: Date,
+): Promise<EndedNow[]> {
+  await lockParticipants(tx, Prisma.sql`id = ${participantId}`);
+  return endPresence(tx, [participantId], reason, now);
+}
+
+/**
+ * Ends the sessions and the presence of up to {@link BATCH} participants of a room who have not left. Safe to repeat.
+ * @returns the number of participants of this batch (0 when none was left), and the ended sessions.
+ */
+export async function endRoomPresence(
+  tx: TypedSql,
+  roomId: string,
+  now: Date,
+): Promise<{ left: number; ended: EndedNow[] }> {
+  const which = Prisma.sql`room_id = ${roomId} AND left_at IS NULL ORDER BY id LIMIT ${BATCH}`;
+  const present = await lockParticipants(tx, which);
+  const ended = await endPresence(
+    tx,
+    present.map(({ id }) => id),
+    'room_ended',
+    now,
+  );
+  return { left: present.length, ended };
+}
+
+/**
  * Ends the live sessions of participants, and marks the participants as left, also those without a session. The caller
  * has locked the participants' rows.
  */
-export function endPresence(
+function endPresence(
   tx: TypedSql,
   participantIds: readonly string[],
   reason: SessionEndReason,
