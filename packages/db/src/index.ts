@@ -51,7 +51,6 @@ export * from './sessions/lost-sessions.js';
 export * from './sessions/resume-sessions.js';
 export * from './sessions/room-changes.js';
 export * from './sessions/session-history.js';
-export * from './sessions/session-tuple.js';
 export * from './sessions/session-tracks.js';
 export type * from './sessions/session.js';
 export * from './sessions/signaling-instances.js';
