@@ -12,14 +12,7 @@ import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { PARTICIPANT_COLUMNS } from '../participants/participant.sql.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
-import {
-  bumpRooms,
-  rememberTracks,
-  SUBJECT_COLUMNS,
-  SUBJECT_TABLES,
-  toSubject,
-  type SubjectRow,
-} from './session.sql.js';
+import { bumpRooms, deleteTracks, SUBJECT_COLUMNS, SUBJECT_TABLES, toSubject, type SubjectRow } from './session.sql.js';
 import type { HeldSession } from './session.js';
 
 interface EndedNow extends EndedSession {
@@ -174,24 +167,6 @@ export async function endTracks(
   const rows = await deleteTracks(tx, Prisma.sql`session_id = ANY(${[...sessionIds]}::text[])`, now);
   for (const { sessionId, ...track } of rows) tracks.set(sessionId, [...(tracks.get(sessionId) ?? []), track]);
   return tracks;
-}
-
-/**
- * Deletes tracks, and keeps them in the history of their sessions, which the caller has locked.
- * @param which a condition on session_tracks.
- * @returns them in the order of their publication, session by session.
- */
-export function deleteTracks(
-  tx: TypedSql,
-  which: Prisma.Sql,
-  now: Date,
-): PromiseLike<(TrackIdentity & { sessionId: string })[]> {
-  return tx.$queryRaw<(TrackIdentity & { sessionId: string })[]>`
-    WITH ended AS (
-      DELETE FROM session_tracks WHERE ${which} RETURNING session_id, track_id, kind, source, published_at
-    ), ${rememberTracks(now)}
-    SELECT session_id AS "sessionId", track_id AS "trackId", kind, source FROM ended
-    ORDER BY session_id, published_at, track_id`;
 }
 
 /**
