@@ -1,7 +1,8 @@
 import { MediaError, type MediaNode, type MediaSession, type MediaSubscriber } from '@callplane/media';
 import { PROTOCOL_LIMITS, type ServerMessages } from '@callplane/protocol';
 import { streamName, type TrackIndex } from '../rooms/tracks.js';
-import { toFailure, type MediaOwner, type MediaPlace } from './context.js';
+import type { MediaOwner } from './media-writes.js';
+import { toFailure, type MediaPlace } from './places.js';
 import { checkAnswer } from './sdp-gate.js';
 import { Sections } from './sections.js';
 import type { Want } from './selection.js';

@@ -1,6 +1,6 @@
 import { ERROR_CODES, type ErrorCode } from '@callplane/protocol';
 import { trackOf } from '../rooms/tracks.js';
-import type { MediaOwner } from './context.js';
+import type { MediaOwner } from './media-writes.js';
 import type { ReceivingPeer } from './receiving-peer.js';
 import type { Selection } from './selection.js';
 
