@@ -5,14 +5,13 @@ import {
   type RoomState,
   type SessionEndReason,
   type Tenant,
-  type TrackIdentity,
 } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { PARTICIPANT_COLUMNS } from '../participants/participant.sql.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
-import { bumpRooms, deleteTracks, SUBJECT_COLUMNS, SUBJECT_TABLES, toSubject, type SubjectRow } from './session.sql.js';
+import { bumpRooms, endTracks, SUBJECT_COLUMNS, SUBJECT_TABLES, toSubject, type SubjectRow } from './session.sql.js';
 import type { HeldSession } from './session.js';
 
 interface EndedNow extends EndedSession {
@@ -151,22 +150,6 @@ async function end(
   return rows.map(({ sessionId, version, ...participant }) => {
     return { sessionId, version, participant, tracks: tracks.get(sessionId) ?? [] };
   });
-}
-
-/**
- * Deletes the tracks of sessions that end, and returns them by session id. A separate statement, after the sessions
- * were locked: only then does its snapshot contain every track that was published until that moment.
- */
-export async function endTracks(
-  tx: TypedSql,
-  sessionIds: readonly string[],
-  now: Date,
-): Promise<Map<string, TrackIdentity[]>> {
-  const tracks = new Map<string, TrackIdentity[]>();
-  if (sessionIds.length === 0) return tracks;
-  const rows = await deleteTracks(tx, Prisma.sql`session_id = ANY(${[...sessionIds]}::text[])`, now);
-  for (const { sessionId, ...track } of rows) tracks.set(sessionId, [...(tracks.get(sessionId) ?? []), track]);
-  return tracks;
 }
 
 /**

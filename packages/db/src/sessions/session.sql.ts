@@ -109,6 +109,22 @@ export function deleteTracks(
 }
 
 /**
+ * Deletes the tracks of sessions that end, and returns them by session id. A separate statement, after the sessions
+ * were locked: only then does its snapshot contain every track that was published until that moment.
+ */
+export async function endTracks(
+  tx: TypedSql,
+  sessionIds: readonly string[],
+  now: Date,
+): Promise<Map<string, TrackIdentity[]>> {
+  const tracks = new Map<string, TrackIdentity[]>();
+  if (sessionIds.length === 0) return tracks;
+  const rows = await deleteTracks(tx, Prisma.sql`session_id = ANY(${[...sessionIds]}::text[])`, now);
+  for (const { sessionId, ...track } of rows) tracks.set(sessionId, [...(tracks.get(sessionId) ?? []), track]);
+  return tracks;
+}
+
+/**
  * A token bucket stored in a row: a column holds the time when the bucket is full again, by PostgreSQL's clock; null
  * means full. One conditional update checks the bucket and takes a token, so all instances share the bucket without
  * Redis.
