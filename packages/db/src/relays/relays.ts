@@ -1,5 +1,5 @@
 import type { TypedSql } from '../client/database.js';
-import { isObservationValid } from '../client/fragments.sql.js';
+import { isObservationValid } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
 
 /**

@@ -6,7 +6,7 @@ import {
   type RoomStatus,
   type Tenant,
 } from '@callplane/core';
-import { ints, texts } from '../client/fragments.sql.js';
+import { ints, texts } from '../client/sql.js';
 import type { Db, TypedSql } from '../client/database.js';
 import { readWanted, type WantedRow } from '../client/wanted-rows.js';
 import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../events/write-events.js';
@@ -160,4 +160,10 @@ export async function findRecipients(db: TypedSql, tenant: Tenant, roomId: strin
   if (row === undefined) return null;
   const present = new Set(row.ids ?? []);
   return { status: row.status, present: row.present, absent: (to ?? []).filter((id) => !present.has(id)) };
+}
+
+export async function markRoomEnded(tx: TypedSql, roomId: string, now: Date): Promise<void> {
+  await tx.$executeRaw`
+    UPDATE rooms SET status = 'ended', ended_at = ${now.toISOString()}::timestamptz
+    WHERE id = ${roomId} AND status = 'ending'`;
 }
