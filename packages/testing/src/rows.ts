@@ -27,7 +27,6 @@ import {
   type JoinOutcome,
   type NewParticipant,
   type ResumeInput,
-  type ResumeOutcome,
   type TypedSql,
 } from '@callplane/db';
 
@@ -155,8 +154,9 @@ export async function joinOne(
   return only(await joinSessions(database, input.roomId, [{ ...defaults, ...input }], now, settings));
 }
 
-export async function resumeOne(database: Database, input: ResumeInput, pace = UNPACED): Promise<ResumeOutcome> {
-  return only(await resumeSessions(database, [input], pace));
+export async function resumeOne(database: Database, input: ResumeInput, pace = UNPACED) {
+  const outcome = only(await resumeSessions(database, [input], pace));
+  return outcome.outcome === 'resumed' ? { ...outcome, state: await outcome.state } : outcome;
 }
 
 /** @returns whether the session was ended */

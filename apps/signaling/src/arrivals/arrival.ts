@@ -197,7 +197,7 @@ export class Arrival {
     const text = welcomeText(this.#deps, session, room.state, details);
     room.add(session);
     session.dispatch('welcomed');
-    this.connection.sendText(text);
+    this.connection.sendWelcome(text);
     const speakers = room.speakers.present();
     if (speakers !== null) session.sendText(speakers);
     if (session.isConnected) session.media.onWelcomed();

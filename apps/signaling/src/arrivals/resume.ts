@@ -25,7 +25,7 @@ export async function resume(
   if (taken === null) return;
   const { session, isHere } = taken;
   const clientHasPeers = request.continueMedia !== false;
-  await deps.rooms.loadForWelcome(roomId);
+  const [own] = await Promise.all([outcome.state, deps.rooms.loadForWelcome(roomId)]);
   if (isHere) await session.media.takenOver();
   else {
     await session.media.takeOver({
@@ -34,7 +34,7 @@ export async function resume(
       clientHasPeers,
       clientPeers: request.peers,
       answeredOffer: request.offerId,
-      tracks: outcome.state.tracks,
+      tracks: own.tracks,
     });
   }
   if (!arrival.holds(session, outcome.connection)) return;
@@ -43,7 +43,7 @@ export async function resume(
     resumed: true,
     resumeSecret: request.resumeSecret,
     mediaContinued: session.media.resumed(clientHasPeers),
-    own: outcome.state,
+    own,
   });
 }
 

@@ -110,6 +110,11 @@ export class Connection {
     this.#closeIfOverfull();
   }
 
+  /** Sends the first message of a session at once. Those of other connections leave at the end of the tick. */
+  sendWelcome(text: string): void {
+    if (this.#canSend) this.#outbox.sendNow(text);
+  }
+
   /** Sends the reason and closes. Idempotent: the first reason counts. */
   close(reason: CloseReason, { cause, ...more }: CloseDetails): void {
     if (!this.isOpen) return;

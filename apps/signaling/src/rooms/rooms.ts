@@ -119,14 +119,15 @@ export class Rooms {
     const isNews = changes !== null && (known === null || known < changes.version);
     // Another client of the batch may have shown them before.
     const isShown = changes !== null && room.sessions.entries.has(sessionId);
+    // The next batch of joins begins before the welcomes of this one are built. They leave before what others get.
+    const turn = nextTurn();
     if (isNews && !isShown && (changes.after === null || changes.after === known)) {
       this.#apply({ roomId, publish: true }, changes, known);
     } else if (!isShown) {
       await this.#read(roomId, 'changed', { publish: true });
       return;
     }
-    // The next batch of joins begins before the welcomes of this one are built.
-    await nextTurn();
+    await turn;
   }
 
   async resync(): Promise<void> {
@@ -204,13 +205,13 @@ export class Rooms {
     known: number | null,
   ): void {
     const room = this.#held.get(roomId);
-    if (changes !== null && publish) {
-      const { after, version } = changes;
-      void this.#deps.bus.publishChanged(roomId, { range: { after, version }, ...(after === null ? {} : { changes }) });
-    }
-    if (room === undefined) return;
-    if (changes?.after === null) room.completeAtMs = performance.now();
-    room.apply(changes, known);
+    if (changes?.after === null && room !== undefined) room.completeAtMs = performance.now();
+    room?.apply(changes, known);
+    if (changes === null || !publish) return;
+    const { after, version } = changes;
+    const notice = { range: { after, version }, ...(after === null ? {} : { changes }) };
+    // After a welcome, and what the members here get.
+    setImmediate(() => void this.#deps.bus.publishChanged(roomId, notice));
   }
 
   #onChanged(roomId: string, room: Room, notice: RoomNotice): void {

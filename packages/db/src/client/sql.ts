@@ -26,9 +26,9 @@ export function typedSql(
 ): TypedSql {
   const run = async (query: TemplateStringsArray | Prisma.Sql, values: unknown[]): Promise<QueryResult> => {
     check();
-    const statement = query instanceof Prisma.Sql ? query : Prisma.sql(query, ...values);
-    const name = nameOf({ sql: statement.text, args: statement.values });
-    return connection.query({ name, text: statement.text, values: statement.values });
+    // Each access to `text` joins the parts of the statement anew.
+    const { text, values: args } = query instanceof Prisma.Sql ? query : Prisma.sql(query, ...values);
+    return connection.query({ name: nameOf({ sql: text, args }), text, values: args });
   };
   return {
     async $queryRaw<T>(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): Promise<T> {

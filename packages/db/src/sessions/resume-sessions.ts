@@ -64,18 +64,24 @@ export async function resumeSessions(
     FROM before LEFT JOIN resumed ON resumed.id = before.id`;
   const found = new Map(rows.map((row) => [row.sessionId, row]));
   // A statement of its own: the snapshot of the one before is older than its locks.
-  const states = await readSessions(
+  const states = readSessions(
     database.sql,
     rows.filter(({ connection }) => connection !== null).map(({ sessionId }) => sessionId),
   );
-  return inputs.map(({ sessionId }) => outcomeOf(found.get(sessionId), states.get(sessionId)));
+  return inputs.map(({ sessionId }) => outcomeOf(found.get(sessionId), states));
 }
 
-function outcomeOf(found: Found | undefined, state: SessionState | undefined): ResumeOutcome {
+function outcomeOf(found: Found | undefined, states: Promise<Map<string, SessionState>>): ResumeOutcome {
   if (found === undefined) return { outcome: 'unknown' };
   const { connection, endReason, waitMs, projectId, environmentId, sessionId, ...rest } = found;
   if (connection !== null) {
-    if (state === undefined) throw new Error(`${sessionId} is gone`);
+    const state = states.then((all) => {
+      const own = all.get(sessionId);
+      if (own === undefined) throw new Error(`${sessionId} is gone`);
+      return own;
+    });
+    // A caller that has lost the session does not wait for it.
+    state.catch(() => undefined);
     return { outcome: 'resumed', connection, tenant: { projectId, environmentId }, ...rest, state };
   }
   if (endReason !== null) return { outcome: 'ended', reason: endReason };

@@ -58,7 +58,8 @@ export type ResumeOutcome =
       roomId: string;
       participantId: string;
       permissions: readonly Permission[];
-      state: SessionState;
+      /** Still being read, so that the caller can read the room at the same time. */
+      state: Promise<SessionState>;
       /** Where its media is, as the previous holder wrote it; null without media. */
       media: unknown;
     }

@@ -51,6 +51,8 @@ export async function claimDeliveries(databases: Databases, request: ClaimReques
     allowed: Prisma.sql`CASE WHEN is_limited THEN 0 ELSE batch END`,
     rooms: Prisma.empty,
     due: dueOf(request.endpointId),
+    // Reading them has locked them.
+    free: Prisma.sql`SELECT id FROM chosen`,
   });
   if (claim.endpoint?.isLimited !== true) return claim;
   // One claim of such an endpoint after the other, so that each sees all deliveries that are in flight. The commit is
@@ -63,6 +65,8 @@ export async function claimDeliveries(databases: Databases, request: ClaimReques
       due: Prisma.sql`
         (SELECT d.id, d.due_at FROM endpoint CROSS JOIN LATERAL (${dueOf(request.endpointId)}) d WHERE ordering = 'none')
         UNION ALL ${headsOf(request)}`,
+      free: Prisma.sql`SELECT id FROM webhook_deliveries
+        WHERE id = ANY(ARRAY(SELECT id FROM chosen)) AND status = 'pending' FOR NO KEY UPDATE SKIP LOCKED`,
     });
   });
 }
@@ -74,9 +78,15 @@ interface ClaimParts {
   rooms: Prisma.Sql;
   /** Selects `id` and `due_at` of candidates. PostgreSQL reads only as many as are claimed, and one more. */
   due: Prisma.Sql;
+  /** Selects the ids of the chosen candidates that no other transaction has locked. */
+  free: Prisma.Sql;
 }
 
-async function claimWith(sql: TypedSql, request: ClaimRequest, { allowed, rooms, due }: ClaimParts): Promise<Claim> {
+async function claimWith(
+  sql: TypedSql,
+  request: ClaimRequest,
+  { allowed, rooms, due, free }: ClaimParts,
+): Promise<Claim> {
   const { endpointId, lane, token, leaseMs } = request;
   const rows = await sql.$queryRaw<ClaimRow[]>`
     WITH RECURSIVE found AS MATERIALIZED (
@@ -94,16 +104,13 @@ async function claimWith(sql: TypedSql, request: ClaimRequest, { allowed, rooms,
       SELECT * FROM (${due}) candidate LIMIT (SELECT CASE allowed WHEN 0 THEN 0 ELSE allowed + 1 END FROM endpoint)
     ), chosen AS MATERIALIZED (
       SELECT id FROM due LIMIT (SELECT allowed FROM endpoint)
-    ), free AS MATERIALIZED (
-      SELECT id FROM webhook_deliveries WHERE id = ANY(ARRAY(SELECT id FROM chosen)) AND status = 'pending'
-      FOR NO KEY UPDATE SKIP LOCKED
     ), claimed AS (
       UPDATE webhook_deliveries d
       SET status = 'delivering', lease_token = ${token}::uuid,
         lease_expires_at = now() + ${leaseMs}::int * interval '1 millisecond', run_attempts = d.run_attempts + 1,
         url = coalesce(d.url, e.url), secret_version = coalesce(d.secret_version, e.version_now)
       FROM endpoint e, webhook_secrets s, events v
-      WHERE d.id = ANY(ARRAY(SELECT id FROM free)) AND d.status = 'pending' AND v.id = d.event_id
+      WHERE d.id = ANY(ARRAY(${free})) AND d.status = 'pending' AND v.id = d.event_id
         AND s.endpoint_id = d.endpoint_id AND s.version = coalesce(d.secret_version, e.version_now)
       RETURNING d.*, s.secret_sealed, v.body, v.traceparent
     ), paced AS (

@@ -82,9 +82,12 @@ export function publishRoomMessage(
 export class RoomBus {
   readonly #settings: RoomBusSettings;
   readonly #subscriber: Subscriber;
+  /** How the notices of this instance begin, which Redis sends back to it. */
+  readonly #own: string;
 
   constructor(settings: RoomBusSettings) {
     this.#settings = settings;
+    this.#own = JSON.stringify({ v: VERSION, from: settings.instanceId }).slice(0, -1);
     this.#subscriber = new Subscriber(settings.redisUrl, settings.events);
   }
 
@@ -105,17 +108,17 @@ export class RoomBus {
   /** Notifies the other instances that hold connections of the room. Best effort, see {@link publishRoomChanged}. */
   publishChanged(roomId: string, notice: RoomNotice): Promise<boolean> {
     const { changes, ...rest } = notice;
-    const payload: Payload = { type: 'changed', roomId, from: this.#settings.instanceId, ...rest };
+    const payload: Payload = { from: this.#settings.instanceId, type: 'changed', roomId, ...rest };
     const text = textOf(changes === undefined ? payload : { ...payload, changes });
     return this.#publish(roomId, text.length > NOTICE_CHARS_MAX ? textOf(payload) : text);
   }
 
   publishMessage(roomId: string, message: unknown): Promise<boolean> {
-    return this.#publish(roomId, textOf({ type: 'message', from: this.#settings.instanceId, message }));
+    return this.#publish(roomId, textOf({ from: this.#settings.instanceId, type: 'message', message }));
   }
 
   publishReport(roomId: string, kind: string, report: unknown): Promise<boolean> {
-    return this.#publish(roomId, textOf({ type: 'report', from: this.#settings.instanceId, kind, report }));
+    return this.#publish(roomId, textOf({ from: this.#settings.instanceId, type: 'report', kind, report }));
   }
 
   close(): Promise<void> {
@@ -127,8 +130,9 @@ export class RoomBus {
   }
 
   #receive(handlers: RoomHandlers, text: string): void {
+    if (text.startsWith(this.#own)) return;
     const payload = payloadOf(text);
-    if (payload === null || payload.from === this.#settings.instanceId) return;
+    if (payload === null) return;
     if (payload.type === 'message') handlers.message(payload.message, payload.from);
     else if (payload.type === 'report') handlers.report?.(payload.kind, payload.report, payload.from);
     else {
