@@ -60,9 +60,14 @@ export async function findRooms(db: TypedSql, wanted: readonly WantedRow[]): Pro
   );
 }
 
-export async function findRoom(db: TypedSql, tenant: Tenant, roomId: string): Promise<LiveRoomState | null> {
+export async function findRoom(
+  db: TypedSql,
+  tenant: Tenant,
+  roomId: string,
+  lock = Prisma.empty,
+): Promise<LiveRoomState | null> {
   const [row] = await db.$queryRaw<LiveRoomState[]>`
-    SELECT ${LIVE_ROOM_COLUMNS} FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId}`;
+    SELECT ${LIVE_ROOM_COLUMNS} FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId} ${lock}`;
   return row ?? null;
 }
 
