@@ -9,7 +9,7 @@ import {
   markRoomEnded,
   mediaPlacesOfParticipant,
   sessionsAmong,
-  settleCompleted,
+  settleOperation,
   touchSessions,
 } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
@@ -118,7 +118,7 @@ const ROOM_END_STEPS: readonly Step[] = [
     async run(deps, claim) {
       const now = deps.clock.now();
       const deliveries = await deps.database.transaction(async (tx) => {
-        await settleCompleted(tx, claim, now);
+        await settleOperation(tx, claim, { status: 'completed', now });
         await markRoomEnded(tx, claim.roomId, now);
         return writeRoomEnded(tx, claim, now);
       });
@@ -183,7 +183,7 @@ const PARTICIPANT_REMOVE_STEPS: readonly Step[] = [
   {
     name: 'complete the removal',
     async run(deps, claim) {
-      await deps.database.transaction((tx) => settleCompleted(tx, claim, deps.clock.now()));
+      await settleOperation(deps.database.sql, claim, { status: 'completed', now: deps.clock.now() });
     },
   },
 ];
