@@ -111,12 +111,16 @@ describe('removing a participant', () => {
       await workOnOperation(worker.deps, id);
       expect(await worker.row(id)).toMatchObject({ status: 'completed' });
       await closeEndedRelays(worker.deps);
-      expect(await listTurnServers(worker.deps.database.sql)).toEqual([{ address: server.address, state: 'down' }]);
+      expect(await listTurnServers(worker.deps.database.prisma, new Date())).toEqual([
+        { address: server.address, state: 'down' },
+      ]);
     } finally {
       await coturn.start();
     }
     await closeEndedRelays(worker.deps);
-    expect(await listTurnServers(worker.deps.database.sql)).toEqual([{ address: server.address, state: 'up' }]);
+    expect(await listTurnServers(worker.deps.database.prisma, new Date())).toEqual([
+      { address: server.address, state: 'up' },
+    ]);
   });
 });
 
