@@ -89,20 +89,15 @@ export const BUGS = [
     "WHERE status = 'pending' AND due_at <= now() AND ${isUnleased}",
     "WHERE false AND status = 'pending' AND due_at <= now() AND ${isUnleased}",
   ]),
-  bug('completed-before-the-end', 'the operation is completed in a transaction before the one that ends the room', [
-    STEPS,
-    "await settleOperation(tx, claim, { status: 'completed', now });",
-    "await deps.database.transaction((own) => settleOperation(own, claim, { status: 'completed', now }));",
-  ]),
   bug('event-after-the-commit', 'room.ended is written in a transaction after the one that ends the room', [
     STEPS,
-    'await markRoomEnded(tx, claim.roomId, now);\n        return writeRoomEnded(tx, claim, now);\n      });',
-    'await markRoomEnded(tx, claim.roomId, now);\n        return [];\n      });\n      deliveries.push(...(await deps.database.transaction((own) => writeRoomEnded(own, claim, now))));',
+    'return writeRoomEnded(tx, claim, now);\n      });',
+    'return [];\n      });\n      deliveries.push(...(await deps.database.transaction((own) => writeRoomEnded(own, claim, now))));',
   ]),
   bug('room-not-marked', 'the clean-up forgets to mark the room ended', [
-    STEPS,
-    'await markRoomEnded(tx, claim.roomId, now);',
-    '',
+    LEASES,
+    "rooms.status = 'ending'",
+    "rooms.status = 'ended'",
   ]),
   bug(
     'sessions-left-in-room',

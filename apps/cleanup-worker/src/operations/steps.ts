@@ -6,7 +6,6 @@ import {
   endParticipantPresence,
   endRoomPresence,
   isParticipantHeld,
-  markRoomEnded,
   mediaPlacesOfParticipant,
   sessionsAmong,
   settleOperation,
@@ -119,7 +118,6 @@ const ROOM_END_STEPS: readonly Step[] = [
       const now = deps.clock.now();
       const deliveries = await deps.database.transaction(async (tx) => {
         await settleOperation(tx, claim, { status: 'completed', now });
-        await markRoomEnded(tx, claim.roomId, now);
         return writeRoomEnded(tx, claim, now);
       });
       await deps.producer.wakeDeliveries(deliveries);

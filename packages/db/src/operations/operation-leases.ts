@@ -114,18 +114,26 @@ export function settleExhaustedOperation(db: TypedSql): Promise<SettledOperation
   return settle(db, which, { status: 'failed', error: LEASE_EXPIRED });
 }
 
+/** A completed end of a room ends the room, in the same statement: none is seen without the other. */
 async function settle(db: TypedSql, which: Prisma.Sql, end: AttemptEnd): Promise<SettledOperation | null> {
   const completedAt = end.status === 'completed' ? end.now.toISOString() : null;
   const lastError = end.status === 'completed' ? null : JSON.stringify(end.error);
   const delayMs = end.status === 'pending' ? end.delayMs : null;
   const [settled] = await db.$queryRaw<SettledOperation[]>`
-    UPDATE runtime_operations
-    SET status = ${end.status}, completed_at = ${completedAt}::timestamptz, last_error = ${lastError}::jsonb,
-      due_at = coalesce(now() + ${delayMs}::int * interval '1 millisecond', due_at),
-      lease_token = NULL, lease_expires_at = NULL
-    WHERE ${which}
-    RETURNING ${OPERATION_COLUMNS}, room_id AS "roomId", participant_id AS "participantId",
-      environment_id AS "environmentId", ${PROJECT_ID}`;
+    WITH settled AS (
+      UPDATE runtime_operations
+      SET status = ${end.status}, completed_at = ${completedAt}::timestamptz, last_error = ${lastError}::jsonb,
+        due_at = coalesce(now() + ${delayMs}::int * interval '1 millisecond', due_at),
+        lease_token = NULL, lease_expires_at = NULL
+      WHERE ${which} RETURNING *
+    ), room AS (
+      UPDATE rooms SET status = 'ended', ended_at = settled.completed_at FROM settled
+      WHERE rooms.id = settled.room_id AND rooms.status = 'ending'
+        AND settled.kind = 'room.end' AND settled.status = 'completed'
+    )
+    SELECT ${OPERATION_COLUMNS}, room_id AS "roomId", participant_id AS "participantId",
+      environment_id AS "environmentId", ${PROJECT_ID}
+    FROM settled`;
   return settled ?? null;
 }
 
@@ -147,16 +155,4 @@ export function findDueOperations(
       WHERE status = 'pending' AND due_at <= now() AND ${isUnleased} AND NOT ${isExhausted}
     ) due
     ORDER BY place, due_at LIMIT ${limit}::int`;
-}
-
-/**
- * Makes a pending operation due now instead of at its retry time. The attempt counts like any other.
- * @returns null when it is not pending, or when a worker currently holds it.
- */
-export async function hastenOperation(db: TypedSql, operationId: string): Promise<WakeableOperation | null> {
-  const [row] = await db.$queryRaw<WakeableOperation[]>`
-    UPDATE runtime_operations SET due_at = now()
-    WHERE id = ${operationId} AND status = 'pending' AND ${isUnleased}
-    RETURNING ${WAKEABLE_COLUMNS}`;
-  return row ?? null;
 }

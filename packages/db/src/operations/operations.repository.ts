@@ -11,7 +11,7 @@ import { readWanted, type WantedRow } from '../client/wanted-rows.js';
 import { Prisma } from '../generated/client.js';
 import { touchSessions } from '../sessions/session-connection.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
-import { OPERATION_COLUMNS, WAKE_UP_COLUMNS } from './operation.sql.js';
+import { isUnleased, OPERATION_COLUMNS, WAKE_UP_COLUMNS } from './operation.sql.js';
 
 export interface WakeableOperation {
   id: string;
@@ -187,11 +187,26 @@ async function acceptAgain(
   const operation = await find();
   if (operation === null) return null;
   if (!startsNewRun(operation.status as OperationStatus)) return asItIs(operation);
-  const [rerun] = await sql.$queryRaw<AcceptedRow[]>`
-    UPDATE runtime_operations
-    SET status = 'pending', run = run + 1, run_attempts = 0, due_at = now()
-    WHERE id = ${operation.id} AND status = 'failed'
-    RETURNING ${ACCEPTED}`;
+  const rerun = await makeDue(sql, operation.id, 'failed');
   // Without a row, a concurrent request has begun the run.
-  return rerun === undefined ? asItIs(await find()) : accepted(rerun, null);
+  return rerun === null ? asItIs(await find()) : accepted(rerun, null);
+}
+
+/**
+ * Makes an operation due now: a failed one in a new run, a pending one instead of at its retry time. The attempt of the
+ * latter counts like any other.
+ * @returns null when it has another status, or when a worker currently holds it.
+ */
+export async function makeDue(
+  db: TypedSql,
+  operationId: string,
+  status: 'failed' | 'pending',
+): Promise<AcceptedRow | null> {
+  const [row] = await db.$queryRaw<AcceptedRow[]>`
+    UPDATE runtime_operations
+    SET status = 'pending', due_at = now(), run = CASE WHEN status = 'failed' THEN run + 1 ELSE run END,
+      run_attempts = CASE WHEN status = 'failed' THEN 0 ELSE run_attempts END
+    WHERE id = ${operationId} AND status = ${status} AND ${isUnleased}
+    RETURNING ${ACCEPTED}`;
+  return row ?? null;
 }

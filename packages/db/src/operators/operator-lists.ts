@@ -61,14 +61,9 @@ export async function listAllOperations(
   }));
 }
 
-export async function findOperationById(db: Db, operationId: string) {
-  const found = await db.runtimeOperation.findUnique({
-    where: { id: operationId },
-    select: { status: true, roomId: true, participantId: true, room: { select: OF_TENANT } },
-  });
-  if (found === null) return null;
-  const { room, ...operation } = found;
-  return { ...operation, environmentId: room.environmentId, ...room.environment };
+export async function findOperationStatus(db: Db, operationId: string): Promise<OperationStatus | null> {
+  const found = await db.runtimeOperation.findUnique({ where: { id: operationId }, select: { status: true } });
+  return found && (found.status as OperationStatus);
 }
 
 const ROOM = {

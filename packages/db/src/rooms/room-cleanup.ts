@@ -25,9 +25,3 @@ export async function endRoomPresence(
   );
   return { left: present.length, ended };
 }
-
-export async function markRoomEnded(tx: TypedSql, roomId: string, now: Date): Promise<void> {
-  await tx.$executeRaw`
-    UPDATE rooms SET status = 'ended', ended_at = ${now.toISOString()}::timestamptz
-    WHERE id = ${roomId} AND status = 'ending'`;
-}
