@@ -6,7 +6,6 @@
 const LEASES = 'packages/db/src/operations/operation-leases.ts';
 const OPERATIONS = 'packages/db/src/operations/operations.repository.ts';
 const STEPS = 'apps/cleanup-worker/src/operations/steps.ts';
-const ROOM_CLEANUP = 'packages/db/src/rooms/room-cleanup.ts';
 const DELIVERY_LEASES = 'packages/db/src/webhooks/delivery-leases.ts';
 const CLAIMS = 'packages/db/src/webhooks/claims.ts';
 const TURNS = 'apps/webhook-worker/src/deliveries/turns.ts';
@@ -104,16 +103,16 @@ export const BUGS = [
     'the end of a room ends one batch of its sessions, and a batch has one',
     // The batch of production is larger than the rooms of a simulation.
 
-    [ROOM_CLEANUP, 'const BATCH = 2000;', 'const BATCH = 1;'],
-    [ROOM_CLEANUP, 'return { left: present.length, ended };', 'return { left: 0, ended };'],
+    [ENDED_SESSIONS, 'const BATCH = 2000;', 'const BATCH = 1;'],
+    [ENDED_SESSIONS, 'return { left: present.length, ended };', 'return { left: 0, ended };'],
   ),
   bug('presence-kept', 'the end of a room ends no session', [
-    ROOM_CLEANUP,
+    ENDED_SESSIONS,
     'present.map(({ id }) => id),',
     'present.map(({ id }) => id).slice(0, 0),',
   ]),
   bug('removal-keeps-session', 'a removal ends no session', [
-    'packages/db/src/participants/participant-cleanup.ts',
+    ENDED_SESSIONS,
     'return endPresence(tx, [participantId], reason, now);',
     'return endPresence(tx, [], reason, now);',
   ]),

@@ -30,8 +30,7 @@ import {
 import type { Deps } from './deps.js';
 import { operationMetrics, relayMetrics } from './metrics.js';
 import { workOnOperation } from './operations/work.js';
-import { createRelays } from './relays/relays.js';
-import type { TurnServer } from './relays/turn-admin.js';
+import { createRelays, type TurnServer } from './relays/relays.js';
 
 /** The fixed time of the clock in these tests. Rows get times relative to it. */
 export const NOON = new Date('2030-01-01T12:00:00.000Z');

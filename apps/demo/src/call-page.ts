@@ -1,5 +1,4 @@
 import { type Call, type CloseInfo, connect, type ConnectionState, type RemoteTrack } from '@callplane/client-js';
-import { askForToken } from './backend.js';
 import { openChat } from './chat.js';
 import { announce, button, element, input } from './elements.js';
 import type { Entry } from './lobby.js';
@@ -9,6 +8,8 @@ import { openSettings } from './settings.js';
 import { Stage } from './stage.js';
 import { showStatistics } from './statistics.js';
 import { Toolbar } from './toolbar.js';
+
+const TOKEN_WITHIN_MS = 10_000;
 
 export async function enterCall(entry: Entry, onEnd: (close: CloseInfo) => void): Promise<void> {
   const token = await askForToken(entry.room, entry.name);
@@ -150,4 +151,23 @@ function showState(call: Call): (text: string) => void {
   call.on('mediaState', render);
   render();
   return show;
+}
+
+/** Plays the part of a product's own backend: creates the room if it does not exist, and issues a token. */
+async function askForToken(room: string, name: string): Promise<string> {
+  let response: Response;
+  try {
+    response = await fetch(`${import.meta.env.BASE_URL}api/join`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ room, name }),
+      signal: AbortSignal.timeout(TOKEN_WITHIN_MS),
+    });
+  } catch {
+    throw new Error('The server does not answer. Check your connection, and try again in a moment.');
+  }
+  const body = (await response.json().catch(() => ({}))) as { token: string; error?: { message: string } };
+  if (response.status >= 502) throw new Error('The server is starting or away. Try again in a moment.');
+  if (!response.ok) throw new Error(body.error?.message ?? `The demo's backend answered ${response.status}.`);
+  return body.token;
 }

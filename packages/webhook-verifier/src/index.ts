@@ -1,2 +1,1 @@
-export type { WebhookEvent, WebhookEventOf, WebhookEventType } from './event.js';
 export * from './verify-webhook.js';

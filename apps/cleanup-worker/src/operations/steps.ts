@@ -1,20 +1,35 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { INSTANCE_DEAD_MS, type OperationKind } from '@callplane/core';
+import {
+  INSTANCE_DEAD_MS,
+  operationFailed,
+  roomEnded,
+  type EndedSession,
+  type OperationKind,
+  type OperationState,
+  type RoomState,
+  type SessionEndReason,
+  type Tenant,
+} from '@callplane/core';
 import {
   assertLease,
   type ClaimedOperation,
+  type DueEndpoint,
   endParticipantPresence,
   endRoomPresence,
+  findParticipants,
+  findRoom,
   isParticipantHeld,
   mediaPlacesOfParticipant,
   sessionsAmong,
   settleOperation,
   touchSessions,
+  type TypedSql,
+  writeEvents,
+  writeSessionsEnded,
 } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import type { Step } from '../deps.js';
 import { destroyMediaRoom, endMediaSessions, removeFeedsOf } from '../media/media-clean-up.js';
-import { writeLeft, writeRoomEnded } from './events.js';
 
 /**
  * Runs after the sessions have ended, so that an unresponsive TURN server delays only the outcome of the operation. If
@@ -199,3 +214,49 @@ export const STEPS: Record<OperationKind, readonly Step[]> = {
   'room.end': ROOM_END_STEPS,
   'participant.remove': PARTICIPANT_REMOVE_STEPS,
 };
+
+/** The room, and for a removal the participant, that an event of a clean-up describes. */
+interface CleanUpSubject extends Tenant {
+  roomId: string;
+  participantId: string | null;
+}
+
+/**
+ * Writes the events of sessions that have just ended: their tracks are unpublished, their participants have left.
+ * Call it last in the transaction.
+ */
+async function writeLeft(
+  tx: TypedSql,
+  subject: CleanUpSubject,
+  ended: readonly EndedSession[],
+  reason: SessionEndReason,
+  now: Date,
+): Promise<DueEndpoint[]> {
+  if (ended.length === 0) return [];
+  return writeSessionsEnded(tx, subject, await roomOf(tx, subject), ended, reason, now);
+}
+
+async function writeRoomEnded(tx: TypedSql, subject: CleanUpSubject, now: Date): Promise<DueEndpoint[]> {
+  const room = await roomOf(tx, subject);
+  return (await writeEvents(tx, [roomEnded({ tenant: subject, room, now })])).deliveries;
+}
+
+export async function writeOperationFailed(
+  tx: TypedSql,
+  subject: CleanUpSubject,
+  operation: OperationState,
+  now: Date,
+): Promise<DueEndpoint[]> {
+  const { roomId, participantId } = subject;
+  const room = await roomOf(tx, subject);
+  const [participant = null] =
+    participantId === null ? [] : await findParticipants(tx, [{ tenant: subject, roomId, id: participantId }]);
+  const event = operationFailed({ tenant: subject, room, now }, operation, participant);
+  return (await writeEvents(tx, [event])).deliveries;
+}
+
+async function roomOf(tx: TypedSql, subject: CleanUpSubject): Promise<RoomState> {
+  const room = await findRoom(tx, subject, subject.roomId);
+  if (room === null) throw new Error(`no room ${subject.roomId}`);
+  return room;
+}

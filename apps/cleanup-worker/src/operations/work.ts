@@ -4,8 +4,7 @@ import { claimOperation, LeaseLost, patiently, settleOperation, type ClaimedOper
 import { publishNotice, QUEUE_OF_OPERATION } from '@callplane/queue';
 import { startSpan, type Span } from '@callplane/runtime';
 import type { Deps, Step } from '../deps.js';
-import { writeOperationFailed } from './events.js';
-import { STEPS } from './steps.js';
+import { STEPS, writeOperationFailed } from './steps.js';
 
 /**
  * How long to retry settling a failure while PostgreSQL is unavailable, and the pause between tries, in milliseconds.

@@ -3,8 +3,8 @@ import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } from '@callplane/media';
 import pLimit from 'p-limit';
 import { trackKey } from '../rooms/tracks.js';
-import { isStillLive, storedTracks, type MediaDeps, type MediaOwner, type MediaPlace } from './context.js';
-import type { PublisherRecord } from './media-writes.js';
+import { isStillLive, storedTracks, type MediaDeps, type MediaOwner, type PublisherRecord } from './media-writes.js';
+import type { MediaPlace } from './places.js';
 import type { SendingTrack } from './sdp-gate.js';
 
 /** Pause before requests of a moderation that failed are sent again, in milliseconds. */

@@ -2,8 +2,8 @@ import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
 import type { PeerTarget } from '@callplane/protocol';
 import type { ClaimOutcome } from '../metrics.js';
-import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
-import type { MediaRecord } from './media-writes.js';
+import type { MediaDeps, MediaOwner, MediaRecord } from './media-writes.js';
+import type { MediaPlace } from './places.js';
 import type { Publisher } from './publisher.js';
 import type { Subscriber } from './subscriber.js';
 

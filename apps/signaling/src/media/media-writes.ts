@@ -1,11 +1,15 @@
-import type { Clock } from '@callplane/core';
+import type { Clock, Permission } from '@callplane/core';
 import { publishTracks, type Database, type HeldSession, type TracksOutcome, type TrackState } from '@callplane/db';
-import type { Layer } from '@callplane/protocol';
+import type { Layer, ServerMessage } from '@callplane/protocol';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import pLimit from 'p-limit';
+import type { SignalingMetrics } from '../metrics.js';
+import type { RoomMember } from '../rooms/changes.js';
+import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Writes } from '../writes/writes.js';
+import type { MediaPlaces } from './places.js';
 
 export interface Choice {
   /** False: the client declined it. */
@@ -58,6 +62,36 @@ export interface RecordedSession {
   /** Whether this gateway has let go of the session. Its media may be another gateway's then, so nothing is written. */
   readonly isGone: boolean;
   readonly media: { readonly record: MediaRecord | null };
+}
+
+export interface MediaOwner extends RoomMember, RecordedSession {
+  readonly room: Room;
+  readonly media: RoomMember['media'] & RecordedSession['media'];
+  readonly permissions: readonly Permission[];
+  /** Whether the session has a connection that got its welcome. */
+  readonly isConnected: boolean;
+  readonly autoSubscribe: boolean;
+  send(message: ServerMessage): void;
+}
+
+/** What the media of all sessions of a gateway shares. */
+export interface MediaDeps {
+  logger: Logger;
+  places: MediaPlaces;
+  rooms: Pick<Rooms, 'load'>;
+  writes: MediaWrites;
+  metrics: Pick<SignalingMetrics, 'mediaClaim'>;
+}
+
+export function storedTracks({ room, participantId, sessionId }: MediaOwner): readonly TrackState[] {
+  const own = room.sessionOf(participantId);
+  return own?.sessionId === sessionId ? own.tracks : [];
+}
+
+/** Reads the room again. Returns whether this gateway still holds the session afterwards. */
+export async function isStillLive({ rooms }: MediaDeps, session: MediaOwner): Promise<boolean> {
+  await rooms.load(session.roomId);
+  return !session.isGone && session.room.departureOf(session) === null;
 }
 
 export interface MediaWritesDeps {

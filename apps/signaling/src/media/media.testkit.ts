@@ -3,7 +3,7 @@ import { PERMISSIONS } from '@callplane/core';
 import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaErrorCode, type MediaNode } from '@callplane/media';
 import type { ClientMessages, ServerMessage } from '@callplane/protocol';
-import type { MediaDeps, MediaOwner } from './context.js';
+import type { MediaDeps, MediaOwner } from './media-writes.js';
 import type { MediaPlaces } from './places.js';
 
 /** Calls that wait for the test. Calls of other names pass at once. */

@@ -1,11 +1,30 @@
 import { placeRoom, type Database } from '@callplane/db';
-import { chooseNode, type MediaNode, type MediaNodes, type NodeLoad } from '@callplane/media';
+import {
+  chooseNode,
+  MediaError,
+  type MediaNode,
+  type MediaNodes,
+  type MediaSession,
+  type NodeLoad,
+} from '@callplane/media';
 import type { Logger } from '@callplane/runtime';
+import { RequestFailure } from '../connections/request-failure.js';
 import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 
 /** How long the loads stay valid after a read, in milliseconds. Until then, rooms placed here are added to them. */
 const LOADS_FRESH_MS = 1000;
+
+/** The room's current media server and the generation of the placement. */
+export interface MediaPlace {
+  readonly node: MediaNode;
+  readonly generation: number;
+  /**
+   * The session's own session on the media server, which holds both peer connections. The first call opens it.
+   * @throws MediaError
+   */
+  session(): Promise<MediaSession>;
+}
 
 export class MediaPlaces {
   readonly #nodes: MediaNodes;
@@ -66,6 +85,23 @@ export class MediaPlaces {
     this.#loads.set(best, { ...load, rooms: load.rooms + 1 });
     return best;
   }
+}
+
+/** The failure of a client's request that the media server cannot handle. */
+export function mediaUnavailable(cause?: unknown): RequestFailure {
+  return new RequestFailure('media_unavailable', undefined, undefined, { cause });
+}
+
+/** The failure of a client's request for an error of the media server; any other error stays as it is. */
+export function toFailure(error: unknown): unknown {
+  if (!(error instanceof MediaError)) return error;
+  if (error.code === 'invalid_sdp') {
+    return new RequestFailure('invalid_sdp', 'The media server refused the session description.', undefined, {
+      cause: error,
+    });
+  }
+  if (error.code === 'closed') return new RequestFailure('conflict', undefined, undefined, { cause: error });
+  return mediaUnavailable(error);
 }
 
 interface MoveRoomsDeps {

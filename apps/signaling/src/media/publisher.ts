@@ -3,16 +3,9 @@ import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } fr
 import type { ClientMessages } from '@callplane/protocol';
 import pLimit from 'p-limit';
 import { RequestFailure } from '../connections/request-failure.js';
-import {
-  isStillLive,
-  mediaUnavailable,
-  toFailure,
-  type MediaDeps,
-  type MediaOwner,
-  type MediaPlace,
-} from './context.js';
+import { isStillLive, type MediaDeps, type MediaOwner, type PublisherRecord } from './media-writes.js';
+import { mediaUnavailable, toFailure, type MediaPlace } from './places.js';
 import { Feed, keepMutes, type FeedListener, type FeedPhase } from './feed.js';
-import type { PublisherRecord } from './media-writes.js';
 import { checkOffer, type CheckedOffer } from './sdp-gate.js';
 
 const ANNOUNCE_AGAIN_MS = 1000;

@@ -4,7 +4,8 @@ import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import fc from 'fast-check';
 import type { TrackIndex } from '../rooms/tracks.js';
 import type { Want } from './selection.js';
-import type { MediaOwner, MediaPlace } from './context.js';
+import type { MediaOwner } from './media-writes.js';
+import type { MediaPlace } from './places.js';
 import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
 import { ReceivingPeer } from './receiving-peer.js';
 

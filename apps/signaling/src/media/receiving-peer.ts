@@ -1,10 +1,11 @@
 import { MediaError, type MediaNode, type MediaSession, type MediaSubscriber } from '@callplane/media';
-import { PROTOCOL_LIMITS, type ServerMessages } from '@callplane/protocol';
-import { streamName, type TrackIndex } from '../rooms/tracks.js';
-import { toFailure, type MediaOwner, type MediaPlace } from './context.js';
+import { ERROR_CODES, PROTOCOL_LIMITS, type ErrorCode, type ServerMessages } from '@callplane/protocol';
+import { streamName, trackOf, type TrackIndex } from '../rooms/tracks.js';
+import type { MediaOwner } from './media-writes.js';
+import { toFailure, type MediaPlace } from './places.js';
 import { checkAnswer } from './sdp-gate.js';
 import { Sections } from './sections.js';
-import type { Want } from './selection.js';
+import type { Selection, Want } from './selection.js';
 
 /** Time for a connected client to answer an offer, in milliseconds. */
 const ANSWER_WITHIN_MS = 15_000;
@@ -224,4 +225,69 @@ export class ReceivingPeer {
 
 export function nextOfferId(before: number, { connectionNumber }: Pick<MediaOwner, 'connectionNumber'>): number {
   return Math.max(before, (connectionNumber - 1) * OFFERS_PER_CONNECTION) + 1;
+}
+
+/** Attempts after which the client learns that the media server does not have a stream. */
+const ABSENT_TRIES = 3;
+
+const MESSAGES: Partial<Record<ErrorCode, string>> = {
+  too_many_tracks: 'All media sections carry other tracks. Unsubscribe from some of them, or pause them.',
+  track_refused: "The client's answer refused the media section of the track.",
+  not_found: 'The media server does not have the track.',
+};
+
+/** Tells a client which tracks it receives on which sections, and which ones it does not get. */
+export class SubscriberReports {
+  readonly #session: MediaOwner;
+  /** What the client knows that it receives; null if that is not known here. */
+  #received: string | null = '[]';
+  /** The failures that the client knows, by track key. */
+  #failed = new Map<string, ErrorCode>();
+
+  constructor(session: MediaOwner) {
+    this.#session = session;
+  }
+
+  /** Reports what has changed since the last report. */
+  report(peer: ReceivingPeer | null, selection: Selection): void {
+    const tracks = peer?.sections.tracks ?? [];
+    const received = JSON.stringify(tracks);
+    if (received !== this.#received) {
+      this.#received = received;
+      this.#session.send({ type: 'subscribed', tracks });
+    }
+    this.#reportFailures(peer, selection);
+  }
+
+  /** The client may have missed the last report, or it came from another gateway: the next one is sent in any case. */
+  repeat(): void {
+    this.#received = null;
+  }
+
+  /** The handle is given up. The next `subscribed` is sent once a new handle carries tracks. */
+  lost(): void {
+    this.#received = '[]';
+  }
+
+  /** The client starts over. */
+  forget(): void {
+    this.#failed.clear();
+  }
+
+  #reportFailures(peer: ReceivingPeer | null, { wants, crowdedOut }: Selection): void {
+    const failed = new Map<string, ErrorCode>(crowdedOut.map((key) => [key, 'too_many_tracks']));
+    for (const key of peer?.refusedKeys(this.#session.room.tracks) ?? []) failed.set(key, 'track_refused');
+    for (const { key, stream } of wants.values()) {
+      if ((peer?.sections.triesOf(stream) ?? 0) >= ABSENT_TRIES) failed.set(key, 'not_found');
+    }
+    const fresh = [...failed].filter(([key, code]) => this.#failed.get(key) !== code);
+    this.#failed = failed;
+    if (fresh.length === 0) return;
+    const tracks = fresh.map(([key, code]) => ({
+      ...trackOf(key),
+      code,
+      message: MESSAGES[code] ?? ERROR_CODES[code],
+    }));
+    this.#session.send({ type: 'subscriptionFailed', tracks });
+  }
 }

@@ -4,8 +4,7 @@ import fc from 'fast-check';
 import { Speakers } from '../rooms/speakers.js';
 import type { IndexedTrack, TrackIndex } from '../rooms/tracks.js';
 import { TrackOrder } from '../rooms/tracks.js';
-import type { MediaOwner } from './context.js';
-import type { Choice } from './media-writes.js';
+import type { Choice, MediaOwner } from './media-writes.js';
 import { selectTracks, WantedTracks, type SelectionInput } from './selection.js';
 
 const track = (participantId: string, kind: 'audio' | 'video' = 'video'): IndexedTrack => ({

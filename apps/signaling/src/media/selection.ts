@@ -10,8 +10,7 @@ import { RequestFailure } from '../connections/request-failure.js';
 import { LAYER_HIGHEST } from '../rooms/layers.js';
 import { trackKey, type IndexedTrack } from '../rooms/tracks.js';
 import type { TrackOrder } from '../rooms/tracks.js';
-import type { MediaOwner } from './context.js';
-import type { Choice } from './media-writes.js';
+import type { Choice, MediaOwner } from './media-writes.js';
 
 /** A track that a client is to receive. */
 export interface Want {

@@ -1,8 +1,8 @@
 import type { ClientMessages, PeerTarget } from '@callplane/protocol';
 import { MediaError } from '@callplane/media';
-import { storedTracks, type MediaDeps, type MediaOwner, type MediaPlace } from './context.js';
+import { storedTracks, type MediaDeps, type MediaOwner, type MediaRecord } from './media-writes.js';
+import type { MediaPlace } from './places.js';
 import { OwnSession, recordOf, takeOver, type HandoverParts, type ResumedMedia } from './handover.js';
-import type { MediaRecord } from './media-writes.js';
 import { Publisher } from './publisher.js';
 import { Subscriber } from './subscriber.js';
 

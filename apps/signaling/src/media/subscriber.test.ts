@@ -6,9 +6,9 @@ import { RequestFailure } from '../connections/request-failure.js';
 import { Speakers } from '../rooms/speakers.js';
 import type { IndexedTrack, TrackIndex } from '../rooms/tracks.js';
 import { TrackOrder } from '../rooms/tracks.js';
-import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
+import type { MediaDeps, MediaOwner, SubscriberRecord } from './media-writes.js';
+import type { MediaPlace } from './places.js';
 import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
-import type { SubscriberRecord } from './media-writes.js';
 import { nextOfferId } from './receiving-peer.js';
 import { Subscriber } from './subscriber.js';
 

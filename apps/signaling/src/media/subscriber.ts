@@ -1,10 +1,9 @@
 import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
 import { RequestFailure } from '../connections/request-failure.js';
-import { mediaUnavailable, type MediaDeps, type MediaOwner, type MediaPlace } from './context.js';
-import type { SubscriberRecord } from './media-writes.js';
-import { nextOfferId, ReceivingPeer, type ReceivingPeerListener } from './receiving-peer.js';
+import type { MediaDeps, MediaOwner, SubscriberRecord } from './media-writes.js';
+import { mediaUnavailable, type MediaPlace } from './places.js';
+import { nextOfferId, ReceivingPeer, SubscriberReports, type ReceivingPeerListener } from './receiving-peer.js';
 import { WantedTracks, type Selection } from './selection.js';
-import { SubscriberReports } from './subscriber-reports.js';
 
 /** Pauses after consecutive failures, in milliseconds. The last one repeats. */
 const FAILED_AGAIN_MS = [250, 1000, 2000, 5000, 10_000, 30_000];

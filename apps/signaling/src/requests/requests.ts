@@ -10,7 +10,7 @@ import type { InvalidMessage } from '../connections/frames.js';
 import { errorMessage, logRefusal, RequestFailure } from '../connections/request-failure.js';
 import type { Ending, SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
-import { pageText, withParticipants } from '../rooms/roster.js';
+import { pageText, withParticipants } from '../rooms/state.js';
 import type { Qualities } from '../sessions/quality-seconds.js';
 import type { Session } from '../sessions/session.js';
 import type { Writes } from '../writes/writes.js';

@@ -4,10 +4,9 @@ import { changeEntries, changesText, type Departure, type RoomChange, type RoomM
 import { RoomLayers } from './layers.js';
 import { RoomQuality } from './quality.js';
 import { Paced, type SendReport } from './reports.js';
-import { Roster, withParticipants, type RosterPage } from './roster.js';
 import { Shown } from './shown.js';
 import { RoomSpeakers } from './speakers.js';
-import { RoomState, type RoomInfo } from './state.js';
+import { RoomState, Roster, withParticipants, type RoomInfo, type RosterPage } from './state.js';
 import { TrackIndex, TrackOrder } from './tracks.js';
 
 /** Members that depart at once. A large room that ends would otherwise block the process. */

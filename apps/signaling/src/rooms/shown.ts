@@ -13,8 +13,7 @@ import {
   type SessionEntry,
   subjectOf,
 } from './changes.js';
-import type { SortedIds } from './roster.js';
-import type { RoomState } from './state.js';
+import type { RoomState, SortedIds } from './state.js';
 
 interface Showing {
   participantIds: ReadonlySet<string>;

@@ -1,8 +1,7 @@
 import type { TrackState } from '@callplane/db';
 import { PROTOCOL_LIMITS, type TrackKind, type TrackReference, type TrackSource } from '@callplane/protocol';
 import { subjectOf, type RoomChange, type SessionEntry } from './changes.js';
-import { SortedIds } from './roster.js';
-import type { RoomState } from './state.js';
+import { SortedIds, type RoomState } from './state.js';
 
 export interface IndexedTrack {
   readonly participantId: string;

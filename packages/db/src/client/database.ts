@@ -11,7 +11,7 @@ import {
   type SessionDeadlines,
   type SessionWishes,
 } from './session.js';
-import { statementNames, typedSql, type NameOf, type TypedSql } from './typed-sql.js';
+import { statementNames, typedSql, type NameOf, type TypedSql } from './sql.js';
 import { isDiskFull, TransactionLateError, UnfitServerError } from './unavailable.js';
 
 export type { TypedSql };

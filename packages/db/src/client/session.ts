@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { Target } from './connection-config.js';
-import type { TypedSql } from './typed-sql.js';
+import type { TypedSql } from './sql.js';
 import { UnfitServerError } from './unavailable.js';
 
 export interface SessionDeadlines {

@@ -1,6 +1,6 @@
 import type { Tenant } from '@callplane/core';
 import { Prisma } from '../generated/client.js';
-import { texts } from './fragments.sql.js';
+import { texts } from './sql.js';
 
 /** A request for one row. The statement that reads several compares the environment with that of each row. */
 export interface WantedRow {

@@ -1,5 +1,5 @@
 import { newId, serialiseEvent, type NewEvent } from '@callplane/core';
-import { ints, newIdInSql, texts } from '../client/fragments.sql.js';
+import { ints, newIdInSql, texts } from '../client/sql.js';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { endOne, insertTestEndpoint } from '@callplane/testing';
-import { endRoomPresence } from '../rooms/room-cleanup.js';
-import { writeSessionsEnded } from '../sessions/session-ends.js';
+import { endRoomPresence, writeSessionsEnded } from '../sessions/session-ends.js';
 import { findRoom } from '../rooms/rooms.repository.js';
 import { startTestRooms, track, type TestRooms } from '../sessions/sessions.testkit.js';
 import { publishTracks } from '../sessions/session-tracks.js';

@@ -1,5 +1,5 @@
 import type { Db, TypedSql } from '../client/database.js';
-import { isObservationValid } from '../client/fragments.sql.js';
+import { isObservationValid } from '../client/sql.js';
 import { AGENT_SILENT_MS } from './media-registry.js';
 
 type MediaNodeState = 'up' | 'down';

@@ -1,6 +1,6 @@
 import type { Db, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
-import { isObservationValid } from '../client/fragments.sql.js';
+import { isObservationValid } from '../client/sql.js';
 
 /** Registered media servers. Every gateway and cleanup worker keeps a connection to each. */
 export const REGISTERED_NODES_MAX = 64;

@@ -6,7 +6,7 @@ import {
   type Tenant,
 } from '@callplane/core';
 import type { Database, Db, TypedSql } from '../client/database.js';
-import { newIdInSql } from '../client/fragments.sql.js';
+import { newIdInSql } from '../client/sql.js';
 import { readWanted, type WantedRow } from '../client/wanted-rows.js';
 import { Prisma } from '../generated/client.js';
 import { touchSessions } from '../sessions/session-connection.js';

@@ -18,7 +18,7 @@ import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { Prisma } from '../generated/client.js';
 import { ROOM_COLUMNS } from '../rooms/room.sql.js';
 import { touchSessions } from '../sessions/session-connection.js';
-import { deleteTracks } from '../sessions/session-ends.js';
+import { deleteTracks } from '../sessions/session.sql.js';
 import { PARTICIPANT_COLUMNS, PARTICIPANT_PERMISSIONS } from './participant.sql.js';
 
 export interface ParticipantPatch {

@@ -1,8 +1,8 @@
 import { ERASED_PARTICIPANT, eraseEventBody } from '@callplane/core';
 import type { Database } from '../client/database.js';
-import { deleteBatch } from '../client/fragments.sql.js';
+import { deleteBatch } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
-import { lockParticipants } from './participant-cleanup.js';
+import { lockParticipants } from '../sessions/session-ends.js';
 
 /**
  * Erasure of a participant's personal data. The request is a row of `participant_erasures`. The row stays until no

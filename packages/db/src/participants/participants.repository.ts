@@ -6,7 +6,7 @@ import type {
   RoomStatus,
   Tenant,
 } from '@callplane/core';
-import { texts } from '../client/fragments.sql.js';
+import { texts } from '../client/sql.js';
 import type { Db, TypedSql } from '../client/database.js';
 import { readWanted, type WantedRow } from '../client/wanted-rows.js';
 import { Prisma } from '../generated/client.js';

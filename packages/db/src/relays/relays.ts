@@ -1,5 +1,5 @@
 import type { Db, TypedSql } from '../client/database.js';
-import { VALID_MS } from '../client/fragments.sql.js';
+import { VALID_MS } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
 
 /**

@@ -1,6 +1,6 @@
 import { TURN_TTL_SECONDS } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
-import { deleteBatch } from '../client/fragments.sql.js';
+import { deleteBatch } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
 import { ROLLED_UP_UNTIL, rollUpUsage } from '../usage/usage.js';
 

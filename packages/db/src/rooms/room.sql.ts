@@ -1,5 +1,5 @@
 import { OPEN_ROOM_STATUSES, type RoomState } from '@callplane/core';
-import { literals } from '../client/fragments.sql.js';
+import { literals } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
 
 /** The columns of a `RoomState`; the table must have the name or alias `rooms`. */

@@ -6,7 +6,7 @@ import {
   type RoomStatus,
   type Tenant,
 } from '@callplane/core';
-import { ints, texts } from '../client/fragments.sql.js';
+import { ints, texts } from '../client/sql.js';
 import type { Db, TypedSql } from '../client/database.js';
 import { readWanted, type WantedRow } from '../client/wanted-rows.js';
 import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../events/write-events.js';

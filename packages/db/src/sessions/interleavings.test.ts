@@ -1,10 +1,8 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { disconnectOne, endOne, resumeOne, updateMetadataOf } from '@callplane/testing';
-import { endParticipantPresence } from '../participants/participant-cleanup.js';
-import { endRoomPresence } from '../rooms/room-cleanup.js';
 import { findRoom } from '../rooms/rooms.repository.js';
-import { writeSessionsEnded } from './session-ends.js';
+import { endParticipantPresence, endRoomPresence, writeSessionsEnded } from './session-ends.js';
 import { sweepLostSessions } from './lost-sessions.js';
 import { publishTracks } from './session-tracks.js';
 import {

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { disconnectOne, endOne, joinOne } from '@callplane/testing';
-import { endRoomPresence } from '../rooms/room-cleanup.js';
-import { endParticipantPresence } from '../participants/participant-cleanup.js';
+import { endParticipantPresence, endRoomPresence } from './session-ends.js';
 import { publishTracks } from './session-tracks.js';
 import { NOON, startTestRooms, track, type TestRooms } from './sessions.testkit.js';
 

@@ -4,7 +4,7 @@ import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { admitJoins, lockParticipants, lockRoom, type Joining, type RoomToJoin } from './join-locks.js';
 import { writeJoins, type AcceptedJoin } from './join-writes.js';
 import type { RoomChanges } from './room-changes.js';
-import { endTracks } from './session-ends.js';
+import { endTracks } from './session.sql.js';
 import type { JoinInput, SessionState } from './session.js';
 
 /** The outcome of one join of a batch. Every outcome except `joined` opens no session. */

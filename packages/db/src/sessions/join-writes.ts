@@ -11,9 +11,8 @@ import type { TypedSql } from '../client/database.js';
 import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { lockUnchanged, type JoiningPerson, type RoomToJoin } from './join-locks.js';
-import type { RoomChanges } from './room-changes.js';
+import { toTuple, type RoomChanges } from './room-changes.js';
 import type { JoinInput, SessionState } from './session.js';
-import { toTuple } from './session-tuple.js';
 
 export interface AcceptedJoin {
   input: JoinInput;

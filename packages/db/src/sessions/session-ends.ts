@@ -5,26 +5,21 @@ import {
   type RoomState,
   type SessionEndReason,
   type Tenant,
-  type TrackIdentity,
 } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { PARTICIPANT_COLUMNS } from '../participants/participant.sql.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
-import {
-  bumpRooms,
-  rememberTracks,
-  SUBJECT_COLUMNS,
-  SUBJECT_TABLES,
-  toSubject,
-  type SubjectRow,
-} from './session.sql.js';
+import { bumpRooms, endTracks, SUBJECT_COLUMNS, SUBJECT_TABLES, toSubject, type SubjectRow } from './session.sql.js';
 import type { HeldSession } from './session.js';
 
-export interface EndedNow extends EndedSession {
+interface EndedNow extends EndedSession {
   version: number;
 }
+
+/** Maximum number of participants of a room per transaction, so that a large room does not hold locks for long. */
+const BATCH = 2000;
 
 /**
  * Ends sessions of one room on behalf of the connections that hold them: unpublishes their tracks and marks the
@@ -60,10 +55,56 @@ export async function endSessions(
 }
 
 /**
+ * Locks participants, as every writer does before it locks their sessions.
+ * @param which a condition on participants; with several, in the order of their ids.
+ */
+export function lockParticipants(
+  tx: TypedSql,
+  which: Prisma.Sql,
+): PromiseLike<{ id: string; environmentId: string }[]> {
+  return tx.$queryRaw<{ id: string; environmentId: string }[]>`
+    SELECT id, environment_id AS "environmentId" FROM participants WHERE ${which} FOR NO KEY UPDATE`;
+}
+
+/**
+ * Ends the session and the presence of one participant. Safe to repeat: a session that has ended keeps its time and
+ * reason.
+ */
+export async function endParticipantPresence(
+  tx: TypedSql,
+  participantId: string,
+  reason: SessionEndReason,
+  now: Date,
+): Promise<EndedNow[]> {
+  await lockParticipants(tx, Prisma.sql`id = ${participantId}`);
+  return endPresence(tx, [participantId], reason, now);
+}
+
+/**
+ * Ends the sessions and the presence of up to {@link BATCH} participants of a room who have not left. Safe to repeat.
+ * @returns the number of participants of this batch (0 when none was left), and the ended sessions.
+ */
+export async function endRoomPresence(
+  tx: TypedSql,
+  roomId: string,
+  now: Date,
+): Promise<{ left: number; ended: EndedNow[] }> {
+  const which = Prisma.sql`room_id = ${roomId} AND left_at IS NULL ORDER BY id LIMIT ${BATCH}`;
+  const present = await lockParticipants(tx, which);
+  const ended = await endPresence(
+    tx,
+    present.map(({ id }) => id),
+    'room_ended',
+    now,
+  );
+  return { left: present.length, ended };
+}
+
+/**
  * Ends the live sessions of participants, and marks the participants as left, also those without a session. The caller
  * has locked the participants' rows.
  */
-export function endPresence(
+function endPresence(
   tx: TypedSql,
   participantIds: readonly string[],
   reason: SessionEndReason,
@@ -109,40 +150,6 @@ async function end(
   return rows.map(({ sessionId, version, ...participant }) => {
     return { sessionId, version, participant, tracks: tracks.get(sessionId) ?? [] };
   });
-}
-
-/**
- * Deletes the tracks of sessions that end, and returns them by session id. A separate statement, after the sessions
- * were locked: only then does its snapshot contain every track that was published until that moment.
- */
-export async function endTracks(
-  tx: TypedSql,
-  sessionIds: readonly string[],
-  now: Date,
-): Promise<Map<string, TrackIdentity[]>> {
-  const tracks = new Map<string, TrackIdentity[]>();
-  if (sessionIds.length === 0) return tracks;
-  const rows = await deleteTracks(tx, Prisma.sql`session_id = ANY(${[...sessionIds]}::text[])`, now);
-  for (const { sessionId, ...track } of rows) tracks.set(sessionId, [...(tracks.get(sessionId) ?? []), track]);
-  return tracks;
-}
-
-/**
- * Deletes tracks, and keeps them in the history of their sessions, which the caller has locked.
- * @param which a condition on session_tracks.
- * @returns them in the order of their publication, session by session.
- */
-export function deleteTracks(
-  tx: TypedSql,
-  which: Prisma.Sql,
-  now: Date,
-): PromiseLike<(TrackIdentity & { sessionId: string })[]> {
-  return tx.$queryRaw<(TrackIdentity & { sessionId: string })[]>`
-    WITH ended AS (
-      DELETE FROM session_tracks WHERE ${which} RETURNING session_id, track_id, kind, source, published_at
-    ), ${rememberTracks(now)}
-    SELECT session_id AS "sessionId", track_id AS "trackId", kind, source FROM ended
-    ORDER BY session_id, published_at, track_id`;
 }
 
 /**

@@ -2,9 +2,9 @@ import { publishableSources, trackEvent, type Permission, type TrackIdentity } f
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
-import { deleteTracks } from './session-ends.js';
 import {
   bumpRooms,
+  deleteTracks,
   isHeld,
   lockHeld,
   SUBJECT_COLUMNS,

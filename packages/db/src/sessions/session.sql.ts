@@ -1,4 +1,11 @@
-import { PAST_TRACKS_MAX, type PaceTimes, type ParticipantState, type RoomState } from '@callplane/core';
+import {
+  PAST_TRACKS_MAX,
+  type PaceTimes,
+  type ParticipantState,
+  type RoomState,
+  type TrackIdentity,
+} from '@callplane/core';
+import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { PARTICIPANT_COLUMNS } from '../participants/participant.sql.js';
 import { isRoomOpen, reviveRoom, ROOM_COLUMNS } from '../rooms/room.sql.js';
@@ -69,25 +76,53 @@ export const bumpRooms = (roomIds: Prisma.Sql): Prisma.Sql => Prisma.sql`
   )`;
 
 /**
- * The CTE `remembered`: appends the tracks of the CTE `ended (session_id, track_id, kind, source, published_at)` to the
- * history of their sessions, and keeps the latest ones. The caller has locked the sessions.
+ * Deletes tracks, and keeps the latest ones in the history of their sessions, which the caller has locked.
+ * @param which a condition on session_tracks.
+ * @returns them in the order of their publication, session by session.
  */
-export const rememberTracks = (now: Date): Prisma.Sql => Prisma.sql`remembered AS (
-    UPDATE participant_sessions s SET past_tracks = (
-      SELECT coalesce(jsonb_agg(one.track ORDER BY one.at), '[]') FROM (
-        SELECT entry.track, entry.at
-        FROM jsonb_array_elements(s.past_tracks || past.tracks) WITH ORDINALITY AS entry (track, at)
-        ORDER BY entry.at DESC LIMIT ${PAST_TRACKS_MAX}::int
-      ) one
+export function deleteTracks(
+  tx: TypedSql,
+  which: Prisma.Sql,
+  now: Date,
+): PromiseLike<(TrackIdentity & { sessionId: string })[]> {
+  return tx.$queryRaw<(TrackIdentity & { sessionId: string })[]>`
+    WITH ended AS (
+      DELETE FROM session_tracks WHERE ${which} RETURNING session_id, track_id, kind, source, published_at
+    ), remembered AS (
+      UPDATE participant_sessions s SET past_tracks = (
+        SELECT coalesce(jsonb_agg(one.track ORDER BY one.at), '[]') FROM (
+          SELECT entry.track, entry.at
+          FROM jsonb_array_elements(s.past_tracks || past.tracks) WITH ORDINALITY AS entry (track, at)
+          ORDER BY entry.at DESC LIMIT ${PAST_TRACKS_MAX}::int
+        ) one
+      )
+      FROM (
+        SELECT session_id, jsonb_agg(jsonb_build_object('trackId', track_id, 'kind', kind, 'source', source,
+          'publishedAt', (extract(epoch FROM published_at) * 1000)::bigint, 'unpublishedAt', ${now.getTime()}::bigint)
+          ORDER BY published_at, track_id) AS tracks
+        FROM ended GROUP BY session_id
+      ) past
+      WHERE s.id = past.session_id
     )
-    FROM (
-      SELECT session_id, jsonb_agg(jsonb_build_object('trackId', track_id, 'kind', kind, 'source', source,
-        'publishedAt', (extract(epoch FROM published_at) * 1000)::bigint, 'unpublishedAt', ${now.getTime()}::bigint)
-        ORDER BY published_at, track_id) AS tracks
-      FROM ended GROUP BY session_id
-    ) past
-    WHERE s.id = past.session_id
-  )`;
+    SELECT session_id AS "sessionId", track_id AS "trackId", kind, source FROM ended
+    ORDER BY session_id, published_at, track_id`;
+}
+
+/**
+ * Deletes the tracks of sessions that end, and returns them by session id. A separate statement, after the sessions
+ * were locked: only then does its snapshot contain every track that was published until that moment.
+ */
+export async function endTracks(
+  tx: TypedSql,
+  sessionIds: readonly string[],
+  now: Date,
+): Promise<Map<string, TrackIdentity[]>> {
+  const tracks = new Map<string, TrackIdentity[]>();
+  if (sessionIds.length === 0) return tracks;
+  const rows = await deleteTracks(tx, Prisma.sql`session_id = ANY(${[...sessionIds]}::text[])`, now);
+  for (const { sessionId, ...track } of rows) tracks.set(sessionId, [...(tracks.get(sessionId) ?? []), track]);
+  return tracks;
+}
 
 /**
  * A token bucket stored in a row: a column holds the time when the bucket is full again, by PostgreSQL's clock; null

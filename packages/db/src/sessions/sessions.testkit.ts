@@ -4,8 +4,7 @@ import { createTestDatabase, inviteTestParticipant, joinOne, PATIENT_DEADLINES, 
 import { acceptParticipantRemoval, acceptRoomEnd } from '../operations/operations.repository.js';
 import { Database } from '../client/database.js';
 import { createEnvironment, createProject } from '../tenants/tenants.repository.js';
-import { readRoomChanges } from './room-changes.js';
-import { toSession } from './session-tuple.js';
+import { readRoomChanges, toSession } from './room-changes.js';
 import type { JoinInput, TrackState } from './session.js';
 
 export const NOON = new Date('2030-01-01T12:00:00.000Z');

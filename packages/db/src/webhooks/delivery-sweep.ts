@@ -1,6 +1,6 @@
 import type { DeliveryFailureReason } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
-import { newIdInSql } from '../client/fragments.sql.js';
+import { newIdInSql } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
 import { isExhausted } from '../operations/operation.sql.js';
 import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';

@@ -1,5 +1,5 @@
 import type { TypedSql } from '../client/database.js';
-import { deleteBatch } from '../client/fragments.sql.js';
+import { deleteBatch } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
 import { IS_OPEN } from './webhooks.sql.js';
 

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { ID_PREFIXES, newId } from '@callplane/core';
 import { createTestDatabase, stopAtEnd } from '@callplane/testing';
 import { Database } from './database.js';
-import { newIdInSql } from './fragments.sql.js';
+import { newIdInSql } from './sql.js';
 
 const database = new Database({ url: (await createTestDatabase()).url, poolMax: 1 });
 stopAtEnd(() => database.close());
