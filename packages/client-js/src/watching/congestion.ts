@@ -1,3 +1,4 @@
+import { SMALLEST } from './ladder.js';
 import { SETTLE_MS, type DownlinkState } from './state.js';
 import type { Line } from './line.js';
 
@@ -29,8 +30,12 @@ const EFFECT_EARLIER_MS = 300;
 /** So many bursts say how fast the line is, and that it is wide if they are this much faster than what is needed. */
 const BURSTS = 2;
 const WIDE = 1.5;
-/** A probe ends at the first sign of congestion, once the key frames of its larger pictures are there. */
-const PROBE_QUEUE_MS = 80;
+/**
+ * A probe ends at the first sign of congestion, once the key frames of its larger pictures are there. On a line that carries
+ * more than the smallest pictures, some pictures in a row that need many bits are no sign.
+ */
+const PROBE_QUEUE_MS = 180;
+const PROBE_QUEUE_SMALLEST_MS = 80;
 const PROBE_LOSS = 0.04;
 const PROBE_CONCEALED = 0.03;
 
@@ -43,7 +48,9 @@ export function withLine(
   const state = withPackets(before, { atMs: nowMs, sent: packets, lost: loss * packets });
   const excess = state.sureLoss - state.harmlessLoss;
   const harmlessQueueMs = Math.min(state.harmlessQueueMs, delayMs ?? Infinity);
-  const queueMs = delayMs === undefined ? undefined : delayMs - harmlessQueueMs;
+  // An earlier report shows the queue from before the reduction.
+  const isCurrent = nowMs >= before.settledAtMs - EFFECT_EARLIER_MS;
+  const queueMs = delayMs === undefined || !isCurrent ? undefined : delayMs - harmlessQueueMs;
   const queued = queueMs !== undefined && queueMs > QUEUE_MS ? state.queued + 1 : 0;
   return {
     ...state,
@@ -102,7 +109,7 @@ function stillSuspected(
 }
 
 export function isCongested(state: DownlinkState, { concealed }: Line): boolean {
-  const { mode, queued, queueMs, sureLoss, harmlessLoss, provenLoss, lossy, veryLossy } = state;
+  const { mode, levels, queued, queueMs, sureLoss, harmlessLoss, provenLoss, lossy, veryLossy } = state;
   if (queueMs > QUEUE_LONG_MS || queued >= QUEUED_IN_A_ROW) return true;
   if (queueMs > QUEUE_MS && sureLoss - harmlessLoss > LOSS_WITH_QUEUE) return true;
   if (concealed > CONCEALED && queueMs > QUEUE_SHORT_MS) return true;
@@ -111,8 +118,10 @@ export function isCongested(state: DownlinkState, { concealed }: Line): boolean 
   // What was lost before the probe is not its doing.
   const more = sureLoss - Math.max(harmlessLoss, provenLoss);
   const isHeard = queueMs > QUEUE_SHORT_MS || more > LOSS_WITH_QUEUE;
+  const isSmallest = [...levels.values()].every((level) => level <= SMALLEST);
+  const probeQueueMs = isSmallest ? PROBE_QUEUE_SMALLEST_MS : PROBE_QUEUE_MS;
   return (
-    mode === 'probing' && (queueMs > PROBE_QUEUE_MS || more > PROBE_LOSS || (concealed > PROBE_CONCEALED && isHeard))
+    mode === 'probing' && (queueMs > probeQueueMs || more > PROBE_LOSS || (concealed > PROBE_CONCEALED && isHeard))
   );
 }
 

@@ -50,7 +50,7 @@ const LATE_FAILURE_MS = 5_000;
 /** How long a budget that failed is not tried again: it doubles with each failure. */
 const CEILING_MS = 3_000;
 const CEILING_MS_MAX = 11_000;
-const CEILING_MS_MIN = 4_000;
+const CEILING_MS_MIN = 5_000;
 /** No probe comes nearer to it, because what a level needs varies, and is only guessed for one that failed. */
 const BARRED_FROM = 0.8;
 /** A line that is too narrow for the next step is tried all the same after this time; and one that seemed wide, but was not. */
@@ -148,7 +148,7 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
     failures,
     enteredAtMs: 0,
     ceilingBps: Math.max(1.05 * costOf(competitors, levels), failed),
-    ceilingUntilMs: nowMs + ceilingMs(state, competitors, budgetBps, Math.max(1, failures)),
+    ceilingUntilMs: nowMs + ceilingMs(state, competitors, budgetBps, failures),
     brake: isHard && !isSmall ? 'stop' : mildly,
     brakedUntilMs: nowMs + BRAKE_MS,
     bursts: [],
@@ -193,7 +193,7 @@ function ceilingMs(
   const steps = stepsBetween(competitors, allocate(competitors, budgetBps), highest);
   const probes = Math.max(1, Math.min(steps, Math.ceil(growth)));
   const longest = Math.max(CEILING_MS_MIN, Math.min(CEILING_MS_MAX, BACK_WITHIN_MS - probes * PROBE_CYCLE_MS));
-  return Math.min(longest, CEILING_MS * 2 ** failures);
+  return Math.min(longest, Math.max(CEILING_MS_MIN, CEILING_MS * 2 ** failures));
 }
 
 /** Tracks may have come, gone or changed their size. */

@@ -11,8 +11,8 @@ import { brakeAt, INITIAL, resumed, type Brake, type DownlinkState } from './sta
 const SAMPLE_EVERY_MS = 500;
 /** A probe has to end before it harms the audio. */
 const SAMPLE_EVERY_PROBING_MS = 300;
-/** Invented audio, or loss, in one sample is no proof of congestion: the proof may follow soon. */
-const SUSPECT = { concealed: 0.08, loss: 0.15 };
+/** Invented audio, or loss, in one sample is no proof of congestion: the proof may follow within `forMs`. */
+const SUSPECT = { concealed: 0.08, loss: 0.15, forMs: 1_000 };
 const SAMPLE_EVERY_SUSPECT_MS = 100;
 /** What a level needs is measured only after the media server has switched to it. */
 const SWITCHED_AFTER_MS = 1_500;
@@ -54,7 +54,7 @@ export class Downlink {
   /** When the timer should run: a busy machine runs it later. */
   #dueAtMs = Infinity;
   #isSampling = false;
-  #isSuspect = false;
+  #suspectUntilMs = 0;
   #wasInterrupted = false;
   #isClosed = false;
 
@@ -72,8 +72,9 @@ export class Downlink {
     clearTimeout(this.#timer);
     if (this.#isClosed) return;
     const usualMs = this.#state.mode === 'probing' ? SAMPLE_EVERY_PROBING_MS : SAMPLE_EVERY_MS;
-    const afterMs = this.#isSuspect ? SAMPLE_EVERY_SUSPECT_MS : usualMs;
-    this.#dueAtMs = this.#context.now() + afterMs;
+    const nowMs = this.#context.now();
+    const afterMs = nowMs < this.#suspectUntilMs ? SAMPLE_EVERY_SUSPECT_MS : usualMs;
+    this.#dueAtMs = nowMs + afterMs;
     this.#timer = setTimeout(() => void this.#run(), afterMs);
   }
 
@@ -108,7 +109,8 @@ export class Downlink {
     this.#wasInterrupted = false;
     const { line, base } = lineBetween(before, now, this.#base);
     this.#base = base;
-    this.#isSuspect = (line?.concealed ?? 0) > SUSPECT.concealed || (line?.loss ?? 0) > SUSPECT.loss;
+    const isSuspect = (line?.concealed ?? 0) > SUSPECT.concealed || (line?.loss ?? 0) > SUSPECT.loss;
+    if (isSuspect) this.#suspectUntilMs = now.atMs + SUSPECT.forMs;
     const { subscriptions } = this.#context;
     const videos = this.#context.videos();
     const competitors = videos
@@ -156,7 +158,9 @@ export class Downlink {
       // Nothing arrives from a track that its publisher has just muted.
       if (bps > 0) known.measured[level] = smoothed(known.measured[level], bps);
       const isFullRate = level % 2 === 0;
-      if (isFullRate) known.frameRate = smoothed(known.frameRate, (to.framesDecoded - from.framesDecoded) * perSecond);
+      // A line that becomes slow delays pictures before it shows: the camera makes as many as before.
+      const decoded = (to.framesDecoded - from.framesDecoded) * perSecond;
+      if (isFullRate) known.frameRate = Math.max(0.95 * known.frameRate, smoothed(known.frameRate, decoded));
     }
     // Screens first, then those who speak, then the larger ones.
     const rank =

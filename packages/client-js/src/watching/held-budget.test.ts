@@ -32,6 +32,17 @@ describe('the downlink controller, while a budget is held', () => {
     expect(modesOf(states)).toContain('probing');
   });
 
+  test('does not reduce again because of a report that was sent before the last reduction', () => {
+    const states = statesOf(held(2, { settledAtMs: 2_000, nextAtMs: 9_000 }), [
+      { ...LINE, queueMs: 280 },
+      { ...LINE, queueMs: 280 },
+      ...Array.from({ length: 4 }, () => ({ ...LINE, queueMs: undefined })),
+    ]);
+    expect(states.map(({ levels }) => levels.get('screen'))).toEqual(states.map(() => 2));
+    const late = [...Array.from({ length: 4 }, () => LINE), { ...LINE, queueMs: 280 }];
+    expect(statesOf(held(2, { nextAtMs: 9_000 }), late).at(-1)?.levels.get('screen')).toBe(1);
+  });
+
   test('probes between the few pictures of a screen that stands still', () => {
     const states = statesOf(held(2), [undefined, LINE, undefined, LINE]);
     expect(modesOf(states).at(-1)).toBe('probing');

@@ -1,5 +1,8 @@
-/** The time until the effect of a reduction, or of the end of an interruption, is there. */
-export const SETTLE_MS = 1_600;
+/**
+ * The time until the effect of a reduction, or of the end of an interruption, is there: until then the media server sends
+ * again what the queue has lost.
+ */
+export const SETTLE_MS = 2_000;
 export const PAUSE_MS = 2_500;
 
 /**
