@@ -5,7 +5,7 @@ import {
   Database,
   ensureSigningKey,
   loadSigningKeys,
-  settleFailed,
+  settleOperation,
   writeEvents,
 } from '@callplane/db';
 import { JobWorkers, type OperationJob, type TurnJob } from '@callplane/queue';
@@ -257,7 +257,8 @@ async function pendingRoomEnd() {
 async function failedRoomEnd() {
   const { roomId, operationId } = await pendingRoomEnd();
   const claim = await claimOperation(database.sql, operationId, crypto.randomUUID(), 60_000);
-  await settleFailed(database.sql, claim!, { code: 'STEP_FAILED', message: 'The step "end\nsessions" failed.' });
+  const error = { code: 'STEP_FAILED', message: 'The step "end\nsessions" failed.' } as const;
+  await settleOperation(database.sql, claim!, { status: 'failed', error });
   return { roomId, operationId };
 }
 

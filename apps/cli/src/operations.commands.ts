@@ -1,15 +1,5 @@
 import { OPERATION_KINDS, OPERATION_STATUSES, type OperationKind, type OperationStatus } from '@callplane/core';
-import {
-  acceptParticipantRemoval,
-  acceptRoomEnd,
-  findOperationById,
-  hastenOperation,
-  listAllOperations,
-  readBacklogs,
-  type Database,
-  type OperationListing,
-  type WakeableOperation,
-} from '@callplane/db';
+import { findOperationStatus, listAllOperations, makeDue, readBacklogs, type OperationListing } from '@callplane/db';
 import type { QueueDepth } from '@callplane/queue';
 import { Command } from 'commander';
 import { configOf, foundLater, queueDepths, wakeWorkers, withDatabase, type Cli } from './cli.js';
@@ -51,33 +41,16 @@ export function operationsCommands(cli: Cli): Command {
 }
 
 function retry(cli: Cli, options: OutputOptions, operationId: string): Promise<void> {
-  return withDatabase(cli, async (database, config) => {
-    const operation = await findOperationById(database.prisma, operationId);
-    if (operation === null) throw notFound('Operation', operationId, 'operations list');
-    if (operation.status === 'completed') throw new CommandError(`${operationId} is already completed.`);
-    const row =
-      operation.status === 'failed'
-        ? await newRun(database, operation, cli.clock.now())
-        : await hastenOperation(database.sql, operationId);
+  return withDatabase(cli, async ({ prisma, sql }, config) => {
+    const status = await findOperationStatus(prisma, operationId);
+    if (status === null) throw notFound('Operation', operationId, 'operations list');
+    if (status === 'completed') throw new CommandError(`${operationId} is already completed.`);
+    const row = await makeDue(sql, operationId, status);
     if (row === null) throw new CommandError(`${operationId} is held by a worker at the moment. Try again later.`);
     const notified = await wakeWorkers(config, [row]);
     const text = `${operationId} is due now (run ${row.run})${foundLater(notified)}.`;
     print(cli, options, { id: operationId, run: row.run, workersNotified: notified }, text);
   });
-}
-
-/** Starts a new run, exactly as a repeated DELETE request over HTTP does. */
-async function newRun(
-  database: Database,
-  operation: NonNullable<Awaited<ReturnType<typeof findOperationById>>>,
-  now: Date,
-): Promise<WakeableOperation | null> {
-  const { roomId, participantId } = operation;
-  const accepted =
-    participantId === null
-      ? await acceptRoomEnd(database, operation, roomId, now)
-      : await acceptParticipantRemoval(database, operation, roomId, participantId, now);
-  return accepted?.wake ?? null;
 }
 
 const dueOf = (row: OperationListing): string =>

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { claimOperation, settleCompleted, settleFailed } from '@callplane/db';
+import { claimOperation, settleOperation } from '@callplane/db';
 import { publishNotice } from '@callplane/queue';
 import { eventually } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
@@ -15,8 +15,9 @@ beforeAll(async () => {
 async function settle(operationId: string, status: 'completed' | 'failed'): Promise<void> {
   const { database, redis } = api;
   const claim = (await claimOperation(database.sql, operationId, crypto.randomUUID(), 60_000))!;
-  if (status === 'completed') await database.transaction((tx) => settleCompleted(tx, claim, new Date()));
-  else await settleFailed(database.sql, claim, { code: 'STEP_FAILED', message: 'The step "end sessions" failed.' });
+  const error = { code: 'STEP_FAILED', message: 'The step "end sessions" failed.' } as const;
+  const end = status === 'completed' ? { status, now: new Date() } : { status, error };
+  await settleOperation(database.sql, claim, end);
   await publishNotice(redis, 'operationSettled', operationId);
 }
 

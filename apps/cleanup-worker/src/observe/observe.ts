@@ -1,8 +1,8 @@
 import {
   type Backlog,
   countLive,
-  countMediaNodes,
   isSynchronous,
+  listMediaNodes,
   readBacklogs,
   readOldestSnapshots,
   readReplication,
@@ -33,7 +33,7 @@ async function readState(sql: TypedSql) {
     replication: await readReplication(sql),
     backlogs: await readBacklogs(sql),
     live: await countLive(sql, null, null),
-    mediaNodes: await countMediaNodes(sql),
+    mediaNodes: await listMediaNodes(sql),
   };
 }
 
@@ -124,7 +124,13 @@ const GAUGES: readonly ObservedGauge[] = [
     name: 'callplane_media_nodes',
     help: 'Media servers by the state that the workers recorded; draining ones are up.',
     label: 'state',
-    read: ({ mediaNodes }) => mediaNodes,
+    read: ({ mediaNodes }) => {
+      const counts = { up: 0, draining: 0, down: 0, unknown: 0 };
+      for (const { state, draining } of mediaNodes) {
+        counts[state === 'up' && draining ? 'draining' : (state ?? 'unknown')] += 1;
+      }
+      return counts;
+    },
   },
 ];
 

@@ -19,10 +19,9 @@ import {
   findParticipants,
   findRoom,
   isParticipantHeld,
-  markRoomEnded,
   mediaPlacesOfParticipant,
   sessionsAmong,
-  settleCompleted,
+  settleOperation,
   touchSessions,
   type TypedSql,
   writeEvents,
@@ -133,8 +132,7 @@ const ROOM_END_STEPS: readonly Step[] = [
     async run(deps, claim) {
       const now = deps.clock.now();
       const deliveries = await deps.database.transaction(async (tx) => {
-        await settleCompleted(tx, claim, now);
-        await markRoomEnded(tx, claim.roomId, now);
+        await settleOperation(tx, claim, { status: 'completed', now });
         return writeRoomEnded(tx, claim, now);
       });
       await deps.producer.wakeDeliveries(deliveries);
@@ -198,7 +196,7 @@ const PARTICIPANT_REMOVE_STEPS: readonly Step[] = [
   {
     name: 'complete the removal',
     async run(deps, claim) {
-      await deps.database.transaction((tx) => settleCompleted(tx, claim, deps.clock.now()));
+      await settleOperation(deps.database.sql, claim, { status: 'completed', now: deps.clock.now() });
     },
   },
 ];

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS } from '@callplane/core';
-import { assertLease, claimOperation, settleCompleted } from '@callplane/db';
+import { assertLease, claimOperation, settleOperation } from '@callplane/db';
 import { NoticeListener } from '@callplane/queue';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { startTestWorker, type TestWorker } from '../worker.testkit.js';
@@ -171,7 +171,8 @@ describe('a worker whose lease was taken over', () => {
     await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() - interval '1 second' WHERE id = '${id}'`);
     const { database } = worker.deps;
     await expect(database.transaction((tx) => assertLease(tx, claim!))).rejects.toThrow('lease');
-    await expect(database.transaction((tx) => settleCompleted(tx, claim!, new Date()))).rejects.toThrow('lease');
+    const end = { status: 'completed', now: new Date() } as const;
+    await expect(settleOperation(database.sql, claim!, end)).rejects.toThrow('lease');
     expect(await worker.row(id)).toMatchObject({ status: 'pending', leaseToken: claim?.leaseToken });
   });
 });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterFailure, ATTEMPTS_PER_RUN, traceIdOf, type OperationError } from '@callplane/core';
-import { claimOperation, LeaseLost, patiently, settleFailed, settleRetry, type ClaimedOperation } from '@callplane/db';
+import { claimOperation, LeaseLost, patiently, settleOperation, type ClaimedOperation } from '@callplane/db';
 import { publishNotice, QUEUE_OF_OPERATION } from '@callplane/queue';
 import { startSpan, type Span } from '@callplane/runtime';
 import type { Deps, Step } from '../deps.js';
@@ -125,15 +125,18 @@ async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, 
     if (next.status === 'failed') {
       const deliveries = await patiently(until, SETTLE_PAUSE_MS, () =>
         deps.database.transaction(async (tx) => {
-          const operation = await settleFailed(tx, claim, lastError);
+          const operation = await settleOperation(tx, claim, { status: 'failed', error: lastError });
           return writeOperationFailed(tx, claim, operation, deps.clock.now());
         }),
       );
       await deps.producer.wakeDeliveries(deliveries);
       return { outcome: 'failed', step, error };
     }
-    await patiently(until, SETTLE_PAUSE_MS, () => settleRetry(deps.database.sql, claim, next.delayMs, lastError));
-    return { outcome: 'retry', step, retryInMs: next.delayMs, error };
+    const { status, delayMs } = next;
+    await patiently(until, SETTLE_PAUSE_MS, () =>
+      settleOperation(deps.database.sql, claim, { status, error: lastError, delayMs }),
+    );
+    return { outcome: 'retry', step, retryInMs: delayMs, error };
   } catch (settleError) {
     if (settleError instanceof LeaseLost) return { outcome: 'lease_lost', step };
     // PostgreSQL is still unavailable. Once the lease has expired, a scan takes the row for the next attempt, or the

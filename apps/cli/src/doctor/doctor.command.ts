@@ -5,7 +5,6 @@ import {
   isDatabaseUnavailable,
   listEndpointsFailing,
   listMediaNodes,
-  listRunningApps,
   listTurnServers,
   readBacklogs,
   readDatabaseFacts,
@@ -88,7 +87,7 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number) {
     const facts = await readDatabaseFacts(database.sql);
     const differenceMs = (startedAtMs + cli.clock.now().getTime()) / 2 - facts.now.getTime();
     const configured = config.ENCRYPTION_KEYS?.map((entry) => entry.split(':')[0] ?? '') ?? null;
-    const [running, backlogs] = [await listRunningApps(database.sql), await readBacklogs(database.sql)];
+    const backlogs = await readBacklogs(database.sql);
     const findings = [
       ...checkDatabase(facts, differenceMs),
       checkReplication(await readReplication(database.sql)),
@@ -96,10 +95,10 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number) {
       checkSnapshots(await readOldestSnapshots(database.sql)),
       checkTables(await readTableHealth(database.sql)),
       checkMasterKeys(facts.masterKeyIds, configured),
-      ...backlogs.map((backlog) => checkQueue(backlog, running)),
+      ...backlogs.map((backlog) => checkQueue(backlog, facts.running)),
       checkSignaling(facts.signalingInstances),
       ...checkMedia(await listMediaNodes(database.sql)),
-      ...checkRelays(await listTurnServers(database.sql)),
+      ...checkRelays(await listTurnServers(database.prisma, facts.now)),
       checkEndpoints(
         await countEndpointsFailing(database.sql),
         await listEndpointsFailing(database.sql, ENDPOINTS_NAMED),

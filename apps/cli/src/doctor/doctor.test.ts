@@ -50,6 +50,7 @@ const GOOD: DatabaseFacts = {
   activeSigningKeys: 1,
   signalingInstances: 2,
   projects: 1,
+  running: [],
 };
 const REDIS: DoctorFacts = {
   version: '7.2.0',

@@ -51,14 +51,14 @@ export async function drainServer(
 /** Rooms without participants leave at once: their next participant places them elsewhere. */
 async function waitUntilEmpty(
   cli: Cli,
-  { sql }: Database,
+  { prisma, sql }: Database,
   nodeId: string,
   waitMs: number,
   signal: AbortSignal,
 ): Promise<void> {
   const endMs = cli.clock.now().getTime() + waitMs;
   for (;;) {
-    await unplaceEmptyRooms(sql, nodeId);
+    await unplaceEmptyRooms(prisma, nodeId);
     const { sessions } = await serverOf(sql, nodeId);
     if (sessions === 0 || signal.aborted || cli.clock.now().getTime() >= endMs) return;
     await pause(LOOK_EVERY_MS, signal);

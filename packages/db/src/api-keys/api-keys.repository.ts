@@ -1,6 +1,7 @@
 import type { ApiKeyType, Scope, Tenant } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
 import type { ApiKey } from '../generated/client.js';
+import { ROW } from '../operators/operator-lists.js';
 import { environmentExists } from '../tenants/tenants.repository.js';
 
 export type ApiKeyRow = Omit<ApiKey, 'keyHash' | 'type' | 'scopes'> & { type: ApiKeyType; scopes: Scope[] };
@@ -33,8 +34,9 @@ export async function findApiKeysByHash(db: TypedSql, hashes: readonly string[])
 /** Lists keys oldest first, including revoked and expired ones. @returns null when the environment does not exist. */
 export async function listApiKeys(db: Db, environmentId: string): Promise<ApiKeyRow[] | null> {
   if (!(await environmentExists(db, environmentId))) return null;
-  const where = { environmentId };
-  return (await db.apiKey.findMany({ where, orderBy: { id: 'asc' }, omit: { keyHash: true } })) as ApiKeyRow[];
+  const keys = { where: { environmentId }, orderBy: { id: 'asc' } } as const;
+  const select = { ...ROW, type: true, name: true, keyHint: true, scopes: true, expiresAt: true, revokedAt: true };
+  return (await db.apiKey.findMany({ ...keys, select })) as ApiKeyRow[];
 }
 
 /**

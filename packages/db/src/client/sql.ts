@@ -90,7 +90,7 @@ export function newIdInSql(kind: IdKind): Prisma.Sql {
 }
 
 /** An older observation means that the workers are down, or the server is no longer configured. */
-const VALID_MS = 30_000;
+export const VALID_MS = 30_000;
 
 export const isObservationValid = Prisma.sql`checked_at > now() - ${VALID_MS}::int * interval '1 millisecond'`;
 

@@ -1,6 +1,7 @@
 import type { EventType, Tenant } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
+import { roomsStatus } from '../media/room-placement.js';
 
 /** Position of an event in the list of its environment and in the list of its room. */
 export interface EventPosition {
@@ -150,9 +151,8 @@ export async function newestEvents(
 
 /** The sequence number of the latest event of each of these rooms; rooms that do not exist are missing. */
 export async function latestSequences(db: TypedSql, roomIds: readonly string[]): Promise<Map<string, number>> {
-  const rows = await db.$queryRaw<{ id: string; sequence: number }[]>`
-    SELECT id, last_sequence AS sequence FROM rooms WHERE id = ANY(${[...roomIds]}::text[])`;
-  return new Map(rows.map(({ id, sequence }) => [id, sequence]));
+  const rooms = await roomsStatus(db, roomIds);
+  return new Map([...rooms].map(([id, { sequence }]) => [id, sequence]));
 }
 
 /**

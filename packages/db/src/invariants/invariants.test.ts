@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { endOne, insertTestEndpoint } from '@callplane/testing';
 import { endRoomPresence, writeSessionsEnded } from '../sessions/session-ends.js';
-import { findRoom, markRoomEnded } from '../rooms/rooms.repository.js';
+import { findRoom } from '../rooms/rooms.repository.js';
 import { startTestRooms, track, type TestRooms } from '../sessions/sessions.testkit.js';
 import { publishTracks } from '../sessions/session-tracks.js';
 import { Prisma } from '../generated/client.js';
@@ -31,8 +31,8 @@ beforeAll(async () => {
   await database.transaction(async (tx) => {
     const presence = await endRoomPresence(tx, ended, now);
     await writeSessionsEnded(tx, tenant, (await findRoom(tx, tenant, ended))!, presence.ended, 'room_ended', now);
-    await markRoomEnded(tx, ended, now);
   });
+  await rooms.sql(`UPDATE rooms SET status = 'ended', ended_at = now() WHERE id = '${ended}'`);
   await rooms.sql(
     `UPDATE runtime_operations SET status = 'completed', completed_at = now() WHERE room_id = '${ended}'`,
   );

@@ -86,15 +86,3 @@ export async function removeSilentNodes(db: TypedSql): Promise<string[]> {
     RETURNING id`;
   return rows.map(({ id }) => id).sort();
 }
-
-/** Number of media servers by state, for `callplane_media_nodes`. `draining` are those that are up and draining. */
-export async function countMediaNodes(db: TypedSql): Promise<Record<string, number>> {
-  const rows = await db.$queryRaw<{ state: string; count: number }[]>`
-    SELECT CASE
-      WHEN NOT coalesce(${isObservationValid}, false) THEN 'unknown'
-      WHEN state = 'up' AND draining THEN 'draining'
-      ELSE state
-    END AS state, count(*)::int AS count FROM media_nodes GROUP BY 1`;
-  const counts = rows.map(({ state, count }) => [state, count] as const);
-  return { up: 0, draining: 0, down: 0, unknown: 0, ...Object.fromEntries(counts) };
-}

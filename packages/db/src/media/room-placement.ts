@@ -1,4 +1,4 @@
-import type { RoomStatus } from '@callplane/core';
+import { OPEN_ROOM_STATUSES, type RoomStatus } from '@callplane/core';
 import type { Database, Db, TypedSql } from '../client/database.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
 import type { RoomPlacement } from '../sessions/session.js';
@@ -46,19 +46,23 @@ export async function roomsOnNode(db: Db, nodeId: string): Promise<RoomOnNode[]>
  * Takes rooms without live sessions off a media server. Their next participant places them anew.
  * @returns the number of rooms.
  */
-export function unplaceEmptyRooms(db: TypedSql, nodeId: string): PromiseLike<number> {
-  return db.$executeRaw`
-    UPDATE rooms SET media_node_id = NULL, media_generation = media_generation + 1, version = version + 1
-    WHERE media_node_id = ${nodeId} AND ${isRoomOpen} AND NOT EXISTS (
-      SELECT FROM participant_sessions WHERE room_id = rooms.id AND ended_at IS NULL
-    )`;
+export async function unplaceEmptyRooms(db: Db, nodeId: string): Promise<number> {
+  const { count } = await db.room.updateMany({
+    where: { mediaNodeId: nodeId, status: { in: [...OPEN_ROOM_STATUSES] }, sessions: { none: { endedAt: null } } },
+    data: { mediaNodeId: null, mediaGeneration: { increment: 1 }, version: { increment: 1 } },
+  });
+  return count;
 }
 
-/** Status and placement of rooms; unknown rooms are missing. */
-export async function roomsStatus(db: TypedSql, roomIds: readonly string[]): Promise<Map<string, RoomOnNode>> {
+/** Status, placement and latest sequence number of rooms; unknown rooms are missing. */
+export async function roomsStatus(
+  db: TypedSql,
+  roomIds: readonly string[],
+): Promise<Map<string, RoomOnNode & { sequence: number }>> {
   if (roomIds.length === 0) return new Map();
-  const rows = await db.$queryRaw<RoomOnNode[]>`
-    SELECT id AS "roomId", status, media_node_id AS "mediaNodeId", media_generation AS "mediaGeneration" FROM rooms
-    WHERE id = ANY(${[...roomIds]}::text[])`;
+  const rows = await db.$queryRaw<(RoomOnNode & { sequence: number })[]>`
+    SELECT id AS "roomId", status, media_node_id AS "mediaNodeId", media_generation AS "mediaGeneration",
+      last_sequence AS sequence
+    FROM rooms WHERE id = ANY(${[...roomIds]}::text[])`;
   return new Map(rows.map((row) => [row.roomId, row]));
 }

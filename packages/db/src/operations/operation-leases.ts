@@ -37,6 +37,9 @@ export class LeaseLost extends Error {
 const holds = (claim: Pick<ClaimedOperation, 'id' | 'leaseToken'>): Prisma.Sql =>
   Prisma.sql`id = ${claim.id} AND lease_token = ${claim.leaseToken}::uuid AND lease_expires_at > now()`;
 
+const PROJECT_ID = Prisma.sql`
+  (SELECT project_id FROM environments WHERE environments.id = environment_id) AS "projectId"`;
+
 /**
  * Claims a due row without a valid lease and counts the attempt, so that a worker that dies right afterwards has used
  * one.
@@ -54,8 +57,7 @@ export async function claimOperation(
       attempts = attempts + 1, run_attempts = run_attempts + 1
     WHERE id = ${operationId} AND status = 'pending' AND due_at <= now()
       AND ${isUnleased} AND NOT ${isExhausted}
-    RETURNING id, kind, environment_id AS "environmentId",
-      (SELECT project_id FROM environments WHERE environments.id = environment_id) AS "projectId",
+    RETURNING id, kind, environment_id AS "environmentId", ${PROJECT_ID},
       room_id AS "roomId", participant_id AS "participantId", traceparent, run, run_attempts AS "runAttempts",
       lease_token::text AS "leaseToken",
       (extract(epoch FROM now() - due_at) * 1000)::int AS "lagMs"`;
@@ -73,49 +75,66 @@ export async function assertLease(tx: TypedSql, claim: ClaimedOperation): Promis
   if (rows.length === 0) throw new LeaseLost(claim.id);
 }
 
+/**
+ * How an attempt ends: the operation is completed, pending again after a delay, or failed after the run's last attempt.
+ */
+type AttemptEnd =
+  | { status: 'completed'; now: Date }
+  | { status: 'pending'; error: OperationError; delayMs: number }
+  | { status: 'failed'; error: OperationError };
+
+const LEASE_EXPIRED: OperationError = {
+  code: 'LEASE_EXPIRED',
+  message: 'The last attempt was not settled in time: its worker stopped.',
+};
+
+type SettledOperation = OperationState & Tenant & Pick<ClaimedOperation, 'roomId' | 'participantId'>;
+
 /** @throws LeaseLost */
-export async function settleCompleted(tx: TypedSql, claim: ClaimedOperation, now: Date): Promise<void> {
-  const settled = await tx.$executeRaw`
-    UPDATE runtime_operations
-    SET status = 'completed', completed_at = ${now.toISOString()}::timestamptz, last_error = NULL, lease_token = NULL, lease_expires_at = NULL
-    WHERE ${holds(claim)}`;
-  if (settled === 0) throw new LeaseLost(claim.id);
-}
-
-/**
- * Settles a failed attempt that is followed by another one after the delay.
- * @throws LeaseLost
- */
-export async function settleRetry(
+export async function settleOperation(
   db: TypedSql,
   claim: ClaimedOperation,
-  delayMs: number,
-  error: OperationError,
-): Promise<void> {
-  const settled = await db.$executeRaw`
-    UPDATE runtime_operations
-    SET due_at = now() + ${delayMs}::int * interval '1 millisecond', last_error = ${JSON.stringify(error)}::jsonb,
-      lease_token = NULL, lease_expires_at = NULL
-    WHERE ${holds(claim)}`;
-  if (settled === 0) throw new LeaseLost(claim.id);
-}
-
-/**
- * Settles the operation as failed after the run's last attempt.
- * @throws LeaseLost
- */
-export async function settleFailed(
-  db: TypedSql,
-  claim: ClaimedOperation,
-  error: OperationError,
-): Promise<OperationState> {
-  const [settled] = await db.$queryRaw<OperationState[]>`
-    UPDATE runtime_operations
-    SET status = 'failed', last_error = ${JSON.stringify(error)}::jsonb, lease_token = NULL, lease_expires_at = NULL
-    WHERE ${holds(claim)}
-    RETURNING ${OPERATION_COLUMNS}`;
-  if (settled === undefined) throw new LeaseLost(claim.id);
+  end: AttemptEnd,
+): Promise<SettledOperation> {
+  const settled = await settle(db, holds(claim), end);
+  if (settled === null) throw new LeaseLost(claim.id);
   return settled;
+}
+
+/**
+ * Settles one row as failed whose worker died in the run's last attempt, because no attempt is left.
+ * @returns null when there is no such row.
+ */
+export function settleExhaustedOperation(db: TypedSql): Promise<SettledOperation | null> {
+  const which = Prisma.sql`id = (
+      SELECT id FROM runtime_operations
+      WHERE status = 'pending' AND due_at <= now() AND ${isExhausted} AND lease_expires_at <= now()
+      ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+    )`;
+  return settle(db, which, { status: 'failed', error: LEASE_EXPIRED });
+}
+
+/** A completed end of a room ends the room, in the same statement: none is seen without the other. */
+async function settle(db: TypedSql, which: Prisma.Sql, end: AttemptEnd): Promise<SettledOperation | null> {
+  const completedAt = end.status === 'completed' ? end.now.toISOString() : null;
+  const lastError = end.status === 'completed' ? null : JSON.stringify(end.error);
+  const delayMs = end.status === 'pending' ? end.delayMs : null;
+  const [settled] = await db.$queryRaw<SettledOperation[]>`
+    WITH settled AS (
+      UPDATE runtime_operations
+      SET status = ${end.status}, completed_at = ${completedAt}::timestamptz, last_error = ${lastError}::jsonb,
+        due_at = coalesce(now() + ${delayMs}::int * interval '1 millisecond', due_at),
+        lease_token = NULL, lease_expires_at = NULL
+      WHERE ${which} RETURNING *
+    ), room AS (
+      UPDATE rooms SET status = 'ended', ended_at = settled.completed_at FROM settled
+      WHERE rooms.id = settled.room_id AND rooms.status = 'ending'
+        AND settled.kind = 'room.end' AND settled.status = 'completed'
+    )
+    SELECT ${OPERATION_COLUMNS}, room_id AS "roomId", participant_id AS "participantId",
+      environment_id AS "environmentId", ${PROJECT_ID}
+    FROM settled`;
+  return settled ?? null;
 }
 
 /**
@@ -136,43 +155,4 @@ export function findDueOperations(
       WHERE status = 'pending' AND due_at <= now() AND ${isUnleased} AND NOT ${isExhausted}
     ) due
     ORDER BY place, due_at LIMIT ${limit}::int`;
-}
-
-/**
- * Makes a pending operation due now instead of at its retry time. The attempt counts like any other.
- * @returns null when it is not pending, or when a worker currently holds it.
- */
-export async function hastenOperation(db: TypedSql, operationId: string): Promise<WakeableOperation | null> {
-  const [row] = await db.$queryRaw<WakeableOperation[]>`
-    UPDATE runtime_operations SET due_at = now()
-    WHERE id = ${operationId} AND status = 'pending' AND ${isUnleased}
-    RETURNING ${WAKEABLE_COLUMNS}`;
-  return row ?? null;
-}
-
-const LEASE_EXPIRED: OperationError = {
-  code: 'LEASE_EXPIRED',
-  message: 'The last attempt was not settled in time: its worker stopped.',
-};
-
-type ExhaustedOperation = OperationState & Tenant & Pick<ClaimedOperation, 'roomId' | 'participantId'>;
-
-/**
- * Settles one row as failed whose worker died in the run's last attempt, because no attempt is left.
- * @returns null when there is no such row.
- */
-export async function settleExhaustedOperation(db: TypedSql): Promise<ExhaustedOperation | null> {
-  const [row] = await db.$queryRaw<ExhaustedOperation[]>`
-    UPDATE runtime_operations
-    SET status = 'failed', last_error = ${JSON.stringify(LEASE_EXPIRED)}::jsonb, lease_token = NULL,
-      lease_expires_at = NULL
-    WHERE id = (
-      SELECT id FROM runtime_operations
-      WHERE status = 'pending' AND due_at <= now() AND ${isExhausted} AND lease_expires_at <= now()
-      ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-    )
-    RETURNING ${OPERATION_COLUMNS}, room_id AS "roomId", participant_id AS "participantId",
-      environment_id AS "environmentId",
-      (SELECT project_id FROM environments WHERE environments.id = environment_id) AS "projectId"`;
-  return row ?? null;
 }

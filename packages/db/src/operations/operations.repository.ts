@@ -1,5 +1,4 @@
 import {
-  newId,
   startsNewRun,
   type OperationKind,
   type OperationState,
@@ -12,7 +11,7 @@ import { readWanted, type WantedRow } from '../client/wanted-rows.js';
 import { Prisma } from '../generated/client.js';
 import { touchSessions } from '../sessions/session-connection.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
-import { OPERATION_COLUMNS, WAKE_UP_COLUMNS, WAKEABLE_COLUMNS } from './operation.sql.js';
+import { isUnleased, OPERATION_COLUMNS, WAKE_UP_COLUMNS } from './operation.sql.js';
 
 export interface WakeableOperation {
   id: string;
@@ -75,21 +74,9 @@ export async function acceptRoomEnd(
   roomId: string,
   now: Date,
 ): Promise<AcceptedOperation | null> {
-  const [created] = await database.sql.$queryRaw<(AcceptedRow & { roomVersion: number })[]>`
-    WITH room AS (
-      UPDATE rooms SET status = 'ending', version = version + 1
-      WHERE id = ${roomId} AND environment_id = ${tenant.environmentId} AND ${isRoomOpen}
-      RETURNING id, version
-    )
-    INSERT INTO runtime_operations (id, environment_id, room_id, kind, status, created_at, traceparent)
-    SELECT ${newId('operation')}, ${tenant.environmentId}, id, 'room.end', 'pending', ${now.toISOString()}::timestamptz,
-      ${tenant.traceparent ?? null}::text
-    FROM room
-    RETURNING ${ACCEPTED}, (SELECT version FROM room) AS "roomVersion"`;
-  if (created !== undefined) {
-    const { roomVersion, ...row } = created;
-    return accepted(row, roomVersion);
-  }
+  const rooms = endRooms(Prisma.sql`id = ${roomId} AND environment_id = ${tenant.environmentId}`);
+  const [created] = await accept(database.sql, 'room.end', rooms, now, tenant.traceparent);
+  if (created !== undefined) return accepted(created, created.roomVersion);
   return acceptAgain(database, { environmentId: tenant.environmentId, roomId, kind: 'room.end' });
 }
 
@@ -103,16 +90,8 @@ const EMPTY_UNTIL = Prisma.sql`(empty_since AT TIME ZONE 'UTC' + empty_timeout_s
  * @param emptyMs for rooms without a time-out of their own; 0 keeps them open.
  * @param limit of rooms of either kind.
  */
-export function acceptEmptyRoomEnds(
-  db: TypedSql,
-  emptyMs: number,
-  limit: number,
-  now: Date,
-): PromiseLike<(WakeableOperation & { roomId: string; roomVersion: number })[]> {
-  return db.$queryRaw`
-    WITH room AS (
-      UPDATE rooms SET status = 'ending', version = version + 1
-      WHERE id = ANY(ARRAY(
+export function acceptEmptyRoomEnds(db: TypedSql, emptyMs: number, limit: number, now: Date): PromiseLike<NewRow[]> {
+  const empty = Prisma.sql`id = ANY(ARRAY(
         SELECT id FROM rooms
         WHERE ${isRoomOpen} AND empty_timeout_seconds IS NULL AND ${emptyMs}::int > 0
           AND empty_since <= now() - ${emptyMs}::int * interval '1 millisecond'
@@ -122,14 +101,16 @@ export function acceptEmptyRoomEnds(
         WHERE ${isRoomOpen} AND empty_since IS NOT NULL AND empty_timeout_seconds IS NOT NULL
           AND ${EMPTY_UNTIL} <= now() AT TIME ZONE 'UTC'
         ORDER BY ${EMPTY_UNTIL} LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
-      ))
-      RETURNING id, environment_id, version
-    )
-    INSERT INTO runtime_operations (id, environment_id, room_id, kind, status, created_at)
-    SELECT ${newIdInSql('operation')}, environment_id, id, 'room.end', 'pending', ${now.toISOString()}::timestamptz
-    FROM room
-    RETURNING ${WAKEABLE_COLUMNS}, room_id AS "roomId",
-      (SELECT version FROM room WHERE room.id = room_id) AS "roomVersion"`;
+      ))`;
+  return accept(db, 'room.end', endRooms(empty), now);
+}
+
+/** The CTE `subject` of {@link accept}: open rooms that end. */
+function endRooms(which: Prisma.Sql): Prisma.Sql {
+  return Prisma.sql`subject AS (
+      UPDATE rooms SET status = 'ending', version = version + 1 WHERE ${which} AND ${isRoomOpen}
+      RETURNING environment_id, id AS room_id, NULL::text AS participant_id, version
+    )`;
 }
 
 /**
@@ -145,21 +126,16 @@ export async function acceptParticipantRemoval(
   now: Date,
 ): Promise<AcceptedOperation | null> {
   const at = now.toISOString();
-  const [created] = await database.sql.$queryRaw<AcceptedRow[]>`
-    WITH participant AS (
+  const participant = Prisma.sql`subject AS (
       UPDATE participants SET removed_at = ${at}::timestamptz
       WHERE id = ${participantId} AND room_id = ${roomId} AND environment_id = ${tenant.environmentId}
         AND removed_at IS NULL
-      RETURNING id
+      RETURNING environment_id, room_id, id AS participant_id, NULL::int AS version
     ), tokens AS (
       UPDATE participant_tokens SET revoked_at = ${at}::timestamptz
-      WHERE revoked_at IS NULL AND participant_id IN (SELECT id FROM participant)
-    )
-    INSERT INTO runtime_operations (id, environment_id, room_id, participant_id, kind, status, created_at, traceparent)
-    SELECT ${newId('operation')}, ${tenant.environmentId}, ${roomId}, id, 'participant.remove', 'pending',
-      ${at}::timestamptz, ${tenant.traceparent ?? null}::text
-    FROM participant
-    RETURNING ${ACCEPTED}`;
+      WHERE revoked_at IS NULL AND participant_id IN (SELECT participant_id FROM subject)
+    )`;
+  const [created] = await accept(database.sql, 'participant.remove', participant, now, tenant.traceparent);
   if (created !== undefined) {
     // A statement of its own, which sees a session whose join the one before has waited for. Best effort: the clean-up
     // begins with it, too.
@@ -171,6 +147,28 @@ export async function acceptParticipantRemoval(
 
 type AcceptedRow = OperationState & WakeableOperation;
 const ACCEPTED = Prisma.sql`${OPERATION_COLUMNS}, ${WAKE_UP_COLUMNS}`;
+type NewRow = AcceptedRow & { roomId: string; roomVersion: number | null };
+
+/**
+ * Adds an operation for each subject, in the statement that changes it.
+ * @param subjects the CTE `subject (environment_id, room_id, participant_id, version)`; the version is the room's.
+ */
+function accept(
+  db: TypedSql,
+  kind: OperationKind,
+  subjects: Prisma.Sql,
+  now: Date,
+  traceparent?: string | null,
+): PromiseLike<NewRow[]> {
+  return db.$queryRaw<NewRow[]>`
+    WITH ${subjects}
+    INSERT INTO runtime_operations (id, environment_id, room_id, participant_id, kind, status, created_at, traceparent)
+    SELECT ${newIdInSql('operation')}, environment_id, room_id, participant_id, ${kind}, 'pending',
+      ${now.toISOString()}::timestamptz, ${traceparent ?? null}::text
+    FROM subject
+    RETURNING ${ACCEPTED}, room_id AS "roomId",
+      (SELECT version FROM subject WHERE subject.room_id = runtime_operations.room_id) AS "roomVersion"`;
+}
 
 function accepted(row: AcceptedRow, roomVersion: number | null): AcceptedOperation {
   return { operation: row, wake: row, roomVersion };
@@ -189,11 +187,26 @@ async function acceptAgain(
   const operation = await find();
   if (operation === null) return null;
   if (!startsNewRun(operation.status as OperationStatus)) return asItIs(operation);
-  const [rerun] = await sql.$queryRaw<AcceptedRow[]>`
-    UPDATE runtime_operations
-    SET status = 'pending', run = run + 1, run_attempts = 0, due_at = now()
-    WHERE id = ${operation.id} AND status = 'failed'
-    RETURNING ${ACCEPTED}`;
+  const rerun = await makeDue(sql, operation.id, 'failed');
   // Without a row, a concurrent request has begun the run.
-  return rerun === undefined ? asItIs(await find()) : accepted(rerun, null);
+  return rerun === null ? asItIs(await find()) : accepted(rerun, null);
+}
+
+/**
+ * Makes an operation due now: a failed one in a new run, a pending one instead of at its retry time. The attempt of the
+ * latter counts like any other.
+ * @returns null when it has another status, or when a worker currently holds it.
+ */
+export async function makeDue(
+  db: TypedSql,
+  operationId: string,
+  status: 'failed' | 'pending',
+): Promise<AcceptedRow | null> {
+  const [row] = await db.$queryRaw<AcceptedRow[]>`
+    UPDATE runtime_operations
+    SET status = 'pending', due_at = now(), run = CASE WHEN status = 'failed' THEN run + 1 ELSE run END,
+      run_attempts = CASE WHEN status = 'failed' THEN 0 ELSE run_attempts END
+    WHERE id = ${operationId} AND status = ${status} AND ${isUnleased}
+    RETURNING ${ACCEPTED}`;
+  return row ?? null;
 }

@@ -1,6 +1,15 @@
 import { INSTANCE_DEAD_MS } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 
+export interface RunningApp {
+  /** Such as `webhook-worker`. */
+  app: string;
+  /** Process id and host, such as `4711@node-2`. */
+  instance: string;
+  /** Time since its latest statement, in milliseconds; null if this role may not see it. */
+  silentMs: number | null;
+}
+
 export interface DatabaseFacts {
   /** Such as 180004. */
   versionNumber: number;
@@ -17,6 +26,8 @@ export interface DatabaseFacts {
   activeSigningKeys: number;
   signalingInstances: number;
   projects: number;
+  /** By the names of their connections. A worker runs a statement at least every 10 s, its scan. */
+  running: RunningApp[];
 }
 
 export async function readDatabaseFacts(db: TypedSql): Promise<DatabaseFacts> {
@@ -36,7 +47,15 @@ export async function readDatabaseFacts(db: TypedSql): Promise<DatabaseFacts> {
       (SELECT count(*)::int FROM signing_keys WHERE status = 'active') AS "activeSigningKeys",
       (SELECT count(*)::int FROM signaling_instances
         WHERE heartbeat_at > now() - ${INSTANCE_DEAD_MS}::int * interval '1 millisecond') AS "signalingInstances",
-      (SELECT count(*)::int FROM projects) AS projects`;
+      (SELECT count(*)::int FROM projects) AS projects,
+      coalesce((
+        SELECT jsonb_agg(jsonb_build_object('app', split_part(name, ' ', 2), 'instance', split_part(name, ' ', 3),
+          'silentMs', (extract(epoch FROM clock_timestamp() - latest) * 1000)::float8) ORDER BY name)
+        FROM (
+          SELECT application_name AS name, max(state_change) AS latest FROM pg_stat_activity
+          WHERE datname = current_database() AND application_name LIKE 'callplane %' GROUP BY application_name
+        ) AS app
+      ), '[]') AS running`;
   return facts;
 }
 
@@ -73,23 +92,4 @@ export async function readReplication(db: TypedSql): Promise<Replication> {
 
 export function isSynchronous({ sync }: Standby): boolean {
   return sync === 'sync' || sync === 'quorum';
-}
-
-export interface RunningApp {
-  /** Such as `webhook-worker`. */
-  app: string;
-  /** Process id and host, such as `4711@node-2`. */
-  instance: string;
-  /** Time since its latest statement, in milliseconds; null if this role may not see it. */
-  silentMs: number | null;
-}
-
-/** Lists the processes by the names of their connections. A worker runs a statement at least every 10 s, its scan. */
-export function listRunningApps(db: TypedSql): PromiseLike<RunningApp[]> {
-  return db.$queryRaw<RunningApp[]>`
-    SELECT split_part(application_name, ' ', 2) AS app, split_part(application_name, ' ', 3) AS instance,
-      (extract(epoch FROM clock_timestamp() - max(state_change)) * 1000)::float8 AS "silentMs"
-    FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name LIKE 'callplane %' GROUP BY application_name
-    ORDER BY application_name`;
 }

@@ -42,6 +42,9 @@ export async function tenantOfRoom(db: Db, roomId: string): Promise<Tenant | nul
   return toTenant(await db.room.findUnique({ where: { id: roomId }, select: OF_TENANT }));
 }
 
+/** Columns that every list shows. */
+export const ROW = { id: true, environmentId: true, createdAt: true } as const;
+
 export type OperationListing = Awaited<ReturnType<typeof listAllOperations>>[number];
 
 export async function listAllOperations(
@@ -61,39 +64,33 @@ export async function listAllOperations(
   }));
 }
 
-export async function findOperationById(db: Db, operationId: string) {
-  const found = await db.runtimeOperation.findUnique({
-    where: { id: operationId },
-    select: { status: true, roomId: true, participantId: true, room: { select: OF_TENANT } },
-  });
-  if (found === null) return null;
-  const { room, ...operation } = found;
-  return { ...operation, environmentId: room.environmentId, ...room.environment };
+export async function findOperationStatus(db: Db, operationId: string): Promise<OperationStatus | null> {
+  const found = await db.runtimeOperation.findUnique({ where: { id: operationId }, select: { status: true } });
+  return found && (found.status as OperationStatus);
 }
 
 const ROOM = {
-  omit: { metadata: true, emptySince: true, mediaGeneration: true, version: true, rosterPaged: true },
-  include: { _count: { select: { sessions: { where: { endedAt: null } } } } },
+  ...ROW,
+  name: true,
+  status: true,
+  maxParticipants: true,
+  emptyTimeoutSeconds: true,
+  startedAt: true,
+  endedAt: true,
+  _count: { select: { sessions: { where: { endedAt: null } } } },
 } as const;
 
 /** Newest first. `participants` counts the live sessions. */
 export async function listAllRooms(db: Db, filter: ListFilter & { status: RoomStatus | null }) {
-  const rows = await db.room.findMany({
-    ...newestWith(filter, { status: filter.status }),
-    ...ROOM,
-    omit: { ...ROOM.omit, mediaNodeId: true, lastSequence: true },
-  });
+  const rows = await db.room.findMany({ ...newestWith(filter, { status: filter.status }), select: ROOM });
   return rows.map(({ _count: { sessions: participants }, ...row }) => ({ ...row, participants }));
 }
 
 /** @returns the room with the id and status of its clean-up, which are null while it was not ended. */
 export async function findRoomById(db: Db, roomId: string) {
   const operations = { where: { kind: 'room.end' }, select: { id: true, status: true } };
-  const found = await db.room.findUnique({
-    where: { id: roomId },
-    ...ROOM,
-    include: { ...ROOM.include, operations },
-  });
+  const select = { ...ROOM, mediaNodeId: true, lastSequence: true, operations };
+  const found = await db.room.findUnique({ where: { id: roomId }, select });
   if (found === null) return null;
   const { _count: count, operations: ends, ...row } = found;
   const [end] = ends;
@@ -105,6 +102,8 @@ export async function findRoomById(db: Db, roomId: string) {
   };
 }
 
+const LIVE_ID = { where: { endedAt: null }, select: { id: true } } as const;
+const STAY = { connectedAt: true, leftAt: true, removedAt: true } as const;
 export type ParticipantListing = Awaited<ReturnType<typeof listAllParticipants>>[number];
 
 /**
@@ -120,8 +119,7 @@ export async function listAllParticipants(
   const rows = await db.participant.findMany({
     ...newest,
     where: filter.status === null ? where : { ...where, ...ofStatus },
-    omit: { metadata: true, role: true, tokenExpiresAt: true, joinCount: true, joinsFullAt: true, permissions: true },
-    include: { sessions: { where: { endedAt: null }, select: { id: true } } },
+    select: { ...ROW, ...STAY, roomId: true, externalId: true, name: true, sessions: LIVE_ID },
   });
   return rows.map(({ sessions: [live], ...row }) => ({ ...row, sessionId: live?.id ?? null }));
 }
@@ -131,7 +129,7 @@ export function listAllEvents(db: Db, filter: ListFilter & { roomId: string | nu
   const { roomId, type } = filter;
   return db.event.findMany({
     ...newestWith(filter, { roomId, type }),
-    omit: { body: true, transactionId: true, traceparent: true, participantId: true },
+    select: { ...ROW, type: true, roomId: true, sequence: true, erasedAt: true },
   });
 }
 

@@ -73,11 +73,15 @@ export function updateParticipant(
       return { outcome: 'updated', participant, permissions, version: null, deliveries: [] };
     }
     await sql.$executeRaw`
+      WITH session AS (
+        UPDATE participant_sessions SET permissions = ${permissions}::text[]
+        WHERE id = ${sessionId} AND ${hasPermissionsChanged}
+      )
       UPDATE participants SET name = ${after.name}, metadata = ${JSON.stringify(after.metadata)}::jsonb,
         permissions = CASE WHEN ${hasPermissionsChanged} THEN ${permissions}::text[] ELSE permissions END
       WHERE id = ${participantId}`;
     const withdrawn =
-      sessionId !== null && hasPermissionsChanged ? await setSessionPermissions(sql, sessionId, permissions, now) : [];
+      sessionId !== null && hasPermissionsChanged ? await withdrawTracks(sql, sessionId, permissions, now) : [];
     const version = sessionId === null ? null : await touchSessions(sql, participantId);
     const subject = { tenant, room, now };
     const events: NewEvent[] = [participantUpdated(subject, { participant: after, sessionId }, permissions)];
@@ -104,14 +108,16 @@ export function muteTrack(
     if ('outcome' in locked) return locked;
     const { person, room, sessionId } = locked;
     if (sessionId === null) return { outcome: 'no_track' };
+    // Nobody else changes the track meanwhile: every writer locks its session first.
     const [row] = await sql.$queryRaw<(TrackIdentity & { muted: boolean })[]>`
+      WITH muted AS (
+        UPDATE session_tracks SET muted = true WHERE session_id = ${sessionId} AND track_id = ${trackId} AND NOT muted
+      )
       SELECT track_id AS "trackId", kind, source, muted FROM session_tracks
       WHERE session_id = ${sessionId} AND track_id = ${trackId}`;
     if (row === undefined) return { outcome: 'no_track' };
     const { muted, ...track } = row;
     if (muted) return { outcome: 'muted', track, version: null, deliveries: [] };
-    await sql.$executeRaw`
-      UPDATE session_tracks SET muted = true WHERE session_id = ${sessionId} AND track_id = ${trackId}`;
     const version = await touchSessions(sql, participantId);
     const { permissions: _, ...participant } = person;
     const { deliveries } = await writeEvents(sql, [
@@ -158,14 +164,12 @@ async function lock(
 }
 
 /** @returns the tracks that the session may no longer publish; they are unpublished. */
-async function setSessionPermissions(
+function withdrawTracks(
   sql: TypedSql,
   sessionId: string,
   permissions: readonly Permission[],
   now: Date,
-): Promise<TrackIdentity[]> {
-  await sql.$executeRaw`
-    UPDATE participant_sessions SET permissions = ${[...permissions]}::text[] WHERE id = ${sessionId}`;
+): PromiseLike<TrackIdentity[]> {
   const withdrawn = Prisma.sql`session_id = ${sessionId} AND source <> ALL(${publishableSources(permissions)}::text[])`;
   return deleteTracks(sql, withdrawn, now);
 }

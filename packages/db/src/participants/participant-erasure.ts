@@ -1,5 +1,6 @@
 import { ERASED_PARTICIPANT, eraseEventBody } from '@callplane/core';
 import type { Database } from '../client/database.js';
+import { deleteBatch } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
 import { lockParticipants } from '../sessions/session-ends.js';
 
@@ -88,9 +89,11 @@ export async function countEventsToErase(database: Database, participantId: stri
   return database.prisma.event.count({ where: { participantId, erasedAt: null } });
 }
 
-export function completeErasures(database: Database): PromiseLike<number> {
-  return database.sql.$executeRaw`
-    DELETE FROM participant_erasures x
-    WHERE requested_at <= now() - ${KEPT_SECONDS}::int * interval '1 second'
-      AND NOT EXISTS (SELECT 1 FROM events v WHERE v.participant_id = x.participant_id AND v.erased_at IS NULL)`;
+/** Deletes one batch of requests whose events are all erased. */
+export function completeErasures({ sql }: Database): PromiseLike<number> {
+  const rows = Prisma.sql`
+    SELECT target.participant_id FROM participant_erasures target
+    WHERE target.requested_at <= now() - ${KEPT_SECONDS}::int * interval '1 second'
+      AND NOT EXISTS (SELECT 1 FROM events v WHERE v.participant_id = target.participant_id AND v.erased_at IS NULL)`;
+  return deleteBatch(sql, 'participant_erasures', { rows, limit: BATCH, key: 'participant_id' });
 }

@@ -1,5 +1,5 @@
-import type { TypedSql } from '../client/database.js';
-import { isObservationValid } from '../client/sql.js';
+import type { Db, TypedSql } from '../client/database.js';
+import { VALID_MS } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
 
 /**
@@ -13,10 +13,17 @@ export interface TurnServerRow {
   state: TurnServerState;
 }
 
-/** The TURN servers that a cleanup worker has checked recently. */
-export function listTurnServers(db: TypedSql): PromiseLike<TurnServerRow[]> {
-  return db.$queryRaw<TurnServerRow[]>`
-    SELECT address, state FROM turn_servers WHERE ${isObservationValid} ORDER BY address`;
+/**
+ * The TURN servers that a cleanup worker has checked recently.
+ * @param now by PostgreSQL's clock.
+ */
+export async function listTurnServers(db: Db, now: Date): Promise<TurnServerRow[]> {
+  const servers = await db.turnServer.findMany({
+    where: { checkedAt: { gt: new Date(now.getTime() - VALID_MS) } },
+    orderBy: { address: 'asc' },
+    select: { address: true, state: true },
+  });
+  return servers as TurnServerRow[];
 }
 
 /**

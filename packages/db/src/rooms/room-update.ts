@@ -1,8 +1,9 @@
 import { isOpen, roomUpdated, sameJson, type LiveRoomState, type RoomState, type Tenant } from '@callplane/core';
 import type { Database } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
+import { Prisma } from '../generated/client.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
-import { LIVE_ROOM_COLUMNS } from './room.sql.js';
+import { findRoom } from './rooms.repository.js';
 
 export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata' | 'maxParticipants' | 'emptyTimeoutSeconds'>>;
 
@@ -28,10 +29,8 @@ export function updateRoom(
   now: Date,
 ): Promise<RoomUpdate> {
   return database.transaction(async (sql) => {
-    const [room] = await sql.$queryRaw<LiveRoomState[]>`
-      SELECT ${LIVE_ROOM_COLUMNS} FROM rooms
-      WHERE rooms.id = ${roomId} AND rooms.environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;
-    if (room === undefined) return { outcome: 'not_found' };
+    const room = await findRoom(sql, tenant, roomId, Prisma.sql`FOR NO KEY UPDATE`);
+    if (room === null) return { outcome: 'not_found' };
     if (!isOpen(room.status)) return { outcome: 'room_ended' };
     const after: LiveRoomState = { ...room, ...patch };
     const isSame = (Object.keys(patch) as (keyof RoomPatch)[]).every((key) => sameJson(after[key], room[key]));

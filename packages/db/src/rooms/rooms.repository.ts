@@ -60,9 +60,14 @@ export async function findRooms(db: TypedSql, wanted: readonly WantedRow[]): Pro
   );
 }
 
-export async function findRoom(db: TypedSql, tenant: Tenant, roomId: string): Promise<LiveRoomState | null> {
+export async function findRoom(
+  db: TypedSql,
+  tenant: Tenant,
+  roomId: string,
+  lock = Prisma.empty,
+): Promise<LiveRoomState | null> {
   const [row] = await db.$queryRaw<LiveRoomState[]>`
-    SELECT ${LIVE_ROOM_COLUMNS} FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId}`;
+    SELECT ${LIVE_ROOM_COLUMNS} FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId} ${lock}`;
   return row ?? null;
 }
 
@@ -160,10 +165,4 @@ export async function findRecipients(db: TypedSql, tenant: Tenant, roomId: strin
   if (row === undefined) return null;
   const present = new Set(row.ids ?? []);
   return { status: row.status, present: row.present, absent: (to ?? []).filter((id) => !present.has(id)) };
-}
-
-export async function markRoomEnded(tx: TypedSql, roomId: string, now: Date): Promise<void> {
-  await tx.$executeRaw`
-    UPDATE rooms SET status = 'ended', ended_at = ${now.toISOString()}::timestamptz
-    WHERE id = ${roomId} AND status = 'ending'`;
 }

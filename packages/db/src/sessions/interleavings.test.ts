@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { disconnectOne, endOne, resumeOne, updateMetadataOf } from '@callplane/testing';
-import { findRoom, markRoomEnded } from '../rooms/rooms.repository.js';
+import { findRoom } from '../rooms/rooms.repository.js';
 import { endParticipantPresence, endRoomPresence, writeSessionsEnded } from './session-ends.js';
 import { sweepLostSessions } from './lost-sessions.js';
 import { publishTracks } from './session-tracks.js';
@@ -121,7 +121,7 @@ async function act(
         const { ended } = await endRoomPresence(tx, roomId, NOON);
         await writeSessionsEnded(tx, tenant, (await findRoom(tx, tenant, roomId))!, ended, 'room_ended', NOON);
       });
-      await database.transaction((tx) => markRoomEnded(tx, roomId, NOON));
+      await rooms.sql(`UPDATE rooms SET status = 'ended', ended_at = '${NOON.toISOString()}' WHERE id = '${roomId}'`);
   }
 }
 

@@ -20,7 +20,7 @@ export async function loadSigningKeys(database: Database, masterKeys: MasterKeys
 }
 
 export async function loadVerificationKeys(db: Db, now: Date): Promise<PublishedJwk[]> {
-  const rows = await db.signingKey.findMany({ where: verifying(now), omit: { privateKeySealed: true } });
+  const rows = await db.signingKey.findMany({ where: verifying(now), select: { id: true, publicJwk: true } });
   return rows.map((row) => publishedJwk(row.id, row.publicJwk as PublicJwk));
 }
 
@@ -36,7 +36,7 @@ function verifying(now: Date) {
 export function listSigningKeys(db: Db) {
   return db.signingKey.findMany({
     orderBy: [{ createdAt: 'desc' }, { id: 'asc' }],
-    omit: { publicJwk: true, privateKeySealed: true },
+    select: { id: true, status: true, createdAt: true, activatesAt: true, retiredAt: true, verifiesUntil: true },
   });
 }
 

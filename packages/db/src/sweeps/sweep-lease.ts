@@ -43,10 +43,9 @@ export async function takeSweep(db: TypedSql, lease: SweepLease) {
   return standing;
 }
 
-/** Ends the lease of a process that stops, so that another one takes it at once, also if the clock steps back a little. */
+/** Ends the lease of the process that holds it, and stops, so that another one takes it at once, also if the clock steps back a little. */
 export async function releaseSweep(db: TypedSql, { name, holder }: Pick<SweepLease, 'name' | 'holder'>): Promise<void> {
-  await db.$executeRaw`
-    UPDATE sweeps SET held_until = now() - interval '1 second' WHERE name = ${name} AND holder = ${holder}`;
+  await takeSweep(db, { name, holder, leaseMs: -1000, finishedMsAgo: null });
 }
 
 /**

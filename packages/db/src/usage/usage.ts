@@ -131,26 +131,10 @@ async function rollUpDay({ prisma, sql }: Database, day: Date, now: Date): Promi
   for (const { id } of await prisma.environment.findMany({ orderBy: { id: 'asc' }, select: { id: true } })) {
     const [usage] = await computeUsage(sql, id, [day], now);
     if (usage !== undefined && (usage.participantMs > 0 || usage.rooms > 0 || usage.deliveries > 0)) {
-      await writeDay(sql, id, usage);
+      // A row that is there stays: a slow call must not overwrite a finished day, whose rooms may have been deleted.
+      const data = [{ ...usage, environmentId: id, participantMs: BigInt(usage.participantMs) }];
+      await prisma.usageDay.createMany({ data, skipDuplicates: true });
     }
   }
   await prisma.usageRollup.createMany({ data: [{ day }], skipDuplicates: true });
-}
-
-/** A slow call must not overwrite a finished day: the rooms may have been deleted meanwhile. */
-async function writeDay(db: TypedSql, environmentId: string, usage: UsageDay): Promise<void> {
-  const { rooms, participantMs, peakParticipants, measuredSessions, relayedSessions, deliveries } = usage;
-  await db.$executeRaw`
-    INSERT INTO usage_days (environment_id, day, rooms, participant_ms, peak_participants, measured_sessions,
-      relayed_sessions, deliveries)
-    SELECT ${environmentId}, ${isoDay(usage.day)}::date, ${rooms}::int, ${participantMs}::bigint,
-      ${peakParticipants}::int, ${measuredSessions}::int, ${relayedSessions}::int, ${deliveries}::int
-    WHERE NOT EXISTS (SELECT 1 FROM usage_rollups WHERE day = ${isoDay(usage.day)}::date)
-    ON CONFLICT (environment_id, day) DO UPDATE SET rooms = excluded.rooms, participant_ms = excluded.participant_ms,
-      peak_participants = excluded.peak_participants, measured_sessions = excluded.measured_sessions,
-      relayed_sessions = excluded.relayed_sessions, deliveries = excluded.deliveries`;
-}
-
-function isoDay(day: Date): string {
-  return day.toISOString().slice(0, 10);
 }
