@@ -25,7 +25,7 @@ import { sharedStatements } from './statements/shared-statements.js';
 import { reportReadFailures } from './stream/event-feed.js';
 import { StreamHub, streamReads } from './stream/stream-hub.js';
 
-// README.md beside this file: the order of the middleware, where each 4xx comes from, and the files of a request.
+// README.md beside this file: the order of the steps, where each 4xx comes from, and the files of a request.
 
 const app = AppProcess.start('api', ApiConfig);
 const { config, logger } = app;

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
 import { PublicError } from '@callplane/core';
 import { createHttpServer, hostProblem, type Logger } from '@callplane/runtime';
-import type { Express, NextFunction, Request, Response } from 'express';
+import type { Express, Request, Response } from 'express';
 import { contextOf } from './http/request-context.js';
 
 /**
@@ -15,47 +15,33 @@ function originForm(target: string): string {
   const path = origin.startsWith('/') ? origin : `/${origin}`;
   // A valid target has none of these characters. Express would give one that has them to Node's old parser of URLs,
   // which takes backslashes for slashes, and finds no path in some texts.
-  return path.replace(/[\s#]/g, encodeURIComponent);
-}
-
-/** Forbids caching of answers under `/v1`: they contain tokens, credentials and private data. */
-export function noStore(_request: Request, response: Response, next: NextFunction): void {
-  contextOf(response).headers['cache-control'] = 'no-store';
-  next();
-}
-
-/** Rejects a request whose `Host` is missing, repeated or malformed. Runs before all other checks of the request. */
-export function requireOneHost(request: Request, _response: Response, next: NextFunction): void {
-  const message = hostProblem(request);
-  if (message === null) next();
-  else {
-    throw new PublicError('VALIDATION_FAILED', {
-      details: [{ path: 'headers.host', message }],
-      headers: { connection: 'close' },
-    });
-  }
+  return escapeUndecodable(path.replace(/[\s#]/g, encodeURIComponent));
 }
 
 /**
  * Escapes the percent signs of a path that is not valid percent-encoded UTF-8. Without this, Express would answer 400
  * before authorisation. The escaped path reaches validation as plain text and is rejected there.
  */
-export function rewriteUndecodablePath(request: Request, _response: Response, next: NextFunction): void {
-  const end = request.url.indexOf('?');
-  const path = end === -1 ? request.url : request.url.slice(0, end);
-  if (path.includes('%') && !isDecodable(path)) {
-    request.url = path.replaceAll('%', '%25') + (end === -1 ? '' : request.url.slice(end));
-  }
-  next();
-}
-
-function isDecodable(path: string): boolean {
+function escapeUndecodable(target: string): string {
+  if (!target.includes('%')) return target;
+  const end = target.indexOf('?');
+  const path = end === -1 ? target : target.slice(0, end);
   try {
     decodeURIComponent(path);
-    return true;
+    return target;
   } catch {
-    return false;
+    return path.replaceAll('%', '%25') + target.slice(path.length);
   }
+}
+
+/** Rejects a request whose `Host` is missing, repeated or malformed. Runs before all other checks of the request. */
+export function requireOneHost(request: Request): void {
+  const message = hostProblem(request);
+  if (message === null) return;
+  throw new PublicError('VALIDATION_FAILED', {
+    details: [{ path: 'headers.host', message }],
+    headers: { connection: 'close' },
+  });
 }
 
 /**

@@ -76,7 +76,7 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
       preference: { waitMs: null, applied: null },
       startedAtMs: performance.now(),
       idempotencyKey: idempotencyKey ?? null,
-      isSecure: true,
+      isSecure: () => true,
       lastEventId: null,
       isKeyValid: () => Promise.resolve(true),
       log: () => undefined,

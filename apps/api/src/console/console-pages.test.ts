@@ -1,13 +1,8 @@
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { stopAtEnd, temporaryDirectory } from '@callplane/testing';
+import { temporaryDirectory } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
-import express from 'express';
-import { errorHandler } from '../http/errors.js';
-import { requestContext } from '../http/request-context.js';
-import { securityHeaders } from '../http/respond.js';
+import { servePages } from '../http/pages.testkit.js';
 import { consolePages } from './console-pages.js';
 
 const SCRIPT = 'console.log(1)';
@@ -21,21 +16,8 @@ function built(): string {
   return folder;
 }
 
-async function pages(folder: string | null, signalingUrl: string | null = null) {
-  const app = express();
-  app.use(requestContext(securityHeaders()));
-  app.use('/console', consolePages(folder, signalingUrl));
-  app.use(errorHandler);
-  const server = app.listen(0, '127.0.0.1');
-  stopAtEnd(() => new Promise((resolve) => server.close(resolve)));
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return async (path: string, options: RequestInit = {}) => {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, options);
-    const headers: Record<string, string> = Object.fromEntries(response.headers);
-    return { status: response.status, headers, text: await response.text() };
-  };
-}
+const pages = (folder: string | null, signalingUrl: string | null = null) =>
+  servePages('/console', consolePages(folder, signalingUrl));
 
 describe('the console', () => {
   test('shows its page at every path without a file extension, with strict headers and without a cache', async () => {

@@ -34,7 +34,7 @@ export class ConsoleSessions extends CallerCache {
     this.#clock = clock;
   }
 
-  override async find(hash: Buffer, options: LookUpOptions = {}): Promise<Caller | null> {
+  override async find(hash: string, options: LookUpOptions = {}): Promise<Caller | null> {
     const caller = await super.find(hash, options);
     if (options.isRequest === true && caller?.session !== undefined) this.#touch(caller, caller.session.id);
     return caller;
@@ -62,8 +62,9 @@ export class ConsoleSessions extends CallerCache {
 export function consoleLinks({ prisma }: Database, clock: Clock): CallerDirectory {
   return {
     hasSeen: () => false,
-    find: async (codeHash, { inBatch = false } = {}) => {
+    find: async (codeHashHex, { inBatch = false } = {}) => {
       if (inBatch === true) return null;
+      const codeHash = Buffer.from(codeHashHex, 'hex');
       const link = await findConsoleLink(prisma, codeHash, clock.now());
       if (link === null) return null;
       const { id, projectId, environmentId } = link;

@@ -47,7 +47,7 @@ export function consoleRoutes(deps: Deps): Route[] {
       async handle({ caller, body, isSecure, log }) {
         const { secret, seconds, context } = await signIn(deps, caller, body.readOnly ?? false);
         log({ consoleSessionId: context.session.id });
-        const headers = { 'set-cookie': consoleCookie(secret, isSecure, seconds) };
+        const headers = { 'set-cookie': consoleCookie(secret, isSecure(), seconds) };
         return { status: 201, body: presentContext(context, console.signalingUrl), headers };
       },
     }),
@@ -63,7 +63,7 @@ export function consoleRoutes(deps: Deps): Route[] {
       errors: ['CONSOLE_SESSION_NOT_FOUND'],
       async handle({ caller, isSecure }) {
         await signOut(deps, console, caller);
-        return { status: 204, headers: { 'set-cookie': consoleCookie('', isSecure, 0) } };
+        return { status: 204, headers: { 'set-cookie': consoleCookie('', isSecure(), 0) } };
       },
     }),
   ]);

@@ -10,7 +10,7 @@ const key: StoredKey = {
   expiresAt: null,
   revokedAt: null,
 };
-const hash = Buffer.alloc(32, 1);
+const hash = '01'.repeat(32);
 
 function setUp(stored: () => Promise<StoredKey | null>) {
   const time = { ms: 0, now: new Date('2026-01-01T00:00:00Z') };
@@ -45,7 +45,7 @@ describe('the caller cache', () => {
     const { cache, time } = setUp(() => Promise.resolve(stored));
     expect(await cache.find(hash)).toBe(key);
     stored = { ...key, revokedAt: new Date() };
-    cache.forget(hash.toString('hex'));
+    cache.forget(hash);
     expect(await cache.find(hash)).toBeNull();
 
     stored = key;
@@ -60,7 +60,7 @@ describe('the caller cache', () => {
     const answers: ((stored: StoredKey) => void)[] = [];
     const { cache } = setUp(() => new Promise((resolve) => answers.push(resolve)));
     const early = cache.find(hash);
-    cache.forget(hash.toString('hex'));
+    cache.forget(hash);
     answers[0]!(key);
     await early;
     const late = cache.find(hash);
@@ -91,7 +91,7 @@ describe('the caller cache', () => {
     const { cache, queries } = setUp(() => Promise.resolve(stored));
     await cache.find(hash);
     stored = null;
-    const unknown = Array.from({ length: 12_000 }, (_, n) => Buffer.from(`unknown ${n}`));
+    const unknown = Array.from({ length: 12_000 }, (_, n) => `unknown ${n}`);
     for (const one of unknown) await cache.find(one);
     expect(queries()).toBe(12_001);
     expect(await cache.find(hash)).toBe(key);
@@ -100,7 +100,7 @@ describe('the caller cache', () => {
 
   test('limits the size of a batch, and rejects further look-ups without treating their keys as unknown', async () => {
     const { cache, queries } = setUp(() => Promise.resolve(key));
-    const hashes = Array.from({ length: 510 }, (_, n) => Buffer.from(`key ${n}`));
+    const hashes = Array.from({ length: 510 }, (_, n) => `key ${n}`);
     const settled = await Promise.allSettled(hashes.map((one) => cache.find(one, { inBatch: true })));
     const refused = settled.filter(({ status }) => status === 'rejected');
     expect(refused).toHaveLength(10);

@@ -1,6 +1,6 @@
 import {
   addressKey,
-  hashApiKey,
+  hashApiKeyHex,
   isLoginCode,
   parseApiKey,
   PublicError,
@@ -8,7 +8,7 @@ import {
   type Clock,
   type KeyedPace,
 } from '@callplane/core';
-import type { NextFunction, Request, Response } from 'express';
+import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { consoleSecretOf, refuseCrossSite } from '../console/console-cookie.js';
 import {
@@ -59,14 +59,14 @@ export function authenticate(
   metrics: Pick<RequestMetrics, 'unauthenticated'>,
   { isUnlimited, isSignIn }: { isUnlimited: MatchesRoute; isSignIn: MatchesRoute },
 ) {
-  return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
+  return async (request: Request, response: Response): Promise<void> => {
     const credential = credentialOf(directories, request, isSignIn);
     if (credential === null) {
       metrics.unauthenticated('no_key');
       throw unauthenticated(request.headers.authorization === undefined ? 'absent' : 'malformed');
     }
     const { secret, directory } = credential;
-    const hash = hashApiKey(secret);
+    const hash = hashApiKeyHex(secret);
     const context = contextOf(response);
     const waitMs = directory.hasSeen(hash) ? 0 : unknownKeyPace.waitMs(addressKey(context.ip), performance.now());
     const caller = await directory.find(hash, { inBatch: waitMs > 0, isRequest: true });
@@ -74,7 +74,6 @@ export function authenticate(
       context.caller = caller;
       context.isKeyValid = async (options) => (await directory.find(hash, options)) !== null;
       if (caller.session !== undefined) refuseCrossSite(request);
-      next();
       return;
     }
     const isUnknown = !directory.hasSeen(hash);
@@ -164,12 +163,11 @@ export class CallerCache implements CallerDirectory {
     this.#monotonicMs = monotonicMs;
   }
 
-  hasSeen(keyHash: Buffer): boolean {
-    return this.#known.has(keyHash.toString('hex'));
+  hasSeen(id: string): boolean {
+    return this.#known.has(id);
   }
 
-  async find(keyHash: Buffer, { inBatch = false }: LookUpOptions = {}): Promise<Caller | null> {
-    const id = keyHash.toString('hex');
+  async find(id: string, { inBatch = false }: LookUpOptions = {}): Promise<Caller | null> {
     const known = this.#known.get(id);
     const unknown = this.#unknown.get(id);
     let entry: Entry;

@@ -1,7 +1,7 @@
 import { bucketTimes, PublicError, TokenBucket, type PaceTimes } from '@callplane/core';
 import { KEY_PREFIX, type JobProducer, type RedisClient, type RedisTrouble } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
-import type { NextFunction, Request, Response } from 'express';
+import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { contextOf, isRead, type MatchesRoute } from './request-context.js';
 
@@ -46,13 +46,10 @@ export function rateLimit(
   const writes = limiter(redis, 'writes', limits.writes);
   const isShared = sharing(logger);
 
-  return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
+  return async (request: Request, response: Response): Promise<void> => {
     const bucket = isRead(request) ? reads : writes;
     const { caller, headers } = contextOf(response);
-    if (bucket === null || caller === null || isUnlimited(request)) {
-      next();
-      return;
-    }
+    if (bucket === null || caller === null || isUnlimited(request)) return;
     const shared = isShared(health.trouble) ? await bucket.takeShared(caller.keyId) : null;
     // Redis failed although its health is good (`trouble` is null). Probes it now, because until the probe notices the
     // fault, every request waits for a failing command.
@@ -62,7 +59,6 @@ export function rateLimit(
     headers['ratelimit-policy'] = bucket.policy;
     headers['ratelimit'] = `"${bucket.name}";r=${remaining};t=${seconds}`;
     if (refused) throw new PublicError('RATE_LIMITED', { headers: { 'retry-after': String(seconds) } });
-    next();
   };
 }
 

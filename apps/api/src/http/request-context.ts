@@ -8,7 +8,7 @@ import {
   type Metrics,
   type Span,
 } from '@callplane/runtime';
-import type { NextFunction, Request, Response } from 'express';
+import type { Request, Response } from 'express';
 import type { Route } from './route.js';
 
 export interface LookUpOptions {
@@ -23,9 +23,9 @@ export interface LookUpOptions {
 
 export interface CallerDirectory {
   /** Whether this process has found the key in the database before. Includes revoked and expired keys. */
-  hasSeen(keyHash: Buffer): boolean;
+  hasSeen(keyHashHex: string): boolean;
   /** Returns null if the key is unknown, revoked or expired. */
-  find(keyHash: Buffer, options?: LookUpOptions): Promise<Caller | null>;
+  find(keyHashHex: string, options?: LookUpOptions): Promise<Caller | null>;
 }
 
 /** State of one request. Middleware fills it in; handlers and the request log read it. */
@@ -62,7 +62,7 @@ export interface RequestContext {
  * @param headers that every answer carries.
  */
 export function requestContext(headers: Readonly<Record<string, string>>) {
-  return (request: Request, response: Response, next: NextFunction): void => {
+  return (request: Request, response: Response): void => {
     const requestId = requestIdOf(request);
     const { traceparent } = request.headers;
     const sent = traceparent === undefined ? null : parseTraceparent(traceparent);
@@ -84,7 +84,6 @@ export function requestContext(headers: Readonly<Record<string, string>>) {
       headers: { ...headers, 'x-request-id': requestId },
     };
     response.locals['context'] = context;
-    next();
   };
 }
 
@@ -137,7 +136,7 @@ function requestsOf(routes: readonly Route[]): MatchesRoute {
 
 /** Writes one wide log line and the metrics of each request, once the answer is sent or the caller disconnects. */
 export function requestLog(logger: Logger, metrics: RequestMetrics) {
-  return (request: Request, response: Response, next: NextFunction): void => {
+  return (request: Request, response: Response): void => {
     response.once('close', () => {
       const context = contextOf(response);
       const { caller, refusal } = context;
@@ -176,7 +175,6 @@ export function requestLog(logger: Logger, metrics: RequestMetrics) {
       else if (status === 200 && HEALTH_ROUTES.has(context.route)) logger.debug('request', fields);
       else logger.info('request', fields);
     });
-    next();
   };
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { relative } from 'node:path';
 import { PublicError } from '@callplane/core';
-import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import express, { type Request, type RequestHandler, type Response } from 'express';
 import helmet from 'helmet';
 import { contextOf, type MatchesRoute } from './request-context.js';
 import type { Reply } from './route.js';
@@ -85,10 +85,9 @@ export class UnreadAnswers {
 
 /** Refuses requests of environments without room for another answer, before any work: changes must not happen then. */
 export function refuseUnread(unread: UnreadAnswers, isUnlimited: MatchesRoute) {
-  return (request: Request, response: Response, next: NextFunction): void => {
+  return (request: Request, response: Response): void => {
     const { caller } = contextOf(response);
     if (caller !== null && !isUnlimited(request)) unread.requireRoom(caller.environmentId, 1);
-    next();
   };
 }
 
@@ -128,13 +127,9 @@ export function send(
   json: string | Buffer | null,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const head: Record<string, string | number> = Object.assign(contextOf(response).headers, headers);
-  if (json !== null) {
-    head['content-type'] = 'application/json; charset=utf-8';
-    head['content-length'] = Buffer.byteLength(json);
-  } else if (status !== 204) {
-    head['content-length'] = 0;
-  }
+  const head: Record<string, string | number> = { ...contextOf(response).headers, ...headers };
+  if (json !== null) head['content-type'] = 'application/json; charset=utf-8';
+  if (status !== 204) head['content-length'] = json === null ? 0 : Buffer.byteLength(json);
   response.writeHead(status, head);
   response.end(json ?? undefined);
 }

@@ -35,7 +35,7 @@ export interface Call<Params, Query, Body, Position = unknown> {
   startedAtMs: number;
   /** The validated `Idempotency-Key`; null if it is absent or the route does not accept one. */
   idempotencyKey: string | null;
-  isSecure: boolean;
+  isSecure: () => boolean;
   /** The `Last-Event-ID` header of a client that continues a stream; null without it. */
   lastEventId: string | null;
   log: (fields: Record<string, unknown>) => void;

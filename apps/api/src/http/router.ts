@@ -1,5 +1,5 @@
 import { mayUse, PublicError, type ErrorDetail } from '@callplane/core';
-import { Router, type NextFunction, type Request, type Response } from 'express';
+import type { Request, Response } from 'express';
 import { Type } from 'typebox';
 import { UNAUTHENTICATED } from './authenticate.js';
 import { PartValidator, readJsonBody, refuseFailures, type ParsedBody } from './validate.js';
@@ -9,38 +9,44 @@ import { respond, respondWithin, type UnreadAnswers } from './respond.js';
 import type { Preference, Route } from './route.js';
 
 /**
- * Creates the Express router of these routes. Each request is checked in a fixed order: 404 or 405 for the route, 403,
- * 415, 413, 400, and then the errors of the handler (404 for the resource, 409). Authentication and rate limits run
- * before the router.
- * @param prefix of the paths at which the app mounts the router, e.g. `/v1`.
+ * Serves the route of a request. Each request is checked in a fixed order: 404 or 405 for the route, 403, 415, 413, 400,
+ * and then the errors of the handler (404 for the resource, 409). Authentication and rate limits come before.
+ * @param prefix of the paths at which the app mounts the routes, e.g. `/v1`.
  */
-export function createRouter(routes: readonly Route[], prefix: string, unread: UnreadAnswers): Router {
-  const router = Router({ caseSensitive: true });
-  for (const path of new Set(routes.map((route) => route.path))) {
-    const ofPath = routes.filter((route) => route.path === path);
-    const pattern = path.slice(prefix.length).replace(/\{(\w+)\}/g, ':$1') || '/';
-    const layer = router.route(pattern);
-    for (const route of ofPath) layer[route.method](serve(route, unread));
-    const allow = ofPath
-      .flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]))
-      .join(', ');
-    layer.all(() => {
-      throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow } });
-    });
-  }
-  router.use(() => {
-    throw new PublicError('ROUTE_NOT_FOUND');
+export function serveRoutes(routes: readonly Route[], prefix: string, unread: UnreadAnswers) {
+  const places = [...new Set(routes.map(({ path }) => path))].map((path) => {
+    const byMethod = new Map<string, ReturnType<typeof serve>>();
+    for (const route of routes.filter((each) => each.path === path)) {
+      const answer = serve(route, unread);
+      byMethod.set(route.method.toUpperCase(), answer);
+      if (route.method === 'get') byMethod.set('HEAD', answer);
+    }
+    // A slash at the end is ignored.
+    const pattern = path.slice(prefix.length).replace(/\{(\w+)\}/g, '(?<$1>[^/]+)');
+    return { pattern: new RegExp(`^${pattern}/?$`), byMethod, allow: [...byMethod.keys()].join(', ') };
   });
-  return router;
+  return (request: Request, response: Response): Promise<void> => {
+    const { method, path } = request;
+    for (const { pattern, byMethod, allow } of places) {
+      const match = pattern.exec(path);
+      if (match === null) continue;
+      const answer = byMethod.get(method);
+      if (answer === undefined) throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow } });
+      const params: Record<string, string> = {};
+      for (const name in match.groups) params[name] = decodeURIComponent(match.groups[name] ?? '');
+      return answer(request, response, params);
+    }
+    throw new PublicError('ROUTE_NOT_FOUND');
+  };
 }
 
 function serve(route: Route, unread: UnreadAnswers) {
-  const params = route.params && new PartValidator('path', route.params);
+  const path = route.params && new PartValidator('path', route.params);
   const query = new PartValidator('query', route.query ?? NO_FIELDS);
   const body = new PartValidator('body', route.body ?? NO_FIELDS);
   const cursors = route.list && cursorsOf(route.list);
 
-  return async (request: Request, response: Response, _next: NextFunction): Promise<void> => {
+  return async (request: Request, response: Response, params: Record<string, string>): Promise<void> => {
     const context = contextOf(response);
     context.route = route.path;
     const { caller } = context;
@@ -52,13 +58,13 @@ function serve(route: Route, unread: UnreadAnswers) {
     if (route.bodyOptional === true) parsed.value ??= {};
     const queryValues = readQuery(query, route, request, details);
     const idempotencyKey = route.idempotent === true ? readIdempotencyKey(request, details) : null;
-    if (params !== undefined) details.push(...params.failures(request.params));
+    if (path !== undefined) details.push(...path.failures(params));
     if (route.query !== undefined) details.push(...query.failures(queryValues));
     const { environmentId } = caller;
     const cursor =
       cursors === undefined
         ? NO_CURSOR
-        : readCursor(cursors, { environmentId, path: request.params, query: queryValues }, details);
+        : readCursor(cursors, { environmentId, path: params, query: queryValues }, details);
     details.push(...parsed.details);
     // Copy the body before the validator trims it in place. Skip a body that already has failures: it will be rejected,
     // and it may be nested too deep to copy.
@@ -73,7 +79,7 @@ function serve(route: Route, unread: UnreadAnswers) {
     const { traceparent } = context;
     const reply = await route.handle({
       caller: traceparent === null ? caller : { ...caller, traceparent },
-      params: request.params,
+      params,
       query: queryValues,
       body: parsed.value,
       bodyAsSent,
@@ -81,9 +87,7 @@ function serve(route: Route, unread: UnreadAnswers) {
       preference: parsePrefer(request.headers['prefer']?.toString()),
       startedAtMs: context.startedAtMs,
       // Read by few routes, and found anew at each access.
-      get isSecure() {
-        return request.secure;
-      },
+      isSecure: () => request.secure,
       lastEventId: request.headers['last-event-id']?.toString() ?? null,
       idempotencyKey,
       log: (fields) => Object.assign(context.logFields, fields),

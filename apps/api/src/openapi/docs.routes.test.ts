@@ -1,14 +1,9 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { stopAtEnd, temporaryDirectory } from '@callplane/testing';
+import { temporaryDirectory } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
-import express from 'express';
-import { errorHandler } from '../http/errors.js';
-import { requestContext } from '../http/request-context.js';
-import { securityHeaders } from '../http/respond.js';
+import { servePages } from '../http/pages.testkit.js';
 import { docsRouter } from './docs.routes.js';
 
 const SCRIPT = 'document.documentElement.classList.toggle("dark")';
@@ -23,21 +18,7 @@ function build(folder: string): void {
   writeFileSync(join(folder, 'dist', 'assets', 'app.abc.js'), 'export {}');
 }
 
-async function serve(folder: string) {
-  const app = express();
-  app.use(requestContext(securityHeaders()));
-  app.use(docsRouter(folder));
-  app.use(errorHandler);
-  const server = app.listen(0, '127.0.0.1');
-  stopAtEnd(() => new Promise((resolve) => server.close(resolve)));
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return async (path: string, options: RequestInit = {}) => {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { redirect: 'manual', ...options });
-    const headers: Record<string, string> = Object.fromEntries(response.headers);
-    return { status: response.status, headers, text: await response.text() };
-  };
-}
+const serve = (folder: string) => servePages('/', docsRouter(folder));
 
 describe('the site of the documents', () => {
   test('has its pages with and without an extension, and runs only the scripts that it was built with', async () => {

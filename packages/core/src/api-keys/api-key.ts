@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 export const SCOPES = [
@@ -97,7 +97,11 @@ function isChecked(prefix: string, text: string): boolean {
 
 /** SHA-256 of the whole key; the key itself is not stored. A key is random, so a slow hash would add nothing. */
 export function hashApiKey(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
+  return Buffer.from(hashApiKeyHex(key), 'hex');
+}
+
+export function hashApiKeyHex(key: string): string {
+  return hash('sha256', key);
 }
 
 export function apiKeyHint(key: string): string {

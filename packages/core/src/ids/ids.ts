@@ -1,4 +1,4 @@
-import { TypeID, typeid } from 'typeid-js';
+import { TypeID, typeidUnboxed } from 'typeid-js';
 
 export const ID_PREFIXES = {
   project: 'proj',
@@ -25,7 +25,7 @@ export type IdKind = keyof typeof ID_PREFIXES;
  * Source: https://github.com/jetify-com/typeid, version 0.3.
  */
 export function newId(kind: IdKind): string {
-  return typeid(ID_PREFIXES[kind]).toString();
+  return typeidUnboxed(ID_PREFIXES[kind]);
 }
 
 /** The lowest id of this kind that could be created at this time: ids sort by their time, in milliseconds. */

@@ -186,17 +186,14 @@ export interface Refusal {
   headers?: Readonly<Record<string, string>>;
 }
 
-const requestIds = new WeakMap<IncomingMessage, string>();
-
-/** Returns the id of a request: a well-formed incoming `x-request-id`, or a new id, the same one at every call. */
-export function requestIdOf(request: IncomingMessage): string {
-  const incoming = request.headers['x-request-id'];
+/**
+ * Returns the id of a request: a well-formed incoming `x-request-id`, or a new id, which takes the place of the header,
+ * so that every call returns the same one.
+ */
+export function requestIdOf({ headers }: IncomingMessage): string {
+  const incoming = headers['x-request-id'];
   if (typeof incoming === 'string' && REQUEST_ID_PATTERN.test(incoming)) return incoming;
-  const known = requestIds.get(request);
-  if (known !== undefined) return known;
-  const made = newId('request');
-  requestIds.set(request, made);
-  return made;
+  return (headers['x-request-id'] = newId('request'));
 }
 
 export function refuse(response: ServerResponse, refusal: Refusal): void {
