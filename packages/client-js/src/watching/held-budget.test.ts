@@ -40,7 +40,11 @@ describe('the downlink controller, while a budget is held', () => {
     ]);
     expect(states.map(({ levels }) => levels.get('screen'))).toEqual(states.map(() => 2));
     const late = [...Array.from({ length: 4 }, () => LINE), { ...LINE, queueMs: 280 }];
-    expect(statesOf(held(2, { nextAtMs: 9_000 }), late).at(-1)?.levels.get('screen')).toBe(1);
+    expect(
+      statesOf(held(2, { nextAtMs: 9_000 }), late)
+        .at(-1)
+        ?.levels.get('screen'),
+    ).toBe(1);
   });
 
   test('probes between the few pictures of a screen that stands still', () => {
