@@ -1,7 +1,7 @@
 /**
  * The benchmark of rooms: three gateways without media servers, and clients in processes of their own. Environment:
  * `BENCH_SIZES` (default `3000,10000`), the sizes of the room; the largest one is the crowd. Each size needs one
- * connection a client.
+ * connection a client. `BENCH_FILLS` (default 1): how many rooms the crowd fills, one after the other.
  */
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -20,7 +20,9 @@ const JOINS = Number(process.env.BENCH_JOINS ?? 500);
 const JOINS_PER_SECOND = 100;
 /** How many clients of one process may be joining while a room fills. */
 const AT_ONCE = 100;
+const FILLS = Number(process.env.BENCH_FILLS ?? 1);
 const SMALL = { rooms: 100, participants: 10 };
+const MANY = { rooms: Number(process.env.BENCH_ROOMS ?? 2_000), participants: 5 };
 const LATENCY = { rooms: 20, participants: 5, joins: 300 };
 const CHANGES = { writers: 30, readers: 40, each: Number(process.env.BENCH_CHANGES ?? 20), perSecond: 20 };
 const IDLE_MS = 5_000;
@@ -47,6 +49,8 @@ export async function run() {
     const room = await fleet.newRoom(2 * CROWD + JOINS);
     const tickets = await ticketsOf(fleet, [room], CROWD + JOINS);
     for (const size of SIZES) {
+      // The memory of viewers counts from gateways that have served nobody.
+      if (size === CROWD) await fleet.restart();
       await fill(fleet, crowd, tickets.slice(0, size), size === CROWD);
       if (size === Math.min(...SIZES)) await metadata(fleet, crowd, size);
       await joinsIntoRoom(fleet, crowd, tickets, size, small);
@@ -59,6 +63,12 @@ export async function run() {
     await fill(fleet, crowd, tickets.slice(0, CROWD), false, 1);
     await resumeAfterKill(fleet, crowd, 1, CROWD);
     await crowd.leaveAll();
+    for (let again = 1; again < FILLS; again += 1) {
+      const next = await ticketsOf(fleet, [await fleet.newRoom(CROWD)], CROWD);
+      await fill(fleet, crowd, next, true);
+      await crowd.leaveAll();
+    }
+    await manyRooms(fleet, crowd);
   });
 }
 
@@ -72,14 +82,22 @@ async function openFleet(stage: Stage) {
   const gateways = await Promise.all(Array.from({ length: GATEWAYS }, startGateway));
   const client = stage.clientOf(api);
   const killed = new Set<number>();
+  const kill = (index: number, signal: NodeJS.Signals = 'SIGKILL') => {
+    const { pid } = gateways[index] as Gateway;
+    killed.add(pid);
+    process.kill(pid, signal);
+  };
+  const replace = async (index: number) => void (gateways[index] = await startGateway());
   return {
     gateways,
-    kill: (index: number) => {
-      const { pid } = gateways[index] as Gateway;
-      killed.add(pid);
-      process.kill(pid, 'SIGKILL');
+    kill,
+    replace,
+    restart: async () => {
+      for (const index of gateways.keys()) {
+        kill(index);
+        await replace(index);
+      }
     },
-    replace: async (index: number) => void (gateways[index] = await startGateway()),
     newRoom: (maxParticipants: number) => client.newRoom({ maxParticipants }),
     token: (room: string, name: string) => client.newToken(room, name, PERMISSIONS),
     gatewaysCpuMs: () => gateways.reduce((sum, { pid }) => sum + cpuMs(pid), 0),
@@ -217,16 +235,38 @@ async function metadata(fleet: Fleet, crowd: Crowd, size: number) {
   );
 }
 
+/** A gateway is killed, and another one stops, while each has a third of the clients of many rooms. */
+async function manyRooms(fleet: Fleet, crowd: Crowd) {
+  const rooms = await pLimit(16).map(Array.from({ length: MANY.rooms }), () => fleet.newRoom(100));
+  const tickets = await ticketsOf(fleet, rooms, MANY.rooms * MANY.participants);
+  await fill(fleet, crowd, tickets, false);
+  const ofGateway = (index: number) =>
+    at(fleet, tickets).filter(({ url }) => url === fleet.gateways[index]?.url).length;
+  row(`${MANY.rooms} rooms of ${MANY.participants}`, `${tickets.length} clients`);
+  const [first, second] = [ofGateway(0), ofGateway(1)];
+  await resumeAfterKill(fleet, crowd, 0, first, 'SIGKILL');
+  await crowd.leaveAll();
+  await fill(fleet, crowd, tickets, false);
+  await resumeAfterKill(fleet, crowd, 1, second, 'SIGTERM');
+  await crowd.leaveAll();
+}
+
 /**
- * @param index of the gateway to kill
+ * @param index of the gateway to stop
  * @param expected clients that it has
  */
-async function resumeAfterKill(fleet: Fleet, crowd: Crowd, index: number, expected: number) {
+async function resumeAfterKill(
+  fleet: Fleet,
+  crowd: Crowd,
+  index: number,
+  expected: number,
+  signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL',
+) {
   const { gateways } = fleet;
   const killed = gateways[index] as Gateway;
   await crowd.resumeAt(gateways.filter((one) => one !== killed).map(({ url }) => url));
   const killedAt = Date.now();
-  fleet.kill(index);
+  fleet.kill(index, signal);
   let last = await crowd.resumptions();
   const settled = () => last.welcomesAt.length + (last.ends['gave up'] ?? 0) + (last.ends.invalid_session ?? 0);
   while (Date.now() - killedAt < 60_000 && settled() < expected) {
@@ -238,7 +278,7 @@ async function resumeAfterKill(fleet: Fleet, crowd: Crowd, index: number, expect
   const seconds = [0.5, 0.99, 1].map((share) => percentile(tookS, share).toFixed(1));
   const problems = Object.entries(ends).map(([reason, count]) => `${reason} ${count}`);
   row(
-    `${expected} resume after their gateway was killed`,
+    `${expected} resume after ${signal} to their gateway`,
     `${welcomesAt.length} are back; median ${seconds[0]} s, p99 ${seconds[1]} s, last ${seconds[2]} s; ` +
       `${attempts} attempts${problems.length === 0 ? '' : ` (${problems.join(', ')})`}`,
   );
