@@ -12,8 +12,7 @@ import type { Rooms } from '../rooms/rooms.js';
 import { withParticipants, type RoomInfo } from '../rooms/state.js';
 import type { Session } from '../sessions/session.js';
 import type { Sessions } from '../sessions/sessions.js';
-import type { Unwanted, Wanted } from '../writes/writes.js';
-import type { Writes } from '../writes/writes.js';
+import type { Unwanted, Wanted, Writes } from '../writes/writes.js';
 import type { ArrivalLimits } from './limits.js';
 import type { VerificationKeys } from './token.js';
 

@@ -3,7 +3,6 @@ import type { ClientMessages, CloseReason } from '@callplane/protocol';
 import type { Connection } from '../connections/connection.js';
 import type { Room } from '../rooms/room.js';
 import type { Session } from '../sessions/session.js';
-import type { Wanted } from '../writes/writes.js';
 import { Arrival, type ArrivalDeps } from './arrival.js';
 import { hashOf, newResumeSecret } from './resume.js';
 import { verifyToken, type TokenClaims } from './token.js';
@@ -95,7 +94,8 @@ async function write(
       instanceId,
       mediaNodeId: room.state?.mediaNodeId ?? places.pick(),
     },
-    () => wantedBy(arrival),
+    // A client that asks to leave before its join is written gets no session.
+    () => (arrival.connection.isLeaving ? 'disconnected' : arrival.wanted()),
   );
   switch (outcome.outcome) {
     case 'joined':
@@ -115,9 +115,4 @@ async function write(
       arrival.refuse(REFUSALS[outcome.outcome], `join refused: ${outcome.outcome}`);
       return null;
   }
-}
-
-/** A client that asks to leave before its join is written gets no session. */
-function wantedBy({ connection, wanted }: Arrival): Wanted {
-  return connection.isLeaving ? 'disconnected' : wanted();
 }

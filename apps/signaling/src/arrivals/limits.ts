@@ -1,4 +1,4 @@
-import { KeyedPace, paceTimes, type Pace, type PaceTimes } from '@callplane/core';
+import { KeyedPace, paceTimes, remember, type Pace, type PaceTimes } from '@callplane/core';
 import type { Logger } from '@callplane/runtime';
 import type { Connection } from '../connections/connection.js';
 import type { ArrivalLimit, SignalingMetrics } from '../metrics.js';
@@ -60,11 +60,7 @@ export class ArrivalLimits {
   }
 
   refuseFor(id: string, waitMs: number): void {
-    this.#refusedUntilMs.delete(id);
-    this.#refusedUntilMs.set(id, this.#monotonicMs() + waitMs);
-    if (this.#refusedUntilMs.size <= KEYS_MAX) return;
-    const [oldest] = this.#refusedUntilMs.keys();
-    if (oldest !== undefined) this.#refusedUntilMs.delete(oldest);
+    remember(this.#refusedUntilMs, id, this.#monotonicMs() + waitMs);
   }
 
   /** Closes the connection and tells the client how long to wait. Logs at most one line per second for each limit. */

@@ -116,7 +116,9 @@ export class VerificationKeys {
   }
 
   #reload(): Promise<ReadonlyMap<string, KeyObject>> {
-    const loaded = this.#load().then((jwks) => new Map(jwks.map(({ kid, ...jwk }) => [kid, publicKeyOf(jwk)])));
+    const loaded = this.#load().then(
+      (jwks) => new Map(jwks.map(({ kid, ...jwk }) => [kid, createPublicKey({ key: jwk, format: 'jwk' })])),
+    );
     loaded.catch(() => {
       if (this.#loaded === loaded) this.#loaded = null;
     });
@@ -124,8 +126,4 @@ export class VerificationKeys {
     this.#loadedAtMs = this.#monotonicMs();
     return loaded;
   }
-}
-
-function publicKeyOf({ kty, crv, x, y }: Omit<VerificationJwk, 'kid'>): KeyObject {
-  return createPublicKey({ key: { kty, crv, x, y }, format: 'jwk' });
 }

@@ -264,11 +264,7 @@ async function runWanted<Input, Outcome>(
   const wanted = items.map((item) => item.wanted());
   const inputs = items.filter((_, index) => wanted[index] === 'yes').map(({ input }) => input);
   const outcomes = inputs.length === 0 ? [] : await run(inputs);
+  if (outcomes.length !== inputs.length) throw new Error('a result of the batch is missing');
   const next = outcomes.values();
-  return wanted.map((one) => {
-    if (one !== 'yes') return { outcome: one };
-    const { value, done } = next.next();
-    if (done === true) throw new Error('a result of the batch is missing');
-    return value;
-  });
+  return wanted.map((one) => (one === 'yes' ? (next.next().value as Outcome) : { outcome: one }));
 }

@@ -1,4 +1,4 @@
-import { afterAttempt, open, traceIdOf, type AfterAttempt, type MasterKeys } from '@callplane/core';
+import { afterAttempt, open, remember, traceIdOf, type AfterAttempt, type MasterKeys } from '@callplane/core';
 import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
 import { startSpan, type Span } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
@@ -131,9 +131,7 @@ function report(
   else logger.info('delivery attempt', fields);
 }
 
-const SECRETS_MAX = 1000;
-
-/** Caches the signing secrets that were opened last, because opening one costs as much as signing with it. */
+/** Caches the signing secrets that were opened, because opening one costs as much as signing with it. */
 export class OpenedSecrets {
   readonly #masterKeys: MasterKeys;
   readonly #opened = new Map<string, string>();
@@ -150,9 +148,7 @@ export class OpenedSecrets {
     const known = this.#opened.get(key);
     if (known !== undefined) return known;
     const secret = open(this.#masterKeys, sealed, context);
-    const [oldest] = this.#opened.keys();
-    if (oldest !== undefined && this.#opened.size >= SECRETS_MAX) this.#opened.delete(oldest);
-    this.#opened.set(key, secret);
+    remember(this.#opened, key, secret);
     return secret;
   }
 }

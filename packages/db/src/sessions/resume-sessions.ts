@@ -75,11 +75,7 @@ function outcomeOf(found: Found | undefined, states: Promise<Map<string, Session
   if (found === undefined) return { outcome: 'unknown' };
   const { connection, endReason, waitMs, projectId, environmentId, sessionId, ...rest } = found;
   if (connection !== null) {
-    const state = states.then((all) => {
-      const own = all.get(sessionId);
-      if (own === undefined) throw new Error(`${sessionId} is gone`);
-      return own;
-    });
+    const state = states.then((all) => all.get(sessionId) ?? Promise.reject(new Error(`${sessionId} is gone`)));
     // A caller that has lost the session does not wait for it.
     state.catch(() => undefined);
     return { outcome: 'resumed', connection, tenant: { projectId, environmentId }, ...rest, state };
