@@ -76,7 +76,7 @@ export function formatApiKey(type: ApiKeyType, randomBytes: Uint8Array): string 
 
 function formatChecked(prefix: string, randomBytes: Uint8Array): string {
   if (randomBytes.length !== API_KEY_RANDOM_BYTES) throw new RangeError('an API key needs 32 random bytes');
-  const head = prefix + base62(BigInt(`0x${Buffer.from(randomBytes).toString('hex')}`), RANDOM_LENGTH);
+  const head = prefix + base62(BigInt(`0x${Buffer.from(randomBytes).toString('hex')}`));
   return head + checksum(head);
 }
 
@@ -108,14 +108,18 @@ export function apiKeyHint(key: string): string {
   return key.slice(-4);
 }
 
+/** Without BigInt, because every request has its key checked. */
 function checksum(head: string): string {
-  return base62(BigInt(crc32(head)), CHECKSUM_LENGTH);
+  let digits = '';
+  for (let rest = crc32(head); digits.length < CHECKSUM_LENGTH; rest = Math.floor(rest / 62))
+    digits = BASE62.charAt(rest % 62) + digits;
+  return digits;
 }
 
-function base62(value: bigint, length: number): string {
+function base62(value: bigint): string {
   let digits = '';
   for (let rest = value; rest > 0n; rest /= 62n) digits = BASE62.charAt(Number(rest % 62n)) + digits;
-  return digits.padStart(length, '0');
+  return digits.padStart(RANDOM_LENGTH, '0');
 }
 
 /** How long a session lasts, in seconds. `rtc console login --ttl` chooses within the bounds. */
