@@ -51,7 +51,7 @@ export async function run() {
     for (const size of SIZES) {
       // The memory of viewers counts from gateways that have served nobody.
       if (size === CROWD) await fleet.restart();
-      await fill(fleet, crowd, tickets.slice(0, size), size === CROWD);
+      await fill(fleet, crowd, tickets.slice(0, size), size === CROWD ? 'memory' : undefined);
       if (size === Math.min(...SIZES)) await metadata(fleet, crowd, size);
       await joinsIntoRoom(fleet, crowd, tickets, size, small);
       if (size === CROWD) {
@@ -60,12 +60,12 @@ export async function run() {
       }
       await crowd.leaveAll();
     }
-    await fill(fleet, crowd, tickets.slice(0, CROWD), false, 1);
+    await fill(fleet, crowd, tickets.slice(0, CROWD), undefined, 1);
     await resumeAfterKill(fleet, crowd, 1, CROWD);
     await crowd.leaveAll();
     for (let again = 1; again < FILLS; again += 1) {
       const next = await ticketsOf(fleet, [await fleet.newRoom(CROWD)], CROWD);
-      await fill(fleet, crowd, next, true);
+      await fill(fleet, crowd, next, 'pace');
       await crowd.leaveAll();
     }
     await manyRooms(fleet, crowd);
@@ -127,16 +127,17 @@ function at({ gateways }: Fleet, tickets: Token[], gateway?: number) {
   }));
 }
 
-/** @param isCrowd whether to measure it */
-async function fill(fleet: Fleet, crowd: Crowd, tickets: Token[], isCrowd: boolean, gateway?: number) {
+/** @param measure the pace of the joins, or the memory of fresh gateways as well */
+async function fill(fleet: Fleet, crowd: Crowd, tickets: Token[], measure?: 'pace' | 'memory', gateway?: number) {
   const rssBefore = fleet.gatewaysRssKiB();
   const began = performance.now();
   const { tookMs, retries, failures } = await crowd.join(at(fleet, tickets, gateway), { atOnce: AT_ONCE });
   const seconds = (performance.now() - began) / 1_000;
   expectNone(`joins while the room fills`, failures);
-  if (!isCrowd) return;
+  if (measure === undefined) return;
   const rate = `${(tickets.length / seconds).toFixed(0)} joins/s, ${seconds.toFixed(1)} s in all`;
   row(`${tickets.length} joined in one room`, `${rate}; ${spread(tookMs)}${repeated(retries)}`);
+  if (measure === 'pace') return;
   await delay(10_000);
   const each = (fleet.gatewaysRssKiB() - rssBefore) / tickets.length;
   row(`resident memory of a viewer, of ${tickets.length}`, `${each.toFixed(1)} KiB`);
@@ -239,14 +240,14 @@ async function metadata(fleet: Fleet, crowd: Crowd, size: number) {
 async function manyRooms(fleet: Fleet, crowd: Crowd) {
   const rooms = await pLimit(16).map(Array.from({ length: MANY.rooms }), () => fleet.newRoom(100));
   const tickets = await ticketsOf(fleet, rooms, MANY.rooms * MANY.participants);
-  await fill(fleet, crowd, tickets, false);
+  await fill(fleet, crowd, tickets);
   const ofGateway = (index: number) =>
     at(fleet, tickets).filter(({ url }) => url === fleet.gateways[index]?.url).length;
   row(`${MANY.rooms} rooms of ${MANY.participants}`, `${tickets.length} clients`);
   const [first, second] = [ofGateway(0), ofGateway(1)];
   await resumeAfterKill(fleet, crowd, 0, first, 'SIGKILL');
   await crowd.leaveAll();
-  await fill(fleet, crowd, tickets, false);
+  await fill(fleet, crowd, tickets);
   await resumeAfterKill(fleet, crowd, 1, second, 'SIGTERM');
   await crowd.leaveAll();
 }
