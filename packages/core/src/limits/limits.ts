@@ -133,3 +133,11 @@ export function addressKey(address: string | undefined): string {
   const bytes = parsed.toByteArray().fill(0, 8);
   return `${ipaddr.fromByteArray(bytes).toString()}/64`;
 }
+
+/** Entries that a map remembers. Beyond it, all are forgotten. */
+const ENTRIES_MAX = 10_000;
+
+export function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  if (map.size >= ENTRIES_MAX) map.clear();
+  map.set(key, value);
+}

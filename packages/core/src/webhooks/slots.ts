@@ -1,3 +1,4 @@
+import { remember } from '../limits/limits.js';
 import { CONCURRENCY_PER_WORKER } from '../operations/operation.js';
 
 /** Expected duration of an endpoint's next attempt, in milliseconds; null if the endpoint was never tried. */
@@ -130,12 +131,4 @@ export class FastSlots {
   isSuspect(environmentId: string, nowMs: number): boolean {
     return (this.#suspects.get(environmentId) ?? 0) > nowMs;
   }
-}
-
-/** Entries that a map remembers. Beyond it, all are forgotten. */
-const ENTRIES_MAX = 10_000;
-
-export function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  if (map.size >= ENTRIES_MAX) map.clear();
-  map.set(key, value);
 }
