@@ -1,6 +1,8 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Server as NetServer, type AddressInfo } from 'node:net';
 import { KeyedPace, PublicError, type Pace } from '@callplane/core';
-import type { Health } from '@callplane/runtime';
-import express, { type Express } from 'express';
+import { createHttpServer, hostProblem, type Health, type Logger } from '@callplane/runtime';
+import express, { type Express, type Request, type Response } from 'express';
 import { consolePages } from './console/console-pages.js';
 import type { Deps } from './deps.js';
 import { publicRouter } from './context/public.routes.js';
@@ -17,7 +19,6 @@ import {
 } from './http/request-context.js';
 import { serveRoutes } from './http/router.js';
 import { refuseUnread, securityHeaders, UnreadAnswers } from './http/respond.js';
-import { requireOneHost } from './server.js';
 import { docsRouter } from './openapi/docs.routes.js';
 import { apiRoutes } from './routes.js';
 
@@ -83,4 +84,106 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   });
   app.use(errorHandler);
   return app;
+}
+
+/**
+ * The target of a request in the form that Express understands: a path that begins with a slash, with an optional
+ * query. Express answers a target in which it finds no path with a page of its own, and skips every middleware: the
+ * caller gets no error body, and the request has no log line and counts in no metric.
+ */
+function originForm(target: string): string {
+  const origin = target.startsWith('/') ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
+  const path = origin.startsWith('/') ? origin : `/${origin}`;
+  // A valid target has none of these characters. Express would give one that has them to Node's old parser of URLs,
+  // which takes backslashes for slashes, and finds no path in some texts.
+  return escapeUndecodable(path.replace(/[\s#]/g, encodeURIComponent));
+}
+
+/**
+ * Escapes the percent signs of a path that is not valid percent-encoded UTF-8. Without this, Express would answer 400
+ * before authorisation. The escaped path reaches validation as plain text and is rejected there.
+ */
+function escapeUndecodable(target: string): string {
+  if (!target.includes('%')) return target;
+  const end = target.indexOf('?');
+  const path = end === -1 ? target : target.slice(0, end);
+  try {
+    decodeURIComponent(path);
+    return target;
+  } catch {
+    return path.replaceAll('%', '%25') + target.slice(path.length);
+  }
+}
+
+/** Rejects a request whose `Host` is missing, repeated or malformed. Runs before all other checks of the request. */
+function requireOneHost(request: Request): void {
+  const message = hostProblem(request);
+  if (message === null) return;
+  throw new PublicError('VALIDATION_FAILED', {
+    details: [{ path: 'headers.host', message }],
+    headers: { connection: 'close' },
+  });
+}
+
+/**
+ * Idle timeout of connections, in milliseconds. It is longer than the idle timeout of a load balancer (nginx: 60 s), so
+ * that the balancer never sends a request into a closing connection.
+ */
+const KEEP_ALIVE_MS = 75_000;
+/** After the drain period: interval between closings of idle connections, in milliseconds. */
+const LATE_IDLE_MS = 500;
+
+/**
+ * Starts the HTTP server.
+ * @param drainIdleMs how long the server keeps idle connections open while it drains, in milliseconds. It must exceed
+ *   the idle timeout of the load balancer, so that the balancer never sends a request into a closing connection.
+ */
+export async function listen(
+  app: Express,
+  logger: Logger,
+  address: { host: string; port: number },
+  drainIdleMs: number,
+) {
+  const server = createHttpServer(app, {
+    deadlines: { keepAliveMs: KEEP_ALIVE_MS },
+    onRefused: ({ requestId, status, code }, parserCode, response) => {
+      // The request log has no line for a request that never reached Express.
+      if (response === null) logger.info('request', { requestId, status, errorCode: code, parserCode });
+      else contextOf(response as Response).refusal = { status, errorCode: code, parserCode };
+    },
+  });
+  let draining = false;
+  const underWay = new Set<ServerResponse>();
+  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    request.url = originForm(request.url ?? '/');
+    if (draining) response.setHeader('connection', 'close');
+    underWay.add(response);
+    response.once('close', () => underWay.delete(response));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address.port, address.host, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    /** Stops accepting connections. Resolves when the running requests are answered. */
+    close: () =>
+      new Promise<void>((resolve) => {
+        draining = true;
+        // From now on, every answer closes its connection. Otherwise a busy client would keep its connection open for
+        // ever.
+        for (const response of underWay) if (!response.headersSent) response.setHeader('connection', 'close');
+        let closeIdle = setTimeout(() => {
+          server.closeIdleConnections();
+          // Repeat: other connections become idle later, and connections that never sent a request need closing too.
+          closeIdle = setInterval(() => server.closeIdleConnections(), LATE_IDLE_MS);
+        }, drainIdleMs);
+        // Bypass `http.Server.close()`: it closes idle connections at once, and with them any request that is just
+        // arriving.
+        NetServer.prototype.close.call(server, () => {
+          clearTimeout(closeIdle);
+          resolve();
+        });
+      }),
+  };
 }

@@ -9,7 +9,7 @@ import {
   readRedisTarget,
 } from '@callplane/queue';
 import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
-import { createApp } from './app.js';
+import { createApp, listen } from './app.js';
 import { ApiConfig } from './config.js';
 import { consoleLinks, ConsoleSessions } from './console/console-sessions.js';
 import { findConsole } from './console/console-pages.js';
@@ -18,7 +18,6 @@ import { EventWaiter, readNewest } from './events/event-waiter.js';
 import { CallerCache } from './http/authenticate.js';
 import { requestMetrics } from './http/request-context.js';
 import { SettlementWaiter } from './operations/settlement-waiter.js';
-import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 import { ReadTurns } from './statements/read-turns.js';
 import { sharedStatements } from './statements/shared-statements.js';
