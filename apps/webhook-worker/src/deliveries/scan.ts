@@ -46,13 +46,12 @@ export class Scan {
     const { due, nextId } = await findDueEndpoints(claimsDatabase.sql, hasRedis ? this.#intervalMs / 2 : 0, page);
     this.#afterId = nextId ?? '';
     if (due.length === 0) return;
+    const turns = due.map((endpoint) => ({ ...endpoint, priority: this.#turns.priority(endpoint) }));
     if (!hasRedis) {
-      for (const endpoint of due) void this.#turns.runDirectly(endpoint);
+      for (const turn of turns.sort((a, b) => a.priority - b.priority)) void this.#turns.runDirectly(turn);
       return;
     }
-    await producer.wakeDeliveries(
-      due.map((endpoint) => ({ ...endpoint, ticket: SCAN_TICKET, priority: this.#turns.priority(endpoint) })),
-    );
+    await producer.wakeDeliveries(turns.map((turn) => ({ ...turn, ticket: SCAN_TICKET })));
     metrics.foundByScan(due.length);
     logger.info('endpoints found by scan', { count: due.length });
   }

@@ -182,6 +182,30 @@ test('without Redis a scan runs the turns itself, in four slots', async () => {
   expect(receiver.requests).toHaveLength(103);
 });
 
+test('without Redis few turns wait for a slot of the slow lane, and none of them begins once Redis is back', async () => {
+  const health = { trouble: 'unreachable' as string | null };
+  const deps = { ...worker.deps, producer: Object.create(worker.deps.producer, { health: { value: health } }) };
+  const turns = new Turns(deps);
+  started.push({ stop: () => turns.drain() });
+  const answers: (() => void)[] = [];
+  const receiver = await startReceiver((_request, response) => void answers.push(() => response.end()));
+  for (let n = 0; n < 30; n += 1) await worker.emit(await worker.newEndpoint(receiver.url), 1);
+  const scan = new Scan(deps, turns, 0);
+  const untilOver = (requests: number) =>
+    eventually(() => {
+      for (const answer of answers.splice(0)) answer();
+      return receiver.requests.length === requests && turns.inUse === 0;
+    });
+  await scan.scan(false);
+  await eventually(() => answers.length === 3);
+  health.trouble = null;
+  await untilOver(3);
+  health.trouble = 'unreachable';
+  await scan.scan(false);
+  // Three have a slot, and eight wait for one.
+  await untilOver(3 + 3 + 8);
+});
+
 test('no delivery is lost that is committed while a turn of its endpoint ends', async () => {
   start();
   const receiver = await startReceiver();

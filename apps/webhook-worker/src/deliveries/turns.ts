@@ -42,6 +42,8 @@ const FAILED_PAUSE_MS = 500;
 /** An endpoint whose claim found nothing pauses for this many times the time that the claim took beyond a moment. */
 const EMPTY_PAUSE_FACTOR = 10;
 const EMPTY_MS_MAX = 20;
+/** Turns without Redis that wait for a slot of the slow lane: those of tenants that a later scan finds must not wait for long. */
+const SLOW_WAITING_MAX = 2 * CONCURRENCY_PER_WORKER;
 
 /** What follows a turn: the turn comes back after a while, or other turns are announced. */
 export type Next = { backInMs: number } | { announce: Turn[] };
@@ -93,15 +95,21 @@ export class Turns {
     return null;
   }
 
-  /** Runs the turns of an endpoint without Redis, in the same slots, until nothing is due. */
+  /**
+   * Runs the turns of an endpoint without Redis, in the same slots, until nothing is due. Turns that still wait when Redis
+   * is back end: its jobs come in the order of what their environments have used.
+   */
   async runDirectly(turn: Turn): Promise<void> {
     if (this.#taken.has(keyOf(turn))) return;
+    const isSlow = (turn.lane ?? laneOf(turn.slotMs)) === 'slow';
+    if (isSlow && this.#slowSlots.pendingCount >= SLOW_WAITING_MAX) return;
     try {
       let next: Turn | undefined = turn;
       while (next !== undefined && next.delayMs === undefined && !this.#isDraining && !this.#hasRedis) {
         const { slotMs, lane = laneOf(slotMs), ticket = 0 }: Turn = next;
         const token = randomUUID();
-        const after: Next = await this.#track(next, this.#run({ ...next, lane, ticket, turn: token }, token));
+        const isOver = (): boolean => this.#hasRedis;
+        const after: Next = await this.#track(next, this.#run({ ...next, lane, ticket, turn: token }, token, isOver));
         next = 'announce' in after ? after.announce[0] : undefined;
       }
     } catch {
@@ -142,9 +150,11 @@ export class Turns {
     return this.#slots.activeCount < CONCURRENCY_PER_WORKER && this.#slots.pendingCount === 0;
   }
 
-  async #run(turn: TurnJob, token: string): Promise<Next> {
+  /** @param isOver asked when the turn has its slot */
+  async #run(turn: TurnJob, token: string, isOver = () => false): Promise<Next> {
     const { lane } = turn;
-    const inSlot = (): Promise<Sent | Next> => this.#slots(() => this.#claimAndSend(turn, token));
+    const inSlot = (): Promise<Sent | Next> =>
+      this.#slots(async () => (isOver() ? OVER : this.#claimAndSend(turn, token)));
     const sent = await (lane === 'slow' ? this.#slowSlots(inSlot) : inSlot());
     if (!('claim' in sent)) return sent;
     const { claim, slotMs } = sent;
