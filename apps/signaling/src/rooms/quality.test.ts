@@ -36,6 +36,16 @@ describe('levels of quality', () => {
     expect(told).toHaveLength(3);
   });
 
+  test('below good of its members are reported again once a session has come, perhaps to another instance', () => {
+    quality.note('eve', 'poor');
+    quality.receive([entry('a', 'poor')]);
+    quality.eachSecond();
+    quality.apply([{ before: null, after: { participantId: 'bob', instanceId: 'two' }, gone: null } as RoomChange]);
+    quality.eachSecond();
+    quality.eachSecond();
+    expect(reported).toEqual(Array.from({ length: 2 }, () => ['quality', [entry('eve', 'poor')]]));
+  });
+
   test('of other instances are not passed on, and those of participants who left are forgotten', () => {
     quality.receive([entry('a', 'lost'), entry('b', 'poor')]);
     quality.apply([{ before: { participantId: 'a' }, after: null, gone: 'left' } as RoomChange]);

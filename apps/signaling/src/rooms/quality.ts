@@ -16,6 +16,8 @@ export class RoomQuality {
   readonly #changed = new Set<string>();
   /** Participants whose level other instances do not know yet. */
   readonly #reported = new Set<string>();
+  /** A session has come to an instance, perhaps one that did not hear what was reported before. */
+  #hasArrival = false;
 
   constructor(room: ReportedRoom, report: SendReport) {
     this.#room = room;
@@ -32,6 +34,7 @@ export class RoomQuality {
 
   apply(changes: readonly RoomChange[]): void {
     for (const { before, after } of changes) {
+      if (after !== null && after.instanceId !== before?.instanceId) this.#hasArrival = true;
       if (before === null || after !== null) continue;
       for (const ids of [this.#levels, this.#changed, this.#reported]) ids.delete(before.participantId);
     }
@@ -47,6 +50,10 @@ export class RoomQuality {
         else member.sendText(text);
       }
     }
+    for (const { participantId } of this.#hasArrival ? this.#room.members : []) {
+      if ((this.#levels.get(participantId) ?? 'good') !== 'good') this.#reported.add(participantId);
+    }
+    this.#hasArrival = false;
     const reported = this.#take(this.#reported);
     if (reported.length > 0) this.#report('quality', reported);
   }
