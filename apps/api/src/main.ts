@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import { createAddressFilter, createPortFilter, parseAllowedNetworks, parseMasterKeys } from '@callplane/core';
 import { activateDueSigningKey, Database, ensureSigningKey, findApiKeysByHash, loadSigningKeys } from '@callplane/db';
 import {
@@ -26,6 +27,8 @@ import { StreamHub, streamReads } from './stream/stream-hub.js';
 
 // README.md beside this file: the order of the steps, where each 4xx comes from, and the files of a request.
 
+// V8 collects old objects once they have doubled. By default it waits for longer: an API of 50 MiB held 130 MiB of garbage.
+setFlagsFromString('--heap-growing-percent=100');
 const app = AppProcess.start('api', ApiConfig);
 const { config, logger } = app;
 const masterKeys = orExit('ENCRYPTION_KEYS', () => parseMasterKeys(config.ENCRYPTION_KEYS));

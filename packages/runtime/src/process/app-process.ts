@@ -1,4 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
 import { hostname } from 'node:os';
 import type { Clock } from '@callplane/core';
 import type { Static, TObject } from 'typebox';
@@ -42,9 +41,6 @@ interface FurtherPool extends OwnedPool {
   checkDisk(): Promise<void>;
 }
 
-/** V8 collects old objects when they have grown by so much. By default it waits for longer: an API of 50 MiB holds 130 MiB of garbage. */
-const HEAP_GROWING_PERCENT = 100;
-
 /**
  * The frame of every `main.ts`: settings, logger, metrics, the drain on a signal, and exit codes. Resources close in
  * the reverse order of their opening.
@@ -67,7 +63,6 @@ export class AppProcess<Config extends ProcessConfig> {
     schema: Static<T> extends ProcessConfig ? T : never,
     fields: Record<string, unknown> = {},
   ): AppProcess<Static<T> & ProcessConfig> {
-    setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`);
     const config = orExitWithProblems(() => parseEnvironment(schema as T, process.env)) as Static<T> & ProcessConfig;
     const logger = createLogger(config, app).child(fields);
     const started = new AppProcess(app, config, logger);
