@@ -43,7 +43,7 @@ export async function takeSweep(db: TypedSql, lease: SweepLease) {
   return standing;
 }
 
-/** Ends the lease of the process that holds it, and stops, so that another one takes it at once, also if the clock steps back a little. */
+/** Ends the lease of a process that stops, so that another one takes it at once, also if the clock steps back a little. */
 export async function releaseSweep(db: TypedSql, { name, holder }: Pick<SweepLease, 'name' | 'holder'>): Promise<void> {
   await takeSweep(db, { name, holder, leaseMs: -1000, finishedMsAgo: null });
 }
