@@ -2,6 +2,7 @@
  * The benchmark of rooms: three gateways without media servers, and clients in processes of their own. Environment:
  * `BENCH_SIZES` (default `3000,10000`), the sizes of the room; the largest one is the crowd. Each size needs one
  * connection a client. `BENCH_FILLS` (default 1): how many rooms the crowd fills, one after the other.
+ * `BENCH_ROOMS` (default 2000): rooms of five whose gateways are killed and drained.
  */
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -55,8 +56,7 @@ export async function run() {
       if (size === Math.min(...SIZES)) await metadata(fleet, crowd, size);
       await joinsIntoRoom(fleet, crowd, tickets, size, small);
       if (size === CROWD) {
-        const there = at(fleet, tickets.slice(0, size)).filter(({ url }) => url === fleet.gateways[0]?.url);
-        await resumeAfterKill(fleet, crowd, 0, there.length);
+        await resumeAfterKill(fleet, crowd, 0, countAt(fleet, tickets.slice(0, size), 0));
       }
       await crowd.leaveAll();
     }
@@ -125,6 +125,11 @@ function at({ gateways }: Fleet, tickets: Token[], gateway?: number) {
     // Neighbours are in different client processes, so pairs go to one gateway.
     url: (gateways[gateway ?? (ticket.key >> 1) % gateways.length] as Gateway).url,
   }));
+}
+
+/** How many of the tickets are for this gateway. */
+function countAt(fleet: Fleet, tickets: Token[], index: number): number {
+  return at(fleet, tickets).filter(({ url }) => url === fleet.gateways[index]?.url).length;
 }
 
 /** @param measure the pace of the joins, or the memory of fresh gateways as well */
@@ -241,14 +246,11 @@ async function manyRooms(fleet: Fleet, crowd: Crowd) {
   const rooms = await pLimit(16).map(Array.from({ length: MANY.rooms }), () => fleet.newRoom(100));
   const tickets = await ticketsOf(fleet, rooms, MANY.rooms * MANY.participants);
   await fill(fleet, crowd, tickets);
-  const ofGateway = (index: number) =>
-    at(fleet, tickets).filter(({ url }) => url === fleet.gateways[index]?.url).length;
   row(`${MANY.rooms} rooms of ${MANY.participants}`, `${tickets.length} clients`);
-  const [first, second] = [ofGateway(0), ofGateway(1)];
-  await resumeAfterKill(fleet, crowd, 0, first, 'SIGKILL');
+  await resumeAfterKill(fleet, crowd, 0, countAt(fleet, tickets, 0), 'SIGKILL');
   await crowd.leaveAll();
   await fill(fleet, crowd, tickets);
-  await resumeAfterKill(fleet, crowd, 1, second, 'SIGTERM');
+  await resumeAfterKill(fleet, crowd, 1, countAt(fleet, tickets, 1), 'SIGTERM');
   await crowd.leaveAll();
 }
 

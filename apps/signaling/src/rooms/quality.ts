@@ -16,7 +16,7 @@ export class RoomQuality {
   readonly #changed = new Set<string>();
   /** Participants whose level other instances do not know yet. */
   readonly #reported = new Set<string>();
-  /** A session has come to an instance, perhaps one that did not hear what was reported before. */
+  /** A session has come to an instance, which may have missed earlier reports. */
   #hasArrival = false;
 
   constructor(room: ReportedRoom, report: SendReport) {

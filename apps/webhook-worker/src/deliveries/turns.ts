@@ -42,7 +42,7 @@ const FAILED_PAUSE_MS = 500;
 /** An endpoint whose claim found nothing pauses for this many times the time that the claim took beyond a moment. */
 const EMPTY_PAUSE_FACTOR = 10;
 const EMPTY_MS_MAX = 20;
-/** Turns without Redis that wait for a slot of the slow lane: those of tenants that a later scan finds must not wait for long. */
+/** Turns without Redis that wait for a slot of the slow lane. They are few, so that those of a later scan begin soon. */
 const SLOW_WAITING_MAX = 2 * CONCURRENCY_PER_WORKER;
 
 /** What follows a turn: the turn comes back after a while, or other turns are announced. */

@@ -1,4 +1,4 @@
-import { SMALLEST } from './ladder.js';
+import { areSmallest } from './ladder.js';
 import { SETTLE_MS, type DownlinkState } from './state.js';
 import type { Line } from './line.js';
 
@@ -118,8 +118,7 @@ export function isCongested(state: DownlinkState, { concealed }: Line): boolean 
   // What was lost before the probe is not its doing.
   const more = sureLoss - Math.max(harmlessLoss, provenLoss);
   const isHeard = queueMs > QUEUE_SHORT_MS || more > LOSS_WITH_QUEUE;
-  const isSmallest = [...levels.values()].every((level) => level <= SMALLEST);
-  const probeQueueMs = isSmallest ? PROBE_QUEUE_SMALLEST_MS : PROBE_QUEUE_MS;
+  const probeQueueMs = areSmallest(levels.values()) ? PROBE_QUEUE_SMALLEST_MS : PROBE_QUEUE_MS;
   return (
     mode === 'probing' && (queueMs > probeQueueMs || more > PROBE_LOSS || (concealed > PROBE_CONCEALED && isHeard))
   );

@@ -12,7 +12,7 @@ import {
   withLongerRoute,
 } from './congestion.js';
 import { PAUSE_MS, SETTLE_MS, type DownlinkState } from './state.js';
-import { HIGHEST, isNewPicture, PAUSED, SMALLEST } from './ladder.js';
+import { areSmallest, HIGHEST, isNewPicture, PAUSED } from './ladder.js';
 import type { Line } from './line.js';
 
 /** What a line carries while everything is paused and everyone is silent. */
@@ -119,7 +119,7 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
   const isProbe = state.mode === 'probing';
   const tried = Math.min(capacityOf(state, line, isProbe), state.budgetBps * USED);
   // A probe that fails shows that its budget is too high, but nothing about the earlier one.
-  const isSmall = competitors.every(({ key }) => (state.levels.get(key) ?? HIGHEST) <= SMALLEST);
+  const isSmall = areSmallest(competitors.map(({ key }) => state.levels.get(key) ?? HIGHEST));
   let budgetBps = Math.max(
     isSmall ? halfCostOf(competitors, state.levels) : 0,
     isProbe ? Math.max(state.provenBps, tried) : tried,
@@ -192,8 +192,8 @@ function ceilingMs(
   const growth = Math.log((costOf(competitors, highest) + audio) / (budgetBps + audio)) / Math.log(PROBE_FACTOR);
   const steps = stepsBetween(competitors, allocate(competitors, budgetBps), highest);
   const probes = Math.max(1, Math.min(steps, Math.ceil(growth)));
-  const longest = Math.max(CEILING_MS_MIN, Math.min(CEILING_MS_MAX, BACK_WITHIN_MS - probes * PROBE_CYCLE_MS));
-  return Math.min(longest, Math.max(CEILING_MS_MIN, CEILING_MS * 2 ** failures));
+  const longest = Math.min(CEILING_MS_MAX, BACK_WITHIN_MS - probes * PROBE_CYCLE_MS);
+  return Math.max(CEILING_MS_MIN, Math.min(longest, CEILING_MS * 2 ** failures));
 }
 
 /** Tracks may have come, gone or changed their size. */

@@ -158,7 +158,7 @@ export class Downlink {
       // Nothing arrives from a track that its publisher has just muted.
       if (bps > 0) known.measured[level] = smoothed(known.measured[level], bps);
       const isFullRate = level % 2 === 0;
-      // A line that becomes slow delays pictures before it shows: the camera makes as many as before.
+      // A queue delays pictures before anything else shows it, and the camera still makes as many: the rate falls slowly.
       const decoded = (to.framesDecoded - from.framesDecoded) * perSecond;
       if (isFullRate) known.frameRate = Math.max(0.95 * known.frameRate, smoothed(known.frameRate, decoded));
     }

@@ -48,6 +48,11 @@ export function levelAbove(level: number, highest: number, frameRate: number): n
   return Math.min(highest, isSkipped ? level + 2 : level + 1);
 }
 
+/** Whether the line carries no more than the smallest pictures. @param levels of all tracks */
+export function areSmallest(levels: Iterable<number>): boolean {
+  return [...levels].every((level) => level <= SMALLEST);
+}
+
 /** Whether a higher level begins with a key frame: that of another layer, or of a track that was paused. */
 export function isNewPicture(level = PAUSED, before = PAUSED): boolean {
   return level > before && (before === PAUSED || (level - 1) >> 1 > (before - 1) >> 1);

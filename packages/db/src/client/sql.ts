@@ -90,9 +90,9 @@ export function newIdInSql(kind: IdKind): Prisma.Sql {
 }
 
 /** An older observation means that the workers are down, or the server is no longer configured. */
-export const VALID_MS = 30_000;
+export const OBSERVATION_VALID_MS = 30_000;
 
-export const isObservationValid = Prisma.sql`checked_at > now() - ${VALID_MS}::int * interval '1 millisecond'`;
+export const isObservationValid = Prisma.sql`checked_at > now() - ${OBSERVATION_VALID_MS}::int * interval '1 millisecond'`;
 
 /**
  * Deletes one batch of a table and returns the number of its rows; call it until that is less than the limit. Locked

@@ -1,5 +1,5 @@
 import type { Db, TypedSql } from '../client/database.js';
-import { VALID_MS } from '../client/sql.js';
+import { OBSERVATION_VALID_MS } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
 
 /**
@@ -19,7 +19,7 @@ export interface TurnServerRow {
  */
 export async function listTurnServers(db: Db, now: Date): Promise<TurnServerRow[]> {
   const servers = await db.turnServer.findMany({
-    where: { checkedAt: { gt: new Date(now.getTime() - VALID_MS) } },
+    where: { checkedAt: { gt: new Date(now.getTime() - OBSERVATION_VALID_MS) } },
     orderBy: { address: 'asc' },
     select: { address: true, state: true },
   });
