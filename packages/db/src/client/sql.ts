@@ -62,6 +62,33 @@ export function statementNames(): NameOf {
 export const texts = (values: readonly (string | null)[]): Prisma.Sql => Prisma.sql`(SELECT ${values}::text[])`;
 export const ints = (values: readonly (number | null)[]): Prisma.Sql => Prisma.sql`(SELECT ${values}::int[])`;
 
+/** A column of {@link newRows}: its type in SQL, and its value in each row. */
+type Column = readonly ['text' | 'int', readonly (string | number | null)[]];
+
+/**
+ * The rows that a statement inserts, as a table for FROM. A lone row is one of parameters, which takes PostgreSQL a
+ * third less time than arrays of one element.
+ */
+export function newRows(columns: Record<string, Column>): Prisma.Sql {
+  const entries = Object.values(columns);
+  const isLone = entries[0]?.[1].length === 1;
+  const [begin, open, array, close, end] = isLone
+    ? ['(VALUES (', '', '', '', '))']
+    : ['unnest(', '(SELECT ', '[]', ')', ')'];
+  let text = `${begin}${open}`;
+  const texts: string[] = [];
+  for (const [type] of entries) {
+    texts.push(text);
+    text = `::${type}${array}${close}, ${open}`;
+  }
+  const [last] = entries.at(-1) ?? ['text'];
+  texts.push(`::${last}${array}${close}${end} AS new (${Object.keys(columns).join(', ')})`);
+  return new Prisma.Sql(
+    texts,
+    entries.map(([, values]) => (isLone ? values[0] : values)),
+  );
+}
+
 /**
  * Words of a vocabulary of core as SQL literals, such as `'created', 'active'`. Literals instead of a parameter, so that
  * PostgreSQL plans with them.

@@ -1,5 +1,5 @@
 import { newId, serialiseEvent, type NewEvent } from '@callplane/core';
-import { ints, newIdInSql, texts } from '../client/sql.js';
+import { newIdInSql, newRows } from '../client/sql.js';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
@@ -59,14 +59,17 @@ export function insertEvents(rows: ReturnType<typeof numberEvents>, where: Prism
   return Prisma.sql`event AS (
       INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at, traceparent, participant_id)
       SELECT id, environment_id, type, room_id, sequence, body, created_at::timestamptz, traceparent, participant_id
-      FROM unnest(${texts(rows.map(({ id }) => id))},
-        ${texts(events.map(({ tenant }) => tenant.environmentId))}, ${texts(events.map(({ type }) => type))},
-        ${texts(events.map(({ roomId }) => roomId))}, ${ints(rows.map(({ sequence }) => sequence))},
-        ${texts(rows.map(({ id, sequence, event }) => serialiseEvent(event, { id, sequence })))},
-        ${texts(events.map(({ createdAt }) => createdAt.toISOString()))},
-        ${texts(events.map(({ tenant }) => tenant.traceparent ?? null))},
-        ${texts(events.map(({ participantId }) => participantId))})
-        AS new (id, environment_id, type, room_id, sequence, body, created_at, traceparent, participant_id)
+      FROM ${newRows({
+        id: ['text', rows.map(({ id }) => id)],
+        environment_id: ['text', events.map(({ tenant }) => tenant.environmentId)],
+        type: ['text', events.map(({ type }) => type)],
+        room_id: ['text', events.map(({ roomId }) => roomId)],
+        sequence: ['int', rows.map(({ sequence }) => sequence)],
+        body: ['text', rows.map(({ id, sequence, event }) => serialiseEvent(event, { id, sequence }))],
+        created_at: ['text', events.map(({ createdAt }) => createdAt.toISOString())],
+        traceparent: ['text', events.map(({ tenant }) => tenant.traceparent ?? null)],
+        participant_id: ['text', events.map(({ participantId }) => participantId)],
+      })}
       ${where}
       RETURNING id, environment_id, type, room_id, sequence, created_at
     )`;

@@ -6,7 +6,7 @@ import {
   type RoomStatus,
   type Tenant,
 } from '@callplane/core';
-import { ints, texts } from '../client/sql.js';
+import { newRows } from '../client/sql.js';
 import type { Db, TypedSql } from '../client/database.js';
 import { readWanted, type WantedRow } from '../client/wanted-rows.js';
 import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../events/write-events.js';
@@ -34,13 +34,15 @@ export async function insertRooms(db: TypedSql, rooms: readonly RoomToInsert[]):
         empty_since, created_at, last_sequence)
       SELECT id, environment_id, name, metadata::jsonb, 'created', max_participants, empty_timeout_seconds,
         now(), created_at::timestamptz, 1
-      FROM unnest(${texts(states.map(({ id }) => id))},
-        ${texts(rooms.map(({ tenant }) => tenant.environmentId))}, ${texts(states.map(({ name }) => name))},
-        ${texts(states.map(({ metadata }) => JSON.stringify(metadata)))},
-        ${ints(states.map(({ maxParticipants }) => maxParticipants))},
-        ${ints(states.map(({ emptyTimeoutSeconds }) => emptyTimeoutSeconds))},
-        ${texts(states.map(({ createdAt }) => createdAt.toISOString()))})
-        AS new (id, environment_id, name, metadata, max_participants, empty_timeout_seconds, created_at)
+      FROM ${newRows({
+        id: ['text', states.map(({ id }) => id)],
+        environment_id: ['text', rooms.map(({ tenant }) => tenant.environmentId)],
+        name: ['text', states.map(({ name }) => name)],
+        metadata: ['text', states.map(({ metadata }) => JSON.stringify(metadata))],
+        max_participants: ['int', states.map(({ maxParticipants }) => maxParticipants)],
+        empty_timeout_seconds: ['int', states.map(({ emptyTimeoutSeconds }) => emptyTimeoutSeconds)],
+        created_at: ['text', states.map(({ createdAt }) => createdAt.toISOString())],
+      })}
     ), ${insertEvents(events)}
     ${fanOut()}`;
   const byEvent = new Map<string, WrittenDelivery[]>(events.map(({ id }) => [id, []]));

@@ -165,7 +165,7 @@ export class JobProducer {
           ENQUEUE_DEADLINE_MS,
         );
       });
-      const added = [...batches].map(async ([queue, jobs]) => this.#queues.get(queue)?.addBulk(jobs));
+      const added = [...batches].map(async ([queue, jobs]) => this.#addTo(queue, jobs));
       await Promise.race([Promise.all(added), deadline]);
       return null;
     } catch (error) {
@@ -175,6 +175,14 @@ export class JobProducer {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** A lone job takes half the processor time without a pipeline. */
+  async #addTo(name: QueueName, jobs: readonly NewJob['job'][]): Promise<void> {
+    const queue = this.#queues.get(name);
+    const [job] = jobs;
+    if (jobs.length === 1 && job !== undefined) await queue?.add(job.name, job.data, job.opts);
+    else await queue?.addBulk([...jobs]);
   }
 }
 

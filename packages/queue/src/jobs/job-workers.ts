@@ -59,7 +59,7 @@ export class JobWorkers<Data extends object> {
 
   constructor(settings: JobWorkersSettings<Data>) {
     this.#settings = settings;
-    this.#redis = connectRedis(settings.redisUrl, 'blocking', settings.events, { enableAutoPipelining: true });
+    this.#redis = connectRedis(settings.redisUrl, 'blocking', settings.events);
     this.#workers = Object.entries(settings.queues).map(([queue, concurrency]) => {
       const worker = new Worker<Data>(queue, (job, token) => this.#process(job, token), {
         connection: this.#redis,
