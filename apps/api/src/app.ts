@@ -39,8 +39,8 @@ export interface AppSettings {
 }
 
 /**
- * Builds the Express app. Authentication (401) and rate limits (429) are checked before a route is looked for. The steps
- * of a request are two middlewares: Express takes several microseconds for each.
+ * Builds the Express app. Authentication (401) and rate limits (429) are checked before a route is looked for. All steps
+ * of a request under `/v1` are one middleware: Express takes several microseconds for each.
  */
 export function createApp(deps: Deps, settings: AppSettings): Express {
   const routes = apiRoutes(deps);
@@ -53,12 +53,6 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
 
   const open = requestContext(securityHeaders());
   const log = requestLog(deps.logger, settings.requests);
-  app.use((request, response, next) => {
-    open(request, response);
-    log(request, response);
-    requireOneHost(request);
-    next();
-  });
   const isUnlimited = unlimitedRequests(routes);
   const unknownKeyPace = new KeyedPace(settings.unknownKeys, ADDRESSES_MAX);
   const kinds = { isUnlimited, isSignIn: signInRequests(routes) };
@@ -67,8 +61,15 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   const limit = isLimited ? rateLimit(deps.producer, deps.logger, settings.limits, isUnlimited) : null;
   const unread = new UnreadAnswers();
   const requireRoom = refuseUnread(unread, isUnlimited);
-  const serve = serveRoutes(routes, '/v1', unread);
-  app.use('/v1', async (request, response) => {
+  const serve = serveRoutes(routes, unread);
+  app.use(async (request, response, next) => {
+    open(request, response);
+    log(request, response);
+    requireOneHost(request);
+    if (!`${request.path}/`.startsWith('/v1/')) {
+      next();
+      return;
+    }
     // Answers under `/v1` contain tokens, credentials and private data.
     contextOf(response).headers['cache-control'] = 'no-store';
     await identify(request, response);

@@ -8,15 +8,15 @@ const CONNECTIONS = Number(process.env.BENCH_CONNECTIONS ?? 32);
 /** As few callers as a quiet deployment has: nothing to share. */
 const FEW_CONNECTIONS = 2;
 
-interface Route {
-  floor: Options;
-  api: Options;
+type Side = 'floor' | 'same' | 'api';
+
+interface Route extends Record<Side, Options> {
   goal: number;
   goalOfFew: number;
 }
 
 /**
- * REST: each route against the floor, interleaved, median of the rounds. Both sides run in separate processes and share
+ * REST: each route against the floors, interleaved, median of the rounds. Both sides run in separate processes and share
  * PostgreSQL, the machine and the load generator.
  */
 export const run = () =>
@@ -29,51 +29,67 @@ export const run = () =>
     const create: Options = { url: `${floor.origin}/rooms`, method: 'POST', headers, body };
     const row = (await (await fetch(create.url, { method: 'POST', headers, body })).json()) as { id: string };
     const rooms = `${api.origin}/v1/rooms`;
-    const room = `${rooms}/${await client.newRoom()}`;
+    const id = await client.newRoom();
+    const room = `${rooms}/${id}`;
+    const same = `${floor.origin}/same/rooms`;
     const tokenBody = JSON.stringify({ participantName: 'Bench' });
     const routes: Record<string, Route> = {
-      'POST /v1/rooms': { floor: create, api: { ...create, url: rooms }, goal: 1, goalOfFew: 0.75 },
+      'POST /v1/rooms': {
+        floor: create,
+        same: { ...create, url: same },
+        api: { ...create, url: rooms },
+        goal: 1,
+        goalOfFew: 0.75,
+      },
       'POST …/tokens': {
         floor: create,
+        same: { ...create, url: `${same}/${id}/tokens` },
         api: { ...create, url: `${room}/tokens`, body: tokenBody },
         goal: 0.9,
         goalOfFew: 0.7,
       },
       'GET /v1/rooms/{id}': {
         floor: { url: `${create.url}/${row.id}` },
+        same: { url: `${same}/${id}` },
         api: { url: room, headers },
         goal: 1.1,
         goalOfFew: 0.8,
       },
     };
     console.log(`${ROUNDS} rounds of ${SECONDS} s, interleaved; medians\n`);
-    const columns = ['floor req/s', 'API req/s', 'ratio (min-max)', 'goal', 'API p50 / p99 ms'];
-    printHead('connections', 'route', ...columns, 'floor CPU µs', 'API CPU µs');
+    const rates = ['floor req/s', 'same statements req/s', 'API req/s'];
+    const ratios = ['of the floor', 'of the same statements', 'goal'];
+    printHead('connections', 'route', ...rates, ...ratios, 'API p50 / p99 ms', 'CPU µs of floor, same, API');
     for (const count of [CONNECTIONS, FEW_CONNECTIONS])
       for (const [name, route] of Object.entries(routes)) await compare(name, route, count, [floor.pid, api.pid]);
   });
 
-/** The API against the floor. @param pids of the floor and the API. */
+/** The API against the floors. @param pids of the floors and the API. */
 async function compare(name: string, route: Route, connections: number, [floorPid, apiPid]: [number, number]) {
-  await measure(route.floor, 2, connections);
-  await measure(route.api, 2, connections);
-  const rounds: Record<'floor' | 'api', Awaited<ReturnType<typeof measureWithCpu>>>[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const floor = await measureWithCpu(floorPid, route.floor, connections);
-    rounds.push({ floor, api: await measureWithCpu(apiPid, route.api, connections) });
-  }
-  const middle = (valueOf: (round: (typeof rounds)[number]) => number, digits = 0) =>
-    median(rounds.map(valueOf)).toFixed(digits);
+  const sides = { floor: floorPid, same: floorPid, api: apiPid };
+  const measured: Record<Side, Awaited<ReturnType<typeof measureWithCpu>>[]> = { floor: [], same: [], api: [] };
+  for (const side of Object.keys(sides) as Side[]) await measure(route[side], 2, connections);
+  for (let round = 0; round < ROUNDS; round++)
+    for (const [side, pid] of Object.entries(sides) as [Side, number][])
+      measured[side].push(await measureWithCpu(pid, route[side], connections));
+  const { floor, same, api } = measured;
+  const against = (other: typeof api) => ratioOf(api.map(({ rate }, round) => rate / (other[round]?.rate ?? NaN)));
+  const middle = (values: number[], digits = 0) => median(values).toFixed(digits);
   printRow(
     connections,
     name,
-    middle(({ floor }) => floor.rate),
-    middle(({ api }) => api.rate),
-    ratioOf(rounds.map(({ floor, api }) => api.rate / floor.rate)),
+    ...[floor, same, api].map((side) => middle(side.map(({ rate }) => rate))),
+    against(floor),
+    against(same),
     connections === CONNECTIONS ? route.goal : route.goalOfFew,
-    `${middle(({ api }) => api.p50, 1)} / ${middle(({ api }) => api.p99, 1)}`,
-    middle(({ floor }) => floor.cpuUs),
-    middle(({ api }) => api.cpuUs),
+    `${middle(
+      api.map(({ p50 }) => p50),
+      1,
+    )} / ${middle(
+      api.map(({ p99 }) => p99),
+      1,
+    )}`,
+    [floor, same, api].map((side) => middle(side.map(({ cpuUs }) => cpuUs))).join(', '),
   );
 }
 

@@ -93,7 +93,8 @@ async function openStage(postgresSettings: string[] = []) {
     /** Starts an app. Its logs are discarded. */
     start: (app: AppName, env: NodeJS.ProcessEnv = {}): Promise<Started> =>
       startProgram(mainOf(app), APPS[app], '/readyz', env),
-    startFloor: (): Promise<Started> => startProgram(join(root, 'lab/dist/bench/floor.js'), 'PORT', '/ready', {}),
+    startFloor: (): Promise<Started> =>
+      startProgram(join(root, 'lab/dist/bench/floor.js'), 'PORT', '/ready', { FLOOR_TENANT: JSON.stringify(tenant) }),
     /** A client of an API with the key of the tenant. */
     clientOf: ({ origin }: Started) => new ApiClient(origin, tenant.key),
     close,

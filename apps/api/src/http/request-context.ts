@@ -108,7 +108,7 @@ export function isRead({ method }: Pick<Request, 'method'>): boolean {
 }
 
 /** Whether a request is for one of some routes. */
-export type MatchesRoute = (request: Pick<Request, 'method' | 'baseUrl' | 'path'>) => boolean;
+export type MatchesRoute = (request: Pick<Request, 'method' | 'path'>) => boolean;
 
 export function unlimitedRequests(routes: readonly Route[]): MatchesRoute {
   return requestsOf(routes.filter(({ rateLimited }) => rateLimited === false));
@@ -126,13 +126,16 @@ function requestsOf(routes: readonly Route[]): MatchesRoute {
   const known = new Set<string>();
   for (const { method, path } of routes) {
     if (path.includes('{')) throw new Error(`${path} cannot be compared as text: its path has a parameter`);
-    known.add(`${method} ${path}`);
+    known.add(`${method} ${withoutSlash(path)}`);
   }
   return (request) => {
     const method = isRead(request) ? 'get' : request.method.toLowerCase();
-    return known.has(`${method} ${request.baseUrl}${request.path}`);
+    return known.has(`${method} ${withoutSlash(request.path)}`);
   };
 }
+
+/** A slash at the end of a path is ignored. */
+const withoutSlash = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : path);
 
 /** Writes one wide log line and the metrics of each request, once the answer is sent or the caller disconnects. */
 export function requestLog(logger: Logger, metrics: RequestMetrics) {

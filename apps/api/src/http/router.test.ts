@@ -21,11 +21,12 @@ describe('Prefer', () => {
   });
 });
 
-const request = (method: string, path: string) => ({ method, baseUrl: '/v1', path });
+const request = (method: string, path: string) => ({ method, path: `/v1${path}` });
 
 test('only reads of a route with rateLimited: false are exempt from rate limits', () => {
   const isUnlimited = unlimitedRequests(contextRoutes({ console: null }));
   expect(['GET', 'HEAD', 'POST'].map((method) => isUnlimited(request(method, '/')))).toEqual([true, true, false]);
+  expect(isUnlimited(request('GET', ''))).toBe(true);
   expect(isUnlimited(request('GET', '/rooms'))).toBe(false);
 });
 

@@ -11,9 +11,8 @@ import type { Preference, Route } from './route.js';
 /**
  * Serves the route of a request. Each request is checked in a fixed order: 404 or 405 for the route, 403, 415, 413, 400,
  * and then the errors of the handler (404 for the resource, 409). Authentication and rate limits come before.
- * @param prefix of the paths at which the app mounts the routes, e.g. `/v1`.
  */
-export function serveRoutes(routes: readonly Route[], prefix: string, unread: UnreadAnswers) {
+export function serveRoutes(routes: readonly Route[], unread: UnreadAnswers) {
   const places = [...new Set(routes.map(({ path }) => path))].map((path) => {
     const byMethod = new Map<string, ReturnType<typeof serve>>();
     for (const route of routes.filter((each) => each.path === path)) {
@@ -22,7 +21,7 @@ export function serveRoutes(routes: readonly Route[], prefix: string, unread: Un
       if (route.method === 'get') byMethod.set('HEAD', answer);
     }
     // A slash at the end is ignored.
-    const pattern = path.slice(prefix.length).replace(/\{(\w+)\}/g, '(?<$1>[^/]+)');
+    const pattern = path.replace(/\/$/, '').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)');
     return { pattern: new RegExp(`^${pattern}/?$`), byMethod, allow: [...byMethod.keys()].join(', ') };
   });
   return (request: Request, response: Response): Promise<void> => {
