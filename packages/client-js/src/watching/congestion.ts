@@ -14,7 +14,7 @@ const LOSSY_IN_A_ROW = 2;
 /** Of the packets of this time, loss counts only by as much as chance does not explain: two standard deviations. */
 const LOSS_WITHIN_MS = 2_000;
 const DEVIATIONS = 2;
-/** Invented audio shows congestion if there is a queue or loss that may be its cause. */
+/** Invented audio shows congestion if there is a queue, too: a lossy line also makes the decoder invent. */
 const CONCEALED = 0.08;
 const QUEUE_SHORT_MS = 40;
 /** How fast the memory of harmless loss fades with each sample that has less. */
@@ -59,7 +59,6 @@ export function withLine(
     queueMs: queueMs ?? state.queueMs,
     queued: queueMs === undefined ? state.queued : queued,
     bursts: burstBps === undefined ? state.bursts : [burstBps, ...state.bursts.slice(0, BURSTS - 1)],
-    lossy: excess > LOSS_WITH_QUEUE ? state.lossy + 1 : 0,
     veryLossy: excess > LOSS_ALONE ? state.veryLossy + 1 : 0,
     // Rises at once, and falls slowly: a pause of the speakers is short.
     audioBps: Math.max(sent, 0.95 * state.audioBps),
@@ -109,12 +108,11 @@ function stillSuspected(
 }
 
 export function isCongested(state: DownlinkState, { concealed }: Line): boolean {
-  const { mode, levels, queued, queueMs, sureLoss, harmlessLoss, provenLoss, lossy, veryLossy } = state;
+  const { mode, levels, queued, queueMs, sureLoss, harmlessLoss, provenLoss, veryLossy } = state;
   if (queueMs > QUEUE_LONG_MS || queued >= QUEUED_IN_A_ROW) return true;
   if (queueMs > QUEUE_MS && sureLoss - harmlessLoss > LOSS_WITH_QUEUE) return true;
   if (concealed > CONCEALED && queueMs > QUEUE_SHORT_MS) return true;
   if (veryLossy >= LOSSY_IN_A_ROW) return true;
-  if (concealed > CONCEALED && lossy >= LOSSY_IN_A_ROW) return true;
   // What was lost before the probe is not its doing.
   const more = sureLoss - Math.max(harmlessLoss, provenLoss);
   const isHeard = queueMs > QUEUE_SHORT_MS || more > LOSS_WITH_QUEUE;

@@ -56,8 +56,7 @@ export const INITIAL = {
   /** The latest two of {@link Line.burstBps} since then, and until when they do not show a wide line. */
   bursts: [] as readonly number[],
   wideFromMs: 0,
-  /** Samples in a row with more loss than what is harmless, and with so much that it shows congestion without a queue. */
-  lossy: 0,
+  /** Samples in a row with so much loss that it shows congestion without a queue. */
   veryLossy: 0,
   /** Bits per second of all audio, which comes first. */
   audioBps: 0,
@@ -86,7 +85,6 @@ export function resumed(state: DownlinkState, nowMs: number): DownlinkState {
     queueMs: 0,
     queued: 0,
     bursts: [],
-    lossy: 0,
     veryLossy: 0,
     // The key frames of all tracks come at once.
     settledAtMs: nowMs + SETTLE_MS,
