@@ -66,8 +66,8 @@ export const ints = (values: readonly (number | null)[]): Prisma.Sql => Prisma.s
 type Column = readonly ['text' | 'int', readonly (string | number | null)[]];
 
 /**
- * The rows that a statement inserts, as a table for FROM. A lone row is one of parameters, which takes PostgreSQL a
- * third less time than arrays of one element.
+ * The rows that a statement inserts, as a table for FROM: arrays as those of {@link texts}, but a lone row as parameters,
+ * which takes PostgreSQL a quarter less time.
  */
 export function newRows(columns: Record<string, Column>): Prisma.Sql {
   const entries = Object.values(columns);
@@ -75,16 +75,11 @@ export function newRows(columns: Record<string, Column>): Prisma.Sql {
   const [begin, open, array, close, end] = isLone
     ? ['(VALUES (', '', '', '', '))']
     : ['unnest(', '(SELECT ', '[]', ')', ')'];
-  let text = `${begin}${open}`;
-  const texts: string[] = [];
-  for (const [type] of entries) {
-    texts.push(text);
-    text = `::${type}${array}${close}, ${open}`;
-  }
-  const [last] = entries.at(-1) ?? ['text'];
-  texts.push(`::${last}${array}${close}${end} AS new (${Object.keys(columns).join(', ')})`);
+  const casts = entries.map(([type]) => `::${type}${array}${close}`);
+  const last = `${casts.pop() ?? ''}${end} AS new (${Object.keys(columns).join(', ')})`;
+  const parts = [`${begin}${open}`, ...casts.map((cast) => `${cast}, ${open}`), last];
   return new Prisma.Sql(
-    texts,
+    parts,
     entries.map(([, values]) => (isLone ? values[0] : values)),
   );
 }
