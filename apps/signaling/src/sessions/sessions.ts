@@ -109,10 +109,12 @@ export class Sessions implements SessionPort {
    */
   async disownGhosts(isResuming: (sessionId: string) => boolean): Promise<void> {
     const { clock, database, instanceId, logger, writes } = this.#deps;
+    // A session may leave this instance while PostgreSQL answers.
+    const held = new Set(this.#sessions.keys());
     const named = await sessionsHeldBy(database.sql, instanceId);
     const ghosts = named.filter(({ sessionId, startedAt }) => {
       const isFresh = clock.now().getTime() - startedAt.getTime() < GHOST_AGE_MS;
-      return !isFresh && !this.#sessions.has(sessionId) && !isResuming(sessionId);
+      return !isFresh && !held.has(sessionId) && !this.#sessions.has(sessionId) && !isResuming(sessionId);
     });
     for (const { sessionId } of ghosts) logger.warn('session has no connection', { sessionId });
     await Promise.all(
