@@ -32,6 +32,7 @@ export const run = () =>
       [FEW_CONNECTIONS, '3400 µs'],
       [CONNECTIONS, '2000 µs'],
     ] as const) {
+      // Another number of callers runs other code, which V8 has to compile first.
       await accepted(bench, connections);
       const cpuUs = await accepted(bench, connections);
       printRow(`that of an event with its delivery, ${connections} connections`, `${cpuUs.toFixed(0)} µs`, goal);
@@ -55,7 +56,7 @@ async function openBench(stage: Stage) {
   const api = await stage.start('api');
   const cleanup = await stage.start('cleanup-worker');
   const worker = await stage.start('webhook-worker');
-  // Until its backlog is there.
+  // It sleeps until its backlog is there.
   process.kill(worker.pid, 'SIGSTOP');
   const client = stage.clientOf(api);
   await client.call('POST', '/v1/webhooks', { url: receiver.url, events: ['room.created'] });

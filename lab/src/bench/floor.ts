@@ -55,7 +55,11 @@ const participant = {
   token: { id: newId('token'), permissions: ['room:join' as const], expiresAt: new Date(Date.now() + 600_000) },
 };
 
-/** A statement of packages/db. @returns makes it with other ids than those with which `run` makes it. */
+/**
+ * A statement of packages/db, whose text is made once.
+ * @param run asks for the statement
+ * @returns a function that puts other ids into its values
+ */
 async function statementOf(name: string, run: (db: TypedSql) => PromiseLike<unknown>) {
   let { text, values } = Prisma.empty;
   const $queryRaw: TypedSql['$queryRaw'] = (query, ...args) => {
@@ -66,7 +70,7 @@ async function statementOf(name: string, run: (db: TypedSql) => PromiseLike<unkn
   const eventIds = values.filter((value) => typeof value === 'string' && value.startsWith(ID_PREFIXES.event));
   return (ids: [from: string, to: string][]) => {
     const all = [...ids, ...eventIds.map((id): [string, string] => [String(id), newId('event')])];
-    const change = (text: string) => all.reduce((changed, [from, to]) => changed.replaceAll(from, to), text);
+    const change = (value: string) => all.reduce((changed, [from, to]) => changed.replaceAll(from, to), value);
     return { name, text, values: values.map((value) => (typeof value === 'string' ? change(value) : value)) };
   };
 }

@@ -74,22 +74,17 @@ async function compare(name: string, route: Route, connections: number, [floorPi
       measured[side].push(await measureWithCpu(pid, route[side], connections));
   const { floor, same, api } = measured;
   const against = (other: typeof api) => ratioOf(api.map(({ rate }, round) => rate / (other[round]?.rate ?? NaN)));
-  const middle = (values: number[], digits = 0) => median(values).toFixed(digits);
+  const middle = (side: typeof api, figure: keyof (typeof api)[number], digits = 0) =>
+    median(side.map((one) => one[figure])).toFixed(digits);
   printRow(
     connections,
     name,
-    ...[floor, same, api].map((side) => middle(side.map(({ rate }) => rate))),
+    ...[floor, same, api].map((side) => middle(side, 'rate')),
     against(floor),
     against(same),
     connections === CONNECTIONS ? route.goal : route.goalOfFew,
-    `${middle(
-      api.map(({ p50 }) => p50),
-      1,
-    )} / ${middle(
-      api.map(({ p99 }) => p99),
-      1,
-    )}`,
-    [floor, same, api].map((side) => middle(side.map(({ cpuUs }) => cpuUs))).join(', '),
+    `${middle(api, 'p50', 1)} / ${middle(api, 'p99', 1)}`,
+    [floor, same, api].map((side) => middle(side, 'cpuUs')).join(', '),
   );
 }
 

@@ -135,7 +135,7 @@ function requestsOf(routes: readonly Route[]): MatchesRoute {
 }
 
 /** A slash at the end of a path is ignored. */
-const withoutSlash = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : path);
+export const withoutSlash = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : path);
 
 /** Writes one wide log line and the metrics of each request, once the answer is sent or the caller disconnects. */
 export function requestLog(logger: Logger, metrics: RequestMetrics) {

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { UNAUTHENTICATED } from './authenticate.js';
 import { PartValidator, readJsonBody, refuseFailures, type ParsedBody } from './validate.js';
 import { cursorsOf, type ListCursors, type PageCursor } from './cursor.js';
-import { contextOf } from './request-context.js';
+import { contextOf, withoutSlash } from './request-context.js';
 import { respond, respondWithin, type UnreadAnswers } from './respond.js';
 import type { Preference, Route } from './route.js';
 
@@ -21,7 +21,7 @@ export function serveRoutes(routes: readonly Route[], unread: UnreadAnswers) {
       if (route.method === 'get') byMethod.set('HEAD', answer);
     }
     // A slash at the end is ignored.
-    const pattern = path.replace(/\/$/, '').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)');
+    const pattern = withoutSlash(path).replace(/\{(\w+)\}/g, '(?<$1>[^/]+)');
     return { pattern: new RegExp(`^${pattern}/?$`), byMethod, allow: [...byMethod.keys()].join(', ') };
   });
   return (request: Request, response: Response): Promise<void> => {

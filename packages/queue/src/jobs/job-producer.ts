@@ -178,11 +178,11 @@ export class JobProducer {
   }
 
   /** A lone job takes half the processor time without a pipeline. */
-  async #addTo(name: QueueName, jobs: readonly NewJob['job'][]): Promise<void> {
+  async #addTo(name: QueueName, jobs: NewJob['job'][]): Promise<void> {
     const queue = this.#queues.get(name);
     const [job] = jobs;
     if (jobs.length === 1 && job !== undefined) await queue?.add(job.name, job.data, job.opts);
-    else await queue?.addBulk([...jobs]);
+    else await queue?.addBulk(jobs);
   }
 }
 
