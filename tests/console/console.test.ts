@@ -111,7 +111,7 @@ test('a session without input ends after an hour, although its page goes on to r
 });
 
 describe('the list of rooms', () => {
-  test('shows new rooms without a reload, and finds rooms by name and status', async () => {
+  test('shows new rooms without a reload, and finds rooms by name, status and identifier', async () => {
     const page = await open('/rooms');
     await heading(page, 'Rooms');
     await isLive(page);
@@ -127,6 +127,12 @@ describe('the list of rooms', () => {
     await page.getByText('No room matches these filters.').waitFor();
     await page.getByRole('button', { name: 'Remove the filters' }).click();
     await page.getByRole('link', { name: 'Surgery' }).waitFor();
+    const namesake = await stage.newRoom('Surgery');
+    await page.getByRole('link', { name: `Surgery ${namesake}` }).waitFor();
+    await page.getByLabel('Name begins with').fill(namesake);
+    await page.getByRole('link', { name: 'Consultation' }).waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: `Surgery ${namesake}` }).waitFor();
+    expect(await page.getByRole('link', { name: /^Surgery/ }).count()).toBe(1);
   });
 
   test('a room is created with a dialog, and its page opens', async () => {
@@ -170,7 +176,7 @@ describe('a call', () => {
     await isLive(page);
     await page.getByRole('img', { name: /camera/ }).waitFor();
     await inspect(page, 'room-participants');
-    await page.getByRole('button', { name: 'Ada' }).click();
+    await page.getByRole('button', { name: 'Ada', exact: true }).click();
     const sheet = page.getByRole('dialog', { name: 'Ada', exact: true });
     await inspect(page, 'room-participant');
     const microphone = sheet.getByRole('listitem').filter({ hasText: 'Microphone' });
@@ -192,7 +198,14 @@ describe('a call', () => {
     await sheet.getByRole('listitem').filter({ hasText: 'Camera' }).waitFor({ state: 'detached' });
     await caller.getByRole('button', { name: 'Mute the camera' }).waitFor({ state: 'detached' });
 
-    await sheet.getByRole('button', { name: 'Remove' }).click();
+    await page.keyboard.press('Escape');
+    await sheet.waitFor({ state: 'detached' });
+    const row = page.getByRole('row', { name: /Ada/ });
+    await caller.getByRole('button', { name: 'Unmute the microphone' }).click();
+    await row.getByRole('button', { name: 'Mute Ada' }).click();
+    await confirm(page, 'Mute');
+    await caller.getByRole('button', { name: 'Unmute the microphone' }).waitFor();
+    await row.getByRole('button', { name: 'Remove Ada' }).click();
     await page.getByText('The identity is blocked').waitFor();
     await confirm(page, 'Remove the participant');
     await caller.getByText('The call is over').waitFor();

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Database } from '@callplane/db';
 import { expect } from '@jest/globals';
 import {
   appMain,
@@ -29,6 +30,7 @@ export interface ConsoleStage {
   readonly other: Awaited<ReturnType<typeof createTestTenant>>;
   /** What browsers reported as an error of a page, or as refused by the content security policy. */
   readonly problems: string[];
+  readonly database: Database;
   /** Calls the API with the key of the first tenant. */
   call(method: string, path: string, body?: object): Promise<{ status: number; body: any }>;
   newRoom(name: string): Promise<string>;
@@ -69,6 +71,7 @@ export async function openConsole(): Promise<ConsoleStage> {
     tenant,
     other,
     problems,
+    database: stack.database,
     call: (method, path, body) => stack.call(api, method, path, body === undefined ? {} : { body }),
     async newRoom(name) {
       const { status, body } = await stage.call('POST', '/v1/rooms', { name });

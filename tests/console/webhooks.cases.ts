@@ -208,9 +208,18 @@ export function webhookCases({ stage, open }: Context): void {
     await page.getByRole('link', { name: room.id }).click();
     await heading(page, 'Accounted');
 
-    // The endpoint that failed says since when, how often, and what it is for.
+    // A narrow list shows answer and endpoint too.
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.goto(`${stage().origin}/console/deliveries?room=${room.id}`);
+    await page.getByRole('cell', { name: /room\.created 404 · 127\.0\.0\.1/ }).waitFor();
+    await page.setViewportSize({ width: 1280, height: 800 });
+
+    // One failure is not failing yet. The endpoint says since when, how often, and what it is for.
     await page.goto(`${stage().origin}/console/webhooks`);
     const failing = page.getByRole('row', { name: /Billing/ });
+    await failing.getByText('enabled').waitFor();
+    const failures = { failingSince: new Date(Date.now() - 16 * 60_000), lastFailedAt: new Date() };
+    await stage().database.prisma.webhookEndpoint.update({ where: { id: bad.id }, data: failures });
     await failing.getByText('failing').waitFor();
     await failing.getByText('100% of 1').waitFor();
     await failing.getByRole('link').click();

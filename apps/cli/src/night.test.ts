@@ -152,6 +152,11 @@ describe('rtc webhooks and rtc deliveries', () => {
       expect.objectContaining({ id: endpointId, enabled: false, open: 0, oldestDueAt: null }),
     ]);
     expect(await json('webhooks', 'enable', endpointId)).toMatchObject({ enabled: true, disabledReason: null });
+    const failures = { failingSince: new Date(Date.now() - 16 * 60_000), lastFailedAt: new Date() };
+    await database.prisma.webhookEndpoint.update({ where: { id: endpointId }, data: failures });
+    const { stdout } = await rtc('webhooks', 'list', '--env', tenant.environmentId);
+    expect(stdout).toMatch(new RegExp(`^${endpointId} +failing `, 'm'));
+    expect(stdout).toMatch(new RegExp(`^${otherId} +enabled `, 'm'));
     await expectFailure(2, ['webhooks', 'enable', 'whep_x'], 'rtc webhooks list');
     await expectFailure(2, ['webhooks', 'disable', endpointId, '--reason', ' '], '1 to 255 characters');
   });

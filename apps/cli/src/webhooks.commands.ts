@@ -49,10 +49,10 @@ export function webhooksCommands(cli: Cli): Command {
       listAllWebhookEndpoints(sql, { environmentId: options.env ?? null, limit: options.limit }),
     columns: {
       ENDPOINT: (row) => row.id,
-      STATE: (row) => (row.enabled ? (row.proven ? 'enabled' : 'enabled (unproven)') : 'disabled'),
+      STATE: (row) => (row.enabled ? (row.failing ? 'failing' : 'enabled') : 'disabled'),
       OPEN: (row) => row.open,
       'OLDEST DUE': (row) => row.oldestDueAt,
-      'FAILING SINCE': (row) => row.failingSince,
+      'FAILURES SINCE': (row) => row.failingSince,
       URL: (row) => quoted(row.url),
       REASON: (row) => (row.disabledReason === null ? '' : quoted(row.disabledReason)),
     },

@@ -42,7 +42,8 @@ test('the overview counts what is live in the environment, by slots of five minu
   await api.call('POST', '/v1/rooms', { key: tenant.key, body: { name: 'Another room' } });
   await insertTestEndpoint(api.database, tenant, { enabled: false });
   const failingSince = ago(30);
-  await api.database.prisma.webhookEndpoint.update({ where: { id: failing }, data: { failingSince } });
+  const failures = { failingSince, lastFailedAt: ago(1) };
+  await api.database.prisma.webhookEndpoint.update({ where: { id: failing }, data: failures });
   const { prisma } = api.database;
   // All participants of the other room have left. It stays active until somebody ends it.
   await prisma.room.updateMany({
@@ -84,6 +85,23 @@ test('the overview counts what is live in the environment, by slots of five minu
     failingEndpoints: [{ endpointId: failing, enabled: true, failingSince: failingSince.toISOString() }],
   });
   expect(webhooks.deliveries.buckets.at(-1)).toMatchObject({ succeeded: 1 });
+});
+
+test('an endpoint counts as failing after 15 minutes with more than one failed attempt, while it is enabled', async () => {
+  const tenant = await api.newTenant();
+  const { webhookEndpoint } = api.database.prisma;
+  const withFailures = async (data: { failingSince: Date; lastFailedAt: Date; enabled?: boolean }) => {
+    const id = await insertTestEndpoint(api.database, tenant);
+    await webhookEndpoint.update({ where: { id }, data });
+    return id;
+  };
+  await withFailures({ failingSince: ago(14), lastFailedAt: ago(1) });
+  const once = ago(20);
+  await withFailures({ failingSince: once, lastFailedAt: once });
+  await withFailures({ failingSince: ago(20), lastFailedAt: ago(1), enabled: false });
+  const failing = await withFailures({ failingSince: ago(16), lastFailedAt: ago(1) });
+  const { webhooks } = await overview(tenant.key);
+  expect(webhooks.failingEndpoints.map(({ endpointId }: { endpointId: string }) => endpointId)).toEqual([failing]);
 });
 
 test('a part without its scope is null, and a key without both is refused', async () => {

@@ -70,7 +70,11 @@ const WebhooksOverview = namedObject('WebhooksOverview', {
       failingSince: timestamp('Beginning of the present series of failures.'),
       lastFailedAt: orNull(timestamp('Latest failure, to the minute.')),
     }),
-    { description: 'Endpoints without a success since `failingSince`, those that fail for the longest time first.' },
+    {
+      description:
+        'Enabled endpoints of which all attempts have failed for 15 minutes, as `webhook.endpoint.failing` reports. The ' +
+        'endpoint that fails for the longest time comes first.',
+    },
   ),
   failureRates: Type.Array(strictObject({ endpointId: Type.String(), tried: Type.Integer(), failed: Type.Integer() }), {
     description:
@@ -167,8 +171,8 @@ async function readWebhooks({ database: { sql } }: OverviewDeps, tenant: Tenant,
   };
 }
 
-function presentFailing({ id, url, enabled, failingSince, lastFailedAt }: OverviewEndpoint) {
-  return failingSince === null ? [] : [{ endpointId: id, url, enabled, failingSince, lastFailedAt }];
+function presentFailing({ id, url, enabled, failing, failingSince, lastFailedAt }: OverviewEndpoint) {
+  return !failing || failingSince === null ? [] : [{ endpointId: id, url, enabled, failingSince, lastFailedAt }];
 }
 
 function failureRate(endpointId: string, counts: readonly DeliveryCount[]) {

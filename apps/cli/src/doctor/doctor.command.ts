@@ -99,7 +99,7 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number) {
       checkSignaling(facts.signalingInstances),
       ...checkMedia(await listMediaNodes(database.sql)),
       ...checkRelays(await listTurnServers(database.prisma, facts.now)),
-      checkEndpoints(
+      ...checkEndpoints(
         await countEndpointsFailing(database.sql),
         await listEndpointsFailing(database.sql, ENDPOINTS_NAMED),
       ),

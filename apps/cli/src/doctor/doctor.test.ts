@@ -89,8 +89,20 @@ const NODE: MediaNodeRow = {
   agent: null,
   heartbeatAt: null,
 };
-const FAILING = { id: 'whep_1', environmentId: 'env_1', failingSince: new Date('2026-11-20T10:00:00Z') };
-const IDLE: Backlog = { queue: 'webhook-delivery', due: 0, scheduled: 0, held: 0, oldestDueMs: null };
+const FAILING = {
+  id: 'whep_1',
+  environmentId: 'env_1',
+  url: 'https://a.example/hooks',
+  failingSince: new Date('2026-11-20T10:00:00Z'),
+};
+const IDLE: Backlog = {
+  queue: 'webhook-delivery',
+  due: 0,
+  scheduled: 0,
+  held: 0,
+  oldestDueMs: null,
+  oldestWorkingDueMs: null,
+};
 const WORKER = { app: 'webhook-worker', instance: '1@here', silentMs: 5000 };
 const HOLDS: InvariantResult = {
   invariant: { name: 'some', sentence: 'It holds.', subject: 'rooms' },
@@ -124,7 +136,7 @@ describe('the findings of the doctor', () => {
     expect(bad(checkRedis(REDIS, [IDLE]))).toEqual([]);
     expect(bad(checkSentinels(SENTINELS, 1))).toEqual([]);
     expect(bad([...checkMedia([NODE]), checkSignaling(1)])).toEqual([]);
-    expect(bad([...checkRelays([{ address: 'a:5766', state: 'up' }]), checkEndpoints(0, [])])).toEqual([]);
+    expect(bad([...checkRelays([{ address: 'a:5766', state: 'up' }]), ...checkEndpoints(0, [])])).toEqual([]);
     expect(bad(checkWebhookNetworks(['backend=10.0.5.0/24', '127.0.0.0/8'], 1))).toEqual([]);
     expect(bad([checkTables([table(5_000_000, 250_000), table(100, 400)])])).toEqual([]);
     expect(bad([checkSnapshots([]), checkSnapshots([snapshot({}), SLOT])])).toEqual([]);
@@ -183,12 +195,15 @@ describe('the findings of the doctor', () => {
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'down' }])],
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'unreachable' }])],
     ['signaling: warning', [checkSignaling(0)]],
-    ['webhook endpoints: warning', [checkEndpoints(2, [FAILING])]],
+    ['webhook endpoint whep_1: warning', checkEndpoints(1, [FAILING])],
     ['webhook networks: warning', checkWebhookNetworks(['backend=10.0.5.0/24'], 2)],
     ['webhook networks lan: warning', checkWebhookNetworks(['backend=10.0.5.0/24', 'lan=10.0.0.0/8'], 1)],
     ['webhook networks aws: warning', checkWebhookNetworks(['aws=169.254.169.254/32'], 1)],
     ['webhook networks: failure', checkWebhookNetworks(['backend=10.0.5.1/24'], 1)],
-    ['queue webhook-delivery: warning', [checkQueue({ ...IDLE, due: 5, oldestDueMs: 60_001 }, [WORKER])]],
+    [
+      'queue webhook-delivery: warning',
+      [checkQueue({ ...IDLE, due: 5, oldestDueMs: 60_001, oldestWorkingDueMs: 60_001 }, [WORKER])],
+    ],
     ['queue webhook-delivery: failure', [checkQueue(IDLE, [])]],
     ['queue webhook-delivery: failure', [checkQueue(IDLE, [{ ...WORKER, silentMs: 20_001 }])]],
     ['queue webhook-delivery: failure', [checkQueue(IDLE, [{ ...WORKER, app: 'api' }])]],
@@ -209,10 +224,24 @@ test('the doctor names an old snapshot, and says how to end it', () => {
   ]);
 });
 
-test('the doctor names failing endpoints, and how many more there are', () => {
-  expect(checkEndpoints(3, [FAILING]).detail).toBe(
-    'all attempts fail of whep_1 since 2026-11-20T10:00:00.000Z, and 2 more',
-  );
+test('the doctor gives each failing endpoint a line with its URL, and counts the others', () => {
+  expect(checkEndpoints(3, [FAILING])).toMatchObject([
+    {
+      check: 'webhook endpoint whep_1',
+      detail: '"https://a.example/hooks" fails since 2026-11-20T10:00:00.000Z',
+      advice: expect.stringContaining('rtc deliveries list --endpoint whep_1'),
+    },
+    { check: 'webhook endpoints', detail: '2 more fail' },
+  ]);
+});
+
+test('the doctor asks for no further worker while only deliveries to failing endpoints are late', () => {
+  const finding = checkQueue({ ...IDLE, due: 5, oldestDueMs: 90_000, oldestWorkingDueMs: null }, [WORKER]);
+  expect(finding).toEqual({
+    check: 'queue webhook-delivery',
+    status: 'ok',
+    detail: '5 due, the oldest for 90.0 s; only deliveries to endpoints whose attempts fail wait for long',
+  });
 });
 
 describe('rtc doctor', () => {
@@ -267,9 +296,9 @@ describe('rtc doctor', () => {
           UPDATE webhook_endpoints SET failing_since = now() - interval '16 minutes', last_failed_at = now()`;
       });
       const lone = await doctor(env);
-      expect(findingOf(lone.findings, 'webhook endpoints')).toMatchObject({
+      expect(findingOf(lone.findings, `webhook endpoint ${endpointId}`)).toMatchObject({
         status: 'warning',
-        detail: expect.stringContaining(endpointId),
+        detail: expect.stringContaining('"http'),
       });
       const count = (status: string) => lone.findings.filter((finding) => finding.status === status).length;
       expect((await rtcDoctor(env, [])).stdout).toContain(`\n${count('ok')} ok, ${count('warning')} warnings\n`);

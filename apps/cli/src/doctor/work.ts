@@ -1,5 +1,6 @@
 import { parseAllowedNetworks, risksOf, type AllowedNetwork, type NetworkRisk } from '@callplane/core';
 import type { Backlog, FailingEndpoint, MediaNodeRow, RunningApp, TurnServerRow } from '@callplane/db';
+import { quoted } from '../terminal.js';
 import { failure, ok, seconds, warning, type Finding } from './finding.js';
 
 /** Due rows wait for wake-ups, scans and slots for less. An older row waits for workers. */
@@ -26,8 +27,11 @@ export function checkQueue(backlog: Backlog, running: readonly RunningApp[]): Fi
     const advice = `Check the log of the ${app} and restart it.`;
     return failure(check, `${detail}; no ${app} has read PostgreSQL for ${seconds(latest)}`, advice);
   }
-  if ((backlog.oldestDueMs ?? 0) > BACKLOG_AGE_MS_MAX) {
+  if ((backlog.oldestWorkingDueMs ?? 0) > BACKLOG_AGE_MS_MAX) {
     return warning(check, detail, `Start another ${app} (${working} run).`);
+  }
+  if ((backlog.oldestDueMs ?? 0) > BACKLOG_AGE_MS_MAX) {
+    return ok(check, `${detail}; only deliveries to endpoints whose attempts fail wait for long`);
   }
   const workers = working === 1 ? '1 worker' : `${working} workers`;
   return ok(check, `${detail}; ${workers}, which read PostgreSQL ${seconds(latest)} ago`);
@@ -37,13 +41,18 @@ export function checkQueue(backlog: Backlog, running: readonly RunningApp[]): Fi
  * @param count how many endpoints fail at present.
  * @param longest some of them.
  */
-export function checkEndpoints(count: number, longest: readonly FailingEndpoint[]): Finding {
+export function checkEndpoints(count: number, longest: readonly FailingEndpoint[]): Finding[] {
   const check = 'webhook endpoints';
-  if (count === 0) return ok(check, 'none has failed for 15 minutes');
-  const names = longest.map(({ id, failingSince }) => `${id} since ${failingSince.toISOString()}`).join(', ');
-  const others = count > longest.length ? `, and ${count - longest.length} more` : '';
-  const advice = 'Tell their owners. "rtc deliveries list --endpoint <id>" shows the answers of a receiver.';
-  return warning(check, `all attempts fail of ${names}${others}`, advice);
+  if (count === 0) return [ok(check, 'none has failed for 15 minutes')];
+  const named = longest.map(({ id, url, failingSince }) =>
+    warning(
+      `webhook endpoint ${id}`,
+      `${quoted(url)} fails since ${failingSince.toISOString()}`,
+      `Tell its owner. "rtc deliveries list --endpoint ${id}" shows its answers.`,
+    ),
+  );
+  if (count === longest.length) return named;
+  return [...named, warning(check, `${count - longest.length} more fail`, '"rtc webhooks list" shows them.')];
 }
 
 /** @param nodes in the state that the cleanup workers saw last. */

@@ -12,6 +12,8 @@ export interface Backlog {
   held: number;
   /** How long the oldest due row has waited, in milliseconds; null when none is due. */
   oldestDueMs: number | null;
+  /** The same without deliveries of endpoints whose attempts fail; null when none of the others is due. */
+  oldestWorkingDueMs: number | null;
 }
 
 /**
@@ -27,28 +29,31 @@ const FIRST = Prisma.sql`ORDER BY due_at LIMIT ${Prisma.raw(String(COUNTED_MAX))
  */
 export async function readBacklogs(db: TypedSql): Promise<Backlog[]> {
   const operations = (kind: 'room.end' | 'participant.remove', queue: Backlog['queue']): Prisma.Sql => Prisma.sql`
-    (SELECT ${queue} AS queue, due_at, NOT ${isUnleased} AS held FROM runtime_operations
+    (SELECT ${queue} AS queue, due_at, NOT ${isUnleased} AS held, true AS working FROM runtime_operations
       WHERE status = 'pending' AND kind = ${kind} ${FIRST})`;
   const isEnabled = Prisma.sql`
     EXISTS (SELECT FROM webhook_endpoints e WHERE e.id = endpoint_id AND e.enabled AND e.deleted_at IS NULL)`;
+  const isWorking = Prisma.sql`
+    EXISTS (SELECT FROM webhook_endpoints e WHERE e.id = endpoint_id AND e.failing_since IS NULL)`;
+  const oldestOf = (rows: Prisma.Sql): Prisma.Sql => Prisma.sql`
+    (extract(epoch FROM now() - min(due_at) FILTER (WHERE NOT held AND due_at <= now() AND ${rows})) * 1000)::float8`;
   const rows = await db.$queryRaw<Backlog[]>`
     SELECT queue, count(*) FILTER (WHERE NOT held AND due_at <= now())::int AS due,
       count(*) FILTER (WHERE NOT held AND due_at > now())::int AS scheduled,
       count(*) FILTER (WHERE held)::int AS held,
-      (extract(epoch FROM now() - min(due_at) FILTER (WHERE NOT held AND due_at <= now())) * 1000)::float8 AS "oldestDueMs"
+      ${oldestOf(Prisma.sql`true`)} AS "oldestDueMs", ${oldestOf(Prisma.sql`working`)} AS "oldestWorkingDueMs"
     FROM (
       ${operations('room.end', 'room-end')} UNION ALL ${operations('participant.remove', 'participant-remove')}
       UNION ALL
-      (SELECT 'webhook-delivery', due_at, false FROM webhook_deliveries
+      (SELECT 'webhook-delivery', due_at, false, ${isWorking} FROM webhook_deliveries
         WHERE status = 'pending' AND due_at <= now() AND ${isEnabled} LIMIT ${COUNTED_MAX}::int)
       UNION ALL
-      (SELECT 'webhook-delivery', due_at, false FROM webhook_deliveries
+      (SELECT 'webhook-delivery', due_at, false, ${isWorking} FROM webhook_deliveries
         WHERE status = 'pending' AND due_at > now() AND ${isEnabled} LIMIT ${COUNTED_MAX}::int)
       UNION ALL
-      (SELECT 'webhook-delivery', due_at, true FROM webhook_deliveries
+      (SELECT 'webhook-delivery', due_at, true, true FROM webhook_deliveries
         WHERE lease_expires_at IS NOT NULL AND ${isEnabled} ORDER BY lease_expires_at LIMIT ${COUNTED_MAX}::int)
-    ) AS open (queue, due_at, held) GROUP BY queue`;
-  return QUEUES.map(
-    (queue) => rows.find((row) => row.queue === queue) ?? { queue, due: 0, scheduled: 0, held: 0, oldestDueMs: null },
-  );
+    ) AS open (queue, due_at, held, working) GROUP BY queue`;
+  const none = { due: 0, scheduled: 0, held: 0, oldestDueMs: null, oldestWorkingDueMs: null };
+  return QUEUES.map((queue) => rows.find((row) => row.queue === queue) ?? { queue, ...none });
 }

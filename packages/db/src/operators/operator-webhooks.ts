@@ -1,6 +1,5 @@
 /** What `rtc` reads about webhooks: across tenants, and therefore by bare id. Request handlers must never call them. */
 import {
-  SLOW_FROM_MS,
   type DeliveryFailureReason,
   type DeliveryStatus,
   type EventType,
@@ -11,6 +10,7 @@ import type { Db, TypedSql } from '../client/database.js';
 import type { Prisma } from '../generated/client.js';
 import { RECOVERY_FIELDS } from '../webhooks/recoveries.repository.js';
 import { newestWith, OF_TENANT, toTenant, type ListFilter } from './operator-lists.js';
+import { FAILS_AT_PRESENT } from '../webhooks/webhooks.sql.js';
 
 export interface DeliveryFilter extends ListFilter {
   statuses: readonly DeliveryStatus[];
@@ -71,8 +71,8 @@ export interface EndpointListing {
   url: string;
   enabled: boolean;
   disabledReason: string | null;
-  /** Whether its last attempt succeeded, and the next one is expected to take less than a second. */
-  proven: boolean;
+  /** Whether all its attempts have failed for 15 minutes, and the latest one within eight hours. */
+  failing: boolean;
   failingSince: Date | null;
   open: number;
   oldestDueAt: Date | null;
@@ -84,9 +84,8 @@ export function listAllWebhookEndpoints(
 ): PromiseLike<EndpointListing[]> {
   return db.$queryRaw<EndpointListing[]>`
     SELECT id, environment_id AS "environmentId", url, enabled, disabled_reason AS "disabledReason",
-      failing_since IS NULL AND coalesce(slot_ms < ${SLOW_FROM_MS}::int, false) AS proven,
-      failing_since AS "failingSince", coalesce(d.open, 0)::int AS open, d.oldest AS "oldestDueAt"
-    FROM webhook_endpoints
+      coalesce(${FAILS_AT_PRESENT}, false) AS failing, failing_since AS "failingSince", coalesce(d.open, 0)::int AS open, d.oldest AS "oldestDueAt"
+    FROM webhook_endpoints e
     LEFT JOIN (
       SELECT endpoint_id, count(*) AS open, min(due_at) AS oldest FROM webhook_deliveries
       WHERE status IN ('pending', 'delivering') GROUP BY endpoint_id

@@ -2,6 +2,7 @@ import { firstIdAt, type DeliveryStatus, type Tenant } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { firstTransactionSince } from '../events/events.repository.js';
 import { Prisma } from '../generated/client.js';
+import { FAILS_AT_PRESENT } from '../webhooks/webhooks.sql.js';
 
 export interface SlotCount {
   slot: number;
@@ -12,6 +13,8 @@ export interface OverviewEndpoint {
   id: string;
   url: string;
   enabled: boolean;
+  /** Whether all its attempts have failed for 15 minutes, and the latest one within eight hours. */
+  failing: boolean;
   failingSince: Date | null;
   lastFailedAt: Date | null;
   /** When its oldest delivery is due that waits for an attempt; null when none waits. */
@@ -62,7 +65,7 @@ export function countJoins(
 /** The endpoints of an environment, of which there are at most 50. */
 export function listOverviewEndpoints(db: TypedSql, { environmentId }: Tenant): PromiseLike<OverviewEndpoint[]> {
   return db.$queryRaw<OverviewEndpoint[]>`
-    SELECT e.id, e.url, e.enabled, e.failing_since AS "failingSince", e.last_failed_at AS "lastFailedAt", (
+    SELECT e.id, e.url, e.enabled, coalesce(${FAILS_AT_PRESENT}, false) AS failing, e.failing_since AS "failingSince", e.last_failed_at AS "lastFailedAt", (
       SELECT min(oldest.due_at) FROM (VALUES (false), (true)) kind (is_retry) CROSS JOIN LATERAL (
         -- The expressions are those of webhook_deliveries_due_idx.
         SELECT d.due_at FROM webhook_deliveries d

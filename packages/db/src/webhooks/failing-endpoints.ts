@@ -8,6 +8,7 @@ import { ENDPOINT_COLUMNS, FAILS_AT_PRESENT, hasFailedFor } from './webhooks.sql
 export interface FailingEndpoint {
   id: string;
   environmentId: string;
+  url: string;
   failingSince: Date;
 }
 
@@ -48,7 +49,7 @@ export function listEndpointsFailing(db: TypedSql, limit: number): PromiseLike<F
 
 function longestFailing(db: TypedSql, condition: Prisma.Sql, limit: number): PromiseLike<FailingEndpoint[]> {
   return db.$queryRaw<FailingEndpoint[]>`
-    SELECT e.id, e.environment_id AS "environmentId", e.failing_since AS "failingSince" FROM webhook_endpoints e
+    SELECT e.id, e.environment_id AS "environmentId", e.url, e.failing_since AS "failingSince" FROM webhook_endpoints e
     WHERE ${condition} ORDER BY e.failing_since LIMIT ${limit}`;
 }
 

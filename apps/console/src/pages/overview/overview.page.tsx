@@ -148,14 +148,15 @@ function CallTiles({ calls }: { calls: Calls }) {
 }
 
 function WebhookTiles({ webhooks }: { webhooks: Webhooks }) {
-  const { deliveries, oldestDueAt, failingEndpoints, endpoints } = webhooks;
+  const { deliveries, oldestDueAt, failingEndpoints, failureRates, endpoints } = webhooks;
   const failing = failingEndpoints.length;
+  const retried = failureRates.reduce((sum, { failed }) => sum + failed, 0) - deliveries.failed;
   return (
     <>
       <Tile
         name="Failed deliveries"
         value={countText(deliveries.failed)}
-        note="of the last hour"
+        note={`of the last hour; ${retried > 0 ? countText(retried) : 'none'} waiting for a retry`}
         to="/deliveries?status=failed&period=1h"
         tone={deliveries.failed > 0 ? 'bad' : undefined}
       />

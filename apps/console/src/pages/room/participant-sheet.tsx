@@ -1,14 +1,15 @@
 import type { Participant, Session, SessionTrack } from '@callplane/server/requests';
 import { type SubmitEvent, useState } from 'react';
-import { useApiAction, useApiList, useAskedAction } from '../../api/hooks.js';
+import { useApiAction, useApiList } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Dialog } from '../../components/dialog.js';
 import { Check, FormEnd } from '../../components/fields.js';
 import { Facts, RowList, Section } from '../../components/layout.js';
 import { Id, Json, Time } from '../../components/text.js';
 import { useScope } from '../../session/session.js';
+import { MuteButton, RemoveButton } from './participant-actions.js';
 import { SendMessage } from './send-message.js';
-import { publishedTracks, QualitySeconds, SOURCES } from './participants.js';
+import { publishedTracks, QualitySeconds, SOURCES } from './session-parts.js';
 
 const REASONS: Record<NonNullable<Session['reason']>, string> = {
   left: 'left',
@@ -81,25 +82,14 @@ function Actions({
 }) {
   const [open, setOpen] = useState<'message' | 'permissions'>();
   const mayUpdate = useScope('participants:update');
-  const mayRemove = useScope('participants:remove');
   const { id, roomId, name, leftAt } = participant;
-  const remove = useAskedAction('removeParticipant', { done: `${name} was removed from the room.`, onDone: onRemoved });
   const close = () => setOpen(undefined);
-  if (!mayUpdate && !mayRemove) return null;
   return (
     <div className="row">
       {mayUpdate && leftAt === null && <Button onClick={() => setOpen('message')}>Send a message</Button>}
       {/* Without the session, the dialog would begin with no permissions, and take all away. */}
       {mayUpdate && session !== undefined && <Button onClick={() => setOpen('permissions')}>Change permissions</Button>}
-      {mayRemove && (
-        <Button
-          kind="danger"
-          onClick={() => remove.ask(removeQuestion(participant), { roomId, participantId: id })}
-          isBusy={remove.isPending}
-        >
-          Remove
-        </Button>
-      )}
+      <RemoveButton participant={participant} onRemoved={onRemoved} />
       {open === 'message' && <SendMessage roomId={roomId} to={{ id, name }} onClose={close} />}
       {open === 'permissions' && session !== undefined && (
         <ChangePermissions participant={participant} current={session.permissions} onClose={close} />
@@ -108,39 +98,9 @@ function Actions({
   );
 }
 
-const removeQuestion = ({ name, leftAt }: Participant) => ({
-  title: `Remove ${name}?`,
-  isDangerous: true,
-  action: 'Remove the participant',
-  body: (
-    <>
-      <p>This happens at once, and cannot be undone:</p>
-      <ul>
-        {leftAt === null && <li>The participant is disconnected.</li>}
-        <li>The identity is blocked: its tokens stop working, and new connections are refused.</li>
-        <li>The person can come back only with a new token from your backend.</li>
-      </ul>
-    </>
-  ),
-});
-
 function TrackRow({ participant, track }: { participant: Participant; track: SessionTrack }) {
-  const mayMute = useScope('participants:update');
   const source = SOURCES[track.source];
   const isMuted = participant.tracks.some(({ trackId, muted }) => trackId === track.trackId && muted);
-  const mute = useAskedAction('muteTrack', { done: `The ${source} of ${participant.name} was muted.` });
-  const { roomId, id: participantId } = participant;
-  const question = {
-    title: `Mute the ${source} of ${participant.name}?`,
-    action: 'Mute',
-    body: (
-      <p>
-        Everyone stops receiving it at once. The participant may unmute it again. To keep it silent, take the permission
-        away.
-      </p>
-    ),
-  };
-  const ask = () => mute.ask(question, { roomId, participantId, trackId: track.trackId });
   return (
     <li className="row spread">
       <span>
@@ -149,11 +109,7 @@ function TrackRow({ participant, track }: { participant: Participant; track: Ses
           {track.kind}, {isMuted && 'muted, '}since <Time value={track.publishedAt} />
         </span>
       </span>
-      {mayMute && !isMuted && (
-        <Button className="small" onClick={ask} isBusy={mute.isPending}>
-          Mute
-        </Button>
-      )}
+      <MuteButton participant={participant} track={track} />
     </li>
   );
 }

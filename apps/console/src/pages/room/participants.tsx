@@ -1,4 +1,4 @@
-import type { Participant, Room, Session, SessionQuality, SessionTrack } from '@callplane/server/requests';
+import type { Participant, Room, Session, SessionQuality } from '@callplane/server/requests';
 import { useEffect, useMemo, useState } from 'react';
 import { useApiList } from '../../api/hooks.js';
 import { Filters, SelectFilter } from '../../components/fields.js';
@@ -6,10 +6,11 @@ import { Icon } from '../../components/icons.js';
 import { type Column, ListTable } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
 import { Badge, Time, type Tone } from '../../components/text.js';
-import { durationText } from '../../format.js';
 import { CONSOLE_LIMITS } from '../../limits.js';
 import { useQueryParameters } from '../../navigation/location.js';
+import { RowActions } from './participant-actions.js';
 import { ParticipantSheet } from './participant-sheet.js';
+import { SOURCES } from './session-parts.js';
 
 const SHOWN = [
   ['active', 'In the room now'],
@@ -43,7 +44,7 @@ export function Participants({ room }: { room: Room }) {
       reload();
     },
   };
-  const columns = useMemo(() => columnsOf(sessions, setOpenId), [sessions]);
+  const columns = useMemo(() => columnsOf(sessions, setOpenId, isOver), [sessions, isOver]);
   const opened = list.items.find(({ id }) => id === openId);
   // A participant who comes back to the list must not open the sheet again.
   useEffect(() => {
@@ -86,7 +87,16 @@ function useSessionsOf(roomId: string, participants: readonly Participant[]) {
   return { newest, isLong, reload };
 }
 
-function columnsOf(sessions: ReadonlyMap<string, Session>, open: (id: string) => void): Column<Participant>[] {
+function columnsOf(
+  sessions: ReadonlyMap<string, Session>,
+  open: (id: string) => void,
+  isRoomOver: boolean,
+): Column<Participant>[] {
+  const actions: Column<Participant> = {
+    title: 'Actions',
+    width: '5.5rem',
+    cell: (participant) => <RowActions participant={participant} />,
+  };
   return [
     {
       title: 'Name',
@@ -117,19 +127,8 @@ function columnsOf(sessions: ReadonlyMap<string, Session>, open: (id: string) =>
     },
     { title: 'Joined', width: '8rem', priority: 2, cell: ({ joinedAt }) => <Time value={joinedAt} /> },
     { title: 'Left', width: '8rem', priority: 3, cell: ({ leftAt }) => <Time value={leftAt} /> },
+    ...(isRoomOver ? [] : [actions]),
   ];
-}
-
-export const SOURCES: Record<SessionTrack['source'], string> = {
-  microphone: 'microphone',
-  camera: 'camera',
-  screen: 'screen',
-  screen_audio: 'sound of the screen',
-};
-
-export function publishedTracks(session: Session | undefined): SessionTrack[] {
-  if (session === undefined || session.leftAt !== null) return [];
-  return session.tracks.filter(({ unpublishedAt }) => unpublishedAt === null);
 }
 
 function TrackIcons({ participant: { tracks } }: { participant: Participant }) {
@@ -147,7 +146,6 @@ function TrackIcons({ participant: { tracks } }: { participant: Participant }) {
 }
 
 const QUALITY_TONES: Record<SessionQuality['worst'], Tone> = { good: 'good', fair: 'warn', poor: 'bad', lost: 'bad' };
-const LEVELS = ['good', 'fair', 'poor', 'lost'] as const;
 
 function Quality({ session }: { session: Session | undefined }) {
   if (session === undefined) return <span className="quiet">–</span>;
@@ -158,23 +156,5 @@ function Quality({ session }: { session: Session | undefined }) {
       <Badge tone={QUALITY_TONES[quality.worst]}>{quality.worst}</Badge>
       {quality.relay && <span className="quiet">relayed</span>}
     </span>
-  );
-}
-
-export function QualitySeconds({ quality }: { quality: SessionQuality }) {
-  const { seconds } = quality;
-  const shown = LEVELS.filter((level) => seconds[level] > 0);
-  return (
-    <div className="quiet small quality-seconds">
-      <div className="quality-bar" aria-hidden="true">
-        {shown.map((level) => (
-          <span key={level} className={level} style={{ flexGrow: seconds[level] }} />
-        ))}
-      </div>
-      <p>
-        {shown.map((level) => `${level} ${durationText(seconds[level] * 1_000)}`).join(', ')}
-        {seconds.relayed > 0 && ` (relayed ${durationText(seconds.relayed * 1_000)})`}
-      </p>
-    </div>
   );
 }

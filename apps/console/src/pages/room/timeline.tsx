@@ -6,7 +6,7 @@ import { Facts } from '../../components/layout.js';
 import { ListTable, type Column } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
 import { Badge, Id, Json, Time, type Tone } from '../../components/text.js';
-import { SOURCES } from './participants.js';
+import { SOURCES } from './session-parts.js';
 
 type Event = ResultOf<'listEvents'>['data'][number];
 

@@ -1,6 +1,6 @@
 import type { InputOf, Room } from '@callplane/server/requests';
 import { useState } from 'react';
-import { useApiList } from '../../api/hooks.js';
+import { useApi, useApiList, type ApiList } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Filters, SelectFilter, TextFilter } from '../../components/fields.js';
 import { Page } from '../../components/layout.js';
@@ -13,9 +13,17 @@ import { useLive } from '../../stream/live.js';
 import { RoomForm, RoomStatus } from './room-form.js';
 
 const COLUMNS: readonly Column<Room>[] = [
-  { title: 'Name', width: '3fr', cell: ({ name }) => name },
+  {
+    title: 'Name',
+    width: '3fr',
+    cell: ({ id, name }) => (
+      <span className="two-lines">
+        <span className="cut">{name}</span>
+        <code className="quiet small cut">{id}</code>
+      </span>
+    ),
+  },
   { title: 'Status', width: '6.5rem', cell: ({ status }) => <RoomStatus status={status} /> },
-  { title: 'Identifier', width: '18rem', priority: 3, cell: ({ id }) => <code>{id}</code> },
   { title: 'In room', width: '5.5rem', priority: 2, align: 'end', cell: (room) => room.participantCount },
   { title: 'Capacity', width: '6rem', priority: 3, align: 'end', cell: (room) => room.maxParticipants },
   { title: 'Created', width: '8rem', priority: 2, cell: ({ createdAt }) => <Time value={createdAt} /> },
@@ -41,7 +49,7 @@ export default function RoomsPage() {
     ...(status === '' ? {} : { status }),
     ...(namePrefix === '' ? {} : { namePrefix }),
   };
-  const list = useApiList('listRooms', filters);
+  const list = useRooms(filters);
   const isFiltered = Object.keys(filters).length > 0;
   return (
     <Page
@@ -56,7 +64,7 @@ export default function RoomsPage() {
       }
     >
       <Filters>
-        <TextFilter label="Name begins with" name="name" placeholder="Search rooms" />
+        <TextFilter label="Name begins with, or identifier" name="name" placeholder="Search rooms" />
         <SelectFilter label="Status" name="status" options={STATUSES} />
       </Filters>
       <ListTable
@@ -79,4 +87,15 @@ export default function RoomsPage() {
       {isCreating && <RoomForm onClose={() => setCreating(false)} />}
     </Page>
   );
+}
+
+/** The rooms that match; the one room if the reader looks for an identifier. */
+function useRooms(filters: InputOf<'listRooms'>): ApiList<Room> {
+  const { namePrefix = '', status } = filters;
+  const isId = /^room_[0-9A-Za-z]+$/.test(namePrefix);
+  const list = useApiList('listRooms', filters);
+  const { data, isPending } = useApi('readRoom', { roomId: namePrefix }, { enabled: isId });
+  if (!isId || list.items.length > 0) return list;
+  const isShown = data !== undefined && (status === undefined || data.status === status);
+  return { ...list, items: isShown ? [data] : [], isLoading: list.isLoading || isPending };
 }

@@ -54,33 +54,51 @@ function answerText({ lastStatusCode, lastErrorCode }: WebhookDelivery) {
   return lastStatusCode ?? lastErrorCode ?? <span className="quiet">–</span>;
 }
 
+/** An address without its scheme, so that more of it fits. */
+const hostText = (url: string) => url.replace(/^https?:\/\//, '');
+
 function useColumns(
   endpoints: readonly WebhookEndpoint[] | undefined,
   hasEndpoint: boolean,
 ): readonly Column<WebhookDelivery>[] {
   return useMemo(() => {
     const urls = new Map(endpoints?.map(({ id, url }) => [id, url]));
+    const urlOf = ({ endpointId, url }: WebhookDelivery) => urls.get(endpointId) ?? url;
     const endpoint: Column<WebhookDelivery> = {
       title: 'Endpoint',
       width: '2fr',
       priority: 2,
-      cell: ({ endpointId, url }) => <span title={endpointId}>{urls.get(endpointId) ?? url}</span>,
+      cell: (delivery) => <span title={delivery.endpointId}>{urlOf(delivery)}</span>,
     };
     return [
       {
         title: 'Event',
         width: '2.4fr',
-        // In a narrow list, the time has no column and is below the type.
-        cell: ({ eventType, createdAt }) => (
-          <span className="event-cell">
-            {eventType}
-            <span className="quiet small event-time">
+        // In a narrow list, answer, endpoint and time have no columns and stand in second lines.
+        cell: (delivery) => (
+          <span className="two-lines">
+            <span className="cut">{delivery.eventType}</span>
+            <span className="quiet small cut narrow-only">
+              {answerText(delivery)}
+              {hasEndpoint && <> · {hostText(urlOf(delivery))}</>}
+            </span>
+          </span>
+        ),
+      },
+      {
+        title: 'Status',
+        width: '7rem',
+        cell: ({ status, createdAt }) => (
+          <span className="two-lines">
+            <span>
+              <DeliveryStatus status={status} />
+            </span>
+            <span className="quiet small narrow-only">
               <Time value={createdAt} />
             </span>
           </span>
         ),
       },
-      { title: 'Status', width: '7rem', cell: ({ status }) => <DeliveryStatus status={status} /> },
       { title: 'Answer', width: '6.5rem', priority: 2, cell: answerText },
       { title: 'Reason', width: '1.2fr', priority: 3, cell: (delivery) => <DeliveryReason {...delivery} /> },
       ...(hasEndpoint ? [endpoint] : []),

@@ -4,8 +4,10 @@ import { useApi } from '../../api/hooks.js';
 import { Badge } from '../../components/text.js';
 import { countText, shareText } from '../../format.js';
 
-export function EndpointStatus({ enabled, disabledReason, failingSince }: WebhookEndpoint) {
-  if (enabled && failingSince !== null) return <Badge tone="warn">failing</Badge>;
+export function EndpointStatus({ endpoint: { id, enabled, disabledReason } }: { endpoint: WebhookEndpoint }) {
+  const { data } = useApi('readOverview', {});
+  const isFailing = data?.webhooks?.failingEndpoints.some(({ endpointId }) => endpointId === id) ?? false;
+  if (enabled && isFailing) return <Badge tone="warn">failing</Badge>;
   if (enabled) return <Badge tone="good">enabled</Badge>;
   return <Badge tone={disabledReason === null ? 'quiet' : 'bad'}>disabled</Badge>;
 }

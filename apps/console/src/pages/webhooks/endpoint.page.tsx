@@ -28,7 +28,7 @@ function Endpoint({ endpoint }: { endpoint: WebhookEndpoint }) {
     <Page
       title={endpoint.url}
       up={UP}
-      badge={<EndpointStatus {...endpoint} />}
+      badge={<EndpointStatus endpoint={endpoint} />}
       subtitle={endpoint.description ?? undefined}
     >
       {mayWrite && (
@@ -60,7 +60,7 @@ function factsOf(endpoint: WebhookEndpoint, failureRate: string | undefined) {
   const { events, ordering, maxPerSecond, maxConcurrent } = endpoint;
   return [
     ['Identifier', <Id value={endpoint.id} />],
-    ['Failing since', <Time value={endpoint.failingSince} full />],
+    ['Failures since', <Time value={endpoint.failingSince} full />],
     ['Failed in the last hour', failureRate ?? 'Nothing was tried'],
     ['Events', events.length > 2 ? <span title={events.join(', ')}>{eventsText(events)}</span> : eventsText(events)],
     ['Order', ordering === 'room' ? 'Events of a room in their order' : 'None: nothing waits'],

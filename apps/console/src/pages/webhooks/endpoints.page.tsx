@@ -12,8 +12,8 @@ import { EndpointStatus, eventsText, sendingText, useFailureRates, type FailureR
 
 const columnsWith = (rates: FailureRates): readonly Column<WebhookEndpoint>[] => [
   { title: 'URL', width: '3fr', cell: ({ url }) => <span className="url-cell">{url}</span> },
-  { title: 'Status', width: '6.5rem', cell: (endpoint) => <EndpointStatus {...endpoint} /> },
-  { title: 'Failing since', width: '7.5rem', priority: 2, cell: ({ failingSince }) => <Time value={failingSince} /> },
+  { title: 'Status', width: '6.5rem', cell: (endpoint) => <EndpointStatus endpoint={endpoint} /> },
+  { title: 'Failures since', width: '7.5rem', priority: 2, cell: ({ failingSince }) => <Time value={failingSince} /> },
   { title: 'Failed, last hour', width: '8rem', priority: 2, cell: ({ id }) => rates.get(id) ?? '–' },
   { title: 'Description', width: '2fr', priority: 2, cell: ({ description }) => description ?? '–' },
   { title: 'Events', width: '11rem', priority: 3, cell: ({ events }) => eventsText(events) },
