@@ -1987,7 +1987,7 @@ export interface components {
                 enabled: number;
                 disabled: number;
             };
-            /** @description Endpoints without a success since `failingSince`, those that fail for the longest time first. */
+            /** @description Enabled endpoints of which all attempts have failed for 15 minutes, as `webhook.endpoint.failing` reports. The endpoint that fails for the longest time comes first. */
             failingEndpoints: {
                 endpointId: string;
                 url: string;

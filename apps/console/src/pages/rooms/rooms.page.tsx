@@ -23,7 +23,7 @@ const COLUMNS: readonly Column<Room>[] = [
       </span>
     ),
   },
-  { title: 'Status', width: '6.5rem', cell: ({ status }) => <RoomStatus status={status} /> },
+  { title: 'Status', width: '6rem', cell: ({ status }) => <RoomStatus status={status} /> },
   { title: 'In room', width: '5.5rem', priority: 2, align: 'end', cell: (room) => room.participantCount },
   { title: 'Capacity', width: '6rem', priority: 3, align: 'end', cell: (room) => room.maxParticipants },
   { title: 'Created', width: '8rem', priority: 2, cell: ({ createdAt }) => <Time value={createdAt} /> },
