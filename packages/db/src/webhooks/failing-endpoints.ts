@@ -101,6 +101,6 @@ export function reportEndpoints(database: Database, limit: number, now: Date) {
   });
 }
 
-function reportOf({ id, environmentId, failedSince }: Reported): FailingEndpoint {
+function reportOf({ id, environmentId, failedSince }: Reported): Omit<FailingEndpoint, 'url'> {
   return { id, environmentId, failingSince: failedSince };
 }
