@@ -4,8 +4,9 @@
  */
 
 const LEASES = 'packages/db/src/operations/operation-leases.ts';
-const OPERATIONS = 'packages/db/src/operations/operations.repository.ts';
-const STEPS = 'apps/cleanup-worker/src/operations/steps.ts';
+const ROOM_END = 'packages/db/src/operations/room-end.ts';
+const REMOVAL = 'packages/db/src/operations/participant-removal.ts';
+const WORK = 'apps/cleanup-worker/src/operations/work.ts';
 const DELIVERY_LEASES = 'packages/db/src/webhooks/delivery-leases.ts';
 const CLAIMS = 'packages/db/src/webhooks/claims.ts';
 const TURNS = 'apps/webhook-worker/src/deliveries/turns.ts';
@@ -88,15 +89,15 @@ export const BUGS = [
     "WHERE status = 'pending' AND due_at <= now() AND ${isUnleased}",
     "WHERE false AND status = 'pending' AND due_at <= now() AND ${isUnleased}",
   ]),
-  bug('event-after-the-commit', 'room.ended is written in a transaction after the one that ends the room', [
-    STEPS,
-    'return writeRoomEnded(tx, claim, now);\n      });',
-    'return [];\n      });\n      deliveries.push(...(await deps.database.transaction((own) => writeRoomEnded(own, claim, now))));',
+  bug('event-after-the-commit', 'room.ended is written in a transaction after the one that completes the operation', [
+    WORK,
+    'return write(tx, claim, now);\n  });',
+    'return [] as Awaited<ReturnType<typeof write>>;\n  });\n  deliveries.push(...(await database.transaction((own) => write(own, claim, now))));',
   ]),
   bug('room-not-marked', 'the clean-up forgets to mark the room ended', [
-    LEASES,
-    "rooms.status = 'ending'",
-    "rooms.status = 'ended'",
+    ROOM_END,
+    "SET status = 'ended', ended_at = ${now.toISOString()}::timestamptz",
+    'SET version = version',
   ]),
   bug(
     'sessions-left-in-room',
@@ -117,12 +118,12 @@ export const BUGS = [
     'return endPresence(tx, [], reason, now);',
   ]),
   bug('removal-keeps-tokens', 'a removal revokes no token', [
-    OPERATIONS,
+    REMOVAL,
     'WHERE revoked_at IS NULL AND participant_id IN',
     'WHERE revoked_at IS NULL AND false AND participant_id IN',
   ]),
   bug('end-leaves-room-open', 'an accepted end leaves the room open until its clean-up', [
-    OPERATIONS,
+    ROOM_END,
     "SET status = 'ending', version = version + 1",
     'SET version = version + 1',
   ]),

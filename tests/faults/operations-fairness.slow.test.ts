@@ -19,8 +19,8 @@ async function acceptEnds(): Promise<void> {
     SELECT 'room_' || lpad(n::text, 26, '0'), ${stack.tenant.environmentId}, 'Room', '{}', 'ending', 2, now()
     FROM generate_series(1, ${ENDS}::int) n`;
   await prisma.$executeRaw`
-    INSERT INTO runtime_operations (id, environment_id, room_id, kind, status, created_at)
-    SELECT 'op' || substr(id, 5), environment_id, id, 'room.end', 'pending', now() FROM rooms WHERE status = 'ending'`;
+    INSERT INTO runtime_operations (id, environment_id, room_id, kind, subject_id, status, created_at)
+    SELECT 'op' || substr(id, 5), environment_id, id, 'room.end', id, 'pending', now() FROM rooms WHERE status = 'ending'`;
 }
 
 const openEnds = () => stack.database.prisma.runtimeOperation.count({ where: { status: 'pending' } });

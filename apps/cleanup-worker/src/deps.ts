@@ -1,5 +1,5 @@
 import type { Clock, Random } from '@callplane/core';
-import type { ClaimedOperation, Database } from '@callplane/db';
+import type { Database } from '@callplane/db';
 import type { MediaNodes } from '@callplane/media';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
@@ -22,14 +22,4 @@ export interface Deps {
   graceMs: number;
   /** Without it, each silence is judged. */
   outages?: Pick<OutageWatch, 'isSettled'>;
-}
-
-type StepDeps = Pick<Deps, 'database' | 'clock' | 'producer' | 'logger' | 'media' | 'relays' | 'graceMs'>;
-
-/** One step of a clean-up. Every step is idempotent, and each of its transactions writes only under the lease. */
-export interface Step {
-  /** Callers of the API see it in `lastError`. */
-  name: string;
-  /** @param note adds fields to the log line of the attempt. */
-  run(deps: StepDeps, claim: ClaimedOperation, note: (fields: Record<string, unknown>) => void): Promise<void>;
 }

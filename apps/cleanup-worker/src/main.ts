@@ -1,22 +1,22 @@
-import { CONCURRENCY_PER_WORKER } from '@callplane/core';
+import { CONCURRENCY_PER_WORKER, OPERATION_KINDS, QUEUE_OF_OPERATION, type OperationKind } from '@callplane/core';
 import { Database, isDatabaseUnavailable, probeWrite, sweepLeases } from '@callplane/db';
 import {
   JobProducer,
   JobWorkers,
   QUEUE_NAMES,
-  QUEUE_OF_OPERATION,
   readRedisTarget,
   REDIS_TROUBLES,
   type OperationJob,
 } from '@callplane/queue';
 import { AppProcess, Elections, orExit, redisEvents, systemClock } from '@callplane/runtime';
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
 import { followRegistry, openMediaNodes, untilNodesUp } from './media/media-clean-up.js';
 import { operationMetrics, relayMetrics } from './metrics.js';
 import { Certificates } from './observe/certificates.js';
 import { Observer, RedisObserver } from './observe/observe.js';
+import { KINDS } from './operations/kinds.js';
 import { workOnOperation } from './operations/work.js';
 import { createRelays, parseTurnServers } from './relays/relays.js';
 import { closeEndedRelays, endEmptyRooms, endLostSessions, forgetDeadInstances } from './reconcile/presence.js';
@@ -80,11 +80,12 @@ const deps: Deps = {
 await media.refresh().catch(() => undefined);
 await untilNodesUp(media);
 
-// The contract defines concurrency per worker process, so all jobs and the scan share these slots.
-const slots = pLimit(CONCURRENCY_PER_WORKER);
+// The jobs and the scan share the slots of their kinds.
+const limits = new Map(Object.values(KINDS).map(({ slots }) => [slots, pLimit(slots.concurrency)]));
+const limitOf = (kind: OperationKind) => limits.get(KINDS[kind].slots) as LimitFunction;
 // A process that drains gives jobs that wait for a slot back at once.
-const work = (operationId: string): Promise<number | null> =>
-  slots(() => (app.lifecycle.isClosing ? 0 : workOnOperation(deps, operationId)));
+const work = (operationId: string, kind: OperationKind): Promise<number | null> =>
+  limitOf(kind)(() => (app.lifecycle.isClosing ? 0 : workOnOperation(deps, operationId)));
 const scan = new Scan(deps, config.SWEEP_INTERVAL_MS, work);
 app.repeat(
   'scan',
@@ -92,12 +93,15 @@ app.repeat(
   (signal) => scan.tick(signal),
   isDatabaseUnavailable,
 );
+const kindOf = Object.fromEntries(OPERATION_KINDS.map((kind) => [QUEUE_OF_OPERATION[kind], kind]));
 app.own(
   'operations',
   new JobWorkers<OperationJob>({
     redisUrl: redis,
-    queues: { 'room-end': CONCURRENCY_PER_WORKER, 'participant-remove': CONCURRENCY_PER_WORKER },
-    work: ({ operationId }) => work(operationId),
+    queues: Object.fromEntries(
+      OPERATION_KINDS.map((kind) => [QUEUE_OF_OPERATION[kind], KINDS[kind].slots.concurrency]),
+    ),
+    work: ({ operationId }, { queue }) => work(operationId, kindOf[queue] as OperationKind),
     events: {
       ...redisEvents(logger, 'operations'),
       onFailed: (error, job) => {

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { workOnOperation } from './operations/work.js';
 import { Scan } from './scan.js';
-import { startTestWorker, type TestWorker } from './worker.testkit.js';
+import { startTestWorker, withSteps, type TestWorker } from './worker.testkit.js';
 
 let worker: TestWorker;
 beforeAll(async () => {
@@ -11,7 +11,7 @@ beforeAll(async () => {
 test('metrics count attempts, finished runs and swept operations by kind', async () => {
   await workOnOperation(worker.deps, await worker.newOperation());
   const failing = await worker.newOperation();
-  await workOnOperation(worker.deps, failing, () => [{ name: 'fail', run: () => Promise.reject(new Error('no')) }]);
+  await workOnOperation(worker.deps, failing, withSteps({ name: 'fail', run: () => Promise.reject(new Error('no')) }));
   await worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '1 minute' WHERE id = '${failing}'`);
   await new Scan(worker.deps, 0, () => Promise.reject(new Error('not now'))).tick(new AbortController().signal);
   const lines = (await worker.metrics()).split('\n');

@@ -27,8 +27,8 @@ async function due(environmentId: string, count: number, seconds = 60): Promise<
       'participant', now(), now()
     FROM generate_series(1, ${count}) n`);
   await worker.sql(`
-    INSERT INTO runtime_operations (id, environment_id, room_id, participant_id, kind, status, created_at, due_at)
-    SELECT 'op' || substr(id, 5), environment_id, room_id, id, 'participant.remove', 'pending', now(),
+    INSERT INTO runtime_operations (id, environment_id, room_id, participant_id, kind, subject_id, status, created_at, due_at)
+    SELECT 'op' || substr(id, 5), environment_id, room_id, id, 'participant.remove', id, 'pending', now(),
       now() - interval '${seconds} s' FROM participants WHERE room_id = '${roomId}'`);
   const rows = await worker.deps.database.prisma.runtimeOperation.findMany({
     where: { roomId },

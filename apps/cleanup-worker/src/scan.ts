@@ -1,4 +1,4 @@
-import { CONCURRENCY_PER_WORKER } from '@callplane/core';
+import { CONCURRENCY_PER_WORKER, type OperationKind } from '@callplane/core';
 import { findDueOperations } from '@callplane/db';
 import type { Deps } from './deps.js';
 
@@ -20,10 +20,14 @@ type ScanDeps = Pick<Deps, 'database' | 'producer' | 'logger' | 'metrics' | 'ran
 export class Scan {
   readonly #deps: ScanDeps;
   readonly #intervalMs: number;
-  readonly #work: (operationId: string) => Promise<unknown>;
+  readonly #work: (operationId: string, kind: OperationKind) => Promise<unknown>;
   #nextAtMs: number;
 
-  constructor(deps: ScanDeps, intervalMs: number, work: (operationId: string) => Promise<unknown>) {
+  constructor(
+    deps: ScanDeps,
+    intervalMs: number,
+    work: (operationId: string, kind: OperationKind) => Promise<unknown>,
+  ) {
     this.#deps = deps;
     this.#intervalMs = intervalMs;
     this.#work = work;
@@ -50,7 +54,7 @@ export class Scan {
         if (isDone) this.#nextAtMs = performance.now() + this.#intervalMs;
         return;
       }
-      const worked = await Promise.allSettled(rows.map(({ id }) => this.#work(id)));
+      const worked = await Promise.allSettled(rows.map(({ id, kind }) => this.#work(id, kind)));
       const failed = worked.find((one) => one.status === 'rejected');
       if (failed !== undefined) throw failed.reason;
     } while (isFull && !signal.aborted);

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { newId, type RoomStatus } from '@callplane/core';
+import { newId, type OperationKind, type RoomStatus } from '@callplane/core';
 import {
   acceptParticipantRemoval,
   acceptRoomEnd,
@@ -29,6 +29,8 @@ import {
 } from '@callplane/testing';
 import type { Deps } from './deps.js';
 import { operationMetrics, relayMetrics } from './metrics.js';
+import type { Kind, Step } from './operations/kind.js';
+import { KINDS } from './operations/kinds.js';
 import { workOnOperation } from './operations/work.js';
 import { createRelays, type TurnServer } from './relays/relays.js';
 
@@ -232,3 +234,9 @@ export function before(seconds: number): Date {
 export function after(seconds: number): Date {
   return new Date(NOON.getTime() + seconds * 1000);
 }
+
+/** The kinds with other steps. */
+export const withSteps = (...steps: Step[]): Record<OperationKind, Kind> => ({
+  'room.end': { ...KINDS['room.end'], steps },
+  'participant.remove': { ...KINDS['participant.remove'], steps },
+});

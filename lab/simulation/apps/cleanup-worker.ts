@@ -1,4 +1,4 @@
-import { CONCURRENCY_PER_WORKER, LEASE_SECONDS } from '@callplane/core';
+import { CONCURRENCY_PER_WORKER, LEASE_SECONDS, QUEUE_OF_OPERATION } from '@callplane/core';
 import { probeWrite } from '@callplane/db';
 import pLimit from 'p-limit';
 import type { Deps } from '../../../apps/cleanup-worker/src/deps.js';
@@ -44,7 +44,7 @@ export function startCleanupWorker({ redis, media, databaseUrl, logger, name }: 
   const slots = pLimit(CONCURRENCY_PER_WORKER);
   const work = (operationId: string): Promise<number | null> => slots(() => workOnOperation(deps, operationId));
   const scan = new Scan(deps, SWEEP_INTERVAL_MS, work);
-  for (const queue of ['room-end', 'participant-remove'] as const) {
+  for (const queue of Object.values(QUEUE_OF_OPERATION)) {
     redis.work(queue, CONCURRENCY_PER_WORKER, work, (error) => logger.error('operation job failed', { error }));
   }
   const orphans = new MediaOrphans(deps);

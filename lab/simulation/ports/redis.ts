@@ -1,6 +1,6 @@
-import type { OperationKind } from '@callplane/core';
+import { QUEUE_OF_OPERATION, type OperationKind } from '@callplane/core';
 import type { JobProducer, NoticeListener, OperationWakeUp } from '@callplane/queue';
-import { operationJobId, QUEUE_OF_OPERATION } from '../../../packages/queue/src/jobs/jobs.js';
+import { operationJobId } from '../../../packages/queue/src/jobs/jobs.js';
 import { OperationQueue } from './operation-queue.js';
 import { TurnQueues } from './turn-queues.js';
 import { running, type SimProcess } from '../processes.js';

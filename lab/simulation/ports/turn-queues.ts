@@ -1,5 +1,5 @@
 import type { Handed } from '../../../packages/queue/src/jobs/job-workers.js';
-import { turnJob, type Turn, type TurnJob } from '../../../packages/queue/src/jobs/jobs.js';
+import { turnJob, type QueueName, type Turn, type TurnJob } from '../../../packages/queue/src/jobs/jobs.js';
 import { running, type SimProcess } from '../processes.js';
 import type { Random } from '../../src/random.js';
 import type { World } from '../world.js';
@@ -9,7 +9,7 @@ type TakeTurn = (job: TurnJob, handed: Handed) => Promise<number | null>;
 /** A turn in Redis, with the options of BullMQ that matter. */
 interface StoredTurn {
   readonly key: string;
-  readonly queue: string;
+  readonly queue: QueueName;
   readonly data: TurnJob;
   readonly priority: number;
   holder: SimProcess | null;
@@ -86,10 +86,13 @@ export class TurnQueues {
     const { process, take } = this.random.pick(workers);
     turn.holder = process;
     turn.run += 1;
-    const { run, isStalled, priority } = turn;
+    const { queue, run, isStalled, priority } = turn;
     const ended = (backInMs: number | null): void => this.#endTurn(turn, run, backInMs);
     this.world.after(0, process, `takes a turn of ${turn.queue}`, () =>
-      running.run(process, () => void take(turn.data, { priority, run, isStalled }).then(ended, () => ended(null))),
+      running.run(
+        process,
+        () => void take(turn.data, { queue, priority, run, isStalled }).then(ended, () => ended(null)),
+      ),
     );
     this.#watchLock(turn, process, this.world.nowMsValue);
   }

@@ -7,7 +7,15 @@ export * from './events/events.repository.js';
 export * from './events/write-events.js';
 export * from './idempotency/idempotency.repository.js';
 export * from './operations/operation-leases.js';
-export * from './operations/operations.repository.js';
+export {
+  findOperation,
+  findOperationsOf,
+  makeDue,
+  type AcceptedOperation,
+  type WakeableOperation,
+} from './operations/operations.repository.js';
+export * from './operations/participant-removal.js';
+export * from './operations/room-end.js';
 export * from './participants/participant-erasure.js';
 export * from './participants/issued-tokens.js';
 export * from './participants/moderation.js';

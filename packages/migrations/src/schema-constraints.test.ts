@@ -55,12 +55,6 @@ const CHECKS: Record<string, [table: Table, ...changes: Row[]]> = {
     { heartbeat_at: AT },
   ],
   turn_servers_state: ['turn_servers', { state: 'frozen' }],
-  runtime_operations_kind: ['runtime_operations', { kind: 'room.open' }],
-  runtime_operations_subject: [
-    'runtime_operations',
-    { participant_id: 'part' },
-    { kind: 'participant.remove', participant_id: null },
-  ],
   runtime_operations_status: ['runtime_operations', { status: 'running' }],
   runtime_operations_attempts: [
     'runtime_operations',
@@ -125,17 +119,6 @@ const PARTIAL_UNIQUE: Record<string, { table: Table; first?: Row; excluded: Row;
     table: 'participant_sessions',
     excluded: {},
     allowed: [{ ended_at: AT, end_reason: 'left' }],
-  },
-  runtime_operations_room_end_key: {
-    table: 'runtime_operations',
-    excluded: { status: 'failed' },
-    allowed: [{ kind: 'participant.remove', participant_id: 'part' }],
-  },
-  runtime_operations_participant_remove_key: {
-    table: 'runtime_operations',
-    first: { kind: 'participant.remove', participant_id: 'part' },
-    excluded: { kind: 'participant.remove', participant_id: 'part', status: 'failed' },
-    allowed: [{ kind: 'room.end' }],
   },
   signing_keys_active_key: { table: 'signing_keys', excluded: {}, allowed: [{ status: 'next' }, RETIRED] },
   signing_keys_next_key: {

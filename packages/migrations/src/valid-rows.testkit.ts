@@ -73,6 +73,7 @@ const VALID = {
     environment_id: 'env',
     room_id: 'room',
     kind: 'room.end',
+    subject_id: 'room',
     status: 'pending',
     created_at: AT,
   },

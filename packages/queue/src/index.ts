@@ -1,13 +1,6 @@
 export * from './jobs/job-producer.js';
 export { JobWorkers, type Handed } from './jobs/job-workers.js';
-export {
-  QUEUE_NAMES,
-  QUEUE_OF_LANE,
-  QUEUE_OF_OPERATION,
-  type OperationJob,
-  type Turn,
-  type TurnJob,
-} from './jobs/jobs.js';
+export { QUEUE_NAMES, QUEUE_OF_LANE, type OperationJob, type Turn, type TurnJob } from './jobs/jobs.js';
 export * from './jobs/queue-depths.js';
 export { NoticeListener, publishNotice, publishOnce, type Notice } from './notices/notices.js';
 export * from './notices/room-bus.js';

@@ -247,6 +247,7 @@ CREATE TABLE runtime_operations (
     room_id TEXT COLLATE "C" NOT NULL REFERENCES rooms ON DELETE RESTRICT ON UPDATE RESTRICT,
     participant_id TEXT COLLATE "C" REFERENCES participants ON DELETE RESTRICT ON UPDATE RESTRICT,
     kind TEXT NOT NULL,
+    subject_id TEXT COLLATE "C" NOT NULL,
     status TEXT NOT NULL,
     run INTEGER NOT NULL DEFAULT 1,
     attempts INTEGER NOT NULL DEFAULT 0,
@@ -258,8 +259,6 @@ CREATE TABLE runtime_operations (
     last_error JSONB,
     created_at TIMESTAMPTZ(3) NOT NULL,
     completed_at TIMESTAMPTZ(3),
-    CONSTRAINT runtime_operations_kind CHECK (kind IN ('room.end', 'participant.remove')),
-    CONSTRAINT runtime_operations_subject CHECK ((kind = 'participant.remove') = (participant_id IS NOT NULL)),
     CONSTRAINT runtime_operations_status CHECK (status IN ('pending', 'completed', 'failed')),
     CONSTRAINT runtime_operations_attempts CHECK (run >= 1 AND run_attempts BETWEEN 0 AND 8 AND attempts >= run_attempts),
     CONSTRAINT runtime_operations_lease CHECK ((lease_token IS NULL) = (lease_expires_at IS NULL)),
@@ -271,10 +270,8 @@ CREATE TABLE runtime_operations (
 );
 CREATE INDEX runtime_operations_room_id_idx ON runtime_operations (room_id);
 CREATE INDEX runtime_operations_participant_id_idx ON runtime_operations (participant_id);
--- At most one operation for each room and each participant, ever: a repeated request finds it.
-CREATE UNIQUE INDEX runtime_operations_room_end_key ON runtime_operations (room_id) WHERE kind = 'room.end';
-CREATE UNIQUE INDEX runtime_operations_participant_remove_key ON runtime_operations (participant_id)
-    WHERE kind = 'participant.remove';
+-- At most one operation of a kind for each subject, ever: a repeated request finds it.
+CREATE UNIQUE INDEX runtime_operations_subject_id_kind_key ON runtime_operations (subject_id, kind);
 CREATE INDEX runtime_operations_due_idx ON runtime_operations (due_at) WHERE status = 'pending';
 CREATE INDEX runtime_operations_environment_due_idx ON runtime_operations (environment_id, due_at) WHERE status = 'pending';
 

@@ -14,7 +14,7 @@ import {
 import { endLostSessions } from '../reconcile/presence.js';
 import { MediaOrphans } from '../reconcile/media-orphans.js';
 import { NOON, startTestWorker, type Entered, type TestWorker } from '../worker.testkit.js';
-import { STEPS } from './steps.js';
+import { KINDS } from './kinds.js';
 import { workOnOperation } from './work.js';
 
 let janus: TestJanus;
@@ -168,12 +168,13 @@ describe('room.end', () => {
   });
 
   test('repeats its steps safely after a worker died between any two of them', async () => {
-    const steps = STEPS['room.end'];
-    for (let died = 1; died < steps.length; died += 1) {
+    const { steps } = KINDS['room.end'];
+    const how = { note: () => undefined, signal: new AbortController().signal };
+    for (let died = 1; died <= steps.length; died += 1) {
       const { roomId } = await liveRoom(2);
       const { id } = (await worker.endRoom(roomId)).operation;
       const claim = await claimOperation(worker.deps.database.sql, id, randomUUID(), 60_000);
-      for (const step of steps.slice(0, died)) await step.run(worker.deps, claim!, () => undefined);
+      for (const step of steps.slice(0, died)) await step.run(worker.deps, claim!, how);
       await worker.sql(
         `UPDATE runtime_operations SET lease_expires_at = now() - interval '1 second' WHERE id = '${id}'`,
       );

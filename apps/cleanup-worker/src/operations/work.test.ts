@@ -4,9 +4,9 @@ import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS } from '@callplane/core';
 import { assertLease, claimOperation, settleOperation } from '@callplane/db';
 import { NoticeListener } from '@callplane/queue';
 import { eventually, stopAtEnd } from '@callplane/testing';
-import { startTestWorker, type TestWorker } from '../worker.testkit.js';
-import type { Step } from '../deps.js';
-import { STEPS } from './steps.js';
+import { startTestWorker, withSteps, type TestWorker } from '../worker.testkit.js';
+import type { Attempt, Step } from './kind.js';
+import { KINDS } from './kinds.js';
 import { workOnOperation } from './work.js';
 
 let worker: TestWorker;
@@ -24,9 +24,8 @@ afterEach(() => {
   worker.lines.length = 0;
 });
 
-const failing = (message: string) => (): Step[] => [
-  { name: 'reach the media server', run: () => Promise.reject(new Error(message)) },
-];
+const failing = (message: string) =>
+  withSteps({ name: 'reach the media server', run: () => Promise.reject(new Error(message)) });
 /** Expires the lease of a row and claims the row as another worker. */
 async function takeOver(operationId: string): Promise<string> {
   await worker.sql(
@@ -129,12 +128,11 @@ describe('a worker whose lease was taken over', () => {
     const participantId = await worker.newParticipant(roomId, { connectedAt: worker.clock.now(), inSession: true });
     const { id } = (await worker.endRoom(roomId)).operation;
     let after: unknown;
-    await workOnOperation(worker.deps, id, () =>
-      steps(async () => {
-        await takeOver(id);
-        after = await worker.row(id);
-      }),
-    );
+    const take = async (): Promise<void> => {
+      await takeOver(id);
+      after = await worker.row(id);
+    };
+    await workOnOperation(worker.deps, id, withSteps(...steps(take)));
     expect(await eventually(() => outcomeOf(id))).toMatchObject({ level: 'warn', outcome: 'lease_lost' });
     expect(await worker.row(id)).toEqual(after);
     expect(notices).not.toContain(id);
@@ -146,9 +144,8 @@ describe('a worker whose lease was taken over', () => {
   }
   const steal = (run: () => Promise<void>): Step => ({ name: 'stall', run });
 
-  test('writes nothing in its next step', () => overtaken((take) => [steal(take), ...STEPS['room.end']]));
-  test('writes nothing in the step that settles the operation', () =>
-    overtaken((take) => [steal(take), STEPS['room.end'].at(-1)!]));
+  test('writes nothing in its next step', () => overtaken((take) => [steal(take), ...KINDS['room.end'].steps]));
+  test('writes nothing in the transaction that settles the operation', () => overtaken((take) => [steal(take)]));
   test('writes nothing when it settles a failure', () =>
     overtaken((take) => [steal(() => take().then(() => Promise.reject(new Error('too late'))))]));
 
@@ -156,12 +153,11 @@ describe('a worker whose lease was taken over', () => {
     const id = await worker.newOperation();
     await worker.sql(`UPDATE runtime_operations SET attempts = 6, run_attempts = 6 WHERE id = '${id}'`);
     let token = '';
-    await workOnOperation(worker.deps, id, () => [
-      steal(async () => {
-        token = await takeOver(id);
-        throw new Error('too late');
-      }),
-    ]);
+    const late = steal(async () => {
+      token = await takeOver(id);
+      throw new Error('too late');
+    });
+    await workOnOperation(worker.deps, id, withSteps(late));
     expect(await worker.row(id)).toMatchObject({ status: 'pending', attempts: 8, leaseToken: token, lastError: null });
   });
 
@@ -174,5 +170,43 @@ describe('a worker whose lease was taken over', () => {
     const end = { status: 'completed', now: new Date() } as const;
     await expect(settleOperation(database.sql, claim!, end)).rejects.toThrow('lease');
     expect(await worker.row(id)).toMatchObject({ status: 'pending', leaseToken: claim?.leaseToken });
+  });
+});
+
+describe('an attempt of a kind that may take longer than its lease', () => {
+  const long = (run: Step['run']) => {
+    const kind = { ...KINDS['room.end'], steps: [{ name: 'convert', run }], isLong: true };
+    return { 'room.end': kind, 'participant.remove': kind };
+  };
+  const leaseEnd = async (id: string) => (await worker.row(id)).leaseExpiresAt!.getTime();
+  /** Short, so that the test waits for half of it only. */
+  const brief = () => ({ ...worker.deps, leaseMs: 1500 });
+
+  test('renews the lease until it is over', async () => {
+    const id = await worker.newOperation();
+    await workOnOperation(
+      brief(),
+      id,
+      long(async () => {
+        const claimed = await leaseEnd(id);
+        await eventually(async () => (await leaseEnd(id)) > claimed);
+        const renewed = await leaseEnd(id);
+        await eventually(async () => (await leaseEnd(id)) > renewed);
+      }),
+    );
+    expect(await worker.row(id)).toMatchObject({ status: 'completed', attempts: 1 });
+  });
+
+  test('is aborted when another worker has taken the lease, and writes nothing', async () => {
+    const id = await worker.newOperation();
+    let token = '';
+    const untilAborted = async (_: unknown, __: unknown, { signal }: Attempt) => {
+      token = await takeOver(id);
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      signal.throwIfAborted();
+    };
+    expect(await workOnOperation(brief(), id, long(untilAborted))).toBeNull();
+    expect(await eventually(() => outcomeOf(id))).toMatchObject({ outcome: 'lease_lost', step: 'convert' });
+    expect(await worker.row(id)).toMatchObject({ status: 'pending', leaseToken: token, lastError: null });
   });
 });

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterFailure, ATTEMPTS_PER_RUN, traceIdOf, type OperationError } from '@callplane/core';
+import { afterFailure, ATTEMPTS_PER_RUN, QUEUE_OF_OPERATION, traceIdOf, type OperationError } from '@callplane/core';
 import { claimOperation, LeaseLost, patiently, settleOperation, type ClaimedOperation } from '@callplane/db';
-import { publishNotice, QUEUE_OF_OPERATION } from '@callplane/queue';
+import { publishNotice } from '@callplane/queue';
 import { startSpan, type Span } from '@callplane/runtime';
-import type { Deps, Step } from '../deps.js';
-import { STEPS, writeOperationFailed } from './steps.js';
+import type { Deps } from '../deps.js';
+import { writeOperationFailed } from './events.js';
+import type { Attempt, Kind } from './kind.js';
+import { KINDS } from './kinds.js';
+import { keepLease } from './lease.js';
 
 /**
  * How long to retry settling a failure while PostgreSQL is unavailable, and the pause between tries, in milliseconds.
@@ -14,9 +17,9 @@ const SETTLE_PATIENCE_MS = 8000;
 const SETTLE_PAUSE_MS = 500;
 
 /**
- * Works on one operation: claims it and runs its steps. The last step settles it as completed. If a step throws, this
- * function does not throw. It settles the operation with a retry or as failed, unless the lease was lost.
- * @param steps returns the steps of an operation kind; tests pass failing ones.
+ * Works on one operation: claims it, runs its steps, and settles it as completed with the effect of its kind. If a step
+ * throws, this function does not throw. It settles the operation with a retry or as failed, unless the lease was lost.
+ * @param kinds tests pass others.
  * @returns milliseconds until the next attempt; null if there is none, or if the row was not this worker's to claim:
  * settled, held by another worker, or not due yet.
  * @throws if PostgreSQL is unavailable. The row stays unchanged, and a scan finds it again.
@@ -24,16 +27,20 @@ const SETTLE_PAUSE_MS = 500;
 export async function workOnOperation(
   deps: Deps,
   operationId: string,
-  steps: (kind: ClaimedOperation['kind']) => readonly Step[] = (kind) => STEPS[kind],
+  kinds: Readonly<Record<ClaimedOperation['kind'], Kind>> = KINDS,
 ): Promise<number | null> {
   const claimed = await claimOperation(deps.database.sql, operationId, randomUUID(), deps.leaseMs);
   if (claimed === null) return null;
   const span = spanOf(claimed);
-  // What the attempt causes belongs to it.
+  // Work that the attempt causes is a child of its span.
   const claim = span === null ? claimed : { ...claimed, traceparent: span.traceparent };
   const startedAt = performance.now();
   const noted: Record<string, unknown> = {};
-  const outcome = await attempt(deps, claim, steps(claim.kind), (fields) => Object.assign(noted, fields));
+  const kind = kinds[claim.kind];
+  const lease = keepLease(deps, claim, kind.isLong);
+  const note: Attempt['note'] = (fields) => Object.assign(noted, fields);
+  const outcome = await attempt(deps, claim, kind, { note, signal: lease.signal });
+  lease.release();
   const fields = {
     operationId: claim.id,
     kind: claim.kind,
@@ -72,30 +79,46 @@ type Outcome =
    */
   | { outcome: 'lease_lost'; step: string };
 
-async function attempt(
-  deps: Deps,
-  claim: ClaimedOperation,
-  steps: readonly Step[],
-  note: (fields: Record<string, unknown>) => void,
-): Promise<Outcome> {
+/** The step of the transaction that settles an operation as completed. */
+const COMPLETE = 'complete the operation';
+
+async function attempt(deps: Deps, claim: ClaimedOperation, kind: Kind, how: Attempt): Promise<Outcome> {
   let step = '';
-  try {
-    for (const next of steps) {
-      step = next.name;
-      const span = startSpan(step, { kind: 'internal', parent: claim.traceparent });
-      try {
-        await next.run(deps, claim, note);
-        span?.end();
-      } catch (error) {
-        span?.end({ error: error instanceof Error ? error.name : 'error' });
-        throw error;
-      }
+  const inSpan = async (name: string, work: () => Promise<void>): Promise<void> => {
+    step = name;
+    const span = startSpan(step, { kind: 'internal', parent: claim.traceparent });
+    try {
+      how.signal.throwIfAborted();
+      await work();
+      span?.end();
+    } catch (error) {
+      span?.end({ error: error instanceof Error ? error.name : 'error' });
+      throw error;
     }
+  };
+  try {
+    for (const { name, run } of kind.steps) await inSpan(name, () => run(deps, claim, how));
+    await inSpan(COMPLETE, () => complete(deps, claim, kind));
     return { outcome: 'completed' };
   } catch (error) {
-    if (error instanceof LeaseLost) return { outcome: 'lease_lost', step };
+    if (error instanceof LeaseLost || how.signal.aborted) return { outcome: 'lease_lost', step };
     return settleFailure(deps, claim, step, error);
   }
+}
+
+async function complete(deps: Deps, claim: ClaimedOperation, { complete: write }: Kind): Promise<void> {
+  const { database, producer } = deps;
+  const now = deps.clock.now();
+  const end = { status: 'completed', now } as const;
+  if (write === undefined) {
+    await settleOperation(database.sql, claim, end);
+    return;
+  }
+  const deliveries = await database.transaction(async (tx) => {
+    await settleOperation(tx, claim, end);
+    return write(tx, claim, now);
+  });
+  await producer.wakeDeliveries(deliveries);
 }
 
 function spanOf(claim: ClaimedOperation): Span | null {

@@ -12,7 +12,7 @@ import { publishNotice } from '@callplane/queue';
 import { pause } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import type { Purged } from '../metrics.js';
-import { writeOperationFailed } from '../operations/steps.js';
+import { writeOperationFailed } from '../operations/events.js';
 
 /** Rows per batch. A full batch is followed by the next one at once. */
 const BATCH = 500;

@@ -26,8 +26,16 @@ export function backoffMs(runAttempt: number, random: Random): number | null {
   return Math.round(seconds * 1000 * (1 + random() * BACKOFF_JITTER_RATIO_MAX));
 }
 
-export const OPERATION_KINDS = ['room.end', 'participant.remove'] as const;
-export type OperationKind = (typeof OPERATION_KINDS)[number];
+/**
+ * The kinds of operations and their queues. A new kind is a line here, a line of `KINDS` in the app that works on it,
+ * and a folder there with its steps.
+ */
+export const QUEUE_OF_OPERATION = {
+  'room.end': 'room-end',
+  'participant.remove': 'participant-remove',
+} as const;
+export type OperationKind = keyof typeof QUEUE_OF_OPERATION;
+export const OPERATION_KINDS = Object.keys(QUEUE_OF_OPERATION) as OperationKind[];
 
 /** `pending` until it is `completed` or `failed`. Whether a worker currently holds it is internal. */
 export const OPERATION_STATUSES = ['pending', 'completed', 'failed'] as const;

@@ -76,6 +76,17 @@ export async function assertLease(tx: TypedSql, claim: ClaimedOperation): Promis
 }
 
 /**
+ * Extends a lease from now on, for an attempt that takes longer than one.
+ * @throws LeaseLost
+ */
+export async function renewLease(db: TypedSql, claim: ClaimedOperation, leaseMs: number): Promise<void> {
+  const rows = await db.$queryRaw<unknown[]>`
+    UPDATE runtime_operations SET lease_expires_at = now() + ${leaseMs}::int * interval '1 millisecond'
+    WHERE ${holds(claim)} RETURNING 1`;
+  if (rows.length === 0) throw new LeaseLost(claim.id);
+}
+
+/**
  * How an attempt ends: the operation is completed, pending again after a delay, or failed after the run's last attempt.
  */
 type AttemptEnd =
@@ -114,26 +125,18 @@ export function settleExhaustedOperation(db: TypedSql): Promise<SettledOperation
   return settle(db, which, { status: 'failed', error: LEASE_EXPIRED });
 }
 
-/** A completed end of a room ends the room, in the same statement: none is seen without the other. */
 async function settle(db: TypedSql, which: Prisma.Sql, end: AttemptEnd): Promise<SettledOperation | null> {
   const completedAt = end.status === 'completed' ? end.now.toISOString() : null;
   const lastError = end.status === 'completed' ? null : JSON.stringify(end.error);
   const delayMs = end.status === 'pending' ? end.delayMs : null;
   const [settled] = await db.$queryRaw<SettledOperation[]>`
-    WITH settled AS (
-      UPDATE runtime_operations
-      SET status = ${end.status}, completed_at = ${completedAt}::timestamptz, last_error = ${lastError}::jsonb,
-        due_at = coalesce(now() + ${delayMs}::int * interval '1 millisecond', due_at),
-        lease_token = NULL, lease_expires_at = NULL
-      WHERE ${which} RETURNING *
-    ), room AS (
-      UPDATE rooms SET status = 'ended', ended_at = settled.completed_at FROM settled
-      WHERE rooms.id = settled.room_id AND rooms.status = 'ending'
-        AND settled.kind = 'room.end' AND settled.status = 'completed'
-    )
-    SELECT ${OPERATION_COLUMNS}, room_id AS "roomId", participant_id AS "participantId",
-      environment_id AS "environmentId", ${PROJECT_ID}
-    FROM settled`;
+    UPDATE runtime_operations
+    SET status = ${end.status}, completed_at = ${completedAt}::timestamptz, last_error = ${lastError}::jsonb,
+      due_at = coalesce(now() + ${delayMs}::int * interval '1 millisecond', due_at),
+      lease_token = NULL, lease_expires_at = NULL
+    WHERE ${which}
+    RETURNING ${OPERATION_COLUMNS}, room_id AS "roomId", participant_id AS "participantId",
+      environment_id AS "environmentId", ${PROJECT_ID}`;
   return settled ?? null;
 }
 

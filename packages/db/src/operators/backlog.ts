@@ -1,8 +1,10 @@
+import { QUEUE_OF_OPERATION } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { isUnleased } from '../operations/operation.sql.js';
 
-const QUEUES = ['room-end', 'participant-remove', 'webhook-delivery'] as const;
+const OPERATION_QUEUES = Object.entries(QUEUE_OF_OPERATION);
+const QUEUES = [...Object.values(QUEUE_OF_OPERATION), 'webhook-delivery' as const];
 
 /** The backlog of one queue, counted from the rows: Redis may be missing some. */
 export interface Backlog {
@@ -24,13 +26,15 @@ const COUNTED_MAX = 10_000;
 const FIRST = Prisma.sql`ORDER BY due_at LIMIT ${Prisma.raw(String(COUNTED_MAX))}`;
 
 /**
- * Reads the backlogs of all three queues, including empty ones. Deliveries of disabled endpoints are held back on
+ * Reads the backlogs of all queues, including empty ones. Deliveries of disabled endpoints are held back on
  * purpose and do not count.
  */
 export async function readBacklogs(db: TypedSql): Promise<Backlog[]> {
-  const operations = (kind: 'room.end' | 'participant.remove', queue: Backlog['queue']): Prisma.Sql => Prisma.sql`
+  const operations = OPERATION_QUEUES.map(
+    ([kind, queue]) => Prisma.sql`
     (SELECT ${queue} AS queue, due_at, NOT ${isUnleased} AS held, true AS working FROM runtime_operations
-      WHERE status = 'pending' AND kind = ${kind} ${FIRST})`;
+      WHERE status = 'pending' AND kind = ${kind} ${FIRST})`,
+  );
   const isEnabled = Prisma.sql`
     EXISTS (SELECT FROM webhook_endpoints e WHERE e.id = endpoint_id AND e.enabled AND e.deleted_at IS NULL)`;
   const isWorking = Prisma.sql`
@@ -43,7 +47,7 @@ export async function readBacklogs(db: TypedSql): Promise<Backlog[]> {
       count(*) FILTER (WHERE held)::int AS held,
       ${oldestOf(Prisma.sql`true`)} AS "oldestDueMs", ${oldestOf(Prisma.sql`working`)} AS "oldestWorkingDueMs"
     FROM (
-      ${operations('room.end', 'room-end')} UNION ALL ${operations('participant.remove', 'participant-remove')}
+      ${Prisma.join(operations, ' UNION ALL ')}
       UNION ALL
       (SELECT 'webhook-delivery', due_at, false, ${isWorking} FROM webhook_deliveries
         WHERE status = 'pending' AND due_at <= now() AND ${isEnabled} LIMIT ${COUNTED_MAX}::int)

@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { newId, PERMISSIONS, type RoomStatus, type Tenant } from '@callplane/core';
 import { createTestDatabase, inviteTestParticipant, joinOne, PATIENT_DEADLINES, stopAtEnd } from '@callplane/testing';
-import { acceptParticipantRemoval, acceptRoomEnd } from '../operations/operations.repository.js';
+import { acceptParticipantRemoval } from '../operations/participant-removal.js';
+import { acceptRoomEnd } from '../operations/room-end.js';
 import { Database } from '../client/database.js';
 import { createEnvironment, createProject } from '../tenants/tenants.repository.js';
 import { readRoomChanges, toSession } from './room-changes.js';

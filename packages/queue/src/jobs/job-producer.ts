@@ -1,4 +1,4 @@
-import type { OperationKind } from '@callplane/core';
+import { QUEUE_OF_OPERATION, type OperationKind } from '@callplane/core';
 import { Queue } from 'bullmq';
 import { LRUCache } from 'lru-cache';
 import { RedisHealth, RedisUnusable } from '../redis/redis-health.js';
@@ -7,7 +7,6 @@ import { connectRedis, disconnectRedis, KEY_PREFIX, type RedisClient, type Redis
 import {
   operationJobId,
   QUEUE_NAMES,
-  QUEUE_OF_OPERATION,
   turnJob,
   type NewJob,
   type OperationJob,

@@ -6,6 +6,7 @@ import { nowMs, type QueueName } from './jobs.js';
 
 /** How BullMQ hands a job to a worker. */
 export interface Handed {
+  queue: QueueName;
   priority: number;
   /** Counts the workers that got the job, from 1 on. */
   run: number;
@@ -80,7 +81,7 @@ export class JobWorkers<Data extends object> {
 
   async #process(job: Job<Data>, token: string | undefined): Promise<void> {
     const { priority, attemptsStarted: run, stalledCounter } = job;
-    const handed = { priority, run, isStalled: stalledCounter > 0 };
+    const handed = { queue: job.queueName as QueueName, priority, run, isStalled: stalledCounter > 0 };
     const backInMs = await during(this.#working, this.#settings.work(job.data, handed));
     if (backInMs === null) return;
     await during(this.#delaying, job.moveToDelayed(nowMs() + backInMs + CLOCKS_DIFFER_MS, token));

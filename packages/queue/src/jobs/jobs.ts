@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { laneOf, type Lane, type OperationKind, type SlotMs } from '@callplane/core';
+import { laneOf, QUEUE_OF_OPERATION, type Lane, type SlotMs } from '@callplane/core';
 
 /** The queues, and what their jobs hold: ids. */
-export const QUEUE_NAMES = ['room-end', 'participant-remove', 'webhook-delivery', 'webhook-delivery-slow'] as const;
+export const QUEUE_NAMES = [
+  ...Object.values(QUEUE_OF_OPERATION),
+  'webhook-delivery' as const,
+  'webhook-delivery-slow' as const,
+];
 export type QueueName = (typeof QUEUE_NAMES)[number];
-
-export const QUEUE_OF_OPERATION = {
-  'room.end': 'room-end',
-  'participant.remove': 'participant-remove',
-} as const satisfies Record<OperationKind, QueueName>;
 
 /** Turns of endpoints that need a second or more, or were never tried, are in the slow lane. */
 export const QUEUE_OF_LANE = {

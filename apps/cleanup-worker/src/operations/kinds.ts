@@ -1,0 +1,10 @@
+import type { OperationKind } from '@callplane/core';
+import type { Kind } from './kind.js';
+import { PARTICIPANT_REMOVE } from './participant-remove/participant-remove.js';
+import { ROOM_END } from './room-end/room-end.js';
+
+/** The kinds that this app works on. */
+export const KINDS: Record<OperationKind, Kind> = {
+  'room.end': ROOM_END,
+  'participant.remove': PARTICIPANT_REMOVE,
+};

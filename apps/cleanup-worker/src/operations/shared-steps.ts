@@ -1,0 +1,60 @@
+import { mediaPlacesOfParticipant, sessionsAmong } from '@callplane/db';
+import { destroyMediaRoom, endMediaSessions, removeFeedsOf } from '../media/media-clean-up.js';
+import type { Step } from './kind.js';
+
+/**
+ * Runs after the sessions have ended, so that an unresponsive TURN server delays only the outcome of the operation. If
+ * a server is `down`, it runs no coturn and relays nothing. If it is `unreachable`, it may still relay, so the operation
+ * is tried again.
+ */
+export const CLOSE_RELAYS_STEP: Step = {
+  name: 'close the relays',
+  async run(deps, claim, { note }) {
+    if (!deps.relays.isConfigured) return;
+    const outcomes = await deps.relays.close('operation', (sessionIds) =>
+      sessionsAmong(deps.database.sql, sessionIds, claim),
+    );
+    note({ relaysClosed: outcomes.reduce((sum, { closed }) => sum + closed, 0) });
+    const unreachable = outcomes.find(({ state }) => state === 'unreachable');
+    if (unreachable !== undefined) throw unreachable.error ?? new Error(unreachable.address);
+  },
+};
+
+/**
+ * From this attempt of a run on, an operation completes although the worker cannot reach the media server: otherwise a
+ * machine that was lost for ever would keep rooms open for ever. The backoff puts it at least 155 s after the first
+ * attempt. By then Janus has ended the peer connections of every gateway that it does not hear from (after
+ * `session_timeout` and `reclaim_session_timeout`, at most 60 s together in infra/janus), and every gateway that reads
+ * PostgreSQL has ended its own. Media can flow on only if two networks are broken at once: from the server to all
+ * cleanup workers, and from a gateway that still reaches it to PostgreSQL.
+ */
+const COMPLETE_WITHOUT_SERVER_FROM_ATTEMPT = 4;
+
+/**
+ * Fails the attempt while the media server is unreachable, because it may still relay media. Runs after the sessions
+ * have ended, so that an unreachable media server delays only the outcome of the operation.
+ *
+ * Cleans up once more. A gateway that had not yet read the room's new state may have created the room or a feed again
+ * after the first clean-up, or the server may have been unreachable then. The first clean-up has already waited for a
+ * disconnected server, so this one waits 0 ms.
+ */
+export const CHECK_MEDIA_STEP: Step = {
+  name: 'check that no media flows',
+  async run(deps, claim, { note }) {
+    const participant = claim.participantId;
+    const mediaCheck =
+      participant === null
+        ? await destroyMediaRoom(deps, claim.roomId, 0)
+        : await removeFeedsOf(deps, claim.roomId, (ids) => sessionsAmong(deps.database.sql, ids, claim), 0);
+    // What the participant receives belongs to no feed of its own.
+    const sessionsCheck =
+      participant === null
+        ? 0
+        : await endMediaSessions(deps, await mediaPlacesOfParticipant(deps.database.sql, participant), 0);
+    note({ mediaCheck, sessionsCheck });
+    const isUnreachable = mediaCheck === 'unreachable' || sessionsCheck === 'unreachable';
+    if (isUnreachable && claim.runAttempts < COMPLETE_WITHOUT_SERVER_FROM_ATTEMPT) {
+      throw new Error(`the media server of ${claim.roomId} is unreachable`);
+    }
+  },
+};
