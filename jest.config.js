@@ -7,26 +7,32 @@ const tier = process.env.CALLPLANE_TEST_TIER ?? 'some';
 const PARTS = ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/tests'];
 const SLOW = '\\.slow\\.test\\.ts$';
 const FULL = '\\.full\\.test\\.ts$';
+/** Needs the media server of the images. */
+const IMAGE = '\\.image\\.test\\.ts$';
 const CONTAINERS = '<rootDir>/tests/containers/';
 
 /** Where each tier looks, which files it leaves out, and which alone it takes if these are not all. */
 const TIERS = {
-  quick: { roots: ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/tests/ends'], without: [SLOW, FULL] },
-  all: { roots: PARTS, without: [FULL, CONTAINERS] },
+  quick: { roots: ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/tests/ends'], without: [SLOW, FULL, IMAGE] },
+  all: { roots: PARTS, without: [FULL, IMAGE, CONTAINERS] },
   rest: {
     roots: PARTS,
-    without: [FULL, CONTAINERS, '<rootDir>/tests/ends/'],
+    without: [FULL, IMAGE, CONTAINERS, '<rootDir>/tests/ends/'],
     only: ['**/*.slow.test.ts', '<rootDir>/tests/**/*.test.ts'],
   },
-  full: { roots: PARTS, without: [CONTAINERS] },
+  full: { roots: PARTS, without: [IMAGE, CONTAINERS] },
   image: {
-    roots: ['<rootDir>/apps/api'],
-    without: [SLOW, FULL],
-    only: ['**/*.routes.test.ts', '**/{hostile-input,tenancy,order-of-checks,cursor,examples}.test.ts'],
+    roots: ['<rootDir>/apps', '<rootDir>/packages/media'],
+    without: [FULL],
+    only: [
+      '**/apps/api/**/{*.routes,hostile-input,tenancy,order-of-checks,cursor,examples}.test.ts',
+      '**/packages/media/src/janus/*.test.ts',
+      '**/apps/signaling/src/media.slow.test.ts',
+    ],
   },
   lab: { roots: ['<rootDir>/lab'], without: [] },
   containers: { roots: ['<rootDir>/tests/containers'], without: [] },
-  some: { roots: [...PARTS, '<rootDir>/lab'], without: [CONTAINERS] },
+  some: { roots: [...PARTS, '<rootDir>/lab'], without: [IMAGE, CONTAINERS] },
 };
 const { roots, without, only = ['**/*.test.ts'] } = TIERS[tier];
 

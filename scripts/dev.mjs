@@ -10,8 +10,7 @@ import { hasCommandLine, packagesOf } from './lib/build.mjs';
 import { explain, Failure } from './lib/failure.mjs';
 import { root } from './lib/files.mjs';
 import { progress } from './lib/progress.mjs';
-import { ensureStartPrograms } from './lib/start-programs.mjs';
-import { mayInstall } from './lib/system-packages.mjs';
+import { checkRedis, ensureStartPrograms } from './lib/start-programs.mjs';
 
 /** Commands of lab/; all others are in packages/dev. */
 const LAB = ['bench', 'torture', 'simulate'];
@@ -39,8 +38,8 @@ try {
 }
 
 /**
- * Makes this clone runnable. Where the local start may install system packages, it does so at the same time: apt-get
- * mostly waits for the network and the disk. Elsewhere a missing program ends the start before anything is built.
+ * Makes this clone runnable. The local start installs missing programs at the same time, because apt-get mostly waits for
+ * the network and the disk.
  * @param {string} name
  * @param {(line: string) => void} say
  */
@@ -49,8 +48,8 @@ async function prepare(name, say) {
   if (name === 'rtc' && hasCommandLine()) return;
   if (name !== 'start') return bootstrap({ say, signal: stopping.signal, packages });
   checkNode();
+  checkRedis();
   const programs = ensureStartPrograms({ say, step: progress(say), signal: stopping.signal });
-  if (!mayInstall()) await programs;
   const failed = new AbortController();
   const signal = AbortSignal.any([stopping.signal, failed.signal]);
   // A failed build does not interrupt apt-get, which would leave half-installed packages.

@@ -40,11 +40,13 @@ for template in "$here"/*.jcfg; do
   ' "$template" > "$JANUS_RUN/etc/${template##*/}"
 done
 
-# Debian keeps the modules in a folder named after the processor architecture.
-for library in /usr/lib/*-linux-*/janus /usr/lib/janus /usr/local/lib/janus /opt/janus/lib/janus; do
+# The modules belong to the program. Debian keeps them in a folder named after the processor architecture.
+janus=${JANUS_PATH:-$(command -v janus)}
+prefix=$(dirname "$(dirname "$(readlink -f "$janus")")")
+for library in "$prefix"/lib/*-linux-*/janus "$prefix/lib/janus" "$prefix/lib64/janus"; do
   [ -e "$library/plugins/libjanus_videoroom.so" ] && break
 done
 ln -s "$library/plugins/libjanus_videoroom.so" "$JANUS_RUN/plugins/"
 ln -s "$library/transports/libjanus_websockets.so" "$JANUS_RUN/transports/"
 
-exec janus -F "$JANUS_RUN/etc" -C "$JANUS_RUN/etc/janus.jcfg"
+exec "$janus" -F "$JANUS_RUN/etc" -C "$JANUS_RUN/etc/janus.jcfg"

@@ -1,16 +1,12 @@
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { build } from './build.mjs';
 import { ensureDependencies, ensurePnpm } from './dependencies.mjs';
 import { Failure } from './failure.mjs';
 import { root } from './files.mjs';
-import { takeLock } from './lock.mjs';
+import { waitForLock } from './lock.mjs';
 import { progress } from './progress.mjs';
 
 const NODE_AT_LEAST = [20, 19];
-const LOOK_EVERY_MS = 200;
-/** Another build of a built clone takes less. */
-const SAY_AFTER_MS = 2_000;
 
 /**
  * Makes a clone runnable: the pinned pnpm, the dependencies and the build, each only if it is missing or out of date.
@@ -21,7 +17,7 @@ const SAY_AFTER_MS = 2_000;
 export async function bootstrap({ say, signal, packages }) {
   checkNode();
   const step = progress(say);
-  const release = await takeTurn(say, signal);
+  const release = await waitForLock(join(root, '.tools', 'setup.lock'), { say, signal, what: 'set-up of this clone' });
   try {
     await ensurePnpm(step, signal);
     await ensureDependencies(step, signal);
@@ -36,23 +32,4 @@ export function checkNode() {
   const [leastMajor = 0, leastMinor = 0] = NODE_AT_LEAST;
   if (major > leastMajor || (major === leastMajor && minor >= leastMinor)) return;
   throw new Failure(`Node ${NODE_AT_LEAST.join('.')} or later is needed; this is ${process.versions.node}`);
-}
-
-/**
- * @param {(line: string) => void} say
- * @param {AbortSignal} signal
- */
-async function takeTurn(say, signal) {
-  const file = join(root, '.tools', 'setup.lock');
-  const began = performance.now();
-  let said = false;
-  for (;;) {
-    const lock = await takeLock(file);
-    if ('release' in lock) return lock.release;
-    if (!said && performance.now() - began > SAY_AFTER_MS) {
-      say(`  Waiting for another set-up of this clone (process ${lock.owner})…`);
-      said = true;
-    }
-    await delay(LOOK_EVERY_MS, undefined, { signal });
-  }
 }

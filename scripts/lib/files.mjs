@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Failure } from './failure.mjs';
 
@@ -24,4 +24,23 @@ export function readJson(file) {
     }
     throw new Failure(`${file} cannot be read: ${/** @type {Error} */ (error).message}`);
   }
+}
+
+/**
+ * Where a program is that can be run by its name.
+ * @param {string} name
+ */
+export function findProgram(name) {
+  // Debian installs some programs (nginx) in a folder that an ordinary user's PATH lacks.
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'];
+  return folders
+    .map((folder) => join(folder, name))
+    .find((file) => {
+      try {
+        accessSync(file, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
 }

@@ -3,6 +3,11 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const LOOK_EVERY_MS = 200;
+/** Another build of a built clone takes less. */
+const SAY_AFTER_MS = 2_000;
 
 /**
  * Takes a lock for this process. Node has no access to the kernel's file locks. An abstract socket (unix(7)) is one, too:
@@ -23,4 +28,24 @@ export async function takeLock(file) {
   server.unref();
   writeFileSync(file, String(process.pid), { mode: 0o600 });
   return { release: () => server.close() };
+}
+
+/**
+ * Waits until this process has the lock.
+ * @param {string} file
+ * @param {{ say: (line: string) => void, signal: AbortSignal, what: string }} context `what` the lock is for
+ * @returns {Promise<() => void>} releases the lock
+ */
+export async function waitForLock(file, { say, signal, what }) {
+  const began = performance.now();
+  let said = false;
+  for (;;) {
+    const lock = await takeLock(file);
+    if ('release' in lock) return lock.release;
+    if (!said && performance.now() - began > SAY_AFTER_MS) {
+      say(`  Waiting for another ${what} (process ${lock.owner})…`);
+      said = true;
+    }
+    await delay(LOOK_EVERY_MS, undefined, { signal });
+  }
 }

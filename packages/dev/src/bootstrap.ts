@@ -5,8 +5,9 @@
 export { toolsEnvironment } from '../../../scripts/lib/dependencies.mjs';
 export { explain, Failure } from '../../../scripts/lib/failure.mjs';
 export { readJson, root } from '../../../scripts/lib/files.mjs';
+export { findJanus, installJanus } from '../../../scripts/lib/janus.mjs';
 export { takeLock } from '../../../scripts/lib/lock.mjs';
 export { progress, type Step } from '../../../scripts/lib/progress.mjs';
 export { run } from '../../../scripts/lib/run.mjs';
-export { startPrograms } from '../../../scripts/lib/start-programs.mjs';
+export { ensureStartPrograms } from '../../../scripts/lib/start-programs.mjs';
 export { ensurePrograms, installCommand, missingPrograms } from '../../../scripts/lib/system-packages.mjs';

@@ -1,6 +1,6 @@
-import { existsSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join, resolve } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import WebSocket from 'ws';
 import { LocalServerError, startServer, type LocalServer, type ServerOptions } from './server.js';
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
@@ -28,12 +28,12 @@ export interface JanusOptions extends ServerOptions {
 
 const ANSWERS_WITHIN_MS = 500;
 
-/** The installed modules to link. Janus loads every module in its folders. */
+/** The modules to link. Janus loads every module in its folders. */
 const MODULES = { plugins: ['libjanus_videoroom'], transports: ['libjanus_websockets'], events: [], loggers: [] };
 
 /**
- * Runs `janus` with only its VideoRoom and WebSocket modules: no HTTP, no sample rooms, no well-known secrets.
- * `url` is its WebSocket interface. It holds no secrets; requests carry them.
+ * Runs the Janus that JANUS_PATH names, or else `janus`, with only its VideoRoom and WebSocket modules: no HTTP, no sample
+ * rooms, no well-known secrets. `url` is its WebSocket interface. It holds no secrets; requests carry them.
  *
  * `logFile` defaults to `<dir>/janus.log`. Throws a LocalServerError if the program is missing or does not start.
  */
@@ -42,8 +42,8 @@ export async function startJanus(options: JanusOptions): Promise<LocalServer> {
   const etc = join(dir, 'etc');
   const configFile = join(etc, 'janus.jcfg');
   const pidFile = join(dir, 'janus.pid');
-  const library = janusLibrary();
-  if (library === undefined) throw new LocalServerError('janus', 'cannot be run (its modules are not installed)', '');
+  const program = janusProgram();
+  const library = modulesOf(program);
   serverDirectory(dir);
   serverDirectory(etc);
   rmSync(pidFile, { force: true });
@@ -61,23 +61,34 @@ export async function startJanus(options: JanusOptions): Promise<LocalServer> {
     name: 'janus',
     port: options.wsPort,
     url: `ws://127.0.0.1:${options.wsPort}`,
-    command: withoutRoot([configFile], [dir])('janus', ['-F', etc, '-C', configFile]),
+    command: withoutRoot([configFile, program, library], [dir])(program, ['-F', etc, '-C', configFile]),
     logFile: options.logFile ?? join(dir, 'janus.log'),
     isReady: () => answersPing(options.wsPort),
     onSpawn: options.onSpawn,
   });
 }
 
+function janusProgram(): string {
+  const named = process.env['JANUS_PATH'];
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  const found = [named || folders.map((folder) => join(folder, 'janus'))].flat().find((program) => existsSync(program));
+  if (found !== undefined) return found;
+  throw new LocalServerError('janus', `cannot be run (${named || 'it'} is not installed)`, '');
+}
+
 /**
- * The folder of an installed Janus' modules. Debian and its derivatives use the folder of the processor's architecture,
- * installations from source a folder below their prefix. Undefined if there is none.
+ * The folder of the modules that belong to a program. Debian and its derivatives use the folder of the processor's
+ * architecture. A program finds only modules of its own version.
  */
-function janusLibrary(): string | undefined {
-  const multiarch = existsSync('/usr/lib') ? readdirSync('/usr/lib').filter((name) => name.includes('-linux-')) : [];
-  return [
-    ...multiarch.map((name) => `/usr/lib/${name}/janus`),
-    ...['/usr/lib', '/usr/lib64', '/usr/local/lib', '/opt/janus/lib'].map((lib) => `${lib}/janus`),
-  ].find((folder) => existsSync(join(folder, 'plugins', 'libjanus_videoroom.so')));
+function modulesOf(program: string): string {
+  const usr = dirname(dirname(realpathSync(program)));
+  const lib = join(usr, 'lib');
+  const multiarch = existsSync(lib) ? readdirSync(lib).filter((name) => name.includes('-linux-')) : [];
+  const found = [...multiarch.map((name) => join(lib, name)), lib, join(usr, 'lib64')]
+    .map((folder) => join(folder, 'janus'))
+    .find((folder) => existsSync(join(folder, 'plugins', 'libjanus_videoroom.so')));
+  if (found !== undefined) return found;
+  throw new LocalServerError('janus', `cannot be run (${program} has no VideoRoom module below ${usr})`, '');
 }
 
 type Sections = Record<string, Record<string, string | number | boolean>>;

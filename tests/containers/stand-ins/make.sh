@@ -11,7 +11,7 @@ set -euo pipefail
 # Compose 2.24 or later.
 SUITE=forky
 MIRROR=http://deb.debian.org/debian
-NODE_VERSION=24
+NODE_VERSION=26
 here=$(cd "$(dirname "$0")" && pwd)
 work=${STAND_INS_DIR:-/var/tmp/callplane-stand-ins}
 mkdir -p "$work"
@@ -48,7 +48,7 @@ base() { # SUITE SCRIPT IMAGE
   echo 'Acquire::Check-Valid-Until "false";' >"$work/$1/etc/apt/apt.conf.d/99stand-in"
   tar -C "$work/$1" -c . | docker import --change 'CMD ["bash"]' --change "ENV NODE_EXTRA_CA_CERTS=$certificates" - "$3"
 }
-base bookworm bookworm debian:12.12-slim
+base bookworm bookworm debian:12.15-slim
 base "$SUITE" sid debian:forky-slim
 
 # The official Node binary from the npm registry, with the npm of this machine.
@@ -67,10 +67,10 @@ while read -r target image; do
   echo "$image"
   docker build --quiet --file "$context/Dockerfile" --target "$target" --tag "$image" "$context"
 done <<'IMAGES'
-node node:24-bookworm-slim
-postgres postgres:18.4-bookworm
+node node:26-bookworm-slim
+postgres postgres:18.6-bookworm
 redis redis:8.8.3-trixie
-nginx nginx:1.28.0-bookworm
-coturn coturn/coturn:4.6.2
-prometheus prom/prometheus:v3.5.0
+nginx nginx:1.30.5-trixie
+coturn coturn/coturn:4.18.0
+prometheus prom/prometheus:v3.16.0
 IMAGES

@@ -30,7 +30,7 @@ interface FakeSection {
 
 const nameOf = ({ feedId, mid }: StreamReference) => `${feedId}/${mid}`;
 
-/** A subscriber's handle that keeps its media sections as Janus 1.1.2 does. `sections.slow.test.ts` of packages/media proves that of Janus. */
+/** A subscriber's handle that keeps its media sections as Janus does. `sections.slow.test.ts` of packages/media proves that of Janus. */
 export class FakeSubscriber extends EventEmitter<MediaPeerEvents> {
   readonly handleId = 1;
   readonly sections: FakeSection[] = [];

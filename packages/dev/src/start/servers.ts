@@ -8,7 +8,7 @@ import {
   startRedis,
   type LocalServer,
 } from '@callplane/local-servers';
-import { missingPrograms, startPrograms } from '../bootstrap.js';
+import { findJanus, missingPrograms } from '../bootstrap.js';
 import { keepRunning } from './keep-running.js';
 import type { RunRecord } from './record.js';
 import type { LocalSecrets } from '../local-data.js';
@@ -105,14 +105,14 @@ export async function startServers(plan: ServersPlan) {
   };
 
   // The bootstrap has installed the programs where that is possible. Only Redis is required.
-  const missing = missingPrograms(startPrograms());
+  const hasCoturn = missingPrograms(['turnserver']).length === 0;
   const none: Record<string, string> = {};
   // Waits for all servers even if one fails: otherwise servers that start meanwhile would never be stopped.
   const [database, queue, turn, media] = await Promise.allSettled([
     settings.databaseUrl ?? postgres(),
     settings.redisUrl ?? redis(),
-    settings.turnUrls === undefined && !missing.includes('turnserver') ? coturn() : none,
-    settings.mediaNodes === undefined && !missing.includes('janus') ? janus() : none,
+    settings.turnUrls === undefined && hasCoturn ? coturn() : none,
+    settings.mediaNodes === undefined && findJanus() !== undefined ? janus() : none,
   ]);
   return {
     databaseUrl: valueOf(database),

@@ -3,15 +3,17 @@
  *
  * - without an option: all of packages/ and apps/ but the files named *.slow.test.ts, and tests/ends
  * - `--all`: the slow files and tests/ too; `--rest`: only these
- * - `--full`: everything of `--all` and the files named *.full.test.ts, and then all with Node 24, too
- * - `--image`: the contract of the API, against the file system of its container image
+ * - `--full`: everything of `--all` and the files named *.full.test.ts, and then all with Node 26, too
+ * - `--image`: the contract of the API, against the file system of its container image, and media, against the Janus of
+ *   infra/janus, which it builds; the files named *.image.test.ts
  * - `--lab`: the tests of lab/; `--containers`: tests/containers, on this machine's Docker engine
  *
  * A path or `--testPathPatterns` selects files of all tiers. `--retry` runs a few failed files once more, alone, and
- * lists those that then pass as unstable. The last line is `N passed, N failed`.
+ * lists those that then pass as unstable. `--recommended` runs the tier with Node 26. The last line is `N passed, N failed`.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { SHORT_RUN_FLAGS } from '@callplane/local-servers';
@@ -25,13 +27,12 @@ import {
   root,
   run,
   toolsEnvironment,
-  type Step,
 } from '../bootstrap.js';
 import type { FileCounts } from './count-reporter.js';
 
 /** `npm run test:all -- --rest` passes two of them: the first one here counts. */
 const TIERS = ['rest', 'all', 'full', 'image', 'lab', 'containers'] as const;
-const OWN_FLAGS = ['--retry', ...TIERS.map((tier) => `--${tier}`)];
+const OWN_FLAGS = ['--retry', '--recommended', ...TIERS.map((tier) => `--${tier}`)];
 type Tier = 'quick' | 'some' | (typeof TIERS)[number];
 
 const QUICK_PROGRAMS = ['redis-server', 'janus', 'chromium-headless-shell'];
@@ -59,9 +60,12 @@ export async function main(args: string[]): Promise<void> {
     // The container tests run all servers in containers.
     if (tier === 'containers') needsDocker();
     else await needsPrograms(PROGRAMS_OF[tier] ?? PROGRAMS);
-    const programs = await nodePrograms(tier === 'full', progress(say));
+    const programs = [
+      ...(args.includes('--recommended') ? [] : [process.execPath]),
+      ...(args.includes('--recommended') || (tier === 'full' && !isRecommended()) ? [await recommendedNode()] : []),
+    ];
     for (const program of programs) {
-      if (programs.length > 1) console.log(`\nWith ${program}:\n`);
+      if (program !== process.execPath) console.log(`\nWith Node ${RECOMMENDED}:\n`);
       let files = await runJest(program, jestArgs, tier);
       if (args.includes('--retry')) files = await retryFailed(program, files, tier);
       for (const file of files) {
@@ -87,7 +91,7 @@ async function runJest(program: string, args: string[], tier: Tier): Promise<Fil
   const scratch = mkdtempSync(join(tmpdir(), 'callplane-counts-'));
   try {
     const countsFile = join(scratch, 'counts.json');
-    if (tier === 'image') await makeImage('api', join(scratch, 'api'));
+    if (tier === 'image') await Promise.all([makeImage('api', join(scratch, 'api')), makeJanus()]);
     const exitCode = await jest(program, args, {
       CALLPLANE_TEST_TIER: tier,
       ...(tier === 'image' ? { CALLPLANE_TEST_IMAGES: scratch } : {}),
@@ -121,6 +125,25 @@ async function retryFailed(program: string, files: FileCounts[], tier: Tier): Pr
 async function makeImage(app: string, to: string): Promise<void> {
   const env = { ...toolsEnvironment(), pnpm_config_trust_lockfile: 'true' };
   await progress(say)(`Copying the image of ${app}`, () => run('infra/image/prune.sh', [app, to], { env }));
+}
+
+/** Builds Janus with the script of its Dockerfile, once for each version of the folder. */
+async function makeJanus(): Promise<void> {
+  const source = join(root, 'infra', 'janus');
+  const hash = createHash('sha256');
+  for (const name of readdirSync(source)
+    .filter((name) => /^build|\.patch$/.test(name))
+    .sort()) {
+    hash.update(readFileSync(join(source, name)));
+  }
+  const folder = join(root, '.tools', `janus-of-the-image-${hash.digest('hex').slice(0, 12)}`);
+  if (!existsSync(folder)) {
+    const draft = `${folder}.draft`;
+    const failure = 'infra/janus/build.sh fails';
+    await progress(say)('Building the Janus of the image', () => run(join(source, 'build.sh'), [draft], { failure }));
+    renameSync(draft, folder);
+  }
+  process.env['JANUS_PATH'] = join(folder, 'bin', 'janus');
 }
 
 async function needsPrograms(programs: string[]): Promise<void> {
@@ -160,24 +183,24 @@ function jest(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<
 }
 
 /** Node's current long-term release, which the README recommends and the images run. */
-const RECOMMENDED = '24.21.0';
+const RECOMMENDED = '26.12.1';
 
-/**
- * The programs of Node that a test run uses: this one, and with `full` also the recommended release if this one is
- * older. npm's package of Node contains the same binary as nodejs.org.
- */
-async function nodePrograms(full: boolean, step: Step): Promise<string[]> {
-  const [major = 0] = process.versions.node.split('.').map(Number);
-  if (!full || major >= Number.parseInt(RECOMMENDED)) return [process.execPath];
+function isRecommended(): boolean {
+  return Number.parseInt(process.versions.node) >= Number.parseInt(RECOMMENDED);
+}
+
+/** The recommended Node: this one, or the binary of nodejs.org from a package of npm. */
+async function recommendedNode(): Promise<string> {
+  if (isRecommended()) return process.execPath;
+  const name = `node-${process.platform}-${process.arch}`;
   const folder = join(root, '.tools', 'node');
-  const program = join(folder, 'node_modules', 'node', 'bin', 'node');
-  const installed = readJson(join(folder, 'node_modules', 'node', 'package.json')) as { version: string } | undefined;
+  const installed = readJson(join(folder, 'node_modules', name, 'package.json')) as { version: string } | undefined;
   if (installed?.version !== RECOMMENDED) {
-    const args = ['install', '--prefix', folder, '--no-save', '--no-audit', '--no-fund', `node@${RECOMMENDED}`];
+    const args = ['install', '--prefix', folder, '--no-save', '--no-audit', '--no-fund', `${name}@${RECOMMENDED}`];
     const failure = `Node ${RECOMMENDED} cannot be installed from the npm registry`;
-    await step(`Installing Node ${RECOMMENDED}`, () => run('npm', args, { failure }));
+    await progress(say)(`Installing Node ${RECOMMENDED}`, () => run('npm', args, { failure }));
   }
-  return [process.execPath, program];
+  return join(folder, 'node_modules', name, 'bin', 'node');
 }
 
 /** More failed files than this are not run again. */

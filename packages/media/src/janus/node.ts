@@ -35,7 +35,7 @@ interface Standing {
 }
 
 /**
- * A media server (a node): Janus 1.1.2 or later with its VideoRoom plug-in (`string_ids`, `admin_key`). Every call has a
+ * A media server (a node): Janus 1.4.1 or later with its VideoRoom plug-in (`string_ids`, `admin_key`). Every call has a
  * deadline and rejects with a {@link MediaError}, so no caller waits for a server that does not answer.
  */
 export class MediaNode extends EventEmitter<MediaNodeEvents> {

@@ -16,7 +16,7 @@ const newFolder = () => {
 
 function entrypoint(env: Record<string, string>) {
   const child = spawn('sh', [join(folder, 'entrypoint.sh')], {
-    env: { PATH: process.env['PATH'], ...env },
+    env: { PATH: process.env['PATH'], JANUS_PATH: process.env['JANUS_PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
