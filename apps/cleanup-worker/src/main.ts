@@ -9,7 +9,7 @@ import {
   REDIS_TROUBLES,
   type OperationJob,
 } from '@callplane/queue';
-import { AppProcess, Elections, orExit, redisEvents, systemClock } from '@callplane/runtime';
+import { AppProcess, Elections, orExit, systemClock } from '@callplane/runtime';
 import pLimit from 'p-limit';
 import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
@@ -99,7 +99,7 @@ app.own(
     queues: { 'room-end': CONCURRENCY_PER_WORKER, 'participant-remove': CONCURRENCY_PER_WORKER },
     work: ({ operationId }) => work(operationId),
     events: {
-      ...redisEvents(logger, 'operations'),
+      ...app.redisEvents('operations'),
       onFailed: (error, job) => {
         const message = isDatabaseUnavailable(error) ? 'operation waits for PostgreSQL' : 'operation job failed';
         logger.error(message, { operationId: job?.operationId, error });

@@ -9,8 +9,9 @@ export {
   type TurnJob,
 } from './jobs/jobs.js';
 export * from './jobs/queue-depths.js';
-export { NoticeListener, publishNotice, publishOnce, type Notice } from './notices/notices.js';
+export { NoticeListener, publishNotice, publishOnce, SHARED_CHANNEL, type Notice } from './notices/notices.js';
 export * from './notices/room-bus.js';
+export { InvalidPayloadError, parsePayload, payloadReader } from './redis/payloads.js';
 export * from './redis/redis-facts.js';
 export * from './redis/redis-health.js';
 export * from './redis/redis.js';
