@@ -175,9 +175,7 @@ test('while Redis refuses subscriptions, no app ends, waits read rows, and the h
   const redisOf = async () => ((await (await fetch(`${api.url}/readyz`)).json()) as any).checks.redis as unknown;
   await api.waitForLog(({ message }) => message === 'redis subscription refused');
   expect(await redisOf()).toBe('refused');
-  expect(await (await fetch(api.metricsUrl)).text()).toMatch(
-    /^callplane_redis_unusable\{.*reason="refused".*\} 1$/m,
-  );
+  expect(await (await fetch(api.metricsUrl)).text()).toMatch(/^callplane_redis_unusable\{.*reason="refused".*\} 1$/m);
   for (let times = 0; times < 3; times += 1) {
     expect((await end(api, await stack.newRoom(api), 'wait=10')).status).toBe(204);
   }

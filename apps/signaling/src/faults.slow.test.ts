@@ -52,7 +52,9 @@ test('while Redis refuses subscriptions, clients stay, and learn of each other b
   const roomId = await kit.newRoom();
   const bob = await kit.enter(apps[0]!.url, roomId);
   await setUsers(kit.redis, 'resetchannels');
-  await apps[0]!.waitForLog(({ message, connection }) => message === 'redis subscription refused' && connection === 'rooms');
+  await apps[0]!.waitForLog(
+    ({ message, connection }) => message === 'redis subscription refused' && connection === 'rooms',
+  );
   const ada = await kit.enter(apps[1]!.url, roomId);
   await bob.client.untilOthers((others) => others.has(ada.participantId));
   expect(await (await fetch(`${apps[0]!.url}/readyz`)).json()).toMatchObject({ checks: { redis: 'refused' } });

@@ -1,6 +1,13 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, NODE_FLAGS, redisUrlOf, SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
+import {
+  freePort,
+  NODE_FLAGS,
+  redisUrlOf,
+  SHORT_RUN_FLAGS,
+  startServer,
+  type LocalServer,
+} from '@callplane/local-servers';
 import { root } from '../bootstrap.js';
 import { Cable } from './cable.js';
 import { Machine } from './machine.js';

@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { childrenOf, freePort, redisUrlOf, startPostgres, startRedis, type LocalServer } from '@callplane/local-servers';
+import {
+  childrenOf,
+  freePort,
+  redisUrlOf,
+  startPostgres,
+  startRedis,
+  type LocalServer,
+} from '@callplane/local-servers';
 import { root } from '../bootstrap.js';
 import { ApiClient } from '../client.js';
 import { APPS, LOCAL_RECEIVERS, mainOf, startNode, type AppName } from './apps.js';

@@ -62,9 +62,7 @@ export function redisUrlOf(url: string, app: string): string {
 export async function startRedis(options: RedisOptions): Promise<LocalServer> {
   const { password, replicaOf, settings = [] } = options;
   return startRedisProgram('redis', options, [
-    ...(password === undefined
-      ? []
-      : [`requirepass ${password}`, `masterauth ${password}`, ...userLines(password)]),
+    ...(password === undefined ? [] : [`requirepass ${password}`, `masterauth ${password}`, ...userLines(password)]),
     ...(replicaOf === undefined ? [] : [`replicaof 127.0.0.1 ${replicaOf}`]),
     ...(options.tls === undefined ? [] : ['tls-replication yes']),
     'appendonly yes',

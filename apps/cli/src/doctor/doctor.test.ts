@@ -171,7 +171,13 @@ describe('the findings of the doctor', () => {
     ['redis persistence: failure', checkRedis({ ...REDIS, isPersisting: false }, [])],
     ['redis writes: failure', checkRedis({ ...REDIS, trouble: 'refused' }, null)],
     ['redis writes: failure', checkRedis({ ...REDIS, trouble: 'cluster' }, null)],
-    ['redis subscriptions: failure', checkListeners(1, ['api', 'signaling'].map((app) => ({ ...WORKER, app })))],
+    [
+      'redis subscriptions: failure',
+      checkListeners(
+        1,
+        ['api', 'signaling'].map((app) => ({ ...WORKER, app })),
+      ),
+    ],
     ['redis: failure', [checkRedisTrouble('untrusted', null, 'self-signed certificate')]],
     ['redis sentinels: failure', checkSentinels({ ...SENTINELS, answering: 0, masters: [] }, null)],
     ['redis sentinels: failure', checkSentinels({ ...SENTINELS, quorumProblem: 'NOQUORUM' }, 1)],

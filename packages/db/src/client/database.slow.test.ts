@@ -214,9 +214,7 @@ test('works with a database, role and schema path whose settings of sessions are
     SELECT created_at AS "createdAt", ${bytes}::bytea AS bytes, 0.1::float8 + 0.2::float8 AS sum,
       ARRAY[1, NULL]::int[] AS list, current_setting('transaction_isolation') AS isolation
     FROM projects`;
-  expect(rows).toEqual([
-    { createdAt: at, bytes, sum: 0.1 + 0.2, list: [1, null], isolation: 'read committed' },
-  ]);
+  expect(rows).toEqual([{ createdAt: at, bytes, sum: 0.1 + 0.2, list: [1, null], isolation: 'read committed' }]);
 });
 
 test('is not ready behind a pooler with other settings of sessions', async () => {

@@ -103,8 +103,20 @@ describe('the job of an operation', () => {
 test('jobs that no process of this release has added are dropped and reported, and hold no others up', async () => {
   const { begun, work, end } = held();
   const queue = 'callplane:room-end';
-  for (const [id, data] of Object.entries({ no_json: '{', other: '{"operationId":1}', missing: '[]', nothing: 'null' })) {
-    await producer.redis.hset(`${queue}:${id}`, { name: 'x', data, opts: '{}', timestamp: '1', ats: '2000000000', stc: '2000000000' });
+  for (const [id, data] of Object.entries({
+    no_json: '{',
+    other: '{"operationId":1}',
+    missing: '[]',
+    nothing: 'null',
+  })) {
+    await producer.redis.hset(`${queue}:${id}`, {
+      name: 'x',
+      data,
+      opts: '{}',
+      timestamp: '1',
+      ats: '2000000000',
+      stc: '2000000000',
+    });
     await producer.redis.lpush(`${queue}:wait`, id);
   }
   await producer.wakeOperations([row(1)]);
@@ -112,7 +124,9 @@ test('jobs that no process of this release has added are dropped and reported, a
   await eventually(() => begun.length === 1);
   end('op_1');
   await eventually(() => invalid.length >= 4);
-  expect(invalid.filter((message) => message.includes('the job of an operation from Redis is not valid'))).toHaveLength(3);
+  expect(invalid.filter((message) => message.includes('the job of an operation from Redis is not valid'))).toHaveLength(
+    3,
+  );
 });
 
 test('a tenant with many operations waits behind the first ones of others', async () => {

@@ -27,7 +27,8 @@ export function payloadReader<T extends TSchema>(what: string, schema: T): (payl
 
 /** @throws InvalidPayloadError */
 export function parsePayload(what: string, text: string): unknown {
-  if (text.length > PAYLOAD_CHARS_MAX) throw new InvalidPayloadError(what, `longer than ${PAYLOAD_CHARS_MAX} characters`);
+  if (text.length > PAYLOAD_CHARS_MAX)
+    throw new InvalidPayloadError(what, `longer than ${PAYLOAD_CHARS_MAX} characters`);
   try {
     return JSON.parse(text);
   } catch {
