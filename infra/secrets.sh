@@ -27,4 +27,31 @@ made database_url "postgresql://callplane:$(cat secrets/postgres_password)@postg
 for role in gateway media; do
   made "${role}_database_url" "$(sed -E "s#^(postgres(ql)?://)([^@/]*@)?#\\1callplane_$role:$(openssl rand -hex 24)@#" secrets/database_url)" || true
 done
-made redis_url "redis://:$(cat secrets/redis_password)@redis:6379" || true
+# Each app logs in to Redis with a user of its own, whose rights infra/redis/users.acl has. A file redis_url names a Redis
+# of your own.
+redis_url=$(cat secrets/redis_url 2>/dev/null || echo redis://redis:6379)
+for app in api signaling cleanup-worker webhook-worker cli; do
+  made "$(echo "$app" | tr - _)_redis_url" "$(sed -E "s#^(rediss?(\\+sentinel)?://)([^@/]*@)?#\\1callplane-$app:$(openssl rand -hex 24)@#" <<EOF
+$redis_url
+EOF
+)" || true
+done
+hash() {
+  printf '%s' "$1" | openssl dgst -sha256 -r | cut -d ' ' -f 1
+}
+# The file of users of Redis, with the hashes of their passwords. An upgrade may change their rights.
+{
+  echo "user default on #$(hash "$(cat secrets/redis_password)") ~* &* +@all"
+  while read -r user; do
+    app=$(echo "$user" | sed -E 's/^user callplane-([a-z-]+) .*/\1/')
+    password=$(sed -E 's#^[^:]*://[^:]*:([^@]*)@.*#\1#' "secrets/$(echo "$app" | tr - _)_redis_url")
+    echo "$user" | sed "s/ on / on #$(hash "$password") /"
+  done < infra/redis/users.acl
+} > secrets/redis_users.new
+if cmp -s secrets/redis_users.new secrets/redis_users; then
+  rm secrets/redis_users.new
+else
+  chmod 0444 secrets/redis_users.new
+  mv -f secrets/redis_users.new secrets/redis_users
+  echo 'made secrets/redis_users'
+fi

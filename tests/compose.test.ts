@@ -162,7 +162,8 @@ describe('infra/secrets.sh', () => {
     const root = mkdtempSync(join(tmpdir(), 'callplane-test-secrets-'));
     try {
       mkdirSync(join(root, 'infra'));
-      cpSync(join(repositoryRoot, 'infra', 'secrets.sh'), join(root, 'infra', 'secrets.sh'));
+      for (const name of ['secrets.sh', 'redis'])
+        cpSync(join(repositoryRoot, 'infra', name), join(root, 'infra', name), { recursive: true });
       const run = () => execFileSync(join(root, 'infra', 'secrets.sh'), { encoding: 'utf8' });
       expect(run().trim().split('\n')).toHaveLength(Object.keys(compose.secrets).length);
       const contents = () =>
@@ -180,6 +181,11 @@ describe('infra/secrets.sh', () => {
       expect(run()).toBe('made secrets/media_database_url\n');
       const own = readFileSync(join(root, 'secrets', 'media_database_url'), 'utf8');
       expect(own.replace(/:[0-9a-f]{48}@/, '@')).toBe(`postgresql://callplane_media@${servers}`);
+      rmSync(join(root, 'secrets', 'api_redis_url'));
+      writeFileSync(join(root, 'secrets', 'redis_url'), 'rediss+sentinel://:p@s1,s2,s3/callplane');
+      expect(run()).toBe('made secrets/api_redis_url\nmade secrets/redis_users\n');
+      const redisUrl = readFileSync(join(root, 'secrets', 'api_redis_url'), 'utf8');
+      expect(redisUrl.replace(/:[0-9a-f]{48}@/, '@')).toBe('rediss+sentinel://callplane-api@s1,s2,s3/callplane');
     } finally {
       rmSync(root, { recursive: true, force: true });
     }

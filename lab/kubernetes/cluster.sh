@@ -122,7 +122,7 @@ YAML
 # The servers that the chart expects, and the Secret with their URLs.
 data() {
   mkdir -p "$work/infra"
-  cp "$root/infra/secrets.sh" "$work/infra/"
+  cp -r "$root/infra/secrets.sh" "$root/infra/redis" "$work/infra/"
   "$work/infra/secrets.sh" >/dev/null
   chmod 755 "$work" "$work/secrets"
   local mount="$work/secrets:/secrets:ro"
@@ -130,13 +130,13 @@ data() {
     --env POSTGRES_DB=callplane --env POSTGRES_PASSWORD_FILE=/secrets/postgres_password postgres:18.4-bookworm \
     postgres -c max_connections=200 >/dev/null
   docker run --detach --name callplane-cluster-redis --volume "$mount" redis:8.8.3-trixie sh -c \
-    'exec redis-server --requirepass "$(cat /secrets/redis_password)" --appendonly yes --save "" --maxmemory 256mb --maxmemory-policy noeviction --bind 0.0.0.0' \
+    'exec redis-server --aclfile /secrets/redis_users --appendonly yes --save "" --maxmemory 256mb --maxmemory-policy noeviction --bind 0.0.0.0' \
     >/dev/null
   local postgres redis
   postgres=$(docker inspect --format '{{.NetworkSettings.IPAddress}}' callplane-cluster-postgres)
   redis=$(docker inspect --format '{{.NetworkSettings.IPAddress}}' callplane-cluster-redis)
   sed -i -E "s#@[^@/]+:5432#@$postgres:5432#" "$work"/secrets/*database_url
-  sed -i -E "s#@[^@/]+:6379#@$redis:6379#" "$work/secrets/redis_url"
+  sed -i -E "s#@[^@/]+:6379#@$redis:6379#" "$work"/secrets/*redis_url
   kubectl create namespace callplane
   kubectl --namespace callplane create secret generic callplane --from-file="$work/secrets"
 }
@@ -159,7 +159,8 @@ apply() {
   local helm
   [ -n "$(ls -d "$root"/.tools/kubernetes-*/helm 2>/dev/null)" ] || (cd "$root" && node scripts/dev.mjs kubernetes)
   helm=$(ls -d "$root"/.tools/kubernetes-*/helm | tail -n 1)
-  "$helm" template callplane "$root/infra/helm/callplane" --namespace callplane --kube-version 1.27 "$@" >"$work/chart.yaml"
+  "$helm" template callplane "$root/infra/helm/callplane" --namespace callplane --kube-version 1.27 \
+    --set 'networkPolicy.dataTo[0].ipBlock.cidr=172.17.0.0/16' "$@" >"$work/chart.yaml"
   node "$here/for-1.20.mjs" migration <"$work/chart.yaml" >"$work/migration.json"
   node "$here/for-1.20.mjs" others <"$work/chart.yaml" >"$work/others.json"
   kubectl apply --filename "$work/migration.json"

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { breakRedis, eventually, REDIS_FAULTS, type TestApp } from '@callplane/testing';
+import { breakRedis, eventually, REDIS_FAULTS, setUsers, type TestApp } from '@callplane/testing';
 import { attemptsIn, measured, type Answer } from './faults.testkit.js';
 import { startReceiver, startWebhookStack, type Receiver, type WebhookStack } from './webhooks.testkit.js';
 
@@ -166,3 +166,21 @@ test.each(REDIS_FAULTS)(
     for (const app of Object.values(running) as TestApp[]) expect(app.output()).not.toContain('process failed');
   },
 );
+
+test('while Redis refuses subscriptions, no app ends, waits read rows, and the health says so', async () => {
+  const { api } = apps;
+  await eventually(() => stack.producer.health.probeAll().then(() => stack.producer.health.trouble === null));
+  // Redis closes the connections with subscriptions, and refuses the new ones.
+  await setUsers(stack.redis, 'resetchannels');
+  const redisOf = async () => ((await (await fetch(`${api.url}/readyz`)).json()) as any).checks.redis as unknown;
+  await api.waitForLog(({ message }) => message === 'redis subscription refused');
+  expect(await redisOf()).toBe('refused');
+  expect(await (await fetch(api.metricsUrl)).text()).toMatch(/^callplane_redis_unusable\{.*reason="refused".*\} 1$/m);
+  for (let times = 0; times < 3; times += 1) {
+    expect((await end(api, await stack.newRoom(api), 'wait=10')).status).toBe(204);
+  }
+  await setUsers(stack.redis, 'allchannels');
+  await eventually(async () => (await redisOf()) === 'ok');
+  await fastPathWorks(apps);
+  for (const app of Object.values(apps) as TestApp[]) expect(app.output()).not.toContain('process failed');
+});

@@ -9,7 +9,7 @@ import {
   REDIS_TROUBLES,
   readRedisTarget,
 } from '@callplane/queue';
-import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
+import { AppProcess, orExit, readTurnSettings, systemClock } from '@callplane/runtime';
 import { createApp, listen } from './app.js';
 import { ApiConfig } from './config.js';
 import { consoleLinks, ConsoleSessions } from './console/console-sessions.js';
@@ -45,7 +45,7 @@ app.ownDatabase(reads, [database]);
 const redis = orExit('REDIS_URL', () => readRedisTarget(config));
 const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
-const notices = app.own('notices', new NoticeListener(redis, redisEvents(logger, 'notices')));
+const notices = app.ownSubscriber('notices', new NoticeListener(redis, app.redisEvents('notices')));
 
 const callers = new CallerCache((hashes) => findApiKeysByHash(reads.sql, hashes), systemClock);
 const consoleCallers = config.CONSOLE_ENABLED

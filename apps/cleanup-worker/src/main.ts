@@ -8,7 +8,7 @@ import {
   REDIS_TROUBLES,
   type OperationJob,
 } from '@callplane/queue';
-import { AppProcess, Elections, orExit, redisEvents, systemClock } from '@callplane/runtime';
+import { AppProcess, Elections, orExit, systemClock } from '@callplane/runtime';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
@@ -103,7 +103,7 @@ app.own(
     ),
     work: ({ operationId }, { queue }) => work(operationId, kindOf[queue] as OperationKind),
     events: {
-      ...redisEvents(logger, 'operations'),
+      ...app.redisEvents('operations'),
       onFailed: (error, job) => {
         const message = isDatabaseUnavailable(error) ? 'operation waits for PostgreSQL' : 'operation job failed';
         logger.error(message, { operationId: job?.operationId, error });

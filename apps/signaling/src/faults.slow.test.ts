@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { eventually, spawnApp, startTestPostgres, startTestRedis, type TestApp } from '@callplane/testing';
+import { eventually, setUsers, spawnApp, startTestPostgres, startTestRedis, type TestApp } from '@callplane/testing';
 import { connectClient } from './client.testkit.js';
 import { resumptionOf, startTestSignaling, type TestSignaling } from './signaling.testkit.js';
 
@@ -46,6 +46,26 @@ describe('while Redis is unavailable', () => {
     await bob.client.ask({ type: 'message', data: 'x', to: [late.participantId] }, 'ok');
     await late.client.until('message');
   });
+});
+
+test('while Redis refuses subscriptions, clients stay, and learn of each other by the next resync', async () => {
+  const roomId = await kit.newRoom();
+  const bob = await kit.enter(apps[0]!.url, roomId);
+  await setUsers(kit.redis, 'resetchannels');
+  await apps[0]!.waitForLog(
+    ({ message, connection }) => message === 'redis subscription refused' && connection === 'rooms',
+  );
+  const ada = await kit.enter(apps[1]!.url, roomId);
+  await bob.client.untilOthers((others) => others.has(ada.participantId));
+  expect(await (await fetch(`${apps[0]!.url}/readyz`)).json()).toMatchObject({ checks: { redis: 'refused' } });
+  await setUsers(kit.redis, 'allchannels');
+  await eventually(async () => {
+    const health = await (await fetch(`${apps[0]!.url}/readyz`)).json();
+    expect(health).toMatchObject({ checks: { redis: 'ok' } });
+    return true;
+  });
+  expect(bob.client.closed).toBeNull();
+  for (const app of apps) expect(app.output()).not.toContain('process failed');
 });
 
 test('the clients of a killed instance resume on others, and no participant leaves or joins', async () => {

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { Database, isDatabaseUnavailable, listRegisteredNodes, loadVerificationKeys, nodeLoads } from '@callplane/db';
 import { MediaNodes, parseMediaNodes } from '@callplane/media';
 import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES, RoomBus, readRedisTarget } from '@callplane/queue';
-import { AppProcess, orExit, readTurnSettings, redisEvents, startHealthServer, systemClock } from '@callplane/runtime';
+import { AppProcess, orExit, readTurnSettings, startHealthServer, systemClock } from '@callplane/runtime';
 import { ArrivalLimits } from './arrivals/limits.js';
 import { VerificationKeys } from './arrivals/token.js';
 import { SignalingConfig } from './config.js';
@@ -27,9 +27,9 @@ const database = app.ownDatabase(new Database(app.databaseSettings));
 const heartbeats = app.own('heartbeats', new Database({ ...app.databaseSettings, poolMax: 1 }));
 const redis = orExit('REDIS_URL', () => readRedisTarget(config));
 const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
-const notices = app.own('notices', new NoticeListener(redis, redisEvents(logger, 'notices')));
+const notices = app.ownSubscriber('notices', new NoticeListener(redis, app.redisEvents('notices')));
 
-const roomEvents = redisEvents(logger, 'rooms');
+const roomEvents = app.redisEvents('rooms');
 const bus = new RoomBus({
   redisUrl: redis,
   instanceId,
@@ -42,7 +42,7 @@ const bus = new RoomBus({
     },
   },
 });
-app.own('room bus', bus);
+app.ownSubscriber('rooms', bus);
 
 const nodes = app.own(
   'media nodes',

@@ -17,7 +17,7 @@ import {
   REDIS_TROUBLES,
   type TurnJob,
 } from '@callplane/queue';
-import { AppProcess, Elections, orExit, redisEvents, systemClock } from '@callplane/runtime';
+import { AppProcess, Elections, orExit, systemClock } from '@callplane/runtime';
 import { WebhookWorkerConfig } from './config.js';
 import { OpenedSecrets } from './deliveries/attempt.js';
 import { SCAN_FAST_MS, Scan } from './deliveries/scan.js';
@@ -93,7 +93,7 @@ const workers = new JobWorkers<TurnJob>({
   queues: TURNS_AT_ONCE,
   work: (job, handed) => turns.take(job, handed),
   events: {
-    ...redisEvents(logger, 'turns'),
+    ...app.redisEvents('turns'),
     onFailed: (error, job) => logger.error('job failed', { endpointId: job?.endpointId, error }),
   },
 });

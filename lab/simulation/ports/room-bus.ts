@@ -1,9 +1,14 @@
-import type { JobProducer, RoomBus, RoomHandlers } from '@callplane/queue';
+import type { JobProducer, RoomBus, RoomMessage } from '@callplane/queue';
 import type { SimRedis } from './redis.js';
 
-type Payload = { type: string; from?: string; message?: unknown; kind?: string; report?: unknown } & Parameters<
-  RoomHandlers['changed']
->[0];
+interface Payload {
+  type: string;
+  from?: string;
+  message: RoomMessage;
+  kind?: string;
+  report?: unknown;
+  range: { version: number | null };
+}
 
 /** The room bus of the process that runs, as packages/queue has it, on the model of Redis. */
 export function simRoomBus(redis: SimRedis, producer: JobProducer, instanceId: string): RoomBus {
@@ -18,14 +23,15 @@ export function simRoomBus(redis: SimRedis, producer: JobProducer, instanceId: s
     get isListening() {
       return !redis.isAway;
     },
+    refusal: null,
     subscribe(roomId, handlers) {
       ends.get(roomId)?.();
       const receive = (text: string): void => {
-        const { from = '', type, range, changes, message, kind = '', report } = JSON.parse(text) as Payload;
+        const { from = '', type, range, message, kind = '', report } = JSON.parse(text) as Payload;
         if (from === instanceId) return;
-        if (type === 'message') handlers.message(message, from);
+        if (type === 'message') handlers.message(message);
         else if (type === 'report') handlers.report?.(kind, report, from);
-        else handlers.changed({ range, ...(changes === undefined ? {} : { changes }) });
+        else handlers.changed(range.version);
       };
       ends.set(roomId, redis.subscribe(channelOf(roomId), receive));
     },
@@ -33,7 +39,7 @@ export function simRoomBus(redis: SimRedis, producer: JobProducer, instanceId: s
       ends.get(roomId)?.();
       ends.delete(roomId);
     },
-    publishChanged: (roomId, notice) => publish(roomId, { type: 'changed', roomId, ...notice }),
+    publishChanged: (roomId, version) => publish(roomId, { type: 'changed', range: { version } }),
     publishMessage: (roomId, message) => publish(roomId, { type: 'message', message }),
     publishReport: (roomId, kind, report) => publish(roomId, { type: 'report', kind, report }),
   };

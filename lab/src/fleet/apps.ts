@@ -1,6 +1,13 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, NODE_FLAGS, SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
+import {
+  freePort,
+  NODE_FLAGS,
+  redisUrlOf,
+  SHORT_RUN_FLAGS,
+  startServer,
+  type LocalServer,
+} from '@callplane/local-servers';
 import { root } from '../bootstrap.js';
 import { Cable } from './cable.js';
 import { Machine } from './machine.js';
@@ -113,6 +120,7 @@ export async function newInstance(app: AppName, n: number, around: Surroundings)
   if (clockFile !== null) writeFileSync(clockFile, '+0\n');
   const env = {
     ...around.env,
+    REDIS_URL: redisUrlOf(around.env['REDIS_URL'] ?? '', app),
     PORT: String(port),
     HEALTH_PORT: String(healthPort),
     METRICS_PORT: String(metricsPort),

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { redisUrlOf } from '@callplane/local-servers';
 import { mainOf } from './apps.js';
 
 /** For one command of an operator while PostgreSQL may be away, in milliseconds. */
@@ -29,7 +30,7 @@ export class Operator {
    */
   async rtc<T = Created>(...args: string[]): Promise<T> {
     const options = {
-      env: { PATH: process.env['PATH'], ...this.env },
+      env: { PATH: process.env['PATH'], ...this.env, REDIS_URL: redisUrlOf(this.env['REDIS_URL'] ?? '', 'cli') },
       timeout: RTC_WITHIN_MS,
       maxBuffer: OUTPUT_BYTES_MAX,
     };

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { freePort, startRedis, startSentinel } from '@callplane/local-servers';
-import { overRedis } from '@callplane/testing';
+import { overRedis, setUsers } from '@callplane/testing';
 import { Machine, until } from './machine.js';
 import type { Processes } from './processes.js';
 
@@ -90,6 +90,21 @@ export class RedisTrio {
         this.#ports.map((port) => overRedis(urlOf(port, this.password), (redis) => redis.flushall()).catch(() => null)),
       );
       return flushed.includes('OK');
+    });
+  }
+
+  /** Gives every user of both servers further rules. Resolves when both have taken them. */
+  async setUsers(...rules: string[]): Promise<void> {
+    const left = new Set(this.#ports);
+    await until('Redis does not take the rules', READY_WITHIN_MS, async () => {
+      for (const port of left) {
+        const isTaken = await setUsers({ url: urlOf(port, this.password) }, ...rules).then(
+          () => true,
+          () => false,
+        );
+        if (isTaken) left.delete(port);
+      }
+      return left.size === 0;
     });
   }
 

@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { childrenOf, freePort, startPostgres, startRedis, type LocalServer } from '@callplane/local-servers';
+import {
+  childrenOf,
+  freePort,
+  redisUrlOf,
+  startPostgres,
+  startRedis,
+  type LocalServer,
+} from '@callplane/local-servers';
 import { root } from '../bootstrap.js';
 import { ApiClient } from '../client.js';
 import { APPS, LOCAL_RECEIVERS, mainOf, startNode, type AppName } from './apps.js';
@@ -92,7 +99,7 @@ async function openStage(postgresSettings: string[] = []) {
     onClose,
     /** Starts an app. Its logs are discarded. */
     start: (app: AppName, env: NodeJS.ProcessEnv = {}): Promise<Started> =>
-      startProgram(mainOf(app), APPS[app], '/readyz', env),
+      startProgram(mainOf(app), APPS[app], '/readyz', { REDIS_URL: redisUrlOf(redis.url, app), ...env }),
     startFloor: (): Promise<Started> =>
       startProgram(join(root, 'lab/dist/bench/floor.js'), 'PORT', '/ready', { FLOOR_TENANT: JSON.stringify(tenant) }),
     /** A client of an API with the key of the tenant. */

@@ -39,6 +39,8 @@ export const FAULTS = {
   'freeze-redis': kind(2, (fleet, random) => onRedis('freeze', fleet, random)),
   'demote-redis': kind(1, ({ redis }) => atOnce('demote', 'redis', () => redis.demote())),
   flush: kind(1, ({ redis }) => atOnce('flush', 'redis', () => redis.flush())),
+  'refuse-channels': kind(1, (fleet, random) => refusal('channels', fleet, random)),
+  'refuse-scripts': kind(1, (fleet, random) => refusal('scripts', fleet, random)),
   'kill-nginx': kind(1, ({ nginx }, random) => onMachine('kill', nginx, random)),
   'kill-postgres': kind(1, (fleet, random) => onPostgres('kill', fleet, random)),
   'freeze-postgres': kind(1, (fleet, random) => onPostgres('freeze', fleet, random)),
@@ -75,6 +77,23 @@ async function onRedis(action: 'kill' | 'freeze', { redis }: Fleet, random: Rand
   const master = isMaster ? await redis.master() : null;
   const fault = onMachine(action, master ?? any, random);
   return master === null ? fault : { ...fault, target: `${master.name}, the master` };
+}
+
+/** Rules of every user of Redis, and those that undo them. */
+const REFUSALS = { channels: ['resetchannels', 'allchannels'], scripts: ['-eval', '+eval'] } as const;
+/** Longer than the probe of a process needs to notice, in milliseconds. */
+const REFUSED_MS = { min: 2000, max: 20_000 };
+
+function refusal(what: keyof typeof REFUSALS, { redis }: Fleet, random: Random): Fault {
+  const [refused, granted] = REFUSALS[what];
+  return {
+    action: 'refuse',
+    target: `redis ${what}`,
+    lock: 'redis users',
+    ms: random.between(REFUSED_MS.min, REFUSED_MS.max),
+    begin: () => redis.setUsers(refused),
+    end: () => redis.setUsers(granted),
+  };
 }
 
 function onPostgres(action: 'kill' | 'freeze', { postgres }: Fleet, random: Random): Fault {

@@ -174,7 +174,9 @@ export type NemesisAction =
   /** The clock of the target jumps. */
   | 'clock'
   /** Redis loses all of its keys. */
-  | 'flush';
+  | 'flush'
+  /** The users of Redis lose a right, and get it back. */
+  | 'refuse';
 
 export interface NemesisLine extends Line {
   atMs: number;

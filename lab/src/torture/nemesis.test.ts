@@ -50,6 +50,7 @@ function newFleet({ hasSmallDisks = true, hasClocks = true, fails = '' } = {}) {
       master: () => Promise.resolve(redis),
       flush: does('flush'),
       demote: does('demote'),
+      setUsers: (rules: string) => does(`users ${rules}`)(),
     },
     nginx: machine('nginx'),
     media: { januses: [machine('janus')], coturn: machine('coturn') },

@@ -23,7 +23,6 @@ export * from './participants/participants.repository.js';
 export * from './rooms/room-retention.js';
 export * from './rooms/room-update.js';
 export * from './rooms/rooms.repository.js';
-export { reviveRoom } from './rooms/room.sql.js';
 export { Prisma } from './generated/client.js';
 export * from './webhooks/claims.js';
 export * from './webhooks/delivery-leases.js';

@@ -6,7 +6,7 @@ export { startCoturn, type CoturnOptions } from './coturn.js';
 export { startJanus } from './janus.js';
 export { freePort, hostIPv4, isPortFree } from './ports.js';
 export { startPostgres, type PostgresOptions, type PostgresServer } from './postgres.js';
-export { startRedis, startSentinel, type RedisCertificates } from './redis.js';
+export { redisUrlOf, startRedis, startSentinel, type RedisCertificates } from './redis.js';
 export { childrenOf, commandLineOf, isAlive } from './process-table.js';
 export {
   LocalServerError,

@@ -1,3 +1,4 @@
+import { SESSION_SETTINGS } from '@callplane/db';
 import type pg from 'pg';
 
 /** PostgreSQL: insufficient_privilege. */
@@ -17,20 +18,23 @@ export async function encodingProblem(client: pg.Client): Promise<string | null>
 }
 
 /**
- * Sets the time zone of the database to UTC, where no pooler can drop it. Apps are not ready in any other one. Part of
- * every `rtc db migrate`, because a logical dump leaves settings of the database out.
+ * Gives the database the settings of sessions that the apps rely on, where no pooler can drop them. Apps are not ready with
+ * others. Part of every `rtc db migrate`, because a logical dump leaves settings of the database out.
  */
-export async function setTimeZone(client: pg.Client, report: (line: string) => void): Promise<void> {
-  const { rowCount } = await client.query(`
-    SELECT 1 FROM pg_db_role_setting JOIN pg_database ON pg_database.oid = setdatabase
-    WHERE datname = current_database() AND setrole = 0 AND 'timezone=utc' ILIKE ANY (setconfig)`);
-  if (rowCount !== 0) return;
+export async function setSessionSettings(client: pg.Client, report: (line: string) => void): Promise<void> {
+  const { rows } = await client.query<{ statement: string }>(
+    `SELECT format('ALTER DATABASE %I SET %I TO %L', current_database(), name, value) AS statement
+    FROM unnest($1::text[], $2::text[]) AS wanted (name, value)
+    WHERE NOT EXISTS (
+      SELECT FROM pg_db_role_setting JOIN pg_database ON pg_database.oid = setdatabase
+      WHERE datname = current_database() AND setrole = 0 AND name || '=' || value ILIKE ANY (setconfig))`,
+    [Object.keys(SESSION_SETTINGS), Object.values(SESSION_SETTINGS)],
+  );
   try {
-    await client.query(`DO $$ BEGIN
-      EXECUTE format('ALTER DATABASE %I SET timezone TO ''UTC''', current_database()); END $$`);
+    for (const { statement } of rows) await client.query(statement);
   } catch (error) {
     if ((error as { code?: unknown }).code !== NOT_OWNER) throw error;
-    report('The role does not own the database, so its time zone stays as it is. Apps behind a pooler need UTC.');
+    report('The role does not own the database, so its settings stay as they are. Apps behind a pooler need them.');
   }
 }
 

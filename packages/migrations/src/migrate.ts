@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { encodingProblem, raiseTransactionOffset, setTimeZone } from './checks.js';
+import { encodingProblem, raiseTransactionOffset, setSessionSettings } from './checks.js';
 import { connectionFields, withConnection, withMigrationLock, type DatabaseTarget } from './connection.js';
 
 /** How a migration waits for the locks of its tables, in milliseconds. */
@@ -54,7 +54,7 @@ const CLIENT_CHECK_MS = 1000;
 /**
  * Applies the pending migrations and returns their names. Several migrators may run at once, in one process or in many:
  * one applies, the others wait and find nothing left. A migrator that is killed leaves nothing to repair. Also sets the
- * time zone of the database, and corrects the transaction offset after a restore.
+ * settings of the database, and corrects the transaction offset after a restore.
  * @throws MigrationError when a migration fails, when other transactions hold its locks for too long, or when the
  *   database is not encoded in UTF8.
  */
@@ -64,15 +64,16 @@ export async function applyMigrations(target: MigrationTarget): Promise<string[]
   return withMigrationLock(await connectionFields(target), async (client) => {
     const problem = await encodingProblem(client);
     if (problem !== null) throw new MigrationError(problem);
+    await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET search_path = public');
+    await client.query("SET default_transaction_isolation = 'read committed'");
     await client.query(CREATE_RECORDS);
-    await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
     // PostgreSQL soon ends the session of a killed migrator that waits. Not every platform supports this setting.
     await client.query(`SET client_connection_check_interval = ${CLIENT_CHECK_MS}`).catch(() => undefined);
     const pending = withoutApplied(migrations, await appliedNames(client));
     for (const migration of pending) {
       await apply(client, migration, target.lockWaits ?? LOCK_WAITS, (line) => report(`${migration.name}: ${line}`));
     }
-    await setTimeZone(client, report);
+    await setSessionSettings(client, report);
     await raiseTransactionOffset(client);
     return pending.map(({ name }) => name);
   });

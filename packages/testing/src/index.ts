@@ -18,7 +18,7 @@ export { startTestPgBouncer } from './pgbouncer.js';
 export { startNginx, startTestNginx, type TestNginx } from './nginx.js';
 export { repositoryRoot, stopAtEnd } from './resources.js';
 export { createRtcPeer, type RtcAudioTrack, type RtcPeer, type RtcTrack } from './rtc-peer.js';
-export { breakRedis, REDIS_FAULTS } from './redis-faults.js';
+export { breakRedis, REDIS_FAULTS, setUsers } from './redis-faults.js';
 export { appMain, spawnApp, TEST_ENCRYPTION_KEYS, type LogLine, type TestApp } from './test-app.js';
 export {
   createTestTenant,

@@ -3,7 +3,7 @@ import { overRedis } from './test-redis.js';
 import type { TestServer } from './test-servers.js';
 
 /** The ways in which a Redis becomes unusable. */
-export const REDIS_FAULTS = ['frozen', 'full', 'read-only', 'unreachable'] as const;
+export const REDIS_FAULTS = ['frozen', 'full', 'read-only', 'refused', 'unreachable'] as const;
 export type RedisFault = (typeof REDIS_FAULTS)[number];
 
 /** No server listens on this port, so a replica of it never finds its master. */
@@ -15,6 +15,7 @@ const CLOSED_PORT = 1;
  * - `frozen`: SIGSTOP; connections stay open and nothing answers.
  * - `full`: `maxmemory` is exceeded under `noeviction`; reads work, writes fail with `OOM`.
  * - `read-only`: `REPLICAOF` on the live server, as in a failover; reads work, writes fail with `READONLY`.
+ * - `refused`: no user may run scripts, as with an ACL for another application; all other commands work.
  * - `unreachable`: SIGKILL; connections are reset and refused.
  */
 export async function breakRedis(redis: TestServer, fault: RedisFault): Promise<() => Promise<void>> {
@@ -31,11 +32,23 @@ export async function breakRedis(redis: TestServer, fault: RedisFault): Promise<
     case 'read-only':
       await sendToRedis(redis, [['REPLICAOF', '127.0.0.1', String(CLOSED_PORT)]]);
       return () => sendToRedis(redis, [['REPLICAOF', 'NO', 'ONE']]);
+    case 'refused':
+      await setUsers(redis, '-eval', '-evalsha');
+      return () => setUsers(redis, '+eval', '+evalsha');
     case 'unreachable':
       redis.kill('SIGKILL');
       await eventually(async () => !(await answers(redis)));
       return () => redis.start();
   }
+}
+
+/** Gives every user of a Redis further rules, such as `resetchannels`. */
+export async function setUsers(redis: { url: string }, ...rules: readonly string[]): Promise<void> {
+  await overRedis(redis.url, async (connection) => {
+    for (const user of (await connection.call('ACL', 'USERS')) as string[]) {
+      await connection.call('ACL', 'SETUSER', user, ...rules);
+    }
+  });
 }
 
 /** Sends administration commands over a separate connection. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { bound, freePort, SHORT_RUN_FLAGS } from '@callplane/local-servers';
+import { bound, freePort, redisUrlOf, SHORT_RUN_FLAGS } from '@callplane/local-servers';
 import { eventually } from './eventually.js';
 import { repositoryRoot, stopAtEnd } from './resources.js';
 
@@ -10,7 +10,7 @@ export interface TestAppOptions {
   name: string;
   /** Its compiled entry point; by default appMain(). */
   main?: string;
-  /** Added to the defaults below. Pass DATABASE_URL and REDIS_URL here. */
+  /** Added to the defaults below. Pass DATABASE_URL and REDIS_URL here; the app logs in to Redis with its own user. */
   env: Record<string, string>;
   /** Wait for /readyz (default true). Set false for an app that refuses to start. */
   untilReady?: boolean;
@@ -108,6 +108,7 @@ async function spawnOnce({ name, main = appMain(name), env, untilReady = true }:
       HEALTH_PORT: String(ports.HEALTH_PORT),
       METRICS_PORT: String(ports.METRICS_PORT),
       ...env,
+      ...(env['REDIS_URL'] === undefined ? {} : { REDIS_URL: redisUrlOf(env['REDIS_URL'], name) }),
     },
   });
   const { pid } = child;

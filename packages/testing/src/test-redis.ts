@@ -13,6 +13,8 @@ const PROGRAM = process.env['TEST_REDIS_PROGRAM'];
 const program = PROGRAM === undefined || PROGRAM === '' ? {} : { program: PROGRAM };
 
 interface ServerOptions {
+  /** More lines for its configuration. */
+  settings?: readonly string[];
   tls?: RedisCertificates;
   replicaOf?: number;
 }

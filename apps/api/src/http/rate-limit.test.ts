@@ -61,6 +61,23 @@ describe('rate limits', () => {
     await eventually(async () => (await write()).status === 201, { intervalMs: 100 });
   });
 
+  test.each([
+    ['1e300', '0'],
+    ['inf', ''],
+    ['nan', 'nan'],
+    ['-inf', '1e300'],
+    ['3', '1e15'],
+    ['3', 'inf'],
+    ['x', 'y'],
+  ])('refuse a key for one refill at most, also if somebody writes used=%s and at=%s into Redis', async (used, at) => {
+    const key = await api.newKey(api.tenant.environmentId);
+    const write = async () => (await api.call('POST', '/v1/rooms', { key, body: { name: 'A' } })).status;
+    await write();
+    const newest = (await api.redis.keys('callplane:rate:writes:*')).sort().at(-1)!;
+    await api.redis.hset(newest, { used, ...(at === '' ? {} : { at }) });
+    await eventually(async () => (await write()) === 201, { intervalMs: 100 });
+  });
+
   test('are disabled by a rate of 0', async () => {
     const unlimited = await startTestApi();
     const response = await unlimited.call('GET', '/v1/rooms');

@@ -23,7 +23,10 @@ local capacity, fullMs = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local state = redis.call('HMGET', KEYS[1], 'used', 'at')
-local used = math.max(0, (tonumber(state[1]) or 0) - (nowMs - (tonumber(state[2]) or nowMs)) * capacity / fullMs)
+local at = tonumber(state[2]) or nowMs
+-- A time in the future: the clock of Redis was set back, or somebody else has written it.
+local refilledMs = at <= nowMs and nowMs - at or fullMs
+local used = math.max(0, math.min(capacity, tonumber(state[1]) or 0) - refilledMs * capacity / fullMs)
 local requested = used + 1
 if requested > capacity then
   return {1, 0, math.ceil((requested - capacity) * fullMs / capacity)}
@@ -53,7 +56,7 @@ export function rateLimit(
     const shared = isShared(health.trouble) ? await bucket.takeShared(caller.keyId) : null;
     // Redis failed although its health is good (`trouble` is null). Probes it now, because until the probe notices the
     // fault, every request waits for a failing command.
-    if (shared === null && health.trouble === null) void health.probe();
+    if (shared === null && health.trouble === null) void health.probeAll();
     const { refused, remaining, waitMs } = shared ?? bucket.local.take(caller.keyId, performance.now());
     const seconds = Math.max(1, Math.ceil(waitMs / 1000));
     headers['ratelimit-policy'] = bucket.policy;

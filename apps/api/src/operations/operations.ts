@@ -30,6 +30,9 @@ export const OPERATION_ANSWERS = {
   204: { description: 'The clean-up is complete.', schema: null },
 };
 
+/** How often a request reads its operation if Redis refuses its process the notices, in milliseconds. */
+const READ_EVERY_MS = 250;
+
 type OperationDeps = Pick<Deps, 'database' | 'logger' | 'producer' | 'settlements' | 'operationWaitMs'>;
 type OperationCall = Pick<Call<unknown, unknown, unknown>, 'caller' | 'preference' | 'startedAtMs' | 'log'>;
 
@@ -75,12 +78,17 @@ async function wakeAndWait(
         return operation;
       }
     }
-    const remainingMs = deadline - performance.now();
-    if (remainingMs <= 0 || !deps.settlements.isListening) return operation;
-    await watch.settledWithin(remainingMs);
+    let current = operation;
+    for (;;) {
+      const remainingMs = deadline - performance.now();
+      if (remainingMs <= 0 || current.status !== 'pending') return current;
+      const { isListening } = deps.settlements;
+      const isOver = await watch.settledWithin(isListening ? remainingMs : Math.min(remainingMs, READ_EVERY_MS));
+      // The row is authoritative, and a notice is only a hint.
+      current = (await findOperation(deps.database.prisma, call.caller, operation.id)) ?? current;
+      if (isOver) return current;
+    }
   } finally {
     watch.stop();
   }
-  // The row is authoritative, and a notice is only a hint.
-  return (await findOperation(deps.database.prisma, call.caller, operation.id)) ?? operation;
 }

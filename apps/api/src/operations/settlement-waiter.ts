@@ -2,7 +2,7 @@ import type { NoticeListener } from '@callplane/queue';
 
 /**
  * Wakes waiting requests when a worker announces that their operation has settled. One subscription serves all
- * requests, and no request polls.
+ * requests, and no request polls while it is active.
  */
 export class SettlementWaiter {
   readonly #listener: Pick<NoticeListener, 'isListening'>;
@@ -14,7 +14,7 @@ export class SettlementWaiter {
     listener.on('operationSettled', (operationId) => this.#waiting.get(operationId)?.forEach((wake) => wake()));
   }
 
-  /** Whether the subscription is active. If it is not, waiting is pointless because no notice would arrive. */
+  /** Whether the subscription is active. If it is not, no notice arrives, and a wait has to read the row. */
   get isListening(): boolean {
     return this.#listener.isListening;
   }
@@ -22,8 +22,8 @@ export class SettlementWaiter {
   /** Call it before the job is sent: a notice that arrives between the job and the call would be missed. */
   watch(operationId: string) {
     let endWait: () => void = () => undefined;
-    const settled = new Promise<void>((resolve) => {
-      endWait = resolve;
+    const settled = new Promise<boolean>((resolve) => {
+      endWait = () => resolve(true);
     });
     if (this.#closed) endWait();
     const others = this.#waiting.get(operationId) ?? new Set();
@@ -31,10 +31,16 @@ export class SettlementWaiter {
     this.#waiting.set(operationId, others);
     let timer: NodeJS.Timeout | undefined;
     return {
-      /** Resolves when the operation settles, the time is over or the process drains. Read the row afterwards. */
-      settledWithin: (ms: number): Promise<void> => {
-        timer = setTimeout(endWait, ms);
-        return settled;
+      /**
+       * Resolves to true when the operation settles or the process drains, and to false when the time is over. Read the
+       * row afterwards.
+       */
+      settledWithin: (ms: number): Promise<boolean> => {
+        clearTimeout(timer);
+        const over = new Promise<boolean>((resolve) => {
+          timer = setTimeout(() => resolve(false), ms);
+        });
+        return Promise.race([settled, over]);
       },
       stop: (): void => {
         clearTimeout(timer);

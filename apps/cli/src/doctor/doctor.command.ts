@@ -29,7 +29,7 @@ import {
   checkSnapshots,
   checkTables,
 } from './postgres.js';
-import { examineRedis } from './redis.js';
+import { redisFindings } from './redis.js';
 import { checkEndpoints, checkMedia, checkQueue, checkRelays, checkSignaling, checkWebhookNetworks } from './work.js';
 
 /** Enough for the latest hours of a busy deployment, in about a second. */
@@ -56,7 +56,7 @@ export function addDoctorCommand(rtc: Command, cli: Cli): void {
     .action(async (options: DoctorOptions) => {
       const config = configOf(cli);
       const database = await examineDatabase(cli, config, options.deep === true ? options.rows : 0);
-      const findings = [...database.findings, ...(await examineRedis(config, database.backlogs))];
+      const findings = [...database.findings, ...(await redisFindings(config, database.backlogs, database.running))];
       printList(cli, options, findings, {
         STATUS: ({ status }) => MARKS[status],
         CHECK: ({ check }) => check,
@@ -73,7 +73,7 @@ export function addDoctorCommand(rtc: Command, cli: Cli): void {
 
 /**
  * @param rows how many rows each invariant looks at; 0: none is checked.
- * @returns the findings, and the work that waits in PostgreSQL; null if it could not be read
+ * @returns the findings, the work that waits in PostgreSQL, and the running processes; null if they could not be read
  */
 async function examineDatabase(cli: Cli, config: CliConfig, rows: number) {
   const database = new Database({ ...directConnection(config), poolMax: 1 });
@@ -82,7 +82,7 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number) {
     await database.ping();
     const schema = checkSchema(await pendingMigrations(targetOf(config)));
     // Stop here: the other checks read tables that the schema lacks.
-    if (schema.status === 'failure') return { findings: [schema], backlogs: null };
+    if (schema.status === 'failure') return { findings: [schema], backlogs: null, running: null };
     const startedAtMs = cli.clock.now().getTime();
     const facts = await readDatabaseFacts(database.sql);
     const differenceMs = (startedAtMs + cli.clock.now().getTime()) / 2 - facts.now.getTime();
@@ -106,12 +106,12 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number) {
       ...checkWebhookNetworks(config.WEBHOOK_ALLOWED_CIDRS, facts.projects),
       ...(rows === 0 ? [] : (await checkInvariants(database, rows)).map(checkInvariant)),
     ];
-    return { findings, backlogs };
+    return { findings, backlogs, running: facts.running };
   } catch (error) {
     const advice = isDatabaseUnavailable(error)
       ? 'Check that PostgreSQL runs and that DATABASE_URL is right.'
       : 'Check the log of PostgreSQL.';
-    return { findings: [failure('postgres', failureOf(error).line, advice)], backlogs: null };
+    return { findings: [failure('postgres', failureOf(error).line, advice)], backlogs: null, running: null };
   } finally {
     await database.close();
   }

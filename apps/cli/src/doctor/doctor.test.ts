@@ -11,7 +11,7 @@ import {
   type Replication,
   type TableHealth,
 } from '@callplane/db';
-import type { SentinelFacts } from '@callplane/queue';
+import type { RedisExamination, SentinelFacts } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
 import {
   breakRedis,
@@ -35,7 +35,7 @@ import {
   checkSnapshots,
   checkTables,
 } from './postgres.js';
-import { checkRedis, checkRedisTrouble, checkSentinels, type DoctorFacts } from './redis.js';
+import { checkListeners, checkRedis, checkRedisTrouble, checkSentinels } from './redis.js';
 import { checkEndpoints, checkMedia, checkQueue, checkRelays, checkSignaling, checkWebhookNetworks } from './work.js';
 
 const GOOD: DatabaseFacts = {
@@ -52,7 +52,7 @@ const GOOD: DatabaseFacts = {
   projects: 1,
   running: [],
 };
-const REDIS: DoctorFacts = {
+const REDIS: RedisExamination = {
   version: '7.2.0',
   maxmemoryPolicy: 'noeviction',
   appendOnly: true,
@@ -63,6 +63,7 @@ const REDIS: DoctorFacts = {
   maxBytes: 100,
   systemBytes: 1000,
   trouble: null,
+  listeners: 2,
 };
 const REPLICATED: Replication = {
   synchronousNames: 'ANY 1 (s1, s2)',
@@ -134,6 +135,7 @@ describe('the findings of the doctor', () => {
     const alone = { ...REPLICATED, synchronousNames: '', standbys: [] };
     expect(bad([checkReplication(REPLICATED), checkReplication(alone)])).toEqual([]);
     expect(bad(checkRedis(REDIS, [IDLE]))).toEqual([]);
+    expect(bad(checkListeners(1, [WORKER, { ...WORKER, app: 'api' }]))).toEqual([]);
     expect(bad(checkSentinels(SENTINELS, 1))).toEqual([]);
     expect(bad([...checkMedia([NODE]), checkSignaling(1)])).toEqual([]);
     expect(bad([...checkRelays([{ address: 'a:5766', state: 'up' }]), ...checkEndpoints(0, [])])).toEqual([]);
@@ -179,6 +181,15 @@ describe('the findings of the doctor', () => {
     ['redis memory: warning', checkRedis({ ...REDIS, usedBytes: 801, maxBytes: 0 }, [])],
     ['redis memory: warning', checkRedis({ ...REDIS, maxBytes: 751 }, [])],
     ['redis persistence: failure', checkRedis({ ...REDIS, isPersisting: false }, [])],
+    ['redis writes: failure', checkRedis({ ...REDIS, trouble: 'refused' }, null)],
+    ['redis writes: failure', checkRedis({ ...REDIS, trouble: 'cluster' }, null)],
+    [
+      'redis subscriptions: failure',
+      checkListeners(
+        1,
+        ['api', 'signaling'].map((app) => ({ ...WORKER, app })),
+      ),
+    ],
     ['redis: failure', [checkRedisTrouble('untrusted', null, 'self-signed certificate')]],
     ['redis sentinels: failure', checkSentinels({ ...SENTINELS, answering: 0, masters: [] }, null)],
     ['redis sentinels: failure', checkSentinels({ ...SENTINELS, quorumProblem: 'NOQUORUM' }, 1)],

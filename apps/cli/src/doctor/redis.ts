@@ -1,5 +1,5 @@
-import type { Backlog } from '@callplane/db';
-import type { RedisFacts, RedisTrouble, SentinelFacts } from '@callplane/queue';
+import type { Backlog, RunningApp } from '@callplane/db';
+import type { RedisExamination, RedisTrouble, SentinelFacts } from '@callplane/queue';
 import { redisOf } from '../cli.js';
 import type { CliConfig } from '../config.js';
 import { failure, ok, seconds, warning, type Finding } from './finding.js';
@@ -9,20 +9,24 @@ const MEMORY_SHARE_MAX = 0.8;
 const MAXMEMORY_SHARE_MAX = 0.75;
 const SENTINELS_MIN = 3;
 
-/** `trouble`: why Redis rejects writes; null if it accepts them. */
-export type DoctorFacts = RedisFacts & { trouble: RedisTrouble | null };
-
-/** @param backlogs the work that waits; null if it could not be read. */
-export async function examineRedis(config: CliConfig, backlogs: Backlog[] | null): Promise<Finding[]> {
+/**
+ * @param backlogs the work that waits; null if it could not be read.
+ * @param running the processes that are connected to PostgreSQL; null if they could not be read.
+ */
+export async function redisFindings(
+  config: CliConfig,
+  backlogs: Backlog[] | null,
+  running: readonly RunningApp[] | null,
+): Promise<Finding[]> {
   const where = redisOf(config);
   if (where === undefined) return [warning('redis', 'not checked', 'Set REDIS_URL to check Redis.')];
-  const { readRedisFacts, readSentinelFacts, RedisUnusable } = await import('@callplane/queue');
+  const { examineRedis, readSentinelFacts, RedisUnusable, SHARED_CHANNEL } = await import('@callplane/queue');
   const findings: Finding[] = [];
   let replicas: number | null = null;
   try {
-    const facts = await readRedisFacts(where);
+    const facts = await examineRedis(where, SHARED_CHANNEL);
     ({ replicas } = facts);
-    findings.push(...checkRedis(facts, backlogs));
+    findings.push(...checkRedis(facts, backlogs), ...checkListeners(facts.listeners, running));
   } catch (error) {
     const { cause } = error as Error;
     const trouble = error instanceof RedisUnusable ? error.reason : 'unreachable';
@@ -35,7 +39,7 @@ export async function examineRedis(config: CliConfig, backlogs: Backlog[] | null
 }
 
 /** @param backlogs the work that waits; null if it could not be read. */
-export function checkRedis(facts: DoctorFacts, backlogs: readonly Backlog[] | null): Finding[] {
+export function checkRedis(facts: RedisExamination, backlogs: readonly Backlog[] | null): Finding[] {
   const [major = 0, minor = 0] = facts.version.split('.').map(Number);
   return [
     major > 6 || (major === 6 && minor >= 2)
@@ -47,7 +51,20 @@ export function checkRedis(facts: DoctorFacts, backlogs: readonly Backlog[] | nu
   ];
 }
 
-function checkMemory({ maxmemoryPolicy, usedBytes, maxBytes, systemBytes }: DoctorFacts): Finding {
+/** @param listeners processes that subscribe to notices, as Redis counts them; null if it does not tell. */
+export function checkListeners(listeners: number | null, running: readonly RunningApp[] | null): Finding[] {
+  if (listeners === null || running === null) return [];
+  const check = 'redis subscriptions';
+  const expected = running.filter(({ app }) => app === 'api' || app === 'signaling').length;
+  const detail = `${Math.min(listeners, expected)} of ${expected} API and gateway processes receive notices`;
+  if (listeners >= expected) return [ok(check, detail)];
+  const advice =
+    'Give the users of these apps the channels of infra/redis/users.acl; "ACL LOG" in redis-cli names what was refused. ' +
+    'Meanwhile they read rows every few seconds.';
+  return [failure(check, detail, advice)];
+}
+
+function checkMemory({ maxmemoryPolicy, usedBytes, maxBytes, systemBytes }: RedisExamination): Finding {
   const check = 'redis memory';
   if (maxmemoryPolicy !== null && maxmemoryPolicy !== 'noeviction') {
     return failure(
@@ -69,7 +86,7 @@ function checkMemory({ maxmemoryPolicy, usedBytes, maxBytes, systemBytes }: Doct
   return ok(check, state);
 }
 
-function checkPersistence({ appendOnly, isPersisting }: DoctorFacts): Finding {
+function checkPersistence({ appendOnly, isPersisting }: RedisExamination): Finding {
   const check = 'redis persistence';
   if (!isPersisting) {
     return failure(check, 'the last write to disk failed', 'Check the log and the disk of Redis.');
@@ -130,7 +147,10 @@ const REDIS_ADVICE: Record<RedisTrouble, string> = {
   'read-only': 'REDIS_URL leads to a Redis replica: promote it (REPLICAOF NO ONE), or point REDIS_URL to the master.',
   full: 'Raise maxmemory of Redis, or start the workers that take its jobs ("rtc queues").',
   'not-persisting': 'Redis cannot write to its disk: free disk space.',
-  refused: 'Check user and password (REDIS_URL, REDIS_PASSWORD, REDIS_SENTINEL_PASSWORD) and the permissions.',
+  refused:
+    'Check user and password (REDIS_URL, REDIS_PASSWORD, REDIS_SENTINEL_PASSWORD), and give the user the rights of infra/redis/users.acl ("ACL LOG" in redis-cli names what was refused).',
+  cluster:
+    'Redis runs in cluster mode, which spreads the keys of a queue over several servers: point REDIS_URL to one without it.',
   untrusted: 'Check REDIS_CA_FILE, the names in the certificate of Redis and its dates, and that this port speaks TLS.',
 };
 
@@ -162,7 +182,7 @@ function latenessOf(backlogs: readonly Backlog[] | null): string {
   return `Measured now: late are ${parts.join(', ')}. Workers scan PostgreSQL; see their queues above.`;
 }
 
-function checkRedisWrites({ trouble, role }: DoctorFacts, backlogs: readonly Backlog[] | null): Finding {
+function checkRedisWrites({ trouble, role }: RedisExamination, backlogs: readonly Backlog[] | null): Finding {
   const state = `role ${role}`;
   return trouble === null
     ? ok('redis writes', state)

@@ -11,7 +11,7 @@ const LAYERS_REPEATED_MS = 5000;
 /** Age at which the report of a gateway counts no more, in milliseconds. Its members then want everything. */
 const STALE_AFTER_MS = 16_000;
 /** Tracks of one report. A gateway whose members want more tracks reports that they want everything. */
-const REPORTED_MAX = 2000;
+export const LAYERS_REPORTED_MAX = 2000;
 /** The shortest pause between two reports to other gateways, and between two messages to a publisher. */
 const FLUSH_EVERY_MS = 100;
 /** How long a publisher sends a layer that nobody receives any longer, in milliseconds. */
@@ -62,7 +62,7 @@ export class LayerWants {
   report(isReported: (trackKey: string) => boolean): ReportedLayers {
     const layers: [string, number[]][] = [];
     for (const [key, counts] of this.#own) if (isReported(key)) layers.push([key, layersOf(counts)]);
-    return layers.length > REPORTED_MAX ? null : layers;
+    return layers.length > LAYERS_REPORTED_MAX ? null : layers;
   }
 
   #count(key: string, layer: number, by: number): void {

@@ -1,15 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { SERVER_SENDER } from '@callplane/core';
 import { readRoomChanges, type Database, type RoomChanges, type RoomRead } from '@callplane/db';
-import type { RoomBus, RoomNotice } from '@callplane/queue';
+import type { RoomBus, RoomMessage } from '@callplane/queue';
 import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
 import type { ReadReason, SignalingMetrics } from '../metrics.js';
-import type { ReportedLayers } from './layers.js';
 import type { Departure, RoomMember } from './changes.js';
-import type { QualityEntry } from './quality.js';
-import type { ReportKind } from './reports.js';
 import { Room } from './room.js';
-import type { Talking } from './speakers.js';
-import { reactionTo, reviveChanges } from './state.js';
+import { messageOf, receiveReport } from './passed.js';
 
 export interface RoomsDeps {
   bus: RoomBus;
@@ -34,13 +31,6 @@ const READS_MAX = 3;
 const EACH_SECOND_MS = 1000;
 /** How often a room is read completely: in a restored database, the version of a change may be known already. */
 const COMPLETE_EVERY_MS = 60_000;
-
-interface Passed {
-  from: string;
-  /** Participant ids; null for all other participants. */
-  to: string[] | null;
-  text: string;
-}
 
 /** The rooms in which this instance holds sessions. Notices and a periodic resync keep them up to date. */
 export class Rooms {
@@ -101,7 +91,7 @@ export class Rooms {
   async changed(roomId: string): Promise<void> {
     await this.#read(roomId, 'changed', { publish: true }).catch((error: unknown) => {
       this.#deps.logger.warn('room changes not loaded', { roomId, error });
-      void this.#deps.bus.publishChanged(roomId, { range: { after: null, version: null } });
+      void this.#deps.bus.publishChanged(roomId, null);
     });
   }
 
@@ -159,9 +149,9 @@ export class Rooms {
     });
     this.#held.set(roomId, room);
     bus.subscribe(roomId, {
-      changed: (notice) => this.#onChanged(roomId, room, notice),
-      message: (message) => deliver(room, message as Passed),
-      report: (kind, report, from) => receive(room, kind as ReportKind, report, from),
+      changed: (version) => this.#onChanged(room, version),
+      message: (message) => void this.#onMessage(room, messageOf(message)),
+      report: (kind, report, from) => receiveReport(room, kind, report, from),
     });
     return room;
   }
@@ -208,31 +198,39 @@ export class Rooms {
     if (changes?.after === null && room !== undefined) room.completeAtMs = performance.now();
     room?.apply(changes, known);
     if (changes === null || !publish) return;
-    const { after, version } = changes;
-    const notice = { range: { after, version }, ...(after === null ? {} : { changes }) };
     // After a welcome, and what the members here get.
-    setImmediate(() => void this.#deps.bus.publishChanged(roomId, notice));
+    setImmediate(() => void this.#deps.bus.publishChanged(roomId, changes.version));
   }
 
-  #onChanged(roomId: string, room: Room, notice: RoomNotice): void {
-    const reaction = reactionTo(notice, room.state?.version ?? null);
-    if (reaction === 'apply') room.apply(reviveChanges(notice.changes));
-    else if (reaction === 'read') {
-      this.#read(roomId, 'gap').catch((error: unknown) => {
-        this.#deps.logger.warn('room changes not loaded', { roomId, error });
-      });
-    }
+  /**
+   * Notices may be lost, repeated and reordered, and whoever can write to Redis can forge them. So a notice only says that
+   * there is something to read (docs/decisions/0011-the-call-path.md).
+   */
+  #onChanged(room: Room, version: number | null): void {
+    const known = room.state?.version ?? null;
+    if (known === null || version === null || version > known) void this.#readAfterNotice(room.roomId);
+  }
+
+  /** A sender that this instance does not know yet has joined a moment ago, or does not exist. */
+  async #onMessage(room: Room, message: RoomMessage): Promise<void> {
+    const isKnown = (): boolean => isSender(room, message.from);
+    if (!isKnown()) await this.#readAfterNotice(room.roomId);
+    if (isKnown()) deliver(room, message);
+  }
+
+  #readAfterNotice(roomId: string): Promise<void> {
+    return this.#read(roomId, 'gap').catch((error: unknown) => {
+      this.#deps.logger.warn('room changes not loaded', { roomId, error });
+    });
   }
 }
 
-function deliver(room: Room, { from, to, text }: Passed): void {
+function isSender({ sessions }: Room, from: string): boolean {
+  return from === SERVER_SENDER || sessions.entryOf(from) !== undefined;
+}
+
+function deliver(room: Room, { from, to, text }: RoomMessage): void {
   if (to === null) {
     for (const member of room.members) if (member.participantId !== from) member.sendText(text);
   } else for (const id of new Set(to)) if (id !== from) room.memberOf(id)?.sendText(text);
-}
-
-function receive(room: Room, kind: ReportKind, report: unknown, from: string): void {
-  if (kind === 'speakers') room.speakers.receive(from, report as Talking);
-  else if (kind === 'layers') room.layers.receive(from, report as ReportedLayers);
-  else room.quality.receive(report as QualityEntry[]);
 }

@@ -4,7 +4,7 @@ import { LatestReports, Paced, type ReportedRoom, type SendReport } from './repo
 /** Gateways repeat who talks at their publishers this often, in milliseconds. */
 export const SPEAKERS_REPEATED_MS = 2000;
 /** Tracks of one gateway that carry speech at a time. More are ignored. */
-const TALKING_MAX = 64;
+export const TALKING_MAX = 64;
 const REMEMBERED_MAX = 1000;
 /** The shortest pause between two reports to other gateways, and between two changes of what members receive. */
 const REPORT_EVERY_MS = 250;

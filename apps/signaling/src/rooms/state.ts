@@ -1,7 +1,6 @@
 import type { SessionEndReason } from '@callplane/core';
-import { isFull, reviveRoom, toSession, type RoomChanges, type SessionState, type SessionTuple } from '@callplane/db';
+import { isFull, toSession, type RoomChanges, type SessionState, type SessionTuple } from '@callplane/db';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
-import type { RoomNotice } from '@callplane/queue';
 import { isViewer, participantText, subjectOf, type RoomChange, type SessionEntry } from './changes.js';
 
 export type RoomInfo = Omit<RoomChanges, 'after' | 'sessions'>;
@@ -43,13 +42,18 @@ export class RoomState {
     return this.#elsewhere.size > 0;
   }
 
+  /** Whether another instance holds sessions of the room. */
+  isHeldBy(instanceId: string): boolean {
+    return this.#elsewhere.has(instanceId);
+  }
+
   isHeldElsewhere(participantId: string): boolean {
     const entry = this.entryOf(participantId);
     return entry !== undefined && entry.instanceId !== this.#instanceId;
   }
 
   /**
-   * Takes over what was read or notified. Ignores what it knows already: sessions up to the own version, and reads that
+   * Takes over what was read. Ignores what it knows already: sessions up to the own version, and reads that
    * are older than it.
    * @param atStart the version known when the read began. A complete read below it comes from a restored database.
    */
@@ -142,23 +146,6 @@ function sameEntry(before: SessionEntry, after: SessionEntry): boolean {
   if (before.version !== after.version) return false;
   if (before.state === null || after.state === null) return before.state === after.state;
   return JSON.stringify(before.state) === JSON.stringify(after.state);
-}
-
-/**
- * What an instance does with a notice about a room. Notices may be lost, repeated and reordered. One is applied only if it continues what is known; after a gap the
- * instance reads.
- * @param known the version of the room that this instance knows; null if it has not read the room yet.
- */
-export function reactionTo({ range, changes }: RoomNotice, known: number | null): 'ignore' | 'apply' | 'read' {
-  if (known === null || range.version === null) return 'read';
-  if (known >= range.version) return 'ignore';
-  return changes !== undefined && range.after !== null && range.after <= known ? 'apply' : 'read';
-}
-
-/** The changes of a notice: JSON has no dates. */
-export function reviveChanges(notified: unknown): RoomChanges {
-  const changes = notified as RoomChanges;
-  return { ...changes, room: reviveRoom(changes.room) };
 }
 
 /** A page of the roster. Participants are JSON texts of `RemoteParticipant`. */

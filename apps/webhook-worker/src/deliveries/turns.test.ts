@@ -51,6 +51,31 @@ const emit = async (endpointId: string, count = 1) => {
 };
 const count = (where: object = {}) => worker.deps.database.prisma.webhookDelivery.count({ where });
 
+test.each([2, 2 ** 31, Number.MAX_SAFE_INTEGER])(
+  'a turn with %d stalls takes over the leases of its latest workers alone',
+  async (run) => {
+    const { turns } = start();
+    const receiver = await startReceiver((_request, response) => response.end());
+    const endpointId = await worker.newEndpoint(receiver.url, { slotMs: 200 });
+    const [{ id } = { id: '' }] = await worker.emit(endpointId, 1);
+    const turn = 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaa0000';
+    const before = turn.slice(0, -4) + ((run - 1) % 0x10000).toString(16).padStart(4, '0');
+    await worker.deps.database.prisma.webhookDelivery.update({
+      where: { id },
+      data: {
+        ...{ status: 'delivering', runAttempts: 1, url: receiver.url, secretVersion: 1 },
+        ...{ leaseToken: before, leaseExpiresAt: new Date(Date.now() + 3_600_000) },
+      },
+    });
+    const { environmentId } = await worker.deps.database.prisma.webhookEndpoint.findUniqueOrThrow({
+      where: { id: endpointId },
+    });
+    const job: TurnJob = { turn, endpointId, environmentId, slotMs: 200, lane: 'fast', ticket: 0 };
+    await turns.take(job, { queue: 'webhook-delivery', priority: 1, run, isStalled: true });
+    await eventually(async () => (await count({ status: 'succeeded' })) === 1);
+  },
+);
+
 test('one endpoint uses all four slots, but no more, and Redis shows its turns as active meanwhile', async () => {
   const { turns } = start();
   const answers: (() => void)[] = [];

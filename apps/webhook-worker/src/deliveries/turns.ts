@@ -45,6 +45,9 @@ const EMPTY_MS_MAX = 20;
 /** Turns without Redis that wait for a slot of the slow lane. They are few, so that those of a later scan begin soon. */
 const SLOW_WAITING_MAX = 2 * CONCURRENCY_PER_WORKER;
 
+/** Earlier workers of a turn whose leases are taken over. Those of the ones before have expired. */
+const TAKEN_OVER_MAX = 16;
+
 /** What follows a turn: the turn comes back after a while, or other turns are announced. */
 export type Next = { backInMs: number } | { announce: Turn[] };
 
@@ -289,7 +292,8 @@ export class Turns {
 
   async #takeOver({ endpointId, turn }: TurnJob, run: number): Promise<void> {
     const { database, leaseMs } = this.#deps;
-    const tokens = Array.from({ length: run - 1 }, (_, index) => tokenOf(turn, index + 1));
+    const first = Math.max(1, run - TAKEN_OVER_MAX);
+    const tokens = Array.from({ length: run - first }, (_, index) => tokenOf(turn, first + index));
     logEndedLeases(this.#deps, await takeOverLeases(database.sql, leaseMs, { endpointId, tokens }));
   }
 

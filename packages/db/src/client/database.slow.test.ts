@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect, createServer, type AddressInfo } from 'node:net';
-import { afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   createTestDatabase,
   eventually,
@@ -183,6 +183,110 @@ test('accepts a server that a pooler wrongly reports as a standby', async () => 
   const behindPooler = open({ url: proxy.url });
   await behindPooler.checkReady();
   expect(proxy.standbyReports()).toBe(1);
+});
+
+test('works with a database, role and schema path whose settings of sessions are others', async () => {
+  const { url: own, name } = await ownDatabase();
+  const admin = open({ url: own });
+  await admin.prisma.$executeRawUnsafe('CREATE SCHEMA other');
+  for (const setting of [
+    "datestyle TO 'German, DMY'",
+    "timezone TO 'America/Los_Angeles'",
+    "intervalstyle TO 'sql_standard'",
+    "bytea_output TO 'escape'",
+    'extra_float_digits TO -5',
+    'array_nulls TO off',
+    'standard_conforming_strings TO off',
+    "default_transaction_isolation TO 'serializable'",
+    'lock_timeout TO 1',
+    'idle_session_timeout TO 1',
+    "search_path TO 'other'",
+  ]) {
+    await admin.prisma.$executeRawUnsafe(`ALTER DATABASE "${name}" SET ${setting}`);
+  }
+  const database = open({ url: own });
+  await database.checkReady();
+  const at = new Date('2026-02-03T04:05:06.789Z');
+  const bytes = Buffer.from([0, 92, 255]);
+  await database.prisma.project.create({ data: { id: 'proj_1', name: 'x', createdAt: at } });
+  expect(await database.prisma.project.findMany()).toEqual([{ id: 'proj_1', name: 'x', createdAt: at }]);
+  const rows = await database.sql.$queryRaw`
+    SELECT created_at AS "createdAt", ${bytes}::bytea AS bytes, 0.1::float8 + 0.2::float8 AS sum,
+      ARRAY[1, NULL]::int[] AS list, current_setting('transaction_isolation') AS isolation
+    FROM projects`;
+  expect(rows).toEqual([{ createdAt: at, bytes, sum: 0.1 + 0.2, list: [1, null], isolation: 'read committed' }]);
+});
+
+test('is not ready behind a pooler with other settings of sessions', async () => {
+  const { url: own, name } = await ownDatabase();
+  await open({ url: own }).prisma.$executeRawUnsafe(`ALTER DATABASE "${name}" SET datestyle TO 'German, DMY'`);
+  const { throughPooler } = await startTestPgBouncer(own);
+  const pooled = open({ url: throughPooler(own), pooler: 'transaction' });
+  await expect(pooled.checkReady()).rejects.toMatchObject({ reason: 'session' });
+});
+
+describe('a conflict', () => {
+  /** Two transactions that lock two rows in opposite orders. */
+  async function deadlock(run: (database: Database, first: string, second: string) => PromiseLike<unknown>) {
+    const { url: own } = await ownDatabase();
+    let repeats = 0;
+    const onRepeat = () => void (repeats += 1);
+    const database = open({ url: own, poolMax: 3, deadlines: PATIENT_DEADLINES, onRepeat });
+    const data = ['a', 'b'].map((id) => ({ id, name: '-', createdAt: new Date() }));
+    await database.prisma.project.createMany({ data });
+    await Promise.all([run(database, 'a', 'b'), run(database, 'b', 'a')]);
+    expect((await database.prisma.project.findMany()).map(({ name }) => name.length)).toEqual([3, 3]);
+    expect(repeats).toBeGreaterThan(0);
+  }
+  /** Resolves for the first time once both transactions hold their first row. */
+  function both() {
+    let count = 0;
+    let meet: () => void = () => undefined;
+    const met = new Promise<void>((resolve) => (meet = resolve));
+    return () => {
+      if (++count >= 2) meet();
+      return met;
+    };
+  }
+
+  test('of transactions is repeated', async () => {
+    const together = both();
+    await deadlock((database, first, second) =>
+      database.transaction(async (sql) => {
+        await sql.$executeRaw`UPDATE projects SET name = name || 'x' WHERE id = ${first}`;
+        await together();
+        await sql.$executeRaw`UPDATE projects SET name = name || 'x' WHERE id = ${second}`;
+      }),
+    );
+  });
+
+  test('of transactions of models is repeated', async () => {
+    const together = both();
+    const append = async (tx: Parameters<Parameters<Database['prisma']['$transaction']>[0]>[0], id: string) => {
+      const { name } = await tx.project.update({ where: { id }, data: {} });
+      await tx.project.update({ where: { id }, data: { name: `${name}x` } });
+    };
+    await deadlock((database, first, second) =>
+      database.prisma.$transaction(async (tx) => {
+        await append(tx, first);
+        await together();
+        await append(tx, second);
+      }),
+    );
+  });
+
+  test('of a lone statement is repeated, and an endless one is an outage', async () => {
+    const { url: own } = await ownDatabase();
+    let repeats = 0;
+    const database = open({ url: own, poolMax: 3, onRepeat: () => void (repeats += 1) });
+    await database.prisma.$executeRawUnsafe(`CREATE SEQUENCE tries`);
+    await database.prisma.$executeRawUnsafe(`CREATE FUNCTION conflict_until(n int) RETURNS int LANGUAGE plpgsql AS $$
+      BEGIN IF nextval('tries') < n THEN RAISE SQLSTATE '40001'; END IF; RETURN 1; END $$`);
+    expect(await database.sql.$queryRaw`SELECT conflict_until(3) AS one`).toEqual([{ one: 1 }]);
+    expect(repeats).toBe(2);
+    expect((await outcome(database.prisma.$queryRaw`SELECT conflict_until(1000) AS one`)).result).toBe('unavailable');
+    expect(repeats).toBe(6);
+  });
 });
 
 test('works through PgBouncer in transaction mode, with deadlines in transactions and the time zone of the database', async () => {

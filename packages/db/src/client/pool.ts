@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { Hosts } from './hosts.js';
+import { repeatConflicts } from './conflicts.js';
 import { isDiskFull, isReadOnlySession, isRefusedLogin, UnfitServerError } from './unavailable.js';
 
 /**
@@ -26,6 +27,13 @@ interface ConnectionRules {
   readonly begin: string;
   /** Called when PostgreSQL has refused a statement because its disk is full. */
   onDiskFull(): void;
+}
+
+interface PoolRules extends ConnectionRules {
+  /** Until a caller has a connection, new or idle, in milliseconds. */
+  readonly connectMs: number;
+  /** Called when a statement is repeated after a conflict. */
+  onRepeat(): void;
 }
 
 interface Connection extends pg.PoolClient {
@@ -250,12 +258,12 @@ export class Pool extends pg.Pool {
   readonly #hosts: Hosts;
   /** Errors of connection attempts after which another host may answer. */
   readonly #refusals: WeakSet<Error>;
+  readonly #onRepeat: () => void;
 
-  /** @param connectMs until a caller has a connection, new or idle, in milliseconds. */
   constructor(
     config: Omit<pg.PoolConfig, 'Client' | 'connectionTimeoutMillis' | 'query_timeout'>,
     hosts: Hosts,
-    { connectMs, ...rules }: ConnectionRules & { connectMs: number },
+    { connectMs, onRepeat, ...rules }: PoolRules,
   ) {
     const refusals = new WeakSet<Error>();
     const Client = connectionClass(hosts, rules, refusals);
@@ -263,6 +271,13 @@ export class Pool extends pg.Pool {
     this.#connectMs = connectMs;
     this.#hosts = hosts;
     this.#refusals = refusals;
+    this.#onRepeat = onRepeat;
+  }
+
+  /** A statement outside of transactions, which is a transaction itself. */
+  override query(...args: unknown[]): never {
+    const once = (): PromiseLike<unknown> => (super.query as Query).call(this, ...args) as PromiseLike<unknown>;
+    return (typeof args.at(-1) === 'function' ? once() : repeatConflicts(once, this.#onRepeat)) as never;
   }
 
   override connect(): Promise<pg.PoolClient>;

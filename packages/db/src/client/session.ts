@@ -24,6 +24,30 @@ export interface SessionWishes {
   readonly indexesOnly?: boolean;
 }
 
+/** What the product relies on, whatever the server, the database and the role have set. */
+export const SESSION_SETTINGS = {
+  // Prisma's adapter writes and reads timestamps without a time zone and assumes that the session uses UTC.
+  TimeZone: 'UTC',
+  // node-postgres reads dates, intervals, bytes and floating-point numbers in these forms.
+  DateStyle: 'ISO, MDY',
+  IntervalStyle: 'postgres',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  array_nulls: 'on',
+  standard_conforming_strings: 'on',
+  // Statements skip locked rows and compare versions instead of failing.
+  default_transaction_isolation: 'read committed',
+  default_transaction_deferrable: 'off',
+  // Statements have the deadline of the app, and its connections may be idle.
+  lock_timeout: '0',
+  idle_session_timeout: '0',
+} as const;
+
+/** The tables are in this schema. The `options` of the URL come after it. */
+const SCHEMA = 'public';
+
+const option = (name: string, value: string): string => `-c ${name}=${value.replaceAll(/[\\ ]/g, '\\$&')}`;
+
 export function ownSession(
   { options }: Target,
   wishes: SessionWishes,
@@ -33,10 +57,10 @@ export function ownSession(
     // Timeouts on both sides: PostgreSQL cancels slow statements, and the client gives up on a frozen server.
     statement_timeout: statementMs,
     idle_in_transaction_session_timeout: transactionMs,
-    // Prisma's adapter writes and reads timestamps without a time zone and assumes that the session uses UTC.
     options: [
+      option('search_path', SCHEMA),
       ...(options === '' ? [] : [options]),
-      '-c TimeZone=UTC',
+      ...Object.entries(SESSION_SETTINGS).map(([name, value]) => option(name, value)),
       ...(wishes.asynchronousCommit === true ? ['-c synchronous_commit=off'] : []),
       ...(wishes.indexesOnly === true ? ['-c enable_seqscan=off'] : []),
     ].join(' '),
@@ -48,7 +72,7 @@ export function pooledSession({ options }: Target) {
   return options === '' ? {} : { options };
 }
 
-/** One message, so that no transaction is without deadlines. */
+/** One message, so that no transaction is without deadlines. Other settings are those of the database. */
 export function beginWithDeadlines({ statementMs, transactionMs }: SessionDeadlines): string {
   return (
     `BEGIN; SET LOCAL statement_timeout = ${statementMs};` +
@@ -62,17 +86,27 @@ export function beginWithDeadlines({ statementMs, transactionMs }: SessionDeadli
  */
 const UTC_NAMES = new Set(['utc', 'etc/utc', 'uct', 'etc/uct', 'zulu', 'etc/zulu', 'universal', 'etc/universal']);
 
+const NAMES = Object.keys(SESSION_SETTINGS);
+
 const SESSION_STATE = `
-  SELECT current_setting('TimeZone') AS "timeZone", current_setting('transaction_read_only') = 'on' AS "isReadOnly"`;
+  SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly",
+    ${NAMES.map((name) => `current_setting('${name}') AS "${name}"`).join(', ')}`;
 
 /**
- * Resolves when the session accepts writes, and returns timestamps in UTC.
- * @throws UnfitServerError if it is read-only, or in another time zone: a pooler between may drop our options.
+ * Resolves when the session accepts writes, and has the settings that the product relies on.
+ * @throws UnfitServerError if it is read-only, or a setting differs: a pooler between may drop our options.
  */
 export async function checkSession(client: ClientBase): Promise<void> {
-  const { rows } = await client.query<{ timeZone: string; isReadOnly: boolean }>(SESSION_STATE);
-  if (rows[0]?.isReadOnly !== false) throw new UnfitServerError('read-only');
-  if (!UTC_NAMES.has(rows[0].timeZone.toLowerCase())) throw new UnfitServerError('time-zone');
+  const { rows } = await client.query<Record<string, unknown>>(SESSION_STATE);
+  const state = rows[0] ?? {};
+  if (state['isReadOnly'] !== false) throw new UnfitServerError('read-only');
+  const { TimeZone: _, DateStyle, ...others } = SESSION_SETTINGS;
+  if (!UTC_NAMES.has(String(state['TimeZone']).toLowerCase())) throw new UnfitServerError('time-zone');
+  // The order of day and month is that of input. All input is in ISO's order.
+  const isIso = String(state['DateStyle']).startsWith(DateStyle.slice(0, 4));
+  if (!isIso || Object.entries(others).some(([name, value]) => state[name] !== value)) {
+    throw new UnfitServerError('session');
+  }
 }
 
 /**

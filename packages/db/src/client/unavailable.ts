@@ -10,10 +10,10 @@ const READ_ONLY = '25006';
 const DISK_FULL = '53100';
 /**
  * PostgreSQL: shutting down, crashed, starting up, disk full, out of memory, too many connections, read-only, statement
- * timeout (a frozen client holds its row), login refused (a password is being rotated). Class 08 is connection
- * exceptions.
+ * timeout (a frozen client holds its row), login refused (a password is being rotated), conflicts that outlast their
+ * repetition. Class 08 is connection exceptions.
  */
-const SQL_STATES = /^(08\w{3}|57P0[123]|57014|53[123]00|25006|25P03|28\w{3})$/;
+const SQL_STATES = /^(08\w{3}|57P0[123]|57014|53[123]00|25006|25P0[34]|28\w{3}|40001|40P01)$/;
 /** PostgreSQL cancelled a statement: it took longer than `statement_timeout`, or an operator cancelled it. */
 const CANCELED = '57014';
 /** The login or the database: every host of a cluster would refuse in the same way. */
@@ -52,6 +52,8 @@ const UNFIT = {
   'read-only': 'PostgreSQL accepts no writes: the server is a standby, or set to read-only',
   'disk-full': 'PostgreSQL accepts no writes: its disk is full',
   'time-zone': 'the time zone of the PostgreSQL session is not UTC: a pooler has dropped or changed it',
+  session:
+    'a setting of the PostgreSQL session differs, such as DateStyle: a pooler has dropped or changed it. Run rtc db migrate, and reconnect the pooler',
 } as const;
 
 /** PostgreSQL answers, but an app must not work with it as it is. */
@@ -104,8 +106,6 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
     return true;
   if (typeof code === 'string' && TLS_CODES.test(code)) return true;
   if (typeof originalCode === 'string' && SQL_STATES.test(originalCode)) return true;
-  // A server that has become a standby cancels statements in favour of its replication.
-  if (code === '40001' && typeof message === 'string' && message.includes('recovery')) return true;
   if (typeof kind === 'string' && DRIVER_KINDS.has(kind)) return true;
   if (typeof message === 'string' && PG_MESSAGES.test(message)) return true;
   const adapterError = (meta as { driverAdapterError?: unknown } | null | undefined)?.driverAdapterError;

@@ -51,6 +51,7 @@ describe('the Helm chart', () => {
   });
 
   test.each([
+    [['networkPolicy.dataTo=null'], 'Set networkPolicy.dataTo to the pods or addresses of PostgreSQL and Redis'],
     [['ingress.enabled=true'], 'Set ingress.host to the public name of the service'],
     [['ingres.enabled=true'], 'ingres'],
     [['settings.all.LOG_LEVEL=5'], 'LOG_LEVEL'],

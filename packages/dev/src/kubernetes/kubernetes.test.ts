@@ -80,6 +80,11 @@ describe('the pods', () => {
   });
 });
 
+interface Rule {
+  to?: object[];
+  ports: { port: number }[];
+}
+
 describe('the other resources', () => {
   test('every app has a disruption budget and a network policy, and every selector finds its pods', () => {
     for (const { spec, metadata } of ofKind('Deployment')) {
@@ -112,8 +117,26 @@ describe('the other resources', () => {
 
   test('webhook workers may not reach private addresses of the cluster', () => {
     const policy = ofKind('NetworkPolicy').find(({ metadata }) => metadata.name === 'callplane-webhook-worker')!;
-    const [internet] = policy.spec.egress.filter(({ to }: { to?: object }) => to !== undefined);
+    const internet = policy.spec.egress.find(({ ports }: Rule) => ports.some(({ port }) => port === 443));
     const denied = internet.to.flatMap(({ ipBlock }: { ipBlock: { except: string[] } }) => ipBlock.except);
     expect(denied).toEqual(expect.arrayContaining(['10.0.0.0/8', '169.254.0.0/16', 'fc00::/7']));
+  });
+
+  test('every app reaches name servers, PostgreSQL and Redis at the configured addresses alone', () => {
+    const closed = [53, 5432, 6432, 6379, 26379];
+    const policies = ofKind('NetworkPolicy');
+    expect(policies.length).toBeGreaterThanOrEqual(6);
+    for (const { metadata, spec } of policies) {
+      const rules = (spec.egress as Rule[]).filter(({ ports }) => ports.some(({ port }) => closed.includes(port)));
+      expect([metadata.name, rules.flatMap(({ ports }) => ports.map(({ port }) => port))]).toEqual([
+        metadata.name,
+        [53, ...closed],
+      ]);
+      const targets = JSON.stringify(rules.map(({ to }) => to));
+      expect([metadata.name, rules.every(({ to }) => (to ?? []).length > 0)]).toEqual([metadata.name, true]);
+      expect(targets).toContain('"kubernetes.io/metadata.name":"kube-system"');
+      expect(targets).toContain('"kubernetes.io/metadata.name":"data"');
+      expect(targets).not.toMatch(/0\.0\.0\.0\/0|::\/0/);
+    }
   });
 });

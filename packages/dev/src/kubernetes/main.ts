@@ -1,5 +1,5 @@
 /**
- * `node scripts/dev.mjs kubernetes`: renders the Helm chart with its default values into infra/kubernetes, for
+ * `node scripts/dev.mjs kubernetes`: renders the Helm chart into infra/kubernetes, for
  * `kubectl apply` without Helm, and writes the JSON schemas of its kinds. Installs Helm into .tools if it is missing.
  */
 import {
@@ -22,7 +22,7 @@ import { kubernetesSchemas } from './schemas.js';
 export async function main(): Promise<void> {
   const { helm, models } = await kubernetesTools();
   for (const file of COTURN_FILES) copyFileSync(join(root, 'infra', 'coturn', file), join(CHART, 'files', file));
-  await run(helm, ['lint', '--strict', CHART], { failure: 'The chart has errors' });
+  await run(helm, ['lint', '--strict', CHART, ...REQUIRED], { failure: 'The chart has errors' });
   const documents = await render(helm, []);
   const isMigration = (document: string) => document.startsWith('# Source: callplane/templates/migrate.yaml');
   const head = headOf(chartDigest());
@@ -37,12 +37,18 @@ export async function main(): Promise<void> {
   console.log('Wrote infra/kubernetes.');
 }
 
+/** The value that has no default: where PostgreSQL and Redis are. */
+const REQUIRED = [
+  '--set',
+  'networkPolicy.dataTo[0].namespaceSelector.matchLabels.kubernetes\\.io/metadata\\.name=data',
+];
+
 /**
  * The documents of the chart for a release named `callplane` in a namespace of the same name.
  * @param values arguments of helm, such as `--set`, `keda.enabled=true`
  */
 export async function render(helm: string, values: readonly string[]): Promise<string[]> {
-  const text = await run(helm, ['template', 'callplane', CHART, '--namespace', 'callplane', ...values], {
+  const text = await run(helm, ['template', 'callplane', CHART, '--namespace', 'callplane', ...REQUIRED, ...values], {
     failure: 'The chart cannot be rendered',
   });
   return text
@@ -80,7 +86,8 @@ export function chartDigest(): string {
 
 export function headOf(digest: string): string {
   return (
-    '# Written by "node scripts/dev.mjs kubernetes" from infra/helm/callplane with its default values. Do not edit.\n' +
+    '# Written by "node scripts/dev.mjs kubernetes" from infra/helm/callplane with its default values,\n' +
+    '# and PostgreSQL and Redis in the namespace `data`. Do not edit.\n' +
     `# SHA-256 of the chart: ${digest}\n`
   );
 }

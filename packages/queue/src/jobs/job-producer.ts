@@ -169,7 +169,7 @@ export class JobProducer {
       return null;
     } catch (error) {
       // Probes at once to find the reason. Until the probe has ended, every DELETE waits for the deadline.
-      void this.health.probe();
+      void this.health.probeAll();
       return error as Error;
     } finally {
       clearTimeout(timer);

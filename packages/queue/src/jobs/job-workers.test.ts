@@ -9,6 +9,7 @@ const quiet = { onLost: () => undefined, onReady: () => undefined };
 let redis: TestServer;
 let producer: JobProducer;
 let opened: JobWorkers<OperationJob>[] = [];
+let invalid: string[] = [];
 beforeAll(async () => {
   redis = await startTestRedis();
   producer = new JobProducer(redis.url, quiet, PATIENT_REDIS);
@@ -19,6 +20,7 @@ beforeEach(() => producer.redis.flushall());
 afterEach(async () => {
   await Promise.all(opened.map((workers) => workers.close()));
   opened = [];
+  invalid = [];
 });
 
 function start(work: (operationId: string) => Promise<number | null>): JobWorkers<OperationJob> {
@@ -26,7 +28,7 @@ function start(work: (operationId: string) => Promise<number | null>): JobWorker
     redisUrl: redis.url,
     queues: { 'room-end': 1 },
     work: ({ operationId }) => work(operationId),
-    events: { ...quiet, onFailed: () => undefined },
+    events: { ...quiet, onFailed: () => undefined, onInvalid: ({ message }) => invalid.push(message) },
   });
   opened.push(workers);
   return workers;
@@ -96,6 +98,35 @@ describe('the job of an operation', () => {
     });
     expect(begun).toEqual(['op_1', 'op_2']);
   });
+});
+
+test('jobs that no process of this release has added are dropped and reported, and hold no others up', async () => {
+  const { begun, work, end } = held();
+  const queue = 'callplane:room-end';
+  for (const [id, data] of Object.entries({
+    no_json: '{',
+    other: '{"operationId":1}',
+    missing: '[]',
+    nothing: 'null',
+  })) {
+    await producer.redis.hset(`${queue}:${id}`, {
+      name: 'x',
+      data,
+      opts: '{}',
+      timestamp: '1',
+      ats: '2000000000',
+      stc: '2000000000',
+    });
+    await producer.redis.lpush(`${queue}:wait`, id);
+  }
+  await producer.wakeOperations([row(1)]);
+  start(work);
+  await eventually(() => begun.length === 1);
+  end('op_1');
+  await eventually(() => invalid.length >= 4);
+  expect(invalid.filter((message) => message.includes('the job of an operation from Redis is not valid'))).toHaveLength(
+    3,
+  );
 });
 
 test('a tenant with many operations waits behind the first ones of others', async () => {

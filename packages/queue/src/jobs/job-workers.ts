@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DelayedError, Worker, type Job, type WorkerOptions } from 'bullmq';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectRedis, disconnectRedis, KEY_PREFIX, type RedisClient, type RedisEvents } from '../redis/redis.js';
-import { nowMs, type QueueName } from './jobs.js';
+import { jobReader, nowMs, type QueueName } from './jobs.js';
 
 /** How BullMQ hands a job to a worker. */
 export interface Handed {
@@ -62,7 +62,8 @@ export class JobWorkers<Data extends object> {
     this.#settings = settings;
     this.#redis = connectRedis(settings.redisUrl, 'blocking', settings.events);
     this.#workers = Object.entries(settings.queues).map(([queue, concurrency]) => {
-      const worker = new Worker<Data>(queue, (job, token) => this.#process(job, token), {
+      const read = jobReader(queue as QueueName) as (data: unknown) => Data;
+      const worker = new Worker<Data>(queue, (job, token) => this.#process(job, read, token), {
         connection: this.#redis,
         prefix: KEY_PREFIX,
         concurrency,
@@ -73,19 +74,38 @@ export class JobWorkers<Data extends object> {
         removeOnFail: { count: 0 },
       });
       worker.on('failed', (job, error) => settings.events.onFailed(error, job?.data));
-      // The connection reports its losses. Otherwise a job is not ours any more, and its row is right.
-      worker.on('error', () => undefined);
+      worker.on('error', (error) => {
+        // BullMQ parses the hash of a job. Other errors: the connection reports its losses, and the probe what Redis
+        // refuses. Otherwise a job is not ours any more, and its row is right.
+        if (error instanceof SyntaxError) settings.events.onInvalid?.(error);
+      });
       return worker;
     });
   }
 
-  async #process(job: Job<Data>, token: string | undefined): Promise<void> {
-    const { priority, attemptsStarted: run, stalledCounter } = job;
-    const handed = { queue: job.queueName as QueueName, priority, run, isStalled: stalledCounter > 0 };
-    const backInMs = await during(this.#working, this.#settings.work(job.data, handed));
+  async #process(job: Job<Data>, read: (data: unknown) => Data, token: string | undefined): Promise<void> {
+    const data = this.#dataOf(job, read);
+    if (data === null) return;
+    const handed = {
+      queue: job.queueName as QueueName,
+      priority: countOf(job.priority),
+      run: Math.max(1, countOf(job.attemptsStarted)),
+      isStalled: job.stalledCounter > 0,
+    };
+    const backInMs = await during(this.#working, this.#settings.work(data, handed));
     if (backInMs === null) return;
     await during(this.#delaying, job.moveToDelayed(nowMs() + backInMs + CLOCKS_DIFFER_MS, token));
     throw new DelayedError();
+  }
+
+  /** @returns null if the data are not valid. Such a job goes, and a scan finds the row. */
+  #dataOf({ data }: Job<Data>, read: (data: unknown) => Data): Data | null {
+    try {
+      return read(data);
+    } catch (error) {
+      this.#settings.events.onInvalid?.(error as Error);
+      return null;
+    }
   }
 
   async stop(): Promise<void> {
@@ -104,6 +124,9 @@ export class JobWorkers<Data extends object> {
     await disconnectRedis(this.#redis);
   }
 }
+
+/** A count from the hash of a job; 0 for anything else. */
+const countOf = (value: number): number => (Number.isSafeInteger(value) && value > 0 ? value : 0);
 
 function during<T>(running: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
   running.add(work);

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { laneOf, QUEUE_OF_OPERATION, type Lane, type SlotMs } from '@callplane/core';
+import { laneOf, PATH_ID_PATTERN, QUEUE_OF_OPERATION, type Lane, type SlotMs } from '@callplane/core';
+import { Type, type Static } from 'typebox';
+import { payloadReader } from '../redis/payloads.js';
 
 /** The queues, and what their jobs hold: ids. */
 export const QUEUE_NAMES = [
@@ -20,9 +22,10 @@ export interface NewJob {
   job: { name: string; data: object; opts: object };
 }
 
-export interface OperationJob {
-  operationId: string;
-}
+const Id = Type.String({ pattern: PATH_ID_PATTERN });
+
+const OperationJob = Type.Object({ operationId: Id });
+export type OperationJob = Static<typeof OperationJob>;
 
 /**
  * The id of the job for the next attempt of an operation. BullMQ ignores a job whose id exists in any state, so an
@@ -47,10 +50,28 @@ export interface Turn {
   delayMs?: number;
 }
 
-export interface TurnJob extends Required<Pick<Turn, 'endpointId' | 'environmentId' | 'slotMs' | 'lane' | 'ticket'>> {
+/** Above the longest attempt, in milliseconds. */
+const SLOT_MS_MAX = 3_600_000;
+/** Above the tickets that an endpoint can have. Scans have ticket -1. */
+const TICKET_MAX = 1000;
+
+const TurnJob = Type.Object({
   /** A UUID. The fencing tokens of the turn's workers begin with it. */
-  turn: string;
-}
+  turn: Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' }),
+  endpointId: Id,
+  environmentId: Id,
+  slotMs: Type.Union([Type.Number({ minimum: 0, maximum: SLOT_MS_MAX }), Type.Null()]),
+  lane: Type.Union([Type.Literal('fast'), Type.Literal('slow')]),
+  ticket: Type.Integer({ minimum: -1, maximum: TICKET_MAX }),
+});
+export type TurnJob = Static<typeof TurnJob>;
+
+const readTurn = payloadReader('a turn', TurnJob);
+const readOperation = payloadReader('the job of an operation', OperationJob);
+
+/** @returns what reads the data of the queue's jobs. It throws an InvalidPayloadError. */
+export const jobReader = (queue: QueueName): ((data: unknown) => object) =>
+  Object.values<QueueName>(QUEUE_OF_LANE).includes(queue) ? readTurn : readOperation;
 
 /** Turns of one endpoint that are due within this time share a job, in milliseconds. */
 const LATER_STEP_MS = 100;

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { overRedis } from '../redis/redis-facts.js';
-import { isAnswering } from '../redis/redis-health.js';
+import { isAnswering, troubleOf, type RedisTrouble } from '../redis/redis-health.js';
+import { InvalidPayloadError } from '../redis/payloads.js';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectSubscriber, disconnectRedis, type RedisClient, type RedisEvents } from '../redis/redis.js';
 
@@ -10,22 +11,25 @@ import { connectSubscriber, disconnectRedis, type RedisClient, type RedisEvents 
  */
 const NOTICES = {
   /** An operation has been settled. Payload: its id. */
-  operationSettled: 'callplane:operation-settled',
+  operationSettled: { channel: 'callplane:operation-settled', payload: /^[A-Za-z0-9_-]{1,128}$/ },
   /** An API key has been revoked. Payload: its hexadecimal SHA-256. */
-  apiKeyRevoked: 'callplane:api-key-revoked',
+  apiKeyRevoked: { channel: 'callplane:api-key-revoked', payload: /^[0-9a-f]{64}$/ },
   /** A console session has ended. Payload: its hexadecimal SHA-256. */
-  consoleSessionEnded: 'callplane:console-session-ended',
+  consoleSessionEnded: { channel: 'callplane:console-session-ended', payload: /^[0-9a-f]{64}$/ },
   /** The signing keys have changed. Payload: empty. */
-  signingKeysChanged: 'callplane:signing-keys-changed',
+  signingKeysChanged: { channel: 'callplane:signing-keys-changed', payload: /^$/ },
   /** A media server was registered or removed. Payload: empty. */
-  mediaNodesChanged: 'callplane:media-nodes-changed',
+  mediaNodesChanged: { channel: 'callplane:media-nodes-changed', payload: /^$/ },
 } as const;
 
 export type Notice = keyof typeof NOTICES;
 
+/** The channel that every API and every gateway subscribes to. */
+export const SHARED_CHANNEL = NOTICES.signingKeysChanged.channel;
+
 /** Publishes a notice to all listening processes. Resolves to false if Redis cannot be reached. */
 export function publishNotice(redis: RedisClient, notice: Notice, payload: string): Promise<boolean> {
-  return publish(redis, NOTICES[notice], payload);
+  return publish(redis, NOTICES[notice].channel, payload);
 }
 
 export async function publish(redis: RedisClient, channel: string, payload: string): Promise<boolean> {
@@ -43,40 +47,104 @@ export function publishOnce(where: RedisLocation, send: (redis: RedisClient) => 
   return overRedis(where, async (redis) => (await Promise.all(send(redis))).every(Boolean)).catch(() => false);
 }
 
-/** Receives what is published on channels, over a connection of its own. Subscriptions survive reconnections. */
+/** How often a refused subscription is tried again, in milliseconds. */
+const RETRY_MS = 1000;
+/** Channels of one command, so that none blocks Redis for long. */
+const CHANNELS_PER_COMMAND = 1000;
+
+/**
+ * Receives what is published on channels, over a connection of its own. Subscriptions survive reconnections. ioredis
+ * itself does not renew them: a refusal (`NOPERM`) would be an unhandled rejection, which ends the process.
+ */
 export class Subscriber {
   readonly #redis: Redis;
+  readonly #events: RedisEvents;
   readonly #handlers = new Map<string, (payload: string) => void>();
+  /** Channels to which Redis does not let it subscribe. */
+  readonly #refused = new Set<string>();
+  #refusal: RedisTrouble = 'refused';
+  readonly #retries: NodeJS.Timeout;
 
   constructor(where: RedisLocation, events: RedisEvents) {
+    this.#events = events;
     this.#redis = connectSubscriber(where, events);
-    this.#redis.on('message', (channel: string, payload: string) => this.#handlers.get(channel)?.(payload));
+    this.#redis.on('message', (channel: string, payload: string) => this.#receive(channel, payload));
+    this.#redis.on('close', () => this.#refused.clear());
+    this.#redis.on('ready', () => this.#send([...this.#handlers.keys()]));
+    this.#retries = setInterval(() => this.#send([...this.#refused]), RETRY_MS).unref();
+  }
+
+  /** Why Redis does not let it subscribe; null if it does, and while there is no connection. */
+  get refusal(): RedisTrouble | null {
+    return this.#refused.size > 0 ? this.#refusal : null;
   }
 
   /** Whether it would receive what is published now. */
   get isListening(): boolean {
-    return this.#redis.status === 'ready';
+    return this.#redis.status === 'ready' && this.#refused.size === 0;
   }
 
   /** Sets the handler of a channel and replaces an earlier one. */
   subscribe(channel: string, handler: (payload: string) => void): void {
     this.#handlers.set(channel, handler);
-    // While Redis is unavailable, ioredis queues the command. It fails only if the connection is closed.
-    this.#redis.subscribe(channel).catch(() => undefined);
+    this.#send([channel]);
   }
 
   unsubscribe(channel: string): void {
-    if (this.#handlers.delete(channel)) this.#redis.unsubscribe(channel).catch(() => undefined);
+    if (!this.#handlers.delete(channel)) return;
+    this.#refused.delete(channel);
+    if (this.#redis.status === 'ready') this.#redis.unsubscribe(channel).catch(() => undefined);
   }
 
   close(): Promise<void> {
+    clearInterval(this.#retries);
     this.#handlers.clear();
     return disconnectRedis(this.#redis);
+  }
+
+  /** Without a connection it sends nothing: the next one subscribes to every channel. */
+  #send(channels: readonly string[]): void {
+    for (let from = 0; from < channels.length && this.#redis.status === 'ready'; from += CHANNELS_PER_COMMAND) {
+      const some = channels.slice(from, from + CHANNELS_PER_COMMAND);
+      this.#redis.subscribe(...some).then(
+        () => this.#onGranted(some),
+        (error: Error) => this.#onRefused(some, error),
+      );
+    }
+  }
+
+  #onGranted(channels: readonly string[]): void {
+    if (this.#refused.size === 0) return;
+    for (const channel of channels) this.#refused.delete(channel);
+    // Notices in between are lost, as after a reconnection.
+    if (this.#refused.size === 0) this.#events.onReady();
+  }
+
+  #onRefused(channels: readonly string[], error: Error): void {
+    // A command that the end of its connection has cut off: the next connection subscribes.
+    if (this.#redis.status !== 'ready') return;
+    const isNews = this.#refused.size === 0;
+    for (const channel of channels) if (this.#handlers.has(channel)) this.#refused.add(channel);
+    this.#refusal = troubleOf(error);
+    if (isNews) this.#events.onRefused?.(error);
+  }
+
+  /** An error of a handler would end the process. */
+  #receive(channel: string, payload: string): void {
+    try {
+      this.#handlers.get(channel)?.(payload);
+    } catch (error) {
+      this.#events.onInvalid?.(error as Error);
+    }
   }
 }
 
 export class NoticeListener extends Subscriber {
   on(notice: Notice, handler: (payload: string) => void): void {
-    this.subscribe(NOTICES[notice], handler);
+    const { channel, payload } = NOTICES[notice];
+    this.subscribe(channel, (text) => {
+      if (!payload.test(text)) throw new InvalidPayloadError(`the notice ${notice}`, 'another payload');
+      handler(text);
+    });
   }
 }

@@ -1,39 +1,72 @@
+import { MESSAGE_BYTES_MAX, MESSAGE_RECIPIENTS_MAX, PATH_ID_PATTERN } from '@callplane/core';
+import { Type, type Static } from 'typebox';
+import { parsePayload, payloadReader } from '../redis/payloads.js';
 import type { RedisLocation } from '../redis/redis-target.js';
+import type { RedisTrouble } from '../redis/redis-health.js';
 import type { RedisClient, RedisEvents } from '../redis/redis.js';
 import { publish, Subscriber } from './notices.js';
-
-/** What a notice says about a change of a room. Its receiver may have to read the room. */
-export interface RoomNotice {
-  /** The versions that the notice covers: from `after` (null: unknown) to `version` (null: the newest one). */
-  range: { after: number | null; version: number | null };
-  /** What has changed in the range, so that a receiver that knows `after` need not read it. */
-  changes?: unknown;
-}
 
 /** Version of the payloads. Gateways of another release ignore them, and find changes with their next poll. */
 const VERSION = 1;
 
-/**
- * Payload of a room's channel. `changed` says that the room has changed. `message` carries a message to the clients of
- * other instances. `report` carries what an instance knows of its members: who talks, what they want to receive, how
- * well their media works. All may be lost: the next poll finds a change, reports are repeated, but a lost message is
- * gone.
- */
-type Payload =
-  | ({ type: 'changed'; roomId: string; from?: string } & RoomNotice)
-  | { type: 'message'; from: string; message: unknown }
-  | { type: 'report'; from: string; kind: string; report: unknown };
+/** What a frame adds to the data of a message, in characters. */
+const FRAME_CHARS_MAX = 512;
 
-export interface RoomHandlers {
-  /** The room has changed. An instance does not receive its own notices. */
-  changed(notice: RoomNotice): void;
-  /** A message from another instance. An instance does not receive its own messages. */
-  message(message: unknown, from: string): void;
-  report?(kind: string, report: unknown, from: string): void;
+const Id = Type.String({ pattern: PATH_ID_PATTERN });
+/** Who has sent a payload: an instance, or the server. */
+const Sender = Type.String({ minLength: 1, maxLength: 128 });
+
+/**
+ * A payload of a room's channel. `changed` says that the room has changed, and to which version (null: unknown); its
+ * receiver reads the room. `message` carries a message to the clients of other instances. `report` carries what an
+ * instance knows of its members: who talks, what they want to receive, how well their media works. All may be lost: the
+ * next poll finds a change, reports are repeated, but a lost message is gone. Earlier patch releases also put changes
+ * into `changed`, which nothing reads: whoever can write to Redis could have invented them.
+ */
+const Payload = Type.Union([
+  Type.Object({
+    type: Type.Literal('changed'),
+    range: Type.Object({ version: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]) }),
+  }),
+  Type.Object({
+    type: Type.Literal('message'),
+    from: Sender,
+    message: Type.Object({
+      from: Id,
+      to: Type.Union([Type.Array(Id, { maxItems: MESSAGE_RECIPIENTS_MAX }), Type.Null()]),
+      text: Type.String({ maxLength: MESSAGE_BYTES_MAX + FRAME_CHARS_MAX }),
+    }),
+  }),
+  Type.Object({
+    type: Type.Literal('report'),
+    from: Sender,
+    kind: Type.String({ maxLength: 64 }),
+    report: Type.Unknown(),
+  }),
+]);
+type Payload = Static<typeof Payload>;
+
+const readVersion = payloadReader('a notice of a room', Type.Object({ v: Type.Integer() }));
+const readPayload = payloadReader('a notice of a room', Payload);
+
+/** A message to participants of a room. */
+export interface RoomMessage {
+  /** A participant id, or `server`. */
+  from: string;
+  /** Participant ids; null for all other participants. */
+  to: string[] | null;
+  /** The frame that clients get, as JSON. A receiver must not trust it. */
+  text: string;
 }
 
-/** Maximum length of a notice, in characters. A longer one is sent without its changes. */
-const NOTICE_CHARS_MAX = 64 * 1024;
+/** A handler that throws drops the payload, which is logged and counted. */
+export interface RoomHandlers {
+  /** The room has changed, to this version; null: unknown. An instance does not receive its own notices. */
+  changed(version: number | null): void;
+  /** A message from another instance. An instance does not receive its own messages. */
+  message(message: RoomMessage): void;
+  report?(kind: string, report: unknown, from: string): void;
+}
 
 export interface RoomBusSettings {
   redisUrl: RedisLocation;
@@ -59,7 +92,7 @@ function channelOf(roomId: string): string {
  * @returns false if Redis cannot be reached.
  */
 export function publishRoomChanged(redis: RedisClient, roomId: string, version: number | null): Promise<boolean> {
-  return publish(redis, channelOf(roomId), textOf({ type: 'changed', roomId, range: { after: null, version } }));
+  return publish(redis, channelOf(roomId), textOf({ type: 'changed', range: { version } }));
 }
 
 /**
@@ -73,7 +106,7 @@ export function publishRoomMessage(
   redis: RedisClient,
   roomId: string,
   from: string,
-  message: unknown,
+  message: RoomMessage,
 ): Promise<boolean> {
   return publish(redis, channelOf(roomId), textOf({ type: 'message', from, message }));
 }
@@ -96,6 +129,10 @@ export class RoomBus {
     return this.#subscriber.isListening;
   }
 
+  get refusal(): RedisTrouble | null {
+    return this.#subscriber.refusal;
+  }
+
   /** Subscribes to a room and replaces its earlier handlers. The subscription survives reconnections. */
   subscribe(roomId: string, handlers: RoomHandlers): void {
     this.#subscriber.subscribe(channelOf(roomId), (text) => this.#receive(handlers, text));
@@ -106,14 +143,11 @@ export class RoomBus {
   }
 
   /** Notifies the other instances that hold connections of the room. Best effort, see {@link publishRoomChanged}. */
-  publishChanged(roomId: string, notice: RoomNotice): Promise<boolean> {
-    const { changes, ...rest } = notice;
-    const payload: Payload = { from: this.#settings.instanceId, type: 'changed', roomId, ...rest };
-    const text = textOf(changes === undefined ? payload : { ...payload, changes });
-    return this.#publish(roomId, text.length > NOTICE_CHARS_MAX ? textOf(payload) : text);
+  publishChanged(roomId: string, version: number | null): Promise<boolean> {
+    return this.#publish(roomId, textOf({ from: this.#settings.instanceId, type: 'changed', range: { version } }));
   }
 
-  publishMessage(roomId: string, message: unknown): Promise<boolean> {
+  publishMessage(roomId: string, message: RoomMessage): Promise<boolean> {
     return this.#publish(roomId, textOf({ from: this.#settings.instanceId, type: 'message', message }));
   }
 
@@ -129,29 +163,18 @@ export class RoomBus {
     return publish(this.#settings.publisher, channelOf(roomId), text);
   }
 
+  /** @throws InvalidPayloadError */
   #receive(handlers: RoomHandlers, text: string): void {
     if (text.startsWith(this.#own)) return;
-    const payload = payloadOf(text);
-    if (payload === null) return;
-    if (payload.type === 'message') handlers.message(payload.message, payload.from);
+    const parsed = parsePayload('a notice of a room', text);
+    if (readVersion(parsed).v !== VERSION) return;
+    const payload = readPayload(parsed);
+    if (payload.type === 'message') handlers.message(payload.message);
     else if (payload.type === 'report') handlers.report?.(payload.kind, payload.report, payload.from);
-    else {
-      const { range, changes } = payload;
-      handlers.changed({ range, ...(changes === undefined ? {} : { changes }) });
-    }
+    else handlers.changed(payload.range.version);
   }
 }
 
-function textOf(payload: Payload): string {
+function textOf(payload: Payload & { from?: string }): string {
   return JSON.stringify({ v: VERSION, ...payload });
-}
-
-/** Returns null for the payload of another release. */
-function payloadOf(text: string): Payload | null {
-  try {
-    const payload = JSON.parse(text) as (Payload & { v: number }) | null;
-    return payload?.v === VERSION ? payload : null;
-  } catch {
-    return null;
-  }
 }

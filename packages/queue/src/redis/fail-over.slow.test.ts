@@ -4,7 +4,7 @@ import { JobProducer } from '../jobs/job-producer.js';
 import { JobWorkers } from '../jobs/job-workers.js';
 import type { OperationJob } from '../jobs/jobs.js';
 import { NoticeListener, publishNotice } from '../notices/notices.js';
-import { readRedisFacts, readSentinelFacts } from './redis-facts.js';
+import { examineRedis, readSentinelFacts } from './redis-facts.js';
 import { readRedisTarget, type RedisLocation, type RedisSettings } from './redis-target.js';
 
 const quiet = { onLost: () => undefined, onReady: () => undefined };
@@ -54,7 +54,7 @@ describe('with three Sentinels', () => {
     const target = readRedisTarget({ REDIS_URL: redis.url, REDIS_SENTINEL_PASSWORD: redis.sentinelPassword });
     const all = connectAll(target);
     await all.works();
-    expect(await readRedisFacts(target)).toMatchObject({
+    expect(await examineRedis(target, 'callplane:signing-keys-changed')).toMatchObject({
       role: 'master',
       replicas: 1,
       appendOnly: true,

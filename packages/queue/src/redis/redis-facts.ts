@@ -22,6 +22,14 @@ export interface RedisFacts {
   systemBytes: number;
 }
 
+/** What `rtc doctor` learns over a connection of its own. */
+export interface RedisExamination extends RedisFacts {
+  /** Why Redis rejects writes or jobs; null if it accepts them. */
+  trouble: RedisTrouble | null;
+  /** Processes that subscribe to the notices of APIs and gateways; null if Redis does not tell. */
+  listeners: number | null;
+}
+
 /** How long an interactive command waits for Redis, in milliseconds. */
 const PATIENCE_MS = 3000;
 
@@ -60,16 +68,20 @@ export async function observeRedis(redis: RedisClient): Promise<RedisFacts> {
 }
 
 /**
- * Reads the facts over a connection of its own, and why Redis rejects writes; null if it accepts them.
+ * @param channel that every API and gateway subscribes to.
  * @throws RedisUnusable if Redis cannot be reached.
  */
-export async function readRedisFacts(where: RedisLocation): Promise<RedisFacts & { trouble: RedisTrouble | null }> {
+export async function examineRedis(where: RedisLocation, channel: string): Promise<RedisExamination> {
   return overRedis(where, async (redis) => {
     const facts = await observeRedis(redis);
+    const listeners = await redis.pubsub('NUMSUB', channel).then(
+      ([, count]) => Number(count),
+      () => null,
+    );
     const health = new RedisHealth(redis);
     await health.probe();
     health.close();
-    return { ...facts, trouble: health.trouble };
+    return { ...facts, trouble: health.trouble, listeners };
   });
 }
 

@@ -1,3 +1,4 @@
+import { ProbeJob } from './probe-job.js';
 import { KEY_PREFIX, type RedisClient } from './redis.js';
 
 /** Reasons why Redis is unusable. /readyz, the metric, the logs and `rtc doctor` use these words. */
@@ -14,8 +15,10 @@ export const REDIS_TROUBLES = [
   'full',
   /** It cannot write its data to disk and therefore refuses writes (MISCONF). */
   'not-persisting',
-  /** The password or the permissions are wrong. */
+  /** The password or the permissions are wrong, or it does not know a command. */
   'refused',
+  /** It is a cluster, which moves the keys of a queue to several servers. */
+  'cluster',
   /** No TLS connection that can be trusted: another issuer or name, an expired certificate, or a server without TLS. */
   'untrusted',
 ] as const;
@@ -37,17 +40,22 @@ const REPLIES: readonly (readonly [RegExp, RedisTrouble])[] = [
   [/^(READONLY|MASTERDOWN|NOREPLICAS)\b/, 'read-only'],
   [/^(LOADING|BUSY)\b/, 'loading'],
   [/^MISCONF\b/, 'not-persisting'],
+  [/\bcluster mode\b|\b(CROSSSLOT|MOVED|CLUSTERDOWN)\b/, 'cluster'],
   [/^(NOAUTH|WRONGPASS|NOPERM)\b/, 'refused'],
   [/timed out/i, 'frozen'],
 ];
 /** Codes of Node.js and OpenSSL for a failed TLS handshake. */
 const TLS_CODES = /^(UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CERT_|HOSTNAME_|ERR_TLS_|ERR_SSL_|EPROTO)/;
 
-/** Derives the trouble of the server from the error of a command; `unreachable` for unknown errors. */
+/**
+ * Derives the trouble of the server from the error of a command: `refused` for an unknown reply, because that of a script
+ * has another beginning in each version, and `unreachable` for other unknown errors.
+ */
 export function troubleOf(error: unknown): RedisTrouble {
-  const { code, message } = Object(error) as { code?: unknown; message?: unknown };
+  const { code, message, name } = Object(error) as { code?: unknown; message?: unknown; name?: unknown };
   if (typeof code === 'string' && TLS_CODES.test(code)) return 'untrusted';
-  return REPLIES.find(([pattern]) => typeof message === 'string' && pattern.test(message))?.[1] ?? 'unreachable';
+  const known = REPLIES.find(([pattern]) => typeof message === 'string' && pattern.test(message));
+  return known?.[1] ?? (name === 'ReplyError' ? 'refused' : 'unreachable');
 }
 
 /** Every probe writes this key. It expires after the last process has ended. */
@@ -55,6 +63,8 @@ const PROBE_KEY = `${KEY_PREFIX}:health`;
 const PROBE_TTL_MS = 60_000;
 /** One write per second and process bounds the cost of probes, however often the health is read. */
 const PROBE_INTERVAL_MS = 1000;
+/** How often a probe also runs a job, in milliseconds. Three times that is the promise of the scans. */
+const JOB_INTERVAL_MS = 5000;
 /** How long the last known reason stays valid between two attempts to reconnect, in milliseconds. */
 const REASON_LASTS_MS = 8000;
 
@@ -62,12 +72,16 @@ const REASON_LASTS_MS = 8000;
 const healthOf = new WeakMap<RedisClient, RedisHealth>();
 
 /**
- * Probes with a write whether Redis accepts writes, because a replica and a full Redis answer a PING as well. A timer
- * triggers the probes, so that reading the state costs a request nothing.
+ * Probes each second with a write, because a replica and a full Redis answer a PING as well, and every five seconds with a
+ * job, because Redis may refuse what BullMQ needs. A timer triggers the probes, so that reading the state costs a request
+ * nothing.
  */
 export class RedisHealth {
   readonly #redis: RedisClient;
   readonly #timer: NodeJS.Timeout;
+  readonly #job: ProbeJob;
+  /** When a job last passed, in milliseconds of `performance.now()`. */
+  #jobPassedAtMs = -Infinity;
   #trouble: RedisTrouble | null = null;
   #knownAtMs = -Infinity;
   /** The last attempt to connect failed. */
@@ -79,6 +93,7 @@ export class RedisHealth {
   /** @param redis a `command` connection: its commands fail within their deadline. */
   constructor(redis: RedisClient) {
     this.#redis = redis;
+    this.#job = new ProbeJob(redis);
     healthOf.set(redis, this);
     this.#timer = setInterval(() => void this.probe(), PROBE_INTERVAL_MS).unref();
     redis.on('ready', () => {
@@ -95,7 +110,7 @@ export class RedisHealth {
     });
   }
 
-  /** The result of the last probe; null if Redis accepts writes. */
+  /** The result of the last probe; null if Redis accepts writes and jobs. */
   get trouble(): RedisTrouble | null {
     return this.#trouble;
   }
@@ -112,6 +127,12 @@ export class RedisHealth {
   async check(): Promise<void> {
     if (performance.now() - this.#knownAtMs > PROBE_INTERVAL_MS) await this.probe();
     if (this.#trouble !== null) throw new RedisUnusable(this.#trouble);
+  }
+
+  /** A command of BullMQ or a script has failed: probes now, and with a job. Never throws. */
+  probeAll(): Promise<void> {
+    this.#jobPassedAtMs = -Infinity;
+    return this.probe();
   }
 
   /** Probes now. Concurrent callers share one probe. Never throws. */
@@ -142,6 +163,10 @@ export class RedisHealth {
     try {
       if (this.#redis.status === 'connect') return await this.#greeting();
       await this.#redis.set(PROBE_KEY, '1', 'PX', PROBE_TTL_MS);
+      const startedAtMs = performance.now();
+      if (startedAtMs - this.#jobPassedAtMs < JOB_INTERVAL_MS) return null;
+      await this.#job.run();
+      this.#jobPassedAtMs = startedAtMs;
       return null;
     } catch (error) {
       return troubleOf(error);

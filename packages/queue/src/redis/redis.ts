@@ -15,6 +15,10 @@ export type RedisRole =
 export interface RedisEvents {
   onLost(error: Error): void;
   onReady(): void;
+  /** Redis refuses a subscription. It is tried again until `onReady`. */
+  onRefused?(error: Error): void;
+  /** A message or a job was dropped: its payload is not valid, or its handler has thrown. */
+  onInvalid?(error: Error): void;
 }
 
 /** First part of every key: other applications may share the Redis. */
@@ -126,7 +130,10 @@ const SUBSCRIBER_SILENCE_MS = 5000;
  * an address that leads elsewhere. It is replaced if a ping gets no answer.
  */
 export function connectSubscriber(where: RedisLocation, events: RedisEvents): Redis {
-  const redis = connectRedis(where, 'blocking', events, { socketTimeout: SUBSCRIBER_SILENCE_MS });
+  const redis = connectRedis(where, 'blocking', events, {
+    socketTimeout: SUBSCRIBER_SILENCE_MS,
+    autoResubscribe: false,
+  });
   const timer = setInterval(() => {
     if (redis.status === 'ready') redis.ping().catch(() => undefined);
   }, SUBSCRIBER_PING_MS).unref();

@@ -62,7 +62,10 @@ export class Lifecycle {
     this.#opened.push({ name, close });
   }
 
-  /** Makes SIGTERM and SIGINT drain the process. Uncaught errors are logged, and drain it with exit code 1. */
+  /**
+   * Makes SIGTERM and SIGINT drain the process. Uncaught errors are logged, and drain it with exit code 1, except replies
+   * of Redis: a library may send a command of its own and not expect a refusal, as ioredis does after a reconnection.
+   */
   handleSignals(): void {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
@@ -75,7 +78,10 @@ export class Lifecycle {
       void this.fail().then(() => process.exit(1));
     };
     process.on('uncaughtException', fatal);
-    process.on('unhandledRejection', fatal);
+    process.on('unhandledRejection', (error) => {
+      if (error instanceof Error && error.name === 'ReplyError') this.#logger.error('redis reply ignored', { error });
+      else fatal(error);
+    });
   }
 
   /**

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Clock } from '@callplane/core';
+import { bucketTimes, TokenBucket, type Clock } from '@callplane/core';
 import type { Static, TObject } from 'typebox';
 import type { metricsSettings, shutdownSettings } from '../config/common-settings.js';
 import { databaseConnection, type databaseSettings } from '../config/database-connection.js';
@@ -14,6 +14,9 @@ import { Telemetry, type TelemetryConfig } from '../telemetry/telemetry.js';
 
 /** The real time. Only `main.ts` uses it, so that tests can control the clock. */
 export const systemClock: Clock = { now: () => new Date() };
+
+/** Log lines about payloads of Redis that are not valid: somebody may send any number of them. */
+const INVALID_LINES = { perSecond: 1, burst: 10 };
 
 /** The settings that every app has. */
 export type ProcessConfig = LogSettings &
@@ -53,6 +56,10 @@ export class AppProcess<Config extends ProcessConfig> {
   readonly #app: string;
   readonly #checks: Record<string, HealthCheck> = {};
   readonly #telemetry: Telemetry;
+  readonly #subscribers: { refusal: string | null }[] = [];
+  readonly #invalidLines = new TokenBucket(bucketTimes(INVALID_LINES));
+  readonly #repeats: { inc(): void };
+  readonly #invalid: { inc(labels: { connection: string }, by?: number): void };
 
   /**
    * Reads the settings and handles signals from now on. Exits with code 1 if a setting is missing or wrong.
@@ -79,6 +86,15 @@ export class AppProcess<Config extends ProcessConfig> {
       delayMs: config.DRAIN_DELAY_MS ?? 0,
       deadlineMs: config.SHUTDOWN_DEADLINE_MS,
     });
+    this.#repeats = this.metrics.counter({
+      name: 'callplane_database_repeats_total',
+      help: 'Statements and transactions that were repeated, because PostgreSQL ended them in favour of others.',
+    });
+    this.#invalid = this.metrics.counter({
+      name: 'callplane_redis_payloads_invalid_total',
+      help: 'Messages and jobs from Redis that were dropped, because no process of this release writes them.',
+      labels: ['connection'],
+    });
     // Owned first, so that it closes last and exports what the drain has done.
     this.#telemetry = this.own('telemetry', new Telemetry(app, config, { logger, metrics: this.metrics }));
   }
@@ -104,6 +120,7 @@ export class AppProcess<Config extends ProcessConfig> {
       // `rtc doctor` finds the running processes by this name, also when Redis is away.
       applicationName: `callplane ${this.processName}`,
       onConnectionError: (error: Error): void => this.logger.warn('database connection lost', { error }),
+      onRepeat: (): void => this.#repeats.inc(),
     };
   }
 
@@ -127,6 +144,26 @@ export class AppProcess<Config extends ProcessConfig> {
     };
     for (const [index, other] of others.entries()) this.own(`database ${index + 2}`, other);
     return this.own('database', database);
+  }
+
+  /** Events of a connection to Redis: logs its losses and refusals, and logs and counts payloads that are not valid. */
+  redisEvents(connection: string) {
+    const { logger } = this;
+    this.#invalid.inc({ connection }, 0);
+    return {
+      ...redisEvents(logger, connection),
+      onRefused: (error: Error): void => logger.error('redis subscription refused', { connection, error }),
+      onInvalid: (error: Error): void => {
+        this.#invalid.inc({ connection });
+        if (this.#invalidLines.take(performance.now())) logger.error('redis payload invalid', { connection, error });
+      },
+    };
+  }
+
+  /** Receives notices over Redis. Metric and health check of Redis show if it refuses the subscriptions. */
+  ownSubscriber<T extends Closable & { refusal: string | null }>(name: string, subscriber: T): T {
+    this.#subscribers.push(subscriber);
+    return this.own(name, subscriber);
   }
 
   /**
@@ -154,11 +191,18 @@ export class AppProcess<Config extends ProcessConfig> {
     troubles: readonly string[],
   ): T {
     const help = 'Reason why this process cannot use Redis: 1 for the current reason, 0 for all others.';
-    this.metrics.gauges({ name: 'callplane_redis_unusable', help, label: 'reason' }, () =>
-      Object.fromEntries(troubles.map((each) => [each, each === producer.health.trouble ? 1 : 0])),
-    );
+    const refusal = (): string | null => this.#subscribers.find((each) => each.refusal !== null)?.refusal ?? null;
+    this.metrics.gauges({ name: 'callplane_redis_unusable', help, label: 'reason' }, () => {
+      const trouble = producer.health.trouble ?? refusal();
+      return Object.fromEntries(troubles.map((each) => [each, each === trouble ? 1 : 0]));
+    });
     // No app needs Redis to be ready, see docs/decisions/0001.
-    this.#checks['redis'] = { ping: () => producer.health.check(), optional: true };
+    const ping = async (): Promise<void> => {
+      await producer.health.check();
+      const reason = refusal();
+      if (reason !== null) throw Object.assign(new Error(`Redis has ${reason} a subscription`), { reason });
+    };
+    this.#checks['redis'] = { ping, optional: true };
     return this.own('producer', producer);
   }
 
