@@ -87,6 +87,25 @@ describe('a delivery', () => {
     expect(receiver.requests.map(({ headers }) => headers['x-service-signing-key-version'])).toEqual(['1', '1']);
   });
 
+  test('takes the URL and the secret of the endpoint again if it is released before its first attempt', async () => {
+    const receiver = await startReceiver((_request, response) => response.writeHead(503).end());
+    const id = await worker.newDelivery('http://127.0.0.1:1/');
+    const { endpointId } = await worker.row(id);
+    const release = async () => worker.deps.settling.release(await worker.claim(endpointId));
+    await release();
+    expect(await worker.row(id)).toMatchObject({ status: 'pending', runAttempts: 0, url: null, secretVersion: null });
+    await worker.sql(`INSERT INTO webhook_secrets VALUES ('${endpointId}', 2,
+      '${sealTestSecret(TEST_SECRET, `webhook-secret:${endpointId}:2`)}', now())`);
+    await worker.sql(`UPDATE webhook_endpoints SET url = '${receiver.url}', signing_key_version = 2
+      WHERE id = '${endpointId}'`);
+    await worker.attempt(id);
+    expect(receiver.requests[0]!.headers['x-service-signing-key-version']).toBe('2');
+    // An attempt was made, so the retry that is released keeps both.
+    await makeDue(id);
+    await release();
+    expect(await worker.row(id)).toMatchObject({ runAttempts: 1, url: receiver.url, secretVersion: 2 });
+  });
+
   test('is signed with the next secret from its activation on, and keeps the version of a run that began before', async () => {
     const receiver = await startReceiver((_request, response) => response.writeHead(503).end());
     const endpointId = await worker.newEndpoint(receiver.url);
