@@ -133,7 +133,7 @@ export async function updateWebhookEndpoint(
 
 /**
  * Enables or disables an endpoint for an operator. Unlike the owner's own `enabled: false`, disabling stores a reason
- * and notifies the environment's other endpoints.
+ * and notifies the environment's other endpoints that work.
  * @returns null when the environment has no such endpoint.
  */
 export async function setWebhookEndpointEnabled(
@@ -151,7 +151,7 @@ export async function setWebhookEndpointEnabled(
   const endpoint = { ...before, ...change };
   if (!before.enabled) return { endpoint, deliveries: [] };
   const event = endpointEvent('webhook.disabled', tenant, endpoint, now);
-  const { deliveries } = await writeEvents(tx, [event], { except: endpointId });
+  const { deliveries } = await writeEvents(tx, [event], { about: endpointId });
   return { endpoint, deliveries };
 }
 
