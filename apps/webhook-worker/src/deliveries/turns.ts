@@ -143,7 +143,10 @@ export class Turns {
     const { environmentId, lane } = turn;
     if (lane === 'fast' && this.#isSuspect(environmentId)) return this.#again(turn, { lane: 'slow' });
     const isAhead = this.#usage[lane].isAhead(environmentId, priority, performance.now());
-    return isAhead && !this.#hasFreeSlot ? this.#again(turn) : null;
+    // A worker takes as many turns of the slow lane as that has slots, so each finds a free one: with a look at free
+    // slots, the rule would never apply there.
+    const mayGoAhead = lane === 'fast' && this.#hasFreeSlot;
+    return isAhead && !mayGoAhead ? this.#again(turn) : null;
   }
 
   get #hasFreeSlot(): boolean {

@@ -12,8 +12,11 @@ export type Lane = 'fast' | 'slow';
 
 /** Expected duration from which an endpoint belongs into the slow lane, in milliseconds. */
 export const SLOW_FROM_MS = 1000;
-/** Expected duration from which an endpoint gets one attempt at a time, in milliseconds. */
-const HUNG_FROM_MS = 5000;
+/**
+ * Expected duration from which an endpoint gets one attempt at a time, in milliseconds. A changed URL is expected to take
+ * at least as long.
+ */
+export const HUNG_FROM_MS = 5000;
 /** Duration that counts for an attempt without an answer, in milliseconds: the contract's deadline. */
 const HUNG_SLOT_MS = 10_000;
 /** Shorter durations count as this one, in milliseconds. */

@@ -1,6 +1,7 @@
 import {
   ENDPOINTS_PER_ENVIRONMENT_MAX,
   endpointEvent,
+  HUNG_FROM_MS,
   type DeliveryFailureReason,
   type RecoveryStatus,
   type Tenant,
@@ -97,7 +98,9 @@ export function listWebhookEndpoints(
 }
 
 /**
- * A new URL makes the endpoint one that was never tried. Enabling clears its failures.
+ * A new URL clears the failures of the endpoint, and goes to the slow lane until it has answered. It does not make the
+ * endpoint one that was never tried: turns of these go first, and a tenant could go first with every change. Enabling
+ * clears the failures, too.
  * @returns the deliveries to wake: they waited for this change. Null when the environment has no such endpoint.
  */
 export async function updateWebhookEndpoint(
@@ -115,12 +118,16 @@ export async function updateWebhookEndpoint(
     (name) => JSON.stringify(change[name]) !== JSON.stringify(endpoint[name]),
   );
   if (!differs) return { endpoint, deliveries: [] };
+  if (isMoved) {
+    const slotMs = { lt: HUNG_FROM_MS };
+    await tx.webhookEndpoint.updateMany({ where: { id: endpointId, slotMs }, data: { slotMs: HUNG_FROM_MS } });
+  }
   const { slotMs } = await tx.webhookEndpoint.update({
     where: { id: endpointId },
     data: {
       ...change,
       updatedAt: now,
-      ...(isMoved ? { failingSince: null, failingReportedSince: null, slotMs: null } : {}),
+      ...(isMoved ? { failingSince: null, failingReportedSince: null } : {}),
       ...(isEnabling ? { disabledReason: null, failingSince: null, failingReportedSince: null } : {}),
     },
     select: { slotMs: true },
