@@ -160,8 +160,7 @@ export async function startTestApi(settings?: Record<string, string>): Promise<T
   };
 
   const as = (tenant: TestTenant): TestApi => {
-    const call: TestApi['call'] = (method, path, sent = {}) =>
-      callWith(method, path, { key: tenant.key, ...sent });
+    const call: TestApi['call'] = (method, path, sent = {}) => callWith(method, path, { key: tenant.key, ...sent });
     return {
       url,
       app,

@@ -113,7 +113,12 @@ describe('tenancy', () => {
         // Ids of the same millisecond, which nobody has.
         const nobody = await answer(position.replaceAll(/[0-9a-z]{16}"/g, `${'0'.repeat(16)}"`));
         const given = await answer(position);
-        expect([list.path, filters, given.status, given.text]).toEqual([list.path, filters, nobody.status, nobody.text]);
+        expect([list.path, filters, given.status, given.text]).toEqual([
+          list.path,
+          filters,
+          nobody.status,
+          nobody.text,
+        ]);
         if (given.status === 200 && given.body.data.length > 0) answered += 1;
       }
     }

@@ -1,4 +1,10 @@
-import { endpointEvent, webhookRecovered, type NewEvent, type Tenant, type WebhookEndpointState } from '@callplane/core';
+import {
+  endpointEvent,
+  webhookRecovered,
+  type NewEvent,
+  type Tenant,
+  type WebhookEndpointState,
+} from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
