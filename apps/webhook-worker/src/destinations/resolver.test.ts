@@ -90,7 +90,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => tcp.listen(server.address().port, '127.0.0.1', resolve));
   stopAtEnd(() => {
     for (const socket of open) socket.destroy();
-    return new Promise((resolve) => tcp.close(() => resolve()));
+    return new Promise<void>((resolve) => tcp.close(() => resolve()));
   });
   stopAtEnd(() => new Promise<void>((resolve) => server.close(() => resolve())));
   address = `127.0.0.1:${server.address().port}`;

@@ -182,7 +182,7 @@ describe('endpoints whose attempts all fail', () => {
       sequence: null,
       data: { webhook: { id: failing, url: NOWHERE, enabled: false, createdAt: NOON.toISOString() } },
     });
-    expect(await waitingJobs()).toBe(2);
+    expect(await waitingJobs()).toBe(1);
     const warnings = worker.lines.filter(({ message }) => message === 'webhook endpoint fails and will be disabled');
     expect(warnings).toMatchObject([{ endpointId: half }]);
   });
