@@ -3,7 +3,7 @@ import type { TlsOptions } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createAddressFilter, createPortFilter, shownRequestHeaders, WEBHOOK_PORTS_DEFAULT } from '@callplane/core';
-import { eventually, stopAtEnd, testClock } from '@callplane/testing';
+import { eventually, stopAtEnd } from '@callplane/testing';
 import { DnsFailure, type Resolver } from '../destinations/resolver.js';
 import {
   makeCertificates,
@@ -38,7 +38,6 @@ const NOT_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/;
 /** For receivers that never answer. The other attempts have time enough for a busy machine. */
 const HASTY = { deliveryDeadlineMs: 1500 };
 const deps = (more: Partial<SendDeps> = {}): SendDeps => ({
-  clock: testClock(),
   resolver: names(),
   agents,
   isAllowedAddress: createAddressFilter(['127.0.0.0/8']),
@@ -56,6 +55,7 @@ const DELIVERY = {
   body: '{}',
   traceparent: null,
   standardWebhooks: false,
+  startedAt: new Date('2030-01-01T12:00:00.000Z'),
 };
 const attempt = (url: string, more: Partial<SendDeps> = {}) => send(deps(more), { ...DELIVERY, url }, 's');
 

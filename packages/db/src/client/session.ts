@@ -1,3 +1,4 @@
+import { CLOCK_DIFFERENCE_MS_MAX, type Clock } from '@callplane/core';
 import type { ClientBase } from 'pg';
 import type { Target } from './connection-config.js';
 import type { TypedSql } from './sql.js';
@@ -73,6 +74,23 @@ export async function checkSession(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ timeZone: string; isReadOnly: boolean }>(SESSION_STATE);
   if (rows[0]?.isReadOnly !== false) throw new UnfitServerError('read-only');
   if (!UTC_NAMES.has(rows[0].timeZone.toLowerCase())) throw new UnfitServerError('time-zone');
+}
+
+/**
+ * @param name of the process, `callplane <app> <instance>`; with a wrong clock, the connection is called
+ *   `callplane!<seconds ahead> <app> <instance>`. Null leaves the connection as it is.
+ * @returns how far the clock is ahead of PostgreSQL's, in milliseconds.
+ */
+export async function compareClock(client: ClientBase, clock: Clock, name: string | null): Promise<number> {
+  const before = clock.now().getTime();
+  const { rows } = await client.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+  const aheadMs = (before + clock.now().getTime()) / 2 - (rows[0]?.now ?? new Date(NaN)).getTime();
+  const isWrong = Math.abs(aheadMs) > CLOCK_DIFFERENCE_MS_MAX;
+  if (name !== null) {
+    const marked = name.replace(/^callplane /, `callplane!${Math.round(aheadMs / 1000)} `);
+    await client.query(`SELECT set_config('application_name', $1, false)`, [isWrong ? marked : name]);
+  }
+  return aheadMs;
 }
 
 /**

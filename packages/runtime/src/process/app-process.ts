@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Clock } from '@callplane/core';
+import { CLOCK_DIFFERENCE_MS_MAX, type Clock } from '@callplane/core';
 import type { Static, TObject } from 'typebox';
 import type { metricsSettings, shutdownSettings } from '../config/common-settings.js';
 import { databaseConnection, type databaseSettings } from '../config/database-connection.js';
@@ -14,6 +14,12 @@ import { Telemetry, type TelemetryConfig } from '../telemetry/telemetry.js';
 
 /** The real time. Only `main.ts` uses it, so that tests can control the clock. */
 export const systemClock: Clock = { now: () => new Date() };
+
+/**
+ * Time between two comparisons with PostgreSQL's clock, in milliseconds. The connection that carries the result would
+ * close after 10 s without a statement.
+ */
+const CLOCK_INTERVAL_MS = 5000;
 
 /** The settings that every app has. */
 export type ProcessConfig = LogSettings &
@@ -34,6 +40,8 @@ interface OwnedPool extends Closable {
 
 interface MainPool extends OwnedPool {
   checkReady(): Promise<unknown>;
+  /** Returns how far this clock is ahead of PostgreSQL's, in milliseconds. */
+  compareClock(clock: Clock): Promise<number>;
 }
 
 interface FurtherPool extends OwnedPool {
@@ -126,7 +134,18 @@ export class AppProcess<Config extends ProcessConfig> {
       },
     };
     for (const [index, other] of others.entries()) this.own(`database ${index + 2}`, other);
-    return this.own('database', database);
+    this.own('database', database);
+    let wasWrong = false;
+    const compare = async (): Promise<void> => {
+      const aheadMs = await database.compareClock(systemClock);
+      const isWrong = Math.abs(aheadMs) > CLOCK_DIFFERENCE_MS_MAX;
+      if (isWrong) this.logger.warn("clock differs from PostgreSQL's", { aheadMs });
+      else if (wasWrong) this.logger.info("clock agrees with PostgreSQL's again", { aheadMs });
+      wasWrong = isWrong;
+    };
+    // Its health check reports that PostgreSQL is unavailable.
+    this.own('clock', new Repeating(CLOCK_INTERVAL_MS, compare, () => undefined));
+    return database;
   }
 
   /**
