@@ -94,8 +94,7 @@ type Query = () => Promise<string[]>;
 async function askFamily(isOver: AbortSignal, first: Query, second: Query): Promise<string[]> {
   const asked = answerOf(first());
   const inTime = await Promise.race([asked, delay(ASK_AGAIN_MS, null, { signal: isOver })]).catch(failureOf);
-  const answers = inTime === null ? [asked, answerOf(second())] : [inTime];
-  const answer = await Promise.any(answers).catch((error: AggregateError) => error.errors[0] as DnsFailure);
+  const answer = inTime ?? (await Promise.any([asked, answerOf(second())]).catch(failureOf));
   if (answer instanceof DnsFailure) throw answer;
   return answer;
 }
@@ -114,8 +113,8 @@ async function answerOf(query: Promise<string[]>): Promise<string[] | DnsFailure
  * @throws DnsFailure
  */
 async function ofEitherFamily(families: readonly Promise<string[]>[]): Promise<string[]> {
-  await Promise.any(families).catch(({ errors }: AggregateError) => {
-    const failures = errors as DnsFailure[];
+  await Promise.any(families).catch((error: unknown) => {
+    const failures = (error as AggregateError).errors.map(failureOf);
     throw failures.find(({ code }) => code !== 'ENODATA') ?? new DnsFailure('ENODATA');
   });
   const late = delay(OTHER_FAMILY_MS, []);
@@ -125,6 +124,7 @@ async function ofEitherFamily(families: readonly Promise<string[]>[]): Promise<s
 
 function failureOf(error: unknown): DnsFailure {
   if (error instanceof DnsFailure) return error;
+  if (error instanceof AggregateError) return failureOf(error.errors[0]);
   const { code = 'DNS_FAILED' } = error as NodeJS.ErrnoException;
   return new DnsFailure(['ETIMEOUT', 'ECANCELLED', 'ABORT_ERR'].includes(code) ? 'DNS_TIMEOUT' : code);
 }
