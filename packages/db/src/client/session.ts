@@ -79,12 +79,15 @@ export async function checkSession(client: ClientBase): Promise<void> {
 /**
  * @param name of the process, `callplane <app> <instance>`; with a wrong clock, the connection is called
  *   `callplane!<seconds ahead> <app> <instance>`. Null leaves the connection as it is.
- * @returns how far the clock is ahead of PostgreSQL's, in milliseconds.
+ * @returns how far the clock is ahead of PostgreSQL's at least, in milliseconds.
  */
 export async function compareClock(client: ClientBase, clock: Clock, name: string | null): Promise<number> {
-  const before = clock.now().getTime();
+  const beforeMs = clock.now().getTime();
   const { rows } = await client.query<{ now: Date }>('SELECT clock_timestamp() AS now');
-  const aheadMs = (before + clock.now().getTime()) / 2 - (rows[0]?.now ?? new Date(NaN)).getTime();
+  const afterMs = clock.now().getTime();
+  const differenceMs = (beforeMs + afterMs) / 2 - (rows[0]?.now ?? new Date(NaN)).getTime();
+  // PostgreSQL has read its clock at any time in between.
+  const aheadMs = Math.sign(differenceMs) * Math.max(0, Math.abs(differenceMs) - (afterMs - beforeMs) / 2);
   const isWrong = Math.abs(aheadMs) > CLOCK_DIFFERENCE_MS_MAX;
   if (name !== null) {
     const marked = name.replace(/^callplane /, `callplane!${Math.round(aheadMs / 1000)} `);

@@ -139,8 +139,8 @@ export class AppProcess<Config extends ProcessConfig> {
     const compare = async (): Promise<void> => {
       const aheadMs = await database.compareClock(systemClock);
       const isWrong = Math.abs(aheadMs) > CLOCK_DIFFERENCE_MS_MAX;
-      if (isWrong) this.logger.warn("clock differs from PostgreSQL's", { aheadMs });
-      else if (wasWrong) this.logger.info("clock agrees with PostgreSQL's again", { aheadMs });
+      if (isWrong && !wasWrong) this.logger.warn("clock differs from PostgreSQL's", { aheadMs });
+      if (!isWrong && wasWrong) this.logger.info("clock agrees with PostgreSQL's again", { aheadMs });
       wasWrong = isWrong;
     };
     // Its health check reports that PostgreSQL is unavailable.
