@@ -10,6 +10,7 @@ const WORK = 'apps/cleanup-worker/src/operations/work.ts';
 const DELIVERY_LEASES = 'packages/db/src/webhooks/delivery-leases.ts';
 const CLAIMS = 'packages/db/src/webhooks/claims.ts';
 const TURNS = 'apps/webhook-worker/src/deliveries/turns.ts';
+const WITHOUT_REDIS = 'apps/webhook-worker/src/deliveries/without-redis.ts';
 const SCAN = 'apps/webhook-worker/src/deliveries/scan.ts';
 const DELIVERY_SWEEP = 'packages/db/src/webhooks/delivery-sweep.ts';
 const DELIVERY_SQL = 'packages/db/src/webhooks/webhooks.sql.ts';
@@ -234,7 +235,7 @@ export const BUGS = [
     ],
   ),
   bug('scans-share-a-token', 'all turns of scans without Redis have one fencing token', [
-    TURNS,
+    WITHOUT_REDIS,
     'const token = randomUUID();',
     "const token = '00000000-0000-4000-8000-000000000000';",
   ]),

@@ -63,6 +63,8 @@ export interface TestApi {
   /** The metrics in the text format of a scrape. */
   metrics(): Promise<string>;
   newTenant(): Promise<TestTenant>;
+  /** The same API, called by another tenant. */
+  as(tenant: TestTenant): TestApi;
   newKey(
     environmentId: string,
     options?: { type?: ApiKeyType; scopes?: Scope[]; expiresAt?: Date; revokedAt?: Date },
@@ -120,7 +122,6 @@ export async function startTestApi(settings?: Record<string, string>): Promise<T
 
   const { url } = app;
   const check = documentedAnswers(JSON.parse(await (await fetch(`${url}/openapi.json`)).text()));
-  const tenant = await createTestTenant(database);
   const log = () => app.output().slice(loggedBefore);
 
   const newKey: TestApi['newKey'] = async (environmentId, { type = 'secret', scopes, expiresAt, revokedAt } = {}) => {
@@ -146,9 +147,9 @@ export async function startTestApi(settings?: Record<string, string>): Promise<T
     agent.destroy();
     return Promise.resolve();
   });
-  const call: TestApi['call'] = async (method, path, { key = tenant.key, body, raw, headers = {} } = {}) => {
+  const callWith = async (method: string, path: string, { key, body, raw, headers = {} }: Sent) => {
     let sent = request(url)[method.toLowerCase() as 'get'](path).agent(agent).set(headers).parse(textOf).buffer();
-    if (key !== null) sent = sent.set('authorization', `Bearer ${key}`);
+    if (typeof key === 'string') sent = sent.set('authorization', `Bearer ${key}`);
     if (raw !== undefined) sent = sent.serialize((text: unknown) => text as string).send(raw as string);
     else if (body !== undefined) sent = sent.set('content-type', 'application/json').send(JSON.stringify(body));
     const response = await sent.ok(() => true);
@@ -158,41 +159,46 @@ export async function startTestApi(settings?: Record<string, string>): Promise<T
     return { ...answer, body: text === '' ? {} : JSON.parse(text) };
   };
 
-  return {
-    url,
-    app,
-    database,
-    redis,
-    tenant,
-    log,
-    logAfter: async ({ headers }) => {
-      const requestId = `"requestId":"${String(headers['x-request-id'])}"`;
-      const isItsLine = (line: string) => line.includes(requestId) && line.includes('"message":"request"');
-      await eventually(() => log().split('\n').some(isItsLine));
-      return log();
-    },
-    metrics: async () => (await fetch(app.metricsUrl)).text(),
-    newTenant: () => createTestTenant(database),
-    newKey,
-    call,
-    room: async (body = { name: 'A room' }) => (await call('POST', '/v1/rooms', { body })).body.id,
-    pages: async (path, key = tenant.key) => {
-      const rows: unknown[] = [];
-      for (let next = path; ;) {
-        const { body } = await call('GET', next, { key });
-        rows.push(...body.data);
-        if (body.nextCursor === null) return rows;
-        next = `${path.replace(/&cursor=.*/, '')}&cursor=${body.nextCursor}`;
-      }
-    },
-    invite: async (roomId, body = { participantName: 'Ada' }) =>
-      (await call('POST', `/v1/rooms/${roomId}/tokens`, { body })).body,
-    join: async (roomId, { participantId, tokenId }, at = new Date(), permissions = ['room:join']) => {
-      const joined = await joinOne(database, { tenant, roomId, participantId, tokenId, permissions }, at);
-      if (joined.outcome !== 'joined') throw new Error(joined.outcome);
-      return joined;
-    },
+  const as = (tenant: TestTenant): TestApi => {
+    const call: TestApi['call'] = (method, path, sent = {}) => callWith(method, path, { key: tenant.key, ...sent });
+    return {
+      url,
+      app,
+      database,
+      redis,
+      tenant,
+      log,
+      logAfter: async ({ headers }) => {
+        const requestId = `"requestId":"${String(headers['x-request-id'])}"`;
+        const isItsLine = (line: string) => line.includes(requestId) && line.includes('"message":"request"');
+        await eventually(() => log().split('\n').some(isItsLine));
+        return log();
+      },
+      metrics: async () => (await fetch(app.metricsUrl)).text(),
+      newTenant: () => createTestTenant(database),
+      as,
+      newKey,
+      call,
+      room: async (body = { name: 'A room' }) => (await call('POST', '/v1/rooms', { body })).body.id,
+      pages: async (path, key = tenant.key) => {
+        const rows: unknown[] = [];
+        for (let next = path; ;) {
+          const { body } = await call('GET', next, { key });
+          rows.push(...body.data);
+          if (body.nextCursor === null) return rows;
+          next = `${path.replace(/&cursor=.*/, '')}&cursor=${body.nextCursor}`;
+        }
+      },
+      invite: async (roomId, body = { participantName: 'Ada' }) =>
+        (await call('POST', `/v1/rooms/${roomId}/tokens`, { body })).body,
+      join: async (roomId, { participantId, tokenId }, at = new Date(), permissions = ['room:join']) => {
+        const joined = await joinOne(database, { tenant, roomId, participantId, tokenId, permissions }, at);
+        if (joined.outcome !== 'joined') throw new Error(joined.outcome);
+        return joined;
+      },
+    };
   };
+  return as(await createTestTenant(database));
 }
 
 /** An event with the example data of the OpenAPI document: `call` checks every answer against that document. */

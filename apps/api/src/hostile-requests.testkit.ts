@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { PERMISSIONS } from '@callplane/core';
 import { publishTracks } from '@callplane/db';
 import { eventually } from '@callplane/testing';
@@ -5,6 +6,7 @@ import fc from 'fast-check';
 import type { Invited, TestApi } from './api.testkit.js';
 import type { Route } from './http/route.js';
 import { bodyExamples } from './openapi/examples.js';
+import { apiRoutes } from './routes.js';
 import { attempt, delivery, finish, webhook } from './webhooks/webhooks.testkit.js';
 
 /** Values of all path parameters, of resources that belong together. */
@@ -60,6 +62,69 @@ export function pathOf(path: string, method: string, values: PathValues): string
     if (value === undefined) throw new Error(`no value for {${name}}`);
     return method.toUpperCase() === 'DELETE' ? value.replace(/[0-9a-z]{26}$/, '0'.repeat(26)) : value;
   });
+}
+
+/** The list of a route with cursors. */
+export interface ListUnderTest {
+  name: string;
+  path: string;
+  params: Record<string, string>;
+  /** The query parameter of its cursors. */
+  parameter: string;
+  /** A value for each of its filters. */
+  filters: [string, string][];
+}
+
+export function listsOf(values: PathValues): ListUnderTest[] {
+  const filterValues: Record<string, string> = {
+    ...values,
+    name: 'Room',
+    namePrefix: 'R',
+    externalId: 'user',
+    type: 'webhook.test',
+    eventType: 'webhook.test',
+    since: '2026-01-01T00:00:00Z',
+    until: '2999-01-01T00:00:00Z',
+  };
+  return apiRoutes({} as never).flatMap((route) =>
+    route.list === undefined ? [] : [listOf(route, route.list, values, filterValues)],
+  );
+}
+
+function listOf(
+  { path, query }: Route,
+  { name, parameter, unbound }: NonNullable<Route['list']>,
+  values: PathValues,
+  filterValues: Record<string, string>,
+): ListUnderTest {
+  const { properties } = query as unknown as { properties: Record<string, { enum?: string[] }> };
+  const others = new Set(['limit', 'projectId', 'environmentId', parameter, ...unbound]);
+  const filters = Object.keys(properties)
+    .filter((filter) => !others.has(filter))
+    .map((filter): [string, string] => {
+      const value = filterValues[filter] ?? properties[filter]?.enum?.[0];
+      if (value === undefined) throw new Error(`no value for the filter ${filter} of ${path}`);
+      return [filter, value];
+    });
+  const params = Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, param]) => [param!, values[param!]!]));
+  return { name, path: pathOf(path, 'GET', values), params, parameter, filters };
+}
+
+/** Forges a cursor with a valid check. Any reader of the source code can do this. */
+export function forgedCursor(
+  list: ListUnderTest,
+  environmentId: string,
+  filters: Record<string, string>,
+  position: unknown,
+): string {
+  const body = Buffer.from(typeof position === 'string' ? position : JSON.stringify(position)).toString('base64url');
+  const scope = JSON.stringify([
+    list.name,
+    environmentId,
+    Object.entries(list.params).sort(([a], [b]) => (a < b ? -1 : 1)),
+    Object.entries(filters),
+  ]);
+  return `2.${body}.${createHash('sha256').update(`${scope}.${body}`).digest('base64url').slice(0, 8)}`;
 }
 
 /** Texts that a parser, a calculation or PostgreSQL could stumble over. */

@@ -1,7 +1,13 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
 import { startTestApi, type TestApi, type TestTenant } from './api.testkit.js';
-import { createResources, type PathValues } from './hostile-requests.testkit.js';
+import {
+  createResources,
+  forgedCursor,
+  listsOf,
+  type ListUnderTest,
+  type PathValues,
+} from './hostile-requests.testkit.js';
 import { bodyExamples } from './openapi/examples.js';
 import { apiRoutes } from './routes.js';
 
@@ -79,6 +85,45 @@ describe('tenancy', () => {
     expect([events.status, events.body.error.code]).toEqual([404, 'ROOM_NOT_FOUND']);
     const [event] = (await api.call('GET', `/v1/events?roomId=${owned['roomId']}`)).body.data;
     expect((await api.call('GET', `/v1/events?after=${event.id}`, { key })).status).toBe(400);
+  });
+
+  test('answers a forged cursor with ids of another tenant as one with ids that do not exist', async () => {
+    const own = api.as(await api.newTenant());
+    const lists = listsOf(await createResources(own));
+    // Newer than the rows of the lists, which begin with the newest.
+    const foreign = api.as(await api.newTenant());
+    const foreignLists = listsOf(await createResources(foreign));
+    const headers = { 'x-request-id': 'same' };
+    const get = (by: TestApi, { path }: ListUnderTest, query: Record<string, string>) =>
+      by.call('GET', `${path}?${new URLSearchParams(query).toString()}`, { headers });
+    let answered = 0;
+    for (const [index, list] of lists.entries()) {
+      const theirs = foreignLists[index]!;
+      for (const filter of [[], ...list.filters.map((each) => [each])]) {
+        const [filters, theirFilters] = [filter, theirs.filters.filter(([name]) => filter[0]?.[0] === name)].map(
+          (each) => Object.fromEntries(each) as Record<string, string>,
+        ) as [Record<string, string>, Record<string, string>];
+        const { nextCursor } = (await get(foreign, theirs, { ...theirFilters, limit: '1' })).body;
+        if (nextCursor === null) continue;
+        const position = Buffer.from(nextCursor.split('.')[1], 'base64url').toString();
+        const answer = (text: string) => {
+          const cursor = forgedCursor(list, own.tenant.environmentId, filters, text);
+          return get(own, list, { ...filters, [list.parameter]: cursor });
+        };
+        // Ids of the same millisecond, which nobody has.
+        const nobody = await answer(position.replaceAll(/[0-9a-z]{16}"/g, `${'0'.repeat(16)}"`));
+        const given = await answer(position);
+        expect([list.path, filters, given.status, given.text]).toEqual([
+          list.path,
+          filters,
+          nobody.status,
+          nobody.text,
+        ]);
+        if (given.status === 200 && given.body.data.length > 0) answered += 1;
+      }
+    }
+    // Otherwise the cursors would show nothing in any case.
+    expect(answered).toBeGreaterThan(lists.length);
   });
 
   test('treats another environment of the same project as another tenant', async () => {

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
+import type { TlsOptions } from 'node:tls';
 import { stopAtEnd, temporaryDirectory } from '@callplane/testing';
 
 interface ReceivedRequest {
@@ -31,7 +32,7 @@ export type Handler = (request: IncomingMessage, response: ServerResponse, recei
 /** Starts a receiver that answers every request with `handle`, by default with 200 and an empty body. */
 export async function startReceiver(
   handle: Handler = (_request, response) => response.end(),
-  tls?: { key: string; cert: string },
+  tls?: TlsOptions,
 ): Promise<Receiver> {
   const receiver = blank();
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
@@ -99,6 +100,7 @@ export interface Certificates {
   /** For `other.test`. */
   wrongName: { key: string; cert: string };
   expired: { key: string; cert: string };
+  notYetValid: { key: string; cert: string };
   selfSigned: { key: string; cert: string };
 }
 
@@ -115,14 +117,32 @@ export function makeCertificates(): Certificates {
     );
   selfSigned('authority', '/CN=Test authority');
   selfSigned('self', '/CN=receiver.test');
-  const issue = (name: string, names: string, dates: string[]): { key: string; cert: string } => {
+  const request = (name: string, names: string): unknown =>
     openssl(
       ...['req', ...newKey, '-keyout', file(`${name}.key`), '-out', file(`${name}.csr`), '-subj', `/CN=${name}`],
       ...['-addext', `subjectAltName=${names}`],
     );
+  const issue = (name: string, names: string, dates: string[]): { key: string; cert: string } => {
+    request(name, names);
     openssl(
       ...['x509', '-req', '-in', file(`${name}.csr`), '-CA', file('authority.pem'), '-CAkey', file('authority.key')],
       ...['-CAcreateserial', '-copy_extensions', 'copy', '-out', file(`${name}.pem`), ...dates],
+    );
+    return pair(name);
+  };
+  /** Only `openssl ca` issues certificates that begin later, and it wants a configuration. */
+  const issueForLater = (name: string, names: string): { key: string; cert: string } => {
+    request(name, names);
+    writeFileSync(file('index.txt'), '');
+    const ca = `database=${file('index.txt')}\nnew_certs_dir=${directory}\npolicy=any\nrand_serial=yes\n`;
+    writeFileSync(
+      file('ca.cnf'),
+      `[ca]\ndefault_ca=own\n[own]\n${ca}copy_extensions=copy\n[any]\ncommonName=supplied\n`,
+    );
+    openssl(
+      ...['ca', '-batch', '-notext', '-config', file('ca.cnf'), '-md', 'sha256', '-in', file(`${name}.csr`)],
+      ...['-cert', file('authority.pem'), '-keyfile', file('authority.key'), '-out', file(`${name}.pem`)],
+      ...['-startdate', '20800101000000Z', '-enddate', '20810101000000Z'],
     );
     return pair(name);
   };
@@ -135,6 +155,7 @@ export function makeCertificates(): Certificates {
     good: issue('good', 'DNS:receiver.test,IP:127.0.0.1', ['-days', '30']),
     wrongName: issue('wrong', 'DNS:other.test', ['-days', '30']),
     expired: issue('expired', 'DNS:receiver.test,IP:127.0.0.1', ['-days', '-1']),
+    notYetValid: issueForLater('later', 'DNS:receiver.test,IP:127.0.0.1'),
     selfSigned: pair('self'),
   };
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { ApiClient } from '../client.js';
 import { onStage } from '../fleet/stage.js';
 import { percentile, printHead, printRow } from './figures.js';
 import { openReceiver, openWebhooks } from './webhooks.js';
@@ -9,6 +10,9 @@ const SECONDS = Number(process.env.BENCH_SECONDS ?? 45);
 const NEXT_MS = 5000;
 /** Before the second attempt. */
 const RETRY_MS = 5000;
+/** How often the endpoint of the victim gets a delivery beside changing URLs, and how many URLs change a second. */
+const VICTIM_MS = 4000;
+const CHANGES_PER_SECOND = 4;
 /** Measures only the loads whose name contains this. */
 const ONLY = process.env.BENCH_LOAD ?? '';
 const HANGING = { endpoints: 50, path: '/tarpit', deliveries: 8 };
@@ -22,15 +26,66 @@ const LOADS = [
   { name: 'both', parts: [HANGING, SLOW] },
   { name: '50 endpoints at 0.9 s', parts: [ALMOST_SLOW] },
 ].filter(({ name }) => name.includes(ONLY));
+const CHANGING = `${HANGING.endpoints} hanging endpoints, ${CHANGES_PER_SECOND} URLs changed a second`;
 
 /**
  * Tenants next to each other: the service that one worker gives a tenant while 1, 10 or 100 other environments have
  * hanging endpoints (50 each), an endpoint that answers after 1.8 s (with 400 deliveries), or 50 that answer after 0.9 s.
+ * Then a tenant whose receiver takes 1.2 s, beside one that changes the URLs of its hanging endpoints all the time.
  */
 export async function run() {
   printHead('environments with … each', 'proven p95', 'retry after a 503, at most', 'new endpoint, at most');
   for (const environments of [1, 10, 100]) for (const load of LOADS) await measure(environments, load);
   printRow('goal', '2 s', '10 s after due', '15 s');
+  if (!CHANGING.includes(ONLY)) return;
+  console.log();
+  printHead('beside', 'receiver of 1.2 s, p95', 'at most', 'new endpoint, at most');
+  await measureSlow();
+  printRow('goal', '10 s', '', '15 s');
+}
+
+/** What the victim gets in the slow lane, in which a changed URL has its first attempts. */
+function measureSlow(): Promise<void> {
+  return onStage(async (stage) => {
+    const receiver = await openReceiver(stage);
+    const { newEndpoint, emit } = openWebhooks(stage);
+    const api = await stage.start('api');
+    await stage.start('webhook-worker');
+    const hostile = await stage.operator.newTenant('hostile');
+    const { environmentId } = hostile;
+    const client = new ApiClient(api.origin, hostile.key);
+    const hanging: string[] = [];
+    for (let at = 0; at < HANGING.endpoints; at += 1) {
+      hanging.push(await newEndpoint(`${receiver.url}${HANGING.path}`, { isProven: false, environmentId }));
+      await emit(hanging.slice(-1), HANGING.deliveries, { environmentId });
+    }
+    let changes = 0;
+    const change = async () => {
+      changes += 1;
+      const url = `${receiver.url}${HANGING.path}?${changes}`;
+      await client.call('PATCH', `/v1/webhooks/${hanging[changes % hanging.length]}`, { url });
+    };
+    const victim = await newEndpoint(`${receiver.url}/wait/1200`);
+    const lags: Record<'victim' | 'fresh', Promise<number>[]> = { victim: [], fresh: [] };
+    const lagOf = async (deliveryId: string, sentMs: number) => (await receiver.arrivalOf(deliveryId)) - sentMs;
+    const startedAtMs = performance.now();
+    const rounds = Math.floor((SECONDS * 1000) / VICTIM_MS);
+    for (let round = 0; round < rounds; round += 1) {
+      const sentMs = performance.timeOrigin + performance.now();
+      lags.victim.push(lagOf(await emit(victim), sentMs));
+      const fresh = await newEndpoint(`${receiver.url}/fresh`, { isProven: false });
+      lags.fresh.push(lagOf(await emit(fresh), sentMs));
+      while (performance.now() - startedAtMs < (round + 1) * VICTIM_MS) {
+        await change();
+        await delay(1000 / CHANGES_PER_SECOND);
+      }
+    }
+    const victims = await Promise.all(lags.victim);
+    const news = await Promise.all(lags.fresh);
+    const s = (values: number[], share: number) => `${(percentile(values, share) / 1000).toFixed(1)} s`;
+    const few = `${s(victims, 0.95)} of ${victims.length}`;
+    printRow(`one tenant with ${CHANGING}`, few, s(victims, 1), s(news, 1));
+  });
 }
 
 function measure(environments: number, { name, parts }: (typeof LOADS)[number]): Promise<void> {

@@ -22,7 +22,7 @@ class BenchReceiver extends Receiver {
   }
 
   #reactionTo({ path, headers }: Pick<Arrival, 'path' | 'headers'>): Reaction {
-    if (path === '/tarpit') return 'hang';
+    if (path.startsWith('/tarpit')) return 'hang';
     const deliveryId = headers['x-service-delivery-id'];
     const isFirst = path === '/once503' && !this.#failed.has(deliveryId);
     if (isFirst) this.#failed.add(deliveryId);

@@ -31,3 +31,6 @@ export function daysBetween(first: Date, last: Date): Date[] {
   const count = Math.max(0, Math.floor((last.getTime() - first.getTime()) / DAY_MS) + 1);
   return Array.from({ length: count }, (_, index) => new Date(first.getTime() + index * DAY_MS));
 }
+
+/** Difference of two clocks from which something may break: signatures, tokens and credentials have margins of seconds. */
+export const CLOCK_DIFFERENCE_MS_MAX = 2000;

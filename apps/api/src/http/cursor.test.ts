@@ -1,76 +1,21 @@
-import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
 import fc from 'fast-check';
 import { startTestApi, type TestApi } from '../api.testkit.js';
-import { createResources, pathOf } from '../hostile-requests.testkit.js';
-import { apiRoutes } from '../routes.js';
-import type { Route } from './route.js';
-
-/** The list of a route with cursors. */
-interface ListUnderTest {
-  name: string;
-  path: string;
-  params: Record<string, string>;
-  /** The query parameter of its cursors. */
-  parameter: string;
-  /** A value for each of its filters. */
-  filters: [string, string][];
-}
+import { createResources, forgedCursor, listsOf, type ListUnderTest } from '../hostile-requests.testkit.js';
 
 let api: TestApi;
 let lists: ListUnderTest[];
 beforeAll(async () => {
   api = await startTestApi();
-  const values = await createResources(api);
-  const filterValues: Record<string, string> = {
-    ...values,
-    name: 'Room',
-    namePrefix: 'R',
-    externalId: 'user',
-    type: 'webhook.test',
-    eventType: 'webhook.test',
-    since: '2026-01-01T00:00:00Z',
-    until: '2999-01-01T00:00:00Z',
-  };
-  lists = apiRoutes({} as never).flatMap((route) =>
-    route.list === undefined ? [] : [listOf(route, route.list, values, filterValues)],
-  );
+  lists = listsOf(await createResources(api));
 });
-
-function listOf(
-  { path, query }: Route,
-  { name, parameter, unbound }: NonNullable<Route['list']>,
-  values: Record<string, string>,
-  filterValues: Record<string, string>,
-): ListUnderTest {
-  const { properties } = query as unknown as { properties: Record<string, { enum?: string[] }> };
-  const others = new Set(['limit', 'projectId', 'environmentId', parameter, ...unbound]);
-  const filters = Object.keys(properties)
-    .filter((filter) => !others.has(filter))
-    .map((filter): [string, string] => {
-      const value = filterValues[filter] ?? properties[filter]?.enum?.[0];
-      if (value === undefined) throw new Error(`no value for the filter ${filter} of ${path}`);
-      return [filter, value];
-    });
-  const params = Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, param]) => [param!, values[param!]!]));
-  return { name, path: pathOf(path, 'GET', values), params, parameter, filters };
-}
 
 const get = (path: string, query: Record<string, string>) =>
   api.call('GET', `${path}?${new URLSearchParams(query).toString()}`);
 
-/** Forges a cursor with a valid check. Any reader of the source code can do this. */
-function forge(list: ListUnderTest, filters: Record<string, string>, position: unknown): string {
-  const body = Buffer.from(typeof position === 'string' ? position : JSON.stringify(position)).toString('base64url');
-  const scope = JSON.stringify([
-    list.name,
-    api.tenant.environmentId,
-    Object.entries(list.params).sort(([a], [b]) => (a < b ? -1 : 1)),
-    Object.entries(filters),
-  ]);
-  return `2.${body}.${createHash('sha256').update(`${scope}.${body}`).digest('base64url').slice(0, 8)}`;
-}
+const forge = (list: ListUnderTest, filters: Record<string, string>, position: unknown) =>
+  forgedCursor(list, api.tenant.environmentId, filters, position);
 
 const isRefused = async (list: ListUnderTest, query: Record<string, string>) => {
   const { status, body } = await get(list.path, query);

@@ -194,14 +194,16 @@ describe('PATCH /v1/webhooks/{endpointId}', () => {
     expect((await api.call('GET', path)).body).toEqual(changed.body);
   });
 
-  test('marks a new URL as unproven, and keeps an unchanged URL proven', async () => {
+  test('marks a new URL as unproven but not as new, and keeps an unchanged URL proven', async () => {
     const { id, path } = await webhook(api);
-    const prove = () => api.database.prisma.webhookEndpoint.update({ where: { id }, data: { slotMs: 64 } });
-    await prove();
-    await api.call('PATCH', path, { body: { url: URL_, description: 'x' } });
-    expect((await row(id)).slotMs).toBe(64);
-    await api.call('PATCH', path, { body: { url: 'https://example.org/' } });
-    expect((await row(id)).slotMs).toBeNull();
+    const moved = async (slotMs: number | null) => {
+      await api.database.prisma.webhookEndpoint.update({ where: { id }, data: { slotMs, url: URL_ } });
+      await api.call('PATCH', path, { body: { url: URL_, description: `x${slotMs}` } });
+      expect((await row(id)).slotMs).toBe(slotMs);
+      await api.call('PATCH', path, { body: { url: 'https://example.org/' } });
+      return (await row(id)).slotMs;
+    };
+    expect([await moved(64), await moved(10_000), await moved(null)]).toEqual([5000, 10_000, null]);
   });
 
   test('clears the failure state on enabling, and wakes held deliveries', async () => {

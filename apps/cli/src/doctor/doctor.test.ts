@@ -2,6 +2,7 @@ import {
   Database,
   INVARIANTS,
   readBacklogs,
+  readDatabaseFacts,
   writeEvents,
   type Backlog,
   type DatabaseFacts,
@@ -20,6 +21,7 @@ import {
   eventually,
   spawnApp,
   startTestRedis,
+  stopAtEnd,
   TEST_ENCRYPTION_KEYS,
   insertTestEndpoint,
 } from '@callplane/testing';
@@ -104,7 +106,7 @@ const IDLE: Backlog = {
   oldestDueMs: null,
   oldestWorkingDueMs: null,
 };
-const WORKER = { app: 'webhook-worker', instance: '1@here', silentMs: 5000 };
+const WORKER = { app: 'webhook-worker', instance: '1@here', silentMs: 5000, aheadSeconds: null };
 const HOLDS: InvariantResult = {
   invariant: { name: 'some', sentence: 'It holds.', subject: 'rooms' },
   checked: 5,
@@ -151,6 +153,7 @@ describe('the findings of the doctor', () => {
     ['durability: failure', checkDatabase({ ...GOOD, durable: false }, 0)],
     ['connections: warning', checkDatabase({ ...GOOD, connections: 81 }, 0)],
     ['clock: warning', checkDatabase(GOOD, -2001)],
+    ['clock webhook-worker 1@here: warning', checkDatabase({ ...GOOD, running: [{ ...WORKER, aheadSeconds: -3 }] }, 0)],
     ['signing key: warning', checkDatabase({ ...GOOD, activeSigningKeys: 0 }, 0)],
     ['replication: warning', [checkReplication({ ...REPLICATED, synchronousNames: '' })]],
     ['replication: warning', [checkReplication({ ...REPLICATED, waitingCommits: 1 })]],
@@ -256,6 +259,22 @@ test('the doctor asks for no further worker while only deliveries to failing end
 });
 
 describe('rtc doctor', () => {
+  test('names the process whose clock is wrong, until it is right again', async () => {
+    const { url } = await createTestDatabase();
+    const database = new Database({ url, poolMax: 1, applicationName: 'callplane webhook-worker 4711@node-2' });
+    stopAtEnd(() => database.close());
+    const clocks = async (aheadMs: number) => {
+      await database.compareClock({ now: () => new Date(Date.now() + aheadMs) });
+      const { running } = await readDatabaseFacts(database.sql);
+      return running.map(({ app, instance, aheadSeconds }) => [app, instance, aheadSeconds]);
+    };
+    const process = ['webhook-worker', '4711@node-2'];
+    expect(await clocks(0)).toEqual([[...process, null]]);
+    expect(await clocks(3_600_000)).toEqual([[...process, expect.closeTo(3600, -1)]]);
+    expect(await clocks(-3_600_000)).toEqual([[...process, expect.closeTo(-3600, -1)]]);
+    expect(await clocks(0)).toEqual([[...process, null]]);
+  });
+
   test('checks the real servers, and fails if one check fails', async () => {
     const [target, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
     const env = { DATABASE_URL: target.url, REDIS_URL: redis.url, ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS };

@@ -1,3 +1,4 @@
+import { CLOCK_DIFFERENCE_MS_MAX } from '@callplane/core';
 import {
   isSynchronous,
   type DatabaseFacts,
@@ -9,9 +10,9 @@ import {
 import { failure, ok, warning, type Finding } from './finding.js';
 
 const POSTGRES_VERSION_MIN = 140_000;
-/** Beyond this difference, timestamps from apps (their clock) contradict leases (PostgreSQL's clock). */
-const CLOCK_DIFFERENCE_MS_MAX = 2000;
 const CONNECTIONS_SHARE_MAX = 0.8;
+const CLOCK_ADVICE =
+  'Run NTP on every machine: tokens and TURN credentials expire by the clocks of API and gateways, and events have their times.';
 
 /** @param clockDifferenceMs this machine's clock minus PostgreSQL's clock. */
 export function checkDatabase(facts: DatabaseFacts, clockDifferenceMs: number): Finding[] {
@@ -40,11 +41,12 @@ export function checkDatabase(facts: DatabaseFacts, clockDifferenceMs: number): 
       : warning('connections', used, 'Raise max_connections or lower DATABASE_POOL_MAX of the apps.'),
     Math.abs(clockDifferenceMs) <= CLOCK_DIFFERENCE_MS_MAX
       ? ok('clock', `differs from PostgreSQL's by ${Math.round(clockDifferenceMs)} ms`)
-      : warning(
-          'clock',
-          `differs from PostgreSQL's by ${(clockDifferenceMs / 1000).toFixed(1)} s`,
-          'Run NTP on every machine: receivers refuse webhooks that are 300 s off, and tokens expire by these clocks.',
-        ),
+      : warning('clock', `differs from PostgreSQL's by ${(clockDifferenceMs / 1000).toFixed(1)} s`, CLOCK_ADVICE),
+    ...facts.running.flatMap(({ app, instance, aheadSeconds }) =>
+      aheadSeconds === null
+        ? []
+        : [warning(`clock ${app} ${instance}`, `differs from PostgreSQL's by ${aheadSeconds} s`, CLOCK_ADVICE)],
+    ),
     facts.activeSigningKeys === 1
       ? ok('signing key', 'one is active')
       : warning(

@@ -19,6 +19,7 @@ async function dueInSeconds(id: string): Promise<number> {
     SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM webhook_deliveries WHERE id = ${id}`;
   return row!.seconds;
 }
+const signedAt = (signature: string) => Number(/^t=(\d+),/.exec(signature)?.[1]);
 const makeDue = (id: string) =>
   worker.sql(`UPDATE webhook_deliveries SET due_at = now() - interval '1 second' WHERE id = '${id}'`);
 
@@ -41,11 +42,16 @@ describe('a delivery', () => {
       'x-service-replay-count': '0',
       'x-service-signing-key-version': '1',
     });
-    const seconds = NOON.getTime() / 1000;
+    const signature = String(request!.headers['x-service-signature']);
+    const seconds = signedAt(signature);
     const mac = createHmac('sha256', Buffer.from(TEST_SECRET, 'utf8'))
       .update(Buffer.concat([Buffer.from(`${seconds}.${id}.0.`, 'ascii'), request!.body]))
       .digest('hex');
-    expect(request!.headers['x-service-signature']).toBe(`t=${seconds},v1=${mac}`);
+    expect(signature).toBe(`t=${seconds},v1=${mac}`);
+    // PostgreSQL's time: by the clock of this worker it is noon in 2030.
+    const [{ now }] = await worker.deps.database.sql.$queryRaw<[{ now: number }]>`
+      SELECT extract(epoch FROM now())::float8 AS now`;
+    expect(Math.abs(seconds - now)).toBeLessThan(200);
 
     expect(row).toMatchObject({ status: 'succeeded', failureReason: null, runAttempts: 1, leaseToken: null });
     expect(row.completedAt).not.toBeNull();
@@ -87,6 +93,25 @@ describe('a delivery', () => {
     expect(receiver.requests.map(({ headers }) => headers['x-service-signing-key-version'])).toEqual(['1', '1']);
   });
 
+  test('takes the URL and the secret of the endpoint again if it is released before its first attempt', async () => {
+    const receiver = await startReceiver((_request, response) => response.writeHead(503).end());
+    const id = await worker.newDelivery('http://127.0.0.1:1/');
+    const { endpointId } = await worker.row(id);
+    const release = async () => worker.deps.settling.release(await worker.claim(endpointId));
+    await release();
+    expect(await worker.row(id)).toMatchObject({ status: 'pending', runAttempts: 0, url: null, secretVersion: null });
+    await worker.sql(`INSERT INTO webhook_secrets VALUES ('${endpointId}', 2,
+      '${sealTestSecret(TEST_SECRET, `webhook-secret:${endpointId}:2`)}', now())`);
+    await worker.sql(`UPDATE webhook_endpoints SET url = '${receiver.url}', signing_key_version = 2
+      WHERE id = '${endpointId}'`);
+    await worker.attempt(id);
+    expect(receiver.requests[0]!.headers['x-service-signing-key-version']).toBe('2');
+    // An attempt was made, so the retry that is released keeps both.
+    await makeDue(id);
+    await release();
+    expect(await worker.row(id)).toMatchObject({ runAttempts: 1, url: receiver.url, secretVersion: 2 });
+  });
+
   test('is signed with the next secret from its activation on, and keeps the version of a run that began before', async () => {
     const receiver = await startReceiver((_request, response) => response.writeHead(503).end());
     const endpointId = await worker.newEndpoint(receiver.url);
@@ -102,9 +127,10 @@ describe('a delivery', () => {
       const { headers, body } = receiver.requests.at(-1)!;
       const version = headers['x-service-signing-key-version'];
       const secret = version === '2' ? next : TEST_SECRET;
-      const signed = `${NOON.getTime() / 1000}.${id}.0.${body.toString('utf8')}`;
+      const signature = String(headers['x-service-signature']);
+      const signed = `${signedAt(signature)}.${id}.0.${body.toString('utf8')}`;
       const mac = createHmac('sha256', secret).update(signed).digest('hex');
-      expect(headers['x-service-signature']).toBe(`t=${NOON.getTime() / 1000},v1=${mac}`);
+      expect(signature).toBe(`t=${signedAt(signature)},v1=${mac}`);
       return version;
     };
     expect(await send(before!.id)).toBe('1');

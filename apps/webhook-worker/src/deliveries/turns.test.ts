@@ -49,6 +49,12 @@ const emit = async (endpointId: string, count = 1) => {
   await worker.deps.producer.wakeDeliveries(rows);
   return rows.map(({ id }) => id);
 };
+async function newEnvironment(): Promise<string> {
+  const id = newId('environment');
+  const { projectId } = worker.tenant;
+  await worker.deps.database.prisma.environment.create({ data: { id, projectId, name: id, createdAt: new Date() } });
+  return id;
+}
 const count = (where: object = {}) => worker.deps.database.prisma.webhookDelivery.count({ where });
 
 test.each([2, 2 ** 31, Number.MAX_SAFE_INTEGER])(
@@ -107,11 +113,7 @@ test('a tenant whose proven endpoints begin to hang holds three of four slots be
   start({ ...worker.deps, deliveryDeadlineMs: 60_000 });
   const pit = await startTarPit();
   const good = await startReceiver();
-  const environmentId = newId('environment');
-  await worker.deps.database.prisma.environment.create({
-    data: { id: environmentId, projectId: worker.tenant.projectId, name: environmentId, createdAt: new Date() },
-  });
-  const other = await worker.newEndpoint(good.url, { environmentId, slotMs: 64 });
+  const other = await worker.newEndpoint(good.url, { environmentId: await newEnvironment(), slotMs: 64 });
   await emit(other);
   await eventually(() => good.requests.length === 1);
   for (let n = 0; n < 6; n += 1) await emit(await worker.newEndpoint(`${pit.url}/${n}`, { slotMs: 64 }));
@@ -119,6 +121,19 @@ test('a tenant whose proven endpoints begin to hang holds three of four slots be
   await emit(other);
   await eventually(() => good.requests.length === 2);
   expect(pit.requests).toHaveLength(3);
+  await pit.close();
+});
+
+test('a slow endpoint waits for no turns of a tenant that has used the slow lane, although those are never tried', async () => {
+  start();
+  const pit = await startTarPit();
+  for (let n = 0; n < 30; n += 1) await emit(await worker.newEndpoint(`${pit.url}/${n}`));
+  // The first three have hung: their environment has used more than new endpoints may.
+  await eventually(() => pit.requests.length === 6);
+  const slow = await startReceiver();
+  await emit(await worker.newEndpoint(slow.url, { environmentId: await newEnvironment(), slotMs: 1200 }));
+  await eventually(() => slow.requests.length === 1);
+  expect(pit.requests.length).toBeLessThan(12);
   await pit.close();
 });
 

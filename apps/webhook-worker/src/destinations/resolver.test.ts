@@ -1,12 +1,19 @@
 import { createSocket, type Socket } from 'node:dgram';
+import { createServer, type Socket as TcpSocket } from 'node:net';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { stopAtEnd } from '@callplane/testing';
 import { DnsFailure, systemResolver, type Resolver } from './resolver.js';
 
 const A = 1;
 const AAAA = 28;
-/** The answer of the test DNS server for a name: addresses, an error code, or no answer. */
-type Answer = { A?: string[]; AAAA?: string[] } | { code: 2 | 3 } | 'silence';
+/**
+ * The answer of the test DNS server for a name: addresses, an error code, or no answer. `silence` drops the queries of one
+ * type, and `truncated` sends them to TCP, where nothing answers.
+ */
+type Answer =
+  | { A?: string[]; AAAA?: string[]; silence?: number; truncated?: number; lost?: number }
+  | { code: 2 | 3 }
+  | 'silence';
 
 const ZONE: Record<string, Answer> = {
   'both.test': { A: ['192.0.2.1', '192.0.2.2'], AAAA: ['2001:db8::1'] },
@@ -15,6 +22,11 @@ const ZONE: Record<string, Answer> = {
   'missing.test': { code: 3 },
   'broken.test': { code: 2 },
   'silent.test': 'silence',
+  'no-aaaa.test': { A: ['192.0.2.3'], silence: AAAA },
+  'no-a.test': { AAAA: ['2001:db8::3'], silence: A },
+  'tcp.test': { A: ['192.0.2.4'], truncated: AAAA },
+  'slow.test': { A: ['192.0.2.5'] },
+  'lost.test': { A: ['192.0.2.6'], lost: 2 },
 };
 
 /** Answers a query like a DNS server over UDP (RFC 1035). Returns null for no answer. */
@@ -29,11 +41,13 @@ function respond(query: Buffer, asked: string[]): Buffer | null {
   const name = labels.join('.').toLowerCase();
   asked.push(name);
   const answer = ZONE[name] ?? { code: 3 };
-  if (answer === 'silence') return null;
+  if (answer === 'silence' || ('silence' in answer && answer.silence === type)) return null;
+  if ('lost' in answer && asked.filter((each) => each === name).length <= (answer.lost ?? 0)) return null;
   const addresses = 'code' in answer ? [] : ((type === A ? answer.A : type === AAAA ? answer.AAAA : []) ?? []);
   const head = Buffer.alloc(12);
   query.copy(head, 0, 0, 2);
-  head.writeUInt16BE(0x8180 | ('code' in answer ? answer.code : 0), 2);
+  const isTruncated = 'truncated' in answer && answer.truncated === type;
+  head.writeUInt16BE(0x8180 | ('code' in answer ? answer.code : 0) | (isTruncated ? 0x0200 : 0), 2);
   head.writeUInt16BE(1, 4);
   head.writeUInt16BE(addresses.length, 6);
   const records = addresses.map((address) => {
@@ -61,16 +75,26 @@ function ipv6(address: string): Buffer {
 }
 
 let resolver: Resolver;
+let address: string;
 const asked: string[] = [];
 beforeAll(async () => {
   const server: Socket = createSocket('udp4');
   server.on('message', (query, from) => {
     const answer = respond(query, asked);
-    if (answer !== null) server.send(answer, from.port, from.address);
+    const afterMs = asked.at(-1) === 'slow.test' ? 3000 : 0;
+    if (answer !== null) setTimeout(() => server.send(answer, from.port, from.address), afterMs);
   });
   await new Promise<void>((resolve) => server.bind(0, '127.0.0.1', resolve));
+  const open = new Set<TcpSocket>();
+  const tcp = createServer((socket) => open.add(socket.on('error', () => undefined)));
+  await new Promise<void>((resolve) => tcp.listen(server.address().port, '127.0.0.1', resolve));
+  stopAtEnd(() => {
+    for (const socket of open) socket.destroy();
+    return new Promise<void>((resolve) => tcp.close(() => resolve()));
+  });
   stopAtEnd(() => new Promise<void>((resolve) => server.close(() => resolve())));
-  resolver = systemResolver({ servers: [`127.0.0.1:${server.address().port}`] });
+  address = `127.0.0.1:${server.address().port}`;
+  resolver = systemResolver({ servers: [address] });
 });
 
 const resolve = (name: string) => resolver.resolve(name, new AbortController().signal);
@@ -90,6 +114,33 @@ describe('the system resolver with a DNS server', () => {
   ])('rejects %s with %s', async (name, code) => {
     await expect(resolve(name)).rejects.toEqual(expect.objectContaining({ name: 'DnsFailure', code }));
     await expect(resolve(name)).rejects.toBeInstanceOf(DnsFailure);
+  });
+
+  test.each([
+    ['no-aaaa.test', ['192.0.2.3']],
+    ['no-a.test', ['2001:db8::3']],
+    ['tcp.test', ['192.0.2.4']],
+  ])('does not wait for the other family of %s, which nobody answers', async (name, addresses) => {
+    const deadline = AbortSignal.timeout(5000);
+    expect(await resolver.resolve(name, deadline)).toEqual(addresses);
+    expect(deadline.aborted).toBe(false);
+  });
+
+  test('lets a slow server answer within the deadline, and asks again if a query was lost', async () => {
+    const both = ['slow.test', 'lost.test'].map((name) => resolver.resolve(name, AbortSignal.timeout(5000)));
+    expect(await Promise.all(both)).toEqual([['192.0.2.5'], ['192.0.2.6']]);
+  });
+
+  test('asks the next server if the first one is dead', async () => {
+    const dead = createSocket('udp4');
+    await new Promise<void>((resolve) => dead.bind(0, '127.0.0.1', resolve));
+    stopAtEnd(() => new Promise<void>((resolve) => dead.close(() => resolve())));
+    const servers = [`127.0.0.1:${dead.address().port}`, address];
+    const addresses = await systemResolver({ servers }).resolve('both.test', AbortSignal.timeout(5000));
+    expect(addresses).toHaveLength(3);
+    await expect(systemResolver({ servers }).resolve('missing.test', AbortSignal.timeout(5000))).rejects.toMatchObject({
+      code: 'ENOTFOUND',
+    });
   });
 
   test('never queries the server for localhost names', async () => {

@@ -1,6 +1,7 @@
 import { Resolver as CaresResolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP, isIPv4 } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** Resolves names to addresses. It is the only part of the network that tests replace. */
 export interface Resolver {
@@ -28,8 +29,18 @@ export function literalAddress(url: URL): string | null {
   return isIP(host) === 0 ? null : host;
 }
 
-/** Deadline of one c-ares query, in milliseconds. c-ares retries, also on other servers, until the caller cancels. */
-const QUERY_DEADLINE_MS = 2000;
+/**
+ * How long the addresses of one family wait for an answer about the other, in milliseconds: the Resolution Delay of
+ * RFC 8305. Name servers and firewalls exist that drop every query for AAAA.
+ */
+const OTHER_FAMILY_MS = 50;
+/**
+ * A query without an answer is sent again after this time, in milliseconds, to the next server: a packet or a server may be
+ * lost. The first query stays open, because its server may only be slow.
+ */
+const ASK_AGAIN_MS = 2000;
+/** Deadline of the first query, in milliseconds. The caller cancels it before. */
+const PATIENCE_MS = 60_000;
 
 /**
  * Resolves names like the system: `localhost` (RFC 6761: never sent to a server), /etc/hosts, then DNS through c-ares.
@@ -45,26 +56,77 @@ export function systemResolver(settings: { servers?: readonly string[] } = {}): 
       if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1'];
       const known = await addressesInHostsFile(name);
       if (known.length > 0) return known;
-      const cares = new CaresResolver({ timeout: QUERY_DEADLINE_MS, tries: 3 });
-      if (settings.servers !== undefined) cares.setServers(settings.servers);
-      const cancel = (): void => cares.cancel();
-      signal.addEventListener('abort', cancel);
+      const first = new CaresResolver({ timeout: PATIENCE_MS, tries: 1 });
+      if (settings.servers !== undefined) first.setServers(settings.servers);
+      const second = new CaresResolver({ timeout: ASK_AGAIN_MS / 2, tries: 3 });
+      const [server = '', ...others] = first.getServers();
+      second.setServers([...others, server]);
+      const isOver = new AbortController();
+      const end = (): void => {
+        isOver.abort();
+        for (const cares of [first, second]) cares.cancel();
+      };
+      signal.addEventListener('abort', end);
       try {
-        const [ipv4, ipv6] = await Promise.allSettled([cares.resolve4(name), cares.resolve6(name)]);
-        // One address family may fail without risk, because the connection goes to a checked address of the other.
-        const addresses = [ipv4, ipv6].flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-        if (addresses.length > 0) return addresses;
-        const code = [ipv4, ipv6].map(codeOf).find((each) => each !== 'ENODATA') ?? 'ENODATA';
-        throw new DnsFailure(code === 'ETIMEOUT' || code === 'ECANCELLED' ? 'DNS_TIMEOUT' : code);
+        return await ofEitherFamily([
+          askFamily(
+            isOver.signal,
+            () => first.resolve4(name),
+            () => second.resolve4(name),
+          ),
+          askFamily(
+            isOver.signal,
+            () => first.resolve6(name),
+            () => second.resolve6(name),
+          ),
+        ]);
       } finally {
-        signal.removeEventListener('abort', cancel);
+        signal.removeEventListener('abort', end);
+        end();
       }
     },
   };
 }
 
-function codeOf(answer: PromiseSettledResult<unknown>): string {
-  return answer.status === 'rejected' ? ((answer.reason as NodeJS.ErrnoException).code ?? 'DNS_FAILED') : 'ENODATA';
+type Query = () => Promise<string[]>;
+
+/** @throws DnsFailure */
+async function askFamily(isOver: AbortSignal, first: Query, second: Query): Promise<string[]> {
+  const asked = answerOf(first());
+  const inTime = await Promise.race([asked, delay(ASK_AGAIN_MS, null, { signal: isOver })]).catch(failureOf);
+  const answer = inTime ?? (await Promise.any([asked, answerOf(second())]).catch(failureOf));
+  if (answer instanceof DnsFailure) throw answer;
+  return answer;
+}
+
+/** That a name or its addresses do not exist is an answer, too. */
+async function answerOf(query: Promise<string[]>): Promise<string[] | DnsFailure> {
+  return query.catch((error: unknown) => {
+    const failure = failureOf(error);
+    if (failure.code === 'ENOTFOUND' || failure.code === 'ENODATA') return failure;
+    throw failure;
+  });
+}
+
+/**
+ * One address family may fail without risk, because the connection goes to a checked address of the other.
+ * @throws DnsFailure
+ */
+async function ofEitherFamily(families: readonly Promise<string[]>[]): Promise<string[]> {
+  await Promise.any(families).catch((error: unknown) => {
+    const failures = (error as AggregateError).errors.map(failureOf);
+    throw failures.find(({ code }) => code !== 'ENODATA') ?? new DnsFailure('ENODATA');
+  });
+  const late = delay(OTHER_FAMILY_MS, []);
+  const addresses = await Promise.all(families.map((family) => Promise.race([family, late]).catch(() => [])));
+  return addresses.flat();
+}
+
+function failureOf(error: unknown): DnsFailure {
+  if (error instanceof DnsFailure) return error;
+  if (error instanceof AggregateError) return failureOf(error.errors[0]);
+  const { code = 'DNS_FAILED' } = error as NodeJS.ErrnoException;
+  return new DnsFailure(['ETIMEOUT', 'ECANCELLED', 'ABORT_ERR'].includes(code) ? 'DNS_TIMEOUT' : code);
 }
 
 /** The file is read again after this time, in milliseconds. Containers never change it, developers sometimes do. */

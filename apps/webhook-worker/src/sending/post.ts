@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { type AttemptOutcome, classifyStatus, keptResponseHeaders, RESPONSE_BODY_KEPT_BYTES } from '@callplane/core';
 import got, { type Request } from 'got';
 import type { PinnedAgent } from './pinned-agents.js';
+import { followStatusLine } from './status-line.js';
 
 /** The deadline of a whole attempt. It is cheaper than an AbortSignal, and nearly no deadline ever passes. */
 export class Deadline {
@@ -145,20 +146,23 @@ async function postOnce(input: PostInput, agent: PinnedAgent['agent']): Promise<
   try {
     await readHead(request, result);
     await readBody(request, result);
-    if (result.statusCode !== null && classifyStatus(result.statusCode) === 'success') result.outcome = 'success';
-    else result.errorCode = `HTTP_${result.statusCode ?? 0}`;
   } catch (error) {
-    const { stage } = progress;
+    // Reading the body never rejects. With a status, the receiver has switched protocols or Node refuses the head.
     if (result.statusCode === null) {
-      result.outcome = deadline.hasPassed ? 'timeout' : stage;
-      result.errorCode = deadline.hasPassed ? TIMEOUT_CODE[stage] : codeOf(error, stage);
+      const { stage } = progress;
+      const code = codeOf(error, stage);
+      result.errorCode = deadline.hasPassed ? TIMEOUT_CODE[stage] : code;
+      // Over TLS 1.3 a receiver refuses the client once the handshake has ended for it.
+      result.outcome = deadline.hasPassed ? 'timeout' : code.startsWith('ERR_SSL_') ? 'tls' : stage;
       result.wasStale = CLOSED.has(result.errorCode) && hasReceivedNothing(progress);
-      // Reading the body never rejects, so an error after the status means that the receiver switched protocols.
-    } else result.errorCode = `HTTP_${result.statusCode}`;
+    }
   } finally {
     request.destroy();
     result.isSent = progress.stage === 'response';
   }
+  if (result.statusCode === null) return result;
+  if (classifyStatus(result.statusCode) === 'success') result.outcome = 'success';
+  else result.errorCode = `HTTP_${result.statusCode}`;
   return result;
 }
 
@@ -190,6 +194,11 @@ function follow(request: ClientRequest, url: URL, progress: Progress, result: Po
   });
   request.once('response', () => {
     result.firstByteMs = performance.now() - sentAt;
+  });
+  followStatusLine(request, (statusCode) => {
+    result.statusCode = statusCode;
+    result.firstByteMs = performance.now() - sentAt;
+    result.bodyTruncated = true;
   });
   // The request asks for no upgrade, so a 101 is invalid. Without a listener, Node reports a connection reset.
   request.once('upgrade', (response: IncomingMessage, socket: Socket) => {
@@ -244,9 +253,15 @@ async function readBody(request: Request, result: PostResult): Promise<void> {
   if (length > 0) result.body = Buffer.concat(chunks).subarray(0, RESPONSE_BODY_KEPT_BYTES + 1);
 }
 
-/** Returns the code of the system (`ECONNREFUSED`, `CERT_HAS_EXPIRED`) behind got's wrappers, or `<STAGE>_FAILED`. */
+/**
+ * Returns the code of the system (`ECONNREFUSED`, `CERT_HAS_EXPIRED`) or of OpenSSL (`ERR_SSL_WRONG_VERSION_NUMBER`)
+ * behind got's wrappers, or `<STAGE>_FAILED`.
+ */
 function codeOf(error: unknown, stage: Stage): string {
-  for (let each = error as { code?: unknown; cause?: unknown } | undefined, depth = 0; each && depth < 5; depth += 1) {
+  for (let each = error as Partial<NodeJS.ErrnoException> | undefined, depth = 0; each && depth < 5; depth += 1) {
+    // While it writes, Node reports OpenSSL's reason only in the message.
+    const reason = each.code === 'EPROTO' ? /:SSL routines:[^:]*:([^:]+):/.exec(each.message ?? '')?.[1] : undefined;
+    if (reason !== undefined) return `ERR_SSL_${reason.toUpperCase().replaceAll(' ', '_')}`;
     if (typeof each.code === 'string' && !/^ERR_(GOT|READING|BODY|NON_2XX|HTTP_)/.test(each.code)) return each.code;
     each = each.cause as typeof each;
   }

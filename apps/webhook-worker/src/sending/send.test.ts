@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net';
+import type { TlsOptions } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createAddressFilter, createPortFilter, shownRequestHeaders, WEBHOOK_PORTS_DEFAULT } from '@callplane/core';
-import { eventually, stopAtEnd, testClock } from '@callplane/testing';
+import { eventually, stopAtEnd } from '@callplane/testing';
 import { DnsFailure, type Resolver } from '../destinations/resolver.js';
 import {
   makeCertificates,
@@ -32,10 +33,11 @@ const names = (addresses: Record<string, string[]> = {}): Resolver & { asked: st
     },
   };
 };
+/** OpenSSL's reasons for bytes that are not TLS, of its versions 3.0 and later. */
+const NOT_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/;
 /** For receivers that never answer. The other attempts have time enough for a busy machine. */
 const HASTY = { deliveryDeadlineMs: 1500 };
 const deps = (more: Partial<SendDeps> = {}): SendDeps => ({
-  clock: testClock(),
   resolver: names(),
   agents,
   isAllowedAddress: createAddressFilter(['127.0.0.0/8']),
@@ -53,6 +55,7 @@ const DELIVERY = {
   body: '{}',
   traceparent: null,
   standardWebhooks: false,
+  startedAt: new Date('2030-01-01T12:00:00.000Z'),
 };
 const attempt = (url: string, more: Partial<SendDeps> = {}) => send(deps(more), { ...DELIVERY, url }, 's');
 
@@ -101,6 +104,7 @@ describe('the outcome of a failed attempt', () => {
 
   test.each([
     ['expired', 'CERT_HAS_EXPIRED'],
+    ['notYetValid', 'CERT_NOT_YET_VALID'],
     ['wrongName', 'ERR_TLS_CERT_ALTNAME_INVALID'],
     ['selfSigned', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
   ] as const)('is `tls` for the certificate "%s"', async (which, errorCode) => {
@@ -112,8 +116,11 @@ describe('the outcome of a failed attempt', () => {
   });
 
   test('is `tls` for a receiver without TLS, and `timeout` for a silent one', async () => {
-    const plain = await startTcpReceiver((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'));
-    expect(await attempt(`https://receiver.test:${plain.port}/`)).toMatchObject({ outcome: 'tls' });
+    const plain = await startReceiver();
+    expect(await attempt(`https://receiver.test:${plain.port}/`)).toMatchObject({
+      outcome: 'tls',
+      errorCode: expect.stringMatching(NOT_TLS),
+    });
     const silent = await startTarPit();
     expect(await attempt(`https://receiver.test:${silent.port}/`, HASTY)).toMatchObject({
       outcome: 'timeout',
@@ -121,12 +128,34 @@ describe('the outcome of a failed attempt', () => {
     });
   });
 
-  test('is `response` for a reset, an early close, invalid HTTP and an endless header', async () => {
+  test('is `tls` with the reason of OpenSSL if the receiver refuses the client', async () => {
+    const { authority: certificateAuthority, good } = certificates;
+    const codeOf = async (options: TlsOptions) => {
+      const receiver = await startReceiver(undefined, { ...good, ...options });
+      const answer = await attempt(`https://receiver.test:${receiver.port}/`, { certificateAuthority });
+      expect(answer).toMatchObject({ outcome: 'tls', statusCode: null });
+      expect(receiver.requests).toHaveLength(0);
+      return answer.errorCode;
+    };
+    const demanding = { requestCert: true, rejectUnauthorized: true };
+    expect(await codeOf(demanding)).toBe('ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED');
+    expect(await codeOf({ ...demanding, maxVersion: 'TLSv1.2' })).toMatch(/^ERR_SSL_.*ALERT_HANDSHAKE_FAILURE$/);
+    // The alert of TLS for a name that the receiver does not know.
+    const nameless = await startTcpReceiver((socket) => socket.end(Buffer.from([21, 3, 3, 0, 2, 2, 112])));
+    expect(await attempt(`https://receiver.test:${nameless.port}/`)).toMatchObject({
+      outcome: 'tls',
+      errorCode: 'ERR_SSL_TLSV1_UNRECOGNIZED_NAME',
+    });
+  });
+
+  test('is `response` for a reset, an early close and invalid HTTP', async () => {
     const cases: [string, (socket: Socket) => void, number | null][] = [
       ['ECONNRESET', (socket) => socket.resetAndDestroy(), null],
       ['ECONNRESET', (socket) => socket.end(), null],
       ['HPE_INVALID_CONSTANT', (socket) => socket.end('lorem ipsum\r\n\r\n'), null],
-      ['HPE_HEADER_OVERFLOW', (socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}`), null],
+      ['HPE_INVALID_VERSION', (socket) => socket.end('HTTP/2 200 OK\r\n\r\n'), null],
+      // The end of the status line is not safe to read.
+      ['HPE_STRICT', (socket) => socket.end('HTTP/1.1 200 OK\rcontent-length: 0\r\n\r\n'), null],
     ];
     for (const [errorCode, handle, statusCode] of cases) {
       const receiver = await startTcpReceiver(handle);
@@ -166,6 +195,39 @@ describe('the answer of a receiver', () => {
       });
     }
     expect(receiver.requests).toHaveLength(400);
+  });
+
+  test.each([
+    ['lengths of two kinds', '\r\ntransfer-encoding: chunked\r\ncontent-length: 2\r\n\r\n2\r\nok\r\n0\r\n\r\n'],
+    ['two equal lengths', '\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\nok'],
+    ['lines without CR', '\ncontent-length: 2\n\nok'],
+    ['folded lines', '\r\nx: a\r\n  b\r\n\r\n'],
+    ['17 KiB', `\r\nx: ${'y'.repeat(17 * 1024)}\r\n\r\n`],
+    ['no end', `\r\nx: ${'y'.repeat(100_000)}`],
+    ['a control character', '\r\nx: a\u0000b\r\n\r\n'],
+  ])('decides by its status although its head has %s', async (_what, rest) => {
+    for (const [statusCode, interim] of [
+      [200, ''],
+      [410, ''],
+      [503, 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'],
+    ] as const) {
+      const isSuccess = statusCode === 200;
+      // In two pieces, as from a network: the parser refuses the second one.
+      const receiver = await startTcpReceiver((socket) => {
+        socket.write(`${interim}HTTP/1.1 ${statusCode} X${rest.slice(0, 3)}`);
+        setTimeout(() => socket.write(rest.slice(3)), 20);
+      });
+      expect(await attempt(receiver.url)).toMatchObject({
+        outcome: isSuccess ? 'success' : 'response',
+        errorCode: isSuccess ? null : `HTTP_${statusCode}`,
+        statusCode,
+        responseTruncated: true,
+        timings: { firstByteMs: expect.any(Number) },
+      });
+      // Nothing else of the connection is read.
+      await eventually(() => receiver.open.size === 0);
+      expect(receiver.requests).toHaveLength(1);
+    }
   });
 
   test('is skipped if it is an interim 1xx, and is final if it is a 101', async () => {

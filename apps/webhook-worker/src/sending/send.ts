@@ -19,12 +19,11 @@ import { Deadline, post } from './post.js';
 
 type SendableDelivery = Pick<
   ClaimedDelivery,
-  'id' | 'eventId' | 'replayCount' | 'secretVersion' | 'url' | 'body' | 'traceparent' | 'standardWebhooks'
+  'id' | 'eventId' | 'replayCount' | 'secretVersion' | 'url' | 'body' | 'traceparent' | 'standardWebhooks' | 'startedAt'
 >;
 
 export type SendDeps = Pick<
   Deps,
-  | 'clock'
   | 'resolver'
   | 'agents'
   | 'isAllowedAddress'
@@ -58,6 +57,7 @@ async function attemptTo(
   secret: string,
   deadline: Deadline,
 ): Promise<Omit<AttemptRecord, 'durationMs'>> {
+  const startedAt = performance.now();
   // Checks the URL again, because allowed ranges, ports and http may have changed since it was stored.
   const checked = checkUrl(claim.url, {
     allowHttp: deps.allowHttp,
@@ -66,7 +66,6 @@ async function attemptTo(
   });
   if (!checked.ok) return unsent('blocked', 'URL_NOT_ALLOWED');
   const { url } = checked;
-  const startedAt = performance.now();
   const literal = literalAddress(url);
   let addresses: readonly string[];
   try {
@@ -89,22 +88,32 @@ async function attemptTo(
       earlierAddresses.push({ address: earlier, errorCode, durationMs: Math.round(performance.now() - triedAt) });
       triedAt = performance.now();
     }
-    attempt = await postTo(deps, claim, secret, { url, address, dnsMs, deadline });
+    attempt = await postTo(deps, claim, secret, { url, address, dnsMs, deadline, startedAt });
     if (attempt.outcome !== 'connect') break;
   }
   if (earlierAddresses.length > 0) attempt.exchange = { request: null, ...attempt.exchange, earlierAddresses };
   return attempt;
 }
 
+interface Target {
+  url: URL;
+  address: string;
+  dnsMs: number | null;
+  deadline: Deadline;
+  /** Start of the attempt, by `performance.now()`. */
+  startedAt: number;
+}
+
 async function postTo(
   deps: SendDeps,
   claim: SendableDelivery,
   secret: string,
-  { url, address, dnsMs, deadline }: { url: URL; address: string; dnsMs: number | null; deadline: Deadline },
+  { url, address, dnsMs, deadline, startedAt }: Target,
 ): Promise<Omit<AttemptRecord, 'durationMs'>> {
   const agent = deps.agents.acquire(url, address);
   const span = spanOf(claim, url);
-  const signedAt = Math.floor(deps.clock.now().getTime() / 1000);
+  // PostgreSQL's time: a receiver would refuse every signature of a machine whose clock is wrong.
+  const signedAt = Math.floor((claim.startedAt.getTime() + performance.now() - startedAt) / 1000);
   const headers = headersOf(claim, secret, signedAt, span);
   try {
     const answer = await post({

@@ -3,8 +3,6 @@ import type { Deps } from '../deps.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const BATCH = 500;
-/** Endpoints that one transaction reports. Each gets an event, which goes to up to 49 others. */
-const REPORT_BATCH = 20;
 
 /**
  * Reports endpoints that only fail. Disables those whose attempts have all failed for `disableAfterDays` days, and warns
@@ -37,9 +35,8 @@ export class FailingEndpoints {
   /** Logs the beginning and the end of each failure, and sends an event of it. */
   async #report(): Promise<void> {
     const { database, logger, producer, clock } = this.#deps;
-    let taken: number;
-    do {
-      const { failing, recovered, deliveries } = await reportEndpoints(database, REPORT_BATCH, clock.now());
+    for (;;) {
+      const { failing, recovered, deliveries } = await reportEndpoints(database, clock.now());
       for (const { id, environmentId, failingSince } of failing) {
         logger.warn('webhook endpoint fails', { endpointId: id, environmentId, failingSince });
       }
@@ -47,8 +44,8 @@ export class FailingEndpoints {
         logger.info('webhook endpoint works again', { endpointId: id, environmentId, failingSince });
       }
       await producer.wakeDeliveries(deliveries);
-      taken = Math.max(failing.length, recovered.length);
-    } while (taken === REPORT_BATCH);
+      if (failing.length + recovered.length === 0) return;
+    }
   }
 
   async #disable(): Promise<void> {

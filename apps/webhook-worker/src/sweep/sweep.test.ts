@@ -175,13 +175,14 @@ describe('endpoints whose attempts all fail', () => {
     });
     expect(await worker.endpoint(half)).toMatchObject({ enabled: true });
     const deliveries = await worker.deps.database.prisma.webhookDelivery.findMany({ include: { event: true } });
-    expect(deliveries.map(({ endpointId }) => endpointId).sort()).toEqual([half, fine].sort());
+    // The other one fails as well.
+    expect(deliveries.map(({ endpointId }) => endpointId)).toEqual([fine]);
     expect(JSON.parse(deliveries[0]!.event.body)).toMatchObject({
       type: 'webhook.disabled',
       sequence: null,
       data: { webhook: { id: failing, url: NOWHERE, enabled: false, createdAt: NOON.toISOString() } },
     });
-    expect(await waitingJobs()).toBe(2);
+    expect(await waitingJobs()).toBe(1);
     const warnings = worker.lines.filter(({ message }) => message === 'webhook endpoint fails and will be disabled');
     expect(warnings).toMatchObject([{ endpointId: half }]);
   });
@@ -281,13 +282,34 @@ describe('endpoints that fail', () => {
     ]);
   });
 
-  test('all at once are each reported once', async () => {
+  test('together are reported once each, to the endpoints that work', async () => {
     const states = { failingSince: minutesAgo(20), lastFailedAt: minutesAgo(1) };
-    for (let n = 0; n < 45; n++) await worker.newEndpoint(NOWHERE, states);
-    await new FailingEndpoints(worker.deps, 0).sweep();
+    const failing: string[] = [];
+    for (let n = 0; n < 45; n++) failing.push(await worker.newEndpoint(NOWHERE, states));
+    // It has failed too, though not for 15 minutes.
+    failing.push(await worker.newEndpoint(NOWHERE, { ...states, failingSince: minutesAgo(14) }));
+    const works = await worker.newEndpoint(NOWHERE);
+    const failedOnce = await worker.newEndpoint(NOWHERE, { failingSince: NOON, lastFailedAt: NOON });
+    const sweep = () => new FailingEndpoints(worker.deps, 0).sweep();
+    await sweep();
     const reports = await sent('webhook.endpoint.failing');
-    expect(new Set(reports.map(({ data }) => data.webhook.id)).size).toBe(45);
-    expect(reports.map(({ to }) => to.length)).toEqual(Array(45).fill(44));
+    expect(new Set(reports.map(({ data }) => data.webhook.id))).toEqual(new Set(failing.slice(0, 45)));
+    for (const { to } of reports) expect(to.sort()).toEqual([works, failedOnce].sort());
+
+    await worker.sql(`UPDATE webhook_endpoints SET failing_since = NULL, last_failed_at = NULL`);
+    await sweep();
+    const recovered = await sent('webhook.endpoint.recovered');
+    expect(recovered).toHaveLength(45);
+    for (const { to } of recovered) expect(to.sort()).toEqual([works, failedOnce, failing[45]].sort());
+  });
+
+  test('and are disabled together are reported to the endpoints that work', async () => {
+    const states = { failingSince: minutesAgo(3 * 24 * 60), lastFailedAt: minutesAgo(0) };
+    const failing = [0, 1, 2].map(() => worker.newEndpoint(NOWHERE, states));
+    await Promise.all(failing);
+    const works = await worker.newEndpoint(NOWHERE);
+    await new FailingEndpoints(worker.deps, 2).sweep();
+    expect((await sent('webhook.disabled')).map(({ to }) => to)).toEqual([[works], [works], [works]]);
   });
 });
 

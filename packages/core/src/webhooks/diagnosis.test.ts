@@ -16,7 +16,9 @@ describe('the diagnosis of an attempt', () => {
     });
     for (const [status, row] of [
       [100, 'HTTP_OTHER'],
+      [300, 'HTTP_OTHER'],
       [302, 'HTTP_3XX'],
+      [304, 'HTTP_304'],
       [403, 'HTTP_401'],
       [418, 'HTTP_4XX'],
       [425, 'HTTP_RETRIED'],
@@ -29,6 +31,18 @@ describe('the diagnosis of an attempt', () => {
 
   test('explains codes of the network, and unknown ones by the stage of the attempt', () => {
     expect(unanswered('tls', 'SELF_SIGNED_CERT_IN_CHAIN')).toEqual(DIAGNOSES.CERT_UNTRUSTED);
+    expect(unanswered('tls', 'CERT_NOT_YET_VALID')).toEqual(DIAGNOSES.CERT_NOT_YET_VALID);
+    for (const [code, row] of [
+      ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'TLS_CLIENT_CERTIFICATE'],
+      ['ERR_SSL_WRONG_VERSION_NUMBER', 'TLS_NOT_SPOKEN'],
+      ['ERR_SSL_TLSV1_UNRECOGNIZED_NAME', 'TLS_NAME_UNKNOWN'],
+      ['ERR_SSL_TLSV13_ALERT_MISSING_EXTENSION', 'TLS_NAME_UNKNOWN'],
+      ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'TLS_REFUSED'],
+      ['ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE', 'TLS_REFUSED'],
+      ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'TLS_FAILED'],
+    ] as const) {
+      expect(unanswered('tls', code)).toEqual(DIAGNOSES[row]);
+    }
     expect(unanswered('response', 'HPE_INVALID_CONSTANT')).toEqual(DIAGNOSES.RESPONSE_INVALID);
     for (const [outcome, row] of [
       ['blocked', 'URL_NOT_ALLOWED'],

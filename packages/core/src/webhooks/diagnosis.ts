@@ -55,9 +55,30 @@ export const DIAGNOSES = {
     summary: 'The certificate of the receiver is for another host name.',
     advice: 'Use a certificate for the host of the URL, or correct the URL.',
   },
+  CERT_NOT_YET_VALID: {
+    summary: 'The certificate of the receiver is not valid yet.',
+    advice: 'Correct the dates of the certificate, or let the operator correct the clock of the webhook worker.',
+  },
   CERT_UNTRUSTED: {
     summary: 'The certificate of the receiver is not from a trusted authority, or its chain is incomplete.',
-    advice: 'Serve the complete chain of a certificate from a public authority.',
+    advice:
+      'Serve the complete chain of a certificate from a public authority, or let the operator trust yours with NODE_EXTRA_CA_CERTS.',
+  },
+  TLS_CLIENT_CERTIFICATE: {
+    summary: 'The receiver demands a client certificate, and Callplane has none.',
+    advice: 'Exempt the route from client certificates: the signature proves the sender.',
+  },
+  TLS_NOT_SPOKEN: {
+    summary: 'The port of the URL does not serve TLS.',
+    advice: 'Correct the port of the URL, or serve TLS there.',
+  },
+  TLS_NAME_UNKNOWN: {
+    summary: 'The receiver does not know the host name of the URL, or got none because the host is an address.',
+    advice: 'Set up the host name at the receiver or its proxy, or correct the URL.',
+  },
+  TLS_REFUSED: {
+    summary: 'The receiver refused the TLS handshake.',
+    advice: 'Check that it accepts usual ciphers of TLS 1.2 or 1.3, and demands no client certificate.',
   },
   TLS_TIMEOUT: {
     summary: 'The TLS handshake did not end within 10 seconds.',
@@ -76,12 +97,16 @@ export const DIAGNOSES = {
     advice: 'Look for a crash or a time-out in the logs of the receiver and of its proxy.',
   },
   RESPONSE_INVALID: {
-    summary: 'The answer is not valid HTTP, or its headers are too long.',
+    summary: 'The answer is not valid HTTP.',
     advice: 'Check that the port of the URL serves HTTP, with TLS for https.',
   },
   HTTP_3XX: {
     summary: 'The receiver answered with a redirect, and Callplane follows none.',
     advice: 'Set the URL of the endpoint to the address that the redirect names, then replay.',
+  },
+  HTTP_304: {
+    summary: 'The receiver answered as if the request were a GET of something in a cache.',
+    advice: 'Exempt the route from caching, and answer 2xx once the event is stored; then replay.',
   },
   HTTP_401: {
     summary: 'The receiver demands a login or refused the signature.',
@@ -134,7 +159,6 @@ const SAME_AS: Record<string, DiagnosisCode> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'CERT_UNTRUSTED',
   UNABLE_TO_GET_ISSUER_CERT: 'CERT_UNTRUSTED',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'CERT_UNTRUSTED',
-  CERT_NOT_YET_VALID: 'CERT_UNTRUSTED',
   HTTP_403: 'HTTP_401',
   HTTP_405: 'HTTP_404',
   HTTP_408: 'HTTP_RETRIED',
@@ -142,6 +166,15 @@ const SAME_AS: Record<string, DiagnosisCode> = {
   HTTP_503: 'HTTP_502',
   HTTP_504: 'HTTP_502',
 };
+
+/** Reasons of OpenSSL (`ERR_SSL_…`), whose versions put different words before these. */
+const OPENSSL_REASONS: readonly (readonly [RegExp, DiagnosisCode])[] = [
+  // Callplane sends no certificate, so a receiver that complains of one has missed it.
+  [/_ALERT_(CERTIFICATE_REQUIRED|BAD_CERTIFICATE)$/, 'TLS_CLIENT_CERTIFICATE'],
+  [/_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/, 'TLS_NOT_SPOKEN'],
+  [/_(UNRECOGNIZED_NAME|ALERT_MISSING_EXTENSION)$/, 'TLS_NAME_UNKNOWN'],
+  [/_ALERT_(HANDSHAKE_FAILURE|INSUFFICIENT_SECURITY)$/, 'TLS_REFUSED'],
+];
 
 export interface DiagnosedAttempt {
   outcome: AttemptOutcome;
@@ -202,6 +235,8 @@ function codeOf({ outcome, errorCode, statusCode }: DiagnosedAttempt): Diagnosis
   const known = SAME_AS[code] ?? code;
   if (Object.hasOwn(DIAGNOSES, known)) return known as DiagnosisCode;
   if (statusCode !== null) return classOf(statusCode);
+  const reason = OPENSSL_REASONS.find(([pattern]) => code.startsWith('ERR_SSL_') && pattern.test(code));
+  if (reason !== undefined) return reason[1];
   switch (outcome) {
     case 'blocked':
       return 'URL_NOT_ALLOWED';
@@ -218,8 +253,10 @@ function codeOf({ outcome, errorCode, statusCode }: DiagnosedAttempt): Diagnosis
   }
 }
 
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
+
 function classOf(statusCode: number): DiagnosisCode {
-  if (statusCode >= 300 && statusCode <= 399) return 'HTTP_3XX';
+  if (REDIRECTS.includes(statusCode)) return 'HTTP_3XX';
   if (statusCode >= 400 && statusCode <= 499) return 'HTTP_4XX';
   return statusCode >= 500 && statusCode <= 599 ? 'HTTP_500' : 'HTTP_OTHER';
 }

@@ -10,19 +10,29 @@ export type SlotMs = number | null;
  */
 export type Lane = 'fast' | 'slow';
 
-/** Expected duration from which an endpoint belongs into the slow lane, in milliseconds. */
+/**
+ * Expected duration from which an endpoint belongs into the slow lane, in milliseconds. A turn of the fast lane waits no
+ * longer than this for a slot, for the 2 s of guarantee W7.
+ */
 export const SLOW_FROM_MS = 1000;
-/** Expected duration from which an endpoint gets one attempt at a time, in milliseconds. */
-const HUNG_FROM_MS = 5000;
+/**
+ * Expected duration from which an endpoint gets one attempt at a time, in milliseconds. A changed URL is expected to take
+ * at least as long.
+ */
+export const HUNG_FROM_MS = 5000;
 /** Duration that counts for an attempt without an answer, in milliseconds: the contract's deadline. */
 const HUNG_SLOT_MS = 10_000;
-/** Shorter durations count as this one, in milliseconds. */
+/**
+ * Shorter durations count as this one, in milliseconds: such an endpoint gets several deliveries a turn, for the throughput
+ * of `bench deliveries`.
+ */
 export const SLOT_MS_MIN = 64;
-/** Share of the expected duration that remains after a shorter attempt. */
+/** Share of the expected duration that remains after a shorter attempt: docs/webhooks.md promises four quick answers. */
 const DECAY = 0.5;
 
 /** Deliveries that one turn takes of an endpoint that answers within {@link SLOT_MS_MIN}. Others get one at a time. */
 export const TURN_DELIVERIES_MAX = 8;
+/** Turns of an endpoint at once: all slots of eight workers, the most that `bench deliveries` measures. */
 const TICKETS_MAX = 32;
 
 export function laneOf(slotMs: SlotMs): Lane {
@@ -45,18 +55,26 @@ export function slotMsAfter(slotMs: SlotMs, attempt: { durationMs: number; hung:
   return Math.round(Math.max(SLOT_MS_MIN, tookMs, (slotMs ?? 0) * DECAY));
 }
 
-/** Time after which a use of a slot counts for a third, in milliseconds. */
+/** Time after which a use of a slot counts for a third, in milliseconds: three deadlines of a receiver that hangs. */
 const FADE_MS = 30_000;
 /** Use of slots that makes a difference of 1 in the priority of a job, in milliseconds. */
 const STEP_MS = 10;
+/** The largest that BullMQ takes. */
 const PRIORITY_MAX = 2 ** 21 - 1;
-/** Steps by which an environment may exceed twice the use that a job knew, before the job goes back in the line. */
+/**
+ * Steps by which an environment may exceed twice the use that a job knew, before the job goes back in the line: each time
+ * costs a round trip to Redis.
+ */
 const SLACK_STEPS = 10;
-/** Use of slots up to which turns of endpoints that were never tried go before all others, in steps. */
+/**
+ * Use of slots up to which turns of endpoints that were never tried go before all others, in steps: a quarter of the
+ * deadline of an attempt, for the 15 s of a new endpoint in `bench isolation`.
+ */
 const NEW_STEPS = 250;
-/** Use that is charged in advance for an endpoint that was never tried, in milliseconds. */
-const NEW_SLOT_MS = 1000;
-/** An environment is active for this time after its last turn, in milliseconds. */
+/**
+ * An environment is active for this time after its last turn, in milliseconds. For as long after a slow attempt in the fast
+ * lane, its turns stay in the slow lane. It outlasts the delays between the first attempts, 5 and 30 s.
+ */
 const ACTIVE_MS = 60_000;
 const REMEMBERED_MAX = 1000;
 
@@ -70,7 +88,7 @@ export class SlotUsage {
 
   /** Charges a turn when it begins. @returns a function that charges its real duration instead, when it ends. */
   begin(environmentId: string, slotMs: SlotMs, nowMs: number): (endedAtMs: number) => void {
-    const expectedMs = slotMs ?? NEW_SLOT_MS;
+    const expectedMs = slotMs ?? SLOW_FROM_MS;
     this.#add(environmentId, expectedMs, nowMs);
     return (endedAtMs) => this.#add(environmentId, endedAtMs - nowMs - expectedMs, endedAtMs);
   }
@@ -105,8 +123,6 @@ export class SlotUsage {
 
 /** Slots that the turns of the slow lane, and those of one environment beside others, may hold at once. */
 export const SHARED_SLOTS_MAX = CONCURRENCY_PER_WORKER - 1;
-/** How long the turns of an environment stay in the slow lane after an attempt in the fast lane got slow. */
-const SUSPECT_MS = 60_000;
 
 export class FastSlots {
   readonly #held = new Map<string, number>();
@@ -125,7 +141,7 @@ export class FastSlots {
   }
 
   suspect(environmentId: string, nowMs: number): void {
-    remember(this.#suspects, environmentId, nowMs + SUSPECT_MS);
+    remember(this.#suspects, environmentId, nowMs + ACTIVE_MS);
   }
 
   isSuspect(environmentId: string, nowMs: number): boolean {

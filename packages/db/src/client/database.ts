@@ -1,3 +1,4 @@
+import type { Clock } from '@callplane/core';
 import { PrismaPg } from '@prisma/adapter-pg';
 import { PrismaClient, type Prisma } from '../generated/client.js';
 import { repeatConflicts } from './conflicts.js';
@@ -7,6 +8,7 @@ import { Pool } from './pool.js';
 import {
   beginWithDeadlines,
   checkSession,
+  compareClock,
   ownSession,
   pooledSession,
   type SessionDeadlines,
@@ -63,6 +65,8 @@ export class Database {
   readonly #nameOf: NameOf;
   readonly #onError: (error: Error) => void;
   readonly #onRepeat: () => void;
+  /** Null behind a pooler, which would show the name of one process to another. */
+  readonly #name: string | null;
   /** Whether PostgreSQL has refused a statement because its disk is full, and {@link checkDisk} has not passed since. */
   #wasDiskFull = false;
 
@@ -75,6 +79,7 @@ export class Database {
     const hostMs = target.connectTimeoutMs ?? connectMs / target.hosts.length;
     const isPooled = settings.pooler === 'transaction';
     this.#onRepeat = () => settings.onRepeat?.();
+    this.#name = isPooled ? null : (settings.applicationName ?? null);
     this.#pool = new Pool(
       {
         max: settings.poolMax,
@@ -139,6 +144,20 @@ export class Database {
       client.release(failure);
     }
     await this.checkDisk();
+  }
+
+  /**
+   * Compares the clock of this process with PostgreSQL's. If it is wrong, the name of the connection says so to
+   * `rtc doctor`.
+   * @returns how far this clock is ahead, in milliseconds.
+   */
+  async compareClock(clock: Clock): Promise<number> {
+    const client = await this.#pool.connect();
+    try {
+      return await compareClock(client, clock, this.#name);
+    } finally {
+      client.release();
+    }
   }
 
   /**

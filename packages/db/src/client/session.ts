@@ -1,3 +1,4 @@
+import { CLOCK_DIFFERENCE_MS_MAX, type Clock } from '@callplane/core';
 import type { ClientBase } from 'pg';
 import type { Target } from './connection-config.js';
 import type { TypedSql } from './sql.js';
@@ -107,6 +108,26 @@ export async function checkSession(client: ClientBase): Promise<void> {
   if (!isIso || Object.entries(others).some(([name, value]) => state[name] !== value)) {
     throw new UnfitServerError('session');
   }
+}
+
+/**
+ * @param name of the process, `callplane <app> <instance>`; with a wrong clock, the connection is called
+ *   `callplane!<seconds ahead> <app> <instance>`. Null leaves the connection as it is.
+ * @returns how far the clock is ahead of PostgreSQL's at least, in milliseconds.
+ */
+export async function compareClock(client: ClientBase, clock: Clock, name: string | null): Promise<number> {
+  const beforeMs = clock.now().getTime();
+  const { rows } = await client.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+  const afterMs = clock.now().getTime();
+  const differenceMs = (beforeMs + afterMs) / 2 - (rows[0]?.now ?? new Date(NaN)).getTime();
+  // PostgreSQL has read its clock at any time in between.
+  const aheadMs = Math.sign(differenceMs) * Math.max(0, Math.abs(differenceMs) - (afterMs - beforeMs) / 2);
+  const isWrong = Math.abs(aheadMs) > CLOCK_DIFFERENCE_MS_MAX;
+  if (name !== null) {
+    const marked = name.replace(/^callplane /, `callplane!${Math.round(aheadMs / 1000)} `);
+    await client.query(`SELECT set_config('application_name', $1, false)`, [isWrong ? marked : name]);
+  }
+  return aheadMs;
 }
 
 /**

@@ -3,6 +3,7 @@ import { newIdInSql, newRows } from '../client/sql.js';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
+import { WORKS } from '../webhooks/webhooks.sql.js';
 
 /** A new delivery of an endpoint, which `wakeDeliveries` of packages/queue takes. */
 export interface WrittenDelivery extends DueEndpoint {
@@ -11,10 +12,11 @@ export interface WrittenDelivery extends DueEndpoint {
 }
 
 /**
- * The endpoints that get an event: all subscribers, all subscribers except one, or only one endpoint, even if it does
- * not subscribe to the event's type.
+ * The endpoints that get an event: all subscribers, or only one endpoint, even if it does not subscribe to the event's
+ * type. A report about an endpoint goes to the subscribers that work: if several fail together, reports of each to all
+ * others would be thousands of deliveries that fail as well.
  */
-export type Recipients = { only: string } | { except: string } | 'all';
+export type Recipients = { only: string } | { about: string } | 'all';
 
 /**
  * Writes events and their deliveries in the transaction of the change that they report: once it commits, they are
@@ -85,7 +87,7 @@ export function fanOut(recipients: Recipients = 'all'): Prisma.Sql {
       ? Prisma.sql`('*' = ANY(e.events) OR event.type = ANY(e.events))`
       : 'only' in recipients
         ? Prisma.sql`e.id = ${recipients.only}`
-        : Prisma.sql`('*' = ANY(e.events) OR event.type = ANY(e.events)) AND e.id <> ${recipients.except}`;
+        : Prisma.sql`('*' = ANY(e.events) OR event.type = ANY(e.events)) AND e.id <> ${recipients.about} AND ${WORKS}`;
   // With OFFSET, PostgreSQL looks up the endpoints of each event. Without, it might read those of all tenants for a
   // hash join, if it planned the statement while the table was small.
   return Prisma.sql`

@@ -8,6 +8,8 @@ export interface RunningApp {
   instance: string;
   /** Time since its latest statement, in milliseconds; null if this role may not see it. */
   silentMs: number | null;
+  /** How far its clock is ahead of PostgreSQL's, in seconds; null unless it is wrong. */
+  aheadSeconds: number | null;
 }
 
 export interface DatabaseFacts {
@@ -49,12 +51,14 @@ export async function readDatabaseFacts(db: TypedSql): Promise<DatabaseFacts> {
         WHERE heartbeat_at > now() - ${INSTANCE_DEAD_MS}::int * interval '1 millisecond') AS "signalingInstances",
       (SELECT count(*)::int FROM projects) AS projects,
       coalesce((
-        SELECT jsonb_agg(jsonb_build_object('app', split_part(name, ' ', 2), 'instance', split_part(name, ' ', 3),
-          'silentMs', (extract(epoch FROM clock_timestamp() - latest) * 1000)::float8) ORDER BY name)
+        SELECT jsonb_agg(jsonb_build_object('app', app, 'instance', instance, 'aheadSeconds', ahead,
+          'silentMs', (extract(epoch FROM clock_timestamp() - latest) * 1000)::float8) ORDER BY app, instance)
         FROM (
-          SELECT application_name AS name, max(state_change) AS latest FROM pg_stat_activity
-          WHERE datname = current_database() AND application_name LIKE 'callplane %' GROUP BY application_name
-        ) AS app
+          SELECT split_part(application_name, ' ', 2) AS app, split_part(application_name, ' ', 3) AS instance,
+            max(state_change) AS latest, max(substring(application_name FROM '^callplane!(-?\\d+) ')::float8) AS ahead
+          FROM pg_stat_activity
+          WHERE datname = current_database() AND application_name ~ '^callplane[! ]' GROUP BY 1, 2
+        ) AS process
       ), '[]') AS running`;
   return facts;
 }

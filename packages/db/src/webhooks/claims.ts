@@ -4,7 +4,7 @@ import { Prisma } from '../generated/client.js';
 import type { ClaimedDelivery } from './delivery-leases.js';
 import { IS_OPEN, SIGNING_KEY_VERSION } from './webhooks.sql.js';
 
-/** Time of `max_per_second` that a claim may catch up, in milliseconds: 4 % more attempts in one second at most. */
+/** Time of `max_per_second` that a claim may catch up, in milliseconds (docs/webhooks.md): 4 % more attempts in a second. */
 const RATE_BURST_MS = 40;
 
 interface ClaimRequest {

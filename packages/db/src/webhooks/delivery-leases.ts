@@ -136,7 +136,8 @@ function toRow({ claim, attempt, after, slotMs }: EndedAttempt, position: number
 
 /**
  * Releases claimed deliveries without counting the attempt, for failures of the worker itself, not of the receiver.
- * Those whose lease was lost stay as they are.
+ * Without an attempt, a run is pinned to nothing: its URL or its secret may change before the next claim. A delivery
+ * whose lease was lost stays as it is.
  */
 export async function releaseDeliveries(
   db: TypedSql,
@@ -146,6 +147,8 @@ export async function releaseDeliveries(
   await db.$executeRaw`
     UPDATE webhook_deliveries d
     SET status = 'pending', run_attempts = run_attempts - 1, lease_token = NULL, lease_expires_at = NULL,
+      url = CASE WHEN run_attempts > 1 THEN d.url END,
+      secret_version = CASE WHEN run_attempts > 1 THEN d.secret_version END,
       due_at = now() + ${delayMs}::int * interval '1 millisecond'
     FROM unnest(${claims.map(({ id }) => id)}::text[], ${claims.map(({ leaseToken }) => leaseToken)}::uuid[])
       claim (id, lease_token)

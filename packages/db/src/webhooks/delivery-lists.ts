@@ -112,7 +112,11 @@ function listOfRoom(
     ...(failureReason === null ? [] : [Prisma.sql`d.failure_reason = ${failureReason}`]),
     ...(beforeId === null
       ? []
-      : [Prisma.sql`(v.sequence, d.id) < (SELECT sequence, id FROM webhook_deliveries WHERE id = ${beforeId})`]),
+      : [
+          // A cursor may be forged: with an id of another tenant it shows what an unknown id shows.
+          Prisma.sql`(v.sequence, d.id) < (SELECT sequence, id FROM webhook_deliveries
+            WHERE id = ${beforeId} AND environment_id = ${tenant.environmentId})`,
+        ]),
   ];
   return db.$queryRaw<DeliveryRow[]>`
     WITH page AS MATERIALIZED (

@@ -1,6 +1,7 @@
 import {
   ENDPOINTS_PER_ENVIRONMENT_MAX,
   endpointEvent,
+  HUNG_FROM_MS,
   type DeliveryFailureReason,
   type RecoveryStatus,
   type Tenant,
@@ -97,7 +98,9 @@ export function listWebhookEndpoints(
 }
 
 /**
- * A new URL makes the endpoint one that was never tried. Enabling clears its failures.
+ * A new URL clears the failures of the endpoint, and goes to the slow lane until it has answered. It does not make the
+ * endpoint one that was never tried: turns of these go first, and a tenant could go first with every change. Enabling
+ * clears the failures, too.
  * @returns the deliveries to wake: they waited for this change. Null when the environment has no such endpoint.
  */
 export async function updateWebhookEndpoint(
@@ -115,12 +118,16 @@ export async function updateWebhookEndpoint(
     (name) => JSON.stringify(change[name]) !== JSON.stringify(endpoint[name]),
   );
   if (!differs) return { endpoint, deliveries: [] };
+  if (isMoved) {
+    const slotMs = { lt: HUNG_FROM_MS };
+    await tx.webhookEndpoint.updateMany({ where: { id: endpointId, slotMs }, data: { slotMs: HUNG_FROM_MS } });
+  }
   const { slotMs } = await tx.webhookEndpoint.update({
     where: { id: endpointId },
     data: {
       ...change,
       updatedAt: now,
-      ...(isMoved ? { failingSince: null, failingReportedSince: null, slotMs: null } : {}),
+      ...(isMoved ? { failingSince: null, failingReportedSince: null } : {}),
       ...(isEnabling ? { disabledReason: null, failingSince: null, failingReportedSince: null } : {}),
     },
     select: { slotMs: true },
@@ -133,7 +140,7 @@ export async function updateWebhookEndpoint(
 
 /**
  * Enables or disables an endpoint for an operator. Unlike the owner's own `enabled: false`, disabling stores a reason
- * and notifies the environment's other endpoints.
+ * and notifies the environment's other endpoints that work.
  * @returns null when the environment has no such endpoint.
  */
 export async function setWebhookEndpointEnabled(
@@ -151,7 +158,7 @@ export async function setWebhookEndpointEnabled(
   const endpoint = { ...before, ...change };
   if (!before.enabled) return { endpoint, deliveries: [] };
   const event = endpointEvent('webhook.disabled', tenant, endpoint, now);
-  const { deliveries } = await writeEvents(tx, [event], { except: endpointId });
+  const { deliveries } = await writeEvents(tx, [event], { about: endpointId });
   return { endpoint, deliveries };
 }
 

@@ -1,4 +1,10 @@
-import { endpointEvent, webhookRecovered, type Tenant, type WebhookEndpointState } from '@callplane/core';
+import {
+  endpointEvent,
+  webhookRecovered,
+  type NewEvent,
+  type Tenant,
+  type WebhookEndpointState,
+} from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
@@ -19,7 +25,7 @@ export function findFailingEndpoints(db: TypedSql, forMs: number, limit: number)
 
 /**
  * Disables an endpoint if its attempts still have all failed for `forMs`, and notifies the environment's other
- * endpoints, in one transaction.
+ * endpoints that work, in one transaction.
  * @returns the deliveries of `webhook.disabled` to wake; null when the endpoint has succeeded meanwhile or is disabled
  * already.
  */
@@ -39,7 +45,7 @@ export function disableFailingEndpoint(
       RETURNING environments.project_id AS "projectId", e.environment_id AS "environmentId", ${ENDPOINT_COLUMNS}`;
     if (endpoint === undefined) return null;
     const event = endpointEvent('webhook.disabled', endpoint, endpoint, now);
-    return (await writeEvents(tx, [event], { except: endpointId })).deliveries;
+    return (await writeEvents(tx, [event], { about: endpointId })).deliveries;
   });
 }
 
@@ -61,43 +67,48 @@ export async function countEndpointsFailing(db: TypedSql): Promise<number> {
 
 type Reported = WebhookEndpointState & Tenant & { failedSince: Date };
 
+const IS_UNREPORTED = Prisma.sql`e.failing_reported_since IS NULL AND ${FAILS_AT_PRESENT}`;
+const HAS_RECOVERED = Prisma.sql`
+  e.failing_reported_since IS NOT NULL AND e.failing_since IS DISTINCT FROM e.failing_reported_since
+  AND e.deleted_at IS NULL`;
+
 /**
- * Takes endpoints that fail at present and those that work again since, once each over all workers, and notifies the
- * other endpoints of their environments, in one transaction. Reports of one endpoint alternate: a failure is not reported
- * again before the success that ended it.
- * @param limit how many of each kind. Their rows stay locked until the commit.
+ * Takes the endpoints of one environment that fail at present and those of one that work again since, once each over all
+ * workers, and notifies the other endpoints of their environment that work, in one transaction. Reports of one endpoint
+ * alternate: a failure is not reported again before the success that ended it.
  * @returns those that the caller has to log, because no other worker gets them, and the deliveries to wake.
  */
-export function reportEndpoints(database: Database, limit: number, now: Date) {
+export function reportEndpoints(database: Database, now: Date) {
   return database.transaction(async (tx) => {
-    const report = (reported: Prisma.Sql, chosen: Prisma.Sql): PromiseLike<Reported[]> => tx.$queryRaw<Reported[]>`
-      WITH chosen AS (
-        SELECT e.id, coalesce(e.failing_reported_since, e.failing_since) AS since FROM webhook_endpoints e
-        WHERE ${chosen} ORDER BY e.failing_since LIMIT ${limit} FOR NO KEY UPDATE OF e SKIP LOCKED
-      )
-      UPDATE webhook_endpoints e SET failing_reported_since = ${reported} FROM chosen, environments
-      WHERE e.id = chosen.id AND environments.id = e.environment_id
-      RETURNING environments.project_id AS "projectId", e.environment_id AS "environmentId",
-        chosen.since AS "failedSince", ${ENDPOINT_COLUMNS}`;
-    const recovered = await report(
-      Prisma.sql`NULL`,
-      Prisma.sql`e.failing_reported_since IS NOT NULL AND e.failing_since IS DISTINCT FROM e.failing_reported_since
-        AND e.deleted_at IS NULL`,
-    );
-    const failing = await report(
-      Prisma.sql`e.failing_since`,
-      Prisma.sql`e.failing_reported_since IS NULL AND ${FAILS_AT_PRESENT}`,
-    );
     const deliveries: DueEndpoint[] = [];
-    for (const endpoint of recovered) {
-      const event = webhookRecovered(endpoint, endpoint, endpoint.failedSince, now);
-      deliveries.push(...(await writeEvents(tx, [event], { except: endpoint.id })).deliveries);
-    }
-    for (const endpoint of failing) {
-      const event = endpointEvent('webhook.endpoint.failing', endpoint, endpoint, now);
-      deliveries.push(...(await writeEvents(tx, [event], { except: endpoint.id })).deliveries);
-    }
-    return { failing: failing.map(reportOf), recovered: recovered.map(reportOf), deliveries };
+    const report = async (
+      which: Prisma.Sql,
+      reportedSince: Prisma.Sql,
+      eventOf: (endpoint: Reported) => NewEvent,
+    ): Promise<ReturnType<typeof reportOf>[]> => {
+      const endpoints = await tx.$queryRaw<Reported[]>`
+        SELECT environments.project_id AS "projectId", e.environment_id AS "environmentId",
+          coalesce(e.failing_reported_since, e.failing_since) AS "failedSince", ${ENDPOINT_COLUMNS}
+        FROM webhook_endpoints e JOIN environments ON environments.id = e.environment_id
+        WHERE ${which} AND e.environment_id = (
+          SELECT e.environment_id FROM webhook_endpoints e WHERE ${which}
+          ORDER BY e.failing_since LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        ) ORDER BY e.failing_since FOR NO KEY UPDATE OF e SKIP LOCKED`;
+      // Before the update: endpoints that recover together get no reports of one another.
+      for (const endpoint of endpoints)
+        deliveries.push(...(await writeEvents(tx, [eventOf(endpoint)], { about: endpoint.id })).deliveries);
+      const ids = endpoints.map(({ id }) => id);
+      await tx.$executeRaw`
+        UPDATE webhook_endpoints e SET failing_reported_since = ${reportedSince} WHERE id = ANY(${ids}::text[])`;
+      return endpoints.map(reportOf);
+    };
+    const recovered = await report(HAS_RECOVERED, Prisma.sql`NULL`, (endpoint) =>
+      webhookRecovered(endpoint, endpoint, endpoint.failedSince, now),
+    );
+    const failing = await report(IS_UNREPORTED, Prisma.sql`e.failing_since`, (endpoint) =>
+      endpointEvent('webhook.endpoint.failing', endpoint, endpoint, now),
+    );
+    return { failing, recovered, deliveries };
   });
 }
 

@@ -52,14 +52,20 @@ const milliseconds = (ms: number): Prisma.Sql => Prisma.sql`${ms}::float8 * inte
 export const hasFailedFor = (forMs: number): Prisma.Sql => Prisma.sql`(
   e.failing_since <= now() - ${milliseconds(forMs)} AND e.last_failed_at >= e.failing_since + ${milliseconds(forMs)})`;
 
+/** More than one attempt has failed since the last success, and the latest one within 8 hours. */
+const HAS_FAILED_LATELY = Prisma.sql`(
+  e.last_failed_at > e.failing_since AND e.last_failed_at > now() - ${milliseconds(ENDPOINT_FAILURE_RECENT_MS)})`;
+
 /**
  * Whether an endpoint fails at present: all attempts have failed for 15 minutes, more than one of them, and the latest one
  * within 8 hours. The endpoints table must have the alias `e`.
  */
 export const FAILS_AT_PRESENT = Prisma.sql`(
-  e.enabled AND e.deleted_at IS NULL AND e.last_failed_at > e.failing_since
-  AND e.failing_since <= now() - ${milliseconds(ENDPOINT_FAILS_AFTER_MS)}
-  AND e.last_failed_at > now() - ${milliseconds(ENDPOINT_FAILURE_RECENT_MS)})`;
+  e.enabled AND e.deleted_at IS NULL AND e.failing_since <= now() - ${milliseconds(ENDPOINT_FAILS_AFTER_MS)}
+  AND ${HAS_FAILED_LATELY})`;
+
+/** Whether an endpoint `e` is neither failing nor reported as failing. */
+export const WORKS = Prisma.sql`(${HAS_FAILED_LATELY} IS NOT TRUE AND e.failing_reported_since IS NULL)`;
 
 /**
  * The end of a statement whose CTE `settled` has just settled attempts: writes the rows of their endpoints that change.

@@ -35,7 +35,8 @@ test('the process is ready only while its database answers, and reports Redis wi
     answers[name] ? Promise.resolve() : Promise.reject(new Error('gone'));
   const close = () => Promise.resolve();
   const connections = () => ({ used: 1, idle: 1, waiting: 1 });
-  app.ownDatabase({ close, checkReady: ping('postgres'), connections: () => ({ used: 1, idle: 2, waiting: 2 }) }, [
+  const database = { close, checkReady: ping('postgres'), connections: () => ({ used: 1, idle: 2, waiting: 2 }) };
+  app.ownDatabase({ ...database, compareClock: () => Promise.resolve(0) }, [
     { close, checkDisk: ping('disk'), connections },
   ]);
   app.ownProducer({ close, health: { trouble: 'frozen', check: ping('redis') } }, ['frozen', 'full']);
@@ -54,6 +55,7 @@ test('the process is ready only while its database answers, and reports Redis wi
   const metrics = await app.metrics.text();
   expect(metrics).toContain('callplane_database_connections{state="waiting",app="test"} 3');
   expect(metrics).toContain('callplane_redis_unusable{reason="frozen",app="test"} 1');
+  await app.lifecycle.close('test');
 });
 
 test('resources close in the reverse order of their opening, and repeated work stops with them', async () => {
@@ -63,6 +65,7 @@ test('resources close in the reverse order of their opening, and repeated work s
   app.ownDatabase({
     ...closable('database'),
     checkReady: () => Promise.resolve(),
+    compareClock: () => Promise.resolve(3_600_000),
     connections: () => ({ used: 0, idle: 0, waiting: 0 }),
   });
   app.own('server', closable('server'));
@@ -81,9 +84,13 @@ test('resources close in the reverse order of their opening, and repeated work s
   );
   expect(await app.lifecycle.close('test')).toBe(true);
   expect(closed).toEqual(['server', 'database']);
-  expect((await lines()).filter(({ level }) => level === 'error')).toMatchObject([
+  const logged = await lines();
+  expect(logged.filter(({ level }) => level === 'error')).toMatchObject([
     { message: 'task waits for PostgreSQL', task: 'rooms' },
     { message: 'task failed', task: 'media' },
+  ]);
+  expect(logged.filter(({ level }) => level === 'warn')).toMatchObject([
+    { message: "clock differs from PostgreSQL's", aheadMs: 3_600_000 },
   ]);
 });
 

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { bucketTimes, TokenBucket, type Clock } from '@callplane/core';
+import { bucketTimes, CLOCK_DIFFERENCE_MS_MAX, TokenBucket, type Clock } from '@callplane/core';
 import type { Static, TObject } from 'typebox';
 import type { metricsSettings, shutdownSettings } from '../config/common-settings.js';
 import { databaseConnection, type databaseSettings } from '../config/database-connection.js';
@@ -17,6 +17,11 @@ export const systemClock: Clock = { now: () => new Date() };
 
 /** Log lines about payloads of Redis that are not valid: somebody may send any number of them. */
 const INVALID_LINES = { perSecond: 1, burst: 10 };
+/**
+ * Time between two comparisons with PostgreSQL's clock, in milliseconds. The connection that carries the result would
+ * close after 10 s without a statement.
+ */
+const CLOCK_INTERVAL_MS = 5000;
 
 /** The settings that every app has. */
 export type ProcessConfig = LogSettings &
@@ -37,6 +42,8 @@ interface OwnedPool extends Closable {
 
 interface MainPool extends OwnedPool {
   checkReady(): Promise<unknown>;
+  /** Returns how far this clock is ahead of PostgreSQL's, in milliseconds. */
+  compareClock(clock: Clock): Promise<number>;
 }
 
 interface FurtherPool extends OwnedPool {
@@ -143,7 +150,18 @@ export class AppProcess<Config extends ProcessConfig> {
       },
     };
     for (const [index, other] of others.entries()) this.own(`database ${index + 2}`, other);
-    return this.own('database', database);
+    this.own('database', database);
+    let wasWrong = false;
+    const compare = async (): Promise<void> => {
+      const aheadMs = await database.compareClock(systemClock);
+      const isWrong = Math.abs(aheadMs) > CLOCK_DIFFERENCE_MS_MAX;
+      if (isWrong && !wasWrong) this.logger.warn("clock differs from PostgreSQL's", { aheadMs });
+      if (!isWrong && wasWrong) this.logger.info("clock agrees with PostgreSQL's again", { aheadMs });
+      wasWrong = isWrong;
+    };
+    // Its health check reports that PostgreSQL is unavailable.
+    this.own('clock', new Repeating(CLOCK_INTERVAL_MS, compare, () => undefined));
+    return database;
   }
 
   /** Events of a connection to Redis: logs its losses and refusals, and logs and counts payloads that are not valid. */

@@ -1,0 +1,102 @@
+import { CONCURRENCY_PER_WORKER, FastSlots, laneOf, SHARED_SLOTS_MAX, SlotUsage, type Lane } from '@callplane/core';
+import type { Turn, TurnJob } from '@callplane/queue';
+import pLimit from 'p-limit';
+
+/** What follows a turn: the turn comes back after a while, or other turns are announced. */
+export type Next = { backInMs: number } | { announce: Turn[] };
+
+export const OVER: Next = { announce: [] };
+
+/**
+ * Pause of a turn whose environment has all fast slots that it may hold, in milliseconds. A slot becomes free after 64 ms to
+ * a second. Each pause costs a round trip to Redis.
+ */
+const SHARE_PAUSE_MS = 150;
+
+/**
+ * Decides when a turn begins: gives it one of the slots of its lane, or sends it back because its environment has used much
+ * since the turn was added. Guarantee W7 depends on it; docs/decisions/0005 has an example.
+ */
+export class Admission {
+  readonly #slots = pLimit(CONCURRENCY_PER_WORKER);
+  readonly #slowSlots = pLimit(SHARED_SLOTS_MAX);
+  readonly #usage: Record<Lane, SlotUsage> = { fast: new SlotUsage(), slow: new SlotUsage() };
+  readonly #fastSlots = new FastSlots();
+
+  get inUse(): number {
+    return this.#slots.activeCount;
+  }
+
+  get hasFreeSlot(): boolean {
+    return this.#slots.activeCount < CONCURRENCY_PER_WORKER && this.#slots.pendingCount === 0;
+  }
+
+  /** Turns that wait for a slot of the slow lane. */
+  get waitingSlow(): number {
+    return this.#slowSlots.pendingCount;
+  }
+
+  priority({ environmentId, slotMs, lane = laneOf(slotMs) }: Turn): number {
+    return this.#usage[lane].priority(environmentId, performance.now());
+  }
+
+  /**
+   * Where a turn goes instead of into a slot: to the slow lane, or back in its line; null if it may begin.
+   * @param priority that the turn had in Redis
+   */
+  placeOf(turn: TurnJob, priority: number): Next | null {
+    const { environmentId, lane } = turn;
+    if (lane === 'fast' && this.#isSuspect(environmentId)) return this.again(turn, { lane: 'slow' });
+    const isAhead = this.#usage[lane].isAhead(environmentId, priority, performance.now());
+    // A worker takes as many turns of the slow lane as that has slots, so each finds a free one: with a look at free
+    // slots, the rule would never apply there.
+    const mayGoAhead = lane === 'fast' && this.hasFreeSlot;
+    return isAhead && !mayGoAhead ? this.again(turn) : null;
+  }
+
+  /** Runs `work` in a slot, unless a rule has changed while the turn waited for it. Charges the environment for the time. */
+  inSlot<T>(turn: TurnJob, work: () => Promise<T>): Promise<T | Next> {
+    const { environmentId, lane, slotMs } = turn;
+    const begin = (): Promise<T | Next> =>
+      this.#slots(async () => {
+        const refused = this.#refusal(turn);
+        if (refused !== null) return refused;
+        const ended = this.#usage[lane].begin(environmentId, slotMs, performance.now());
+        if (lane === 'fast') this.#fastSlots.hold(environmentId, 1);
+        try {
+          return await work();
+        } finally {
+          ended(performance.now());
+          if (lane === 'fast') this.#fastSlots.hold(environmentId, -1);
+        }
+      });
+    return lane === 'slow' ? this.#slowSlots(begin) : begin();
+  }
+
+  /** An attempt of the turn takes as long as in the slow lane: the next turns of its environment go there for a while. */
+  onSlow({ environmentId, lane }: TurnJob): void {
+    if (lane === 'fast') this.#fastSlots.suspect(environmentId, performance.now());
+  }
+
+  /** The turn anew, with the priority of this moment. */
+  again(turn: TurnJob, more: { lane?: Lane; delayMs?: number | null } = {}): { announce: Turn[] } {
+    const { endpointId, environmentId, slotMs, ticket } = turn;
+    const lane = more.lane ?? (this.#isSuspect(environmentId) ? 'slow' : laneOf(slotMs));
+    const next = { endpointId, environmentId, slotMs, ticket, lane };
+    const later = typeof more.delayMs === 'number' && more.delayMs > 0 ? { delayMs: more.delayMs } : {};
+    return { announce: [{ ...next, priority: this.priority(next), ...later }] };
+  }
+
+  #refusal(turn: TurnJob): Next | null {
+    const { environmentId, lane } = turn;
+    if (lane === 'fast' && this.#isSuspect(environmentId)) return this.again(turn, { lane: 'slow' });
+    // Attempts that hang in the fast lane count for both lanes.
+    const now = performance.now();
+    const hasOthers = Object.values(this.#usage).some((usage) => usage.hasOthers(environmentId, now));
+    return this.#fastSlots.isFull(environmentId) && hasOthers ? { backInMs: SHARE_PAUSE_MS } : null;
+  }
+
+  #isSuspect(environmentId: string): boolean {
+    return this.#fastSlots.isSuspect(environmentId, performance.now());
+  }
+}
