@@ -3,6 +3,8 @@ export interface MediaNodeEvents {
   up: [];
   /** The connection was lost or a ping timed out: every handle on the node is dead. Not emitted for `close()`. */
   down: [error: Error];
+  /** A Janus before the oldest permitted version answers. Unless that is allowed, the node stays down. */
+  outdated: [version: string];
 }
 
 export interface MediaRoom {
@@ -100,6 +102,8 @@ export type MediaErrorCode =
   /** The node is down, or went down during the call. */
   | 'unavailable'
   | 'timeout'
+  /** The node refuses the version of its Janus. */
+  | 'outdated'
   | 'no_such_room'
   | 'no_such_feed'
   | 'feed_exists'
