@@ -138,11 +138,12 @@ function readRegistry(): Promise<void> {
 }
 
 /** An outdated media server degrades the gateway, whether it is refused or allowed. */
-async function pingMedia(): Promise<void> {
+function pingMedia(): Promise<void> {
   const outdated = nodes.all().filter(({ isOutdated }) => isOutdated);
   if (outdated.length > 0) {
     const versions = outdated.map(({ id, version }) => `${id} runs Janus ${version ?? ''}`).join(', ');
-    throw Object.assign(new Error(`${versions}, before ${JANUS_VERSION_MIN}`), { reason: 'outdated' });
+    const error = new Error(`${versions}, before ${JANUS_VERSION_MIN}`);
+    return Promise.reject(Object.assign(error, { reason: 'outdated' }));
   }
-  if (nodes.up().length === 0) throw new Error('no media server is up');
+  return nodes.up().length > 0 ? Promise.resolve() : Promise.reject(new Error('no media server is up'));
 }

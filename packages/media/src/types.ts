@@ -52,12 +52,18 @@ export interface StreamReference {
 /** A stream and the media section that is to carry it. */
 export type CarriedStream = StreamReference & { subscriberMid: string };
 
-/** How a received stream is sent. A field that is absent stays as it is. */
-export interface StreamSettings {
+export interface StreamLayers {
   /** Simulcast layer: 0 is the lowest. */
   spatial?: number | undefined;
   /** Frame-rate layer: 0 is the lowest. */
   temporal?: number | undefined;
+}
+
+/** A section's next stream. Absent layers are the highest ones. */
+export type StreamSwitch = CarriedStream & StreamLayers;
+
+/** How a received stream is sent. A field that is absent stays as it is. */
+export interface StreamSettings extends StreamLayers {
   /** Whether nothing is sent for now. The section keeps its stream. */
   paused?: boolean | undefined;
 }

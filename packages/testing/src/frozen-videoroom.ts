@@ -34,7 +34,7 @@ const OFFER = [
  */
 export async function freezeVideoRoom(session: JanusSession, adminKey: string): Promise<void> {
   const dir = temporaryDirectory('recordings');
-  stopAtEnd(async () => rmSync(dir, { recursive: true, force: true }));
+  stopAtEnd(() => Promise.resolve(rmSync(dir, { recursive: true, force: true })));
   // Janus runs as another user.
   chmodSync(dir, 0o777);
   execFileSync('mkfifo', ['-m', '666', join(dir, 'frozen-audio-0.mjr')]);

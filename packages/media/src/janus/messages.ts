@@ -72,7 +72,7 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }
 
-/** Error codes of Janus 1.1.2: of its core (src/apierror.h) and of its VideoRoom plug-in (janus_videoroom.c). */
+/** Error codes of Janus, as of 1.4.1: of its core (src/apierror.h) and of its VideoRoom plug-in (janus_videoroom.c). */
 export const JANUS = {
   joinFirst: 424,
   alreadyJoined: 425,

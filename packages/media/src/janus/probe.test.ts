@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { expect, test } from '@jest/globals';
 import { eventually, freezeVideoRoom, startTestJanus } from '@callplane/testing';
-import { MediaError } from '../types.js';
+import type { MediaError } from '../types.js';
 import { nodeOn, UP_WITHIN_MS } from './node.testkit.js';
 import { PROBE_ROOM } from './probe.js';
 
