@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, rmSync } from 'node:fs';
+import { chmodSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stopAtEnd } from './resources.js';
 import { temporaryDirectory } from './test-servers.js';
@@ -34,7 +35,7 @@ const OFFER = [
  */
 export async function freezeVideoRoom(session: JanusSession, adminKey: string): Promise<void> {
   const dir = temporaryDirectory('recordings');
-  stopAtEnd(() => Promise.resolve(rmSync(dir, { recursive: true, force: true })));
+  stopAtEnd(() => rm(dir, { recursive: true, force: true }));
   // Janus runs as another user.
   chmodSync(dir, 0o777);
   execFileSync('mkfifo', ['-m', '666', join(dir, 'frozen-audio-0.mjr')]);
