@@ -361,6 +361,7 @@ describe('media servers of the registry', () => {
   });
 
   test('lose their rooms on all instances while VideoRoom is frozen and Janus answers', async () => {
+    await register('r2', spare);
     await register('r3', janus);
     const { roomId, moves } = await callAtBoth();
     const before = (await placementOf(roomId))!;
