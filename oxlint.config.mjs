@@ -11,7 +11,7 @@ const mayImport = {
   'packages/media': ['core'],
   'packages/protocol': [],
   'packages/local-servers': [],
-  'packages/dev': ['core', 'db', 'local-servers', 'protocol', 'queue', 'runtime'],
+  'packages/dev': ['core', 'db', 'local-servers', 'media', 'protocol', 'queue', 'runtime'],
   // A package that customers import depends on nothing.
   'packages/webhook-verifier': [],
   'packages/server-js': ['webhook-verifier'],

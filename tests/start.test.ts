@@ -8,8 +8,9 @@ import { beforeAll, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { connect } from '@callplane/client-js';
 import { freePort, isAlive } from '@callplane/local-servers';
+import { MediaNode, parseMediaNodes } from '@callplane/media';
 import { createClient } from '@callplane/server';
-import { eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
+import { eventually, freezeVideoRoom, repositoryRoot, stopAtEnd } from '@callplane/testing';
 import { measured } from './faults/faults.testkit.js';
 import { environmentOf, localStarts, READY_MS, type Dev, type Start } from './start.testkit.js';
 
@@ -202,6 +203,20 @@ test('restarts each process that is killed', async () => {
   }
   const callplane = createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey });
   await eventually(() => callplane.createRoom({ name: 'Again' }), { timeoutMs: READY_MS });
+});
+
+test('restarts a Janus whose VideoRoom is frozen, although it answers', async () => {
+  const before = local.pidOf('janus');
+  const settings = environmentOf(local.pidOf('signaling'));
+  const { MEDIA_NODES = '', MEDIA_API_SECRET: apiSecret = '', MEDIA_ADMIN_KEY: adminKey = '' } = settings;
+  const [address] = parseMediaNodes(MEDIA_NODES);
+  const node = new MediaNode({ ...address!, apiSecret, adminKey, random: Math.random, allowOutdated: true });
+  stopAtEnd(() => node.close());
+  await node.untilUp(READY_MS);
+  await freezeVideoRoom(await node.openSession(), adminKey);
+  await eventually(() => local.pidOf('janus') !== before, { timeoutMs: READY_MS });
+  expect(isAlive(before)).toBe(false);
+  await node.untilUp(READY_MS);
 });
 
 test('refuses a second start on the same data; killed, it leaves nothing behind, and the next start has the data', async () => {

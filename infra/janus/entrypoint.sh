@@ -41,12 +41,37 @@ for template in "$here"/*.jcfg; do
 done
 
 # The modules belong to the program. Debian keeps them in a folder named after the processor architecture.
-janus=${JANUS_PATH:-$(command -v janus)}
-prefix=$(dirname "$(dirname "$(readlink -f "$janus")")")
+program=${JANUS_PATH:-$(command -v janus)}
+prefix=$(dirname "$(dirname "$(readlink -f "$program")")")
 for library in "$prefix"/lib/*-linux-*/janus "$prefix/lib/janus" "$prefix/lib64/janus"; do
   [ -e "$library/plugins/libjanus_videoroom.so" ] && break
 done
 ln -s "$library/plugins/libjanus_videoroom.so" "$JANUS_RUN/plugins/"
 ln -s "$library/transports/libjanus_websockets.so" "$JANUS_RUN/transports/"
 
-exec "$janus" -F "$JANUS_RUN/etc" -C "$JANUS_RUN/etc/janus.jcfg"
+"$program" -F "$JANUS_RUN/etc" -C "$JANUS_RUN/etc/janus.jcfg" &
+janus=$!
+trap 'kill -TERM "$janus"' TERM INT
+
+# Stops a Janus that fails two checks in a row, so that the container or the unit starts again. The gateways have given up
+# its calls by then. If VideoRoom hangs, SIGTERM does not end Janus.
+(
+  failures=0
+  while sleep 5; do
+    if "$here/healthcheck.sh"; then failures=0; else failures=$((failures + 1)); fi
+    [ "$failures" -eq 2 ] || continue
+    echo 'Janus does not answer, and is stopped.' >&2
+    kill -TERM "$janus"
+    sleep 5
+    kill -KILL "$janus"
+  done
+) &
+watch=$!
+
+# A signal ends a wait before Janus ends.
+while kill -0 "$janus" 2>/dev/null; do
+  code=0
+  wait "$janus" || code=$?
+done
+kill "$watch" 2>/dev/null || true
+exit "$code"

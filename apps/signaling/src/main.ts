@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Database, isDatabaseUnavailable, listRegisteredNodes, loadVerificationKeys, nodeLoads } from '@callplane/db';
-import { MediaNodes, parseMediaNodes } from '@callplane/media';
+import { JANUS_VERSION_MIN, MediaNodes, parseMediaNodes } from '@callplane/media';
 import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES, RoomBus, readRedisTarget } from '@callplane/queue';
 import { AppProcess, orExit, readTurnSettings, startHealthServer, systemClock } from '@callplane/runtime';
 import { ArrivalLimits } from './arrivals/limits.js';
@@ -50,6 +50,7 @@ const nodes = app.own(
     addresses: nodeAddresses,
     ...mediaSecrets,
     random: Math.random,
+    allowOutdated: config.MEDIA_ALLOW_OUTDATED,
     readRegistry: hasMedia ? () => listRegisteredNodes(database.prisma) : undefined,
   }),
 );
@@ -136,6 +137,13 @@ function readRegistry(): Promise<void> {
   return nodes.refresh().catch(() => undefined);
 }
 
+/** An outdated media server degrades the gateway, whether it is refused or allowed. */
 function pingMedia(): Promise<void> {
+  const outdated = nodes.all().filter(({ isOutdated }) => isOutdated);
+  if (outdated.length > 0) {
+    const versions = outdated.map(({ id, version }) => `${id} runs Janus ${version ?? ''}`).join(', ');
+    const error = new Error(`${versions}, before ${JANUS_VERSION_MIN}`);
+    return Promise.reject(Object.assign(error, { reason: 'outdated' }));
+  }
   return nodes.up().length > 0 ? Promise.resolve() : Promise.reject(new Error('no media server is up'));
 }

@@ -1,10 +1,11 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { registerMediaNode, removeMediaNode, setNodeDraining } from '@callplane/db';
-import { MediaNodes, parseNodeUrl, type MediaNode } from '@callplane/media';
+import { MediaNode, MediaNodes, parseNodeUrl } from '@callplane/media';
 import {
   createRtcPeer,
   createTestDatabase,
   eventually,
+  freezeVideoRoom,
   startTestJanus,
   stopAtEnd,
   type TestJanus,
@@ -35,6 +36,7 @@ beforeAll(async () => {
     apiSecret,
     adminKey,
     random: Math.random,
+    allowOutdated: true,
     readRegistry: undefined,
   });
   stopAtEnd(() => nodes.close());
@@ -302,15 +304,17 @@ describe('media servers of the registry', () => {
     const settings = { MEDIA_API_SECRET: apiSecret, MEDIA_ADMIN_KEY: adminKey, MEDIA_NODE_DEAD_SECONDS: '1' };
     [first, second] = await Promise.all([kit.start(settings), kit.start(settings)]);
   });
+  /** Resolves once both gateways call the node up, or down. */
+  const untilBothSee = (id: string, state: 'up' | 'down') =>
+    eventually(async () => {
+      const sample = `callplane_media_node_up{node="${id}"`;
+      const up = await Promise.all([first, second].map((gateway) => gateway.valueOf(sample)));
+      return up.every((value) => value === (state === 'up' ? 1 : 0));
+    });
   const register = async (id: string, { url }: TestJanus) => {
     const server = { id, url: parseNodeUrl(id, url), capacity: null, hasAgent: true };
     await registerMediaNode(kit.database.sql, server);
-    // Resolves once both gateways are connected to it.
-    const sample = `callplane_media_node_up{node="${id}"`;
-    await eventually(async () => {
-      const up = await Promise.all([first, second].map((gateway) => gateway.valueOf(sample)));
-      return up.every((value) => value === 1);
-    });
+    await untilBothSee(id, 'up');
   };
   const placementOf = async (roomId: string) =>
     (await kit.database.prisma.room.findUniqueOrThrow({ where: { id: roomId } })).mediaNodeId;
@@ -354,6 +358,29 @@ describe('media servers of the registry', () => {
     expect(await removeMediaNode(prisma, 'r1')).toBe(true);
     await moves();
     expect(await placementOf(roomId)).toBe('r2');
+  });
+
+  test('lose their rooms on all instances while VideoRoom is frozen and Janus answers', async () => {
+    await register('r2', spare);
+    await register('r3', janus);
+    const { roomId, moves } = await callAtBoth();
+    const before = (await placementOf(roomId))!;
+    const { url, apiSecret, adminKey, ...server } = before === 'r2' ? spare : janus;
+    const own = new MediaNode({ id: before, url, apiSecret, adminKey, random: Math.random, allowOutdated: true });
+    stopAtEnd(() => own.close());
+    await own.untilUp(60_000);
+    await freezeVideoRoom(await own.openSession(), adminKey);
+    const startedAt = performance.now();
+    const seen = untilBothSee(before, 'down').then(() => performance.now() - startedAt);
+    await moves();
+    process.stderr.write(`    measured: seen after ${Math.round(await seen)} ms, `);
+    process.stderr.write(`moved, media again after ${Math.round(performance.now() - startedAt)} ms\n`);
+    // Five seconds and the pause between two probes, and as much for a slow machine.
+    expect(await seen).toBeLessThan(14_000);
+    expect(await placementOf(roomId)).not.toBe(before);
+    server.kill('SIGKILL');
+    await server.start();
+    await untilBothSee(before, 'up');
   });
 
   test('lose their rooms on all instances when they stay down', async () => {

@@ -147,7 +147,7 @@ export function addSignalingGauges(
   metrics.gauges(
     {
       name: 'callplane_media_node_up',
-      help: '1 if this process is connected to the media server, else 0.',
+      help: '1 if the media server and its VideoRoom answer this process, else 0.',
       label: 'node',
     },
     () => Object.fromEntries(held.mediaNodes().map(({ id, state }) => [id, state === 'up' ? 1 : 0])),

@@ -5,4 +5,5 @@ export { MediaNode } from './janus/node.js';
 export { MediaPublisher } from './janus/handle.js';
 export { MediaSession } from './janus/session.js';
 export { MediaSubscriber } from './janus/subscriber.js';
+export { isOutdated, JANUS_VERSION_MIN } from './janus/version.js';
 export { CAPACITY_DEFAULT, chooseNode, MediaNodes, type NodeLoad } from './nodes.js';

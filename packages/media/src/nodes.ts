@@ -12,6 +12,8 @@ interface MediaNodesOptions {
   apiSecret: string;
   adminKey: string;
   random: () => number;
+  /** Whether outdated nodes may be used. */
+  allowOutdated?: boolean;
   /** Reads the nodes that have registered themselves. */
   readRegistry?: (() => PromiseLike<readonly MediaNodeAddress[]>) | undefined;
 }
@@ -19,6 +21,7 @@ interface MediaNodesOptions {
 interface MediaNodesEvents {
   up: [node: MediaNode];
   down: [node: MediaNode, error: Error];
+  outdated: [node: MediaNode, version: string];
   /** A node has been registered. It is not up yet. */
   added: [node: MediaNode];
   /** A node is no longer registered, or has another address. It emits no `down`, and its handles have ended. */
@@ -134,8 +137,8 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
   }
 
   #add(address: MediaNodeAddress): void {
-    const { apiSecret = '', adminKey = '', random = () => 0 } = this.#options ?? {};
-    const node = new MediaNode({ ...address, apiSecret, adminKey, random });
+    const { apiSecret = '', adminKey = '', random = () => 0, allowOutdated } = this.#options ?? {};
+    const node = new MediaNode({ ...address, apiSecret, adminKey, random, allowOutdated });
     this.#registered.set(address.id, { url: address.url, node });
     this.#watch(node);
     this.emit('added', node);
@@ -144,6 +147,7 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
   #watch(node: MediaNode): void {
     node.on('up', () => this.emit('up', node));
     node.on('down', (error) => this.emit('down', node, error));
+    node.on('outdated', (version) => this.emit('outdated', node, version));
   }
 
   #remove(id: string, node: MediaNode): void {

@@ -3,6 +3,8 @@ export interface MediaNodeEvents {
   up: [];
   /** The connection was lost or a ping timed out: every handle on the node is dead. Not emitted for `close()`. */
   down: [error: Error];
+  /** A Janus before the oldest permitted version answers. Unless that is allowed, the node stays down. */
+  outdated: [version: string];
 }
 
 export interface MediaRoom {
@@ -50,12 +52,18 @@ export interface StreamReference {
 /** A stream and the media section that is to carry it. */
 export type CarriedStream = StreamReference & { subscriberMid: string };
 
-/** How a received stream is sent. A field that is absent stays as it is. */
-export interface StreamSettings {
+export interface StreamLayers {
   /** Simulcast layer: 0 is the lowest. */
   spatial?: number | undefined;
   /** Frame-rate layer: 0 is the lowest. */
   temporal?: number | undefined;
+}
+
+/** A section's next stream. Absent layers are the highest ones. */
+export type StreamSwitch = CarriedStream & StreamLayers;
+
+/** How a received stream is sent. A field that is absent stays as it is. */
+export interface StreamSettings extends StreamLayers {
   /** Whether nothing is sent for now. The section keeps its stream. */
   paused?: boolean | undefined;
 }
@@ -100,6 +108,8 @@ export type MediaErrorCode =
   /** The node is down, or went down during the call. */
   | 'unavailable'
   | 'timeout'
+  /** The node refuses the version of its Janus. */
+  | 'outdated'
   | 'no_such_room'
   | 'no_such_feed'
   | 'feed_exists'

@@ -17,6 +17,7 @@ export { eventually, testClock, type TestClock } from './eventually.js';
 export { startTestPgBouncer } from './pgbouncer.js';
 export { startNginx, startTestNginx, type TestNginx } from './nginx.js';
 export { repositoryRoot, stopAtEnd } from './resources.js';
+export { freezeVideoRoom } from './frozen-videoroom.js';
 export { createRtcPeer, type RtcAudioTrack, type RtcPeer, type RtcTrack } from './rtc-peer.js';
 export { breakRedis, REDIS_FAULTS, setUsers } from './redis-faults.js';
 export { appMain, spawnApp, TEST_ENCRYPTION_KEYS, type LogLine, type TestApp } from './test-app.js';

@@ -103,6 +103,7 @@ async function spawnOnce({ name, main = appMain(name), env, untilReady = true }:
       LOG_FORMAT: 'json',
       // No load balancer holds idle connections open, so a short wait is enough.
       DRAIN_IDLE_MS: '500',
+      MEDIA_ALLOW_OUTDATED: 'true',
       ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS,
       PORT: String(ports.PORT),
       HEALTH_PORT: String(ports.HEALTH_PORT),

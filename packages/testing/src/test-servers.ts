@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -120,6 +120,7 @@ export type TestJanus = TestServer & {
   adminSecret: string;
   /** Its administration interface. */
   adminUrl: string;
+  log(): string;
 };
 
 /** Starts a Janus on the host's address; `url` is its WebSocket interface. */
@@ -135,7 +136,8 @@ export async function startTestJanus(): Promise<TestJanus> {
   const start = () =>
     startJanus({ dir: join(dir, 'janus'), wsPort, adminPort, rtpPortMin: 30_000, rtpPortMax: 30_999, ...facts });
   const server = await testServer(dir, start);
-  return Object.assign(server, facts, { adminUrl: `ws://127.0.0.1:${adminPort}` });
+  const log = () => readFileSync(join(dir, 'janus', 'janus.log'), 'utf8');
+  return Object.assign(server, facts, { adminUrl: `ws://127.0.0.1:${adminPort}`, log });
 }
 
 /** Whether a Janus has a room. */

@@ -219,6 +219,7 @@ CREATE TABLE media_nodes (
     id TEXT COLLATE "C" PRIMARY KEY,
     draining BOOLEAN NOT NULL DEFAULT false,
     state TEXT NOT NULL DEFAULT 'down',
+    version TEXT,
     checked_at TIMESTAMPTZ(3),
     url TEXT,
     capacity INTEGER,

@@ -152,18 +152,18 @@ function isConnectionRefused(error: unknown): boolean {
  * @throws Error that names the wrong or missing setting.
  */
 export function openMediaNodes(
-  config: Pick<CleanupWorkerConfig, 'MEDIA_NODES' | 'MEDIA_API_SECRET' | 'MEDIA_ADMIN_KEY'>,
+  config: Pick<CleanupWorkerConfig, 'MEDIA_NODES' | 'MEDIA_API_SECRET' | 'MEDIA_ADMIN_KEY' | 'MEDIA_ALLOW_OUTDATED'>,
   database: Database,
   random: () => number,
 ): MediaNodes {
   const addresses = parseMediaNodes(config.MEDIA_NODES.join(','));
-  const { MEDIA_API_SECRET: apiSecret, MEDIA_ADMIN_KEY: adminKey } = config;
+  const { MEDIA_API_SECRET: apiSecret, MEDIA_ADMIN_KEY: adminKey, MEDIA_ALLOW_OUTDATED: allowOutdated } = config;
   if (apiSecret === undefined || adminKey === undefined) {
     if (addresses.length > 0) throw new Error('media servers require MEDIA_API_SECRET and MEDIA_ADMIN_KEY');
     return new MediaNodes([]);
   }
   const readRegistry = () => listRegisteredNodes(database.prisma);
-  return MediaNodes.open({ addresses, apiSecret, adminKey, random, readRegistry });
+  return MediaNodes.open({ addresses, apiSecret, adminKey, random, allowOutdated, readRegistry });
 }
 
 /** Removes registered media servers that are gone for good, and connects to new ones. */

@@ -157,7 +157,7 @@ export class Observer {
     metrics.gauges(
       {
         name: 'callplane_media_node_up',
-        help: '1 if this process is connected to the media server, else 0.',
+        help: '1 if the media server and its VideoRoom answer this process, else 0.',
         label: 'node',
       },
       () => Object.fromEntries(this.#deps.media.all().map(({ id, state }) => [id, state === 'up' ? 1 : 0])),

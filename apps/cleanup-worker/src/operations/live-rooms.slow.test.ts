@@ -29,7 +29,7 @@ beforeAll(async () => {
     { id: 'm1', url: janus.url },
     { id: 'nowhere', url: 'ws://127.0.0.1:9' },
   ];
-  const media = MediaNodes.open({ addresses, apiSecret, adminKey, random: Math.random });
+  const media = MediaNodes.open({ addresses, apiSecret, adminKey, random: Math.random, allowOutdated: true });
   stopAtEnd(() => media.close());
   worker = await startTestWorker({ media });
   node = media.get('m1')!;

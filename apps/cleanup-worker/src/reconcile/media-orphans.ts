@@ -33,10 +33,11 @@ export class MediaOrphans {
   async #check(node: MediaNode): Promise<void> {
     // A worker that has just started is still connecting, and must not record a healthy server as down.
     await node.untilUp(REACH_WITHIN_MS).catch(() => undefined);
-    const { state } = node;
+    const { state, version, isOutdated } = node;
     const isConfigured = this.#deps.media.isConfigured(node.id);
-    if (await recordNodeState(this.#deps.database.sql, node.id, state, isConfigured)) {
-      this.#deps.logger[state === 'up' ? 'info' : 'error']('media node state', { mediaNodeId: node.id, state });
+    if (await recordNodeState(this.#deps.database.sql, node.id, state, { version, isConfigured })) {
+      const level = state === 'down' ? 'error' : isOutdated ? 'warn' : 'info';
+      this.#deps.logger[level]('media node state', { mediaNodeId: node.id, state, version, outdated: isOutdated });
     }
     if (state === 'down') return;
     try {

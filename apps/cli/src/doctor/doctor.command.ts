@@ -85,6 +85,8 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number) {
     if (schema.status === 'failure') return { findings: [schema], backlogs: null, running: null };
     const startedAtMs = cli.clock.now().getTime();
     const facts = await readDatabaseFacts(database.sql);
+    // Imported on demand: loading this package takes longer than most commands.
+    const { isOutdated } = await import('@callplane/media');
     const differenceMs = (startedAtMs + cli.clock.now().getTime()) / 2 - facts.now.getTime();
     const configured = config.ENCRYPTION_KEYS?.map((entry) => entry.split(':')[0] ?? '') ?? null;
     const backlogs = await readBacklogs(database.sql);
@@ -97,7 +99,7 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number) {
       checkMasterKeys(facts.masterKeyIds, configured),
       ...backlogs.map((backlog) => checkQueue(backlog, facts.running)),
       checkSignaling(facts.signalingInstances),
-      ...checkMedia(await listMediaNodes(database.sql)),
+      ...checkMedia(await listMediaNodes(database.sql), isOutdated),
       ...checkRelays(await listTurnServers(database.prisma, facts.now)),
       ...checkEndpoints(
         await countEndpointsFailing(database.sql),

@@ -12,6 +12,7 @@ import {
   type Replication,
   type TableHealth,
 } from '@callplane/db';
+import { isOutdated } from '@callplane/media';
 import type { RedisExamination, SentinelFacts } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
 import {
@@ -83,6 +84,7 @@ const SENTINELS: SentinelFacts = {
 const NODE: MediaNodeRow = {
   id: 'm1',
   state: 'up',
+  version: '1.4.1',
   draining: false,
   rooms: 1,
   sessions: 2,
@@ -139,7 +141,7 @@ describe('the findings of the doctor', () => {
     expect(bad(checkRedis(REDIS, [IDLE]))).toEqual([]);
     expect(bad(checkListeners(1, [WORKER, { ...WORKER, app: 'api' }]))).toEqual([]);
     expect(bad(checkSentinels(SENTINELS, 1))).toEqual([]);
-    expect(bad([...checkMedia([NODE]), checkSignaling(1)])).toEqual([]);
+    expect(bad([...checkMedia([NODE], isOutdated), checkSignaling(1)])).toEqual([]);
     expect(bad([...checkRelays([{ address: 'a:5766', state: 'up' }]), ...checkEndpoints(0, [])])).toEqual([]);
     expect(bad(checkWebhookNetworks(['backend=10.0.5.0/24', '127.0.0.0/8'], 1))).toEqual([]);
     expect(bad([checkTables([table(5_000_000, 250_000), table(100, 400)])])).toEqual([]);
@@ -200,11 +202,13 @@ describe('the findings of the doctor', () => {
     ['redis sentinels: warning', checkSentinels({ ...SENTINELS, masters: ['a:1', 'b:1'] }, 1)],
     ['redis sentinels: warning', checkSentinels({ ...SENTINELS, known: 2 }, 1)],
     ['redis replicas: warning', checkSentinels(SENTINELS, 0)],
-    ['media: warning', checkMedia([])],
-    ['media m1: failure', checkMedia([{ ...NODE, state: 'down' }])],
-    ['media m1: warning', checkMedia([{ ...NODE, state: null }])],
-    ['media m1: warning', checkMedia([{ ...NODE, state: null, url: 'ws://a/' }])],
-    ['media m1: warning', checkMedia([{ ...NODE, url: 'ws://a/', agent: 'silent' }])],
+    ['media: warning', checkMedia([], isOutdated)],
+    ['media m1: failure', checkMedia([{ ...NODE, state: 'down' }], isOutdated)],
+    ['media m1: warning', checkMedia([{ ...NODE, state: null }], isOutdated)],
+    ['media m1: warning', checkMedia([{ ...NODE, state: null, url: 'ws://a/' }], isOutdated)],
+    ['media m1: warning', checkMedia([{ ...NODE, url: 'ws://a/', agent: 'silent' }], isOutdated)],
+    ['media m1: warning', checkMedia([{ ...NODE, version: '1.1.2' }], isOutdated)],
+    ['media m1: failure', checkMedia([{ ...NODE, state: 'down', version: '1.1.2' }], isOutdated)],
     ['relays: warning', checkRelays([])],
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'down' }])],
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'unreachable' }])],

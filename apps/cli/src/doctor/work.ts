@@ -56,7 +56,7 @@ export function checkEndpoints(count: number, longest: readonly FailingEndpoint[
 }
 
 /** @param nodes in the state that the cleanup workers saw last. */
-export function checkMedia(nodes: readonly MediaNodeRow[]): Finding[] {
+export function checkMedia(nodes: readonly MediaNodeRow[], isOutdated: (version: string) => boolean): Finding[] {
   if (nodes.length === 0) {
     const advice =
       'Run "rtc media agent" beside each Janus, or set MEDIA_NODES on gateways and cleanup workers; without media ' +
@@ -64,9 +64,15 @@ export function checkMedia(nodes: readonly MediaNodeRow[]): Finding[] {
     return [warning('media', 'no media server is known', advice)];
   }
   return nodes.map((node) => {
-    const { id, state, draining, rooms, sessions, url, agent } = node;
+    const { id, state, version, draining, rooms, sessions, url, agent } = node;
     const check = `media ${id}`;
     const carries = `carries ${rooms} rooms with ${sessions} sessions${draining ? ', draining' : ''}`;
+    if (state !== null && version !== null && isOutdated(version)) {
+      const advice = 'Update it to 1.4.1 or later: a client can stop it, with every call on it (docs/media.md).';
+      return state === 'up'
+        ? warning(check, `runs Janus ${version}, which is outdated; ${carries}`, advice)
+        : failure(check, `is unreachable, or refused: its Janus ${version} is outdated; ${carries}`, advice);
+    }
     switch (state) {
       case 'up':
         if (agent === 'silent') {

@@ -64,9 +64,14 @@ async function serve(deps: AgentDeps, settings: AgentSettings, signal: AbortSign
   const { node } = settings;
   const { MEDIA_API_SECRET: apiSecret } = config;
   if (apiSecret === undefined) throw new UsageError('Set MEDIA_API_SECRET to the secret of the media servers.');
-  const { MediaNode } = await import('@callplane/media');
+  const { JANUS_VERSION_MIN, MediaNode } = await import('@callplane/media');
   // The agent makes no rooms, so it needs no admin key.
-  const janus = new MediaNode({ id: node.id, url: node.url, apiSecret, adminKey: '', random: Math.random });
+  const options = { id: node.id, url: node.url, apiSecret, adminKey: '', random: Math.random };
+  // The apps decide whether they use an outdated server.
+  const janus = new MediaNode({ ...options, allowOutdated: true });
+  janus.on('outdated', (version) =>
+    say('outdated', `${node.id} runs Janus ${version}, before ${JANUS_VERSION_MIN}. The apps refuse it by default.`),
+  );
   let last: Step | null = null;
   let hasRegistered = false;
   try {

@@ -40,7 +40,8 @@ beforeAll(async () => {
 beforeEach(async () => {
   await database.prisma.$executeRaw`UPDATE rooms SET media_node_id = NULL`;
   await database.prisma.$executeRaw`DELETE FROM media_nodes`;
-  for (const id of ['m1', 'm2', 'm3']) await recordNodeState(database.sql, id, id === 'm3' ? 'down' : 'up');
+  for (const id of ['m1', 'm2', 'm3'])
+    await recordNodeState(database.sql, id, id === 'm3' ? 'down' : 'up', { version: '1.4.1' });
 });
 
 const rtc = (commandLine: string, env: Record<string, string> = {}, clock: Clock = systemClock) =>
@@ -74,6 +75,7 @@ const nodeOf = async (id: string) => (await database.prisma.room.findUniqueOrThr
 
 /** Fields of a media server that MEDIA_NODES names and a worker has just checked. */
 const CONFIGURED = {
+  version: '1.4.1',
   draining: false,
   checkedAt: expect.any(String),
   capacity: null,
@@ -91,7 +93,7 @@ test('lists media servers with their rooms and sessions', async () => {
     { id: 'm3', state: 'down', rooms: 0, sessions: 0, ...CONFIGURED },
   ]);
   const { stdout } = await rtc('media list');
-  expect(stdout).toMatch(/^m1 +up +in service +1 +1 +20/m);
+  expect(stdout).toMatch(/^m1 +up +1\.4\.1 +in service +1 +1 +20/m);
 });
 
 test('drain marks a media server as draining and keeps its rooms, and undrain reverses it', async () => {

@@ -36,6 +36,7 @@ export function mediaCommands(cli: Cli): Command {
     columns: {
       SERVER: (row) => row.id,
       STATE: (row) => row.state ?? 'unknown',
+      VERSION: (row) => row.version,
       SERVICE: (row) => (row.draining ? 'draining' : 'in service'),
       ROOMS: (row) => row.rooms,
       SESSIONS: (row) => row.sessions,

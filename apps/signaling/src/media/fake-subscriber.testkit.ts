@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events';
 import {
   MediaError,
-  type CarriedStream,
   type ListedSection,
   type MediaPeerEvents,
   type MediaSubscriber,
   type SectionSettings,
   type StreamReference,
+  type StreamSwitch,
   type SubscriberChange,
   type SubscriberOffer,
   type SwitchOutcome,
@@ -78,7 +78,7 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> {
     return changes === 0 ? null : this.#offer();
   }
 
-  async switch(changes: CarriedStream[]): Promise<SwitchOutcome> {
+  async switch(changes: StreamSwitch[]): Promise<SwitchOutcome> {
     await this.#requested(`switch ${changes.length}`);
     if (this.#isOffered) throw new MediaError('refused', 'an offer is outstanding');
     const absent = changes.filter((change) => !this.#published.has(nameOf(change)));
@@ -89,7 +89,7 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> {
       if (stream === undefined || section === undefined) continue;
       if (section.kind !== stream.kind || section.codec !== stream.codec) continue;
       isOffer ||= section.stream === null;
-      Object.assign(section, { stream, send: true, substream: 2 });
+      Object.assign(section, { stream, send: true, substream: change.spatial ?? 2 });
     }
     const offer = isOffer ? this.#offer() : null;
     const sections = absent.length === changes.length ? null : this.#list();

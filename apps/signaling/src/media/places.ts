@@ -1,6 +1,7 @@
 import { placeRoom, type Database } from '@callplane/db';
 import {
   chooseNode,
+  JANUS_VERSION_MIN,
   MediaError,
   type MediaNode,
   type MediaNodes,
@@ -140,6 +141,9 @@ async function move({ database, logger, places }: MoveRoomsDeps, rooms: Rooms, r
 export function logMediaNodes(nodes: MediaNodes, logger: Logger): void {
   nodes.on('up', ({ id }) => logger.info('media server up', { node: id }));
   nodes.on('down', ({ id }, error) => logger.warn('media server down', { node: id, error }));
+  nodes.on('outdated', ({ id }, version) =>
+    logger.warn('media server outdated', { node: id, version, needed: JANUS_VERSION_MIN }),
+  );
   nodes.on('added', ({ id }) => logger.info('media server registered', { node: id }));
   nodes.on('removed', ({ id }) => logger.info('media server removed', { node: id }));
 }

@@ -6,6 +6,7 @@ import { RequestFailure } from '../connections/request-failure.js';
 import { isStillLive, type MediaDeps, type MediaOwner, type PublisherRecord } from './media-writes.js';
 import { mediaUnavailable, toFailure, type MediaPlace } from './places.js';
 import { Feed, keepMutes, type FeedListener, type FeedPhase } from './feed.js';
+import { withoutRetransmissions } from './retransmissions.js';
 import { checkOffer, type CheckedOffer } from './sdp-gate.js';
 
 const ANNOUNCE_AGAIN_MS = 1000;
@@ -176,7 +177,8 @@ export class Publisher implements FeedListener {
     if (feed.handle === null) await feed.attach(place);
     if (feed.handle === null) throw mediaUnavailable();
     const publishers = this.#session.room.tracks.publishers.all.length;
-    return feed.handle.publish(sdp, { audioActivePackets: audioActivePacketsIn(publishers) });
+    const text = place.node.isOutdated ? withoutRetransmissions(sdp) : sdp;
+    return feed.handle.publish(text, { audioActivePackets: audioActivePacketsIn(publishers) });
   }
 
   /** @returns the failure for the client of the offer */

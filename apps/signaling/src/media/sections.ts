@@ -1,9 +1,9 @@
 import type {
-  CarriedStream,
   ListedSection,
   SectionSettings,
   StreamReference,
   StreamSettings,
+  StreamSwitch,
   SubscriberChange,
 } from '@callplane/media';
 import { PROTOCOL_LIMITS, type Layer, type ServerMessages, type TrackKind } from '@callplane/protocol';
@@ -29,7 +29,7 @@ export interface Section {
 /** How the sections come to carry what is wanted. */
 interface SectionPlan {
   /** Sections that get another stream without an offer. */
-  switches: CarriedStream[];
+  switches: StreamSwitch[];
   /** What an offer adds, because no section can switch to it, and what the same offer removes. */
   change: SubscriberChange;
   /** More sections than a connection may have: it has to be replaced. */
@@ -117,7 +117,7 @@ export class Sections {
   plan(wants: ReadonlyMap<string, Want>): SectionPlan {
     const { carried, free } = this.#match(wants);
     const missing = [...wants.values()].filter(({ key, stream }) => !carried.has(key) && this.#isDue(stream));
-    const switches: CarriedStream[] = [];
+    const switches: StreamSwitch[] = [];
     const add: SubscriberChange['add'] = [];
     const switchable = free.filter(({ stream }) => stream !== null && !this.refused.has(streamName(stream)));
     for (const want of missing) {
@@ -126,7 +126,7 @@ export class Sections {
         : switchable.findIndex(({ kind }) => kind === want.kind);
       const [section] = at === -1 ? [] : switchable.splice(at, 1);
       if (section === undefined) add.push({ ...want.stream, ...settingsOf(want) });
-      else switches.push({ ...want.stream, subscriberMid: section.mid });
+      else switches.push({ ...want.stream, subscriberMid: section.mid, ...want.layer });
     }
     const used = new Set(switches.map(({ subscriberMid }) => subscriberMid));
     const ended = this.all.filter(({ isEnded }) => isEnded);
@@ -143,7 +143,7 @@ export class Sections {
    * Call this after a switch: notes streams that the media server lacks, or that no section of their kind can carry.
    * @returns whether there are some of the latter
    */
-  switched(asked: readonly CarriedStream[], absent: readonly StreamReference[]): boolean {
+  switched(asked: readonly StreamReference[], absent: readonly StreamReference[]): boolean {
     this.#noteAbsent(absent);
     const mismatched = asked.filter((one) => !this.#isCarried(one) && !absent.some((other) => isSame(other, one)));
     for (const stream of mismatched) this.#needOffer.add(streamName(stream));

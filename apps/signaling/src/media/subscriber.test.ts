@@ -217,6 +217,17 @@ describe('a subscriber', () => {
     ]);
   });
 
+  test('names the wanted layer in the switch, and needs no other request for it', async () => {
+    const stage = new Stage();
+    await stage.join(...Array(26).keys());
+    await stage.receive();
+    stage.subscribe({ participantId: 'p25', trackId: 'cam', layer: { spatial: 1 } });
+    await stage.settle();
+    expect(stage.received).toContain('p25');
+    expect(stage.handle!.did.slice(-2)).toEqual(['answer', 'switch 1']);
+    expect(stage.handle!.sections.find(({ stream }) => stream?.feedId === 'f25')).toMatchObject({ substream: 1 });
+  });
+
   test('names chosen tracks that find no section, and gives them the next free one', async () => {
     const stage = new Stage({ autoSubscribe: false });
     for (let at = 0; at < 27; at += 1) stage.publish(at);

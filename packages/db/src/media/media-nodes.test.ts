@@ -40,7 +40,8 @@ test('does not move a room that is ending', async () => {
 });
 
 test('reports the state of a media server as changed only when it changes', async () => {
-  const record = (state: 'up' | 'down') => recordNodeState(rooms.database.sql, 'watched', state);
+  const record = (state: 'up' | 'down', version?: string) =>
+    recordNodeState(rooms.database.sql, 'watched', state, { version: version ?? null });
   await setNodeDraining(rooms.database.prisma, 'watched', true);
   expect((await listMediaNodes(rooms.database.sql)).find(({ id }) => id === 'watched')).toMatchObject({
     state: null,
@@ -55,6 +56,13 @@ test('reports the state of a media server as changed only when it changes', asyn
   expect((await listMediaNodes(rooms.database.sql)).find(({ id }) => id === 'watched')).toMatchObject({
     state: 'up',
     draining: true,
+    version: null,
     checkedAt: expect.any(Date),
+  });
+  const outcomes = [await record('up', '1.4.1'), await record('up', '1.4.1'), await record('up'), await record('down')];
+  expect(outcomes).toEqual([true, false, false, true]);
+  expect((await listMediaNodes(rooms.database.sql)).find(({ id }) => id === 'watched')).toMatchObject({
+    state: 'down',
+    version: '1.4.1',
   });
 });

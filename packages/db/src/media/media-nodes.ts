@@ -17,6 +17,8 @@ export interface MediaNodeRow extends MediaNodeLoad {
   id: string;
   /** The state that a worker last observed; null when the observation is too old. */
   state: MediaNodeState | null;
+  /** The version of the Janus that answered a worker last. */
+  version: string | null;
   checkedAt: Date | null;
   /** The registered address; null for a server that only MEDIA_NODES names. */
   url: string | null;
@@ -36,7 +38,7 @@ export function listMediaNodes(db: TypedSql): PromiseLike<MediaNodeRow[]> {
     )
     SELECT coalesce(n.id, placed.id) AS id, coalesce(rooms, 0) AS rooms, coalesce(sessions, 0) AS sessions,
       coalesce(draining, false) AS draining, capacity,
-      CASE WHEN ${isObservationValid} THEN state END AS state,
+      CASE WHEN ${isObservationValid} THEN state END AS state, version,
       checked_at AS "checkedAt", url, heartbeat_at AS "heartbeatAt",
       CASE WHEN heartbeat_at > now() - ${AGENT_SILENT_MS}::int * interval '1 millisecond' THEN 'running'
         WHEN heartbeat_at IS NOT NULL THEN 'silent' END AS agent
@@ -60,20 +62,21 @@ export async function setNodeDraining(db: Db, nodeId: string, draining: boolean)
 
 /**
  * Records the state of a media server that a worker has just observed.
- * @param isConfigured whether MEDIA_NODES names the server. Otherwise one that was just removed gets no new row.
- * @returns whether the state has changed.
+ * @param noted `version`: null if no Janus has answered this worker; the recorded one stays. `isConfigured`: whether MEDIA_NODES names the server. Otherwise one that was just removed gets no new row.
+ * @returns whether the state or the version has changed.
  */
 export async function recordNodeState(
   db: TypedSql,
   nodeId: string,
   state: MediaNodeState,
-  isConfigured = true,
+  { version = null, isConfigured = true }: { version?: string | null; isConfigured?: boolean } = {},
 ): Promise<boolean> {
   const [row] = await db.$queryRaw<{ changed: boolean }[]>`
-    WITH before AS (SELECT state FROM media_nodes WHERE id = ${nodeId} AND checked_at IS NOT NULL)
-    INSERT INTO media_nodes (id, state, checked_at) SELECT ${nodeId}, ${state}, now()
+    WITH before AS (SELECT state, version FROM media_nodes WHERE id = ${nodeId} AND checked_at IS NOT NULL)
+    INSERT INTO media_nodes (id, state, version, checked_at) SELECT ${nodeId}, ${state}, ${version}::text, now()
     WHERE ${isConfigured}::boolean OR EXISTS (SELECT FROM media_nodes WHERE id = ${nodeId})
-    ON CONFLICT (id) DO UPDATE SET state = excluded.state, checked_at = excluded.checked_at
-    RETURNING state IS DISTINCT FROM (SELECT state FROM before) AS changed`;
+    ON CONFLICT (id) DO UPDATE SET state = excluded.state, checked_at = excluded.checked_at,
+      version = coalesce(excluded.version, media_nodes.version)
+    RETURNING ROW(state, version) IS DISTINCT FROM (SELECT ROW(before.state, before.version) FROM before) AS changed`;
   return row?.changed ?? false;
 }

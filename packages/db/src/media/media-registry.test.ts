@@ -57,7 +57,7 @@ test('refuses registrations beyond the limit, but none of those that are registe
 });
 
 test('a worker that still knows a removed media server does not bring it back', async () => {
-  const record = (isConfigured: boolean) => recordNodeState(rooms.database.sql, 'm1', 'up', isConfigured);
+  const record = (isConfigured: boolean) => recordNodeState(rooms.database.sql, 'm1', 'up', { isConfigured });
   expect([await record(false), await nodeOf('m1')]).toEqual([false, undefined]);
   await register('m1', 'ws://a/');
   expect([await record(false), await record(false)]).toEqual([true, false]);

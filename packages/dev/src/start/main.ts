@@ -178,6 +178,8 @@ function appEnvironment(settings: Settings, encryptionKeys: string, servers: Loc
     // A receiver under development listens on this machine, without TLS. No other setting permits such addresses.
     WEBHOOK_ALLOW_HTTP: 'true',
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',
+    // Some distributions have no newer one.
+    MEDIA_ALLOW_OUTDATED: 'true',
     // Rooms of earlier tries do not stay open for ever.
     ROOM_EMPTY_TIMEOUT_SECONDS: '900',
     ENCRYPTION_KEYS: encryptionKeys,

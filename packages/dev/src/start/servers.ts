@@ -6,8 +6,10 @@ import {
   startJanus,
   startPostgres,
   startRedis,
+  type JanusOptions,
   type LocalServer,
 } from '@callplane/local-servers';
+import { MediaNode } from '@callplane/media';
 import { findJanus, missingPrograms } from '../bootstrap.js';
 import { keepRunning } from './keep-running.js';
 import type { RunRecord } from './record.js';
@@ -100,7 +102,7 @@ export async function startServers(plan: ServersPlan) {
       adminKey,
       adminSecret: secrets.mediaAdminSecret,
     };
-    const { url } = await start('janus', () => startJanus({ ...options, ...common('janus') }));
+    const { url } = await start('janus', () => startWatchedJanus({ ...options, ...common('janus') }));
     return { MEDIA_NODES: `local=${url}`, MEDIA_API_SECRET: apiSecret, MEDIA_ADMIN_KEY: adminKey };
   };
 
@@ -120,6 +122,17 @@ export async function startServers(plan: ServersPlan) {
     turn: valueOf(turn),
     media: valueOf(media),
   };
+}
+
+/** Stops a Janus that does not answer, or whose VideoRoom does not, with SIGKILL if need be. Then it is started again. */
+async function startWatchedJanus(options: JanusOptions): Promise<LocalServer> {
+  const server = await startJanus(options);
+  const { apiSecret, adminKey } = options;
+  const settings = { id: 'local', url: server.url, apiSecret, adminKey, random: Math.random, allowOutdated: true };
+  const node = new MediaNode(settings);
+  node.on('down', () => void server.stop());
+  server.onExit(() => void node.close());
+  return server;
 }
 
 function valueOf<T>(result: PromiseSettledResult<T>): T {

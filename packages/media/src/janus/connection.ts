@@ -9,11 +9,12 @@ export interface JanusDeadlines {
   /** Applies to every request without a deadline of its own. */
   requestMs: number;
   /**
-   * The pause between two pings and the deadline of each. Their sum is the longest time that a frozen server goes
-   * undetected.
+   * The pause between two pings, and the deadlines of each: of Janus, and of its VideoRoom plug-in, whose queue may be
+   * long. The pause and a deadline are the longest time that a frozen server, or a frozen plug-in, goes undetected.
    */
   pingEveryMs: number;
   pingMs: number;
+  videoRoomMs: number;
   /** The pause between two keep-alives of a session. */
   keepAliveEveryMs: number;
 }
@@ -23,6 +24,7 @@ export const DEFAULT_DEADLINES: JanusDeadlines = {
   requestMs: 5_000,
   pingEveryMs: 2_000,
   pingMs: 2_000,
+  videoRoomMs: 5_000,
   keepAliveEveryMs: 5_000,
 };
 
@@ -41,7 +43,7 @@ export interface RequestOptions {
   /** Called with the acknowledgement of a request that awaits its event, unless the event comes first. */
   onAcknowledged?: () => void;
   name?: string;
-  deadlineMs?: number;
+  deadlineMs?: number | undefined;
 }
 
 interface Pending {

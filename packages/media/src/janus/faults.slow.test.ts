@@ -5,6 +5,8 @@ import fc from 'fast-check';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { MediaError } from '../types.js';
 import { reconnectDelayMs, type MediaNode } from './node.js';
+import { PROBE_ROOM } from './probe.js';
+import { JANUS_VERSION_MIN } from './version.js';
 import { nodeOn, startReceiver, startSender, UP_WITHIN_MS } from './node.testkit.js';
 
 describe('a failing Janus', () => {
@@ -95,8 +97,14 @@ describe('a failing Janus', () => {
 });
 
 describe('a server that violates the Janus protocol', () => {
-  /** Answers as a node needs to come up, unless `answer` returns something else. */
-  async function scriptedServer(answer: (message: any, socket: WebSocket) => unknown) {
+  const isProbe = ({ body }: any) =>
+    body?.room === PROBE_ROOM || (body?.request === 'configure' && body.streams === undefined);
+
+  /** Answers as a node needs to come up and to stay up, unless `answer` returns something else. */
+  async function scriptedServer(
+    answer: (message: any, socket: WebSocket) => unknown,
+    { version = JANUS_VERSION_MIN, allowOutdated = false } = {},
+  ) {
     const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
     await once(server, 'listening');
     stopAtEnd(
@@ -111,19 +119,24 @@ describe('a server that violates the Janus protocol', () => {
       socket.on('error', () => undefined);
       socket.on('message', (data: Buffer) => {
         const message = JSON.parse(data.toString());
+        const { transaction } = message;
+        if (message.janus === 'info' || isProbe(message)) {
+          socket.send(JSON.stringify({ janus: 'event', transaction, version_string: version }));
+          return;
+        }
         const reply = answer(message, socket);
         if (reply === undefined) return;
         ids += 1;
         const usual = ['create', 'attach', 'detach'].includes(message.janus)
-          ? { janus: 'success', transaction: message.transaction, data: { id: ids } }
-          : { janus: 'ack', transaction: message.transaction };
+          ? { janus: 'success', transaction, data: { id: ids } }
+          : { janus: 'ack', transaction };
         socket.send(JSON.stringify(reply === 'usual' ? usual : reply));
       });
     });
     const { port } = server.address() as { port: number };
     const node = nodeOn(
       { url: `ws://127.0.0.1:${port}`, apiSecret: 'secret', adminKey: 'key' },
-      { deadlines: { requestMs: 300, pingEveryMs: 50, pingMs: 200 } },
+      { allowOutdated, deadlines: { requestMs: 300, pingEveryMs: 50, pingMs: 200 } },
     );
     return { server, node };
   }
@@ -182,7 +195,7 @@ describe('a server that violates the Janus protocol', () => {
       const { node, server } = await scriptedServer((message) => (message.janus === silentAt ? undefined : 'usual'));
       let messages = 0;
       server.on('connection', (socket) => socket.on('message', () => (messages += 1)));
-      await eventually(() => messages >= (silentAt === 'create' ? 1 : 2), { intervalMs: 1 });
+      await eventually(() => messages >= (silentAt === 'create' ? 2 : 3), { intervalMs: 1 });
       const began = performance.now();
       await node.close();
       // An unanswered request would time out after several seconds.
@@ -299,6 +312,23 @@ describe('a server that violates the Janus protocol', () => {
       }),
       { numRuns: 200 },
     );
+  });
+
+  test('an outdated Janus is refused and tried again, unless it is allowed', async () => {
+    const versions: string[] = [];
+    let connections = 0;
+    const { node, server } = await scriptedServer(() => 'usual', { version: '1.1.2' });
+    node.on('outdated', (version) => versions.push(version));
+    server.on('connection', () => (connections += 1));
+    await eventually(() => connections >= 3);
+    expect([node.state, node.version, node.isOutdated, versions]).toEqual(['down', '1.1.2', true, ['1.1.2']]);
+    await expect(node.listRooms()).rejects.toMatchObject({
+      code: 'unavailable',
+      cause: { code: 'outdated', message: 'Janus 1.1.2 is older than 1.4.1' },
+    });
+    const allowed = await scriptedServer(() => 'usual', { version: '1.1.2', allowOutdated: true });
+    await allowed.node.untilUp(UP_WITHIN_MS);
+    expect([allowed.node.version, allowed.node.isOutdated]).toEqual(['1.1.2', true]);
   });
 
   test.each([

@@ -50,9 +50,9 @@ export class JanusHandle extends EventEmitter<MediaPeerEvents> implements Handle
   }
 
   /** Janus may carry out requests that are under way together in any order: each one has a thread of its own. */
-  async request(body: PluginRequest): Promise<PluginAnswer> {
+  async request(body: PluginRequest, deadlineMs?: number): Promise<PluginAnswer> {
     if (this.#over !== undefined) throw this.#over;
-    return this.#send(body, undefined, () => undefined);
+    return this.#send(body, undefined, { deadlineMs });
   }
 
   /**
@@ -70,7 +70,7 @@ export class JanusHandle extends EventEmitter<MediaPeerEvents> implements Handle
     await before;
     try {
       if (this.#over !== undefined) throw this.#over;
-      return await this.#send(body, jsep, onAcknowledged);
+      return await this.#send(body, jsep, { onAcknowledged });
     } catch (error) {
       if (error instanceof MediaError && error.code === 'timeout') this.#close('no answer');
       throw error;
@@ -146,10 +146,10 @@ export class JanusHandle extends EventEmitter<MediaPeerEvents> implements Handle
   async #send(
     body: PluginRequest,
     jsep: SessionDescription | undefined,
-    onAcknowledged: () => void,
+    options: RequestOptions,
   ): Promise<PluginAnswer> {
     const message = { janus: 'message', handle_id: this.handleId, body, ...(jsep === undefined ? {} : { jsep }) };
-    const answer = await this.session.request(message, { awaitsEvent: true, onAcknowledged, name: body.request });
+    const answer = await this.session.request(message, { ...options, awaitsEvent: true, name: body.request });
     return { data: pluginData(answer), sdp: sdpIn(answer) };
   }
 }

@@ -19,6 +19,7 @@ export function nodeOn(
     apiSecret: janus.apiSecret,
     adminKey: janus.adminKey,
     random: () => 0.5,
+    allowOutdated: true,
     ...options,
   });
   stopAtEnd(() => node.close());

@@ -6,6 +6,8 @@ import { JanusHandle } from './handle.js';
 import { isJanusError, JANUS } from './messages.js';
 import { janusRooms } from './rooms.js';
 import { MediaSession } from './session.js';
+import { VideoRoomProbe } from './probe.js';
+import { isOutdated, JANUS_VERSION_MIN, versionIn } from './version.js';
 
 export interface MediaNodeOptions {
   /** Its name in MEDIA_NODES or in the registry. */
@@ -20,6 +22,8 @@ export interface MediaNodeOptions {
   random: () => number;
   /** Upper limit for all video of one publisher together, in bits per second. Default 2500000. */
   videoBitrateMaxBps?: number;
+  /** Whether a Janus before {@link JANUS_VERSION_MIN} may be used. By default the node stays down. */
+  allowOutdated?: boolean | undefined;
   deadlines?: Partial<JanusDeadlines>;
 }
 
@@ -31,12 +35,13 @@ interface Standing {
   connection: JanusConnection;
   /** Session of the room requests and the pings. */
   control: MediaSession;
+  probe: VideoRoomProbe;
   rooms: ReturnType<typeof janusRooms>;
 }
 
 /**
- * A media server (a node): Janus 1.4.1 or later with its VideoRoom plug-in (`string_ids`, `admin_key`). Every call has a
- * deadline and rejects with a {@link MediaError}, so no caller waits for a server that does not answer.
+ * A media server (a node): Janus with its VideoRoom plug-in (`string_ids`, `admin_key`). Every call has a deadline and
+ * rejects with a {@link MediaError}, so no caller waits for a server that does not answer.
  */
 export class MediaNode extends EventEmitter<MediaNodeEvents> {
   readonly id: string;
@@ -45,6 +50,7 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #standing: Standing | undefined;
+  #version: string | null = null;
   #absence: unknown;
   #downSinceMs = performance.now();
   /** Sessions of lost connections, which Janus may still have with unused peer connections. */
@@ -60,9 +66,19 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     this.#running = this.#run();
   }
 
-  /** `up` while the connection is open and the server answers pings. Starts as `down`. */
+  /** `up` while the connection is open and the server, with its VideoRoom plug-in, answers pings. Starts as `down`. */
   get state(): 'up' | 'down' {
     return this.#standing?.connection.isOpen === true ? 'up' : 'down';
+  }
+
+  /** The version of the Janus that answered last, even if the node refused it; null until one has answered. */
+  get version(): string | null {
+    return this.#version;
+  }
+
+  /** Whether that version is before {@link JANUS_VERSION_MIN}. */
+  get isOutdated(): boolean {
+    return this.#version !== null && isOutdated(this.#version);
   }
 
   /** How long the node has been down, in milliseconds; 0 while it is up. */
@@ -142,9 +158,9 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     }
   }
 
-  /** Requests an answer within the deadline, which detects a frozen server. */
+  /** Requests answers of Janus and of its VideoRoom plug-in within their deadlines, which detects a frozen server. */
   async ping(): Promise<void> {
-    await this.#ping(this.#up().control);
+    await this.#ping(this.#up());
   }
 
   async close(): Promise<void> {
@@ -193,16 +209,32 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     const { url, apiSecret, adminKey, videoBitrateMaxBps = VIDEO_BITRATE_MAX_BPS } = this.#options;
     const connection = await JanusConnection.open({ url, apiSecret, deadlines: this.#deadlines }, this.#closing.signal);
     try {
+      await this.#checkVersion(connection);
       const control = await MediaSession.create(connection);
       const handle = new JanusHandle(control, await control.attach('control'));
       // Room requests and pings need this handle, so its end closes the connection.
       handle.on('closed', (reason) => connection.close(`control handle ended: ${reason}`));
-      void this.#keepPinging(connection, control);
-      return { connection, control, rooms: janusRooms(handle, { adminKey, videoBitrateMaxBps }) };
+      const rooms = janusRooms(handle, { adminKey, videoBitrateMaxBps });
+      const makeRoom = adminKey === '' ? null : (roomId: string) => rooms.ensure(roomId);
+      const probe = new VideoRoomProbe(handle, makeRoom, this.#deadlines.videoRoomMs);
+      const standing = { connection, control, probe, rooms };
+      // The core of a Janus whose VideoRoom is frozen answers all the same.
+      await probe.ask();
+      void this.#keepPinging(standing);
+      return standing;
     } catch (error) {
       connection.close();
       throw error;
     }
+  }
+
+  async #checkVersion(connection: JanusConnection): Promise<void> {
+    const version = versionIn(await connection.request({ janus: 'info' }));
+    const isNews = version !== this.#version;
+    this.#version = version;
+    if (isNews && this.isOutdated) this.emit('outdated', version);
+    if (!this.isOutdated || this.#options.allowOutdated === true) return;
+    throw new MediaError('outdated', `Janus ${version} is older than ${JANUS_VERSION_MIN}`);
   }
 
   /** One after another, so that these requests do not delay those of clients that come back. */
@@ -210,18 +242,20 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     for (const id of this.#lostSessions.splice(0)) await this.destroySession(id).catch(() => undefined);
   }
 
-  async #ping(control: MediaSession): Promise<void> {
-    await control.request({ janus: 'keepalive' }, { name: 'ping', deadlineMs: this.#deadlines.pingMs });
+  async #ping({ control, probe }: Standing): Promise<void> {
+    const core = control.request({ janus: 'keepalive' }, { name: 'ping', deadlineMs: this.#deadlines.pingMs });
+    await Promise.all([core, probe.ask()]);
   }
 
   /** Pings until the connection has ended. Ends it when a ping stays unanswered. */
-  async #keepPinging(connection: JanusConnection, control: MediaSession): Promise<void> {
+  async #keepPinging(standing: Standing): Promise<void> {
+    const { connection } = standing;
     const ended = new AbortController();
     void connection.ended.then(() => ended.abort());
     for (;;) {
       await delay(this.#deadlines.pingEveryMs, undefined, { signal: ended.signal }).catch(() => undefined);
       if (ended.signal.aborted) return;
-      await this.#ping(control).catch((error: unknown) => connection.close('no answer to a ping', error));
+      await this.#ping(standing).catch((error: unknown) => connection.close('no answer to a ping', error));
     }
   }
 }

@@ -2,6 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { MediaError, type MediaRoom, type StreamReference } from '../types.js';
 import { JanusHandle, type HandleSession } from './handle.js';
 import { isJanusError, JANUS, objectsIn, textOf } from './messages.js';
+import { PROBE_ROOM } from './probe.js';
 
 /**
  * The cap on a room's publishers, of which Janus counts only established connections (its default is 3). It is high
@@ -76,12 +77,14 @@ export function janusRooms(control: JanusHandle, { adminKey, videoBitrateMaxBps 
       return 'destroyed';
     },
 
+    /** Without the room of the probes. */
     async list(): Promise<MediaRoom[]> {
       const { data } = await control.request({ request: 'list', admin_key: adminKey });
-      return objectsIn(data['list']).map((room) => ({
+      const rooms = objectsIn(data['list']).map((room) => ({
         roomId: textOf(room['room']),
         feeds: Number(room['num_participants'] ?? 0),
       }));
+      return rooms.filter(({ roomId }) => roomId !== PROBE_ROOM);
     },
 
     async feeds(roomId: string): Promise<string[]> {

@@ -1,10 +1,11 @@
 import {
   MediaError,
-  type CarriedStream,
   type ListedSection,
   type SectionSettings,
+  type StreamLayers,
   type StreamReference,
   type StreamSettings,
+  type StreamSwitch,
   type SubscriberChange,
   type SubscriberOffer,
   type SwitchOutcome,
@@ -53,8 +54,8 @@ export class MediaSubscriber extends JanusHandle {
     return answer === null ? null : offerIn(answer);
   }
 
-  /** Gives media sections other streams, without an offer. The new streams are sent in full, not paused. */
-  async switch(changes: CarriedStream[]): Promise<SwitchOutcome> {
+  /** Gives media sections other streams, without an offer. The new streams are sent, not paused. */
+  async switch(changes: StreamSwitch[]): Promise<SwitchOutcome> {
     const absent: StreamReference[] = [];
     let present = changes;
     const answer = await this.#whileAbsent(
@@ -67,6 +68,7 @@ export class MediaSubscriber extends JanusHandle {
     if (answer === null) return { sections: null, absent, offer: null };
     // A section that was idle needs a negotiation: Janus then answers `updated`, with an offer, before `switched`.
     const offer = offerIn(answer);
+    // A switch resets FALLBACK_US, and takes no other value (as of 1.4.1).
     await this.configure(present.map(({ subscriberMid }) => ({ subscriberMid })));
     return { sections: sectionsIn(answer), absent, offer };
   }
@@ -138,8 +140,13 @@ export class MediaSubscriber extends JanusHandle {
     return answer;
   }
 
-  #switch(changes: readonly CarriedStream[]): Promise<PluginAnswer> {
-    const streams = changes.map(({ feedId, mid, subscriberMid }) => ({ feed: feedId, mid, sub_mid: subscriberMid }));
+  #switch(changes: readonly StreamSwitch[]): Promise<PluginAnswer> {
+    const streams = changes.map(({ feedId, mid, subscriberMid, ...layers }) => ({
+      feed: feedId,
+      mid,
+      sub_mid: subscriberMid,
+      ...layersOf(layers),
+    }));
     return this.change({ request: 'switch', streams });
   }
 
@@ -192,11 +199,13 @@ function layerIn(value: unknown): number | undefined {
 }
 
 /** Janus' words for the settings; absent ones stay absent. */
-function requestOf({ spatial, temporal, paused }: StreamSettings): Record<string, number | boolean> {
+function requestOf({ paused, ...layers }: StreamSettings): Record<string, number | boolean> {
+  return { fallback: FALLBACK_US, ...layersOf(layers), ...(paused === undefined ? {} : { send: !paused }) };
+}
+
+function layersOf({ spatial, temporal }: StreamLayers): Record<string, number> {
   return {
-    fallback: FALLBACK_US,
     ...(spatial === undefined ? {} : { substream: spatial }),
     ...(temporal === undefined ? {} : { temporal }),
-    ...(paused === undefined ? {} : { send: !paused }),
   };
 }

@@ -242,6 +242,12 @@ export const mediaSettings = {
         'The VideoRoom plug-in’s `admin_key`, the same on every media server. Room secrets are derived from it.',
     }),
   ),
+  MEDIA_ALLOW_OUTDATED: Type.Boolean({
+    default: false,
+    description:
+      'Whether a Janus before 1.4.1 may be used, without retransmissions (RTX). For development: a client can stop such ' +
+      'a Janus, and with it every call there.',
+  }),
 };
 
 /** How long a session outlives its connection. The gateway's timer and the cleanup worker's sweep use it. */
