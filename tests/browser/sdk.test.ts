@@ -194,6 +194,83 @@ describe('devices', () => {
   });
 });
 
+// Playwright waits for a promise that a script ends with, and calls a function: these end with undefined.
+/** Devices of the page open when `answer()` is called, as they do when the user answers the browser's question. */
+const HOLD = `{
+  const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+  const answered = new Promise((resolve) => { globalThis.answer = resolve; });
+  globalThis.opened = [];
+  navigator.mediaDevices.getUserMedia = async (constraints) => {
+    await answered;
+    const stream = await open(constraints);
+    opened.push(...stream.getTracks());
+    return stream;
+  };
+  undefined;
+}`;
+/** The device is unplugged, as the page sees it. */
+const unplug = (deviceId: string) => `{
+  const devices = navigator.mediaDevices;
+  const open = devices.getUserMedia.bind(devices);
+  const list = devices.enumerateDevices.bind(devices);
+  devices.enumerateDevices = async () => (await list()).filter((one) => one.deviceId !== '${deviceId}');
+  devices.getUserMedia = async ({ video }) => {
+    if (video.deviceId?.exact === '${deviceId}') throw new OverconstrainedError('deviceId');
+    const { deviceId: _gone, ...others } = video;
+    return open({ video: others });
+  };
+  undefined;
+}`;
+
+describe('devices that fail, or that the user no longer wants', () => {
+  test('a camera that cannot be opened does not keep the microphone from being published', async () => {
+    const roomId = await stage.newRoom();
+    const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
+    const result = await ada.evaluate(`call.publish({ audio: true, video: { deviceId: { exact: 'none' } } })
+      .then(({ published, failed }) => [published.map(({ source }) => source), failed.map(({ source, code }) => [source, code])])`);
+    expect(result).toEqual([['microphone'], [['camera', 'device_not_found']]]);
+    await plays(bob, 0, 1);
+  });
+
+  test('a camera that still opens is closed by unpublish(), and starts muted after mute()', async () => {
+    const roomId = await stage.newRoom();
+    const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
+    const publish = `call.publish({ video: { width: 160, height: 120 } })`;
+    await ada.evaluate(HOLD);
+    await ada.evaluate(`{ globalThis.publishing = ${publish}.catch(({ code }) => code); undefined; }`);
+    await ada.evaluate(`call.unpublish()`);
+    expect(await ada.evaluate(`publishing`)).toBe('aborted');
+    await ada.evaluate(`answer()`);
+    await becomes(ada, `opened.length === 1 && opened[0].readyState === 'ended' && call.tracks.size === 0`);
+
+    await ada.evaluate(`Promise.all([${publish}, call.mute('camera')]).then(() => undefined)`);
+    expect(await ada.evaluate(`opened.map(({ readyState }) => readyState)`)).toEqual(['ended', 'ended']);
+    await becomes(bob, `[...call.participants.values()][0].tracks.get('camera')?.muted === true`);
+    await ada.evaluate(`call.unmute('camera')`);
+    await plays(bob, 1, 0);
+  });
+
+  test('a chosen camera that is unplugged while it is muted is replaced by the default one', async () => {
+    const roomId = await stage.newRoom();
+    const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
+    await ada.evaluate(`call.publish({ video: { width: 160, height: 120 } }).then(() => undefined)`);
+    const first = await ada.evaluate<string>(`call.tracks.get('camera').deviceId`);
+    const other = await ada.evaluate<string>(`sdk.listDevices('videoinput')
+      .then((all) => all.find(({ label, deviceId }) => label !== 'fake_device_1' && deviceId !== '${first}').deviceId)`);
+    await ada.evaluate(`call.switchDevice('videoinput', '${other}')`);
+    await ada.evaluate(`call.mute('camera')`);
+    await ada.evaluate(unplug(other));
+    const refused = await ada.evaluate(`call.switchDevice('videoinput', '${other}').catch(({ code }) => code)`);
+    expect(refused).toBe('device_not_found');
+    await ada.evaluate(
+      `{ call.on('deviceFallback', ({ deviceId }) => { globalThis.fallback = deviceId; }); undefined; }`,
+    );
+    await ada.evaluate(`call.unmute('camera')`);
+    expect(await ada.evaluate(`fallback`)).toBe(first);
+    await plays(bob, 1, 0);
+  });
+});
+
 /** The encodings that the page sends, from the best to the lowest, as the browser counts them. */
 const SENT = `call.getStats().then(({ publisher }) => [...publisher.values()]
   .filter(({ type, kind }) => type === 'outbound-rtp' && kind === 'video')

@@ -1,7 +1,7 @@
 import { createLocalTracks, isSupported, type DeviceKind, type LocalTrack } from '@callplane/client-js';
 import { pickDevices } from './settings.js';
 import { element, input } from './elements.js';
-import { readable } from './problems.js';
+import { readable, readableFailures } from './problems.js';
 
 /** Moderate: a laptop encodes it and shows a full page of others. */
 export const VIDEO: MediaTrackConstraints = { width: { ideal: 640 }, height: { ideal: 360 }, frameRate: { ideal: 24 } };
@@ -34,9 +34,8 @@ export class Preview {
       input(SWITCH[source]).onchange = () => this.#open(source);
     }
     element('preview', HTMLElement).hidden = !isSupported('devices');
-    // One after another: the browser asks for both at once only in one request, and one may be missing.
-    this.#open('camera');
-    this.#open('microphone');
+    // The browser asks for both at once.
+    this.#open('microphone', 'camera');
   }
 
   /** Ends the preview. @returns its tracks, which are open and not published. */
@@ -49,28 +48,34 @@ export class Preview {
     return tracks;
   }
 
-  #open(source: Source): void {
+  #open(...sources: Source[]): void {
     this.#opening = this.#opening.then(async () => {
-      if (!input(SWITCH[source]).checked) this.#close(source);
-      else if (!this.#tracks.has(source)) await this.#begin(source);
+      const isWanted = (source: Source) => input(SWITCH[source]).checked;
+      for (const source of sources) if (!isWanted(source)) this.#close(source);
+      const missing = sources.filter((source) => isWanted(source) && !this.#tracks.has(source));
+      if (missing.length > 0) await this.#begin(missing);
       this.#render();
       await this.#picker.fill();
     });
   }
 
-  async #begin(source: Source): Promise<void> {
-    const problem = element('preview-problem', HTMLParagraphElement);
-    const deviceId = this.#chosen.get(source);
-    const wanted = deviceId === undefined ? {} : { deviceId: { exact: deviceId } };
-    try {
-      const options = source === 'camera' ? { video: { ...VIDEO, ...wanted } } : { audio: wanted };
-      const [track] = await createLocalTracks(options);
-      if (track !== undefined) this.#tracks.set(source, track);
-      problem.textContent = '';
-    } catch (error) {
-      problem.textContent = `${readable(error, source)} You can join without it.`;
-      input(SWITCH[source]).checked = false;
-    }
+  async #begin(sources: Source[]): Promise<void> {
+    const wanted = (source: Source, constraints: MediaTrackConstraints = {}) => {
+      const deviceId = this.#chosen.get(source);
+      if (!sources.includes(source)) return false;
+      return deviceId === undefined ? constraints : { ...constraints, deviceId: { exact: deviceId } };
+    };
+    const options = { audio: wanted('microphone'), video: wanted('camera', VIDEO) };
+    const problem = await createLocalTracks(options).then(
+      ({ tracks, failed }) => {
+        for (const track of tracks) this.#tracks.set(track.source as Source, track);
+        return readableFailures(failed);
+      },
+      (error: unknown) => readable(error, sources.join(' and ')),
+    );
+    const shown = problem === '' ? '' : `${problem} You can join without it.`;
+    element('preview-problem', HTMLParagraphElement).textContent = shown;
+    for (const source of sources) input(SWITCH[source]).checked = this.#tracks.has(source);
   }
 
   #close(source: Source): void {

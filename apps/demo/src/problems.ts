@@ -1,4 +1,4 @@
-import { CallplaneError, type CallplaneErrorCode } from '@callplane/client-js';
+import { CallplaneError, type CallplaneErrorCode, type TrackFailure } from '@callplane/client-js';
 
 /** What each error means for the user of this page. The others keep the message of the SDK. */
 const TEXTS: Partial<Record<CallplaneErrorCode, string>> = {
@@ -8,6 +8,7 @@ const TEXTS: Partial<Record<CallplaneErrorCode, string>> = {
   capacity: 'The room is full.',
   token_expired: 'Your pass for this room has expired. Join again.',
   connection_lost: 'The connection was lost for too long. Join again.',
+  invalid_session: 'The connection was lost for too long. Join again.',
   unreachable: 'The server does not answer. Check your connection, and try again in a moment.',
   too_many_attempts: 'Too many attempts. Wait a few seconds, then join again.',
   drain: 'The server is restarting. Join again in a moment.',
@@ -16,6 +17,11 @@ const TEXTS: Partial<Record<CallplaneErrorCode, string>> = {
   permission_denied: 'You may not do that in this room.',
   rate_limited: 'That was too often. Wait a moment.',
 };
+
+/** Devices that could not be opened, while others could. */
+export function readableFailures(failed: readonly TrackFailure[]): string {
+  return failed.map(({ source, code, message }) => readable(new CallplaneError(code, message), source)).join(' ');
+}
 
 /** @param what the device that was requested, if any */
 export function readable(error: unknown, what = 'camera and microphone'): string {

@@ -26,6 +26,7 @@ export class Toolbar {
     for (const event of ['localTrackPublished', 'localTrackUpdated', 'localTrackUnpublished'] as const) {
       call.on(event, () => this.show());
     }
+    call.on('deviceFallback', ({ source }) => onProblem(`The chosen ${source} is gone. The default one is used.`));
     this.show();
   }
 

@@ -7,7 +7,8 @@ export async function firstCall(url: string, token: string) {
   call.on('trackUnsubscribed', (track) => track.detach().forEach((element) => element.remove()));
   call.on('audioPlaybackBlocked', () => addEventListener('click', () => void call.startAudio(), { once: true }));
   call.on('participantLeft', ({ name }) => console.log(`${name} left`));
-  call.on('closed', ({ reason }) => console.log(`The call is over: ${reason}`));
-  await call.publish({ audio: true, video: true });
+  call.on('closed', ({ reason, canRejoin }) => console.log(`The call is over: ${reason}`, { canRejoin }));
+  const { failed } = await call.publish({ audio: true, video: true });
+  for (const { source, message } of failed) console.warn(`Without ${source}: ${message}`);
   return call;
 }

@@ -5,7 +5,7 @@ import type { CallEvents } from './events.js';
 import { assertMessage, assertMetadata, assertPage, assertShown, assertTracks } from './limits.js';
 import type { DeviceOptions, ScreenOptions } from './local/create-tracks.js';
 import type { DeviceKind } from './local/devices.js';
-import type { TrackOptions } from './local/local-media.js';
+import type { PublishResult, TrackOptions } from './local/local-media.js';
 import type { LocalTrack } from './local/local-track.js';
 import type { ParticipantMetadata, Room } from './metadata.js';
 import { settingsOf, type ConnectOptions, type Settings } from './options.js';
@@ -13,7 +13,8 @@ import { platformOf, type Platform } from './platform.js';
 import type { PeerTarget, QualityLevel, RemoteParticipant, TrackReference } from './protocol.generated.js';
 import type { Participant } from './remote/participant.js';
 import type { RosterPage } from './remote/presence.js';
-import type { CloseInfo, ConnectionState } from './signaling/session.js';
+import type { CloseInfo } from './signaling/close-info.js';
+import type { ConnectionState } from './signaling/session.js';
 import type { Subscription } from './subscriptions.js';
 
 /** A joined call, created by `connect()`. */
@@ -99,16 +100,19 @@ export class Call extends Emitter<CallEvents> {
     return this.#engine.playback.isAudioBlocked;
   }
 
-  /** Opens and publishes the microphone and the camera. */
-  publish(devices: DeviceOptions): Promise<LocalTrack[]>;
+  /**
+   * Opens and publishes the microphone and the camera. If one of the two cannot be opened, the other one is published.
+   * Rejects if none can be opened.
+   */
+  publish(devices: DeviceOptions): Promise<PublishResult>;
   /** Publishes tracks of `createLocalTracks()`. */
-  publish(tracks: readonly LocalTrack[], options?: { signal?: AbortSignal }): Promise<LocalTrack[]>;
+  publish(tracks: readonly LocalTrack[], options?: { signal?: AbortSignal }): Promise<PublishResult>;
   /** Publishes a track that you made. */
-  publish(track: MediaStreamTrack, options: TrackOptions): Promise<LocalTrack[]>;
+  publish(track: MediaStreamTrack, options: TrackOptions): Promise<PublishResult>;
   async publish(
     what: DeviceOptions | readonly LocalTrack[] | MediaStreamTrack,
     options?: Partial<TrackOptions>,
-  ): Promise<LocalTrack[]> {
+  ): Promise<PublishResult> {
     const localMedia = await this.#engine.localMedia();
     if (Array.isArray(what)) return localMedia.publishTracks(what as LocalTrack[], options ?? {});
     if (options?.source === undefined) return localMedia.publishDevices(what as DeviceOptions);
@@ -120,14 +124,17 @@ export class Call extends Emitter<CallEvents> {
     return (await this.#engine.localMedia()).publishScreen(options);
   }
 
-  /** Ends the share of a screen, with its sound. */
-  async stopScreenShare(): Promise<void> {
-    if (this.tracks.size > 0) await (await this.#engine.localMedia()).unpublishScreen();
+  /** Ends the share of a screen, with its sound. Cancels one that the user still chooses. */
+  stopScreenShare(): Promise<void> {
+    return this.#engine.changePublished((media) => media.unpublishScreen());
   }
 
-  /** Unpublishes one track, or all. Closes the devices that the SDK opened. */
-  async unpublish(trackId?: string): Promise<void> {
-    if (this.tracks.size > 0) await (await this.#engine.localMedia()).unpublish(trackId);
+  /**
+   * Unpublishes one track, or all, and closes the devices that the SDK opened. A publication in progress is cancelled: its
+   * promise rejects with `aborted`.
+   */
+  unpublish(trackId?: string): Promise<void> {
+    return this.#engine.changePublished((media) => media.unpublish(trackId));
   }
 
   /**
@@ -135,22 +142,25 @@ export class Call extends Emitter<CallEvents> {
    * under their ids, and the others notice nothing but the new picture or sound.
    */
   async switchDevice(kind: DeviceKind, deviceId: string): Promise<void> {
-    if (kind === 'audiooutput') return this.#engine.playback.setOutput(deviceId);
-    return (await this.#engine.localMedia()).switchDevice(kind, deviceId);
+    if (kind === 'audiooutput') return this.#engine.setOutput(deviceId);
+    return this.#engine.changeMedia((media) => media.switchDevice(kind, deviceId));
   }
 
   /** Sends other media on a published track. The SDK closes the device that it opened for it; yours stay open. */
-  async replaceTrack(trackId: string, track: MediaStreamTrack): Promise<void> {
-    return (await this.#engine.localMedia()).replaceTrack(trackId, track);
+  replaceTrack(trackId: string, track: MediaStreamTrack): Promise<void> {
+    return this.#engine.changeMedia((media) => media.replaceTrack(trackId, track));
   }
 
-  /** Sends silence or black, and notifies the others. Closes a camera, unless it was published without `releaseOnMute`. */
-  async mute(trackId: string): Promise<void> {
-    return (await this.#engine.localMedia()).setMuted(trackId, true);
+  /**
+   * Sends silence or black, and notifies the others. Closes a camera, unless it was published without `releaseOnMute`. A
+   * track that is still being published starts muted.
+   */
+  mute(trackId: string): Promise<void> {
+    return this.#engine.changeMedia((media) => media.setMuted(trackId, true));
   }
 
-  async unmute(trackId: string): Promise<void> {
-    return (await this.#engine.localMedia()).setMuted(trackId, false);
+  unmute(trackId: string): Promise<void> {
+    return this.#engine.changeMedia((media) => media.setMuted(trackId, false));
   }
 
   /** Plays what the browser has blocked. Call it in a click handler, after `audioPlaybackBlocked`. */

@@ -1,6 +1,7 @@
 import { asCallplaneError, CallplaneError } from './errors.js';
 import type { CallEvents } from './events.js';
 import { IceServers } from './ice-servers.js';
+import { assertDevice } from './local/devices.js';
 import type { LocalMedia } from './local/local-media.js';
 import type { Settings } from './options.js';
 import { Publisher } from './peers/publisher.js';
@@ -11,7 +12,8 @@ import type { PeerTarget, ResumeRequest, ServerMessage, WelcomeMessage } from '.
 import { referenceTo, type RemoteTrack } from './remote/participant.js';
 import { Presence } from './remote/presence.js';
 import { Roster } from './remote/roster.js';
-import { Session, type CloseInfo } from './signaling/session.js';
+import { errorOf, type CloseInfo } from './signaling/close-info.js';
+import { Session } from './signaling/session.js';
 import { Subscriptions } from './subscriptions.js';
 import type { Watching } from './watching/watching.js';
 
@@ -35,13 +37,19 @@ export class Engine {
   readonly #iceServers: IceServers;
   #welcome: WelcomeMessage | undefined;
   #localMedia: LocalMedia | undefined;
+  #loading: Promise<LocalMedia> | undefined;
+  #isOver = false;
   /** Events that wait until the caller of `connect()` has added its listeners; undefined from then on. */
   #waiting: (() => void)[] | undefined = [];
 
-  constructor(platform: Platform, settings: Settings, emit: Emit) {
+  constructor(platform: Platform, settings: Settings, send: Emit) {
     this.#platform = platform;
     this.#settings = settings;
-    this.#emit = emit;
+    const emit: Emit = (this.#emit = (name, event) => {
+      if (this.#isOver) return;
+      this.#isOver = name === 'closed';
+      send(name, event);
+    });
     const session = (this.session = new Session(platform, settings, {
       onState: (state) => this.#deliver(() => emit('state', state)),
       onWelcome: (welcome) => this.#welcomed(welcome),
@@ -99,15 +107,38 @@ export class Engine {
   async localMedia(): Promise<LocalMedia> {
     // A device that opens after the call would only be closed again.
     this.session.assertOpen();
-    if (this.#localMedia !== undefined) return this.#localMedia;
-    const { LocalMedia } = await import('./local/local-media.js');
-    this.session.assertOpen();
-    return (this.#localMedia ??= new LocalMedia({
-      platform: this.#platform,
-      publisher: this.publisher,
-      permissions: () => this.permissions,
-      emit: this.#emit,
-    }));
+    this.#loading ??= import('./local/local-media.js').then(({ LocalMedia }) => {
+      const { publisher, session } = this;
+      return (this.#localMedia = new LocalMedia({
+        platform: this.#platform,
+        publisher,
+        permissions: () => this.permissions,
+        assertOpen: () => session.assertOpen(),
+        emit: this.#emit,
+      }));
+    });
+    try {
+      return await this.#loading;
+    } catch (error) {
+      this.#loading = undefined;
+      throw error;
+    }
+  }
+
+  /** Changes published tracks, and tracks on their way. Rejects with the reason when the call ends first. */
+  async changeMedia(task: (media: LocalMedia) => Promise<void>): Promise<void> {
+    await this.session.untilOver(this.localMedia().then(task));
+  }
+
+  /** The same, unless nothing can be published. */
+  async changePublished(task: (media: LocalMedia) => Promise<void>): Promise<void> {
+    if (this.#loading !== undefined && this.session.state !== 'closed') await this.changeMedia(task);
+  }
+
+  async setOutput(deviceId: string): Promise<void> {
+    // The empty id is the default device.
+    if (deviceId !== '') await assertDevice(this.#platform, 'audiooutput', deviceId);
+    await this.playback.setOutput(deviceId);
   }
 
   async join(): Promise<void> {
@@ -258,7 +289,7 @@ export class Engine {
     this.#platform.page?.removeEventListener('pagehide', this.#onPageHide);
     this.#iceServers.close();
     this.watching?.close();
-    this.#localMedia?.close();
+    this.#localMedia?.close(errorOf(close));
     this.publisher.close();
     // Ends the tracks of the others, so that their elements do not stay on the page with the last picture.
     this.subscriber.reset();

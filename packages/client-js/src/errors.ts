@@ -14,7 +14,7 @@ export type ClientErrorCode =
   | 'connection_lost'
   /** No answer in time. */
   | 'no_answer'
-  /** The `signal` was aborted; `cause` is its reason. */
+  /** The `signal` was aborted, or a publication was cancelled before it was complete; `cause` is the reason. */
   | 'aborted'
   /** The call is over. */
   | 'closed'
@@ -58,12 +58,13 @@ export class CallplaneError extends Error {
   }
 }
 
+export function hasCode(error: unknown, ...codes: CallplaneErrorCode[]): error is CallplaneError {
+  return error instanceof CallplaneError && codes.includes(error.code);
+}
+
 /** Whether a retry a little later may succeed. */
 export function isPassing(error: unknown): boolean {
-  return (
-    error instanceof CallplaneError &&
-    ['media_unavailable', 'unavailable', 'conflict', 'rate_limited', 'no_answer'].includes(error.code)
-  );
+  return hasCode(error, 'media_unavailable', 'unavailable', 'conflict', 'rate_limited', 'no_answer');
 }
 
 /** An error of any kind as a `CallplaneError`. An error without a code of its own is unexpected: `internal`. */
@@ -88,8 +89,11 @@ export function assertPermitted(permissions: readonly string[], needed: string):
   );
 }
 
-export function abortedError(signal: AbortSignal): CallplaneError {
-  return new CallplaneError('aborted', 'The signal was aborted.', { cause: signal.reason });
+/** An error of the SDK as the signal's reason stands for itself. */
+export function abortedError({ reason }: AbortSignal): CallplaneError {
+  return reason instanceof CallplaneError
+    ? reason
+    : new CallplaneError('aborted', 'The signal was aborted.', { cause: reason });
 }
 
 export function assertNotAborted(signal: AbortSignal | undefined): void {

@@ -5,7 +5,8 @@ import type { TrackReference } from './protocol.generated.js';
 import type { Participant, RemoteTrack } from './remote/participant.js';
 import type { PresenceEvents } from './remote/presence.js';
 import type { RosterEvents } from './remote/roster.js';
-import type { CloseInfo, ConnectionState } from './signaling/session.js';
+import type { CloseInfo } from './signaling/close-info.js';
+import type { ConnectionState } from './signaling/session.js';
 
 export interface ReceivedMessage {
   /** Participant id of the sender. */
@@ -46,6 +47,8 @@ export interface CallEvents extends RosterEvents, PresenceEvents, PlaybackEvents
   localTrackUpdated: LocalTrack;
   /** Unpublished, or ended by the device, the browser or the gateway. */
   localTrackUnpublished: LocalTrack;
+  /** The chosen device is gone. The browser has opened its default one for the track. */
+  deviceFallback: LocalTrack;
   /** The server has changed your permissions. Tracks that you may no longer publish are unpublished. */
   permissionsChanged: readonly string[];
   /** A background failure that no call to the SDK can report. The call goes on. */

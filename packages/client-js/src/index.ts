@@ -8,9 +8,15 @@ export type {
   TrackQualityChange,
   TrackSubscriptionFailure,
 } from './events.js';
-export { createLocalTracks, type DeviceOptions, type ScreenOptions } from './local/create-tracks.js';
+export {
+  createLocalTracks,
+  type DeviceOptions,
+  type OpenedDevices,
+  type ScreenOptions,
+  type TrackFailure,
+} from './local/create-tracks.js';
 export { isSupported, listDevices, onDevicesChanged, type Device, type DeviceKind } from './local/devices.js';
-export type { TrackOptions } from './local/local-media.js';
+export type { PublishResult, TrackOptions } from './local/local-media.js';
 export type { LocalTrack } from './local/local-track.js';
 // All of it, not by name: only then can applications extend the interface `Metadata`.
 export * from './metadata.js';
@@ -26,5 +32,6 @@ export type {
 } from './protocol.generated.js';
 export type { Participant, QualityChange, RemoteTrack } from './remote/participant.js';
 export type { Counts, RosterPage } from './remote/presence.js';
-export type { CloseInfo, ConnectionState } from './signaling/session.js';
+export type { CloseInfo } from './signaling/close-info.js';
+export type { ConnectionState } from './signaling/session.js';
 export type { Subscription } from './subscriptions.js';

@@ -90,7 +90,9 @@ describe('publishing', () => {
     const gateway = await startPublishingGateway();
     const call = await join(gateway.url);
     const connection = await gateway.connection(0);
-    const [microphone] = await call.publish(newTrack('audio'), { source: 'microphone' });
+    const {
+      published: [microphone],
+    } = await call.publish(newTrack('audio'), { source: 'microphone' });
     expect(microphone).toMatchObject({ trackId: 'microphone', kind: 'audio', muted: false });
     await call.publish(newTrack('video'), { source: 'camera', muted: true });
     await call.publish(newTrack('video'), { source: 'screen', trackId: 'slides' });

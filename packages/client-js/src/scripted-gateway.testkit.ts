@@ -13,7 +13,7 @@ import {
   type WelcomeMessage,
 } from './protocol.generated.js';
 
-type Script = Partial<{
+export type Script = Partial<{
   [T in ClientMessage['type']]: (
     message: Extract<ClientMessage, { type: T }>,
     connection: ScriptedConnection,

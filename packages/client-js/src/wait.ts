@@ -20,6 +20,22 @@ export function backoffMs(attempt: number, random: number): number {
   return longest * (0.5 + 0.5 * random);
 }
 
+/** What a task waits for before its next try: a timer, or an event. */
+export type Wait = () => Promise<unknown>;
+
+/**
+ * Every loop of the SDK that tries again. A timer runs between two tries whatever the task waits for: tries that follow
+ * each other in promises alone freeze the page.
+ * @param task gets the number of earlier tries. Resolves to its wait, or to undefined when no other try follows.
+ */
+export async function retry(task: (count: number) => Promise<Wait | undefined>): Promise<void> {
+  for (let count = 0; ; count++) {
+    const wait = await task(count);
+    if (wait === undefined) return;
+    await Promise.all([wait(), pause(0).over]);
+  }
+}
+
 /** A pause that `end` cuts short. */
 export function pause(milliseconds: number): { over: Promise<void>; end: () => void } {
   let end = (): void => undefined;

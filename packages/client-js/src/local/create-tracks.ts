@@ -15,11 +15,21 @@ export interface DeviceOptions extends SendingOptions {
   signal?: AbortSignal;
 }
 
+/** A device that could not be opened, or a track that was unpublished before it was published (`aborted`). */
+export interface TrackFailure extends Pick<LocalTrack, 'source'>, Pick<CallplaneError, 'code' | 'message'> {}
+
+export interface OpenedDevices {
+  tracks: LocalTrack[];
+  /** Devices that could not be opened. */
+  failed: TrackFailure[];
+}
+
 /**
  * Opens the microphone and the camera without a call, for a preview. Pass the tracks to `call.publish()`, or `stop()`
  * them.
+ * @throws CallplaneError if none of the requested devices can be opened
  */
-export function createLocalTracks(options: DeviceOptions & { platform?: Partial<Platform> }): Promise<LocalTrack[]> {
+export function createLocalTracks(options: DeviceOptions & { platform?: Partial<Platform> }): Promise<OpenedDevices> {
   return openDevices(platformOf(options.platform), options, new Map());
 }
 
@@ -28,7 +38,7 @@ export async function openDevices(
   platform: Platform,
   { audio = false, video = false, releaseOnMute = true, signal, ...options }: DeviceOptions,
   chosen: ReadonlyMap<TrackSource, string>,
-): Promise<LocalTrack[]> {
+): Promise<OpenedDevices> {
   const { simulcast, encodings, codec, dtx } = options;
   const sending = { simulcast, encodings, codec, dtx };
   assertSending(sending);
@@ -37,8 +47,8 @@ export async function openDevices(
     audio: audio !== false && constraintsOf(audio, chosen.get('microphone')),
     video: video !== false && constraintsOf(video, chosen.get('camera')),
   };
-  const captured = await captureDevices(platform, constraints, signal);
-  return captured.map(({ source, mediaStreamTrack }) => {
+  const { captured, failed } = await captureAvailable(platform, constraints, signal);
+  const tracks = captured.map(({ source, mediaStreamTrack }) => {
     const own = source === 'camera' ? constraints.video : constraints.audio;
     return new LocalTrack({
       trackId: source,
@@ -50,10 +60,16 @@ export async function openDevices(
       releaseOnMute: source === 'camera' && releaseOnMute,
     });
   });
+  return { tracks, failed };
 }
 
-export async function reopen(platform: Platform, track: LocalTrack, deviceId?: string): Promise<MediaStreamTrack> {
-  const wanted = deviceId === undefined ? {} : { deviceId: { exact: deviceId } };
+/** @param deviceId the device to use from now on; default: that of the track */
+export async function reopen(
+  platform: Platform,
+  track: LocalTrack,
+  deviceId?: ConstrainDOMString,
+): Promise<MediaStreamTrack> {
+  const wanted = deviceId === undefined ? {} : { deviceId };
   const constraints = { ...track.constraints, ...wanted };
   const [opened] = await captureDevices(platform, { [track.kind]: constraints });
   if (opened === undefined) throw new CallplaneError('device_unavailable', 'The browser gave no track.');
@@ -68,6 +84,42 @@ function constraintsOf(given: true | MediaTrackConstraints, chosen: string | und
 }
 
 type Captured = Pick<LocalTrack, 'source' | 'mediaStreamTrack'>;
+
+/** Opens both in one request, because the browser then asks the user once; each alone if that fails. */
+async function captureAvailable(
+  platform: Platform,
+  { audio, video }: Required<Pick<MediaStreamConstraints, 'audio' | 'video'>>,
+  signal: AbortSignal | undefined,
+): Promise<{ captured: Captured[]; failed: TrackFailure[] }> {
+  try {
+    return { captured: await captureDevices(platform, { audio, video }, signal), failed: [] };
+  } catch (error) {
+    if (audio === false || video === false || !isDeviceFailure(error)) throw error;
+  }
+  const captured: Captured[] = [];
+  const errors: { source: Captured['source']; error: CallplaneError }[] = [];
+  for (const [source, constraints] of [
+    ['microphone', { audio }],
+    ['camera', { video }],
+  ] as const) {
+    try {
+      captured.push(...(await captureDevices(platform, constraints, signal)));
+    } catch (error) {
+      if (!isDeviceFailure(error)) {
+        for (const { mediaStreamTrack } of captured) mediaStreamTrack.stop();
+        throw error;
+      }
+      errors.push({ source, error });
+    }
+  }
+  const [first] = errors;
+  if (captured.length === 0 && first !== undefined) throw first.error;
+  return { captured, failed: errors.map(({ source, error: { code, message } }) => ({ source, code, message })) };
+}
+
+function isDeviceFailure(error: unknown): error is CallplaneError {
+  return error instanceof CallplaneError && error.code.startsWith('device_');
+}
 
 async function captureDevices(
   { mediaDevices }: Platform,
@@ -120,6 +172,7 @@ async function opened(
   try {
     stream = await open();
   } catch (error) {
+    assertNotAborted(signal);
     const name = error instanceof Error ? error.name : '';
     const { code, text } = REFUSALS[name] ?? {
       code: 'device_unavailable' as const,

@@ -1,4 +1,4 @@
-import { CallplaneError, invalidArgument } from '../errors.js';
+import { CallplaneError, hasCode, invalidArgument } from '../errors.js';
 import type { Publisher } from '../peers/publisher.js';
 import type { Platform } from '../platform.js';
 import type { TrackSource } from '../protocol.generated.js';
@@ -8,7 +8,7 @@ import type { LocalTrack } from './local-track.js';
 export interface DeviceChangesContext {
   platform: Platform;
   publisher: Publisher;
-  onUpdated: (track: LocalTrack) => void;
+  emit: (name: 'localTrackUpdated' | 'deviceFallback', track: LocalTrack) => void;
 }
 
 /** Mutes published tracks and puts other media in their place. Each track's changes run one after another. */
@@ -72,6 +72,28 @@ export class DeviceChanges {
     } else if (this.#mutedByServer.delete(track)) this.#show(track, false);
   }
 
+  /** Reports it if the browser has opened another device than the chosen one, which is gone. */
+  check(track: LocalTrack): void {
+    const { deviceId: wanted, ...others } = track.constraints ?? {};
+    const ids = idsIn(wanted);
+    const { deviceId } = track;
+    if (deviceId === undefined || ids.length === 0 || ids.includes(deviceId)) return;
+    track.constraints = others;
+    this.#context.emit('deviceFallback', track);
+  }
+
+  /** Opens the device of the track again, or the browser's default one if it is gone. */
+  async #reopen(track: LocalTrack): Promise<MediaStreamTrack> {
+    const { platform } = this.#context;
+    try {
+      return await reopen(platform, track);
+    } catch (error) {
+      const ideal = idsIn(track.constraints?.deviceId);
+      if (!hasCode(error, 'device_not_found') || ideal.length === 0) throw error;
+      return reopen(platform, track, { ideal });
+    }
+  }
+
   async #switch(track: LocalTrack, deviceId: string): Promise<void> {
     const { platform } = this.#context;
     if (track.isReleased) {
@@ -79,23 +101,23 @@ export class DeviceChanges {
       return;
     }
     try {
-      await this.#put(track, await reopen(platform, track, deviceId));
+      await this.#put(track, await reopen(platform, track, { exact: deviceId }));
     } catch (error) {
       // Many phones open only one camera at a time.
-      if (!(error instanceof CallplaneError) || error.code !== 'device_in_use') throw error;
+      if (!hasCode(error, 'device_in_use')) throw error;
       track.mediaStreamTrack.stop();
       try {
-        await this.#put(track, await reopen(platform, track, deviceId));
+        await this.#put(track, await reopen(platform, track, { exact: deviceId }));
       } catch (failure) {
-        await this.#put(track, await reopen(platform, track));
+        await this.#put(track, await this.#reopen(track));
         throw failure;
       }
     }
   }
 
   async #unmute(track: LocalTrack): Promise<void> {
-    const { platform, publisher } = this.#context;
-    const media = track.isReleased ? await reopen(platform, track) : undefined;
+    const { publisher } = this.#context;
+    const media = track.isReleased ? await this.#reopen(track) : undefined;
     try {
       if (!track.wantsMuted) {
         this.#show(track, false);
@@ -136,12 +158,19 @@ export class DeviceChanges {
     await publisher.replaceMedia(track, media);
     track.setMedia(media);
     if (track.isOwn && previous !== media) previous.stop();
+    if (isOpened) this.check(track);
   }
 
   #show(track: LocalTrack, muted: boolean): void {
     track.mediaStreamTrack.enabled = !muted;
     if (track.muted === muted) return;
     track.muted = muted;
-    this.#context.onUpdated(track);
+    this.#context.emit('localTrackUpdated', track);
   }
+}
+
+function idsIn(deviceId: ConstrainDOMString | undefined): string[] {
+  const isObject = typeof deviceId === 'object' && !Array.isArray(deviceId);
+  const given = isObject ? [deviceId.exact, deviceId.ideal] : [deviceId];
+  return given.flat().filter((id) => id !== undefined);
 }

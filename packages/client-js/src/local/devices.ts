@@ -37,6 +37,18 @@ export async function listDevices(kind?: DeviceKind, platform?: Partial<Platform
   return devices;
 }
 
+/**
+ * @throws CallplaneError `device_not_found` if the browser lists the devices of this kind, and not this one. Before the
+ * user has allowed the kind, browsers list none of their ids.
+ */
+export async function assertDevice({ mediaDevices }: Platform, kind: DeviceKind, deviceId: string): Promise<void> {
+  const all = await mediaDevices?.enumerateDevices?.().catch(() => undefined);
+  const listed = all?.filter((one) => one.kind === kind);
+  if (listed === undefined || listed.some((one) => one.deviceId === '' || one.deviceId === deviceId)) return;
+  const what = LABELS[kind].toLowerCase();
+  throw new CallplaneError('device_not_found', `The ${what} "${deviceId}" is not available. Choose another one.`);
+}
+
 /** Calls the listener when a device was connected or removed. @returns a function that removes the listener. */
 export function onDevicesChanged(listener: () => void, platform?: Partial<Platform>): () => void {
   const { mediaDevices } = platformOf(platform);

@@ -1,89 +1,8 @@
-import { connect, type Call } from '../call.js';
-import type { Platform } from '../platform.js';
-import type { ClientMessage } from '../protocol.generated.js';
-import { nodePlatform, startScriptedGateway, testToken, welcome } from '../scripted-gateway.testkit.js';
-import { createLocalTracks } from './create-tracks.js';
 import { eventually } from '@callplane/testing';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type wrtc from '@roamhq/wrtc';
-
-// Real tracks and peer connections; only the devices are stand-ins.
-let library: typeof wrtc;
-const closers: (() => unknown)[] = [];
-beforeAll(async () => {
-  ({ default: library } = (await import('@roamhq/wrtc')) as unknown as { default: typeof wrtc });
-});
-afterAll(async () => {
-  for (const close of closers.reverse()) await close();
-});
-
-function newTrack(kind: 'audio' | 'video'): MediaStreamTrack {
-  const { RTCAudioSource, RTCVideoSource } = library.nonstandard;
-  const track = (kind === 'audio' ? new RTCAudioSource() : new RTCVideoSource()).createTrack();
-  closers.push(() => track.stop());
-  return track;
-}
-
-/** Devices that open at once, or fail with the error that the test sets. */
-function devices() {
-  const opened: { constraints: MediaStreamConstraints; track: MediaStreamTrack }[] = [];
-  const state: { error?: string; before?: () => unknown } = {};
-  const open = async (constraints: MediaStreamConstraints, kinds: ('audio' | 'video')[]) => {
-    await state.before?.();
-    if (state.error !== undefined) throw Object.assign(new Error('refused'), { name: state.error });
-    const tracks = kinds.map(newTrack);
-    for (const track of tracks) opened.push({ constraints, track });
-    return { getTracks: () => tracks } as MediaStream;
-  };
-  const kindsOf = ({ audio, video }: MediaStreamConstraints) => [
-    ...(audio ? ['audio' as const] : []),
-    ...(video ? ['video' as const] : []),
-  ];
-  const mediaDevices = {
-    getUserMedia: (constraints: MediaStreamConstraints) => open(constraints, kindsOf(constraints)),
-    getDisplayMedia: (options: MediaStreamConstraints) => open(options, kindsOf(options)),
-    enumerateDevices: () =>
-      Promise.resolve([
-        { kind: 'audioinput', deviceId: 'mic-a', label: 'Headset' },
-        { kind: 'videoinput', deviceId: 'cam-a', label: '' },
-        { kind: 'audiooutput', deviceId: '', label: '' },
-      ]),
-  } as unknown as NonNullable<Platform['mediaDevices']>;
-  return { mediaDevices, opened, state };
-}
-
-/** A call with stand-in devices; the gateway answers offers with a real peer connection. */
-async function join(permissions?: string[]) {
-  const { mediaDevices, opened, state } = devices();
-  const sent: ClientMessage[] = [];
-  const gateway = await startScriptedGateway({
-    join: () => welcome(permissions === undefined ? {} : { permissions }),
-    publish: (message, connection) => {
-      sent.push(message);
-      const peer = new library.RTCPeerConnection();
-      closers.push(() => peer.close());
-      const answer = async () => {
-        await peer.setRemoteDescription({ type: 'offer', sdp: message.sdp });
-        await peer.setLocalDescription(await peer.createAnswer());
-        connection.send({ type: 'published', replyTo: message.id!, sdp: peer.localDescription!.sdp });
-      };
-      // A test may end, and close the peer, before the answer is ready.
-      answer().catch(() => undefined);
-      return undefined;
-    },
-    mute: (message) => {
-      sent.push(message);
-      return { type: 'ok' };
-    },
-  });
-  const RTCPeerConnection = library.RTCPeerConnection as unknown as Platform['RTCPeerConnection'];
-  const platform = { ...nodePlatform, RTCPeerConnection, mediaDevices };
-  const call: Call = await connect({ url: gateway.url, token: testToken, platform });
-  closers.push(() => call.leave());
-  return { call, opened, state, sent, gateway, platform };
-}
-const mutesOf = (sent: ClientMessage[]) =>
-  sent.flatMap((message) => (message.type === 'mute' ? [`${message.trackId} ${message.muted}`] : []));
+import { describe, expect, test } from '@jest/globals';
+import type { Call } from '../call.js';
+import { devices, join, mutesOf, newTrack } from './call-with-devices.testkit.js';
+import { createLocalTracks } from './create-tracks.js';
 
 describe('publishing again', () => {
   test('a second microphone or camera is refused before the browser opens a device', async () => {
@@ -121,7 +40,9 @@ describe('publishing again', () => {
 describe('other media on a published track', () => {
   test('replaceTrack keeps the id and closes the device that the SDK had opened', async () => {
     const { call, opened, sent } = await join();
-    const [camera] = await call.publish({ video: true });
+    const {
+      published: [camera],
+    } = await call.publish({ video: true });
     const canvas = newTrack('video');
     await call.replaceTrack('camera', canvas);
     expect(camera!.mediaStreamTrack).toBe(canvas);
@@ -134,7 +55,9 @@ describe('other media on a published track', () => {
 
   test('switchDevice opens the other device with the same constraints and closes the previous one', async () => {
     const { call, opened } = await join();
-    const [microphone] = await call.publish({ audio: { echoCancellation: true } });
+    const {
+      published: [microphone],
+    } = await call.publish({ audio: { echoCancellation: true } });
     await call.switchDevice('audioinput', 'mic-b');
     expect(opened.map(({ constraints }) => constraints.audio)).toEqual([
       { echoCancellation: true },
@@ -146,7 +69,9 @@ describe('other media on a published track', () => {
 
   test('a device that cannot be opened leaves the previous one in place', async () => {
     const { call, opened, state } = await join();
-    const [camera] = await call.publish({ video: true });
+    const {
+      published: [camera],
+    } = await call.publish({ video: true });
     state.error = 'NotFoundError';
     await expect(call.switchDevice('videoinput', 'gone')).rejects.toMatchObject({ code: 'device_not_found' });
     expect(camera!.mediaStreamTrack).toBe(opened[0]!.track);
@@ -155,7 +80,9 @@ describe('other media on a published track', () => {
 
   test('on a machine that opens one camera at a time, the previous one is closed first', async () => {
     const { call, opened, state } = await join();
-    const [camera] = await call.publish({ video: true });
+    const {
+      published: [camera],
+    } = await call.publish({ video: true });
     state.before = () => {
       if (opened[0]!.track.readyState === 'live') throw Object.assign(new Error(), { name: 'NotReadableError' });
     };
@@ -164,10 +91,103 @@ describe('other media on a published track', () => {
   });
 });
 
+describe('a device that is gone', () => {
+  const fallbacksOf = (call: Call) => {
+    const fallbacks: unknown[] = [];
+    call.on('deviceFallback', ({ source, deviceId }) => fallbacks.push([source, deviceId]));
+    return fallbacks;
+  };
+
+  test('is replaced by the default one when its camera is unmuted, which an event reports once', async () => {
+    const { call, state } = await join();
+    const fallbacks = fallbacksOf(call);
+    await call.publish({ video: { frameRate: 10 } });
+    await call.switchDevice('videoinput', 'cam-b');
+    await call.mute('camera');
+    state.list = state.list.filter(({ deviceId }) => deviceId !== 'cam-b');
+    await call.unmute('camera');
+    expect(call.tracks.get('camera')).toMatchObject({ deviceId: 'cam-a', muted: false });
+    expect(call.tracks.get('camera')!.mediaStreamTrack.readyState).toBe('live');
+    await call.mute('camera');
+    await call.unmute('camera');
+    expect(fallbacks).toEqual([['camera', 'cam-a']]);
+    await call.mute('camera');
+    state.list = [];
+    await expect(call.unmute('camera')).rejects.toMatchObject({ code: 'device_not_found' });
+  });
+
+  test('is replaced when the chosen one is published later', async () => {
+    const { call, state } = await join();
+    const fallbacks = fallbacksOf(call);
+    await call.switchDevice('audioinput', 'mic-b');
+    state.list = state.list.filter(({ deviceId }) => deviceId !== 'mic-b');
+    await call.publish({ audio: true });
+    expect(fallbacks).toEqual([['microphone', 'mic-a']]);
+  });
+
+  test.each(['published', 'muted', 'not published'])(
+    'is refused at once by switchDevice while the track is %s',
+    async (state) => {
+      const { call, opened } = await join();
+      if (state !== 'not published') await call.publish({ video: true });
+      if (state === 'muted') await call.mute('camera');
+      const before = opened.length;
+      await expect(call.switchDevice('videoinput', 'gone')).rejects.toMatchObject({ code: 'device_not_found' });
+      await expect(call.switchDevice('audiooutput', 'gone')).rejects.toMatchObject({ code: 'device_not_found' });
+      expect(opened).toHaveLength(before);
+      if (state === 'not published') await call.publish({ video: true });
+      else await call.unmute('camera');
+      expect(call.tracks.get('camera')!.deviceId).toBe('cam-a');
+    },
+  );
+
+  test('may be chosen before the user has allowed devices, whose ids browsers hide until then', async () => {
+    const { call, state } = await join();
+    state.list = [{ kind: 'videoinput', deviceId: '', label: '' }];
+    await call.switchDevice('videoinput', 'cam-b');
+  });
+});
+
+describe('if one of two devices cannot be opened', () => {
+  test.each([
+    ['NotFoundError', 'device_not_found'],
+    ['NotReadableError', 'device_in_use'],
+    ['NotAllowedError', 'device_permission_denied'],
+  ])('the other one is published (%s)', async (error, code) => {
+    const { call, opened, state } = await join();
+    state.error = { video: error };
+    const { published, failed } = await call.publish({ audio: true, video: true });
+    expect(published).toEqual([call.tracks.get('microphone')]);
+    expect(failed).toEqual([{ source: 'camera', code, message: expect.any(String) }]);
+    expect(opened.map(({ track }) => [track.kind, track.readyState])).toEqual([['audio', 'live']]);
+    state.error = { audio: error };
+    await call.unpublish();
+    const other = await call.publish({ audio: true, video: true });
+    expect(other).toMatchObject({ published: [{ source: 'camera' }], failed: [{ source: 'microphone', code }] });
+  });
+
+  test('a preview has the other one', async () => {
+    const { mediaDevices, state } = devices();
+    state.error = { video: 'NotFoundError' };
+    const { tracks, failed } = await createLocalTracks({ audio: true, video: true, platform: { mediaDevices } });
+    expect(tracks).toMatchObject([{ source: 'microphone' }]);
+    expect(failed).toMatchObject([{ source: 'camera', code: 'device_not_found' }]);
+  });
+
+  test('and the other one cannot either, the promise rejects', async () => {
+    const { call, state } = await join();
+    state.error = { audio: 'NotFoundError', video: 'NotReadableError' };
+    await expect(call.publish({ audio: true, video: true })).rejects.toMatchObject({ code: 'device_not_found' });
+    expect(call.tracks.size).toBe(0);
+  });
+});
+
 describe('muting', () => {
   test('closes the camera and opens it again; the microphone stays open', async () => {
     const { call, opened, sent } = await join();
-    const [microphone, camera] = await call.publish({ audio: true, video: true });
+    const {
+      published: [microphone, camera],
+    } = await call.publish({ audio: true, video: true });
     await call.mute('camera');
     await call.mute('microphone');
     expect(opened.map(({ track }) => track.readyState)).toEqual(['live', 'ended']);
@@ -180,7 +200,9 @@ describe('muting', () => {
 
   test('of quick changes the last one counts, and a mute takes effect at once', async () => {
     const { call, sent } = await join();
-    const [microphone] = await call.publish({ audio: true });
+    const {
+      published: [microphone],
+    } = await call.publish({ audio: true });
     await call.mute('microphone');
     const seen: boolean[] = [];
     call.on('localTrackUpdated', ({ muted }) => seen.push(muted));
@@ -192,7 +214,9 @@ describe('muting', () => {
 
   test('a mute by the server mutes here, and only its own end unmutes', async () => {
     const { call, gateway } = await join();
-    const [microphone] = await call.publish({ audio: true });
+    const {
+      published: [microphone],
+    } = await call.publish({ audio: true });
     const connection = await gateway.connection(0);
     const state = (muted: boolean) =>
       connection.send({
@@ -223,9 +247,9 @@ describe('muting', () => {
 describe('previews and devices', () => {
   test('tracks of a preview are published as they are, and stay open until they are unpublished', async () => {
     const { call, opened, platform } = await join();
-    const preview = await createLocalTracks({ audio: true, video: true, platform });
+    const { tracks: preview } = await createLocalTracks({ audio: true, video: true, platform });
     expect(preview.map(({ trackId }) => trackId)).toEqual(['microphone', 'camera']);
-    const published = await call.publish(preview);
+    const { published } = await call.publish(preview);
     expect(published).toEqual(preview);
     expect(opened).toHaveLength(2);
     await call.unpublish();
@@ -238,7 +262,7 @@ describe('previews and devices', () => {
     state.before = () => abort.abort();
     const publishing = call.publish({ video: true, signal: abort.signal });
     await expect(publishing).rejects.toMatchObject({ code: 'aborted' });
-    expect(opened[0]!.track.readyState).toBe('ended');
+    await eventually(() => opened[0]!.track.readyState === 'ended');
     expect(call.tracks.size).toBe(0);
   });
 

@@ -1,11 +1,18 @@
-import { abortedError, assertNotAborted, assertPermitted, CallplaneError, invalidArgument } from '../errors.js';
+import { assertNotAborted, CallplaneError, invalidArgument } from '../errors.js';
 import type { Publisher } from '../peers/publisher.js';
 import type { Platform } from '../platform.js';
-import { PROTOCOL_LIMITS, type Track, type TrackSource } from '../protocol.generated.js';
-import { captureScreen, openDevices, type DeviceOptions, type ScreenOptions } from './create-tracks.js';
+import type { Track, TrackSource } from '../protocol.generated.js';
+import {
+  captureScreen,
+  openDevices,
+  type TrackFailure,
+  type DeviceOptions,
+  type ScreenOptions,
+} from './create-tracks.js';
 import { DeviceChanges } from './device-changes.js';
-import type { DeviceKind } from './devices.js';
+import { assertDevice, type DeviceKind } from './devices.js';
 import { LocalTrack } from './local-track.js';
+import { cancelledError, PERMISSION_OF, Publications, type Publication } from './publications.js';
 import { assertSending, resetEncodings, sendingOf, withDtx, type SendingOptions } from './sending.js';
 import { SentLayers } from './sent-layers.js';
 
@@ -19,68 +26,85 @@ export interface TrackOptions extends SendingOptions {
   signal?: AbortSignal;
 }
 
+/** What became of a publication. */
+export interface PublishResult {
+  published: LocalTrack[];
+  failed: TrackFailure[];
+}
+
 export interface LocalMediaContext {
   platform: Platform;
   publisher: Publisher;
   permissions: () => readonly string[];
-  emit: (name: 'localTrackPublished' | 'localTrackUpdated' | 'localTrackUnpublished', track: LocalTrack) => void;
+  /** @throws CallplaneError once the call is over */
+  assertOpen: () => void;
+  emit: (
+    name: 'localTrackPublished' | 'localTrackUpdated' | 'localTrackUnpublished' | 'deviceFallback',
+    track: LocalTrack,
+  ) => void;
 }
 
 /** Opens, publishes, mutes and closes this participant's devices and screens. */
 export class LocalMedia {
   readonly layers: SentLayers;
   readonly #context: LocalMediaContext;
-  readonly #reserved = new Map<string, TrackSource>();
+  readonly #publications: Publications;
   readonly #devices: DeviceChanges;
 
   constructor(context: LocalMediaContext) {
     this.#context = context;
     this.layers = new SentLayers(context.publisher);
-    this.#devices = new DeviceChanges({ ...context, onUpdated: (track) => context.emit('localTrackUpdated', track) });
+    this.#devices = new DeviceChanges(context);
+    this.#publications = new Publications({ ...context, published: () => context.publisher.tracks.values() });
   }
 
-  async publishDevices(options: DeviceOptions): Promise<LocalTrack[]> {
-    const { audio = false, video = false, signal } = options;
+  async publishDevices(options: DeviceOptions): Promise<PublishResult> {
+    const { audio = false, video = false } = options;
     assertSending(options);
     const microphone = audio === false ? [] : [{ source: 'microphone' as const }];
     const camera = video === false ? [] : [{ source: 'camera' as const }];
     // Checked before the browser asks the user for the device.
-    return this.#reserve([...microphone, ...camera], async (trackIds) => {
-      const tracks = await openDevices(this.#context.platform, options, this.#devices.chosen);
-      return this.#publish(tracks, trackIds, { signal });
+    return this.#publications.run([...microphone, ...camera], options.signal, async (publication) => {
+      const { signal } = publication;
+      const opened = await openDevices(this.#context.platform, { ...options, signal }, this.#devices.chosen);
+      const published = await this.#publish(publication, opened);
+      for (const track of published.published) this.#devices.check(track);
+      return published;
     });
   }
 
   async publishScreen({ signal, codec, encodings, ...options }: ScreenOptions): Promise<LocalTrack[]> {
     const sending = { codec, encodings };
     assertSending(sending);
-    const isWithSound = options.audio !== false && this.#free >= 2;
+    const isWithSound = options.audio !== false && this.#publications.free >= 2;
     const sources = [{ source: 'screen' as const }, ...(isWithSound ? [{ source: 'screen_audio' as const }] : [])];
-    return this.#reserve(sources, async (trackIds) => {
+    const { published } = await this.#publications.run(sources, signal, async (publication) => {
       const wanted = isWithSound ? options : { ...options, audio: false };
-      const captured = await captureScreen(this.#context.platform, wanted, signal);
+      const captured = await captureScreen(this.#context.platform, wanted, publication.signal);
       const tracks = captured.map((one) => new LocalTrack({ ...one, trackId: one.source, isOwn: true, sending }));
-      return this.#publish(tracks, trackIds, { signal });
+      return this.#publish(publication, { tracks });
     });
+    return published;
   }
 
-  async publishTrack(mediaStreamTrack: MediaStreamTrack, options: TrackOptions): Promise<LocalTrack[]> {
+  async publishTrack(mediaStreamTrack: MediaStreamTrack, options: TrackOptions): Promise<PublishResult> {
     const { source, trackId, muted = false, signal, ...sending } = options;
     assertSending(sending);
-    return this.#reserve([{ source, trackId }], (trackIds) => {
+    return this.#publications.run([{ source, trackId }], signal, async (publication) => {
       const track = new LocalTrack({ trackId: source, source, mediaStreamTrack, muted, sending });
-      return this.#publish([track], trackIds, { signal });
+      return this.#publish(publication, { tracks: [track] });
     });
   }
 
-  publishTracks(tracks: readonly LocalTrack[], { signal }: { signal?: AbortSignal }): Promise<LocalTrack[]> {
-    if (tracks.length === 0) return Promise.resolve([]);
-    // After a failure they stay open: the user still sees the preview, and may try again.
-    return this.#reserve(tracks, (trackIds) => this.#publish([...tracks], trackIds, { signal, isPreview: true }));
+  async publishTracks(tracks: readonly LocalTrack[], { signal }: { signal?: AbortSignal }): Promise<PublishResult> {
+    if (tracks.length === 0) return { published: [], failed: [] };
+    return this.#publications.run(tracks, signal, (publication) =>
+      this.#publish(publication, { tracks: [...tracks], isPreview: true }),
+    );
   }
 
   async unpublish(trackId: string | undefined): Promise<void> {
-    await this.#unpublish((track) => trackId === undefined || track.trackId === trackId);
+    await this.#unpublish((name) => trackId === undefined || name.trackId === trackId);
   }
 
   async unpublishScreen(): Promise<void> {
@@ -88,6 +112,7 @@ export class LocalMedia {
   }
 
   async replaceTrack(trackId: string, media: MediaStreamTrack): Promise<void> {
+    await this.#publications.published(trackId);
     const track = this.#track(trackId);
     if (media.kind !== track.kind) throw invalidArgument('track', `must be of the kind ${track.kind}`);
     await this.#devices.replace(track, media);
@@ -96,10 +121,13 @@ export class LocalMedia {
   async switchDevice(kind: DeviceKind, deviceId: string): Promise<void> {
     const source = SOURCES[kind];
     if (source === undefined) throw invalidArgument('kind', 'must be audioinput, videoinput or audiooutput');
+    await assertDevice(this.#context.platform, kind, deviceId);
+    await this.#publications.published(source).catch(() => undefined);
     await this.#devices.switchTo(source, deviceId);
   }
 
-  setMuted(trackId: string, muted: boolean): Promise<void> {
+  async setMuted(trackId: string, muted: boolean): Promise<void> {
+    await this.#publications.mute(trackId, muted);
     return this.#devices.setMuted(this.#track(trackId), muted);
   }
 
@@ -122,44 +150,74 @@ export class LocalMedia {
     this.#context.emit('localTrackUnpublished', track);
   }
 
-  close(): void {
+  /** @param error why the call is over */
+  close(error: CallplaneError): void {
     this.layers.close();
+    this.#publications.close(error);
     for (const track of this.#context.publisher.tracks.values()) track.stop();
   }
 
   async #publish(
-    tracks: LocalTrack[],
-    trackIds: ReadonlyMap<TrackSource, string>,
-    { isPreview = false, signal }: { isPreview?: boolean; signal?: AbortSignal | undefined },
-  ): Promise<LocalTrack[]> {
+    publication: Publication,
+    { tracks, failed = [], isPreview = false }: { tracks: LocalTrack[]; failed?: TrackFailure[]; isPreview?: boolean },
+  ): Promise<PublishResult> {
     const { publisher, emit } = this.#context;
     for (const track of tracks) {
       this.#prepare(track);
-      track.published(trackIds.get(track.source) ?? track.source, () => {
-        if (publisher.tracks.get(track.trackId) === track) void this.unpublish(track.trackId).catch(() => undefined);
-      });
+      const trackId = publication.trackIds.get(track.source) ?? track.source;
+      track.published(trackId, () => void this.#ended(track).catch(() => undefined));
+      publication.opened(track);
     }
+    const wanted = () => {
+      assertNotAborted(publication.signal);
+      const all = tracks.filter((track) => publication.isWanted(track));
+      if (all.length === 0) throw cancelledError();
+      return all;
+    };
+    let published: LocalTrack[];
     try {
-      assertNotAborted(signal);
-      await publisher.publish(tracks);
-      if (signal?.aborted === true) {
-        await publisher.unpublish(tracks).catch(() => undefined);
-        throw abortedError(signal);
-      }
+      await publisher.publish(wanted());
+      await this.#drop(publication, tracks);
+      published = wanted();
     } catch (error) {
+      // A preview stays open: the user still sees it, and may try again.
       if (!isPreview) for (const track of tracks) track.stop();
       throw error;
     }
     this.layers.measure();
-    for (const track of tracks) emit('localTrackPublished', track);
-    return tracks;
+    const { code, message } = cancelledError();
+    const dropped = tracks.filter((track) => !published.includes(track));
+    publication.release();
+    for (const track of published) emit('localTrackPublished', track);
+    return { published, failed: [...failed, ...dropped.map(({ source }) => ({ source, code, message }))] };
   }
 
-  async #unpublish(isMeant: (track: LocalTrack) => boolean): Promise<void> {
+  /** Unpublishes the tracks that are no longer wanted. */
+  async #drop(publication: Publication, tracks: LocalTrack[]): Promise<void> {
     const { publisher } = this.#context;
-    const tracks = [...publisher.tracks.values()].filter(isMeant);
+    for (;;) {
+      const dropped = tracks.filter(
+        (track) => !publication.isWanted(track) && publisher.tracks.get(track.trackId) === track,
+      );
+      if (dropped.length === 0) return;
+      await publisher.unpublish(dropped).catch(() => undefined);
+    }
+  }
+
+  /** The device was unplugged, or the browser ended the share of a screen. */
+  async #ended(track: LocalTrack): Promise<void> {
+    const { trackId } = track;
+    const present = this.#context.publisher.tracks.get(trackId) ?? this.#publications.trackOf(trackId);
+    if (present === track) await this.unpublish(trackId);
+  }
+
+  async #unpublish(isMeant: (track: Pick<LocalTrack, 'trackId' | 'source'>) => boolean): Promise<void> {
+    const { publisher } = this.#context;
+    const tracks = [...publisher.tracks.values()].filter((track) => isMeant(track) && !this.#publications.has(track));
+    const cancelling = this.#publications.cancel(isMeant);
     for (const track of tracks) this.forget(track);
     if (tracks.length > 0) await publisher.unpublish(tracks);
+    await cancelling;
   }
 
   /** Chooses how the track is encoded. Its size is known by now. */
@@ -179,76 +237,9 @@ export class LocalMedia {
     track.tuneAnswer = sending.dtx === true && source === 'microphone' ? withDtx : undefined;
   }
 
-  get #free(): number {
-    return PROTOCOL_LIMITS.tracksMax - this.#taken().size;
-  }
-
-  /**
-   * Checks new tracks before their devices are opened, and reserves their ids while the task runs. It gets an id for each
-   * source: the application's own choice, or a free one.
-   * @throws CallplaneError `permission_denied`, `already_published` or `too_many_tracks`; the task does not run then.
-   */
-  async #reserve<T>(
-    wanted: readonly { source: TrackSource; trackId?: string | undefined }[],
-    task: (trackIds: ReadonlyMap<TrackSource, string>) => Promise<T>,
-  ): Promise<T> {
-    for (const { source } of wanted) assertPermitted(this.#context.permissions(), PERMISSION_OF[source]);
-    if (wanted.length > this.#free)
-      throw new CallplaneError(
-        'too_many_tracks',
-        `A participant publishes at most ${PROTOCOL_LIMITS.tracksMax} tracks. Unpublish one first.`,
-      );
-    const trackIds = new Map<TrackSource, string>();
-    const taken = this.#taken();
-    for (const { source, trackId } of wanted) {
-      const id = trackId ?? freeTrackId(source, taken);
-      if (!/^[A-Za-z0-9_-]{1,64}$/.test(id))
-        throw invalidArgument('trackId', 'must have 1 to 64 letters, digits, "-" or "_"');
-      if (taken.has(id))
-        throw new CallplaneError(
-          'already_published',
-          `The track "${id}" is already published. Use replaceTrack() or switchDevice(), or unpublish it first.`,
-        );
-      taken.set(id, source);
-      trackIds.set(source, id);
-    }
-    for (const [source, id] of trackIds) this.#reserved.set(id, source);
-    try {
-      return await task(trackIds);
-    } finally {
-      for (const id of trackIds.values()) this.#reserved.delete(id);
-    }
-  }
-
-  #taken(): Map<string, TrackSource> {
-    const published = [...this.#context.publisher.tracks.values()].map(
-      ({ trackId, source }) => [trackId, source] as const,
-    );
-    return new Map([...published, ...this.#reserved]);
-  }
-
   #track(trackId: string): LocalTrack {
     const track = this.#context.publisher.tracks.get(trackId);
     if (track === undefined) throw new CallplaneError('not_found', `The track "${trackId}" is not published.`);
     return track;
   }
-}
-
-const PERMISSION_OF = {
-  microphone: 'audio:publish',
-  camera: 'video:publish',
-  screen: 'screen:publish',
-  screen_audio: 'screen:publish',
-} as const satisfies Record<TrackSource, string>;
-
-/** The name of the source; for further screens with a number appended. */
-function freeTrackId(source: TrackSource, taken: ReadonlyMap<string, TrackSource>): string {
-  if (!source.startsWith('screen') && [...taken.values()].includes(source))
-    throw new CallplaneError(
-      'already_published',
-      `The ${source} is already published. Use switchDevice() or replaceTrack(), or publish it under a trackId of its own.`,
-    );
-  let trackId: string = source;
-  for (let count = 2; taken.has(trackId); count++) trackId = `${source}-${count}`;
-  return trackId;
 }

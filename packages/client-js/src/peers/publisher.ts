@@ -1,6 +1,6 @@
-import { asCallplaneError, CallplaneError, isPassing } from '../errors.js';
+import { asCallplaneError, hasCode, isPassing, type CallplaneError } from '../errors.js';
 import type { LocalTrack } from '../local/local-track.js';
-import { backoffMs, pause, Serial } from '../wait.js';
+import { backoffMs, pause, retry, Serial } from '../wait.js';
 import { Peer, type PeersContext } from './peer.js';
 
 export interface PublisherContext extends PeersContext {
@@ -86,39 +86,39 @@ export class Publisher {
   }
 
   /** Retries until the tracks are published or finally refused. */
-  async #restore(): Promise<void> {
-    for (let attempt = 0; this.peer === undefined && this.#tracks.size > 0; attempt++) {
+  #restore(): Promise<void> {
+    return retry(async (count) => {
+      if (this.peer !== undefined || this.#tracks.size === 0) return undefined;
       try {
         await this.#negotiate();
-        return;
       } catch (error) {
         this.#closePeer();
-        if (this.#context.session.state === 'closed') return;
-        if (!isPassing(error)) {
-          const tracks = [...this.#tracks.values()];
-          this.#tracks.clear();
-          this.#context.onLost(tracks, asCallplaneError(error));
-          return;
-        }
-        await pause(backoffMs(attempt, this.#context.random())).over;
+        if (this.#context.session.state === 'closed') return undefined;
+        if (isPassing(error)) return () => pause(backoffMs(count, this.#context.random())).over;
+        const tracks = [...this.#tracks.values()];
+        this.#tracks.clear();
+        this.#context.onLost(tracks, asCallplaneError(error));
       }
-    }
+      return undefined;
+    });
   }
 
   /** Offers all tracks. Opens a connection if there is none, or if the current one is lost during the negotiation. */
-  async #negotiate(options: RTCOfferOptions = {}): Promise<void> {
-    for (;;) {
-      await this.#context.session.connected();
+  #negotiate(options: RTCOfferOptions = {}): Promise<void> {
+    const { session } = this.#context;
+    return retry(async () => {
+      const socket = await session.connected();
       const peer = (this.peer ??= this.#open());
       try {
         await this.#offer(peer, options);
-        return;
       } catch (error) {
-        if (peer !== this.peer || isConnectionLost(error)) continue;
+        if (peer !== this.peer) return () => session.connected();
+        if (hasCode(error, 'connection_lost')) return () => session.connected(socket);
         await peer.connection.setLocalDescription({ type: 'rollback' }).catch(() => undefined);
         throw asCallplaneError(error);
       }
-    }
+      return undefined;
+    });
   }
 
   async #offer(peer: Peer, options: RTCOfferOptions): Promise<void> {
@@ -185,22 +185,22 @@ export class Publisher {
     this.#transceivers.clear();
   }
 
-  async #untilAnswered(request: () => Promise<unknown>): Promise<void> {
-    for (;;) {
+  /** Repeats a request whose connection is lost, over the next one. */
+  #untilAnswered(request: () => Promise<unknown>): Promise<void> {
+    const { session } = this.#context;
+    return retry(async () => {
+      const socket = await session.connected();
       try {
         await request();
-        return;
       } catch (error) {
-        if (!isConnectionLost(error)) throw error;
+        if (!hasCode(error, 'connection_lost')) throw error;
+        return () => session.connected(socket);
       }
-    }
+      return undefined;
+    });
   }
 }
 
 function isIdle({ direction, sender }: RTCRtpTransceiver): boolean {
   return direction === 'inactive' && sender.track === null;
-}
-
-function isConnectionLost(error: unknown): boolean {
-  return error instanceof CallplaneError && error.code === 'connection_lost';
 }

@@ -1,23 +1,12 @@
-import { CallplaneError } from '../errors.js';
+import { abortable, CallplaneError, hasCode } from '../errors.js';
 import type { Settings } from '../options.js';
 import { onNetworkChange, type Platform } from '../platform.js';
-import type {
-  ClientMessage,
-  CloseReason,
-  ResumeRequest,
-  ServerMessage,
-  WelcomeMessage,
-} from '../protocol.generated.js';
-import { backoffMs, pause } from '../wait.js';
+import type { ClientMessage, ResumeRequest, ServerMessage, WelcomeMessage } from '../protocol.generated.js';
+import { backoffMs, pause, retry } from '../wait.js';
+import { closeOf, errorOf, type CloseInfo } from './close-info.js';
 import { SignalingSocket, type AnswerTo, type SocketEnd } from './socket.js';
 
 export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'closed';
-
-export interface CloseInfo {
-  /** The gateway's reason; or `unreachable` (never joined), `connection_lost` (gave up after the grace period). */
-  reason: CloseReason | 'unreachable' | 'connection_lost';
-  message: string;
-}
 
 export interface SessionListener {
   onState: (state: ConnectionState) => void;
@@ -47,6 +36,7 @@ export class Session {
   readonly #settings: Settings;
   readonly #listener: SessionListener;
   readonly #waiting: (() => void)[] = [];
+  readonly #over = new AbortController();
   #hasOpened = false;
   #welcome: WelcomeMessage | undefined;
   #socket: SignalingSocket | undefined;
@@ -79,6 +69,7 @@ export class Session {
         message: this.#hasOpened
           ? `The gateway at ${this.#settings.url} closes every connection.`
           : `No gateway was reached at ${this.#settings.url}: ${await this.#cause()}`,
+        canRejoin: true,
       }),
     );
     this.assertOpen();
@@ -98,22 +89,37 @@ export class Session {
     }
   }
 
+  /** @throws CallplaneError the reason, once the call is over */
   assertOpen(): void {
-    if (this.closeInfo === undefined) return;
-    const { reason, message } = this.closeInfo;
-    throw new CallplaneError(reason === 'left' ? 'closed' : reason, message);
+    if (this.closeInfo !== undefined) throw errorOf(this.closeInfo);
   }
 
-  async connected(): Promise<void> {
-    while (this.#socket === undefined) {
+  /** Rejects with the reason as soon as the call is over, even if the promise never settles. */
+  untilOver<T>(promise: Promise<T>): Promise<T> {
+    return abortable(promise, this.#over.signal);
+  }
+
+  /**
+   * Waits for a connection.
+   * @param lost a request over this one was lost. It may not have ended here yet, and cannot carry another request.
+   */
+  async connected(lost?: SignalingSocket): Promise<SignalingSocket> {
+    for (;;) {
       this.assertOpen();
+      if (this.#socket !== undefined && this.#socket !== lost) return this.#socket;
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
 
   async request<T extends ClientMessage>(message: T): Promise<AnswerTo<T>> {
-    while (this.#socket === undefined) await this.connected();
-    return this.#socket.request(message, this.#settings.requestTimeoutMs);
+    const socket = this.#socket ?? (await this.connected());
+    try {
+      return await socket.request(message, this.#settings.requestTimeoutMs);
+    } catch (error) {
+      // The connection ended with the call: no other connection follows.
+      if (hasCode(error, 'connection_lost')) this.assertOpen();
+      throw error;
+    }
   }
 
   /** Sends without waiting for an answer; dropped while there is no connection. */
@@ -123,7 +129,7 @@ export class Session {
 
   async leave(): Promise<void> {
     await this.#socket?.request({ type: 'leave' }, LEAVE_WITHIN_MS).catch(() => undefined);
-    this.#finish({ reason: 'left', message: 'Left the room.' });
+    this.#finish({ reason: 'left', message: 'Left the room.', canRejoin: false });
   }
 
   async #reconnect(): Promise<void> {
@@ -146,6 +152,7 @@ export class Session {
       () => ({
         reason: 'connection_lost',
         message: 'The connection was lost and could not be restored within the grace period.',
+        canRejoin: true,
       }),
     );
   }
@@ -159,24 +166,25 @@ export class Session {
     giveUpAt: () => number,
     otherwise: () => CloseInfo | Promise<CloseInfo>,
   ): Promise<void> {
-    let retryAfterMs = 0;
-    for (let attempt = 0; ; attempt++) {
-      // The first attempt to join needs no pause: no other client lost a gateway at the same moment.
-      if (attempt > 0 || this.#welcome !== undefined) {
-        const pauseMs = retryAfterMs + backoffMs(attempt, this.#platform.random());
-        const waiting = pause(Math.min(pauseMs, giveUpAt() - this.#platform.now()));
-        this.#hurry = waiting.end;
-        await waiting.over;
-      }
-      if (this.#isClosed()) return;
+    const rest = (count: number, retryAfterMs = 0): Promise<void> => {
+      const pauseMs = retryAfterMs + backoffMs(count, this.#platform.random());
+      const waiting = pause(Math.min(pauseMs, giveUpAt() - this.#platform.now()));
+      this.#hurry = waiting.end;
+      return waiting.over;
+    };
+    // The first attempt to join needs no pause: no other client lost a gateway at the same moment.
+    if (this.#welcome !== undefined) await rest(0);
+    await retry(async (count) => {
+      if (this.#isClosed()) return undefined;
       const end = await this.#attempt(first);
-      if (end === undefined) return;
+      if (end === undefined) return undefined;
       // The gateway would refuse an attempt before `retryAfterMs` again.
-      ({ retryAfterMs } = end);
-      if (end.reconnect === 'resume' && this.#platform.now() + retryAfterMs < giveUpAt()) continue;
-      this.#finish(end.reason === undefined ? await otherwise() : { reason: end.reason, message: end.message });
-      return;
-    }
+      const { retryAfterMs } = end;
+      if (end.reconnect === 'resume' && this.#platform.now() + retryAfterMs < giveUpAt())
+        return () => rest(count + 1, retryAfterMs);
+      this.#finish(end.reason === undefined ? await otherwise() : closeOf(end, end.reason));
+      return undefined;
+    });
   }
 
   /** One connection attempt; resolves to undefined once the gateway welcomes it, or to how it ended. */
@@ -235,7 +243,7 @@ export class Session {
     this.#socket = undefined;
     clearInterval(this.#pinging);
     if (end.reconnect !== 'resume') {
-      this.#finish({ reason: end.reason ?? 'connection_lost', message: end.message });
+      this.#finish(closeOf(end, end.reason ?? 'connection_lost'));
       return;
     }
     this.state = 'reconnecting';
@@ -262,6 +270,7 @@ export class Session {
     this.#listener.onState('closed');
     this.#listener.onClosed(close);
     this.#wake();
+    this.#over.abort(errorOf(close));
   }
 
   /** Checked again after every wait, because `leave` may have run in between. */

@@ -135,7 +135,7 @@ function RunningCall({ admission, onEnd }: { admission: Admission; onEnd: (why: 
   // Who listens has no input.
   useEffect(holdActive, []);
   const url = session?.signalingUrl ?? `${location.origin.replace(/^http/, 'ws')}/v1/signaling`;
-  const { call, problem } = useCall(admission, url, onEnd);
+  const { call, problem, onProblem } = useCall(admission, url, onEnd);
   if (call === undefined) return <Loading what="the call" lines={3} />;
   const own = [...call.tracks.values()];
   return (
@@ -160,13 +160,22 @@ function RunningCall({ admission, onEnd }: { admission: Admission; onEnd: (why: 
           <Person key={participantId} name={name} tracks={[...tracks.values()]} quality={connectionQuality} />
         ))}
       </ul>
-      <Controls call={call} own={own} />
+      <Controls call={call} own={own} onProblem={onProblem} />
     </div>
   );
 }
 
-function Controls({ call, own }: { call: Call; own: readonly LocalTrack[] }) {
-  const toggle = (track: LocalTrack) => void (track.muted ? call.unmute(track.trackId) : call.mute(track.trackId));
+interface ControlsProps {
+  call: Call;
+  own: readonly LocalTrack[];
+  onProblem: (text: string) => void;
+}
+
+function Controls({ call, own, onProblem }: ControlsProps) {
+  const toggle = ({ muted, trackId }: LocalTrack) => {
+    const changing = muted ? call.unmute(trackId) : call.mute(trackId);
+    changing.catch((error: unknown) => onProblem(messageOf(error)));
+  };
   return (
     <div className="row">
       {own.map((track) => (
@@ -184,6 +193,10 @@ function Controls({ call, own }: { call: Call; own: readonly LocalTrack[] }) {
       </Button>
     </div>
   );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 type Track = LocalTrack | RemoteTrack;
@@ -245,7 +258,7 @@ function useCall(
   { token, withDevices }: Admission,
   url: string,
   onEnd: (why: string) => void,
-): { call: Call | undefined; problem: string } {
+): { call: Call | undefined; problem: string; onProblem: (text: string) => void } {
   const [call, setCall] = useState<Call>();
   const [problem, setProblem] = useState('');
   const [, render] = useReducer((count: number) => count + 1, 0);
@@ -258,15 +271,19 @@ function useCall(
       joined = await connect({ url, token, signal });
       for (const name of SHOWN) joined.on(name, render);
       joined.on('problem', (error) => setProblem(error.message));
-      joined.on('closed', ({ reason, message }) => {
-        if (!signal.aborted) onEnd(reason === 'left' ? 'You left the call.' : `The call is over: ${message}`);
+      joined.on('deviceFallback', ({ source }) => setProblem(`The chosen ${source} is gone. The default one is used.`));
+      joined.on('closed', ({ reason, message, canRejoin }) => {
+        const advice = canRejoin ? ' You can join again.' : '';
+        if (!signal.aborted) onEnd(reason === 'left' ? 'You left the call.' : `The call is over: ${message}${advice}`);
       });
       setCall(joined);
-      if (withDevices) await joined.publish({ audio: true, video: true });
+      if (!withDevices) return;
+      const { failed } = await joined.publish({ audio: true, video: true });
+      setProblem(failed.map((one) => `The ${one.source} is not used: ${one.message}`).join(' '));
     };
     join().catch((error: unknown) => {
       if (signal.aborted) return;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       if (joined === undefined) onEnd(`The room could not be joined: ${why}`);
       else setProblem(`The devices could not be published: ${why}`);
     });
@@ -275,5 +292,5 @@ function useCall(
       void joined?.leave();
     };
   }, [token, url, withDevices]);
-  return { call, problem };
+  return { call, problem, onProblem: setProblem };
 }
