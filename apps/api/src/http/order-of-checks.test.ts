@@ -197,7 +197,7 @@ describe('authorisation', () => {
       403,
       expect.objectContaining({
         code: 'INSUFFICIENT_SCOPE',
-        message: `The API key is publishable and grants no scope. Use a secret key, rtc_sk_… with the scope ${scope}.`,
+        message: `The API key is publishable and grants no scope. Use a secret key (rtc_sk_…) with the scope ${scope}.`,
       }),
     ]);
   });

@@ -67,7 +67,7 @@ export function scopeFailure(
 ): string {
   if (keyType === 'publishable') {
     const needed = scopes.length === 0 ? '' : ` with the scope ${scopes.join(' or ')}`;
-    return `The API key is publishable and grants no scope. Use a secret key, ${KEY_PREFIX.secret}…${needed}.`;
+    return `The API key is publishable and grants no scope. Use a secret key (${KEY_PREFIX.secret}…)${needed}.`;
   }
   const holder = session === undefined ? 'API key' : session.readOnly ? 'read-only console session' : 'console session';
   return `The ${holder} lacks the scope ${scopes.join(' or ')}.`;
