@@ -18,5 +18,10 @@ module.exports = {
       if (bundled.includes(manifest.name)) manifest.dependencies = {};
       return manifest;
     },
+    /** The tarball of the server SDK contains the verifier (packages/dev/src/release/tarballs.ts). */
+    beforePacking(manifest) {
+      if (manifest.name === '@callplane/server') delete manifest.dependencies;
+      return manifest;
+    },
   },
 };

@@ -83,7 +83,7 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   app.use(() => {
     throw new PublicError('ROUTE_NOT_FOUND');
   });
-  app.use(errorHandler);
+  app.use(errorHandler(routes));
   return app;
 }
 

@@ -1,5 +1,6 @@
 import {
   codePointLength,
+  controlReason,
   DELIVERY_FAILURE_REASONS,
   EVENT_TYPES,
   isAcceptedTime,
@@ -33,7 +34,7 @@ function parseText(what: string, lengthMax: number): (text: string) => string {
     if (length < 1 || length > lengthMax) {
       throw new InvalidArgumentError(`Give a ${what} of 1 to ${lengthMax} characters.`);
     }
-    const reason = unstorableReason(trimmed);
+    const reason = unstorableReason(trimmed) ?? controlReason(trimmed);
     if (reason !== null) throw new InvalidArgumentError(`A ${what} ${reason}.`);
     return trimmed;
   };

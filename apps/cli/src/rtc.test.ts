@@ -69,15 +69,17 @@ describe('rtc projects and rtc environments', () => {
   });
 
   test('print no character of a name that steers a terminal, and JSON with the same name', async () => {
-    const name = `steer\u0007\u007f\u009b2J\u202eevil\u2028\u2066`;
+    const name = `steer\n\u202eevil\u2028\u2066`;
     const steering = /(?!\n)\p{Cc}|[\u2028-\u202e\u2066-\u2069]/u;
     const created = await rtc('projects', 'create', '--name', name, '--json');
     expect(parse(created).name).toBe(name);
     const listed = await rtc('projects', 'list');
-    expect(listed.stdout).toContain('"steer\\u0007\\u007f\\u009b2J\\u202eevil\\u2028\\u2066"');
-    const unknown = await rtc('keys', 'revoke', name);
-    expect(unknown.stderr).toContain('"steer\\u0007\\u007f');
-    const argument = await rtc(name);
+    expect(listed.stdout).toContain('"steer\\n\\u202eevil\\u2028\\u2066"');
+    const steered = 'steer\u0007\u007f\u009b2J';
+    await expectFailure(2, ['projects', 'create', '--name', steered], 'must not contain the control character U+0007');
+    const unknown = await rtc('keys', 'revoke', steered);
+    expect(unknown.stderr).toContain('"steer\\u0007\\u007f\\u009b2J"');
+    const argument = await rtc(steered);
     for (const text of [created.stdout, listed.stdout, unknown.stderr, argument.stderr]) {
       expect(text).not.toMatch(steering);
     }

@@ -1,4 +1,4 @@
-import { parseApiKey, parseUrl } from '@callplane/core';
+import { keyProblem, parseApiKey, parseUrl } from '@callplane/core';
 import { parseEnvironment } from '@callplane/runtime';
 import { createClient, isCallplaneError, type Callplane, type ClientOptions } from '@callplane/server';
 import { Type } from 'typebox';
@@ -21,7 +21,10 @@ export function serviceOf(
   const config = parseEnvironment(AccessConfig, cli.environment);
   const apiKey = options.key ?? config.CALLPLANE_API_KEY;
   if (apiKey === undefined) throw new UsageError('Set CALLPLANE_API_KEY, or give an API key with --key.');
-  if (parseApiKey(apiKey) !== 'secret') throw new UsageError('Give a secret API key, rtc_sk_….');
+  const problem = keyProblem(apiKey);
+  if (problem !== null) throw new UsageError(`The API key is not well-formed: ${problem}.`);
+  if (parseApiKey(apiKey) !== 'secret')
+    throw new UsageError('Give a secret API key, rtc_sk_…, instead of a publishable one.');
   const url = serviceUrl(options.url ?? config.CALLPLANE_URL);
   return { url, api: createClient({ baseUrl: url, apiKey, retriesMax: 0, ...more }) };
 }

@@ -2017,12 +2017,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "CONSOLE_SESSION_LIMIT_REACHED";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `CONSOLE_SESSION_NOT_FOUND`: The request has an API key, not a console session. */
@@ -2034,12 +2029,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "CONSOLE_SESSION_NOT_FOUND";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `CROSS_SITE_REQUEST`: A request with a console session must come from the console. Other programs send an API key. */
@@ -2051,12 +2041,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "CROSS_SITE_REQUEST";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2072,12 +2057,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "CROSS_SITE_REQUEST" | "INSUFFICIENT_SCOPE";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `CROSS_SITE_REQUEST`: A request with a console session must come from the console. Other programs send an API key. */
@@ -2087,12 +2067,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "CROSS_SITE_REQUEST";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2110,12 +2085,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "WEBHOOK_DISABLED";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `EVENT_NOT_FOUND`: Event not found in this environment. */
@@ -2127,12 +2097,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "EVENT_NOT_FOUND";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly. */
@@ -2144,12 +2109,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "IDEMPOTENCY_CONFLICT";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2165,12 +2125,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "IDEMPOTENCY_CONFLICT" | "ROOM_ENDED";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2186,12 +2141,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "IDEMPOTENCY_CONFLICT" | "WEBHOOK_LIMIT_REACHED";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `IDEMPOTENCY_KEY_REUSED`: This Idempotency-Key was used with a different request body. */
@@ -2203,12 +2153,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "IDEMPOTENCY_KEY_REUSED";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2224,12 +2169,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "INSUFFICIENT_SCOPE" | "CROSS_SITE_REQUEST";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `INTERNAL`: Internal error. Quote the requestId when you report it. */
@@ -2241,12 +2181,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "INTERNAL";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `INTERNAL`: Internal error. Quote the requestId when you report it. */
@@ -2256,12 +2191,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "INTERNAL";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `METHOD_NOT_ALLOWED`: The route does not support this method. See the Allow header. */
@@ -2274,12 +2204,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "METHOD_NOT_ALLOWED";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `NO_SECRET_ROTATION`: No new secret of the endpoint waits for its activation. */
@@ -2291,12 +2216,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "NO_SECRET_ROTATION";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `PAYLOAD_TOO_LARGE`: The request body is too large. */
@@ -2308,12 +2228,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "PAYLOAD_TOO_LARGE";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `RATE_LIMITED`: Too many requests. See Retry-After. */
@@ -2326,12 +2241,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "RATE_LIMITED";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2353,12 +2263,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `ROOM_ENDED`: The room is ending or has ended. */
@@ -2370,12 +2275,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "ROOM_ENDED";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2391,12 +2291,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "ROOM_ENDED" | "PARTICIPANT_REMOVED";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `ROOM_NOT_FOUND`: Room not found in this environment. */
@@ -2408,12 +2303,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "ROOM_NOT_FOUND";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2429,12 +2319,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "ROOM_NOT_FOUND" | "OPERATION_NOT_FOUND";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2450,12 +2335,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2473,12 +2353,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "OPERATION_NOT_FOUND";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2496,12 +2371,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "TRACK_NOT_FOUND";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `ROUTE_NOT_FOUND`: Route not found. */
@@ -2513,12 +2383,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "ROUTE_NOT_FOUND";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `SECRET_ROTATION_WAITS`: A new secret of the endpoint waits for its activation. Activate or cancel that rotation first. */
@@ -2530,12 +2395,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "SECRET_ROTATION_WAITS";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `SESSION_NOT_FOUND`: Active session not found in this room. */
@@ -2547,12 +2407,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "SESSION_NOT_FOUND";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `UNAUTHENTICATED`: Send a valid API key as "Authorization: Bearer <API_KEY>". */
@@ -2563,12 +2418,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "UNAUTHENTICATED";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `UNAVAILABLE`: The database is temporarily unavailable. Try again shortly. */
@@ -2581,12 +2431,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "UNAVAILABLE";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `UNAVAILABLE`: The database is temporarily unavailable. Try again shortly. */
@@ -2597,12 +2442,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "UNAVAILABLE";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `UNSUPPORTED_MEDIA_TYPE`: Send the body as "Content-Type: application/json" in UTF-8. */
@@ -2614,12 +2454,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "UNSUPPORTED_MEDIA_TYPE";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2635,12 +2470,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "VALIDATION_FAILED" | "MALFORMED_JSON";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `WEBHOOK_DISABLED`: The webhook endpoint is disabled. */
@@ -2652,12 +2482,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "WEBHOOK_DISABLED";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description `WEBHOOK_NOT_FOUND`: Webhook endpoint not found in this environment. */
@@ -2669,12 +2494,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "WEBHOOK_NOT_FOUND";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2690,12 +2510,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
         /**
@@ -2711,12 +2526,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "WEBHOOK_NOT_FOUND" | "RECOVERY_NOT_FOUND";
-                    };
-                };
+                "application/json": components["schemas"]["Error"];
             };
         };
     };

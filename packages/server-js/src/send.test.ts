@@ -82,10 +82,20 @@ describe('a call', () => {
     ['a redirect', (response) => response.writeHead(302, { location: 'https://example.com/' }).end()],
     ['no JSON', (response) => response.writeHead(200).end('hello')],
     ['too much', (response) => response.writeHead(200).end(`"${'x'.repeat(17 * 1024 * 1024)}"`)],
-  ])('rejects a response that is not one of the API: %s', async (_name, answer) => {
+  ])('rejects a response that is not one of the API: %s', async (name, answer) => {
     const api = await client([answer], { retriesMax: 0 });
-    expect(await errorOf(api.readContext())).toMatchObject({ code: 'INVALID_RESPONSE', requestId: null });
+    const { message, ...facts } = await errorOf(api.readContext());
+    expect(facts).toMatchObject({ code: 'INVALID_RESPONSE', requestId: null });
+    if (name !== 'too much') expect(message).toMatch(/(?:not one of the API: "|redirects to ").*Check that `baseUrl`/);
     expect(server.received).toHaveLength(1);
+  });
+
+  test('says that `baseUrl` may be wrong if a server in the same shape has no such route, such as the gateway', async () => {
+    const api = await client([failure(404, 'ROUTE_NOT_FOUND')]);
+    expect(await errorOf(api.readContext())).toMatchObject({
+      code: 'ROUTE_NOT_FOUND',
+      message: 'readContext: ROUTE_NOT_FOUND. Check that `baseUrl` is the address of the API.',
+    });
   });
 
   test('rejects with the reason of its signal, during the request and during a pause', async () => {

@@ -100,6 +100,8 @@ async function textOf(id: string, response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
+const CHECK_BASE_URL = 'Check that `baseUrl` is the address of the API.';
+
 function readResponse(id: string, response: Response, text: string): unknown {
   const { status } = response;
   if (status === 204) return undefined;
@@ -107,13 +109,22 @@ function readResponse(id: string, response: Response, text: string): unknown {
   if (status >= 200 && status <= 299 && content !== undefined) return content;
   const described = content?.error;
   if (status < 400 || typeof described?.code !== 'string') {
-    throw invalid(id, response, `its body is not one of the API: ${text.slice(0, 200)}`);
+    throw invalid(id, response, `${sourceOf(response, text)}. ${CHECK_BASE_URL}`);
   }
-  throw new CallplaneError(`${id}: ${described.message ?? described.code}`, {
+  // The gateway answers in the same shape, and an API below another path does not find its routes.
+  const hint = described.code === 'ROUTE_NOT_FOUND' ? ` ${CHECK_BASE_URL}` : '';
+  throw new CallplaneError(`${id}: ${described.message ?? described.code}${hint}`, {
     code: described.code,
     details: described.details ?? [],
     ...responseFacts(id, response),
   });
+}
+
+/** What another server than the API has answered, within few characters. */
+function sourceOf({ headers, status }: Response, text: string): string {
+  const location = headers.get('location');
+  if (status < 400 && location !== null) return `it redirects to ${JSON.stringify(location.slice(0, 200))}`;
+  return `its body is not one of the API: ${JSON.stringify(text.slice(0, 200))}`;
 }
 
 interface ErrorBody {

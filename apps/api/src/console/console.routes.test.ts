@@ -82,7 +82,8 @@ describe('a sign-in with a secret key', () => {
 
   test('is refused to publishable keys, to sessions and to unknown keys', async () => {
     const publishable = await api.newKey(api.tenant.environmentId, { type: 'publishable' });
-    expect((await api.call('POST', SESSIONS, { key: publishable, body: {} })).status).toBe(403);
+    const refused = await api.call('POST', SESSIONS, { key: publishable, body: {} });
+    expect([refused.status, refused.body.error.message]).toEqual([403, expect.stringContaining('key is publishable')]);
     const cookie = await signIn();
     const again = await api.call('POST', SESSIONS, { key: null, headers: own(cookie), body: {} });
     expect(again.status).toBe(401);
@@ -102,7 +103,10 @@ describe('a sign-in with a secret key', () => {
     const read = await api.call('GET', '/v1/rooms', { key: null, headers: { cookie } });
     expect(read.status).toBe(200);
     const write = await api.call('POST', '/v1/rooms', { key: null, headers: own(cookie), body: { name: 'No' } });
-    expect(write.body.error.code).toBe('INSUFFICIENT_SCOPE');
+    expect(write.body.error).toMatchObject({
+      code: 'INSUFFICIENT_SCOPE',
+      message: 'The read-only console session lacks the scope rooms:create.',
+    });
   });
 
   test('is refused while the environment has 100 open sessions, and ended ones do not count', async () => {

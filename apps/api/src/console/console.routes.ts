@@ -7,6 +7,7 @@ import {
   newId,
   PublicError,
   readScopes,
+  scopeFailure,
   type Caller,
 } from '@callplane/core';
 import { endConsoleSessions, findConsoleSessionsByHash, insertConsoleSession, useConsoleLink } from '@callplane/db';
@@ -78,7 +79,7 @@ type ConsoleDeps = Pick<Deps, 'database' | 'logger' | 'clock'>;
 async function signIn(deps: ConsoleDeps, caller: Caller, readOnly: boolean) {
   // A session must not make another one: it would never end. A publishable key has no scopes.
   if (caller.session !== undefined) throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
-  if (caller.keyType !== 'secret') throw new PublicError('INSUFFICIENT_SCOPE');
+  if (caller.keyType !== 'secret') throw new PublicError('INSUFFICIENT_SCOPE', { message: scopeFailure(caller, []) });
   const secret = formatConsoleSecret(randomBytes(API_KEY_RANDOM_BYTES));
   const hash = hashApiKey(secret);
   if (caller.loginCodeHash === undefined) await openForKey(deps, caller, { hash, readOnly });

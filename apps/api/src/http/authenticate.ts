@@ -2,6 +2,7 @@ import {
   addressKey,
   hashApiKeyHex,
   isLoginCode,
+  keyProblem,
   parseApiKey,
   PublicError,
   type Caller,
@@ -30,15 +31,19 @@ export const UNAUTHENTICATED = { headers: { 'www-authenticate': 'Bearer' } } as 
 /** Why a request has no caller, for people: the status and the code are the same for all. */
 const WRONG_CREDENTIALS = {
   absent: 'The request has no API key. Send it as "Authorization: Bearer <API_KEY>".',
-  malformed:
-    'The Authorization header has no well-formed API key: send "Bearer " and a whole key, rtc_sk_… or rtc_pk_… with ' +
-    '49 characters after it.',
+  scheme: 'The Authorization header has no API key. Send "Authorization: Bearer <API_KEY>".',
   unknown: 'No such API key is valid here: it was revoked, has expired or is of another deployment.',
   session: 'The console session has ended. Sign in again.',
 } as const;
 
-const unauthenticated = (why: keyof typeof WRONG_CREDENTIALS) =>
-  new PublicError('UNAUTHENTICATED', { ...UNAUTHENTICATED, message: WRONG_CREDENTIALS[why] });
+const unauthenticated = (message: string) => new PublicError('UNAUTHENTICATED', { ...UNAUTHENTICATED, message });
+
+/** Why a request has no credential in the right form. */
+function formFailure({ authorization }: Request['headers']): string {
+  if (authorization === undefined) return WRONG_CREDENTIALS.absent;
+  const key = bearerToken(authorization);
+  return key === null ? WRONG_CREDENTIALS.scheme : `The API key is not well-formed: ${keyProblem(key)}.`;
+}
 
 /** The proof of a caller: an API key, the code of a link, or the cookie of a session. */
 interface Credential {
@@ -63,7 +68,7 @@ export function authenticate(
     const credential = credentialOf(directories, request, isSignIn);
     if (credential === null) {
       metrics.unauthenticated('no_key');
-      throw unauthenticated(request.headers.authorization === undefined ? 'absent' : 'malformed');
+      throw unauthenticated(formFailure(request.headers));
     }
     const { secret, directory } = credential;
     const hash = hashApiKeyHex(secret);
@@ -83,7 +88,7 @@ export function authenticate(
       throw new PublicError('RATE_LIMITED', { headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) } });
     }
     if (isUnknown && !isLimited) unknownKeyPace.charge(addressKey(context.ip), performance.now());
-    throw unauthenticated(request.headers.authorization === undefined ? 'session' : 'unknown');
+    throw unauthenticated(WRONG_CREDENTIALS[request.headers.authorization === undefined ? 'session' : 'unknown']);
   };
 }
 

@@ -3,7 +3,9 @@ import { isDatabaseUnavailable } from '@callplane/db';
 import { OverloadedError } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 import { contextOf } from './request-context.js';
+import { noRouteMessages } from './no-route.js';
 import { send } from './respond.js';
+import type { Route } from './route.js';
 
 /** `Retry-After` in seconds while PostgreSQL is unavailable. */
 const UNAVAILABLE_RETRY_AFTER_SECONDS = 2;
@@ -30,22 +32,25 @@ function toPublicError(error: unknown): PublicError {
 }
 
 /** The last middleware. Answers with the error body, whichever layer threw. */
-export function errorHandler(thrown: unknown, _request: Request, response: Response, _next: NextFunction): void {
-  const context = contextOf(response);
-  const publicError = toPublicError(thrown);
-  context.errorCode = publicError.code;
-  if (publicError.cause !== undefined) context.cause = publicError.cause;
-  if (response.headersSent) {
-    response.destroy();
-    return;
-  }
-  const { code, status, message, details, headers } = publicError;
-  // Messages and details are cut so that the body has at most 16 KiB.
-  const error = {
-    code,
-    message: boundMessage(message),
-    requestId: context.requestId,
-    ...(details === undefined ? {} : { details: boundDetails(details) }),
+export function errorHandler(routes: readonly Route[]) {
+  const messageOf = noRouteMessages(routes);
+  return (thrown: unknown, request: Request, response: Response, _next: NextFunction): void => {
+    const context = contextOf(response);
+    const publicError = toPublicError(thrown);
+    context.errorCode = publicError.code;
+    if (publicError.cause !== undefined) context.cause = publicError.cause;
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    const { code, status, details, headers } = publicError;
+    // Messages and details are cut so that the body has at most 16 KiB.
+    const error = {
+      code,
+      message: boundMessage(messageOf(publicError, request)),
+      requestId: context.requestId,
+      ...(details === undefined ? {} : { details: boundDetails(details) }),
+    };
+    send(response, status, JSON.stringify({ error }), headers);
   };
-  send(response, status, JSON.stringify({ error }), headers);
 }

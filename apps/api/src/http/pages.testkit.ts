@@ -15,7 +15,7 @@ export async function servePages(mount: string, pages: RequestHandler) {
     next();
   });
   app.use(mount, pages);
-  app.use(errorHandler);
+  app.use(errorHandler([]));
   const server = app.listen(0, '127.0.0.1');
   stopAtEnd(() => new Promise((resolve) => server.close(resolve)));
   await once(server, 'listening');

@@ -1,12 +1,14 @@
-import { mayUse, PublicError, type ErrorDetail } from '@callplane/core';
+import { PublicError, type ErrorDetail } from '@callplane/core';
 import type { Request, Response } from 'express';
 import { Type } from 'typebox';
 import { UNAUTHENTICATED } from './authenticate.js';
+import { requireScope } from './authorize.js';
 import { PartValidator, readJsonBody, refuseFailures, type ParsedBody } from './validate.js';
 import { cursorsOf, type ListCursors, type PageCursor } from './cursor.js';
 import { contextOf, withoutSlash } from './request-context.js';
 import { respond, respondWithin, type UnreadAnswers } from './respond.js';
 import type { Preference, Route } from './route.js';
+import { withIdProblems } from './wrong-ids.js';
 
 /**
  * Serves the route of a request. Each request is checked in a fixed order: 404 or 405 for the route, 403, 415, 413, 400,
@@ -50,7 +52,7 @@ function serve(route: Route, unread: UnreadAnswers) {
     context.route = route.path;
     const { caller } = context;
     if (caller === null) throw new Error(`${route.path} was served without authentication`);
-    if (route.scope !== null && !mayUse(caller, route.scope)) throw new PublicError('INSUFFICIENT_SCOPE');
+    if (route.scope !== null) requireScope(caller, route.scope);
 
     const details: ErrorDetail[] = [];
     const parsed = route.ignoresBody === true ? NO_BODY : await readJsonBody(request);
@@ -76,7 +78,7 @@ function serve(route: Route, unread: UnreadAnswers) {
     refuseFailures(details);
 
     const { traceparent } = context;
-    const reply = await route.handle({
+    const handled = route.handle({
       caller: traceparent === null ? caller : { ...caller, traceparent },
       params,
       query: queryValues,
@@ -100,6 +102,9 @@ function serve(route: Route, unread: UnreadAnswers) {
         else response.once('close', listener);
       },
       waited: (ms) => void (context.waitedMs += ms),
+    });
+    const reply = await handled.catch((error: unknown) => {
+      throw withIdProblems(error, { path: params, query: queryValues, body: parsed.value });
     });
     if (reply.stream !== undefined) reply.stream(response, Object.assign(context.headers, reply.headers));
     else if (route.rateLimited === false) respond(response, reply);

@@ -37,7 +37,7 @@ function wrongTexts({ enum: choices, pattern, format, 'x-trimmedLength': length 
     ...(pattern === undefined ? [] : ['\u0000']),
     ...(format === 'date-time' ? ['x', '2026-01-01', '2026-01-01T00:00:00', '2016-12-31T23:59:60Z'] : []),
     ...(format === 'date' ? ['x', '2026-02-30', '1969-12-31', '2026-1-1'] : []),
-    ...(length === undefined ? [] : [' \u3000', 'x'.repeat(length[1] + 1)]),
+    ...(length === undefined ? [] : [' \u3000', 'x'.repeat(length[1] + 1), 'a\u0007b', 'a\u0085b', 'a\u009fb']),
   ];
 }
 

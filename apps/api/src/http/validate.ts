@@ -1,10 +1,10 @@
 import {
   codePointLength,
+  controlReason,
   cutToSchema,
-  describeSchemaFailure,
+  describeSchemaFailures,
   formatPath,
   isAcceptedTime,
-  isReported,
   metadataSizeFailure,
   parseDay,
   parseJsonBody,
@@ -12,6 +12,7 @@ import {
   storedJsonBytes,
   trimName,
   trimUnicode,
+  unknownName,
   type ErrorDetail,
 } from '@callplane/core';
 import type { SchemaValidateFunction, ValidateFunction } from 'ajv';
@@ -22,7 +23,7 @@ import type { TSchema } from 'typebox';
 
 const ajv = new Ajv2020({
   allErrors: true,
-  // Errors then carry the schema, which says what an array must contain.
+  // Errors then carry the schema, which says what an array must contain, and which fields an object may have.
   verbose: true,
   strict: true,
   strictTypes: false,
@@ -53,18 +54,9 @@ ajv.addKeyword({ keyword: 'x-document', schemaType: 'object' });
 function trimAndMeasure(): SchemaValidateFunction {
   const validate: SchemaValidateFunction = ([min, max]: [number, number], text: string, _schema, context) => {
     const trimmed = trimName(text);
-    const length = codePointLength(trimmed);
-    if (length < min || length > max) {
-      const isInvisible = length === 0 && trimUnicode(text) !== '';
-      validate.errors = [
-        {
-          keyword: 'x-trimmedLength',
-          params: {},
-          message: isInvisible
-            ? 'must have a visible character'
-            : `must have ${min} to ${max} characters after trimming, not ${length}`,
-        },
-      ];
+    const message = lengthFailure(text, codePointLength(trimmed), { min, max }) ?? controlReason(trimmed);
+    if (message !== null) {
+      validate.errors = [{ keyword: 'x-trimmedLength', params: {}, message }];
       return false;
     }
     if (context !== undefined)
@@ -72,6 +64,13 @@ function trimAndMeasure(): SchemaValidateFunction {
     return true;
   };
   return validate;
+}
+
+function lengthFailure(text: string, length: number, { min, max }: { min: number; max: number }): string | null {
+  if (length >= min && length <= max) return null;
+  const isInvisible = length === 0 && trimUnicode(text) !== '';
+  if (isInvisible) return 'must have a visible character';
+  return `must have ${min} to ${max} characters after trimming, not ${length}`;
 }
 
 /** Validates one part of a request (`path`, `query`, `headers` or `body`) against its schema. */
@@ -92,7 +91,7 @@ export class PartValidator {
   failures(value: unknown): ErrorDetail[] {
     const validate = (this.#compiled ??= ajv.compile(this.#schema));
     if (validate(cutToSchema(this.#schema, value))) return [];
-    return (validate.errors ?? []).filter(isReported).map((error) => describeSchemaFailure(this.#part, error));
+    return describeSchemaFailures(this.#part, validate.errors ?? []);
   }
 
   /** Parses the whole numbers of a query. Adds a failure for each parameter that the schema does not name. */
@@ -102,7 +101,7 @@ export class PartValidator {
     for (const [name, value] of Object.entries(raw)) {
       const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
       if (property === undefined) {
-        details.push({ path: formatPath(this.#part, [name]), message: 'is not a known parameter' });
+        details.push({ path: formatPath(this.#part, [name]), message: unknownName('parameter', name, properties) });
         continue;
       }
       const isNumber = property.type === 'integer' && typeof value === 'string' && /^-?\d{1,9}$/.test(value);
@@ -131,13 +130,10 @@ export interface ParsedBody {
 export async function readJsonBody(request: Request): Promise<ParsedBody> {
   const length = request.headers['content-length'];
   const hasBody = request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
-  if (!hasBody) return { value: undefined, details: [] };
-  if (!isUtf8Json(request)) throw new PublicError('UNSUPPORTED_MEDIA_TYPE');
-  const bytes = await readBytes(request, Number(length ?? 0));
+  const bytes = hasBody ? await readBytes(request, Number(length ?? 0)) : NO_BYTES;
   if (bytes.length === 0) return { value: undefined, details: [] };
-  const text = decodeUtf8(bytes);
-  const parsed = text === null ? null : parseJsonBody(text);
-  if (parsed?.ok !== true) throw new PublicError('MALFORMED_JSON');
+  const parsed = parseJsonBody(decodeUtf8(bytes));
+  if (!parsed.ok) throw malformed(`The request body is not valid JSON: ${parsed.problem}.`);
   const tooLarge = metadataSizeFailure(bytesOfMetadata(parsed.value));
   if (tooLarge !== null) {
     throw new PublicError('PAYLOAD_TOO_LARGE', {
@@ -146,6 +142,12 @@ export async function readJsonBody(request: Request): Promise<ParsedBody> {
     });
   }
   return { value: parsed.value, details: parsed.details };
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+function malformed(message: string): PublicError {
+  return new PublicError('MALFORMED_JSON', { message });
 }
 
 function isUtf8Json(request: Request): boolean {
@@ -159,26 +161,30 @@ function isUtf8Json(request: Request): boolean {
   return charset === undefined || charset === 'utf-8' || charset === 'utf8';
 }
 
+/** @param announced its size as the caller says; 0 for a body in chunks, which may turn out to be empty. */
 function readBytes(request: Request, announced: number): Promise<Buffer> {
+  const isJson = isUtf8Json(request);
+  if (announced > 0 && !isJson) return Promise.reject(new PublicError('UNSUPPORTED_MEDIA_TYPE'));
   if (announced > BODY_BYTES_MAX) return Promise.reject(tooLarge());
   const chunks: Buffer[] = [];
   let size = 0;
   return new Promise((resolve, reject) => {
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size <= BODY_BYTES_MAX) {
+      if (isJson && size <= BODY_BYTES_MAX) {
         chunks.push(chunk);
         return;
       }
       request.removeAllListeners('data');
-      request.pause();
-      reject(tooLarge());
+      // Without a listener, the rest of a body of another type is read and dropped, so that the connection can be reused.
+      if (isJson) request.pause();
+      reject(isJson ? tooLarge() : new PublicError('UNSUPPORTED_MEDIA_TYPE'));
     });
     request.on('end', () => resolve(Buffer.concat(chunks)));
     request.on('error', reject);
     request.on('close', () => {
       // Create the error only if it is needed: capturing its stack costs more than reading a small body.
-      if (!request.complete) reject(new PublicError('MALFORMED_JSON', { message: 'The request was aborted.' }));
+      if (!request.complete) reject(malformed('The request was aborted.'));
     });
   });
 }
@@ -193,11 +199,12 @@ function tooLarge(): PublicError {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function decodeUtf8(bytes: Buffer): string | null {
+/** @throws PublicError MALFORMED_JSON */
+function decodeUtf8(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    return null;
+    throw malformed('The request body is not UTF-8.');
   }
 }
 

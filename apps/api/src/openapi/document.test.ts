@@ -71,6 +71,19 @@ describe('the OpenAPI document', () => {
     expect(namesOf(paths['/v1/rooms/{roomId}'].delete.responses['202'])).toContain('preference-applied');
   });
 
+  test('has one schema for every error, and the codes of an answer in its description', async () => {
+    const { components } = (await (await get('/openapi.json')).json()) as any;
+    const responses = Object.values<any>(components.responses);
+    expect(responses.length).toBeGreaterThan(20);
+    for (const { description, content } of responses) {
+      const { schema, examples } = content['application/json'];
+      expect(schema).toEqual({ $ref: '#/components/schemas/Error' });
+      const codes = Object.keys(examples);
+      expect(components.schemas.Error.properties.error.properties.code.enum).toEqual(expect.arrayContaining(codes));
+      for (const code of codes) expect(description).toContain(`\`${code}\`: `);
+    }
+  });
+
   test('describes the request of a delivery, and the public keys', async () => {
     const { webhooks, components, paths } = (await (await get('/openapi.json')).json()) as any;
     const { post } = webhooks.event;

@@ -20,8 +20,8 @@ const NOT_DOCUMENTED = new Set([
 ]);
 
 /**
- * Checks answers against the OpenAPI document: the status is documented for the route, the body matches its schema,
- * every required header is present, and every header is documented. The check throws an error that names the problem.
+ * Checks answers against the OpenAPI document: the status is documented for the route, the body matches its schema, an
+ * example of the answer has the code of an error, every required header is present, and every header is documented. The check throws an error that names the problem.
  */
 export function documentedAnswers(document: Json): (answer: Answer) => void {
   // Another test checks the document's schemas.
@@ -66,6 +66,9 @@ export function documentedAnswers(document: Json): (answer: Answer) => void {
       response === undefined ? '/components/schemas/Error' : `${pointer}/content/application~1json/schema`,
     );
     if (!validate(body)) throw new Error(say(ajv.errorsText(validate.errors)));
+    const codes = response?.['content']?.['application/json']?.examples as Json | undefined;
+    if (status >= 400 && codes !== undefined && !Object.hasOwn(codes, body['error'].code))
+      throw new Error(say('this code is not documented'));
     if (status >= 400 && body['error'].requestId !== headers['x-request-id'])
       throw new Error(say('requestId is not x-request-id'));
   };

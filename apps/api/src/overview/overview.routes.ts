@@ -4,7 +4,6 @@ import {
   OVERVIEW_ROWS_MAX,
   OVERVIEW_SLOT_SECONDS,
   OVERVIEW_SLOTS,
-  PublicError,
   type DeliveryStatus,
   type Tenant,
 } from '@callplane/core';
@@ -20,6 +19,7 @@ import {
 } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
+import { requireScope } from '../http/authorize.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
 import { namedObject, orNull, strictObject, timestamp } from '../http/schemas.js';
 
@@ -103,8 +103,8 @@ export function overviewRoutes(deps: Deps): Route[] {
       errors: ['INSUFFICIENT_SCOPE'],
       responses: { 200: { description: 'The figures at this moment.', schema: OverviewSchema } },
       async handle({ caller }) {
+        requireScope(caller, 'rooms:read', 'webhooks:read');
         const may = { calls: mayUse(caller, 'rooms:read'), webhooks: mayUse(caller, 'webhooks:read') };
-        if (!may.calls && !may.webhooks) throw new PublicError('INSUFFICIENT_SCOPE');
         const body = await deps.readTurns.heavy(caller.environmentId, () => readOverview(deps, caller, may));
         return { status: 200, body };
       },

@@ -1,13 +1,7 @@
-import {
-  mayUse,
-  PATH_ID_PATTERN,
-  PublicError,
-  STREAM_KIND_NAMES,
-  STREAM_KINDS,
-  type StreamKind,
-} from '@callplane/core';
+import { mayUse, PATH_ID_PATTERN, STREAM_KIND_NAMES, STREAM_KINDS, type StreamKind } from '@callplane/core';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
+import { requireScope } from '../http/authorize.js';
 import { defineRoute, tagged, type Route, type UnvalidatedParts } from '../http/route.js';
 import { strictObject } from '../http/schemas.js';
 
@@ -74,8 +68,11 @@ export function streamRoutes({ streams }: Pick<Deps, 'streams'>): Route[] {
 
 /** @throws PublicError INSUFFICIENT_SCOPE if a wanted kind needs a scope that the caller lacks, or no kind is left. */
 function kindsOf(caller: UnvalidatedParts['caller'], wanted: string | undefined): ReadonlySet<StreamKind> {
-  const may = STREAM_KIND_NAMES.filter((kind) => mayUse(caller, STREAM_KINDS[kind]));
-  const kinds = wanted === undefined ? may : (wanted.split(',') as StreamKind[]);
-  if (kinds.length === 0 || kinds.some((kind) => !may.includes(kind))) throw new PublicError('INSUFFICIENT_SCOPE');
+  if (wanted === undefined) {
+    requireScope(caller, ...new Set(Object.values(STREAM_KINDS)));
+    return new Set(STREAM_KIND_NAMES.filter((kind) => mayUse(caller, STREAM_KINDS[kind])));
+  }
+  const kinds = wanted.split(',') as StreamKind[];
+  for (const kind of kinds) requireScope(caller, STREAM_KINDS[kind]);
   return new Set(kinds);
 }

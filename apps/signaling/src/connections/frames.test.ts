@@ -27,16 +27,22 @@ describe('readMessage', () => {
     },
   );
 
+  test('says where a frame stops being JSON', () => {
+    expect(readText('{"type":\n}')).toMatchObject({
+      cause: 'The frame is not JSON: unexpected "}" at line 2, column 1.',
+    });
+  });
+
   test('reports every failure of an invalid message, with the id of the message', () => {
     expect(read({ type: 'mute', id: 'm1', trackId: 'a b', extra: 1 })).toEqual({
       is: 'invalid',
       type: 'mute',
       id: 'm1',
-      details: expect.arrayContaining([
-        { path: 'muted', message: 'is required' },
+      details: [
         { path: 'extra', message: 'is not a known field' },
+        { path: 'muted', message: 'is required' },
         { path: 'trackId', message: expect.stringContaining('must match ^') },
-      ]),
+      ],
     });
     expect(
       read({ type: 'subscribe', tracks: [{ participantId: 'p', trackId: 't', layer: { spatial: 9 } }] }),
@@ -44,6 +50,15 @@ describe('readMessage', () => {
       details: [{ path: 'tracks[0].layer.spatial', message: 'must be at most 2' }],
     });
     expect(read({ type: 'unheard-of' })).toMatchObject({ details: [{ path: 'type' }] });
+    expect(read({ type: 'mute', trackid: 'a', muted: true })).toMatchObject({
+      details: [
+        { path: 'trackid', message: 'is not a known field; did you mean trackId?' },
+        { path: 'trackId', message: 'is required' },
+      ],
+    });
+    expect(read({ type: 'unpublsh' })).toMatchObject({
+      details: [{ path: 'type', message: 'is not a known message type; did you mean unpublish?' }],
+    });
   });
 
   test('rejects duplicate keys, and inexact numbers in any spelling', () => {

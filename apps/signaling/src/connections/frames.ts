@@ -1,11 +1,11 @@
 import {
   cutToSchema,
-  describeSchemaFailure,
+  describeSchemaFailures,
   ERROR_DETAILS_MAX,
-  isReported,
   parseJsonBody,
   bucketTimes,
   TokenBucket,
+  unknownName,
   type BucketSettings,
   type ErrorDetail,
 } from '@callplane/core';
@@ -35,6 +35,8 @@ export type ReceivedFrame =
 
 const ajv = new Ajv2020({
   allErrors: true,
+  // Errors then carry the schema, which says what an array must contain, and which fields an object may have.
+  verbose: true,
   strict: true,
   strictTypes: false,
   ownProperties: true,
@@ -56,7 +58,7 @@ const SCHEMAS = new Map<string, MessageSchema>(
 /** Parses and validates one frame. Never throws. */
 export function readMessage(text: string): ReceivedFrame {
   const parsed = parseJsonBody(text);
-  if (!parsed.ok) return violation('protocol_error', 'The frame is not JSON.');
+  if (!parsed.ok) return violation('protocol_error', `The frame is not JSON: ${parsed.problem}.`);
   const { value } = parsed;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return violation('protocol_error', 'The frame is not a JSON object.');
@@ -71,17 +73,16 @@ export function readMessage(text: string): ReceivedFrame {
     details,
   });
   const known = SCHEMAS.get(type);
-  if (known === undefined) return invalid([{ path: 'type', message: 'is not a known message type' }]);
+  if (known === undefined)
+    return invalid([{ path: 'type', message: unknownName('message type', type, CLIENT_MESSAGES) }]);
   const unstorable = parsed.details.map(({ path, message }) => ({ path: path.replace(/^body\.?/, ''), message }));
   const { schema, validate } = known;
   const checked: unknown = cutToSchema(schema, value);
   if (validate(checked)) {
     return unstorable.length === 0 ? { is: 'message', message: checked, chars: text.length } : invalid(unstorable);
   }
-  const failures = (validate.errors ?? []).filter(isReported).slice(0, ERROR_DETAILS_MAX);
-  return invalid(
-    [...failures.map((failure) => describeSchemaFailure('', failure)), ...unstorable].slice(0, ERROR_DETAILS_MAX),
-  );
+  const failures = describeSchemaFailures('', validate.errors ?? []);
+  return invalid([...failures, ...unstorable].slice(0, ERROR_DETAILS_MAX));
 }
 
 export class FrameReader {

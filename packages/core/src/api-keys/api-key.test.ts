@@ -1,6 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { API_KEY_PATTERN, API_KEY_TYPES, formatApiKey, hashApiKey, mayUse, parseApiKey, SCOPES } from './api-key.js';
+import {
+  API_KEY_PATTERN,
+  API_KEY_TYPES,
+  formatApiKey,
+  formatLoginCode,
+  hashApiKey,
+  keyProblem,
+  mayUse,
+  parseApiKey,
+  SCOPES,
+} from './api-key.js';
 
 describe('API keys', () => {
   test.each(API_KEY_TYPES)('are recognised as %s by their format', (type) => {
@@ -27,6 +37,19 @@ describe('API keys', () => {
     expect(parseApiKey(key.slice(0, -1))).toBeNull();
     expect(parseApiKey(`${key}0`)).toBeNull();
     expect(parseApiKey('')).toBeNull();
+  });
+
+  test('have problems that are told apart, and never quoted', () => {
+    const key = formatApiKey('secret', randomBytes(32));
+    const checksum = 'its checksum does not match: a character is wrong or missing';
+    for (let at = 'rtc_sk_'.length; at < key.length; at++) {
+      expect(keyProblem(key.slice(0, at) + (key[at] === 'x' ? 'y' : 'x') + key.slice(at + 1))).toBe(checksum);
+    }
+    expect(keyProblem(key.slice(0, -1))).toBe('it has 48 characters after rtc_sk_ instead of 49');
+    expect(keyProblem(`${key}0`)).toBe('it has 50 characters after rtc_sk_ instead of 49');
+    expect(keyProblem(key.replace('rtc_sk_', 'rtc-sk-'))).toBe('it begins neither with rtc_sk_ nor with rtc_pk_');
+    expect(keyProblem(key)).toBeNull();
+    expect(keyProblem(formatLoginCode(randomBytes(32)))).toContain('the code of a login link');
   });
 
   test('are stored as the SHA-256 of the whole key', () => {

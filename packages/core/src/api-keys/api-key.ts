@@ -57,6 +57,22 @@ export function mayUse(caller: Pick<Caller, 'keyType' | 'scopes'>, scope: Scope)
   return caller.keyType === 'secret' && caller.scopes.includes(scope);
 }
 
+/**
+ * Why a caller may not use a route that needs one of these scopes, for people.
+ * @param scopes none if the route needs a secret key, and no scope of it.
+ */
+export function scopeFailure(
+  { keyType, session }: Pick<Caller, 'keyType' | 'session'>,
+  scopes: readonly Scope[],
+): string {
+  if (keyType === 'publishable') {
+    const needed = scopes.length === 0 ? '' : ` with the scope ${scopes.join(' or ')}`;
+    return `The API key is publishable and grants no scope. Use a secret key (${KEY_PREFIX.secret}…)${needed}.`;
+  }
+  const holder = session === undefined ? 'API key' : session.readOnly ? 'read-only console session' : 'console session';
+  return `The ${holder} lacks the scope ${scopes.join(' or ')}.`;
+}
+
 const KEY_PREFIX = { secret: 'rtc_sk_', publishable: 'rtc_pk_' } as const satisfies Record<ApiKeyType, string>;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 62^43 > 2^256: enough for 32 random bytes. */
@@ -93,6 +109,23 @@ export function parseApiKey(text: string): ApiKeyType | null {
 function isChecked(prefix: string, text: string): boolean {
   if (!text.startsWith(prefix) || text.length !== prefix.length + RANDOM_LENGTH + CHECKSUM_LENGTH) return false;
   return checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
+}
+
+/**
+ * Why a text is no well-formed API key, as the end of a sentence; null if it is one. Never quotes the text, which may be a
+ * whole key with one wrong character.
+ */
+export function keyProblem(text: string): string | null {
+  const prefix = [...Object.values(KEY_PREFIX), CODE_PREFIX].find((each) => text.startsWith(each));
+  if (prefix === undefined) return `it begins neither with ${KEY_PREFIX.secret} nor with ${KEY_PREFIX.publishable}`;
+  if (isChecked(prefix, text)) {
+    return prefix === CODE_PREFIX
+      ? 'it is the code of a login link, which only the sign-in to the console takes'
+      : null;
+  }
+  const [length, expected] = [text.length - prefix.length, RANDOM_LENGTH + CHECKSUM_LENGTH];
+  if (length === expected) return 'its checksum does not match: a character is wrong or missing';
+  return `it has ${length} characters after ${prefix} instead of ${expected}`;
 }
 
 /** SHA-256 of the whole key; the key itself is not stored. A key is random, so a slow hash would add nothing. */

@@ -1,4 +1,5 @@
 import { ERROR_DETAILS_MAX, formatPath, type ErrorDetail } from '../errors/errors.js';
+import { syntaxProblem } from './json-syntax.js';
 import { unstorableReason } from './text.js';
 
 /** Maximum nesting of objects and arrays, including the body itself. */
@@ -8,14 +9,15 @@ export const JSON_NESTING_MAX = 32;
  * Parses a request body and lists contents that are valid JSON and cannot be stored: numbers that a double cannot hold,
  * duplicate keys of an object, text that PostgreSQL cannot hold, and nesting deeper than {@link JSON_NESTING_MAX}.
  * `__proto__` is a key like any other.
- * @returns at most {@link ERROR_DETAILS_MAX} details; the scan stops when it has found them.
+ * @returns at most {@link ERROR_DETAILS_MAX} details; the scan stops when it has found them. For a text that is no JSON:
+ *   where, as the end of a sentence.
  */
 export function parseJsonBody(text: string) {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return { ok: false } as const;
+    return { ok: false, problem: syntaxProblem(text) } as const;
   }
   return { ok: true, value, details: new JsonScan(text).run() } as const;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { trimName, trimUnicode, unstorableReason } from './text.js';
+import { controlReason, nearestOf, trimName, trimUnicode, unstorableReason } from './text.js';
 
 describe('text helpers', () => {
   test('trim every Unicode white space at both ends and nowhere else', () => {
@@ -25,6 +25,32 @@ describe('text helpers', () => {
     'keep the name %j',
     (text) => expect(trimName(` ${text}\ufeff`)).toBe(text),
   );
+
+  test.each([...Array(0x20).keys(), 0x7f, ...Array.from({ length: 0x20 }, (_, n) => 0x80 + n)])(
+    'name the control character %i, other than tabs, line breaks and U+0000',
+    (code) => {
+      const hex = code.toString(16).toUpperCase().padStart(4, '0');
+      const expected = [0x00, 0x09, 0x0a, 0x0d].includes(code)
+        ? null
+        : `must not contain the control character U+${hex}`;
+      expect(controlReason(`a${String.fromCharCode(code)}b`)).toBe(expected);
+    },
+  );
+
+  test.each([
+    ['nmae', 'name'],
+    ['Name', 'name'],
+    ['max_participants', 'maxParticipants'],
+    ['maxParticpants', 'maxParticipants'],
+    ['metdata', 'metadata'],
+    ['metadatas', 'metadata'],
+    ['size', undefined],
+    ['n', undefined],
+    ['', undefined],
+    ['name'.repeat(1000), undefined],
+  ])('find for %j the candidate %j', (word, nearest) => {
+    expect(nearestOf(word, ['name', 'metadata', 'maxParticipants', 'id'])).toBe(nearest);
+  });
 
   test('report text that PostgreSQL cannot store', () => {
     expect(unstorableReason('a\u0000b')).toMatch(/U\+0000/);

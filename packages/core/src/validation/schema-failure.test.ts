@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { cutToSchema, describeSchemaFailure, type SchemaFailure } from './schema-failure.js';
+import { cutToSchema, describeSchemaFailures, type SchemaFailure } from './schema-failure.js';
 
 const schema = {
   additionalProperties: false,
@@ -40,7 +40,9 @@ const failure = (keyword: string, more: Partial<SchemaFailure> = {}): SchemaFail
   ...more,
 });
 
-describe('describeSchemaFailure', () => {
+const describeOne = (root: string, one: SchemaFailure) => describeSchemaFailures(root, [one])[0]!;
+
+describe('describeSchemaFailures', () => {
   test.each([
     ['type', { type: 'object' }, 'must be an object'],
     ['type', { type: 'string' }, 'must be a string'],
@@ -62,7 +64,7 @@ describe('describeSchemaFailure', () => {
     ['pattern', { pattern: '^a$' }, 'must match ^a$'],
     ['const', { allowedValue: 'x' }, 'as Ajv words it'],
   ])('words a failure of %s with %j', (keyword, params, message) => {
-    expect(describeSchemaFailure('body', failure(keyword, { params }))).toEqual({
+    expect(describeOne('body', failure(keyword, { params }))).toEqual({
       path: 'body.items[0].name',
       message,
     });
@@ -70,16 +72,28 @@ describe('describeSchemaFailure', () => {
 
   test('names the missing or unknown field in the path', () => {
     const missing = failure('required', { instancePath: '', params: { missingProperty: 'id' } });
-    expect(describeSchemaFailure('', missing)).toEqual({ path: 'id', message: 'is required' });
+    expect(describeOne('', missing)).toEqual({ path: 'id', message: 'is required' });
     const unknown = failure('additionalProperties', { params: { additionalProperty: 'x' } });
-    expect(describeSchemaFailure('body', unknown)).toEqual({
+    expect(describeOne('body', unknown)).toEqual({
       path: 'body.items[0].name.x',
       message: 'is not a known field',
     });
   });
 
+  test('puts unknown fields first, and suggests the known field that is meant', () => {
+    const known = { properties: { name: {}, metadata: {} } };
+    const unknown = (additionalProperty: string) =>
+      failure('additionalProperties', { instancePath: '', params: { additionalProperty }, parentSchema: known });
+    const missing = failure('required', { instancePath: '', params: { missingProperty: 'name' } });
+    expect(describeSchemaFailures('body', [missing, unknown('nmae'), unknown('colour')])).toEqual([
+      { path: 'body.nmae', message: 'is not a known field; did you mean name?' },
+      { path: 'body.colour', message: 'is not a known field' },
+      { path: 'body.name', message: 'is required' },
+    ]);
+  });
+
   test('takes the entry that an array must include from the schema', () => {
-    const message = (schema?: unknown) => describeSchemaFailure('', failure('contains', { schema })).message;
+    const message = (schema?: unknown) => describeOne('', failure('contains', { schema })).message;
     expect(message({ const: 'room:join' })).toBe('must include room:join');
     expect(message({ const: 'audio:publish' })).toBe('must include audio:publish');
     expect(message({ type: 'string' })).toBe('as Ajv words it');

@@ -1,4 +1,5 @@
 import { ERROR_DETAILS_MAX, formatPath, pointerSegments, type ErrorDetail } from '../errors/errors.js';
+import { nearestOf } from '../text/text.js';
 
 interface SchemaParts {
   properties?: Record<string, object>;
@@ -62,23 +63,30 @@ export interface SchemaFailure {
   message?: string;
   /** The value of the keyword in the schema; only with Ajv's option `verbose`. */
   schema?: unknown;
+  /** The schema with the keyword; only with `verbose`. */
+  parentSchema?: unknown;
+}
+
+/**
+ * Describes the failures of a JSON schema for the caller, unknown fields first: a mistyped name is the cause of a missing
+ * one. The API and the gateway use the same words.
+ * @param root the part of the request, such as `body`; empty for a message of the gateway.
+ */
+export function describeSchemaFailures(root: string, failures: readonly SchemaFailure[]): ErrorDetail[] {
+  const isUnknown = ({ keyword }: SchemaFailure): number => (keyword === 'additionalProperties' ? 1 : 0);
+  return failures
+    .filter(isReported)
+    .sort((a, b) => isUnknown(b) - isUnknown(a))
+    .map((failure) => ({ path: formatPath(root, segmentsOf(failure)), message: inWords(failure) }));
 }
 
 /**
  * Whether the caller gets to know a failure. Others say the same better: those of the value itself about a value that may
  * also be null, and that of `contains` about the entries of an array.
  */
-export function isReported({ keyword, params, schemaPath }: SchemaFailure): boolean {
+function isReported({ keyword, params, schemaPath }: SchemaFailure): boolean {
   if (keyword === 'anyOf' || (keyword === 'type' && params['type'] === 'null')) return false;
   return !schemaPath.includes('/contains/');
-}
-
-/**
- * Describes a failure of a JSON schema for the caller. The API and the gateway use the same words.
- * @param root the part of the request, such as `body`; empty for a message of the gateway.
- */
-export function describeSchemaFailure(root: string, failure: SchemaFailure): ErrorDetail {
-  return { path: formatPath(root, segmentsOf(failure)), message: inWords(failure) };
 }
 
 /** `/permissions/0` → `permissions`, 0. For a missing or unknown field, appends the name of the field. */
@@ -93,13 +101,13 @@ const FORMATS: Readonly<Record<string, string>> = {
   'date-time': 'must be an ISO 8601 time with a time zone, like 2026-11-20T22:35:43.500Z, from 1970 to 9999',
 };
 
-function inWords({ keyword, params, message = 'is not valid', schema }: SchemaFailure): string {
+function inWords({ keyword, params, message = 'is not valid', schema, parentSchema }: SchemaFailure): string {
   const param = (name: string): string => String(params[name]);
   switch (keyword) {
     case 'required':
       return 'is required';
     case 'additionalProperties':
-      return 'is not a known field';
+      return unknownName('field', param('additionalProperty'), (parentSchema as SchemaParts | undefined)?.properties);
     case 'type':
       return `must be ${article(param('type'))}`;
     case 'enum':
@@ -129,6 +137,12 @@ function inWords({ keyword, params, message = 'is not valid', schema }: SchemaFa
     default:
       return message;
   }
+}
+
+/** @param known the names that the caller may have meant, as keys */
+export function unknownName(what: 'field' | 'parameter' | 'message type', name: string, known: object = {}): string {
+  const nearest = nearestOf(name, Object.keys(known));
+  return `is not a known ${what}${nearest === undefined ? '' : `; did you mean ${nearest}?`}`;
 }
 
 function isConst(schema: unknown): schema is { const: unknown } {

@@ -1,6 +1,6 @@
 /**
  * `npm run generate [-- --check]`: writes docs/configuration.md from the settings of the apps, docs/openapi.json from
- * the API's routes, the types of the server SDK and of the events from that document, and docs/signaling.schema.json and
+ * the API's routes, the types of the server SDK, the list in its README and the types of the events from that document, and docs/signaling.schema.json and
  * the browser SDK's types from the signaling protocol. Reads the build output, so `npm run build` comes first.
  * With `--check` it writes nothing; if files are not up to date, it names them and exits with 1.
  */
@@ -11,7 +11,7 @@ import { expectation, type Setting } from '@callplane/runtime';
 import { format, type FormatConfig } from 'oxfmt';
 import { Failure, root } from '../bootstrap.js';
 import { protocolTypes } from './protocol-types.js';
-import { eventTypes, openApiTypes, operationFacts, operationTypes } from './rest-types.js';
+import { eventTypes, openApiTypes, operationFacts, operationTypes, withFunctions } from './rest-types.js';
 
 /** The apps with documented settings: a folder of apps/, and the schema that its config.js exports. */
 const APPS: { folder: string; schema: string; about: string }[] = [
@@ -28,6 +28,7 @@ const APPS: { folder: string; schema: string; about: string }[] = [
 
 const SDK_TYPES = 'packages/client-js/src/protocol.generated.ts';
 const SERVER_SDK = 'packages/server-js/src';
+const SERVER_README = 'packages/server-js/README.md';
 
 type SettingRow = [string, string, string, string];
 const COLUMNS = ['default', 'form', 'meaning'];
@@ -141,6 +142,7 @@ async function restTypes(document: any) {
     { path: `${SERVER_SDK}/openapi.generated.ts`, content: await openApiTypes(document) },
     await formatted(`${SERVER_SDK}/operations.generated.ts`, operationTypes(document)),
     await formatted(`${SERVER_SDK}/facts.generated.ts`, operationFacts(document)),
+    await formatted(SERVER_README, withFunctions(contentOf(SERVER_README) ?? '', document)),
     { path: 'packages/webhook-verifier/src/events.generated.ts', content: await eventTypes(document) },
   ];
 }

@@ -47,6 +47,19 @@ export function operationTypes(document: any): string {
   return HEAD + text;
 }
 
+const FUNCTIONS = /(?<=<!-- Written by "npm run generate". -->\n)[^]*?(?=<!-- end -->)/;
+
+/** The README of the server SDK with its functions, in the groups of the OpenAPI document. */
+export function withFunctions(readme: string, document: any): string {
+  const groups = new Map<string, string[]>();
+  for (const { id, described } of operationsOf(document)) {
+    const [tag] = described.tags as [string];
+    groups.set(tag, [...(groups.get(tag) ?? []), `\`${id}\``]);
+  }
+  const rows = [...groups].map(([tag, ids]) => `| ${tag} | ${ids.join(', ')} |`);
+  return readme.replace(FUNCTIONS, `\n${['| | functions |', '| --- | --- |', ...rows].join('\n')}\n\n`);
+}
+
 /** What the server SDK knows at run time about each operation. */
 export function operationFacts(document: any): string {
   const facts = operationsOf(document).map((operation) => `${operation.id}: ${JSON.stringify(factsOf(operation))},`);

@@ -36,6 +36,16 @@ describe('the Helm chart', () => {
     expect(containers[0].env).toContainEqual({ name: 'TRUST_PROXY', value: '10.42.0.0/16' });
   });
 
+  test('renders outside of a cluster with every Helm, and is refused by a cluster before Kubernetes 1.27', async () => {
+    const old = ['--kube-version', '1.20.0'];
+    expect(await render(helm, old)).toEqual(await render(helm, []));
+    const inCluster = ['--api-versions', 'apiregistration.k8s.io/v1'];
+    expect(await render(helm, inCluster)).not.toEqual([]);
+    await expect(render(helm, [...old, ...inCluster])).rejects.toMatchObject({
+      output: expect.stringContaining('The chart needs Kubernetes 1.27 or later. The cluster has v1.20.0.'),
+    });
+  });
+
   test('scales webhook workers by due deliveries with KEDA, in place of the CPU', async () => {
     const manifests = await manifestsWith('keda.enabled=true', 'keda.max=40');
     expect(problemsOf(manifests)).toEqual([]);

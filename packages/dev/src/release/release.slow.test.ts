@@ -1,10 +1,22 @@
 import { execFile } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { repositoryRoot, temporaryDirectory } from '@callplane/testing';
-import { PUBLISHED } from './tarballs.js';
+import { BROWSER_PROGRAM, repositoryRoot, temporaryDirectory } from '@callplane/testing';
+import { chromium } from 'playwright-core';
+import { PAGE_FILE, PUBLISHED } from './tarballs.js';
 
 /**
  * A rehearsal of a release, and its tarballs as a customer uses them. All projects share one folder and one
@@ -34,7 +46,7 @@ beforeAll(async () => {
   for (const { folder } of PUBLISHED) writeFileSync(join(repositoryRoot, folder, 'dist', 'stale.js'), '');
   appendFileSync(join(repositoryRoot, 'packages/server-js/dist/cjs/limits.js'), '\n// stale');
   await command(process.execPath, ['scripts/dev.mjs', 'release', '--dry-run', '--out', out], repositoryRoot);
-  // An installation without a registry: the packages have no dependencies but each other.
+  // An installation without a registry: the packages have no dependencies.
   const npm = ['install', '--offline', '--no-audit', '--no-fund', '--cache', join(dirname(out), 'npm-cache')];
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{ "name": "customer", "private": true, "type": "module" }');
@@ -137,10 +149,14 @@ describe.each(tarballs)('the tarball of $name', ({ folder, file, name }) => {
     });
     const files = readdirSync(installed, { recursive: true, encoding: 'utf8' });
     expect(files.filter((one) => /\.(?:test|testkit)\.|^src/.test(one))).toEqual([]);
+    expect(JSON.parse(text).dependencies).toBeUndefined();
     const sourceOf = (one: string) =>
-      one.replace(/^dist\/(?:cjs\/)?(.*)\.(?:js|js\.map|d\.ts|d\.ts\.map)$/, 'src/$1.ts');
-    const compiled = files.filter((one) => /^dist\/.*\.\w+$/.test(one) && one !== 'dist/cjs/package.json');
-    expect(compiled.filter((one) => !existsSync(join(repositoryRoot, folder, sourceOf(one))))).toEqual([]);
+      one
+        .replace(/^dist\/(?:cjs\/)?(.*)\.(?:js|js\.map|d\.ts|d\.ts\.map)$/, `${folder}/src/$1.ts`)
+        .replace(/.*\/webhook-verifier\/(?=[\w.-]+$)/, 'packages/webhook-verifier/src/');
+    const made = ['dist/cjs/package.json', `dist/${PAGE_FILE}`];
+    const compiled = files.filter((one) => /^dist\/.*\.\w+$/.test(one) && !made.includes(one));
+    expect(compiled.filter((one) => !existsSync(join(repositoryRoot, sourceOf(one))))).toEqual([]);
     const maps = files.filter((one) => one.endsWith('.js.map'));
     expect(maps.length).toBeGreaterThan(4);
     for (const map of maps) {
@@ -159,9 +175,9 @@ describe.each(tarballs)('the tarball of $name', ({ folder, file, name }) => {
 const SERVER = `
 const api = createClient({ baseUrl: 'https://calls.example.com/v1', apiKey: 'rtc_sk_1' });
 const result = verifyWebhook({ headers: {}, rawBody: '{}', secrets: 'whsec_1' });
-console.log(typeof api.createRoom, result.ok ? '' : result.reason, verifyWebhook === reexported, typeof connect);
+console.log(typeof api.createRoom, result.ok ? '' : result.reason, typeof reexported, typeof connect);
 `;
-const PRINTED = 'function missing_header true function\n';
+const PRINTED = 'function missing_header function function\n';
 
 describe('the installed tarballs', () => {
   test('contain no file and no line that only an earlier build or a hand wrote into dist', () => {
@@ -202,6 +218,48 @@ describe('the installed tarballs', () => {
     expect(await command(bin('tsc'), [...common, ...libraries, ...options, ...files])).toBe('');
   });
 
+  test('have a server SDK that works alone', async () => {
+    const alone = join(dirname(out), 'alone');
+    mkdirSync(alone);
+    writeFileSync(join(alone, 'package.json'), '{ "name": "alone", "private": true, "type": "module" }');
+    const npm = ['install', '--offline', '--no-audit', '--no-fund', '--cache', join(dirname(out), 'npm-cache')];
+    await command('npm', [...npm, join(out, fileOf('@callplane/server'))], alone);
+    expect(readdirSync(join(alone, 'node_modules/@callplane'))).toEqual(['server']);
+    writeFileSync(join(alone, 'esm.mjs'), "import { createClient, verifyWebhook } from '@callplane/server';" + ALONE);
+    writeFileSync(
+      join(alone, 'common.cjs'),
+      "const { createClient, verifyWebhook } = require('@callplane/server');" + ALONE,
+    );
+    for (const file of ['esm.mjs', 'common.cjs']) {
+      expect(await command(process.execPath, [file], alone)).toBe('function missing_header\n');
+    }
+  });
+
+  test('have a browser SDK whose one file a page imports without a bundler', async () => {
+    const file = join(project, 'node_modules/@callplane/client-js/dist', PAGE_FILE);
+    expect(readFileSync(file, 'utf8')).not.toMatch(/^import |\bfrom\s*["']|import\(/m);
+    expect(statSync(file).size).toBeLessThan(200_000);
+    const pages: Record<string, [type: string, content: string | Buffer]> = {
+      '/': ['text/html', PAGE],
+      [`/${PAGE_FILE}`]: ['text/javascript', readFileSync(file)],
+    };
+    const server = createServer(({ url = '' }, response) => {
+      const [type, content] = pages[url] ?? ['text/plain', ''];
+      response.writeHead(200, { 'content-type': type }).end(content);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const browser = await chromium.launch({ executablePath: BROWSER_PROGRAM, args: ['--no-sandbox', '--disable-gpu'] });
+    try {
+      const page = await browser.newPage();
+      await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+      await page.waitForFunction("document.title !== ''");
+      expect(await page.title()).toBe('true invalid_argument');
+    } finally {
+      await browser.close();
+      server.close();
+    }
+  });
+
   test('are bundled by Vite, and the bundle runs', async () => {
     symlinkSync(join(repositoryRoot, 'node_modules', 'vite'), join(project, 'node_modules', 'vite'));
     writeFileSync(
@@ -217,6 +275,16 @@ describe('the installed tarballs', () => {
     expect(await command(process.execPath, ['bundled/page.mjs'])).toBe('false invalid_argument\n');
   });
 });
+
+const ALONE = `
+const api = createClient({ baseUrl: 'https://calls.example.com/v1', apiKey: 'rtc_sk_1' });
+console.log(typeof api.createRoom, verifyWebhook({ headers: {}, rawBody: '{}', secrets: 'whsec_1' }).reason);
+`;
+
+const PAGE = `<!doctype html><title></title><script type="module">
+  import { connect, isSupported } from './${PAGE_FILE}';
+  connect({ url: 'http://wrong', token: 't' }).catch(({ code }) => (document.title = isSupported() + ' ' + code));
+</script>`;
 
 const TYPED = `
 import { createClient, isCallplaneError, type Room } from '@callplane/server';

@@ -1,12 +1,17 @@
 import { join } from 'node:path';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { build } from 'vite';
 import { root, run, toolsEnvironment } from '../bootstrap.js';
 
 export const PUBLISHED = [
   { name: '@callplane/client-js', folder: 'packages/client-js' },
-  { name: '@callplane/server', folder: 'packages/server-js' },
+  // Before the server SDK, which contains it.
   { name: '@callplane/webhook-verifier', folder: 'packages/webhook-verifier' },
+  { name: '@callplane/server', folder: 'packages/server-js' },
 ];
+
+/** The browser SDK in one file, in `dist`. */
+export const PAGE_FILE = 'callplane.min.js';
 
 /**
  * Compiles the packages and packs them as pnpm would publish them: with `publishConfig` applied, versions in place of `workspace:`
@@ -46,10 +51,47 @@ async function refreshBuild(folder: string): Promise<void> {
     }
     // As the build script of the package writes it.
     writeFileSync(join(fresh, 'cjs', 'package.json'), '{ "type": "commonjs" }\n');
+    if (folder === 'packages/server-js') bundleVerifier(fresh);
+    if (folder === 'packages/client-js') await bundlePage(fresh);
     mirror(fresh, join(root, folder, 'dist'));
   } finally {
     rmSync(fresh, { recursive: true, force: true });
   }
+}
+
+const VERIFIER = '@callplane/webhook-verifier';
+
+/** Puts the verifier into the server SDK: a dependency would install the package of a stranger who owns its scope at npm. */
+function bundleVerifier(server: string): void {
+  const verifier = join(root, 'packages/webhook-verifier/dist');
+  for (const form of ['', 'cjs']) {
+    for (const file of readdirSync(join(verifier, form)).filter((name) => /\.(?:js|d\.ts)(?:\.map)?$/.test(name))) {
+      cpSync(join(verifier, form, file), join(server, form, 'webhook-verifier', file));
+    }
+    for (const file of ['index.js', 'index.d.ts']) {
+      const path = join(server, form, file);
+      writeFileSync(path, readFileSync(path, 'utf8').replaceAll(VERIFIER, './webhook-verifier/index.js'));
+    }
+  }
+}
+
+/** One minified file of the browser SDK, for pages without a bundler. */
+async function bundlePage(client: string): Promise<void> {
+  await build({
+    configFile: false,
+    logLevel: 'error',
+    build: {
+      outDir: client,
+      emptyOutDir: false,
+      target: 'es2022',
+      rolldownOptions: {
+        input: join(client, 'index.js'),
+        // A page imports what it exports.
+        preserveEntrySignatures: 'strict',
+        output: { entryFileNames: PAGE_FILE, codeSplitting: false },
+      },
+    },
+  });
 }
 
 function mirror(source: string, target: string): void {

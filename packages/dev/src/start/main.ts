@@ -5,13 +5,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { freePort } from '@callplane/local-servers';
 import { explain, Failure, progress, root, takeLock, type Step } from '../bootstrap.js';
 import { devFileOf, localSecrets, rememberDataDirectory } from '../local-data.js';
 import { startDemo } from '../demo/demo.js';
 import { buildSite } from '../docs/main.js';
 import { APPS, startApp, type App } from './app.js';
 import { developmentKeys, migrate } from './development.js';
+import { heldPort } from './held-ports.js';
 import { keepRunning } from './keep-running.js';
 import { openRecord, type RunRecord } from './record.js';
 import { handleSignals, onEnter, screen } from './terminal.js';
@@ -90,7 +90,7 @@ async function start(context: Context): Promise<void> {
     if (isReady && (isVerbose || !isRoutine(line))) say(`${name.padEnd(NAME_WIDTH)} | ${line}`);
   };
   const metricsPorts: Record<string, number> = {};
-  for (const { name } of APPS) metricsPorts[name] = await freePort();
+  for (const { name } of APPS) metricsPorts[name] = await heldPort();
   const envOf = ({ name }: App) => ({
     ...env,
     METRICS_PORT: String(metricsPorts[name]),
@@ -104,7 +104,7 @@ async function start(context: Context): Promise<void> {
   await allOf([appsReady, keysReady]);
   const keys = await keysReady;
   stopSignal.throwIfAborted();
-  const demoPort = await chooseDemoPort(settings, signalingPort);
+  const demoPort = await chooseDemoPort(settings);
   const demo = await startDemo({
     port: demoPort,
     host: settings.host,
@@ -209,7 +209,7 @@ interface AppPlan {
 async function runApp(context: Context, { app, settings, record, env, onLine }: AppPlan): Promise<void> {
   const { name, readyPort } = app;
   const { say, stopSignal, started } = context;
-  const healthPort = await freePort();
+  const healthPort = await heldPort();
   const origin = readyPort === 'PORT' ? originOf(settings.host, Number(env['PORT'])) : `http://127.0.0.1:${healthPort}`;
   const begin = () =>
     startApp({

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import {
-  freePort,
   hostIPv4,
   startCoturn,
   startJanus,
@@ -11,6 +10,7 @@ import {
 } from '@callplane/local-servers';
 import { MediaNode } from '@callplane/media';
 import { findJanus, missingPrograms } from '../bootstrap.js';
+import { heldPort } from './held-ports.js';
 import { keepRunning } from './keep-running.js';
 import type { RunRecord } from './record.js';
 import type { LocalSecrets } from '../local-data.js';
@@ -52,22 +52,22 @@ export async function startServers(plan: ServersPlan) {
   };
 
   const postgres = async () => {
-    const port = await freePort();
+    const port = await heldPort();
     const options = { dataDir: join(dataDir, 'postgres'), port, password: secrets.postgresPassword, durable: true };
     const settings = POSTGRES_SETTINGS;
     return (await start('postgres', () => startPostgres({ ...options, settings, ...common('postgres') }))).url;
   };
   const redis = async () => {
-    const options = { dir: join(dataDir, 'redis'), port: await freePort(), password: secrets.redisPassword };
+    const options = { dir: join(dataDir, 'redis'), port: await heldPort(), password: secrets.redisPassword };
     return (await start('redis', () => startRedis({ ...options, ...common('redis') }))).url;
   };
   const coturn = async (): Promise<Record<string, string>> => {
     const host = hostIPv4();
-    const listeningPort = await freePort(host);
+    const listeningPort = await heldPort(host);
     const secret = settings.turnSecret ?? secrets.turnSecret;
-    const minPort = await freePort(host);
+    const minPort = await heldPort(host);
     const relays = { minPort, maxPort: minPort + RELAY_PORTS - 1 };
-    const admin = { adminPort: await freePort(), adminPassword: secrets.turnAdminPassword };
+    const admin = { adminPort: await heldPort(), adminPassword: secrets.turnAdminPassword };
     const mediaAddresses = [host, ...settings.mediaIps];
     const options = { dir: join(dataDir, 'coturn'), listeningPort, host, secret, mediaAddresses, ...relays, ...admin };
     await start('coturn', () => startCoturn({ ...options, ...common('coturn') }));
@@ -88,8 +88,8 @@ export async function startServers(plan: ServersPlan) {
       say('  Janus is not started: it cannot send media over loopback, and this machine has no other network address');
       return {};
     }
-    const wsPort = await freePort();
-    const rtpPortMin = await freePort(host);
+    const wsPort = await heldPort();
+    const rtpPortMin = await heldPort(host);
     const apiSecret = settings.mediaApiSecret ?? secrets.mediaApiSecret;
     const adminKey = settings.mediaAdminKey ?? secrets.mediaAdminKey;
     const options = {

@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import { Failure } from '../bootstrap.js';
 import { dataDirectory } from '../local-data.js';
+import { holdPort } from './held-ports.js';
 
 const API_PORT = 8080;
 const SIGNALING_PORT = 8082;
@@ -50,17 +51,17 @@ export async function chooseSignalingPort(settings: Settings): Promise<number> {
   }
   if (settings.signalingPort !== undefined) await checkPort('SIGNALING_PORT', settings.signalingPort, host);
   // The start prints links with its ports, so that they need not be fixed ones.
-  return settings.signalingPort ?? (await freePortFrom(SIGNALING_PORT, [port], host));
+  return settings.signalingPort ?? (await freePortFrom(SIGNALING_PORT, host));
 }
 
-/** Chooses the port of the demo page, right before it listens, because another start takes the next free port too. */
-export function chooseDemoPort({ host, port }: Settings, signalingPort: number): Promise<number> {
-  return freePortFrom(DEMO_PORT, [port, signalingPort], host);
+/** Chooses the port of the demo page, right before it listens, because other programs take free ports too. */
+export function chooseDemoPort({ host }: Settings): Promise<number> {
+  return freePortFrom(DEMO_PORT, host);
 }
 
-async function freePortFrom(first: number, taken: readonly number[], host: string): Promise<number> {
+async function freePortFrom(first: number, host: string): Promise<number> {
   for (let candidate = first; candidate <= 65_535; candidate++) {
-    if (!taken.includes(candidate) && (await listenProblem(candidate, host)) === undefined) return candidate;
+    if ((await listenProblem(candidate, host)) === undefined) return candidate;
   }
   throw new Failure(`No port from ${first} on is free`);
 }
@@ -93,7 +94,9 @@ async function checkPort(name: string, port: number, host: string) {
   throw new Failure(`Cannot listen on ${host}:${port} (${problem})`);
 }
 
-function listenProblem(port: number, host: string): Promise<string | undefined> {
+/** Why this start cannot have the port; undefined if it has it from now on. */
+async function listenProblem(port: number, host: string): Promise<string | undefined> {
+  if (!(await holdPort(port))) return 'EADDRINUSE';
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', (error) => resolve((error as NodeJS.ErrnoException).code));
