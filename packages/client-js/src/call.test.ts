@@ -293,17 +293,6 @@ describe('requests', () => {
     await expect(call.send('?')).rejects.toMatchObject({ code: 'no_answer' });
     expect(call.state).toBe('connected');
   });
-
-  test('renews ICE servers before they expire', async () => {
-    const soon = () => new Date(Date.now() + 1_500).toISOString();
-    const gateway = await startScriptedGateway({
-      join: () => welcome({ iceServersExpireAt: soon() }),
-      iceServers: () => ({ type: 'iceServers', iceServers: [], iceServersExpireAt: soon() }),
-    });
-    await join(gateway.url);
-    const { received } = await gateway.connection(0);
-    await eventually(() => received.some(({ type }) => type === 'iceServers'));
-  });
 });
 
 describe('leaving', () => {
