@@ -9,6 +9,8 @@ export interface DeviceChangesContext {
   platform: Platform;
   publisher: Publisher;
   onUpdated: (track: LocalTrack) => void;
+  /** A published track has got other media. */
+  onMedia: (track: LocalTrack) => void;
 }
 
 /** Mutes published tracks and puts other media in their place. Each track's changes run one after another. */
@@ -136,6 +138,7 @@ export class DeviceChanges {
     await publisher.replaceMedia(track, media);
     track.setMedia(media);
     if (track.isOwn && previous !== media) previous.stop();
+    this.#context.onMedia(track);
   }
 
   #show(track: LocalTrack, muted: boolean): void {

@@ -6,7 +6,7 @@ import { captureScreen, openDevices, type DeviceOptions, type ScreenOptions } fr
 import { DeviceChanges } from './device-changes.js';
 import type { DeviceKind } from './devices.js';
 import { LocalTrack } from './local-track.js';
-import { assertSending, resetEncodings, sendingOf, withDtx, type SendingOptions } from './sending.js';
+import { assertSending, fittingEncodings, resetEncodings, sendingOf, withDtx, type SendingOptions } from './sending.js';
 import { SentLayers } from './sent-layers.js';
 
 const SOURCES = { audioinput: 'microphone', videoinput: 'camera', audiooutput: undefined } as const;
@@ -36,7 +36,11 @@ export class LocalMedia {
   constructor(context: LocalMediaContext) {
     this.#context = context;
     this.layers = new SentLayers(context.publisher);
-    this.#devices = new DeviceChanges({ ...context, onUpdated: (track) => context.emit('localTrackUpdated', track) });
+    this.#devices = new DeviceChanges({
+      ...context,
+      onUpdated: (track) => context.emit('localTrackUpdated', track),
+      onMedia: (track) => this.#fit(track),
+    });
   }
 
   async publishDevices(options: DeviceOptions): Promise<LocalTrack[]> {
@@ -177,6 +181,16 @@ export class LocalMedia {
       this.layers.begin(track.trackId);
     };
     track.tuneAnswer = sending.dtx === true && source === 'microphone' ? withDtx : undefined;
+  }
+
+  /** Other media may have another size: its layers are chosen anew, in the section that is there. */
+  #fit(track: LocalTrack): void {
+    const { source, mediaStreamTrack, sending, trackId } = track;
+    const present = this.#context.publisher.senderOf(trackId)?.getParameters().encodings ?? [];
+    const encodings = fittingEncodings(source, mediaStreamTrack, sending, present);
+    if (encodings !== undefined) this.layers.fit(track, encodings);
+    // Another connection may have a section for the new size.
+    this.#prepare(track);
   }
 
   get #free(): number {
