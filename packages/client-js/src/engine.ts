@@ -236,7 +236,8 @@ export class Engine {
       case 'message': {
         const { from, data, sentAt } = message;
         const participant = this.roster.participants.get(from);
-        this.#emit('message', { from, participant, data, sentAt: new Date(sentAt) });
+        const isFromServer = from === 'server';
+        this.#emit('message', { from, isFromServer, participant, data, sentAt: new Date(sentAt) });
         break;
       }
       default:
