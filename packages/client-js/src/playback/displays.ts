@@ -191,7 +191,7 @@ export interface Shown {
   page: PageState;
 }
 
-export interface PageState {
+interface PageState {
   /** Whether the tab is in the background, or the window is minimised. */
   isHidden: boolean;
   /** Pixels of the screen for one CSS pixel. */
