@@ -128,6 +128,13 @@ describe('the demo page', () => {
     await eventually(async () => (await playing(ada)) === 2);
     await ada.locator('#statistics', { hasText: /↑ \d+ kbit.*↓ \d+ kbit.*packets lost.*round trip/ }).waitFor();
 
+    const data = { text: 'Five minutes left' };
+    await stage.call('POST', `/v1/rooms/${await ada.locator('#room-id').textContent()}/messages`, { data });
+    await ada
+      .getByRole('log')
+      .locator('li', { hasText: /The server.*Five minutes left/ })
+      .waitFor();
+
     await bob.close();
     await eventually(async () => (await tiles(ada)) === 1);
     await ada.locator('#announcements', { hasText: 'Bob left' }).waitFor({ state: 'attached' });

@@ -271,7 +271,18 @@ describe('devices that fail, or that the user no longer wants', () => {
   });
 });
 
-/** The encodings that the page sends, from the best to the lowest, as the browser counts them. */
+describe('a URL that is no gateway', () => {
+  test('is named as that of the API, which browsers must be allowed to ask', async () => {
+    const page = await open();
+    const { token } = await stage.token(await stage.newRoom(), 'Ada');
+    const options = JSON.stringify({ url: stage.api.url.replace('http', 'ws'), token, connectTimeoutMs: 500 });
+    expect(await page.evaluate(`sdk.connect(${options}).catch(({ message }) => message)`)).toContain(
+      'a server answers there, but it is no gateway',
+    );
+  });
+});
+
+/** The encodings that the page sends, by their names, as the browser counts them. */
 const SENT = `call.getStats().then(({ publisher }) => [...publisher.values()]
   .filter(({ type, kind }) => type === 'outbound-rtp' && kind === 'video')
   .sort((a, b) => (a.rid ?? '').localeCompare(b.rid ?? ''))
@@ -308,6 +319,62 @@ describe('video that is displayed', () => {
     await bob.evaluate(`scrollTo(0, 5000)`);
     await actives(true, false);
     await shows(360);
+  });
+
+  test('is sent in other layers after its media has got another size', async () => {
+    const roomId = await stage.newRoom();
+    const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
+    await ada.evaluate(`globalThis.picture = (width, height) => {
+      const canvas = Object.assign(document.createElement('canvas'), { width, height });
+      const context = canvas.getContext('2d');
+      setInterval(() => { context.fillStyle = 'hsl(' + performance.now() + ' 50% 50%)'; context.fillRect(0, 0, width, height); }, 50);
+      return canvas.captureStream(15).getVideoTracks()[0];
+    }`);
+    await ada.evaluate(`call.publish(picture(1280, 720), { source: 'camera' })`);
+    await becomes(bob, `document.querySelector('video')?.videoWidth > 0`);
+    await bob.evaluate(`{ document.querySelector('video').style = 'width: 80px; height: 45px'; }`);
+    await becomes(bob, `document.querySelector('video').videoHeight === 180`);
+    for (const [width, height] of [
+      [320, 180],
+      [640, 360],
+      [1280, 720],
+    ]) {
+      await ada.evaluate(`call.replaceTrack('camera', picture(${width}, ${height}))`);
+      await becomes(
+        ada,
+        `${SENT}.then((sent) => sent.some(([rid, active, height]) => rid === 'l' && active && height === 180))`,
+      );
+      await becomes(bob, `document.querySelector('video').videoHeight === 180`);
+    }
+  });
+
+  test('is displayed by an element in another window, while the page of the call is hidden', async () => {
+    const roomId = await stage.newRoom();
+    const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
+    await ada.evaluate(`call.publish({ video: { width: 640, height: 360, frameRate: 10 } })`);
+    await becomes(bob, `document.querySelector('video')?.videoWidth > 0`);
+    const [popUp] = await Promise.all([
+      bob.context().waitForEvent('page'),
+      bob.evaluate(`{ globalThis.popUp = open('about:blank', '', 'popup,width=700,height=500'); }`),
+    ]);
+    await popUp.evaluate('document.body.textContent = ""');
+    await bob.evaluate(`{
+      globalThis.video = document.querySelector('video');
+      popUp.document.body.append(video);
+      video.style = 'width: 640px; height: 360px';
+      void video.play();
+      Object.defineProperty(document, 'hidden', { value: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }`);
+    await becomes(ada, `${SENT}.then((sent) => sent[0][1] && sent[0][2] === 360)`);
+    await bob.evaluate(`{ video.style = 'width: 160px; height: 90px'; }`);
+    await becomes(bob, `video.videoHeight === 180`);
+    await becomes(ada, `${SENT}.then(([[, best], [, low]]) => !best && low)`);
+    // The picture still moves.
+    const before = await bob.evaluate<number>(`video.getVideoPlaybackQuality().totalVideoFrames`);
+    await becomes(bob, `video.getVideoPlaybackQuality().totalVideoFrames > ${before} + 10`);
+    await popUp.close();
+    await becomes(ada, `${SENT}.then((sent) => sent.every(([, active]) => !active))`);
   });
 
   test('has the codec that its publisher chose, and several codecs share a room', async () => {

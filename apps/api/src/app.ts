@@ -72,6 +72,8 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
     }
     // Answers under `/v1` contain tokens, credentials and private data.
     contextOf(response).headers['cache-control'] = 'no-store';
+    // The path of a gateway. The SDK asks whether a server answers, and browsers hide answers that other sites may not load.
+    if (request.path === '/v1/signaling') contextOf(response).headers['cross-origin-resource-policy'] = 'cross-origin';
     await identify(request, response);
     if (limit !== null) await limit(request, response);
     requireRoom(request, response);

@@ -91,7 +91,7 @@ export function relayMetrics(metrics: Metrics) {
   const known = CLOSERS.map((by) => ({ by }));
   const closed = metrics.counter({
     name: 'callplane_relays_closed_total',
-    help: 'Relays of ended sessions that this worker closed.',
+    help: 'Relays that this worker closed: those of ended sessions, and those that live sessions have replaced.',
     labels: ['by'],
     known,
   });

@@ -123,7 +123,7 @@ const STATES: Record<ConnectionState, string> = {
   reconnecting: 'Reconnecting…',
   closed: 'Ended',
 };
-const AWAY = 'The server does not answer. Reconnecting… Picture and sound may go on, the chat waits.';
+const AWAY = 'The connection is interrupted. Reconnecting… Picture, sound or chat may wait.';
 const NO_MEDIA =
   'Audio and video are not available at the moment (media_unavailable). The call and the chat go on without them.';
 

@@ -31,9 +31,9 @@ export function openChat(call: Call): Panel {
       (error: unknown) => show('Not sent', readable(error)),
     );
   };
-  call.on('message', ({ participant, data, sentAt }) => {
+  call.on('message', ({ isFromServer, participant, data, sentAt }) => {
     if (!isChat(data)) return;
-    const name = participant?.name ?? 'A participant who left';
+    const name = isFromServer ? 'The server' : (participant?.name ?? 'A participant who left');
     show(name, data.text, sentAt);
     if (panel.isOpen) return;
     unreadCount++;

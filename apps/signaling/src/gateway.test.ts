@@ -216,7 +216,11 @@ describe('requests', () => {
     const { client, welcome } = await kit.enter(one.url, await kit.newRoom());
     await client.ask({ type: 'ping' }, 'pong');
     expect(await client.ask({ type: 'iceServers' }, 'iceServers')).toMatchObject({
-      iceServers: [{ username: expect.stringContaining(welcome.sessionId) }],
+      iceServers: [{ username: expect.stringMatching(`^\\d+:${welcome.sessionId}$`) }],
+    });
+    expect(await client.ask({ type: 'iceServers', target: 'publisher' }, 'iceServers')).toMatchObject({
+      iceServers: [{ username: expect.stringMatching(`^\\d+:${welcome.sessionId}:publisher$`) }],
+      iceServersTtlSeconds: expect.any(Number),
     });
     expect(await client.ask({ type: 'join', token: 'x' }, 'error')).toMatchObject({ code: 'conflict' });
     expect(await client.ask({ type: 'mute', trackId: 'x', muted: true }, 'error')).toMatchObject({ code: 'not_found' });

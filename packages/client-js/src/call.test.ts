@@ -72,7 +72,7 @@ describe('joining', () => {
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/v1/calls`;
     const refused = async () => (await join(url, { connectTimeoutMs: 200 }).catch((error: unknown) => error)) as Error;
     expect(await refused()).toMatchObject({ code: 'unreachable' });
-    expect((await refused()).message).toContain(`${url}: a server answers there, but takes no call`);
+    expect((await refused()).message).toContain(`${url}: a server answers there, but it is no gateway`);
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
     expect((await refused()).message).toContain(`${url}: no server answers there`);
@@ -287,22 +287,29 @@ describe('requests', () => {
     expect((await gateway.connection(1)).received.map(({ type }) => type)).toEqual(['resume', 'message']);
   });
 
+  test('a message of the server is marked as such', async () => {
+    const gateway = await startScriptedGateway({ join: () => welcome({ participants: [participant('ada')] }) });
+    const call = await join(gateway.url);
+    const received: unknown[] = [];
+    call.on('message', ({ from, isFromServer, participant: sender }) =>
+      received.push([from, isFromServer, sender?.name]),
+    );
+    const sentAt = '2030-01-01T00:00:00.000Z';
+    for (const from of ['ada', 'server', 'gone'])
+      (await gateway.connection(0)).send({ type: 'message', from, data: 'x', sentAt });
+    await eventually(() => received.length === 3);
+    expect(received).toEqual([
+      ['ada', false, 'ada'],
+      ['server', true, undefined],
+      ['gone', false, undefined],
+    ]);
+  });
+
   test('a request without an answer rejects after its timeout', async () => {
     const gateway = await startScriptedGateway({ message: () => undefined });
     const call = await join(gateway.url, { requestTimeoutMs: 100 });
     await expect(call.send('?')).rejects.toMatchObject({ code: 'no_answer' });
     expect(call.state).toBe('connected');
-  });
-
-  test('renews ICE servers before they expire', async () => {
-    const soon = () => new Date(Date.now() + 1_500).toISOString();
-    const gateway = await startScriptedGateway({
-      join: () => welcome({ iceServersExpireAt: soon() }),
-      iceServers: () => ({ type: 'iceServers', iceServers: [], iceServersExpireAt: soon() }),
-    });
-    await join(gateway.url);
-    const { received } = await gateway.connection(0);
-    await eventually(() => received.some(({ type }) => type === 'iceServers'));
   });
 });
 

@@ -28,7 +28,7 @@ export class Call extends Emitter<CallEvents> {
   }
 
   get state(): ConnectionState {
-    return this.#engine.session.state;
+    return this.#engine.state;
   }
 
   /** Why the call is over; undefined while it lasts. */
@@ -237,7 +237,7 @@ export class Call extends Emitter<CallEvents> {
 export async function connect(options: ConnectOptions): Promise<Call> {
   const { signal } = options;
   const platform = platformOf(options.platform);
-  const settings = settingsOf(options, platform.now());
+  const settings = settingsOf(options);
   assertNotAborted(signal);
   const call = new Call(platform, settings);
   const giveUp = () => void call.leave();

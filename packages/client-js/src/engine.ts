@@ -4,6 +4,7 @@ import { IceServers } from './ice-servers.js';
 import { assertDevice } from './local/devices.js';
 import type { LocalMedia } from './local/local-media.js';
 import type { Settings } from './options.js';
+import type { PeersContext } from './peers/peer.js';
 import { Publisher } from './peers/publisher.js';
 import { Subscriber } from './peers/subscriber.js';
 import type { Platform } from './platform.js';
@@ -13,7 +14,7 @@ import { referenceTo, type RemoteTrack } from './remote/participant.js';
 import { Presence } from './remote/presence.js';
 import { Roster } from './remote/roster.js';
 import { errorOf, type CloseInfo } from './signaling/close-info.js';
-import { Session } from './signaling/session.js';
+import { Session, type ConnectionState } from './signaling/session.js';
 import { Subscriptions } from './subscriptions.js';
 import type { Watching } from './watching/watching.js';
 
@@ -35,6 +36,9 @@ export class Engine {
   readonly #settings: Settings;
   readonly #emit: Emit;
   readonly #iceServers: IceServers;
+  /** The connections whose path is lost, until they or their successors have one. */
+  readonly #lostPaths = new Set<PeerTarget>();
+  #stateBefore: ConnectionState = 'connected';
   #welcome: WelcomeMessage | undefined;
   #localMedia: LocalMedia | undefined;
   #loading: Promise<LocalMedia> | undefined;
@@ -51,9 +55,14 @@ export class Engine {
       send(name, event);
     });
     const session = (this.session = new Session(platform, settings, {
-      onState: (state) => this.#deliver(() => emit('state', state)),
+      onState: () => this.#stateChanged(),
       onWelcome: (welcome) => this.#welcomed(welcome),
-      onMessage: (message) => this.#deliver(() => this.#receive(message)),
+      onMessage: (message) =>
+        this.#deliver(() => {
+          this.#receive(message);
+          // The last one whose media was received may have gone.
+          if (this.#lostPaths.size > 0) this.#stateChanged();
+        }),
       onOnline: () => this.#peers.forEach((peer) => peer.repair.networkChanged()),
       presentPeers: () => this.#presentPeers(),
       onClosed: (close) => this.#deliver(() => this.#closed(close)),
@@ -75,10 +84,18 @@ export class Engine {
       onOwnTracks: (tracks) => this.#localMedia?.align(tracks),
       emit: (name, event) => emit(name, event as never),
     });
-    this.#iceServers = new IceServers(session, platform.now, settings.iceTransportPolicy, (configuration) =>
-      this.#peers.forEach(({ connection }) => connection.setConfiguration(configuration)),
-    );
-    const peers = { session, createConnection: () => this.#createConnection(), random: platform.random };
+    this.#iceServers = new IceServers(session, platform.now, settings.iceTransportPolicy);
+    const peers: PeersContext = {
+      session,
+      iceServers: this.#iceServers,
+      createConnection: () => this.#createConnection(),
+      random: platform.random,
+      onPath: (target, isLost) => {
+        if (isLost) this.#lostPaths.add(target);
+        else this.#lostPaths.delete(target);
+        this.#stateChanged();
+      },
+    };
     this.publisher = new Publisher({
       ...peers,
       onLost: (tracks, error) => {
@@ -91,6 +108,17 @@ export class Engine {
       onTracks: (tracks) => this.roster.receive(tracks),
       onError: (error) => emit('problem', error),
     });
+  }
+
+  /** Without a path for its media, a call is no more connected than without a gateway. */
+  get state(): ConnectionState {
+    const { state } = this.session;
+    const isReceiving = () =>
+      [...this.roster.participants.values()].some(({ tracks }) =>
+        [...tracks.values()].some((track) => this.subscriptions.isWanted(referenceTo(track))),
+      );
+    const isLost = this.#lostPaths.has('publisher') || (this.#lostPaths.has('subscriber') && isReceiving());
+    return state === 'connected' && isLost ? 'reconnecting' : state;
   }
 
   /** The latest welcome. @throws CallplaneError `unreachable` before the first one. */
@@ -155,6 +183,13 @@ export class Engine {
     }
   }
 
+  #stateChanged(): void {
+    const { state } = this;
+    if (state === this.#stateBefore) return;
+    this.#stateBefore = state;
+    this.#deliver(() => this.#emit('state', state));
+  }
+
   #deliver(event: () => void): void {
     if (this.#waiting === undefined) event();
     else this.#waiting.push(event);
@@ -180,7 +215,7 @@ export class Engine {
   #welcomed(welcome: WelcomeMessage): void {
     const isFirst = this.#welcome === undefined;
     this.#welcome = welcome;
-    this.#iceServers.set(welcome);
+    this.#iceServers.welcome(welcome);
     this.watching?.quality.welcomed();
     const { permissions } = welcome;
     if (isFirst) {
@@ -232,7 +267,8 @@ export class Engine {
       case 'message': {
         const { from, data, sentAt } = message;
         const participant = this.roster.participants.get(from);
-        this.#emit('message', { from, participant, data, sentAt: new Date(sentAt) });
+        const isFromServer = from === 'server';
+        this.#emit('message', { from, isFromServer, participant, data, sentAt: new Date(sentAt) });
         break;
       }
       default:
@@ -287,7 +323,6 @@ export class Engine {
 
   #closed(close: CloseInfo): void {
     this.#platform.page?.removeEventListener('pagehide', this.#onPageHide);
-    this.#iceServers.close();
     this.watching?.close();
     this.#localMedia?.close(errorOf(close));
     this.publisher.close();

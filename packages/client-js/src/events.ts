@@ -9,9 +9,10 @@ import type { CloseInfo } from './signaling/close-info.js';
 import type { ConnectionState } from './signaling/session.js';
 
 export interface ReceivedMessage {
-  /** Participant id of the sender. */
-  from: string;
-  /** Undefined if the sender has left, or is not shown. */
+  /** Participant id of the sender; `server` if your backend has sent the message over the REST API. */
+  from: (string & NonNullable<unknown>) | 'server';
+  isFromServer: boolean;
+  /** Undefined if the sender is the server, has left, or is not shown. */
   participant: Participant | undefined;
   /** The JSON value of the message. */
   data: unknown;

@@ -1,55 +1,48 @@
-import type { IceServersMessage } from './protocol.generated.js';
+import type { PeerTarget, WelcomeMessage } from './protocol.generated.js';
 import type { Session } from './signaling/session.js';
 
-/** Renews TURN credentials at this fraction of their lifetime. */
-const RENEW_AT = 0.8;
-const RENEW_AFTER_AT_LEAST_MS = 1_000;
-/** The longest pause that setTimeout() supports. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
-const TRY_AGAIN_AFTER_MS = 30_000;
+/** Credentials are used for this fraction of their lifetime. */
+const FRESH_FOR = 0.8;
 
-/** Keeps the ICE servers of peer connections current: a call may outlast its TURN credentials. */
+/**
+ * The ICE servers of the peer connections. The credentials of the welcome serve the first connection in each direction.
+ * Each later connection and each ICE restart requests its own: those that exist may have expired, and relays that were
+ * lost with a network still count for them.
+ */
 export class IceServers {
-  configuration: RTCConfiguration;
   readonly #session: Session;
   readonly #now: () => number;
-  readonly #onChange: (configuration: RTCConfiguration) => void;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #policies: RTCConfiguration;
+  #configuration: RTCConfiguration;
+  #freshUntilMs = -Infinity;
+  readonly #opened = new Set<PeerTarget>();
 
-  /** @param onChange called with the configuration for the connections that exist */
-  constructor(
-    session: Session,
-    now: () => number,
-    iceTransportPolicy: RTCIceTransportPolicy,
-    onChange: (configuration: RTCConfiguration) => void,
-  ) {
+  constructor(session: Session, now: () => number, iceTransportPolicy: RTCIceTransportPolicy) {
     this.#session = session;
     this.#now = now;
-    this.configuration = { iceTransportPolicy, bundlePolicy: 'max-bundle' };
-    this.#onChange = onChange;
+    this.#configuration = this.#policies = { iceTransportPolicy, bundlePolicy: 'max-bundle' };
   }
 
-  set({ iceServers, iceServersExpireAt }: Pick<IceServersMessage, 'iceServers' | 'iceServersExpireAt'>): void {
-    this.configuration = { ...this.configuration, iceServers };
-    this.#onChange(this.configuration);
-    const lifeMs = Date.parse(iceServersExpireAt) - this.#now();
-    this.#renewAfter(Math.max(RENEW_AFTER_AT_LEAST_MS, lifeMs * RENEW_AT));
+  /** For connections from now on. */
+  get configuration(): RTCConfiguration {
+    return this.#configuration;
   }
 
-  close(): void {
-    clearTimeout(this.#timer);
+  welcome({ iceServers, iceServersTtlSeconds }: Pick<WelcomeMessage, 'iceServers' | 'iceServersTtlSeconds'>): void {
+    this.#configuration = { ...this.#policies, iceServers };
+    this.#freshUntilMs = this.#now() + iceServersTtlSeconds * 1000 * FRESH_FOR;
   }
 
-  #renewAfter(milliseconds: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#renew(), Math.min(milliseconds, TIMER_MAX_MS));
+  /** Call this before the first negotiation of a connection. */
+  async open(target: PeerTarget, connection: RTCPeerConnection): Promise<void> {
+    const isFirst = !this.#opened.has(target);
+    this.#opened.add(target);
+    if (!isFirst || this.#now() >= this.#freshUntilMs) await this.renew(target, connection);
   }
 
-  async #renew(): Promise<void> {
-    try {
-      this.set(await this.#session.request({ type: 'iceServers' }));
-    } catch {
-      if (this.#session.state !== 'closed') this.#renewAfter(TRY_AGAIN_AFTER_MS);
-    }
+  /** Call this before an ICE restart of the connection. */
+  async renew(target: PeerTarget, connection: RTCPeerConnection): Promise<void> {
+    const { iceServers } = await this.#session.request({ type: 'iceServers', target });
+    connection.setConfiguration({ ...this.#policies, iceServers });
   }
 }

@@ -162,6 +162,37 @@ describe('publishing', () => {
     expect((await gateway.connection(1)).received.map(({ type }) => type)).toContain('publish');
   });
 
+  test('a call whose path is lost is reconnecting until there is one again, or until nothing is sent', async () => {
+    const gateway = await startPublishingGateway();
+    let connection: RTCPeerConnection | undefined;
+    let connectionState: RTCPeerConnectionState = 'connected';
+    function WatchedPeerConnection(configuration: RTCConfiguration) {
+      const real = new library.RTCPeerConnection(configuration);
+      return (connection = Object.create(real, {
+        connectionState: { get: () => connectionState },
+      }) as RTCPeerConnection);
+    }
+    const become = (state: RTCPeerConnectionState) => {
+      connectionState = state;
+      connection!.onconnectionstatechange?.(new Event('connectionstatechange'));
+    };
+    const RTCPeerConnection = WatchedPeerConnection as unknown as Platform['RTCPeerConnection'];
+    const call = await connect({
+      url: gateway.url,
+      token: testToken,
+      platform: { ...nodePlatform, RTCPeerConnection },
+    });
+    closers.push(() => call.leave());
+    const states: string[] = [];
+    call.on('state', (state) => states.push(`${state} ${call.state}`));
+    await call.publish(newTrack('audio'), { source: 'microphone' });
+    for (const state of ['disconnected', 'failed', 'connected', 'disconnected'] as const) become(state);
+    const lost = 'reconnecting reconnecting';
+    expect(states).toEqual([lost, 'connected connected', lost]);
+    await call.unpublish();
+    expect(states).toEqual([lost, 'connected connected', lost, 'connected connected']);
+  });
+
   test('an unexpected error of the browser rejects as internal, with its cause', async () => {
     const gateway = await startPublishingGateway();
     const defect = new TypeError('no such transceiver');

@@ -2,11 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import { testToken } from './scripted-gateway.testkit.js';
 import { assertToken, settingsOf } from './options.js';
 
-const HOUR_MS = 3_600_000;
 const token = (claims: unknown) => `header.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.signature`;
-const codeOf = (given: string, nowMs = 0) => {
+const codeOf = (given: string) => {
   try {
-    assertToken(given, nowMs);
+    assertToken(given);
     return undefined;
   } catch (error) {
     return (error as { code: string }).code;
@@ -14,7 +13,7 @@ const codeOf = (given: string, nowMs = 0) => {
 };
 
 test('the URL of a host leads to the usual path, and one with a path stays', () => {
-  const urlOf = (url: string) => settingsOf({ url, token: testToken }, 0).url;
+  const urlOf = (url: string) => settingsOf({ url, token: testToken }).url;
   expect(urlOf('wss://calls.example.com')).toBe('wss://calls.example.com/v1/signaling');
   expect(urlOf('ws://127.0.0.1:8082/')).toBe('ws://127.0.0.1:8082/v1/signaling');
   expect(urlOf('wss://calls.example.com/v1/signaling')).toBe('wss://calls.example.com/v1/signaling');
@@ -25,7 +24,7 @@ test('the URL of a host leads to the usual path, and one with a path stays', () 
 
 test('a URL at which nothing accepts a WebSocket is given up after 4 s, unless the page wants to wait for longer', () => {
   const settings = (connectTimeoutMs?: number) =>
-    settingsOf({ url: 'wss://a.example', token: testToken, ...(connectTimeoutMs && { connectTimeoutMs }) }, 0);
+    settingsOf({ url: 'wss://a.example', token: testToken, ...(connectTimeoutMs && { connectTimeoutMs }) });
   expect(settings()).toMatchObject({ connectTimeoutMs: 15_000, reachTimeoutMs: 4_000 });
   expect(settings(30_000)).toMatchObject({ connectTimeoutMs: 30_000, reachTimeoutMs: 30_000 });
 });
@@ -38,9 +37,7 @@ describe('a token, before it is sent', () => {
     },
   );
 
-  test('is refused a day after its expiry, because clocks of machines differ by hours', () => {
-    const expired = token({ exp: 1000 });
-    expect(codeOf(expired, 1_000_000 + 23 * HOUR_MS)).toBeUndefined();
-    expect(codeOf(expired, 1_000_000 + 25 * HOUR_MS)).toBe('token_expired');
+  test('is left to the gateway, however old it is: the clock of this machine may be wrong', () => {
+    expect(codeOf(token({ exp: 1000 }))).toBeUndefined();
   });
 });

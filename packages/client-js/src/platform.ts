@@ -21,7 +21,7 @@ export interface Platform {
   network: (Pick<EventTarget, 'addEventListener'> & { readonly type?: string }) | undefined;
   /** From 0 to 1. */
   random: () => number;
-  /** Milliseconds since 1970. */
+  /** Milliseconds of a clock that nobody sets: `Date.now` is none. */
   now: () => number;
 }
 
@@ -34,7 +34,7 @@ export function platformOf(given: Partial<Platform> = {}): Platform {
     page: here.window,
     network: (here.navigator as { connection?: Platform['network'] } | undefined)?.connection,
     random: Math.random,
-    now: Date.now,
+    now: () => performance.now(),
     ...given,
   };
 }

@@ -403,6 +403,7 @@ export interface IceServersRequest {
    * The answer repeats it as `replyTo`.
    */
   id?: string;
+  target?: PeerTarget;
 }
 
 export interface PingRequest {
@@ -464,6 +465,10 @@ export interface WelcomeMessage {
   permissions: string[];
   iceServers: IceServer[];
   iceServersExpireAt: string;
+  /**
+   * Lifetime of the credentials, in seconds from now. The clock of a client may be wrong.
+   */
+  iceServersTtlSeconds: number;
   media: {
     state: 'up' | 'down';
     /**
@@ -717,6 +722,10 @@ export interface IceServersMessage {
   replyTo?: string;
   iceServers: IceServer[];
   iceServersExpireAt: string;
+  /**
+   * Lifetime of the credentials, in seconds from now. The clock of a client may be wrong.
+   */
+  iceServersTtlSeconds: number;
 }
 
 export interface PongMessage {

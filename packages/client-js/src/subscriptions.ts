@@ -75,6 +75,10 @@ export class Subscriptions {
     if (limit !== undefined || this.#known.has(keyOf(track))) this.#note(this.#set(track, { limit }));
   }
 
+  isWanted(track: TrackReference): boolean {
+    return this.#known.get(keyOf(track))?.isChosen ?? this.#autoSubscribe;
+  }
+
   displayOf(track: TrackReference): Display | undefined {
     return this.#known.get(keyOf(track))?.display;
   }

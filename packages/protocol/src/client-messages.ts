@@ -132,8 +132,11 @@ export const SendMessage = request('message', {
 /** Replaces the metadata of the client's own participant. Needs the permission `metadata:update`. */
 export const UpdateMetadata = request('metadata', { metadata: Type.Record(Type.String(), Type.Unknown()) });
 
-/** Requests fresh ICE servers, because TURN credentials expire during a long call. */
-export const RequestIceServers = request('iceServers', {});
+/**
+ * Requests fresh ICE servers. With `target` they are for the next ICE restart of this peer connection: its relays have a
+ * quota of their own, and those of all its earlier requests but the last one are closed.
+ */
+export const RequestIceServers = request('iceServers', { target: Type.Optional(PeerTarget) });
 
 export const Ping = request('ping', {});
 

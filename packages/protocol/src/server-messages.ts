@@ -32,6 +32,14 @@ const page = {
   ...counts,
 };
 
+const iceServers = {
+  iceServers: Type.Array(IceServer),
+  iceServersExpireAt: Type.String(),
+  iceServersTtlSeconds: Type.Integer({
+    description: 'Lifetime of the credentials, in seconds from now. The clock of a client may be wrong.',
+  }),
+};
+
 /**
  * `down`: the room has no reachable media server at present. The gateway finds one by itself and then announces `up`,
  * followed by `mediaReset` if peer connections were lost.
@@ -59,8 +67,7 @@ export const Welcome = message('welcome', {
     ...counts,
   }),
   permissions: Type.Array(Type.String()),
-  iceServers: Type.Array(IceServer),
-  iceServersExpireAt: Type.String(),
+  ...iceServers,
   media: object({
     state: MediaState,
     continued: Type.Boolean({
@@ -103,8 +110,7 @@ export const ReceivedMessage = message('message', { from: ResourceId, data: Type
 /** Answers `iceServers`. */
 export const IceServers = message('iceServers', {
   ...replyTo,
-  iceServers: Type.Array(IceServer),
-  iceServersExpireAt: Type.String(),
+  ...iceServers,
 });
 
 export const Pong = message('pong', replyTo);

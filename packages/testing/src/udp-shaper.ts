@@ -32,8 +32,8 @@ export interface UdpShaperOptions {
 const QUEUE_MS = 300;
 /** IPv4 and UDP headers. */
 const HEADER_BYTES = 28;
-/** Clients at the same time. */
-const CLIENTS_MAX = 100;
+/** Addresses of clients, lost ones included. */
+const CLIENTS_MAX = 400;
 
 interface Waiting {
   dueAtMs: number;

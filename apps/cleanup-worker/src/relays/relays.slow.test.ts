@@ -1,6 +1,7 @@
 import { createServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { newId } from '@callplane/core';
+import { newId, peerSubject } from '@callplane/core';
 import { listTurnServers } from '@callplane/db';
 import {
   eventually,
@@ -156,6 +157,23 @@ describe('the relay sweep', () => {
     await closeEndedRelays(worker.deps);
     expect(await anew.refresh()).toBe(437);
     expect(await worker.metrics()).toMatch(/callplane_relays_closed_total\{by="sweep",.*\} [1-9]/);
+  });
+
+  test('keeps the relays of the two latest credentials of each peer connection, whatever their expiries', async () => {
+    const { sessionId } = await inSession(await worker.newRoom());
+    const [publisher, subscriber] = [peerSubject(sessionId, 'publisher'), peerSubject(sessionId, 'subscriber')];
+    const relays: Awaited<ReturnType<typeof relayOf>>[] = [];
+    const others = [await relayOf(sessionId, 100), await relayOf(sessionId, 200), await relayOf(sessionId, 300)];
+    others.push(await relayOf(subscriber, 100), await relayOf(subscriber, 200));
+    // A gateway whose clock is slow issues the third.
+    for (const ttlSeconds of [700, 800, 600]) {
+      relays.push(await relayOf(publisher, ttlSeconds), await relayOf(publisher, ttlSeconds));
+      // coturn reports ages in whole seconds.
+      await delay(1_100);
+    }
+    await closeEndedRelays(worker.deps);
+    const answers = await Promise.all([...relays, ...others].map((relay) => relay.refresh()));
+    expect(answers).toEqual([437, 437, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
   });
 });
 

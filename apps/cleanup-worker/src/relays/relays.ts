@@ -16,10 +16,10 @@ export type Relays = ReturnType<typeof createRelays>;
 /** The relays of all TURN servers with a configured administration interface. There may be no such server. */
 export function createRelays(servers: readonly TurnServer[], metrics: RelayMetrics) {
   const states = new Map<string, TurnServerState>();
-  const closeOn = async (server: TurnServer, which: Which): Promise<CloseOutcome> => {
+  const closeOn = async (server: TurnServer, by: RelayCloser, which: Which): Promise<CloseOutcome> => {
     const { address } = server;
     try {
-      return { address, state: 'up', closed: await closeRelays(server, which) };
+      return { address, state: 'up', closed: await closeRelays(server, which, by === 'sweep') };
     } catch (error) {
       if (!(error instanceof TurnAdminError)) throw error;
       return { address, state: error.kind, closed: 0, error };
@@ -30,11 +30,12 @@ export function createRelays(servers: readonly TurnServer[], metrics: RelayMetri
     /** State of each server, by its address, at the last call of `close`. */
     states: (): ReadonlyMap<string, TurnServerState> => states,
     /**
-     * Closes relays on all servers concurrently, so that a slow one does not delay the others.
+     * Closes relays on all servers concurrently, so that a slow one does not delay the others; in a sweep, also those
+     * that a peer connection has replaced.
      * @throws what `which` throws.
      */
     async close(by: RelayCloser, which: Which): Promise<CloseOutcome[]> {
-      const outcomes = await Promise.all(servers.map((server) => closeOn(server, which)));
+      const outcomes = await Promise.all(servers.map((server) => closeOn(server, by, which)));
       for (const { address, state, closed } of outcomes) {
         states.set(address, state);
         metrics.closed(by, closed);
@@ -70,19 +71,26 @@ type Which = (sessionIds: string[]) => Promise<readonly string[]>;
 /** coturn closes a relay in another thread. Interval between checks that it is closed, in milliseconds. */
 const LOOK_EVERY_MS = 50;
 
+/** Of a peer connection: the latest one, and the one before it, which carries the media until the latest one does. */
+const CREDENTIALS_KEPT = 2;
+
 /**
  * Closes relays of a TURN server and waits until they are closed. Relays that a client allocates meanwhile are left to
  * the next call, so that a client that keeps allocating cannot keep this call busy.
  * @returns the number of closed relays.
  * @throws TurnAdminError
  */
-export async function closeRelays(server: TurnServer, which: Which): Promise<number> {
+export async function closeRelays(server: TurnServer, which: Which, closesReplaced = false): Promise<number> {
   return inTurnAdmin(server, async (run) => {
-    const usernames = await usernamesOf(run, which);
+    const all = await usernamesOf(run);
+    const bySession = groupBy(all, (username) => sessionOfUsername(username) ?? '');
+    const sessions = bySession.size === 0 ? [] : await which([...bySession.keys()]);
+    const usernames = new Set(sessions.flatMap((sessionId) => bySession.get(sessionId) ?? []));
+    if (closesReplaced) for (const username of await replacedOf(run, all)) usernames.add(username);
     const left = new Map<string, Set<string>>();
     let closed = 0;
     for (const username of usernames) {
-      const ids = await relaysOf(run, username);
+      const ids = new Set((await relaysOf(run, username)).keys());
       closed += ids.size;
       if (ids.size > 0) left.set(username, ids);
       for (const id of ids) await run(`cs ${id}`);
@@ -100,21 +108,42 @@ export async function closeRelays(server: TurnServer, which: Which): Promise<num
 }
 
 /** `pu` prints one line per user with a relay, such as `    user: <1795301187:sess_…>, 2 sessions`. */
-async function usernamesOf(run: RunCommand, which: Which): Promise<string[]> {
-  const bySession = new Map<string, string[]>();
-  for (const [, username = ''] of (await run('pu')).matchAll(/^ +user: <([^<>\r\n]*)>, \d+ sessions\r?$/gm)) {
-    // Skips credentials of environments and of other services that share the server.
-    const sessionId = sessionOfUsername(username);
-    if (sessionId !== null) bySession.set(sessionId, [...(bySession.get(sessionId) ?? []), username]);
-  }
-  if (bySession.size === 0) return [];
-  return (await which([...bySession.keys()])).flatMap((sessionId) => bySession.get(sessionId) ?? []);
+async function usernamesOf(run: RunCommand): Promise<string[]> {
+  const lines = (await run('pu')).matchAll(/^ +user: <([^<>\r\n]*)>, \d+ sessions\r?$/gm);
+  // Skips credentials of environments and of other services that share the server.
+  return [...lines].map(([, username = '']) => username).filter((username) => sessionOfUsername(username) !== null);
 }
 
-/** `ps <username>` prints `    1) id=001000000000000001, user <1795301187:sess_…>:` at the start of each relay. */
-async function relaysOf(run: RunCommand, username: string): Promise<Set<string>> {
-  const lines = (await run(`ps ${username}`)).matchAll(/^ +\d+\) id=(\d{1,20}), user <([^<>\r\n]*)>:\r?$/gm);
-  return new Set([...lines].flatMap(([, id = '', user]) => (user === username ? [id] : [])));
+/** The credentials of peer connections that have relays of at least two later ones. */
+async function replacedOf(run: RunCommand, usernames: readonly string[]): Promise<string[]> {
+  const replaced: string[] = [];
+  for (const [subject, own] of groupBy(usernames, (username) => username.slice(username.indexOf(':') + 1))) {
+    // Credentials of a session as a whole replace none: an application may use several.
+    if (own.length <= CREDENTIALS_KEPT || !subject.includes(':')) continue;
+    const ages: { username: string; seconds: number }[] = [];
+    // The expiry is of no use here: gateways' clocks differ.
+    for (const username of own) ages.push({ username, seconds: Math.min(...(await relaysOf(run, username)).values()) });
+    ages.sort((a, b) => a.seconds - b.seconds);
+    replaced.push(...ages.slice(CREDENTIALS_KEPT).map(({ username }) => username));
+  }
+  return replaced;
+}
+
+function groupBy<T>(values: readonly T[], keyOf: (value: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const value of values) groups.set(keyOf(value), [...(groups.get(keyOf(value)) ?? []), value]);
+  return groups;
+}
+
+/** `ps <username>` prints a relay as in `RELAY`, with further lines. */
+const RELAY =
+  /^ +\d+\) id=(\d{1,20}), user <([^<>\r\n]*)>:\r?\n[^]*?^ +started(?:: undefined time| (\d+) secs ago)\r?$/gm;
+
+/** @returns the age of each relay in seconds, by its id */
+async function relaysOf(run: RunCommand, username: string): Promise<Map<string, number>> {
+  const relays = (await run(`ps ${username}`)).matchAll(RELAY);
+  // The age of a relay of this moment is undefined.
+  return new Map([...relays].flatMap(([, id = '', user, age = 0]) => (user === username ? [[id, Number(age)]] : [])));
 }
 
 /** The administration interface of a coturn: an unencrypted text protocol over TCP, protected by a password. */

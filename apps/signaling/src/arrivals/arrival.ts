@@ -220,10 +220,10 @@ export class Arrival {
 
 export function iceServersFor(
   { turn, clock }: Pick<WelcomeDeps, 'turn' | 'clock'>,
-  sessionId: string,
-): Pick<ServerMessages['iceServers'], 'iceServers' | 'iceServersExpireAt'> {
-  const issued = issueTurnCredentials(turn, sessionId, clock.now());
-  return { iceServers: issued.iceServers, iceServersExpireAt: issued.expiresAt.toISOString() };
+  subject: string,
+): Pick<ServerMessages['iceServers'], 'iceServers' | 'iceServersExpireAt' | 'iceServersTtlSeconds'> {
+  const { iceServers, expiresAt, ttlSeconds } = issueTurnCredentials(turn, subject, clock.now());
+  return { iceServers, iceServersExpireAt: expiresAt.toISOString(), iceServersTtlSeconds: ttlSeconds };
 }
 
 function welcomeText(deps: WelcomeDeps, session: Session, info: RoomInfo, details: WelcomeDetails): string {

@@ -1,4 +1,4 @@
-import { boundMessage, metadataSizeFailure, storedJsonBytes, type Permission } from '@callplane/core';
+import { boundMessage, metadataSizeFailure, peerSubject, storedJsonBytes, type Permission } from '@callplane/core';
 import { isDatabaseUnavailable } from '@callplane/db';
 import { PROTOCOL_LIMITS, type ClientMessage, type ClientMessages } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
@@ -98,8 +98,9 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
     session.room.quality.note(session.participantId, message.level);
     ok(connection, message);
   },
-  iceServers({ connection, deps, session }, message) {
-    connection.send({ type: 'iceServers', ...replyTo(message), ...iceServersFor(deps, session.sessionId) });
+  iceServers({ connection, deps, session: { sessionId } }, message) {
+    const subject = message.target === undefined ? sessionId : peerSubject(sessionId, message.target);
+    connection.send({ type: 'iceServers', ...replyTo(message), ...iceServersFor(deps, subject) });
   },
   ping: ({ connection }, message) => connection.send({ type: 'pong', ...replyTo(message) }),
   leave: ({ session }) => session.leave(),

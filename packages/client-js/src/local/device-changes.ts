@@ -9,6 +9,8 @@ export interface DeviceChangesContext {
   platform: Platform;
   publisher: Publisher;
   emit: (name: 'localTrackUpdated' | 'deviceFallback', track: LocalTrack) => void;
+  /** A published track has got other media. */
+  onMedia: (track: LocalTrack) => void;
 }
 
 /** Mutes published tracks and puts other media in their place. Each track's changes run one after another. */
@@ -159,6 +161,7 @@ export class DeviceChanges {
     track.setMedia(media);
     if (track.isOwn && previous !== media) previous.stop();
     if (isOpened) this.check(track);
+    this.#context.onMedia(track);
   }
 
   #show(track: LocalTrack, muted: boolean): void {

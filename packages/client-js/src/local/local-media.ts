@@ -13,7 +13,7 @@ import { DeviceChanges } from './device-changes.js';
 import { assertDevice, type DeviceKind } from './devices.js';
 import { LocalTrack } from './local-track.js';
 import { cancelledError, PERMISSION_OF, Publications, type Publication } from './publications.js';
-import { assertSending, resetEncodings, sendingOf, withDtx, type SendingOptions } from './sending.js';
+import { assertSending, fittingEncodings, resetEncodings, sendingOf, withDtx, type SendingOptions } from './sending.js';
 import { SentLayers } from './sent-layers.js';
 
 const SOURCES = { audioinput: 'microphone', videoinput: 'camera', audiooutput: undefined } as const;
@@ -54,7 +54,7 @@ export class LocalMedia {
   constructor(context: LocalMediaContext) {
     this.#context = context;
     this.layers = new SentLayers(context.publisher);
-    this.#devices = new DeviceChanges(context);
+    this.#devices = new DeviceChanges({ ...context, onMedia: (track) => this.#fit(track) });
     this.#publications = new Publications({ ...context, published: () => context.publisher.tracks.values() });
   }
 
@@ -235,6 +235,16 @@ export class LocalMedia {
       this.layers.begin(track.trackId);
     };
     track.tuneAnswer = sending.dtx === true && source === 'microphone' ? withDtx : undefined;
+  }
+
+  /** Other media may have another size: its layers are chosen anew, in the section that is there. */
+  #fit(track: LocalTrack): void {
+    const { source, mediaStreamTrack, sending, trackId } = track;
+    const present = this.#context.publisher.senderOf(trackId)?.getParameters().encodings ?? [];
+    const encodings = fittingEncodings(source, mediaStreamTrack, sending, present);
+    if (encodings !== undefined) this.layers.fit(track, encodings);
+    // Another connection may have a section for the new size.
+    this.#prepare(track);
   }
 
   #track(trackId: string): LocalTrack {

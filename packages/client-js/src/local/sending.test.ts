@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { sendingOf, withDtx } from './sending.js';
+import { fittingEncodings, sendingOf, withDtx } from './sending.js';
 
 const media = (width?: number, height?: number, kind = 'video') =>
   ({ kind, getSettings: () => ({ width, height }) }) as unknown as MediaStreamTrack;
@@ -26,6 +26,33 @@ describe('a camera', () => {
     const sending = sendingOf('camera', media(width, height), {}, ALL);
     expect(rids(sending)).toEqual(expected);
     expect(sending.codecs).toBeUndefined();
+  });
+
+  describe('other media in a section that is there', () => {
+    const sectionOf = (count: number) => Array.from({ length: count }, (_, at) => ({ rid: ['h', 'm', 'l'][at] ?? '' }));
+    const scalesOf = (count: number, width: number, height: number) =>
+      fittingEncodings('camera', media(width, height), {}, sectionOf(count))?.map(
+        ({ active, scaleResolutionDownBy }) => active !== false && (scaleResolutionDownBy ?? 1),
+      );
+
+    test.each([
+      [3, 1280, 720, [1, 2, 4]],
+      [3, 640, 360, [false, 1, 2]],
+      [3, 320, 180, [false, false, 1]],
+      [2, 1280, 720, [1, 4]],
+      [2, 320, 180, [false, 1]],
+      [1, 1280, 720, [1]],
+    ])('with %i layers uses those that %i×%i needs, the lowest ones first', (count, width, height, expected) => {
+      expect(scalesOf(count, width, height)).toEqual(expected);
+    });
+
+    test('stays as it is for encodings of the application, screens, sound and unknown sizes', () => {
+      const hd = media(1280, 720);
+      expect(fittingEncodings('camera', hd, { encodings: [{}] }, sectionOf(1))).toBeUndefined();
+      expect(fittingEncodings('screen', hd, {}, sectionOf(1))).toBeUndefined();
+      expect(fittingEncodings('microphone', media(1, 1, 'audio'), {}, sectionOf(1))).toBeUndefined();
+      expect(fittingEncodings('camera', media(), {}, sectionOf(3))).toBeUndefined();
+    });
   });
 
   test('is sent in one layer, or in layers of the application, if it says so', () => {

@@ -92,10 +92,38 @@ function encodingsOf(
 ): RTCRtpEncodingParameters[] | undefined {
   if (encodings !== undefined) return withRids(encodings);
   if (source === 'screen') return SCREEN;
-  const { width = 0, height = 0 } = media.getSettings();
-  const ladder = LADDERS.find(({ pixels }) => width * height >= pixels)?.encodings;
+  const ladder = ladderOf(media);
   if (ladder === undefined || ladder.length === 1) return ladder;
   return simulcast && WITH_LAYERS.includes(codec) ? withRids(ladder) : SINGLE;
+}
+
+/**
+ * How a section that exists carries media of another size. Layers that the size does not need are inactive, and the
+ * others are the lowest ones, which receivers of a small picture request. Undefined leaves the section as it is.
+ * @param present the encodings of the section
+ */
+export function fittingEncodings(
+  source: TrackSource,
+  media: MediaStreamTrack,
+  options: SendingOptions,
+  present: readonly RTCRtpEncodingParameters[],
+): RTCRtpEncodingParameters[] | undefined {
+  if (media.kind !== 'video' || source === 'screen' || options.encodings !== undefined) return undefined;
+  const ladder = ladderOf(media);
+  if (ladder === undefined || present.length === 0) return undefined;
+  if (present.length === 1) return ladder.length === 1 ? ladder : SINGLE;
+  const [best = {}, ...others] = ladder;
+  // A section with too few encodings for the size goes without the middle one.
+  const fitting = [best, ...others.slice(Math.max(0, ladder.length - present.length))];
+  const unused = present.length - fitting.length;
+  return present.map(({ rid = '' }, at) =>
+    at < unused ? { rid, active: false } : { rid, active: true, scaleResolutionDownBy: 1, ...fitting[at - unused] },
+  );
+}
+
+function ladderOf(media: MediaStreamTrack): RTCRtpEncodingParameters[] | undefined {
+  const { width = 0, height = 0 } = media.getSettings();
+  return LADDERS.find(({ pixels }) => width * height >= pixels)?.encodings;
 }
 
 /** The codec as the browser sends it, with what repairs losses; empty if it does not send it. */

@@ -6,10 +6,11 @@ const MAX = [500_000, 120_000];
 
 /** A camera in two layers, and what its sender reports. */
 function setUp() {
-  const encodings = ['h', 'l'].map((rid, at) => ({ rid, active: true, maxBitrate: MAX[at] ?? 0 }));
+  const encodings: RTCRtpEncodingParameters[] = ['h', 'l'].map((rid, at) => ({ rid, active: true, maxBitrate: MAX[at] ?? 0 })); // oxfmt-ignore
+  const parameters = { encodings };
   const reported = { best: 500_000, bytesReceived: 0, perSecond: 1_000 };
   const sender = {
-    getParameters: () => ({ encodings }),
+    getParameters: () => parameters,
     setParameters: () => Promise.resolve(),
     getStats: () => {
       reported.bytesReceived += reported.perSecond;
@@ -28,8 +29,8 @@ function setUp() {
   const layers = new SentLayers(publisher);
   layers.measure();
   const pass = (seconds: number) => jest.advanceTimersByTimeAsync(1_000 * seconds);
-  const isBestSent = () => encodings[0]?.active;
-  return { reported, layers, pass, isBestSent };
+  const isBestSent = () => parameters.encodings[0]?.active;
+  return { track, encodings: () => parameters.encodings, reported, layers, pass, isBestSent };
 }
 
 /** One turn of the event loop, for changes that run one after another. */
@@ -102,6 +103,23 @@ describe('layers that the uplink affords', () => {
     expect(isBestSent()).toBe(true);
     await pass(4);
     expect(isBestSent()).toBe(false);
+    layers.close();
+  });
+
+  test('are the used ones after the media has got another size, and those above them are requested of the highest', async () => {
+    const { layers, pass, isBestSent, encodings, track } = setUp();
+    layers.receive({ tracks: [{ trackId: 'camera', layers: [1] }] });
+    await pass(1);
+    expect(isBestSent()).toBe(true);
+    layers.fit(track, [
+      { rid: 'h', active: false },
+      { rid: 'l', active: true, scaleResolutionDownBy: 1, maxBitrate: 250_000 },
+    ]);
+    await pass(8);
+    expect(encodings()).toEqual([
+      { rid: 'h', active: false },
+      { rid: 'l', active: true, scaleResolutionDownBy: 1, maxBitrate: 250_000 },
+    ]);
     layers.close();
   });
 

@@ -3,6 +3,7 @@ import { entriesOf } from '../platform.js';
 import type { LayersWantedMessage } from '../protocol.generated.js';
 import { Serial } from '../wait.js';
 import type { LocalTrack } from './local-track.js';
+import { resetEncodings } from './sending.js';
 import { afterMeasurement, everyLayer, interrupted, limitsOf, type Affordable } from './uplink.js';
 
 const MEASURE_EVERY_MS = 1_000;
@@ -19,6 +20,8 @@ export class SentLayers {
   readonly #publisher: Pick<Publisher, 'senderOf' | 'tracks'>;
   readonly #serial = new Serial();
   readonly #wanted = new Map<string, readonly number[]>();
+  /** Encodings of sections whose media has got another size. Inactive ones are not used. */
+  readonly #fitted = new Map<string, RTCRtpEncodingParameters[]>();
   /** By track id, for tracks that are sent in several layers. */
   readonly #measured = new Map<string, Measured>();
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -37,8 +40,23 @@ export class SentLayers {
   /** Call this when another section sends the track: it begins with all layers, until the gateway says otherwise. */
   begin(trackId: string): void {
     this.#wanted.delete(trackId);
+    this.#fitted.delete(trackId);
     this.#measured.delete(trackId);
     this.#apply(trackId);
+  }
+
+  /** Call this when the section of the track carries media of another size. */
+  fit({ trackId, encodings: first = [] }: LocalTrack, encodings: RTCRtpEncodingParameters[]): void {
+    if (planOf(this.#fitted.get(trackId) ?? first) === planOf(encodings)) return;
+    this.#fitted.set(trackId, encodings);
+    this.#measured.delete(trackId);
+    const change = async () => {
+      const sender = this.#publisher.senderOf(trackId);
+      if (sender !== undefined) await resetEncodings(sender, encodings);
+    };
+    this.#serial.run(change).catch(() => undefined);
+    this.#apply(trackId);
+    this.measure();
   }
 
   measure(): void {
@@ -51,9 +69,15 @@ export class SentLayers {
   }
 
   get #layered(): LocalTrack[] {
-    return [...this.#publisher.tracks.values()].filter(
-      ({ encodings = [] }) => encodings.length > 1 && encodings.every(({ maxBitrate }) => maxBitrate !== undefined),
-    );
+    return [...this.#publisher.tracks.values()].filter((track) => {
+      const encodings = this.#usedOf(track);
+      return encodings.length > 1 && encodings.every(({ maxBitrate }) => maxBitrate !== undefined);
+    });
+  }
+
+  /** The encodings that carry the track, the best one first. */
+  #usedOf({ trackId, encodings = [] }: LocalTrack): RTCRtpEncodingParameters[] {
+    return (this.#fitted.get(trackId) ?? encodings).filter(({ active }) => active !== false);
   }
 
   #measureAll(): void {
@@ -62,7 +86,9 @@ export class SentLayers {
     for (const track of tracks) void this.#measure(track).catch(() => undefined);
   }
 
-  async #measure({ trackId, encodings = [], muted }: LocalTrack): Promise<void> {
+  async #measure(track: LocalTrack): Promise<void> {
+    const { trackId, muted } = track;
+    const encodings = this.#usedOf(track);
     const sender = this.#publisher.senderOf(trackId);
     if (sender === undefined || muted) return;
     const entries = entriesOf(await sender.getStats());
@@ -95,11 +121,12 @@ export class SentLayers {
 
   /**
    * Those who want a layer that is not affordable, or that the track does not have, get the highest one below it.
-   * @param count the number of layers of the track
+   * @param count the number of layers of the section
    * @returns the layers to send
    */
   #sentOf(trackId: string, count: number): Set<number> {
-    const top = Math.min(count - 1, this.#measured.get(trackId)?.affordable.top ?? Infinity);
+    const used = this.#fitted.get(trackId)?.filter(({ active }) => active !== false).length ?? count;
+    const top = Math.min(used - 1, this.#measured.get(trackId)?.affordable.top ?? Infinity);
     const wanted = this.#wanted.get(trackId) ?? Array.from({ length: count }, (_, layer) => layer);
     return new Set(wanted.map((layer) => Math.min(layer, top)));
   }
@@ -118,7 +145,8 @@ export class SentLayers {
       const sent = this.#sentOf(trackId, encodings.length);
       let hasChanged = limits.length > 0;
       for (const [at, encoding] of encodings.entries()) {
-        const limit = limits[at];
+        // The limits are those of the used layers, which are the last ones.
+        const limit = limits[at - (encodings.length - limits.length)];
         if (limit !== undefined) encoding.maxBitrate = limit;
         // The last encoding is layer 0.
         const active = sent.has(encodings.length - 1 - at);
@@ -129,4 +157,12 @@ export class SentLayers {
     };
     this.#serial.run(change).catch(() => undefined);
   }
+}
+
+function planOf(encodings: readonly RTCRtpEncodingParameters[]): string {
+  return JSON.stringify(
+    encodings.map(({ active = true, scaleResolutionDownBy = 1, maxBitrate, maxFramerate }) =>
+      active ? [scaleResolutionDownBy, maxBitrate, maxFramerate] : [],
+    ),
+  );
 }

@@ -7,14 +7,14 @@ class Stage {
   readonly connection = { connectionState: 'connected' as RTCPeerConnectionState };
   readonly restarts: { resolve: () => void; reject: (error: unknown) => void }[] = [];
   replaced = 0;
-  recovered = 0;
+  readonly paths: boolean[] = [];
   isReachable = true;
   readonly repair = new IceRepair({
     connection: this.connection,
     random: () => 0.5,
     isReachable: () => this.isReachable,
     restart: () => new Promise<void>((resolve, reject) => this.restarts.push({ resolve, reject })),
-    recovered: () => (this.recovered += 1),
+    onPath: (isLost) => this.paths.push(isLost),
     replace: () => (this.replaced += 1),
   });
 
@@ -46,10 +46,28 @@ describe('the repair of a peer connection', () => {
     stage.become('connected');
     await jest.advanceTimersByTimeAsync(60_000);
     expect([stage.restarts.length, stage.replaced]).toEqual([0, 0]);
-    // The pictures of that time are lost.
-    expect(stage.recovered).toBe(1);
     stage.become('connected');
-    expect(stage.recovered).toBe(1);
+    expect(stage.paths).toEqual([true, false]);
+  });
+
+  test('restarts a connection that does not come up, and reports its path as lost until it has one', async () => {
+    const stage = new Stage();
+    stage.become('new');
+    await jest.advanceTimersByTimeAsync(9_900);
+    stage.become('connecting');
+    expect([stage.restarts.length, stage.paths]).toEqual([0, []]);
+    await jest.advanceTimersByTimeAsync(100);
+    expect([stage.restarts.length, stage.paths]).toEqual([1, [true]]);
+    await stage.answer();
+    stage.become('connected');
+    expect(stage.paths).toEqual([true, false]);
+  });
+
+  test('restarts a new connection as soon as it fails', () => {
+    const stage = new Stage();
+    stage.become('connecting');
+    stage.become('failed');
+    expect([stage.restarts.length, stage.paths]).toEqual([1, [true]]);
   });
 
   test('restarts a disconnected connection again and again, and replaces it after six restarts', async () => {
@@ -92,6 +110,17 @@ describe('the repair of a peer connection', () => {
     expect(stage.restarts).toHaveLength(2);
     await stage.answer();
     stage.repair.reachable();
+    expect([stage.restarts.length, stage.replaced]).toEqual([2, 0]);
+  });
+
+  test('restarts again after a change of the network during a restart', async () => {
+    const stage = new Stage();
+    stage.repair.networkChanged();
+    stage.repair.networkChanged();
+    expect(stage.restarts).toHaveLength(1);
+    await stage.answer();
+    expect(stage.restarts).toHaveLength(2);
+    await stage.answer();
     expect([stage.restarts.length, stage.replaced]).toEqual([2, 0]);
   });
 

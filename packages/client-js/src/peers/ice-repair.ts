@@ -1,5 +1,7 @@
 import { CallplaneError, isPassing } from '../errors.js';
 
+/** A connection that takes longer will not come up by itself: its relays may have been refused. */
+const CONNECTING_FOR_MS = 10_000;
 /** Short disconnections end within this time, and the present path goes on. */
 const DISCONNECTED_FOR_MS = 1_000;
 /**
@@ -16,24 +18,27 @@ export interface RepairContext {
   isReachable: () => boolean;
   /** Begins ICE anew. Rejects if that is impossible. */
   restart: () => Promise<unknown>;
-  recovered: () => void;
+  /** The path is lost, or is there again. */
+  onPath: (isLost: boolean) => void;
   /** Called at most once, when restarts do not help: the connection has to be replaced. */
   replace: () => void;
 }
 
-/** Repairs a peer connection that has lost its path, or whose network has changed, with ICE restarts. */
+/** Repairs a peer connection that finds no path, has lost it, or whose network has changed, with ICE restarts. */
 export class IceRepair {
   readonly #context: RepairContext;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #attempts = 0;
   #isRestarting = false;
-  /** The network has changed, and the gateway has not confirmed a restart since. */
-  #hasMoved = false;
-  #isInterrupted = false;
+  /** Changes of the network, and those before the last restart that the gateway has confirmed. */
+  #moves = 0;
+  #movesRepaired = 0;
+  #isLost = false;
   #isClosed = false;
 
   constructor(context: RepairContext) {
     this.#context = context;
+    this.#after(CONNECTING_FOR_MS);
   }
 
   changed(): void {
@@ -41,30 +46,29 @@ export class IceRepair {
     if (connectionState === 'connected') {
       this.#attempts = 0;
       this.#stop();
-      if (this.#isInterrupted) this.#context.recovered();
-      this.#isInterrupted = false;
+      this.#setLost(false);
       return;
     }
-    this.#isInterrupted ||= ['disconnected', 'failed'].includes(connectionState);
-    if (this.#timer !== undefined) return;
+    if (connectionState !== 'disconnected' && connectionState !== 'failed') return;
+    this.#setLost(true);
+    if (this.#timer !== undefined && this.#attempts > 0) return;
     if (connectionState === 'failed') this.#attempt();
-    else if (connectionState === 'disconnected') this.#after(DISCONNECTED_FOR_MS);
+    else this.#after(DISCONNECTED_FOR_MS);
   }
 
   /** Call this when the gateway can be reached again: the path may be back as well. */
   reachable(): void {
-    const { connectionState } = this.#context.connection;
-    if (this.#hasMoved || ['disconnected', 'failed'].includes(connectionState)) this.#attempt();
+    if (this.#hasMoved || this.#isLost) this.#attempt();
   }
 
   /** Call this when this machine has another network: the present path may be dead, although the browser waits for it. */
   networkChanged(): void {
     const { connectionState } = this.#context.connection;
-    if (!['connected', 'disconnected', 'failed'].includes(connectionState)) return;
+    if (connectionState !== 'connected' && !this.#isLost) return;
     // The restarts for earlier networks have not failed.
     if (connectionState === 'connected') this.#attempts = 0;
     // The connection to the gateway is often lost as well: then `reachable` follows.
-    this.#hasMoved = true;
+    this.#moves += 1;
     this.#attempt();
   }
 
@@ -81,23 +85,32 @@ export class IceRepair {
       return;
     }
     this.#after(attemptMs);
-    // The earlier restart still waits for the gateway, and uses the path that is there by then.
+    // The earlier restart still waits for the gateway.
     if (this.#isRestarting) return;
     this.#attempts += 1;
+    void this.#restart();
+  }
+
+  get #hasMoved(): boolean {
+    return this.#moves > this.#movesRepaired;
+  }
+
+  async #restart(): Promise<void> {
+    const moves = this.#moves;
     this.#isRestarting = true;
-    this.#context
-      .restart()
-      .then(() => {
-        this.#hasMoved = false;
-      })
-      .catch((error: unknown) => {
-        // After a lost connection `reachable` follows.
-        const isOver = error instanceof CallplaneError && ['connection_lost', 'closed'].includes(error.code);
-        if (!isOver && !isPassing(error)) this.#giveUp();
-      })
-      .finally(() => {
-        this.#isRestarting = false;
-      });
+    try {
+      await this.#context.restart();
+      this.#movesRepaired = moves;
+    } catch (error) {
+      // After a lost connection `reachable` follows.
+      const isOver = error instanceof CallplaneError && ['connection_lost', 'closed'].includes(error.code);
+      if (!isOver && !isPassing(error)) this.#giveUp();
+      return;
+    } finally {
+      this.#isRestarting = false;
+    }
+    // The restart may have used the network before the present one.
+    if (this.#hasMoved) this.#attempt();
   }
 
   /** Another attempt follows unless the connection is up by then. Clients of a lost network do not all come at once. */
@@ -105,10 +118,19 @@ export class IceRepair {
     clearTimeout(this.#timer);
     const next = () => {
       this.#timer = undefined;
-      if (this.#context.connection.connectionState === 'connected') this.#attempts = 0;
-      else this.#attempt();
+      if (this.#context.connection.connectionState === 'connected') {
+        this.#attempts = 0;
+        return;
+      }
+      this.#setLost(true);
+      this.#attempt();
     };
     this.#timer = setTimeout(next, milliseconds * (0.9 + 0.2 * this.#context.random()));
+  }
+
+  #setLost(isLost: boolean): void {
+    if (this.#isLost !== isLost) this.#context.onPath(isLost);
+    this.#isLost = isLost;
   }
 
   #stop(): void {

@@ -1,31 +1,44 @@
 import { asCallplaneError } from '../errors.js';
+import type { IceServers } from '../ice-servers.js';
 import type { Candidate, PeerTarget } from '../protocol.generated.js';
 import type { Session } from '../signaling/session.js';
 import { IceRepair, type RepairContext } from './ice-repair.js';
 
 export interface PeersContext {
   session: Session;
+  iceServers: Pick<IceServers, 'open' | 'renew'>;
   createConnection: () => RTCPeerConnection;
   random: () => number;
+  onPath: (target: PeerTarget, isLost: boolean) => void;
 }
 
 export class Peer {
   readonly connection: RTCPeerConnection;
   readonly repair: IceRepair;
+  /** Resolves once the connection may gather candidates. Without an answer of the gateway it uses the servers it has. */
+  readonly ready: () => Promise<void>;
 
   constructor(
     target: PeerTarget,
-    { session, createConnection, random }: PeersContext,
+    { session, iceServers, createConnection, random, onPath }: PeersContext,
     { restart, replace }: Pick<RepairContext, 'restart' | 'replace'>,
   ) {
     const connection = (this.connection = createConnection());
+    let opening: Promise<void> | undefined;
+    this.ready = () => (opening ??= iceServers.open(target, connection).catch(() => undefined));
     this.repair = new IceRepair({
       connection,
       random,
       isReachable: () => session.state === 'connected',
-      restart,
-      // The browser would ask for key frames up to 3 s later.
-      recovered: () => session.post({ type: 'refreshVideo', targets: [target] }),
+      restart: async () => {
+        await iceServers.renew(target, connection);
+        await restart();
+      },
+      onPath: (isLost) => {
+        // The browser would ask for key frames up to 3 s later.
+        if (!isLost) session.post({ type: 'refreshVideo', targets: [target] });
+        onPath(target, isLost);
+      },
       replace: () => {
         session.request({ type: 'resetMedia', targets: [target] }).catch(() => undefined);
         replace();

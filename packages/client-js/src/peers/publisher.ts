@@ -81,8 +81,8 @@ export class Publisher {
   }
 
   close(): void {
-    this.#closePeer();
     this.#tracks.clear();
+    this.#closePeer();
   }
 
   /** Retries until the tracks are published or finally refused. */
@@ -96,7 +96,7 @@ export class Publisher {
         if (this.#context.session.state === 'closed') return undefined;
         if (isPassing(error)) return () => pause(backoffMs(count, this.#context.random())).over;
         const tracks = [...this.#tracks.values()];
-        this.#tracks.clear();
+        this.close();
         this.#context.onLost(tracks, asCallplaneError(error));
       }
       return undefined;
@@ -123,6 +123,7 @@ export class Publisher {
 
   async #offer(peer: Peer, options: RTCOfferOptions): Promise<void> {
     const { connection } = peer;
+    await peer.ready();
     for (const track of this.#tracks.values()) await this.#attach(connection, track);
     const sdp = await peer.setLocal(() => connection.createOffer(options));
     const answer = await this.#context.session.request({
@@ -183,6 +184,8 @@ export class Publisher {
     this.peer?.close();
     this.peer = undefined;
     this.#transceivers.clear();
+    // Nothing is sent, so no path is missing.
+    if (this.#tracks.size === 0) this.#context.onPath('publisher', false);
   }
 
   /** Repeats a request whose connection is lost, over the next one. */

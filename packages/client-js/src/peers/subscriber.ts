@@ -54,6 +54,7 @@ export class Subscriber {
   }
 
   async #answer(peer: Peer, { offerId, sdp }: OfferMessage): Promise<void> {
+    await peer.ready();
     await peer.setRemote({ type: 'offer', sdp });
     const answer = await peer.setLocal(() => peer.connection.createAnswer());
     if (peer !== this.peer) return;

@@ -32,7 +32,7 @@ export class Attachments {
     this.#elements.add(element);
     element.autoplay = true;
     // Without it, iOS plays a video in full screen only.
-    if (element instanceof HTMLVideoElement) element.playsInline = true;
+    if (isVideo(element)) element.playsInline = true;
     setSound(element);
     this.#show(element);
     return element;
@@ -63,6 +63,11 @@ export class Attachments {
     if (tracks.length > 0) this.#onMedia(element);
     else this.#onIdle(element);
   }
+}
+
+/** Elements of other windows have other classes. */
+function isVideo(element: HTMLMediaElement): element is HTMLVideoElement {
+  return element.localName === 'video';
 }
 
 /** Mutes an element without sound: browsers play muted elements without a gesture of the user. */

@@ -9,8 +9,15 @@ let inView: Notify;
 let sizes: Notify;
 let reports: [trackId: string, display: Display][];
 let displays: Displays;
-const page = Object.assign(new EventTarget(), { hidden: false, pictureInPictureElement: null });
-const globals = globalThis as Record<string, unknown>;
+/** A window, whose observers report through `inView` and `sizes` from its first observation on. */
+const windowOf = () => ({
+  devicePixelRatio: 1,
+  IntersectionObserver: observer((notify) => (inView = notify)),
+  ResizeObserver: observer((notify) => (sizes = notify)),
+});
+const pageOf = () =>
+  Object.assign(new EventTarget(), { hidden: false, pictureInPictureElement: null, defaultView: windowOf() });
+let page: ReturnType<typeof pageOf>;
 
 const observer = (take: (notify: Notify) => void) =>
   class {
@@ -22,7 +29,11 @@ const observer = (take: (notify: Notify) => void) =>
     disconnect(): void {}
   };
 const elementOf = () =>
-  Object.assign(new EventTarget(), { videoWidth: 1, videoHeight: 1 }) as unknown as HTMLVideoElement;
+  Object.assign(new EventTarget(), {
+    videoWidth: 1,
+    videoHeight: 1,
+    ownerDocument: page,
+  }) as unknown as HTMLVideoElement;
 const tracks = new Map<string, RemoteTrack>();
 function trackOf(trackId: string): RemoteTrack {
   const track = { trackId, participant: { participantId: 'ada', tracks } } as unknown as RemoteTrack;
@@ -37,10 +48,7 @@ const reported = () => reports.splice(0).map(([trackId, { maxSpatial, isHidden }
 
 beforeEach(() => {
   jest.useFakeTimers();
-  globals['document'] = page;
-  globals['devicePixelRatio'] = 1;
-  globals['IntersectionObserver'] = observer((notify) => (inView = notify));
-  globals['ResizeObserver'] = observer((notify) => (sizes = notify));
+  page = pageOf();
   reports = [];
   tracks.clear();
   displays = new Displays(({ trackId }, display) => reports.push([trackId, display]));
@@ -48,8 +56,6 @@ beforeEach(() => {
 afterEach(() => {
   displays.close();
   jest.useRealTimers();
-  for (const name of ['document', 'devicePixelRatio', 'IntersectionObserver', 'ResizeObserver'])
-    globals[name] = undefined;
 });
 
 test('a display is reported at once when the track needs more, and after a second when it needs less', () => {
@@ -107,25 +113,49 @@ test('a hidden tab hides everything', () => {
   expect(reported()).toEqual([['camera', 0, false]]);
 });
 
+test('an element in another window is displayed there, also if it is moved while it plays', () => {
+  const element = elementOf();
+  displays.observe(trackOf('camera'), element);
+  show(element, 320, 180);
+  jest.advanceTimersByTime(250);
+  const popUp = pageOf();
+  popUp.defaultView.devicePixelRatio = 2;
+  Object.assign(element, { ownerDocument: popUp });
+  show(element, 0, 0, false);
+  page.hidden = true;
+  page.dispatchEvent(new Event('visibilitychange'));
+  element.dispatchEvent(new Event('timeupdate'));
+  show(element, 320, 180);
+  jest.advanceTimersByTime(2000);
+  expect(reported()).toEqual([
+    ['camera', 0, false],
+    ['camera', 1, false],
+  ]);
+  popUp.hidden = true;
+  popUp.dispatchEvent(new Event('visibilitychange'));
+  jest.advanceTimersByTime(2000);
+  expect(reported()).toEqual([['camera', 1, true]]);
+});
+
 const visible = { isHidden: false, pixelRatio: 1, floating: null };
 const shown = (width: number, height: number, more: Partial<Shown> = {}): Shown => ({
   element: { videoWidth: 1, videoHeight: 1 },
   isInView: true,
   width,
   height,
+  page: visible,
   ...more,
 });
 const layerOf = (width: number, height: number, before?: number) =>
   displayOf(
     [shown(width, height)],
-    visible,
     before === undefined ? undefined : { maxSpatial: before, isHidden: false, pixels: 0 },
   ).maxSpatial;
 
 describe('a displayed track', () => {
   test('needs the layer of its size, in pixels of the screen', () => {
     expect([layerOf(320, 180), layerOf(440, 248), layerOf(640, 360), layerOf(1280, 720)]).toEqual([0, 0, 1, 2]);
-    expect(displayOf([shown(320, 180)], { ...visible, pixelRatio: 2 }, undefined)).toEqual({
+    expect(displayOf([shown(320, 180, { page: { ...visible, pixelRatio: 2 } })], undefined)).toEqual({
       maxSpatial: 1,
       isHidden: false,
       pixels: 640 * 360,
@@ -136,6 +166,6 @@ describe('a displayed track', () => {
 
   test('needs what the largest of its visible elements needs', () => {
     const elements = [shown(320, 180), shown(1280, 720, { isInView: false }), shown(640, 360)];
-    expect(displayOf(elements, visible, undefined)).toEqual({ maxSpatial: 1, isHidden: false, pixels: 640 * 360 });
+    expect(displayOf(elements, undefined)).toEqual({ maxSpatial: 1, isHidden: false, pixels: 640 * 360 });
   });
 });

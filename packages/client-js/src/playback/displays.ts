@@ -5,6 +5,8 @@ import type { Display } from '../subscriptions.js';
 /** How long a track must be hidden, or need a lower layer, until that is reported: scrolling past changes nothing. */
 const LESS_AFTER_MS = 1000;
 
+type Observed = Omit<Shown, 'page'> & { element: HTMLVideoElement; watched: Watched; owner: Document };
+
 interface Watched {
   track: RemoteTrack;
   elements: Set<HTMLMediaElement>;
@@ -20,14 +22,9 @@ interface Watched {
 export class Displays {
   readonly #report: (track: TrackReference, display: Display) => void;
   readonly #watched = new Map<RemoteTrack, Watched>();
-  readonly #observed = new Map<Element, Shown & { watched: Watched }>();
-  readonly #inView = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) this.#changed(target, { isInView: isIntersecting });
-  });
-  readonly #sizes = new ResizeObserver((entries) => {
-    for (const { target, contentRect: size } of entries)
-      this.#changed(target, { width: size.width, height: size.height });
-  });
+  readonly #observed = new Map<Element, Observed>();
+  /** By document. An observer of another document does not see its elements. */
+  readonly #observers = new Map<Document, (IntersectionObserver | ResizeObserver)[]>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(report: (track: TrackReference, display: Display) => void) {
@@ -36,7 +33,6 @@ export class Displays {
 
   /** Watches the element until `stop` is called, or the element shows another track. */
   observe(track: RemoteTrack, element: HTMLMediaElement): void {
-    if (this.#observed.size === 0) document.addEventListener('visibilitychange', this.#evaluateSoon);
     let watched = this.#watched.get(track);
     if (watched === undefined) {
       watched = { track, elements: new Set(), reported: undefined, lessSinceMs: undefined };
@@ -44,25 +40,26 @@ export class Displays {
     }
     // The element shows this track in place of another one.
     this.#observed.get(element)?.watched.elements.delete(element);
+    this.#forget(element);
     watched.elements.add(element);
-    const shown: Shown = { element: element as HTMLVideoElement, isInView: undefined, width: 0, height: 0 };
-    this.#observed.set(element, { watched, ...shown });
-    for (const observer of [this.#inView, this.#sizes]) {
-      // Only a new observation begins with a report.
-      observer.unobserve(element);
-      observer.observe(element);
-    }
+    const { ownerDocument: owner } = element;
+    this.#observed.set(element, {
+      watched,
+      owner,
+      element: element as HTMLVideoElement,
+      isInView: undefined,
+      width: 0,
+      height: 0,
+    });
+    for (const observer of this.#observersOf(owner)) observer.observe(element);
     for (const event of EVENTS) element.addEventListener(event, this.#evaluateSoon);
+    element.addEventListener('timeupdate', this.#onProgress);
     this.#evaluateSoon();
   }
 
   stop(track: RemoteTrack, element: HTMLMediaElement): void {
     if (this.#observed.get(element)?.watched.track !== track) return;
-    this.#inView.unobserve(element);
-    this.#sizes.unobserve(element);
-    for (const event of EVENTS) element.removeEventListener(event, this.#evaluateSoon);
-    this.#observed.delete(element);
-    if (this.#observed.size === 0) document.removeEventListener('visibilitychange', this.#evaluateSoon);
+    this.#forget(element);
     this.#watched.get(track)?.elements.delete(element);
     // Hidden or unpublished tracks are the roster's business.
     if (!isListed(track)) this.#watched.delete(track);
@@ -71,12 +68,48 @@ export class Displays {
 
   close(): void {
     clearTimeout(this.#timer);
-    this.#inView.disconnect();
-    this.#sizes.disconnect();
-    document.removeEventListener('visibilitychange', this.#evaluateSoon);
-    this.#observed.clear();
+    for (const { element } of this.#observed.values()) this.#forget(element);
     this.#watched.clear();
   }
+
+  #observersOf(owner: Document): (IntersectionObserver | ResizeObserver)[] {
+    const present = this.#observers.get(owner);
+    if (present !== undefined) return present;
+    // A closed window has no view, and shows nothing.
+    const { defaultView: view } = owner;
+    if (view === null) return [];
+    owner.addEventListener('visibilitychange', this.#evaluateSoon);
+    const inView = new view.IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries) this.#changed(target, { isInView: isIntersecting });
+    });
+    const sizes = new view.ResizeObserver((entries) => {
+      for (const { target, contentRect: size } of entries)
+        this.#changed(target, { width: size.width, height: size.height });
+    });
+    this.#observers.set(owner, [inView, sizes]);
+    return [inView, sizes];
+  }
+
+  #forget(element: Element): void {
+    const observed = this.#observed.get(element);
+    if (observed === undefined) return;
+    const { owner } = observed;
+    const observers = this.#observers.get(owner) ?? [];
+    for (const observer of observers) observer.unobserve(element);
+    for (const event of EVENTS) element.removeEventListener(event, this.#evaluateSoon);
+    element.removeEventListener('timeupdate', this.#onProgress);
+    this.#observed.delete(element);
+    if ([...this.#observed.values()].some((one) => one.owner === owner)) return;
+    owner.removeEventListener('visibilitychange', this.#evaluateSoon);
+    this.#observers.delete(owner);
+  }
+
+  /** Pages move elements to windows of their own, and no event says so. A hidden page has no other timely events. */
+  readonly #onProgress = ({ currentTarget }: Event): void => {
+    const observed = this.#observed.get(currentTarget as Element);
+    if (observed !== undefined && observed.owner !== observed.element.ownerDocument)
+      this.observe(observed.watched.track, observed.element);
+  };
 
   #changed(element: Element, change: Partial<Shown>): void {
     const observed = this.#observed.get(element);
@@ -107,9 +140,11 @@ export class Displays {
     }
     const shown = [...elements].flatMap((element) => this.#observed.get(element) ?? []);
     // The browser reports each element once, soon after its observation has begun.
-    if (shown.some(({ isInView }) => isInView === undefined) && !document.hidden) return Infinity;
-    const { hidden: isHidden, pictureInPictureElement: floating } = document;
-    const now = displayOf(shown, { isHidden, pixelRatio: devicePixelRatio, floating }, reported);
+    if (shown.some(({ isInView, owner }) => isInView === undefined && !isHiddenPage(owner))) return Infinity;
+    const now = displayOf(
+      shown.map((one) => ({ ...one, page: pageStateOf(one.owner) })),
+      reported,
+    );
     if (isLess(now, reported)) {
       watched.lessSinceMs ??= nowMs;
       const waitMs = watched.lessSinceMs + LESS_AFTER_MS - nowMs;
@@ -121,6 +156,15 @@ export class Displays {
     if (!isSame(now, reported)) this.#report(referenceTo(track), now);
     return Infinity;
   }
+}
+
+function isHiddenPage({ hidden, defaultView }: Document): boolean {
+  return hidden || defaultView === null;
+}
+
+function pageStateOf(owner: Document): PageState {
+  const { pictureInPictureElement: floating, defaultView } = owner;
+  return { isHidden: isHiddenPage(owner), pixelRatio: defaultView?.devicePixelRatio ?? 1, floating };
 }
 
 /** The picture has another size, or floats above other windows. */
@@ -143,9 +187,11 @@ export interface Shown {
   /** In CSS pixels. */
   width: number;
   height: number;
+  /** The document of the element. */
+  page: PageState;
 }
 
-export interface PageState {
+interface PageState {
   /** Whether the tab is in the background, or the window is minimised. */
   isHidden: boolean;
   /** Pixels of the screen for one CSS pixel. */
@@ -165,8 +211,8 @@ const ENLARGED_AGAIN_MAX = 1.6;
  * How a track is displayed by the elements that show it: as large as the largest one needs.
  * @param before what was found last: between two layers it decides, so that a size at the limit does not alternate
  */
-export function displayOf(shown: readonly Shown[], page: PageState, before: Display | undefined): Display {
-  const displays = shown.map((one) => displayOfOne(one, page, before));
+export function displayOf(shown: readonly Shown[], before: Display | undefined): Display {
+  const displays = shown.map((one) => displayOfOne(one, before));
   const visible = displays.filter(({ isHidden }) => !isHidden);
   const [first, ...others] = visible;
   // The layer stays, so that the track comes back as it was.
@@ -181,8 +227,8 @@ export function displayOf(shown: readonly Shown[], page: PageState, before: Disp
   );
 }
 
-function displayOfOne(shown: Shown, page: PageState, before: Display | undefined): Display {
-  const { element, isInView, width, height } = shown;
+function displayOfOne(shown: Shown, before: Display | undefined): Display {
+  const { element, isInView, width, height, page } = shown;
   const pixels = Math.round(width * height * page.pixelRatio ** 2);
   // Its window has a size of its own.
   if (element === page.floating) return { maxSpatial: HIGHEST, isHidden: false, pixels };

@@ -75,15 +75,18 @@ export class Session {
     this.assertOpen();
   }
 
-  /** Why no WebSocket opens. Browsers do not say, so this asks whether anything answers there. */
+  /**
+   * Why no WebSocket opens. Browsers do not say, so this asks whether anything answers there. They also hide answers of
+   * servers that forbid other sites to load them (Cross-Origin-Resource-Policy).
+   */
   async #cause(): Promise<string> {
     const abort = new AbortController();
     const tooLong = setTimeout(() => abort.abort(), ASK_WITHIN_MS);
     try {
       await fetch(this.#settings.url.replace(/^ws/, 'http'), { mode: 'no-cors', signal: abort.signal });
-      return 'a server answers there, but takes no call. Check the path, and ALLOWED_ORIGINS of the gateway.';
+      return 'a server answers there, but it is no gateway, or one that refuses this page. Check the host, the port and the path (the API is no gateway), and ALLOWED_ORIGINS of the gateway.';
     } catch {
-      return 'no server answers there. Check the host and the port, and whether the gateway runs.';
+      return 'no server answers there, or one that is no gateway and hides itself from other sites. Check the host and the port, and whether the gateway runs.';
     } finally {
       clearTimeout(tooLong);
     }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { newId } from '../ids/ids.js';
-import { issueTurnCredentials, sessionOfUsername } from './turn-credentials.js';
+import { issueTurnCredentials, peerSubject, sessionOfUsername } from './turn-credentials.js';
 
 const now = new Date('2026-01-01T00:00:00.750Z');
 const settings = { stunUrls: ['stun:a'], turnUrls: ['turn:a', 'turn:b'], secret: 'north', ttlSeconds: 3600 };
@@ -34,7 +34,8 @@ describe('TURN credentials', () => {
 
   test('have a username that yields a session id only for sessions', () => {
     const session = newId('session');
-    expect(sessionOfUsername(`1767229200:${session}`)).toBe(session);
+    const subjects = [session, peerSubject(session, 'publisher'), peerSubject(session, 'subscriber')];
+    for (const subject of subjects) expect(sessionOfUsername(`1767229200:${subject}`)).toBe(session);
     const others = [
       ...[session, `:${session}`, `x:${session}`, `1767229200:${session}:1`, `1767229200:${session}x`],
       ...[`1767229200:1:${session}`, `1767229200:${session}\n`, `1767229200:${newId('room')}`, '1767229200:env_1:00'],

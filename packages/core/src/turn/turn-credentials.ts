@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { ID_PREFIXES } from '../ids/ids.js';
 
-const SESSION_USERNAME = new RegExp(`^\\d{1,12}:(${ID_PREFIXES.session}_[0-9a-z]{26})$`);
+const SESSION_USERNAME = new RegExp(`^\\d{1,12}:(${ID_PREFIXES.session}_[0-9a-z]{26})(?::(?:publisher|subscriber))?$`);
 
 export const TURN_TTL_SECONDS = { min: 60, default: 3600, max: 86_400 } as const;
 
@@ -36,7 +36,15 @@ export function environmentSubject(environmentId: string): string {
   return `${environmentId}:${randomBytes(8).toString('hex')}`;
 }
 
-/** The id of the session that a username was issued for; null for any other username. */
+/**
+ * Subject of the credentials of one peer connection of a session. It has a quota of its own, and a later credential
+ * replaces the earlier ones: a client that has moved to another network cannot close the relays that it had there.
+ */
+export function peerSubject(sessionId: string, peer: 'publisher' | 'subscriber'): string {
+  return `${sessionId}:${peer}`;
+}
+
+/** The id of the session that a username was issued for, as a whole or for a peer connection; null for any other one. */
 export function sessionOfUsername(username: string): string | null {
   return SESSION_USERNAME.exec(username)?.[1] ?? null;
 }
@@ -45,7 +53,7 @@ export function sessionOfUsername(username: string): string | null {
  * Issues temporary credentials in the scheme of coturn's `use-auth-secret`: username `<expiry Unix seconds>:<subject>`,
  * credential base64(HMAC-SHA1(secret, username)).
  * Source: draft-uberti-behave-turn-rest-00 and the coturn manual.
- * @param subject a session's id, or an {@link environmentSubject}.
+ * @param subject a session's id, a {@link peerSubject} or an {@link environmentSubject}.
  */
 export function issueTurnCredentials(settings: TurnSettings, subject: string, now: Date): TurnCredentials {
   const expiresUnixSeconds = Math.floor(now.getTime() / 1000) + settings.ttlSeconds;

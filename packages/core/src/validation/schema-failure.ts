@@ -80,11 +80,8 @@ export function describeSchemaFailures(root: string, failures: readonly SchemaFa
     .map((failure) => ({ path: formatPath(root, segmentsOf(failure)), message: inWords(failure) }));
 }
 
-/**
- * Whether the caller gets to know a failure. Others say the same better: those of the value itself about a value that may
- * also be null, and that of `contains` about the entries of an array.
- */
-function isReported({ keyword, params, schemaPath }: SchemaFailure): boolean {
+/** Skips duplicates of nullable values and of `contains`, whose own failures are reported. */
+export function isReported({ keyword, params, schemaPath }: SchemaFailure): boolean {
   if (keyword === 'anyOf' || (keyword === 'type' && params['type'] === 'null')) return false;
   return !schemaPath.includes('/contains/');
 }

@@ -7,6 +7,7 @@ import { Check, Field, FormError, InputField, Select } from '../../components/fi
 import { Page } from '../../components/layout.js';
 import { Empty, Loaded, Loading } from '../../components/states.js';
 import { Badge } from '../../components/text.js';
+import { toast } from '../../components/toasts.js';
 import { plural } from '../../format.js';
 import { useQueryParameters } from '../../navigation/location.js';
 import { holdActive } from '../../session/idle.js';
@@ -245,6 +246,9 @@ function Media({ track }: { track: Track }) {
   return track.kind === 'video' ? <video ref={ref} aria-hidden="true" /> : <audio ref={ref} />;
 }
 
+/** Characters of a message that the page shows. */
+const MESSAGE_SHOWN_MAX = 200;
+
 /** Events after which the page shows something else. */
 const SHOWN: readonly (keyof CallEvents)[] = [
   ...(['state', 'mediaState', 'connectionQuality', 'permissionsChanged', 'rosterPaged'] as const),
@@ -270,6 +274,10 @@ function useCall(
       const { connect } = await import('@callplane/client-js');
       joined = await connect({ url, token, signal });
       for (const name of SHOWN) joined.on(name, render);
+      joined.on('message', ({ isFromServer, participant, data }) => {
+        const sender = isFromServer ? 'the server' : (participant?.name ?? 'a participant who left');
+        toast(`Message from ${sender}: ${JSON.stringify(data).slice(0, MESSAGE_SHOWN_MAX)}`);
+      });
       joined.on('problem', (error) => setProblem(error.message));
       joined.on('deviceFallback', ({ source }) => setProblem(`The chosen ${source} is gone. The default one is used.`));
       joined.on('closed', ({ reason, message, canRejoin }) => {
