@@ -91,7 +91,7 @@ function isRange(ranges: Range | Readonly<Record<string, Range>>): ranges is Ran
 
 function listFault(name: string, value: unknown, [min, max]: Range): string | null {
   for (const text of String(value).split(' ')) {
-    if (/^(?:0|[1-9]\d*)$/.test(text) && BigInt(text) >= min && BigInt(text) <= max) continue;
+    if (/^(?:0|[1-9]\d{0,18})$/.test(text) && BigInt(text) >= min && BigInt(text) <= max) continue;
     return `${name} must be a decimal number from ${min} to ${max}, not "${text}"`;
   }
   return null;
