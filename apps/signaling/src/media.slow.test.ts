@@ -131,6 +131,8 @@ describe('media', () => {
       [[mic], sdp, 'invalid_sdp'],
       [[mic], sdp.replaceAll('a=sendonly', 'a=SENDONLY'), 'invalid_sdp'],
       [[mic], `${sdp}m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\na=mid:9\r\n`, 'invalid_sdp'],
+      [[], sdp.replaceAll('a=sendonly', 'a=recvonly'), 'invalid_sdp'],
+      [[mic], sdp.replaceAll(/a=extmap:\d+/g, 'a=extmap:4294967295'), 'invalid_sdp'],
     ] as const) {
       expect(await eve.client.ask({ type: 'publish', sdp: text, tracks }, 'error')).toMatchObject({ code });
     }

@@ -43,6 +43,17 @@ test('counts joins by outcome, closes by reason, messages by type, and open conn
   expect(await valueOf('sessions{')).toBe(0);
 });
 
+test('counts refused messages by their code, also invalid ones', async () => {
+  const values = () =>
+    Promise.all(['invalid_sdp', 'invalid_message'].map((code) => valueOf(`refusals_total{code="${code}"`)));
+  const before = await values();
+  const { client } = await kit.enter(instance.url, await kit.newRoom());
+  await client.ask({ type: 'publish', sdp: 'v=0', tracks: [] }, 'error');
+  await client.ask({ type: 'publish', sdp: 7, tracks: [] }, 'error');
+  const after = await values();
+  expect(after.map((value, at) => value - before[at]!)).toEqual([1, 1]);
+});
+
 test('counts reads of rooms by their reason; a join into a room that is empty or known needs none', async () => {
   const values = () => Promise.all(['changed', 'gap'].map((why) => valueOf(`room_reads_total{why="${why}"`)));
   const before = await values();

@@ -1,5 +1,12 @@
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
-import { CLIENT_MESSAGES, CLOSE_REASONS, type ClientMessage, type CloseReason } from '@callplane/protocol';
+import {
+  CLIENT_MESSAGES,
+  CLOSE_REASONS,
+  ERROR_CODES,
+  type ClientMessage,
+  type CloseReason,
+  type ErrorCode,
+} from '@callplane/protocol';
 
 /** A close reason, `lost` (the socket closed) or `moved` (the session has another connection). */
 export type Ending = CloseReason | 'lost' | 'moved';
@@ -91,6 +98,12 @@ function trafficMetrics(metrics: Metrics) {
     { name: 'callplane_signaling_messages_total', help: 'Valid client messages, by type.', label: 'type' },
     () => messages,
   );
+  const refusals = metrics.counter({
+    name: 'callplane_signaling_refusals_total',
+    help: 'Refused client messages, by code.',
+    labels: ['code'],
+    known: Object.keys(ERROR_CODES).map((code) => ({ code })),
+  });
   const reads = metrics.counter({
     name: 'callplane_signaling_room_reads_total',
     help: 'Rooms read from PostgreSQL, by reason.',
@@ -101,6 +114,7 @@ function trafficMetrics(metrics: Metrics) {
     message: (type: ClientMessage['type']) => {
       messages[type] += 1;
     },
+    refused: (code: ErrorCode) => refusals.inc({ code }),
     roomRead: (why: ReadReason) => reads.inc({ why }),
   };
 }

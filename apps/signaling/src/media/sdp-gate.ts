@@ -3,6 +3,7 @@ import { PROTOCOL_LIMITS, type ClientMessages, type TrackKind, type TrackSource 
 import { isDeepStrictEqual } from 'node:util';
 import sdpTransform, { type MediaDescription, type SessionDescription } from 'sdp-transform';
 import { RequestFailure } from '../connections/request-failure.js';
+import { numberFault } from './sdp-numbers.js';
 
 /** A track that the client declares, with the media section that carries it. */
 export type DeclaredTrack = ClientMessages['publish']['tracks'][number];
@@ -103,6 +104,8 @@ export function checkOffer(
   }
   const [unused] = byMid.values();
   if (unused !== undefined) throw mismatch(`${unused.path}.mid`, 'is not a sending section of the offer');
+  // Without this, participants who may publish nothing could occupy the media server with peer connections.
+  if (tracks.length === 0) throw invalid('The offer sends no track. To stop sending, use `unpublish`.');
   return { sdp: read.text, tracks, peerConnection: read.origin };
 }
 
@@ -131,6 +134,22 @@ export function checkAnswer(sdp: string): CheckedAnswer {
 
 function sends(direction: Direction): boolean {
   return direction === 'sendrecv' || direction === 'sendonly';
+}
+
+/**
+ * Checks a client's candidate and writes it anew, without unknown attributes.
+ * @throws RequestFailure `invalid_sdp`
+ */
+export function checkCandidate(line: string): string {
+  // Browsers mark the end of candidates by an empty one, too.
+  if (line === '') return line;
+  if (!/^[\x20-\x7e]*$/.test(line)) throw invalid('The candidate has characters other than printable ASCII.');
+  const { candidates = [] } = parse(`a=${line}`) as Partial<MediaDescription>;
+  requireNumbers({ candidates });
+  const text = sdpTransform.write({ candidates, media: [] } as unknown as SessionDescription);
+  const [, written] = /^a=(candidate:.*)\r$/m.exec(text) ?? [];
+  if (written === undefined) throw invalid('The candidate cannot be parsed.');
+  return written;
 }
 
 /** Parses a description, drops unknown attributes, and serialises it with an explicit direction in every section. */
@@ -163,9 +182,13 @@ function readDescription(sdp: string, sectionsMax: number): ReadDescription {
     // A section with port 0 is a rejected one, unless it is bundle-only (RFC 9143, section 6).
     const direction = section.port === 0 && section.bundleOnly === undefined ? 'inactive' : declared;
     sections.push({ mid, kind: section.type, direction });
-    media.push({ ...pick(section, SECTION_FIELDS), direction } as MediaDescription);
+    const kept = { ...pick(section, SECTION_FIELDS), direction } as MediaDescription;
+    requireNumbers({ ...kept, payloads: section.payloads ?? '' });
+    media.push(kept);
   }
-  const kept = { ...pick(parsed, SESSION_FIELDS), media } as SessionDescription;
+  const session = pick(parsed, SESSION_FIELDS);
+  requireNumbers(session);
+  const kept = { ...session, media } as SessionDescription;
   const text = sdpTransform.write(kept);
   // Parses our own output again and rejects it if it differs from what was validated.
   const again = parse(text);
@@ -173,6 +196,12 @@ function readDescription(sdp: string, sectionsMax: number): ReadDescription {
   if (again.direction !== undefined || !isDeepStrictEqual(sectionsAgain, sections))
     throw invalid('The session description cannot be parsed.');
   return { text, origin: `${origin.username} ${origin.sessionId}`, sections };
+}
+
+function requireNumbers(part: Parameters<typeof numberFault>[0]): void {
+  const fault = numberFault(part);
+  if (fault !== null)
+    throw invalid('The session description has an invalid number.', [{ path: 'sdp', message: fault }]);
 }
 
 /** Returns the mid as a string. sdp-transform turns numeric mids into numbers, although its types say otherwise. */

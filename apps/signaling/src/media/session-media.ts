@@ -4,6 +4,7 @@ import { storedTracks, type MediaDeps, type MediaOwner, type MediaRecord } from 
 import type { MediaPlace } from './places.js';
 import { OwnSession, recordOf, takeOver, type HandoverParts, type ResumedMedia } from './handover.js';
 import { Publisher } from './publisher.js';
+import { checkCandidate } from './sdp-gate.js';
 import { Subscriber } from './subscriber.js';
 
 /** Time for a client to republish tracks that the media server lost, in milliseconds. Then they are unpublished. */
@@ -160,12 +161,15 @@ export class SessionMedia {
   /**
    * Gives a candidate of the client to the media server, with only the fields that it needs. Null marks their end.
    * @returns false if the peer connection does not exist (any more): a late candidate is no client error
+   * @throws RequestFailure `invalid_sdp`
    */
   async candidate({ target, candidate }: ClientMessages['candidate']): Promise<boolean> {
     const handle = target === 'publisher' ? this.publisher.handle : this.subscriber.peer?.handle;
-    const { candidate: line, sdpMid, sdpMLineIndex } = candidate ?? {};
+    const { sdpMid, sdpMLineIndex } = candidate ?? {};
+    const checked =
+      candidate === null ? null : { candidate: checkCandidate(candidate.candidate), sdpMid, sdpMLineIndex };
     try {
-      await handle?.addCandidate(line === undefined ? null : { candidate: line, sdpMid, sdpMLineIndex });
+      await handle?.addCandidate(checked);
       return handle != null;
     } catch (error) {
       if (error instanceof MediaError) return false;

@@ -108,7 +108,7 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
 
 export interface DispatchDeps extends RequestDeps, ArrivalDeps {
   logger: Logger;
-  metrics: Pick<SignalingMetrics, 'ended' | 'join' | 'message'>;
+  metrics: Pick<SignalingMetrics, 'ended' | 'join' | 'message' | 'refused'>;
 }
 
 export class Dispatch implements ConnectionHandler {
@@ -128,6 +128,7 @@ export class Dispatch implements ConnectionHandler {
   }
 
   onInvalid(connection: Connection, { type, details }: InvalidMessage): void {
+    this.#deps.metrics.refused('invalid_message');
     logRefusal(this.#deps.logger, connection, { type, code: 'invalid_message', details });
   }
 
@@ -156,6 +157,7 @@ export class Dispatch implements ConnectionHandler {
     const { type, id } = message;
     if (error instanceof RequestFailure) {
       const { code, details, cause } = error;
+      this.#deps.metrics.refused(code);
       logRefusal(logger, connection, { type, code, answer: boundMessage(error.message), details, cause });
       connection.send(errorMessage(id, code, error.message, details));
       return;
