@@ -172,7 +172,7 @@ test('while Redis refuses subscriptions, no app ends, waits read rows, and the h
   await eventually(() => stack.producer.health.probeAll().then(() => stack.producer.health.trouble === null));
   // Redis closes the connections with subscriptions, and refuses the new ones.
   await setUsers(stack.redis, 'resetchannels');
-  const redisOf = async () => ((await (await fetch(`${api.url}/readyz`)).json()) as any).checks.redis as unknown;
+  const redisOf = async () => (await (await fetch(`${api.url}/readyz`)).json()).checks.redis as unknown;
   await api.waitForLog(({ message }) => message === 'redis subscription refused');
   expect(await redisOf()).toBe('refused');
   expect(await (await fetch(api.metricsUrl)).text()).toMatch(/^callplane_redis_unusable\{.*reason="refused".*\} 1$/m);

@@ -7,7 +7,7 @@ import type { TrackIndex } from './tracks.js';
  * What a gateway reports to the others that hold sessions of a room: who talks at its publishers, what its members want of
  * the tracks of others, and the levels of quality that have changed. Any report may be lost.
  */
-export type ReportKind = 'speakers' | 'layers' | 'quality';
+type ReportKind = 'speakers' | 'layers' | 'quality';
 export type SendReport = (kind: ReportKind, report: unknown) => void;
 
 export interface ReportedRoom {

@@ -123,7 +123,7 @@ export class Database {
   }
 
   async ping(): Promise<void> {
-    await this.#pool.query('SELECT 1');
+    await this.sql.$queryRaw`SELECT 1`;
   }
 
   /**

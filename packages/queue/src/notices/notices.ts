@@ -108,7 +108,7 @@ export class Subscriber {
       const some = channels.slice(from, from + CHANNELS_PER_COMMAND);
       this.#redis.subscribe(...some).then(
         () => this.#onGranted(some),
-        (error: Error) => this.#onRefused(some, error),
+        (error: unknown) => this.#onRefused(some, error as Error),
       );
     }
   }

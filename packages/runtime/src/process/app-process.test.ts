@@ -103,3 +103,24 @@ test('wake-ups that were not sent are logged and counted by queue', async () => 
   expect(metrics).toContain('callplane_wake_ups_not_sent_total{queue="webhook-delivery",app="test"} 0');
   expect(await lines()).toMatchObject([{ level: 'warn', message: 'wake-ups not sent', queue: 'room-end', count: 3 }]);
 });
+
+test('every payload of Redis that is not valid is counted, and few of them are logged', async () => {
+  const { app, lines } = newProcess();
+  const { onInvalid } = app.redisEvents('rooms');
+  for (let n = 0; n < 1000; n += 1) onInvalid(new Error('a notice from Redis is not valid'));
+  expect(await app.metrics.text()).toContain(
+    'callplane_redis_payloads_invalid_total{connection="rooms",app="test"} 1000',
+  );
+  const logged = await lines();
+  expect(logged[0]).toMatchObject({ level: 'error', message: 'redis payload invalid', connection: 'rooms' });
+  expect(logged.length).toBeLessThan(100);
+});
+
+test('a subscription that Redis refuses shows in the health and in the metric', async () => {
+  const { app } = newProcess();
+  const closable = { close: () => Promise.resolve() };
+  app.ownProducer({ ...closable, health: { trouble: null, check: () => Promise.resolve() } }, ['frozen', 'refused']);
+  app.ownSubscriber('notices', { ...closable, refusal: 'refused' });
+  expect((await app.health().readyz()).body).toMatchObject({ status: 'degraded', checks: { redis: 'refused' } });
+  expect(await app.metrics.text()).toContain('callplane_redis_unusable{reason="refused",app="test"} 1');
+});
