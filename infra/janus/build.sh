@@ -18,7 +18,7 @@ if [ "$(id -u)" = 0 ]; then
   export DEBIAN_FRONTEND=noninteractive
   apt-get -qq update
   # shellcheck disable=SC2046
-  apt-get -qq install --yes --no-install-recommends $(cat "$here/build-packages") >/dev/null
+  apt-get -qq -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends $(cat "$here/build-packages") >/dev/null
 fi
 
 work=$(mktemp -d)
