@@ -17,6 +17,8 @@ export { eventually, testClock, type TestClock } from './eventually.js';
 export { startTestPgBouncer } from './pgbouncer.js';
 export { startNginx, startTestNginx, type TestNginx } from './nginx.js';
 export { repositoryRoot, stopAtEnd } from './resources.js';
+export { createRawPeer, type RawPeer } from './raw-peer/raw-peer.js';
+export { STUN, type StunAttribute } from './raw-peer/stun.js';
 export { createRtcPeer, type RtcAudioTrack, type RtcPeer, type RtcTrack } from './rtc-peer.js';
 export { breakRedis, REDIS_FAULTS } from './redis-faults.js';
 export { appMain, spawnApp, TEST_ENCRYPTION_KEYS, type LogLine, type TestApp } from './test-app.js';
