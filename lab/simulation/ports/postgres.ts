@@ -60,7 +60,8 @@ export class Backend {
 
   constructor(url: string, kind: string) {
     this.kind = kind;
-    this.client = new pg.Client({ connectionString: url, options: `${SESSION} ${kind}` });
+    // The last value of a setting counts.
+    this.client = new pg.Client({ connectionString: url, options: `${kind} ${SESSION}` });
     this.client.on('error', () => undefined);
   }
 

@@ -18,6 +18,8 @@ export { startTestPgBouncer } from './pgbouncer.js';
 export { startNginx, startTestNginx, type TestNginx } from './nginx.js';
 export { repositoryRoot, stopAtEnd } from './resources.js';
 export { freezeVideoRoom } from './frozen-videoroom.js';
+export { createRawPeer, type RawPeer } from './raw-peer/raw-peer.js';
+export { STUN, type StunAttribute } from './raw-peer/stun.js';
 export { createRtcPeer, type RtcAudioTrack, type RtcPeer, type RtcTrack } from './rtc-peer.js';
 export { breakRedis, REDIS_FAULTS, setUsers } from './redis-faults.js';
 export { appMain, spawnApp, TEST_ENCRYPTION_KEYS, type LogLine, type TestApp } from './test-app.js';
