@@ -29,6 +29,8 @@ export function devices() {
     error?: string | { audio?: string; video?: string };
     /** Runs before a device opens. */
     before?: () => unknown;
+    /** Runs before the gateway answers an offer. */
+    beforeAnswer?: () => unknown;
     list: Pick<MediaDeviceInfo, 'kind' | 'deviceId' | 'label'>[];
   } = {
     list: [
@@ -88,6 +90,7 @@ export async function join(options: { permissions?: string[]; script?: Script } 
       const peer = new library.RTCPeerConnection();
       stopAtEnd(async () => peer.close());
       const answer = async () => {
+        await state.beforeAnswer?.();
         await peer.setRemoteDescription({ type: 'offer', sdp: message.sdp });
         await peer.setLocalDescription(await peer.createAnswer());
         connection.send({ type: 'published', replyTo: message.id!, sdp: peer.localDescription!.sdp });

@@ -153,14 +153,19 @@ describe('while a device opens', () => {
 
 describe('while the gateway answers', () => {
   test('unpublish() cancels the publication, closes the device, and the gateway ends without the track', async () => {
-    const { call, opened, sent } = await join();
+    const { call, opened, sent, state } = await join();
     await call.publish({ audio: true });
+    let answer = (): void => undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    state.beforeAnswer = () => answered;
     const events: string[] = [];
     call.on('localTrackPublished', ({ trackId }) => events.push(`+${trackId}`));
     call.on('localTrackUnpublished', ({ trackId }) => events.push(`-${trackId}`));
     const publishing = resultOf(call.publish({ video: true }));
     await eventually(() => sent.length === 2);
-    await call.unpublish('camera');
+    const unpublishing = call.unpublish('camera');
+    answer();
+    await unpublishing;
     expect(await publishing).toBe('aborted');
     expect(opened[1]!.track.readyState).toBe('ended');
     expect([...call.tracks.keys()]).toEqual(['microphone']);
