@@ -51,6 +51,7 @@ const NOT_PASSED_ON: [names: RegExp, reason: string][] = [
   [/^OTEL_(EXPORTER_OTLP_(PROTOCOL|HEADERS)|SERVICE_NAME|RESOURCE_ATTRIBUTES|SDK_DISABLED)$/, 'the default fits'],
   [/^OTEL_((TRACES|METRICS|LOGS)_EXPORTER|METRIC_EXPORT_INTERVAL)$/, 'the default fits'],
   [/^MEDIA_DATABASE_URL$/, 'for `rtc media agent`, which runs beside media servers of other machines'],
+  [/^MEDIA_ALLOW_OUTDATED$/, 'the image builds a current Janus'],
   [/^INSTANCE_ID$/, 'for who starts processes on one machine'],
   [/^(HEALTH_)?HOST$/, 'containers listen on all of their own addresses'],
   [/^(HEALTH_PORT|PRISMA_DIR)$/, 'set by the image'],

@@ -41,7 +41,10 @@ function inCompose(): Placement[] {
     const stopSeconds = Number.parseInt(service.stop_grace_period);
     const memory = service.deploy?.resources?.limits?.memory ?? '';
     const where = `the service ${name}`;
-    return [{ where, app, settings, secrets: service.secrets ?? [], isWhole: true, stopSeconds, heap, memory }];
+    const secrets = (service.secrets ?? []).map((one: string | { target: string }) =>
+      typeof one === 'string' ? one : one.target,
+    );
+    return [{ where, app, settings, secrets, isWhole: true, stopSeconds, heap, memory }];
   });
 }
 
@@ -103,7 +106,16 @@ describe('every way of deployment', () => {
 
   test('gives an app the same secrets', () => {
     for (const app of SERVERS) {
-      const given = placements.filter((each) => each.app === app).map(({ secrets }) => [...secrets].sort().join(' '));
+      // In Kubernetes, the file with the app's own user of Redis is named after the app.
+      const own = `${app.replaceAll('-', '_')}_redis_url`;
+      const given = placements
+        .filter((each) => each.app === app)
+        .map(({ secrets }) =>
+          secrets
+            .map((name) => (name === own ? 'redis_url' : name))
+            .sort()
+            .join(' '),
+        );
       expect([app, new Set(given).size]).toEqual([app, 1]);
     }
     // The gateway's role in PostgreSQL has the least rights, and no key to secrets in rows.
