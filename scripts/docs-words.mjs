@@ -30,7 +30,7 @@ const GROUPS = [
   { name: 'guarantees, results', budget: 3550, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2550, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
   { name: 'decisions', budget: 4600, pages: /^docs\/decisions\// },
-  { name: 'changelog, vulnerabilities', budget: 1000, pages: /^(CHANGELOG|SECURITY)\.md$/ },
+  { name: 'changelog, vulnerabilities', budget: 1050, pages: /^(CHANGELOG|SECURITY)\.md$/ },
   { name: 'beside the code', budget: 2000, pages: /^(apps|packages|lab|metrics)\// },
 ];
 const DECISIONS_MAX = 15;
