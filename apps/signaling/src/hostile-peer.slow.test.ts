@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createTestDatabase, eventually, startTestJanus, type RawPeer, type TestJanus } from '@callplane/testing';
 import fc from 'fast-check';
+import { isDeepStrictEqual } from 'node:util';
 import { CAM, flows, MIC, startCall, type TestCall } from './call.testkit.js';
 import { hostileInput, type HostileInput, type Target } from './hostile-inputs.testkit.js';
 import {
@@ -23,6 +24,8 @@ const INPUTS = 500;
 const STORM_MS = 3000;
 /** Inputs of one hostile participant: then it leaves, and the next one comes. */
 const INPUTS_OF_ONE = 50;
+/** All that a room takes. The others' WebRTC library cannot receive H264. */
+const CODECS = ['VP8', 'VP9', 'H264', 'AV1'];
 
 let kit: TestSignaling;
 let janus: TestJanus;
@@ -64,7 +67,8 @@ function startStream(peer: RawPeer): { nextSequence(): number; stop(): void } {
 /** Joins, publishes, receives, sends the inputs and leaves without a farewell. */
 async function attack(ada: TestCall, roomId: string, attempt: number, inputs: readonly HostileInput[]): Promise<void> {
   const eve = await kit.enter(one.url, roomId, { name: 'Eve', autoSubscribe: false });
-  const sender = await publishRaw(eve, { rids: attempt % 2 === 1 });
+  const codec = CODECS[(attempt >> 1) % CODECS.length] ?? 'VP8';
+  const sender = await publishRaw(eve, { rids: attempt % 2 === 1, codec });
   const stream = startStream(sender);
   try {
     const receiver = await receiveRaw(eve, ada.participantId);
@@ -125,6 +129,35 @@ describe('a hostile peer', () => {
     },
     (MINUTES + 10) * 60_000,
   );
+
+  test.each([
+    ['VP9', undefined],
+    ['H264', 'track_refused'],
+    ['AV1', undefined],
+  ])("stops nobody's media with %s as the payload type of VP8", async (codec, failure) => {
+    const { roomId, ada, bob } = await call();
+    const eve = await kit.enter(one.url, roomId, { name: 'Eve', autoSubscribe: false });
+    const sender = await publishRaw(eve, { codec });
+    const stream = startStream(sender);
+    const cyd = startCall(kit, await kit.enter(one.url, roomId));
+    const cam = { participantId: eve.participantId, trackId: 'cam' };
+    for (const viewer of [ada, bob, cyd]) {
+      const track = await eventually(() => {
+        const [received, failed] = [viewer.client.of('subscribed'), viewer.client.of('subscriptionFailed')];
+        return [...received, ...failed].flatMap(({ tracks }) => tracks).find((one) => isDeepStrictEqual({ ...one, ...cam }, one));
+      });
+      expect('code' in track ? track.code : undefined).toBe(failure);
+    }
+    await Promise.all([
+      ...[bob, cyd].flatMap(({ subscriber }) => [flows(subscriber, 'video'), flows(subscriber, 'audio')]),
+      flows(ada.subscriber, 'audio'),
+    ]);
+    for (const { client } of [ada, bob, cyd]) expect(client.of('mediaReset')).toEqual([]);
+    stream.stop();
+    sender.close();
+    eve.client.leave();
+    await Promise.all([ada.end(), bob.end(), cyd.end()]);
+  });
 
   test('gets few key frames, however many it asks for', async () => {
     const roomId = await kit.newRoom();

@@ -6,10 +6,17 @@ export const PAYLOADS = { opus: 111, video: 96, rtx: 97, red: 98, ulpfec: 99, fl
 export const EXTENSIONS = { level: 1, transportCc: 3, mid: 4, rid: 10, repairedRid: 11, dependency: 14 } as const;
 export const SSRCS = { audio: 1111, video: [2221, 2222, 2223], rtx: 3331, flexfec: 3332 } as const;
 
+interface RawOffer {
+  /** Layers have ids instead of SSRCs. */
+  rids?: boolean;
+  /** Has the payload type that all others use for VP8. */
+  codec?: string;
+}
+
 /** A raw peer that publishes: its tracks are known to the others. */
-export async function publishRaw({ client }: Joined, { rids = false } = {}): Promise<RawPeer> {
+export async function publishRaw({ client }: Joined, offer: RawOffer = {}): Promise<RawPeer> {
   const peer = await createRawPeer();
-  const sdp = offerOf(peer, rids);
+  const sdp = offerOf(peer, offer);
   const tracks = [
     { trackId: 'mic', mid: '0', source: 'microphone' },
     { trackId: 'cam', mid: '1', source: 'camera' },
@@ -33,7 +40,7 @@ export async function receiveRaw({ client }: Joined, participantId: string): Pro
   return peer;
 }
 
-function offerOf(peer: RawPeer, rids: boolean): string {
+function offerOf(peer: RawPeer, { rids = false, codec = 'VP8' }: RawOffer): string {
   const { video, rtx, red, ulpfec, flexfec } = PAYLOADS;
   const [first, ...others] = SSRCS.video;
   const layers = rids
@@ -63,7 +70,7 @@ function offerOf(peer: RawPeer, rids: boolean): string {
     peer.transport,
     'a=mid:1',
     'a=sendonly',
-    `a=rtpmap:${video} VP8/90000`,
+    `a=rtpmap:${video} ${codec}/90000`,
     `a=rtcp-fb:${video} nack`,
     `a=rtcp-fb:${video} nack pli`,
     `a=rtcp-fb:${video} ccm fir`,

@@ -28,6 +28,9 @@ interface FakeSection {
   isReady: boolean;
 }
 
+/** Those of Janus. */
+const PAYLOADS: Record<string, number> = { opus: 111, vp8: 96, vp9: 101, h264: 107, av1: 98 };
+
 const nameOf = ({ feedId, mid }: StreamReference) => `${feedId}/${mid}`;
 
 /** A subscriber's handle that keeps its media sections as Janus does. `sections.slow.test.ts` of packages/media proves that of Janus. */
@@ -158,7 +161,11 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> {
   #offer(): SubscriberOffer {
     this.offers += 1;
     this.#isOffered = true;
-    return { sdp: `offer ${this.offers}`, sections: this.#list() };
+    const sections = this.sections.map(({ mid, kind, codec }) => {
+      const payload = PAYLOADS[codec] ?? 0;
+      return `m=${kind} 9 UDP/TLS/RTP/SAVPF ${payload}\r\na=mid:${mid}\r\na=rtpmap:${payload} ${codec}/90000\r\n`;
+    });
+    return { sdp: `offer ${this.offers}\r\n${sections.join('')}`, sections: this.#list() };
   }
 
   async #requested(what: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { MediaError, type MediaNode, type MediaSession, type MediaSubscriber } from '@callplane/media';
 import { ERROR_CODES, PROTOCOL_LIMITS, type ErrorCode, type ServerMessages } from '@callplane/protocol';
 import { streamName, trackOf, type TrackIndex } from '../rooms/tracks.js';
+import { sectionsWithoutCodec, withFallbackCodec } from './fallback-codec.js';
 import type { MediaOwner } from './media-writes.js';
 import { toFailure, type MediaPlace } from './places.js';
 import { checkAnswer } from './sdp-gate.js';
@@ -125,7 +126,7 @@ export class ReceivingPeer {
    * @returns when the media server has accepted the client's answer, or the peer is closed
    */
   offer(offerId: number, sdp: string): Promise<void> {
-    this.outstanding = { type: 'offer', offerId, sdp };
+    this.outstanding = { type: 'offer', offerId, sdp: withFallbackCodec(sdp) };
     this.hasOffer = true;
     return new Promise((resolve) => {
       this.#settle = resolve;
@@ -134,11 +135,13 @@ export class ReceivingPeer {
 
   /**
    * Gives the client's answer to the media server.
+   * @returns keys of the tracks that the client refuses for the first time
    * @throws RequestFailure if the answer is refused. The client may send another.
    * @throws MediaError if the media server has lost the handle
    */
-  async answer(sdp: string): Promise<void> {
+  async answer(sdp: string): Promise<string[]> {
     const checked = checkAnswer(sdp);
+    const withoutCodec = sectionsWithoutCodec(this.outstanding?.sdp ?? '', checked.sdp);
     this.isAnswering = true;
     try {
       await this.#attached().answer(checked.sdp);
@@ -149,8 +152,9 @@ export class ReceivingPeer {
     }
     clearTimeout(this.#answerTimer);
     this.outstanding = null;
-    this.sections.refuse(checked.refusedMids);
+    const refused = this.sections.refuse([...checked.refusedMids, ...withoutCodec]);
     this.#settle();
+    return refused;
   }
 
   /** Calls `late` once if the client does not answer in time. */
@@ -232,7 +236,7 @@ const ABSENT_TRIES = 3;
 
 const MESSAGES: Partial<Record<ErrorCode, string>> = {
   too_many_tracks: 'All media sections carry other tracks. Unsubscribe from some of them, or pause them.',
-  track_refused: "The client's answer refused the media section of the track.",
+  track_refused: "The client's answer refused the media section of the track, or lacks its codec.",
   not_found: 'The media server does not have the track.',
 };
 

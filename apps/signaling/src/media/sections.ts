@@ -155,14 +155,19 @@ export class Sections {
     this.#noteAbsent(streams.filter((one) => !this.#isCarried(one)));
   }
 
-  /** The client's answer does not receive on these sections. */
-  refuse(mids: readonly string[]): void {
-    for (const mid of mids) {
+  /**
+   * The client's answer does not receive on these sections.
+   * @returns keys of the tracks on them
+   */
+  refuse(mids: readonly string[]): string[] {
+    return mids.flatMap((mid) => {
       const section = this.#sections.get(mid);
-      if (section?.stream == null || section.key === null) continue;
-      this.refused.set(streamName(section.stream), section.key);
+      if (section?.stream == null || section.key === null) return [];
+      const { key } = section;
+      this.refused.set(streamName(section.stream), key);
       section.key = null;
-    }
+      return [key];
+    });
   }
 
   /** The settings that the media server has to change, so that the sections send what is wanted. */

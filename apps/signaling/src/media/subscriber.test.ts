@@ -264,6 +264,24 @@ describe('a subscriber', () => {
     expect(stage.received).toEqual(['p1']);
   });
 
+  test('offers VP8 beside a codec that the client may lack, and reports the track without its codec', async () => {
+    const stage = new Stage();
+    stage.publish(0, 'av1');
+    await stage.join(1, 2);
+    const payloads = [...stage.of('offer')[0]!.sdp.matchAll(/^m=.*SAVPF (.*)/gm)].map(([, list]) => list?.trim());
+    expect(payloads).toEqual(['98 96', '96', '96']);
+    const section = (mid: number) =>
+      `m=video 9 UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 0.0.0.0\r\na=recvonly\r\na=mid:${mid}\r\na=rtpmap:96 VP8/90000\r\n`;
+    expect(await stage.answer([ANSWER, section(0), section(1), section(2)].join(''))).toBeNull();
+    await stage.settle();
+    expect(stage.of('subscriptionFailed')).toMatchObject([{ tracks: [{ participantId: 'p0', code: 'track_refused' }] }]);
+    expect([stage.received, stage.handle?.sent]).toEqual([
+      ['p1', 'p2'],
+      ['f1/1', 'f2/1'],
+    ]);
+    expect([stage.of('offer').length, stage.lost]).toEqual([1, 0]);
+  });
+
   test('repeats its offer after a resumption, and what is received', async () => {
     const stage = new Stage();
     await stage.join(0);

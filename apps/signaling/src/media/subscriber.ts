@@ -105,7 +105,8 @@ export class Subscriber implements ReceivingPeerListener {
       throw new RequestFailure('conflict', 'The offer was replaced by a later one or is already answered.');
     }
     try {
-      await peer.answer(sdp);
+      const refused = await peer.answer(sdp);
+      if (refused.length > 0) this.#deps.logger.info('tracks refused', { sessionId: this.#session.sessionId, refused });
     } catch (error) {
       if (!(error instanceof MediaError)) throw error;
       if (peer === this.peer) this.#fail(peer, error);
