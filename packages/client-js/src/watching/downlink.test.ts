@@ -205,12 +205,13 @@ describe('the downlink', () => {
     change({ lossPercent: 3 });
     await pass(3_000);
     expect([receiver.jitterBufferTarget, quality('ada')]).toEqual([400, 'full']);
+    // Many repeated packets are lost as well.
     change({ lossPercent: 10 });
     await pass(2_000);
-    expect([receiver.jitterBufferTarget, quality('ada')]).toEqual([400, 'full']);
+    expect([receiver.jitterBufferTarget, quality('ada')]).toEqual([600, 'full']);
     change({ lossPercent: 0 });
     await pass(9_000);
-    expect(receiver.jitterBufferTarget).toBe(400);
+    expect(receiver.jitterBufferTarget).toBe(600);
     await pass(4_000);
     expect(receiver.jitterBufferTarget).toBeNull();
     downlink.close();

@@ -5,6 +5,9 @@ const LOSS_FROM = 0.005;
 const KEPT_MS = 10_000;
 /** Such a packet comes a round trip later, and a loss is noticed only with the packets after it. */
 const EXTRA_MS = 100;
+/** From this loss on, many repeated packets are lost as well: playback waits for the second repeat. */
+const LOSS_TWICE_FROM = 0.05;
+const TWICE_MS = 200;
 const MOST_MS = 600;
 /** Smaller changes of the round trip are not worth a change of the speed of the sound. */
 const STEP_MS = 50;
@@ -15,6 +18,7 @@ const STEP_MS = 50;
  */
 export class PlayOut {
   #untilMs = -Infinity;
+  #twiceUntilMs = -Infinity;
   #targetMs: number | null = null;
 
   /** @param roundTripMs undefined in browsers that do not tell it */
@@ -27,8 +31,10 @@ export class PlayOut {
     // What a slow line loses is repeated into the same queue.
     const isItsOwn = mode === 'free' || harmlessLoss > LOSS_FROM;
     if (isItsOwn && sureLoss > LOSS_FROM) this.#untilMs = nowMs + KEPT_MS;
+    if (isItsOwn && sureLoss > LOSS_TWICE_FROM) this.#twiceUntilMs = nowMs + KEPT_MS;
+    const extraMs = EXTRA_MS + (nowMs < this.#twiceUntilMs ? TWICE_MS : 0);
     const isLossy = nowMs < this.#untilMs && roundTripMs !== undefined;
-    const targetMs = isLossy ? Math.min(MOST_MS, roundTripMs + EXTRA_MS) : null;
+    const targetMs = isLossy ? Math.min(MOST_MS, roundTripMs + extraMs) : null;
     const isNews = targetMs === null || this.#targetMs === null || Math.abs(targetMs - this.#targetMs) >= STEP_MS;
     if (isNews) this.#targetMs = targetMs;
     for (const receiver of receivers) {
