@@ -144,7 +144,9 @@ describe('a hostile peer', () => {
     for (const viewer of [ada, bob, cyd]) {
       const track = await eventually(() => {
         const [received, failed] = [viewer.client.of('subscribed'), viewer.client.of('subscriptionFailed')];
-        return [...received, ...failed].flatMap(({ tracks }) => tracks).find((one) => isDeepStrictEqual({ ...one, ...cam }, one));
+        return [...received, ...failed]
+          .flatMap(({ tracks }) => tracks)
+          .find((one) => isDeepStrictEqual({ ...one, ...cam }, one));
       });
       expect('code' in track ? track.code : undefined).toBe(failure);
     }
