@@ -274,7 +274,9 @@ describe('a subscriber', () => {
       `m=video 9 UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 0.0.0.0\r\na=recvonly\r\na=mid:${mid}\r\na=rtpmap:96 VP8/90000\r\n`;
     expect(await stage.answer([ANSWER, section(0), section(1), section(2)].join(''))).toBeNull();
     await stage.settle();
-    expect(stage.of('subscriptionFailed')).toMatchObject([{ tracks: [{ participantId: 'p0', code: 'track_refused' }] }]);
+    expect(stage.of('subscriptionFailed')).toMatchObject([
+      { tracks: [{ participantId: 'p0', code: 'track_refused' }] },
+    ]);
     expect([stage.received, stage.handle?.sent]).toEqual([
       ['p1', 'p2'],
       ['f1/1', 'f2/1'],
