@@ -91,6 +91,8 @@ export async function join(options: { permissions?: string[]; script?: Script } 
       stopAtEnd(async () => peer.close());
       const answer = async () => {
         await state.beforeAnswer?.();
+        // The library crashes if a closed connection gets a description.
+        if (peer.signalingState === 'closed') return;
         await peer.setRemoteDescription({ type: 'offer', sdp: message.sdp });
         await peer.setLocalDescription(await peer.createAnswer());
         connection.send({ type: 'published', replyTo: message.id!, sdp: peer.localDescription!.sdp });
