@@ -40,12 +40,14 @@ describe('SIGTERM to the cleanup worker', () => {
     const inSession = { connectedAt: before(30), inSession: true };
     const rooms = await Promise.all(Array.from({ length: CONCURRENCY_PER_WORKER }, () => kit.newRoom()));
     for (const roomId of rooms) await kit.newParticipant(roomId, inSession);
-    const ends = await Promise.all(rooms.map((roomId) => kit.endRoom(roomId)));
+    let ends: Awaited<ReturnType<typeof kit.endRoom>>[] = [];
     const isHeld = async (id: string) => (await kit.row(id)).leaseToken !== null;
     const other = await kit.newRoom();
     const left: string[] = [];
     await database.transaction(async (tx) => {
       await tx.$queryRaw`SELECT 1 FROM participants WHERE room_id = ANY(${rooms}) FOR UPDATE`;
+      // Not before the lock: a scan of the worker finds them at once.
+      ends = await Promise.all(rooms.map((roomId) => kit.endRoom(roomId)));
       await producer.wakeOperations(ends.map(({ wake }) => wake!));
       for (const { operation } of ends) await eventually(() => isHeld(operation.id));
       const removal = await kit.removeParticipant(other, await kit.newParticipant(other, inSession));
