@@ -2,9 +2,9 @@
 const VP8 = { payload: '96', line: 'a=rtpmap:96 VP8/90000' };
 
 /**
- * Adds VP8 to the video sections of other codecs, so that every client has a codec for each section. WebRTC libraries
- * refuse a whole offer with a section that they cannot receive (libwebrtc before 2025), or whose first section is such a
- * one (Chromium 156): then one publisher would stop the media of all its viewers. Nothing is sent as VP8 there.
+ * Adds VP8 to the video sections of other codecs, so that every client has a codec for each section. Without one for a
+ * section, some libraries fail to answer the whole offer (@roamhq/wrtc 0.10.0; Chromium 156 if it is the first section),
+ * and one publisher would stop the media of its viewers. Nothing is sent as VP8 there.
  * @param offer of the media server
  */
 export function withFallbackCodec(offer: string): string {
