@@ -216,7 +216,7 @@ export const BUGS = [
     'one-token-for-all-workers',
     'the worker that takes a turn over has the token of the one before, which goes on to send',
     [TURNS, '(run % 0x10000)', '(run % 1)'],
-    [TURNS, 'Array.from({ length: run - 1 }', 'Array.from({ length: run }'],
+    [TURNS, 'Array.from({ length: run - first }', 'Array.from({ length: run - first + 1 }'],
   ),
   bug(
     'stalled-turn-not-taken-over',
