@@ -44,7 +44,7 @@ export async function run() {
   printRow('goal', '10 s', '', '15 s');
 }
 
-/** What the victim gets in the slow lane, in which a changed URL has its first attempts. */
+/** The victim's figures in the slow lane, in which a changed URL has its first attempts. */
 function measureSlow(): Promise<void> {
   return onStage(async (stage) => {
     const receiver = await openReceiver(stage);

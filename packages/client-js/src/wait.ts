@@ -20,7 +20,7 @@ export function backoffMs(attempt: number, random: number): number {
   return longest * (0.5 + 0.5 * random);
 }
 
-/** What a task waits for before its next try: a timer, or an event. */
+/** The wait of a task before its next try: for a timer, or for an event. */
 export type Wait = () => Promise<unknown>;
 
 /**

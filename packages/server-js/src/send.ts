@@ -120,7 +120,7 @@ function readResponse(id: string, response: Response, text: string): unknown {
   });
 }
 
-/** What another server than the API has answered, within few characters. */
+/** The beginning of an answer that did not come from the API. */
 function sourceOf({ headers, status }: Response, text: string): string {
   const location = headers.get('location');
   if (status < 400 && location !== null) return `it redirects to ${JSON.stringify(location.slice(0, 200))}`;

@@ -22,7 +22,7 @@ export const CLOSE_RELAYS_STEP: Step = {
 
 /**
  * From this attempt of a run on, an operation completes although the worker cannot reach the media server: otherwise a
- * machine that was lost for ever would keep rooms open for ever. The backoff puts it at least 155 s after the first
+ * machine that never comes back would keep its rooms open. The backoff puts it at least 155 s after the first
  * attempt. By then Janus has ended the peer connections of every gateway that it does not hear from (after
  * `session_timeout` and `reclaim_session_timeout`, at most 60 s together in infra/janus), and every gateway that reads
  * PostgreSQL has ended its own. Media can flow on only if two networks are broken at once: from the server to all

@@ -28,7 +28,7 @@ interface FakeSection {
   isReady: boolean;
 }
 
-/** Those of Janus. */
+/** Payload types in Janus' offers. */
 const PAYLOADS: Record<string, number> = { opus: 111, vp8: 96, vp9: 101, h264: 107, av1: 98 };
 
 const nameOf = ({ feedId, mid }: StreamReference) => `${feedId}/${mid}`;

@@ -2,7 +2,7 @@ import { CONCURRENCY_PER_WORKER, FastSlots, laneOf, SHARED_SLOTS_MAX, SlotUsage,
 import type { Turn, TurnJob } from '@callplane/queue';
 import pLimit from 'p-limit';
 
-/** What follows a turn: the turn comes back after a while, or other turns are announced. */
+/** The result of a turn: it comes back after a while, or other turns are announced. */
 export type Next = { backInMs: number } | { announce: Turn[] };
 
 export const OVER: Next = { announce: [] };

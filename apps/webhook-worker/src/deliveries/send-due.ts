@@ -27,7 +27,7 @@ export interface Sent {
   slotMs: SlotMs;
 }
 
-/** What the sending of a turn needs of the turns of its worker. */
+/** The parts of a worker's `Turns` that the sending of a turn needs. */
 export interface SendDueContext {
   deps: Deps;
   /** The room of the latest claim of each endpoint with an order: the next claim begins behind it. */
@@ -35,7 +35,7 @@ export interface SendDueContext {
   isDraining(): boolean;
   /** The first claim has left due deliveries. */
   onMore(turn: TurnJob, claim: Claim): void;
-  /** An attempt takes as long as in the slow lane, and goes on. */
+  /** An attempt still runs after the time from which the slow lane begins. */
   onSlow(turn: TurnJob): void;
 }
 

@@ -26,7 +26,7 @@ export interface TrackOptions extends SendingOptions {
   signal?: AbortSignal;
 }
 
-/** What became of a publication. */
+/** The result of a publication. */
 export interface PublishResult {
   published: LocalTrack[];
   failed: TrackFailure[];

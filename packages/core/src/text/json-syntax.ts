@@ -5,7 +5,7 @@ const WORD = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 /** JSON forbids the control characters up to U+001F alone. */
 const STRING_START = /"(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4}))*/uy;
 
-/** What the grammar allows next. After a bracket opens, it may close at once. */
+/** The tokens that the grammar allows next. After a bracket opens, it may close at once. */
 type Expected = 'value' | 'value_or_end' | 'key' | 'key_or_end' | 'colon' | 'comma_or_end' | 'nothing';
 
 /**

@@ -25,7 +25,7 @@ export interface SessionWishes {
   readonly indexesOnly?: boolean;
 }
 
-/** What the product relies on, whatever the server, the database and the role have set. */
+/** The settings that the product relies on, whatever the server, the database and the role have set. */
 export const SESSION_SETTINGS = {
   // Prisma's adapter writes and reads timestamps without a time zone and assumes that the session uses UTC.
   TimeZone: 'UTC',

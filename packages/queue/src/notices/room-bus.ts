@@ -9,7 +9,7 @@ import { publish, Subscriber } from './notices.js';
 /** Version of the payloads. Gateways of another release ignore them, and find changes with their next poll. */
 const VERSION = 1;
 
-/** What a frame adds to the data of a message, in characters. */
+/** Characters that a frame adds to the data of a message. */
 const FRAME_CHARS_MAX = 512;
 
 const Id = Type.String({ pattern: PATH_ID_PATTERN });

@@ -12,7 +12,7 @@ const BLOCK_SECONDS = 0.01;
 const OPTIONS = {
   prefix: KEY_PREFIX,
   skipVersionCheck: true,
-  // Those of BullMQ's workers, which the script that takes a job needs.
+  // BullMQ's workers have these options, and the script that takes a job needs them.
   lockDuration: 30_000,
   stalledInterval: 5000,
   maxStalledCount: 1_000_000,

@@ -22,7 +22,7 @@ export interface RedisFacts {
   systemBytes: number;
 }
 
-/** What `rtc doctor` learns over a connection of its own. */
+/** The findings of `rtc doctor` over a connection of its own. */
 export interface RedisExamination extends RedisFacts {
   /** Why Redis rejects writes or jobs; null if it accepts them. */
   trouble: RedisTrouble | null;
