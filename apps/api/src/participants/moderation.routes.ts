@@ -26,7 +26,7 @@ const UpdateParticipantBody = namedObject('UpdateParticipant', {
   permissions: Type.Optional({
     ...permissionsGiven,
     description:
-      'All permissions of the participant from now on. They go before those of its tokens. Must include `room:join`.',
+      'All permissions of the participant from now on. They override its tokens. Must include `room:join`.',
   }),
 });
 

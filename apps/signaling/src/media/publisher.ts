@@ -54,7 +54,7 @@ export class Publisher implements FeedListener {
     return feed?.phase === 'announced' || (feed?.phase === 'answered' && feed.isUp);
   }
 
-  /** What another gateway needs to go on with the feed; null while it changes, and without one. */
+  /** The record with which another gateway continues the feed; null while it changes, and without a feed. */
   get record(): PublisherRecord | null {
     return this.#feed?.phase === 'announced' ? this.#feed.record : null;
   }

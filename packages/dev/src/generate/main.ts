@@ -22,7 +22,7 @@ const APPS: { folder: string; schema: string; about: string }[] = [
   {
     folder: 'cli',
     schema: 'CliConfig',
-    about: 'The admin command line `rtc` ([cli.md](cli.md)). Commands read only what they need.',
+    about: 'The admin command line `rtc` ([cli.md](cli.md)). Commands read only the settings that they need.',
   },
 ];
 
