@@ -5,14 +5,13 @@ import { Random } from '../src/random.js';
 type Worker = 'cleanup-worker' | 'webhook-worker';
 
 /**
- * `outlive lease`: the worker freezes `afterCommits` commits after a claim, until another worker has its row.
- * `let lease expire`: all processes pause then, until the lease has just expired.
- * `crash after outcome`: the worker dies as soon as an outcome is committed.
- * `crash in last attempt`: a worker dies after it has claimed the last attempt of a run.
- * `stop after claim`: a supervisor stops the worker while its claim is on the way.
- * `freeze in join`: the gateway freezes between the read that decides a join and its write. Meanwhile a client ends the
- * room or removes the participant, and the gateway goes on when that is accepted.
- * `media fails`: the media server answers every request with an error, until all operations have failed or completed.
+ * `outlive lease`: the worker freezes `afterCommits` commits after a claim, until another worker has its row. `let
+ * lease expire`: all processes pause then, until the lease has just expired. `crash after outcome`: the worker dies as
+ * soon as an outcome is committed. `crash in last attempt`: a worker dies after it has claimed the last attempt of a
+ * run. `stop after claim`: a supervisor stops the worker while its claim is on the way. `freeze in join`: the gateway
+ * freezes between the read that decides a join and its write. Meanwhile a client ends the room or removes the
+ * participant, and the gateway continues when that is accepted. `media fails`: the media server answers every request
+ * with an error, until all operations have failed or completed.
  */
 export type Fault =
   | { do: 'crash'; role: Role; index: number; afterEffects: number; isAtOnce: boolean }
@@ -34,7 +33,7 @@ export const INSTANCES: Readonly<Record<Role, number>> = {
   'webhook-worker': 2,
   gateway: 2,
 };
-/** Of interesting statements: those that a run of one process usually has. */
+/** The usual number of interesting statements in a run of one process. */
 const EFFECTS_MAX: Readonly<Record<Role, number>> = {
   api: 15,
   'cleanup-worker': 25,

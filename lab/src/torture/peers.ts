@@ -8,7 +8,7 @@ const BLOCK_MS = 10;
 const SAMPLE_EVERY_MS = 500;
 
 /**
- * The peer connections of the calls of one room. They ignore that the SDK closes them, as those of a hostile client: then
+ * The peer connections of the calls of one room. They ignore that the SDK closes them, as a hostile client does: then
  * the media servers alone decide what is relayed. Writes down what each call has received.
  */
 export class Peers {

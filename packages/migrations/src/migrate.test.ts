@@ -97,7 +97,7 @@ describe('a migration in one transaction', () => {
     await app.query('CREATE TABLE calls (id int); INSERT INTO calls VALUES (1), (2)');
   });
 
-  test('lets requests go on behind a long reader, and completes after the reader ends', async () => {
+  test('lets requests pass behind a long reader, and completes after the reader ends', async () => {
     const prismaDir = await withMigration(script);
     const reported: string[] = [];
     await reader.query('BEGIN; SELECT FROM calls');
