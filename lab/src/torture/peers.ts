@@ -9,7 +9,7 @@ const SAMPLE_EVERY_MS = 500;
 
 /**
  * The peer connections of the calls of one room. They ignore that the SDK closes them, as a hostile client does: then
- * the media servers alone decide what is relayed. Writes down what each call has received.
+ * the media servers alone decide which media they relay. Writes down what each call has received.
  */
 export class Peers {
   readonly #connections: { joining: Joining; call: string; connection: RTCPeerConnection; close: () => void }[] = [];

@@ -22,8 +22,8 @@ curl -s "$BASE/rooms" -H "Authorization: Bearer $KEY" -H 'Content-Type: applicat
 
 # Keys
 
-Send a secret key (\`rtc_sk_…\`) as bearer token. A key belongs to one project environment, and sees only what belongs
-to it: any other id answers 404. Each operation names the scope that the key needs. Keep secret keys on your backend.
+Send a secret key (\`rtc_sk_…\`) as bearer token. A key belongs to one project environment, and sees nothing
+else: any other id answers 404. Each operation names the scope that the key needs. Keep secret keys on your backend.
 
 # Errors
 

@@ -89,7 +89,7 @@ export class Feed {
   }
 
   /**
-   * Goes on with the feed of another gateway.
+   * Continues the feed of another gateway.
    * @param tracks the feed's tracks in PostgreSQL
    */
   adopt(session: MediaSession, { handle, feedId }: PublisherRecord, tracks: readonly TrackState[]): void {

@@ -110,7 +110,7 @@ export function recordOf({ session, own, publisher, subscriber }: HandoverParts)
 }
 
 /**
- * Goes on with the media that another gateway has handed over, as far as possible.
+ * Continues the media that another gateway has handed over, as far as possible.
  * @param mayTakeOver false once the client is welcomed: it may have resumed the session once more
  * @returns null if there is nothing to take over
  */

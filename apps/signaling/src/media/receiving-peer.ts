@@ -62,7 +62,7 @@ export class ReceivingPeer {
     this.node = node;
   }
 
-  /** Goes on with a handle of a claimed session, whose last offer is answered. */
+  /** Continues with a handle of a claimed session, whose last offer is answered. */
   adopt(session: MediaSession, handleId: number): void {
     this.#take(session.adoptSubscriber(handleId, this.#session.roomId));
     this.hasOffer = true;

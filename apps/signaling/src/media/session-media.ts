@@ -104,7 +104,7 @@ export class SessionMedia {
     this.#lost.add('subscriber');
   }
 
-  /** Goes on with the media that another gateway has handed over. Call it when the room is known. Never rejects. */
+  /** Continues the media that another gateway has handed over. Call it when the room is known. Never rejects. */
   takeOver(resumed: ResumedMedia): Promise<void> {
     this.readPlacement();
     this.#takenOver = takeOver(this.#parts, this.#place(), resumed, () => this.#isHandedOver).then(

@@ -110,7 +110,7 @@ class Stage {
     this.#changed();
   }
 
-  /** Goes on with the connection of the gateway at the other stage, whose last record is `record`. */
+  /** Continues with the connection of the gateway at the other stage, whose last record is `record`. */
   async claim(other: Stage, record: SubscriberRecord | null): Promise<boolean> {
     other.disconnect();
     for (const name of other.published.keys()) this.publish(Number(/\d+/.exec(name)));

@@ -102,7 +102,7 @@ const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => vo
   ],
   [
     'R3',
-    'the media of a removed participant goes on',
+    'the media of a removed participant still flows',
     (parts) => {
       parts.removed = { ...parts.remove, status: 204, answer: null, startMs: 60_000, endMs: 60_010 };
       for (const line of parts.media) line.participantId = 'part_ben';

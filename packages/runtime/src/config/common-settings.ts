@@ -92,8 +92,8 @@ export const redisSettings = {
   REDIS_CA_FILE: Type.Optional(
     Type.String({
       description:
-        'File with the certificates (PEM) of the authorities that may certify Redis and its Sentinels. Without it, those ' +
-        'of the system are trusted. Needs a `rediss` URL.',
+        'File with the certificates (PEM) of the authorities that may certify Redis and its Sentinels. Without it, the ' +
+        "system's authorities are trusted. Needs a `rediss` URL.",
     }),
   ),
   REDIS_CERT_FILE: Type.Optional(
@@ -227,7 +227,7 @@ export const mediaSettings = {
     default: [],
     expected: 'a list like m1=ws://10.0.0.5:8188,m2=ws://10.0.0.6:8188',
     description:
-      'Media servers besides those that register themselves, `<name>=<WebSocket URL>`, separated by commas. Never ' +
+      'Media servers that do not register themselves, `<name>=<WebSocket URL>`, separated by commas. Never ' +
       'give the name of one server to another, because rooms are placed by name. Without media servers, everything ' +
       'but media works.',
   }),
