@@ -34,7 +34,7 @@ const GROUPS = [
   { name: 'contributing, style, glossary', budget: 2500, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
   { name: 'decisions', budget: 4500, pages: /^docs\/decisions\// },
   { name: 'changelog, vulnerabilities', budget: 1000, pages: /^(CHANGELOG|SECURITY)\.md$/ },
-  { name: 'beside the code', budget: 2000, pages: /^(apps|packages|lab|metrics)\// },
+  { name: 'beside the code', budget: 2000, pages: /^(apps|packages|lab|infra)\// },
 ];
 const DECISIONS_MAX = 15;
 const DECISION_WORDS_MAX = 300;
