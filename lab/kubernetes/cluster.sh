@@ -2,15 +2,15 @@
 # A Kubernetes of one node for trials of the Helm chart, on machines that can install nothing but Debian's packages:
 #
 #   lab/kubernetes/cluster.sh up                      builds and starts it; about 10 minutes the first time
-#   lab/kubernetes/cluster.sh apply --values FILE     installs or upgrades the chart; takes the arguments of `helm
-#   template` lab/kubernetes/cluster.sh kubectl get pods lab/kubernetes/cluster.sh down                    stops it and
-#   deletes its pods
+#   lab/kubernetes/cluster.sh apply --values FILE     installs or upgrades the chart; takes the arguments of `helm template`
+#   lab/kubernetes/cluster.sh kubectl get pods
+#   lab/kubernetes/cluster.sh down                    stops it and deletes its pods
 #
 # Debian has no package of the servers of Kubernetes, but its source package for kubectl 1.20.2 contains them. That
-# version lacks some fields that the chart uses; for-1.20.mjs leaves them out. The node runs pods on the Docker engine
-# of the stand-ins (tests/containers/stand-ins/make.sh), with the images that `docker compose build` has made. Pods
-# share Docker's bridge, and nothing enforces network policies. PostgreSQL and Redis run in containers beside it. Run it
-# as root on Debian 12.
+# version lacks some fields that the chart uses; for-1.20.mjs leaves them out. The node runs pods on the Docker
+# engine of the stand-ins (tests/containers/stand-ins/make.sh), with the images that `docker compose build` has made.
+# Pods share Docker's bridge, and nothing enforces network policies. PostgreSQL and Redis run in containers beside it.
+# Run it as root on Debian 12.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

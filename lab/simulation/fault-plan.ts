@@ -5,13 +5,14 @@ import { Random } from '../src/random.js';
 type Worker = 'cleanup-worker' | 'webhook-worker';
 
 /**
- * `outlive lease`: the worker freezes `afterCommits` commits after a claim, until another worker has its row. `let
- * lease expire`: all processes pause then, until the lease has just expired. `crash after outcome`: the worker dies as
- * soon as an outcome is committed. `crash in last attempt`: a worker dies after it has claimed the last attempt of a
- * run. `stop after claim`: a supervisor stops the worker while its claim is on the way. `freeze in join`: the gateway
- * freezes between the read that decides a join and its write. Meanwhile a client ends the room or removes the
- * participant, and the gateway continues when that is accepted. `media fails`: the media server answers every request
- * with an error, until all operations have failed or completed.
+ * `outlive lease`: the worker freezes `afterCommits` commits after a claim, until another worker has its row.
+ * `let lease expire`: all processes pause then, until the lease has just expired.
+ * `crash after outcome`: the worker dies as soon as an outcome is committed.
+ * `crash in last attempt`: a worker dies after it has claimed the last attempt of a run.
+ * `stop after claim`: a supervisor stops the worker while its claim is on the way.
+ * `freeze in join`: the gateway freezes between the read that decides a join and its write. Meanwhile a client ends the
+ * room or removes the participant, and the gateway continues when that is accepted.
+ * `media fails`: the media server answers every request with an error, until all operations have failed or completed.
  */
 export type Fault =
   | { do: 'crash'; role: Role; index: number; afterEffects: number; isAtOnce: boolean }

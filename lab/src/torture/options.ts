@@ -5,14 +5,16 @@ import { Failure, parsed } from '../bootstrap.js';
 import { FAULT_KINDS, type FaultKind } from './faults.js';
 
 export const USAGE = `npm run torture -- …: a whole fleet on this machine under load and faults, whose history is checked
-  --minutes M, --seconds S  how long the faults last; default: 10 minutes seed N                  decides the faults,
-  --the load and the answers of receivers faults A,B              kinds of faults to choose from: ${FAULT_KINDS.join(',
-  --')} out FOLDER              the history; default: a new folder for temporary files check FOLDER            checks
-  --the history of an earlier run, in place of a run bug A,B                 builds the apps with seeded bugs
-  --(lab/simulation/bugs.mjs), which the checker should find base-url URL            runs the load against a deployment,
-  --without faults; needs key KEY                 an API key, once for each tenant signaling-url URL       of its
-  --gateways, if they have an address of their own receiver-url URL        of this machine, as the deployment reaches
-  --it: for webhooks
+  --minutes M, --seconds S  how long the faults last; default: 10 minutes
+  --seed N                  decides the faults, the load and the answers of receivers
+  --faults A,B              kinds of faults to choose from: ${FAULT_KINDS.join(', ')}
+  --out FOLDER              the history; default: a new folder for temporary files
+  --check FOLDER            checks the history of an earlier run, in place of a run
+  --bug A,B                 builds the apps with seeded bugs (lab/simulation/bugs.mjs), which the checker should find
+  --base-url URL            runs the load against a deployment, without faults; needs
+  --key KEY                 an API key, once for each tenant
+  --signaling-url URL       of its gateways, if they have an address of their own
+  --receiver-url URL        of this machine, as the deployment reaches it: for webhooks
 Exits with 0 if no guarantee is broken, 1 if one is, and 2 if the run could not take place or did not come to its end.`;
 
 /** Seeds are below this number. */
