@@ -15,7 +15,7 @@ const GROUPS = [
   { name: 'README, quick start', budget: 1500, pages: /^README\.md$/ },
   {
     name: 'API, errors, tokens, webhooks, receivers, TURN',
-    budget: 10_000,
+    budget: 8_000,
     pages: /^docs\/(api|errors|tokens|webhooks|receivers|turn)\.md$|^packages\/webhook-verifier\/README\.md$/,
   },
   {
@@ -25,10 +25,14 @@ const GROUPS = [
   },
   {
     name: 'operations',
-    budget: 13_000,
+    budget: 13_200,
     pages: /^docs\/(operations|local|media|console|release)\.md$|^docs\/operations\//,
   },
-  { name: 'generated: configuration, CLI, limits', budget: 9000, pages: /^docs\/(configuration|cli|limits)\.md$/ },
+  {
+    name: 'reference: configuration, CLI, limits, routes, diagnoses',
+    budget: 9000,
+    pages: /^docs\/(configuration|cli|limits|routes|diagnoses)\.md$/,
+  },
   { name: 'architecture, data model', budget: 4000, pages: /^docs\/(architecture|data-model)\.md$/ },
   { name: 'guarantees, results', budget: 3500, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2500, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
@@ -78,7 +82,9 @@ const idioms = findIdioms(files);
 console.log(`${String(idioms.length).padStart(6)} of ${String(IDIOMS_MAX).padStart(6)}  idioms`);
 if (process.argv.includes('--idioms')) for (const { file, text } of idioms) console.log(`${file}: … ${text} …`);
 if (idioms.length > IDIOMS_MAX) {
-  wrong.push(`${idioms.length} idioms, at most ${IDIOMS_MAX}: npm run docs:words -- --idioms lists them (docs/style.md)`);
+  wrong.push(
+    `${idioms.length} idioms, at most ${IDIOMS_MAX}: npm run docs:words -- --idioms lists them (docs/style.md)`,
+  );
 }
 
 for (const line of wrong) console.error(line);

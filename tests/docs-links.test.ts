@@ -54,7 +54,9 @@ function wrongIn(file: string): string[] {
 }
 
 /** Every file and folder of the repository, each after a slash. */
-const PATHS = new Set(tracked.flatMap((file) => file.split('/').map((_, at, parts) => `/${parts.slice(0, at + 1).join('/')}`)));
+const PATHS = new Set(
+  tracked.flatMap((file) => file.split('/').map((_, at, parts) => `/${parts.slice(0, at + 1).join('/')}`)),
+);
 const TOP_FOLDERS = new Set(tracked.filter((file) => file.includes('/')).map((file) => file.split('/')[0]));
 /** A file that a release writes. */
 const WRITTEN = ['NOTES.md'];

@@ -8,7 +8,7 @@ export interface Diagnosis {
 
 const RETRIED = 'Callplane retries';
 
-/** Diagnoses by error code. docs/webhooks.md lists the same rows; a test compares them. */
+/** Diagnoses by error code. docs/diagnoses.md is generated from them. */
 export const DIAGNOSES = {
   URL_NOT_ALLOWED: {
     summary: 'The URL is not allowed by the rules of this deployment.',

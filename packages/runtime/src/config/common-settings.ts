@@ -164,7 +164,7 @@ export const webhookDestinationSettings = {
     expected: 'a list of address ranges like backend=10.0.5.0/24,127.0.0.0/8',
     description:
       'Networks that webhooks may use although their addresses are not public, `<name>=<range>` or `<range>`, separated by ' +
-      'commas. Every tenant can then reach them: see docs/webhooks.md. Must be the same for API and workers.',
+      'commas. Every tenant can then reach them: see docs/operations/security.md. Must be the same for API and workers.',
   }),
   WEBHOOK_ALLOWED_PORTS: Type.Array(Type.String(), {
     default: ['443', '1024-65535'],
