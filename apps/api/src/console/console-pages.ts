@@ -5,7 +5,7 @@ import { contextOf, isRead } from '../http/request-context.js';
 import { folderAbove, pageFiles, pageSecurityHeaders } from '../http/respond.js';
 
 /**
- * Serves the console. Every path without a file extension is a page of it, which `index.html` shows.
+ * Serves the console. `index.html` shows the page of every path without a file extension.
  * @param folder of the built console; null if there is none.
  * @param signalingUrl where its page for calls connects to; null: to this origin.
  */
@@ -43,5 +43,5 @@ function policy(signalingUrl: string | null): string {
   ].join('; ');
 }
 
-/** The folder of the built console: of the repository, or of the image. */
+/** The folder of the built console, in the repository or in the image. */
 export const findConsole = (): string | null => folderAbove('apps/console/dist/index.html', 'console-pages/index.html');

@@ -56,11 +56,11 @@ export interface RouteShape {
    * counts as one with an empty object.
    */
   body?: TSchema;
-  /** Checks that a schema cannot express. Their failures are reported together with those of the schemas. */
+  /** Checks that a schema cannot express. Their failures are reported together with the schemas' failures. */
   validate?: (parts: UnvalidatedParts) => ErrorDetail[];
   /** Successful answers by status. A null schema means an empty answer, and `content` one that is no JSON. */
   responses: Record<number, { description: string; schema: TSchema | null; content?: object }>;
-  /** Error codes of this route, in addition to those that every route has. */
+  /** Error codes of this route, in addition to the common ones. */
   errors?: readonly ErrorCode[];
   /** Further fields of the operation in the OpenAPI document. */
   document?: object;

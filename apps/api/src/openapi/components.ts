@@ -153,7 +153,7 @@ const HEADER_COMPONENTS = Object.fromEntries(
 
 /**
  * The headers of an answer.
- * @param own those of its route.
+ * @param own the headers of its route alone.
  * @param isLimited whether it comes from behind the rate limit.
  */
 export function headers(

@@ -171,7 +171,7 @@ async function readParticipant(
   return participant ?? participantNotFound(reads, tenant, roomId);
 }
 
-/** Throws the error for what is missing: the room or the participant. */
+/** Throws the error of a missing room or participant. */
 export async function participantNotFound(database: Database, tenant: Tenant, roomId: string): Promise<never> {
   await requireRoom(database, tenant, roomId);
   throw new PublicError('PARTICIPANT_NOT_FOUND');
