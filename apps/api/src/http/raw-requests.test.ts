@@ -117,7 +117,7 @@ describe('before anything else', () => {
   );
 });
 
-test('a body changes no answer of a path without a route, nor that of GET /v1/', async () => {
+test('a body changes no answer to GET /v1/ or to a path without a route', async () => {
   for (const type of ['text/plain', 'application/json']) {
     for (const body of ['x', '{"x":1}', '{', 'x'.repeat(70_000)]) {
       const sent = { headers: `Host: a\r\nContent-Type: ${type}\r\n`, body };
