@@ -53,7 +53,7 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
 
   app.use(requestContext(securityHeaders()), requestLog(deps.logger, settings.requests), requireOneHost);
   app.use('/v1', privateAnswers);
-  // These two are checked otherwise than the rest of `/v1`. Other methods of their paths are not.
+  // Two routes have checks of their own. Other methods of the same paths pass the checks of all routes.
   const signalingUrl = deps.console?.signalingUrl ?? null;
   app.get(CONTEXT_ROUTE.path, identify({ limitsUnknownKeys: false }), readContext(signalingUrl));
   app.post('/v1/console/sessions', identify({ acceptsLoginCode: true }));

@@ -60,7 +60,7 @@ export const CONTEXT_ROUTE: PlainRoute = {
   errors: ['UNAUTHENTICATED', 'CROSS_SITE_REQUEST', 'INTERNAL', 'UNAVAILABLE'],
 };
 
-/** Answers whatever the query and the body are, and outside of the rate limits: it says only who the caller is. */
+/** Ignores the query and the body, and has no rate limit, because the answer only says who the caller is. */
 export function readContext(signalingUrl: string | null): RequestHandler {
   return (_request, response) => {
     const context = contextOf(response);

@@ -50,12 +50,12 @@ interface Credential {
 export interface AuthenticateOptions {
   /** Whether the code of a login link is accepted in place of an API key. */
   acceptsLoginCode?: boolean;
-  /** Whether the answer to too many unknown keys is 429. Otherwise it is 401, as for one of them. */
+  /** Whether too many unknown keys get 429. Otherwise they get 401, like a single one. */
   limitsUnknownKeys?: boolean;
 }
 
 /**
- * Rejects requests without a valid API key, and without a console session. Passes on a request whose caller is known.
+ * Rejects requests without a valid API key, and without a console session. A request with a known caller passes.
  *
  * Requests with keys that do not exist are rate limited per client address. Many clients may share one address, so the
  * limit itself never rejects a valid key: `CallerCache` then still looks up the keys that it has not seen, but many of

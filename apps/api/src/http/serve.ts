@@ -12,16 +12,16 @@ import { PartValidator, readJsonBody, refuseFailures } from './validate.js';
 import { withIdProblems } from './wrong-ids.js';
 
 /**
- * Makes Express routes of the table. Each request is checked in a fixed order: 404 or 405 for the route, 403, 415, 413,
+ * Makes the Express routes of the table. Each request is checked in a fixed order: 404 or 405 for the route, 403, 415, 413,
  * 400, and then the errors of the handler (404 for the resource, 409). Authentication and rate limits come before.
  */
 export function serveRoutes(routes: readonly Route[], unread: UnreadAnswers): Router {
   const router = Router({ caseSensitive: true });
   for (const path of new Set(routes.map((route) => route.path))) {
-    const methods = routes.filter((route) => route.path === path);
-    const express = router.route(path.replace(/\{(\w+)\}/g, ':$1'));
-    for (const route of methods) express[route.method](serve(route, unread));
-    express.all(onlyMethods(methods.map(({ method }) => method)));
+    const samePath = routes.filter((route) => route.path === path);
+    const served = router.route(path.replace(/\{(\w+)\}/g, ':$1'));
+    for (const route of samePath) served[route.method](serve(route, unread));
+    served.all(onlyMethods(samePath.map(({ method }) => method)));
   }
   return router;
 }

@@ -108,7 +108,7 @@ function isObject(value: unknown): value is Json {
 
 const text = { type: 'string' };
 
-/** Every response header that a caller can use: by the name of its component its own name, description and schema. */
+/** Name, description and schema of every response header that a caller can use, by the name of its component. */
 const HEADERS = {
   RequestId: [
     'x-request-id',
@@ -139,7 +139,7 @@ const HEADERS = {
   JwksCacheControl: ['cache-control', 'How long a verifier may cache the keys.', text],
 } as const;
 
-/** An answer has each other documented header. */
+/** An answer may lack these headers. It has all others that are documented for it. */
 const OPTIONAL: readonly string[] = ['IdempotencyReplayed', 'PreferenceApplied', 'RateLimit', 'RateLimitPolicy'];
 
 export type HeaderName = keyof typeof HEADERS;
