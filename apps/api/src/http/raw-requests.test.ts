@@ -8,10 +8,8 @@ beforeAll(async () => {
 });
 
 /** Sends a request line as it is, because clients normalise it. Returns status, code, and methods of the answer. */
-async function answerTo(
-  line: string,
-  { headers = 'Host: a\r\n', body = '', key = api.tenant.key as string | null } = {},
-) {
+async function answerTo(line: string, sent: { headers?: string; body?: string; key?: string | null } = {}) {
+  const { headers = 'Host: a\r\n', body = '', key = api.tenant.key } = sent;
   const authorization = key === null ? '' : `Authorization: Bearer ${key}\r\n`;
   const length = body === '' ? '' : `Content-Length: ${body.length}\r\n`;
   const head = `${line} HTTP/1.1\r\nConnection: close\r\n${headers}${authorization}${length}\r\n`;
