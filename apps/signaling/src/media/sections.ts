@@ -112,7 +112,7 @@ export class Sections {
     return listed.every(({ stream, isNegotiated }) => stream === null || isNegotiated);
   }
 
-  /** What the media server should do, so that the sections carry `wants`. Changes nothing. */
+  /** The requests after which the sections carry `wants`. Changes nothing. */
   plan(wants: ReadonlyMap<string, Want>): SectionPlan {
     const { carried, free } = this.#match(wants);
     const missing = [...wants.values()].filter(({ key, stream }) => !carried.has(key) && this.#isDue(stream));
