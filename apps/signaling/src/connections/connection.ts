@@ -80,7 +80,7 @@ export class Connection {
     this.#frames = new FrameReader(settings.general);
     this.#inbox = new Inbox(
       (message) => handler.onMessage(this, message),
-      () => this.close('rate_limited', { cause: 'Most messages wait here, and too many of all connections do.' }),
+      () => this.close('rate_limited', { cause: 'Too many messages wait, most of them from this connection.' }),
     );
     this.#outbox = new Outbox(webSocket, socket, () => this.#cut());
     this.#listen();
@@ -172,7 +172,7 @@ export class Connection {
 
   /** Frees the messages of the connection at once: a closing handshake would wait behind them. */
   #cut(): void {
-    this.logFields['cause'] ??= `${this.#outbox.unsentBytes} bytes are unsent, and too many of all connections.`;
+    this.logFields['cause'] ??= `${this.#outbox.unsentBytes} bytes are unsent, and all connections together hold too many.`;
     this.#webSocket.terminate();
     this.#end('slow_consumer');
   }

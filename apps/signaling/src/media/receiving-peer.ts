@@ -81,10 +81,7 @@ export class ReceivingPeer {
     throw new MediaError('closed', 'An offer of another gateway has no answer');
   }
 
-  /**
-   * Asks the media server to send the wanted tracks: with a switch of sections where that is possible, else with an
-   * offer.
-   */
+  /** Asks the media server to send the wanted tracks: with a switch of sections if possible, else with an offer. */
   async align(place: MediaPlace, wants: ReadonlyMap<string, Want>, tracks: TrackIndex): Promise<Alignment> {
     if (this.handle === null) await this.#attach(place);
     if (this.mustList) await this.list(tracks);
