@@ -1,7 +1,8 @@
+import type { BucketSettings } from '@callplane/core';
 import { beat, removeInstance, writeMedia, type Database } from '@callplane/db';
 import { Repeating } from '@callplane/runtime';
 import { Arrivals } from './arrivals/arrival.js';
-import type { ConnectionSettings } from './connections/connection.js';
+import type { ClientHandler } from './clients/client.js';
 import { Connections } from './connections/door.js';
 import { MediaWrites } from './media/media-writes.js';
 import { moveRooms } from './media/places.js';
@@ -23,7 +24,8 @@ type Built = 'arrivals' | 'heartbeat' | 'mediaWrites' | 'qualities' | 'rooms' | 
 export type Deps = Omit<DispatchDeps & SessionsDeps & RoomsDeps & WritesDeps, Built> & { metrics: SignalingMetrics };
 
 export interface GatewaySettings {
-  connections: Omit<ConnectionSettings, 'pingIntervalMs'>;
+  /** Limit of a connection's messages and pings. */
+  general: BucketSettings;
   mediaNodeDeadSeconds: number;
   /** Interval of the periodic resync. Tests lengthen it, so that only a notice can have an effect. Default 5000. */
   resyncEveryMs?: number;
@@ -31,6 +33,9 @@ export interface GatewaySettings {
 
 export class Gateway {
   readonly sessions: Sessions;
+  /** Handles clients of any transport. */
+  readonly clients: ClientHandler;
+  /** The clients over WebSockets. */
   readonly connections: Connections;
   readonly rooms: Rooms;
   readonly #arrivals = new Arrivals();
@@ -61,10 +66,11 @@ export class Gateway {
     const shared = { ...deps, rooms: this.rooms, writes, mediaWrites: this.#mediaWrites, heartbeat: this.#heartbeat };
     const qualities = new Qualities(shared);
     this.sessions = new Sessions({ ...shared, qualities }, (session) => new SessionMedia(mediaDeps, session));
+    this.clients = new Dispatch({ ...shared, qualities, sessions: this.sessions, arrivals: this.#arrivals });
     this.connections = new Connections(
       deps.logger,
-      { ...settings.connections, pingIntervalMs: deps.pingIntervalSeconds * 1000 },
-      new Dispatch({ ...shared, qualities, sessions: this.sessions, arrivals: this.#arrivals }),
+      { general: settings.general, pingIntervalMs: deps.pingIntervalSeconds * 1000 },
+      this.clients,
     );
     deps.places.onChange((nodeId) => {
       for (const room of this.rooms.all) if (room.state?.mediaNodeId === nodeId) room.mediaChanged();

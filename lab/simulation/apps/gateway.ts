@@ -47,6 +47,7 @@ export function startGateway({ redis, media, databaseUrl, logger, world }: Parts
     rosterFullMax: 100,
     reconnectGraceSeconds: 15,
     pingIntervalSeconds: 10,
+    requestLimits: { messages: UNLIMITED, metadata: UNLIMITED },
     arrivalLimits: new ArrivalLimits(
       { joins: UNLIMITED_PACE, resumptions: UNLIMITED_PACE, failures: UNLIMITED_PACE },
       { metrics, logger },
@@ -56,7 +57,7 @@ export function startGateway({ redis, media, databaseUrl, logger, world }: Parts
     clock: systemClock,
   };
   const gateway = new Gateway(deps, openDatabase(databaseUrl, { poolMax: 1 }), {
-    connections: { general: UNLIMITED, messages: UNLIMITED, metadata: UNLIMITED },
+    general: UNLIMITED,
     mediaNodeDeadSeconds: 5,
   });
   let isDraining = false;

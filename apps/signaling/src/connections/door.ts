@@ -5,7 +5,8 @@ import { PROTOCOL_LIMITS, SUBPROTOCOL } from '@callplane/protocol';
 import { hostRefusal, refuseSocket, requestIdOf, type Logger, type Refusal } from '@callplane/runtime';
 import proxyAddr from 'proxy-addr';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { Connection, type ConnectionHandler, type ConnectionSettings } from './connection.js';
+import { DRAINS, type Client, type ClientHandler } from '../clients/client.js';
+import { Connection, type ConnectionSettings } from './connection.js';
 import { Outbox } from './outbox.js';
 
 const SIGNALING_PATH = '/v1/signaling';
@@ -112,12 +113,12 @@ function unavailability(count: number, settings: UpgradeSettings): string | null
 export class Connections {
   readonly #logger: Logger;
   readonly #settings: ConnectionSettings;
-  readonly #handler: ConnectionHandler;
+  readonly #handler: ClientHandler;
   readonly #connections = new Set<Connection>();
   readonly #timer: NodeJS.Timeout;
   #accepted = 0;
 
-  constructor(logger: Logger, settings: ConnectionSettings, handler: ConnectionHandler) {
+  constructor(logger: Logger, settings: ConnectionSettings, handler: ClientHandler) {
     this.#logger = logger;
     this.#settings = settings;
     this.#handler = handler;
@@ -143,14 +144,14 @@ export class Connections {
   }
 
   /** Closes connections with the reason `drain`, spread over DRAIN_OVER_MS. */
-  async sendAway(isMeant: (connection: Connection) => boolean = () => true): Promise<void> {
+  async sendAway(isMeant: (client: Client) => boolean = () => true): Promise<void> {
     const open = [...this.#connections].filter((connection) => connection.isOpen && isMeant(connection));
     const pauseMs = Math.min(DRAIN_OVER_MS / Math.max(open.length, 1), 50);
     // Timers fire at most once per millisecond, so that many connections have to close in groups.
     const together = Math.ceil(open.length / (DRAIN_OVER_MS / Math.max(pauseMs, 1)));
     for (const [at, connection] of open.entries()) {
       if (at > 0 && at % together === 0) await delay(pauseMs);
-      connection.close('drain', { cause: 'This gateway drains.' });
+      connection.close('drain', { cause: DRAINS });
     }
   }
 

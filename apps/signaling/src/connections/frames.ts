@@ -13,23 +13,16 @@ import { CLIENT_MESSAGES, PROTOCOL_LIMITS, type ClientMessage, type CloseReason 
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { RawData } from 'ws';
+import type { InvalidMessage } from '../clients/client.js';
 
 /** Rate-limit cost of a message: one token, and another one for each of these bytes, because parsing costs by byte. */
 const BYTES_PER_TOKEN = 16 * 1024;
 /** Rate-limit cost of an invalid message, in tokens. Validating it is more expensive than validating a valid one. */
 const INVALID_MESSAGE_TOKENS = 10;
 
-/** A message that does not match its schema. The sender gets the details, with the message's id. */
-export interface InvalidMessage {
-  is: 'invalid';
-  type: string;
-  id: string | undefined;
-  details: ErrorDetail[];
-}
-
 export type ReceivedFrame =
   | { is: 'message'; message: ClientMessage; chars: number }
-  | InvalidMessage
+  | ({ is: 'invalid' } & InvalidMessage)
   /** The connection has to be closed. `cause` is for the log. */
   | { is: 'violation'; reason: CloseReason; cause: string };
 
@@ -66,7 +59,7 @@ export function readMessage(text: string): ReceivedFrame {
   const { type, id: givenId } = value as { type?: unknown; id?: unknown };
   if (typeof type !== 'string') return violation('protocol_error', 'The message has no type.');
   const id = typeof givenId === 'string' && givenId.length >= 1 && givenId.length <= 64 ? givenId : undefined;
-  const invalid = (details: ErrorDetail[]): InvalidMessage => ({
+  const invalid = (details: ErrorDetail[]): ReceivedFrame => ({
     is: 'invalid',
     type: SCHEMAS.has(type) ? type : 'unknown',
     id,

@@ -6,7 +6,7 @@ import {
   type TrackKind,
   type TrackReference,
 } from '@callplane/protocol';
-import { RequestFailure } from '../connections/request-failure.js';
+import { RequestFailure } from '../clients/request-failure.js';
 import { LAYER_HIGHEST } from '../rooms/layers.js';
 import { trackKey, type IndexedTrack } from '../rooms/tracks.js';
 import type { TrackOrder } from '../rooms/tracks.js';

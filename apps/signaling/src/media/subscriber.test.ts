@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
 import type { ServerMessage } from '@callplane/protocol';
 import fc from 'fast-check';
-import { RequestFailure } from '../connections/request-failure.js';
+import { RequestFailure } from '../clients/request-failure.js';
 import { Speakers } from '../rooms/speakers.js';
 import type { IndexedTrack, TrackIndex } from '../rooms/tracks.js';
 import { TrackOrder } from '../rooms/tracks.js';

@@ -1,6 +1,7 @@
 import { bucketTimes, TokenBucket, type Permission } from '@callplane/core';
 import type { HeldSession, SessionState } from '@callplane/db';
 import type { CloseReason, ServerMessage } from '@callplane/protocol';
+import type { Client } from '../clients/client.js';
 import type { SessionMedia } from '../media/session-media.js';
 import type { RoomMember } from '../rooms/changes.js';
 import type { Room } from '../rooms/room.js';
@@ -11,7 +12,7 @@ export type SessionStateName =
   /** Its row is written by a resumption. The welcome follows. */
   | 'resuming'
   | 'connected'
-  /** Without a connection. The client may resume it. */
+  /** Without a client. Another one may resume it. */
   | 'grace'
   | 'ending'
   /** This gateway has let go of it, for whatever reason. */
@@ -19,14 +20,14 @@ export type SessionStateName =
 
 export type SessionEvent =
   | 'welcomed'
-  /** The connection ended in a way that the client may resume. */
+  /** The client ended in a way after which it may resume. */
   | 'lost'
-  /** The connection ended because this gateway drains. */
+  /** The client ended because this gateway drains. */
   | 'drained'
-  /** The connection ended in a way that the client cannot resume. */
+  /** The client ended in a way after which it cannot resume. */
   | 'closedForGood'
   | 'leave'
-  /** The client resumed the session over another connection to this gateway. */
+  /** Another client of this gateway has resumed the session. */
   | 'resumedHere'
   | 'resumedElsewhere'
   | 'graceOver'
@@ -45,7 +46,7 @@ export const TRANSITIONS: Readonly<Record<SessionStateName, Partial<Record<Sessi
   resuming: { ...KEPT, welcomed: 'connected', lost: 'grace', drained: 'grace', closedForGood: 'ending' },
   connected: { ...KEPT, lost: 'grace', drained: 'gone', closedForGood: 'ending', leave: 'ending' },
   grace: { ...KEPT, drained: 'gone', graceOver: 'ending' },
-  // The client of a session that leaves may close its connection first.
+  // The client of a session that leaves may end first.
   ending: { ...KEPT, lost: 'ending', drained: 'ending', closedForGood: 'ending', endWritten: 'gone' },
   // Results that arrive after this gateway has released the session have no effect.
   gone: {},
@@ -53,14 +54,6 @@ export const TRANSITIONS: Readonly<Record<SessionStateName, Partial<Record<Sessi
 
 /** How long the client of a session that leaves waits for PostgreSQL, in milliseconds. */
 const LEAVE_WITHIN_MS = 1000;
-
-export interface SessionClient {
-  readonly isOpen: boolean;
-  sendText(text: string): void;
-  close(reason: CloseReason, details: { cause: string }): void;
-  /** Ends it without a reason, because the session goes on over another connection. */
-  drop(): void;
-}
 
 export interface SessionOver {
   reason: CloseReason;
@@ -76,9 +69,17 @@ export interface SessionFacts {
   autoSubscribe: boolean;
 }
 
+/** Limits of a client's requests. */
+export interface RequestLimits {
+  readonly messages: TokenBucket;
+  readonly metadata: TokenBucket;
+}
+
 /** What a session needs of the registry that holds it. Its methods return at once. */
 export interface SessionPort {
   readonly reconnectGraceMs: number;
+  /** Full buckets, for a client that has just come. */
+  newLimits(): RequestLimits;
   /** How much longer the grace period lasts when it would be over, in milliseconds; 0 without an outage. */
   graceLeftMs(): number;
   markLost(session: Session): void;
@@ -101,10 +102,11 @@ export class Session implements RoomMember {
   readonly restartBucket = new TokenBucket(bucketTimes({ perSecond: 0.5, burst: 6 }));
   autoSubscribe: boolean;
   state: SessionStateName;
-  /** Those of the token, unless the server has set others. */
+  /** Permissions of the token, unless the server has set others. */
   permissions: readonly Permission[];
   connectionNumber: number;
-  client: SessionClient | null;
+  client: Client | null;
+  limits: RequestLimits;
   readonly #port: SessionPort;
   #graceTimer: NodeJS.Timeout | undefined;
   #afterGone: (() => void) | undefined;
@@ -112,7 +114,7 @@ export class Session implements RoomMember {
   constructor(
     port: SessionPort,
     readonly room: Room,
-    client: SessionClient,
+    client: Client,
     facts: SessionFacts & { isResumed: boolean },
     createMedia: (session: Session) => SessionMedia,
   ) {
@@ -124,6 +126,7 @@ export class Session implements RoomMember {
     this.autoSubscribe = facts.autoSubscribe;
     this.connectionNumber = facts.connectionNumber;
     this.client = client;
+    this.limits = port.newLimits();
     this.state = facts.isResumed ? 'resuming' : 'joining';
     this.media = createMedia(this);
     if (facts.isResumed) this.media.expectTakeOver();
@@ -190,11 +193,12 @@ export class Session implements RoomMember {
     }
   }
 
-  /** The client resumed the session over another connection to this instance. The welcome follows. */
-  resumeHere(client: SessionClient, connectionNumber: number): void {
+  /** Another client of this instance has resumed the session. The welcome follows. */
+  resumeHere(client: Client, connectionNumber: number): void {
     this.dispatch('resumedHere');
     if (this.state !== 'resuming') return;
     this.client = client;
+    this.limits = this.#port.newLimits();
     this.connectionNumber = connectionNumber;
   }
 
@@ -234,8 +238,8 @@ export class Session implements RoomMember {
     }, milliseconds);
   }
 
-  /** Clears the client first, so that closing its connection does not dispatch `lost`. */
-  #takeClient(): SessionClient | null {
+  /** Clears the client first, so that its end does not dispatch `lost`. */
+  #takeClient(): Client | null {
     const client = this.client;
     this.client = null;
     return client;

@@ -1,18 +1,24 @@
-import type { Clock, SessionEndReason } from '@callplane/core';
+import { bucketTimes, TokenBucket, type BucketSettings, type Clock, type SessionEndReason } from '@callplane/core';
 import { readSessionEnd, sessionsHeldBy, type Database } from '@callplane/db';
 import { CLOSE_REASONS, type CloseReason } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
-import type { Connection } from '../connections/connection.js';
+import { DRAINS, type Client, type Ending } from '../clients/client.js';
 import type { MediaWrites } from '../media/media-writes.js';
 import type { SessionMedia } from '../media/session-media.js';
-import type { Ending } from '../metrics.js';
 import type { Departure, RoomMember } from '../rooms/changes.js';
 import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Writes } from '../writes/writes.js';
 import type { Heartbeat } from './heartbeat.js';
 import type { Qualities } from './quality-seconds.js';
-import { Session, type SessionEvent, type SessionFacts, type SessionOver, type SessionPort } from './session.js';
+import {
+  Session,
+  type RequestLimits,
+  type SessionEvent,
+  type SessionFacts,
+  type SessionOver,
+  type SessionPort,
+} from './session.js';
 
 /** The join behind a session row younger than this may still be in progress here, in milliseconds. */
 const GHOST_AGE_MS = 30_000;
@@ -35,6 +41,8 @@ export interface SessionsDeps {
   mediaWrites: Pick<MediaWrites, 'flush'>;
   qualities: Qualities;
   reconnectGraceSeconds: number;
+  /** Of one client: `message` and `metadata`. */
+  requestLimits: { messages: BucketSettings; metadata: BucketSettings };
   rooms: Rooms;
   writes: Writes;
 }
@@ -45,7 +53,7 @@ export class Sessions implements SessionPort {
   readonly #deps: SessionsDeps;
   readonly #createMedia: (session: Session) => SessionMedia;
   readonly #sessions = new Map<string, Session>();
-  readonly #ofConnection = new WeakMap<Connection, Session>();
+  readonly #ofClient = new WeakMap<Client, Session>();
 
   constructor(deps: SessionsDeps, createMedia: (session: Session) => SessionMedia) {
     this.#deps = deps;
@@ -65,30 +73,26 @@ export class Sessions implements SessionPort {
     return this.#sessions.get(sessionId);
   }
 
-  of(connection: Connection): Session | undefined {
-    return this.#ofConnection.get(connection);
+  of(client: Client): Session | undefined {
+    return this.#ofClient.get(client);
   }
 
   /** @param room acquired by the caller; the session releases it when it is gone */
-  add(room: Room, connection: Connection, facts: SessionFacts & { isResumed: boolean }): Session {
-    const session = new Session(this, room, connection, facts, this.#createMedia);
+  add(room: Room, client: Client, facts: SessionFacts & { isResumed: boolean }): Session {
+    const session = new Session(this, room, client, facts, this.#createMedia);
     this.#sessions.set(session.sessionId, session);
-    this.#ofConnection.set(connection, session);
-    // The connection may have ended during the commit.
-    if (connection.ending !== null) session.dispatch(eventOf(connection.ending));
+    this.#bind(client, session);
     return session;
   }
 
-  resumeHere(session: Session, connection: Connection, connectionNumber: number): void {
-    session.resumeHere(connection, connectionNumber);
-    this.#ofConnection.set(connection, session);
-    if (connection.ending !== null) session.dispatch(eventOf(connection.ending));
+  resumeHere(session: Session, client: Client, connectionNumber: number): void {
+    session.resumeHere(client, connectionNumber);
+    this.#bind(client, session);
   }
 
-  onConnectionEnd(connection: Connection, ending: Ending): void {
-    const session = this.#ofConnection.get(connection);
-    if (session?.client !== connection) return;
-    session.dispatch(eventOf(ending));
+  onClientEnd(client: Client, ending: Ending): void {
+    const session = this.#ofClient.get(client);
+    if (session?.client === client) session.dispatch(eventOf(ending));
   }
 
   /** Call this when a room shows that this instance no longer holds a member's session. */
@@ -127,9 +131,20 @@ export class Sessions implements SessionPort {
     const { mediaWrites, qualities, writes } = this.#deps;
     // Sessions in their grace period are not written again.
     await mediaWrites.flush();
-    for (const session of [...this.#sessions.values()]) session.dispatch('drained');
+    for (const session of [...this.#sessions.values()]) {
+      session.client?.close('drain', { cause: DRAINS });
+      session.dispatch('drained');
+    }
     await writes.drain();
     qualities.close();
+  }
+
+  newLimits(): RequestLimits {
+    const { messages, metadata } = this.#deps.requestLimits;
+    return {
+      messages: new TokenBucket(bucketTimes(messages)),
+      metadata: new TokenBucket(bucketTimes(metadata)),
+    };
   }
 
   /** No client can resume its session during an outage of PostgreSQL, so the grace period begins anew after it. */
@@ -177,6 +192,12 @@ export class Sessions implements SessionPort {
     } finally {
       rooms.release(session.room);
     }
+  }
+
+  #bind(client: Client, session: Session): void {
+    this.#ofClient.set(client, session);
+    // The client may have ended during the commit.
+    if (client.ending !== null) this.onClientEnd(client, client.ending);
   }
 
   /** The session is not among the live ones of its room. Its row says why. */
