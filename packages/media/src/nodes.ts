@@ -2,9 +2,6 @@ import { EventEmitter } from 'node:events';
 import { parseNodeUrl, type MediaNodeAddress } from './addresses.js';
 import { MediaNode } from './janus/node.js';
 
-/** Shortest time between two reads of the registry that unknown names cause, in milliseconds. */
-const LOOK_UP_EVERY_MS = 500;
-
 interface MediaNodesOptions {
   /** The nodes of MEDIA_NODES, which are always known. */
   addresses: readonly MediaNodeAddress[];
@@ -12,9 +9,7 @@ interface MediaNodesOptions {
   apiSecret: string;
   adminKey: string;
   random: () => number;
-  /** Whether outdated nodes may be used. */
   allowOutdated?: boolean;
-  /** Reads the nodes that have registered themselves. */
   readRegistry?: (() => PromiseLike<readonly MediaNodeAddress[]>) | undefined;
 }
 
@@ -40,9 +35,8 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
   readonly #options: Options | null;
   readonly #closing = new Set<Promise<void>>();
   #isClosed = false;
-  #reading: Promise<void> | null = null;
+  #reading = Promise.resolve();
   #next: Promise<void> | null = null;
-  #lookedUpAtMs = -Infinity;
 
   /** Nodes that never change. */
   constructor(nodes: readonly MediaNode[], options: Options | null = null) {
@@ -77,7 +71,6 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
     return this.get(id);
   }
 
-  /** Whether MEDIA_NODES names the node. */
   isConfigured(id: string): boolean {
     return this.#configured.has(id);
   }
@@ -86,7 +79,6 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
     return [...this.#configured.values(), ...[...this.#registered.values()].map(({ node }) => node)];
   }
 
-  /** The nodes that are up at this moment. */
   up(): MediaNode[] {
     return this.all().filter((node) => node.state === 'up');
   }
@@ -97,30 +89,16 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
    * @throws errors of the registry; the nodes stay as they are.
    */
   refresh(): Promise<void> {
-    if (this.#isClosed) return this.#reading ?? Promise.resolve();
-    if (this.#reading === null) {
-      this.#reading = this.#read().finally(() => (this.#reading = null));
-      return this.#reading;
-    }
+    if (this.#isClosed) return Promise.resolve();
     this.#next ??= this.#reading
       .catch(() => undefined)
       .then(() => {
         this.#next = null;
-        return this.refresh();
+        return (this.#reading = this.#read());
       });
     return this.#next;
   }
 
-  /** Reads the registry soon, because a room is on a node that this process does not know. Never throws. */
-  refreshSoon(): void {
-    const now = performance.now();
-    if (now - this.#lookedUpAtMs < LOOK_UP_EVERY_MS) return;
-    this.#lookedUpAtMs = now;
-    // The periodic read reports errors of the registry.
-    this.refresh().catch(() => undefined);
-  }
-
-  /** Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.all().map((node) => node.close()), ...this.#closing]);
