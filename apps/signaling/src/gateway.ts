@@ -39,16 +39,16 @@ export class Gateway {
   readonly connections: Connections;
   readonly rooms: Rooms;
   readonly #arrivals = new Arrivals();
-  readonly #deps: Deps;
   readonly #mediaWrites: MediaWrites;
-  readonly #heartbeats: Database;
   readonly #heartbeat: Heartbeat;
   readonly #repeating: Repeating[];
 
   /** @param heartbeats a separate database connection, so that a busy pool cannot make this instance look dead */
-  constructor(deps: Deps, heartbeats: Database, settings: GatewaySettings) {
-    this.#deps = deps;
-    this.#heartbeats = heartbeats;
+  constructor(
+    private readonly deps: Deps,
+    private readonly heartbeats: Database,
+    settings: GatewaySettings,
+  ) {
     this.rooms = new Rooms(deps, (member, departure) => this.sessions.onDeparture(member, departure));
     this.#heartbeat = new Heartbeat(
       () => beat(heartbeats.sql, deps.instanceId),
@@ -81,7 +81,7 @@ export class Gateway {
   /** Reads all rooms again when Redis is back, because notices sent during the outage are lost. */
   resync(): void {
     this.rooms.resync().catch((error: unknown) => {
-      this.#deps.logger.warn('room resync failed', { error });
+      this.deps.logger.warn('room resync failed', { error });
     });
   }
 
@@ -102,13 +102,13 @@ export class Gateway {
     this.#mediaWrites.close();
     await Promise.all(this.#repeating.map((one) => one.close()));
     this.rooms.close();
-    await removeInstance(this.#heartbeats.sql, this.#deps.instanceId).catch((error: unknown) => {
-      this.#deps.logger.warn('instance row not removed', { error });
+    await removeInstance(this.heartbeats.sql, this.deps.instanceId).catch((error: unknown) => {
+      this.deps.logger.warn('instance row not removed', { error });
     });
   }
 
   #startRepeating({ mediaNodeDeadSeconds, resyncEveryMs = RESYNC_EVERY_MS }: GatewaySettings): Repeating[] {
-    const deps = this.#deps;
+    const deps = this.deps;
     const repeat = (name: string, everyMs: number, work: () => Promise<void>): Repeating =>
       new Repeating(everyMs, work, (error) => deps.logger.warn('periodic task failed', { task: name, error }));
     const resync = async (): Promise<void> => {

@@ -1,11 +1,5 @@
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
-import {
-  CLIENT_MESSAGES,
-  CLOSE_REASONS,
-  ERROR_CODES,
-  type ClientMessage,
-  type ErrorCode,
-} from '@callplane/protocol';
+import { CLIENT_MESSAGES, CLOSE_REASONS, ERROR_CODES, type ClientMessage, type ErrorCode } from '@callplane/protocol';
 import type { Ending } from './clients/client.js';
 
 const ARRIVAL_LIMITS = ['participant', 'session', 'address'] as const;

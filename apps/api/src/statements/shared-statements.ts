@@ -52,7 +52,7 @@ export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: T
       // Without SKIP LOCKED, an unlocked room was deleted after the statement had begun.
       return statuses.map((status) => (status === 'busy' ? null : status));
     },
-    turns: pLimit(LOCKED_ROOMS_AT_ONCE),
+    limit: pLimit(LOCKED_ROOMS_AT_ONCE),
   });
   all.push(inLockedRooms);
   const insertIfOpen = async (inserts: ParticipantToInsert[]) => {

@@ -12,7 +12,7 @@ import type { Rooms } from '../rooms/rooms.js';
 import { withParticipants, type RoomInfo } from '../rooms/state.js';
 import type { Session } from '../sessions/session.js';
 import type { Sessions } from '../sessions/sessions.js';
-import type { Unwanted, Wanted, Writes } from '../writes/writes.js';
+import type { ClientState, NotWritten, Writes } from '../writes/writes.js';
 import type { ArrivalLimits } from './limits.js';
 import type { VerificationKeys } from './token.js';
 
@@ -82,12 +82,8 @@ export class Arrivals {
   }
 
   async settled(): Promise<void> {
-    const enough = new AbortController();
-    await Promise.race([
-      Promise.allSettled([...this.#byClient.values()]),
-      delay(ARRIVE_WITHIN_MS, undefined, { signal: enough.signal }).catch(() => undefined),
-    ]);
-    enough.abort();
+    const arrived = Promise.allSettled([...this.#byClient.values()]);
+    await Promise.race([arrived, delay(ARRIVE_WITHIN_MS, undefined, { ref: false })]);
   }
 }
 
@@ -97,15 +93,15 @@ export class Arrivals {
  * the latest one may write.
  */
 export class Arrival {
-  readonly client: Client;
-  readonly #deps: ArrivalDeps;
   readonly #fields: object;
   readonly #startedAtMs = performance.now();
   readonly #span: Span | null = startSpan('arrival', { kind: 'server', parent: null });
 
-  constructor(deps: ArrivalDeps, client: Client, fields: object = {}) {
-    this.#deps = deps;
-    this.client = client;
+  constructor(
+    private readonly deps: ArrivalDeps,
+    readonly client: Client,
+    fields: object = {},
+  ) {
     this.#fields = fields;
   }
 
@@ -115,29 +111,29 @@ export class Arrival {
   }
 
   /** Whether the client still waits for this instance. */
-  readonly wanted = (): Wanted => {
+  readonly clientState = (): ClientState => {
     // Numbering a disconnected client would make its newer join at another instance look older.
     if (this.client.ending !== null) return 'disconnected';
-    return this.#deps.arrivals.isDraining ? 'drain' : 'yes';
+    return this.deps.arrivals.isDraining ? 'drain' : 'waiting';
   };
 
   /** Nothing is written yet, so another instance can handle all of it. @returns whether the arrival was refused */
   refusedByDrain(): boolean {
-    if (!this.#deps.arrivals.isDraining) return false;
+    if (!this.deps.arrivals.isDraining) return false;
     this.refuse('drain', DRAINS);
     return true;
   }
 
   /** Refuses the arrival if it has to wait. @returns whether it was refused */
   refusedByLimit(limit: ArrivalLimit, waitMs: number): boolean {
-    if (waitMs > 0) this.#deps.arrivalLimits.refuse(this.client, limit, waitMs);
+    if (waitMs > 0) this.deps.arrivalLimits.refuse(this.client, limit, waitMs);
     return waitMs > 0;
   }
 
   /** @param id of the participant or session that the limit is for */
-  turnAway(refusal: Unwanted | { outcome: 'too_many'; waitMs: number }, limit: ArrivalLimit, id: string): void {
+  decline(refusal: NotWritten | { outcome: 'too_many'; waitMs: number }, limit: ArrivalLimit, id: string): void {
     if (refusal.outcome === 'too_many') {
-      this.#deps.arrivalLimits.refuseFor(id, refusal.waitMs);
+      this.deps.arrivalLimits.refuseFor(id, refusal.waitMs);
       this.refusedByLimit(limit, refusal.waitMs);
     } else if (refusal.outcome === 'drain') this.refuse('drain', DRAINS);
     else this.log('disconnected');
@@ -147,8 +143,8 @@ export class Arrival {
     const span = this.#span;
     const trace = span === null ? {} : { traceId: traceIdOf(span.traceparent), spanId: span.spanId };
     const durationMs = Math.round((performance.now() - this.#startedAtMs) * 10) / 10;
-    this.#deps.metrics.join(outcome, durationMs);
-    this.#deps.logger.info('join', {
+    this.deps.metrics.join(outcome, durationMs);
+    this.deps.logger.info('join', {
       connectionId: this.client.id,
       ...this.client.logFields,
       durationMs,
@@ -186,13 +182,13 @@ export class Arrival {
     // Since the commit, the session may have been removed, superseded, resumed elsewhere, or ended with its room.
     const departure = room.departureOf(session);
     if (departure !== null || room.state === null) {
-      this.#deps.sessions.onDeparture(session, departure ?? 'missing');
+      this.deps.sessions.onDeparture(session, departure ?? 'missing');
       this.log('ended');
       return;
     }
     session.onOwn(room.sessionOf(session.participantId) ?? own);
     session.media.readPlacement();
-    const text = welcomeText(this.#deps, session, room.state, details);
+    const text = welcomeText(this.deps, session, room.state, details);
     room.add(session);
     session.dispatch('welcomed');
     this.client.sendWelcome(text);

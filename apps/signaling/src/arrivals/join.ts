@@ -95,7 +95,7 @@ async function write(
       mediaNodeId: room.state?.mediaNodeId ?? places.pick(),
     },
     // A client that asks to leave before its join is written gets no session.
-    () => (arrival.client.isLeaving ? 'disconnected' : arrival.wanted()),
+    () => (arrival.client.isLeaving ? 'disconnected' : arrival.clientState()),
   );
   switch (outcome.outcome) {
     case 'joined':
@@ -108,7 +108,7 @@ async function write(
     case 'too_many':
     case 'disconnected':
     case 'drain':
-      arrival.turnAway(outcome, 'participant', participantId);
+      arrival.decline(outcome, 'participant', participantId);
       return null;
     default:
       if (outcome.outcome === 'not_found') arrivalLimits.refuseFor(participantId, NOT_FOUND_FOR_MS);

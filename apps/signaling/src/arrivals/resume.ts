@@ -9,11 +9,7 @@ import { Arrival, type ArrivalDeps } from './arrival.js';
 type Resumed = Extract<ResumeOutcome, { outcome: 'resumed' }>;
 
 /** The session may come from this or another instance. @throws if a dependency does not answer. */
-export async function resume(
-  deps: ArrivalDeps,
-  client: Client,
-  request: ClientMessages['resume'],
-): Promise<void> {
+export async function resume(deps: ArrivalDeps, client: Client, request: ClientMessages['resume']): Promise<void> {
   const arrival = new Arrival(deps, client, { resumed: true });
   if (arrival.refusedByDrain()) return;
   const outcome = await write(deps, arrival, request);
@@ -58,7 +54,7 @@ async function write(
   if (arrival.refusedByLimit('session', arrivalLimits.waitMs(sessionId))) return null;
   const input = { sessionId, resumeSecretHash: hashOf(resumeSecret), instanceId };
   const outcome = isPlausible(request)
-    ? await writes.resume(roomId, input, arrival.wanted)
+    ? await writes.resume(roomId, input, arrival.clientState)
     : { outcome: 'unknown' as const };
   switch (outcome.outcome) {
     case 'resumed':
@@ -71,7 +67,7 @@ async function write(
       arrival.refuse(CLOSE_REASON_OF_END[outcome.reason], `session ended: ${outcome.reason}`);
       return null;
     default:
-      arrival.turnAway(outcome, 'session', sessionId);
+      arrival.decline(outcome, 'session', sessionId);
       return null;
   }
 }

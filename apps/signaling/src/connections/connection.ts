@@ -35,21 +35,17 @@ export class Connection implements Client {
   readonly #inbox: Inbox<ClientMessage>;
   readonly #outbox: Outbox;
   readonly #webSocket: WebSocket;
-  readonly #settings: ConnectionSettings;
-  readonly #handler: ClientHandler;
 
   constructor(
     { id, address }: { id: string; address: string | undefined },
     { webSocket, socket }: { webSocket: WebSocket; socket: Duplex },
-    settings: ConnectionSettings,
-    handler: ClientHandler,
+    private readonly settings: ConnectionSettings,
+    private readonly handler: ClientHandler,
   ) {
     this.id = id;
     this.logFields['ip'] = address;
     this.addressKey = addressKey(address);
     this.#webSocket = webSocket;
-    this.#settings = settings;
-    this.#handler = handler;
     this.#frames = new FrameReader(settings.general);
     this.#inbox = new Inbox(
       (message) => handler.onMessage(this, message),
@@ -116,7 +112,7 @@ export class Connection implements Client {
       if (nowMs - this.openedAtMs > FIRST_MESSAGE_WITHIN_MS) this.close('timeout', { cause: 'No first message.' });
       return;
     }
-    const { pingIntervalMs } = this.#settings;
+    const { pingIntervalMs } = this.settings;
     if (nowMs - this.#receivedAtMs > pingIntervalMs * SILENT_INTERVALS_MAX) {
       this.close('timeout', { cause: 'No pong and no message.' });
       return;
@@ -176,7 +172,7 @@ export class Connection implements Client {
       return;
     }
     if (frame.is === 'invalid') {
-      this.#handler.onInvalid(this, frame);
+      this.handler.onInvalid(this, frame);
       if (isFirst) this.close('protocol_error', { cause: 'The first message does not match its schema.' });
       return;
     }
@@ -189,6 +185,6 @@ export class Connection implements Client {
     if (!this.isOpen) return;
     this.ending = ending;
     this.#inbox.stop();
-    this.#handler.onEnd(this, ending);
+    this.handler.onEnd(this, ending);
   }
 }

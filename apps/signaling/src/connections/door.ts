@@ -111,17 +111,15 @@ function unavailability(count: number, settings: UpgradeSettings): string | null
 }
 
 export class Connections {
-  readonly #logger: Logger;
-  readonly #settings: ConnectionSettings;
-  readonly #handler: ClientHandler;
   readonly #connections = new Set<Connection>();
   readonly #timer: NodeJS.Timeout;
   #accepted = 0;
 
-  constructor(logger: Logger, settings: ConnectionSettings, handler: ClientHandler) {
-    this.#logger = logger;
-    this.#settings = settings;
-    this.#handler = handler;
+  constructor(
+    private readonly logger: Logger,
+    private readonly settings: ConnectionSettings,
+    private readonly handler: ClientHandler,
+  ) {
     this.#timer = setInterval(() => {
       const nowMs = performance.now();
       for (const connection of this.#connections) connection.check(nowMs);
@@ -137,7 +135,7 @@ export class Connections {
   accept(sockets: { webSocket: WebSocket; socket: Duplex }, address: string | undefined): Connection {
     this.#accepted += 1;
     const client = { id: `conn_${this.#accepted}`, address };
-    const connection = new Connection(client, sockets, this.#settings, this.#handler);
+    const connection = new Connection(client, sockets, this.settings, this.handler);
     this.#connections.add(connection);
     void connection.closed().then(() => this.#onClosed(connection));
     return connection;
@@ -160,7 +158,7 @@ export class Connections {
     this.#connections.delete(connection);
     // A client beyond a limit reconnects often. The limit's own log line, whose rate is bounded, covers it.
     if (connection.ending === 'too_many_attempts') return;
-    this.#logger.info('connection', {
+    this.logger.info('connection', {
       connectionId: connection.id,
       reason: connection.ending,
       ...connection.logFields,

@@ -15,13 +15,10 @@ const LEFT_AFTER_CUT = 7 / 8;
  * that hold most.
  */
 export class HeldByAll {
-  readonly #max: number;
   readonly #held = new Map<Holder, number>();
   total = 0;
 
-  constructor(max: number) {
-    this.#max = max;
-  }
+  constructor(private readonly max: number) {}
 
   /** Records what a holder holds now. It may be cut during the call, and others too. */
   set(holder: Holder, held: number): void {
@@ -30,7 +27,7 @@ export class HeldByAll {
     this.total += held - before;
     if (held > 0) this.#held.set(holder, held);
     else this.#held.delete(holder);
-    this.cut(this.#max, () => true);
+    this.cut(this.max, () => true);
   }
 
   /** If all hold more than `max`, cuts holders that `mayCut` accepts. */
@@ -59,8 +56,6 @@ const QUEUED_CHARS_OF_ALL = 32 * 1024 * 1024;
 export class Inbox<Message> implements Holder {
   /** What waits here never leaves by the client's doing. */
   readonly stalledSeconds = 0;
-  readonly #handle: (message: Message) => void | Promise<void>;
-  readonly #onCut: () => void;
   readonly #queue: { message: Message; chars: number }[] = [];
   #queuedChars = 0;
   #charsMax = QUEUED_CHARS_BEFORE_ARRIVAL_MAX;
@@ -74,12 +69,10 @@ export class Inbox<Message> implements Holder {
    * @param onCut called when this connection must end, because most messages wait here while too many of all do
    */
   constructor(
-    handle: (message: Message) => void | Promise<void>,
-    onCut: () => void,
+    private readonly handle: (message: Message) => void | Promise<void>,
+    private readonly onCut: () => void,
     all: HeldByAll = Inbox.#ofProcess,
   ) {
-    this.#handle = handle;
-    this.#onCut = onCut;
     this.#all = all;
   }
 
@@ -102,7 +95,7 @@ export class Inbox<Message> implements Holder {
 
   cut(): void {
     this.stop();
-    this.#onCut();
+    this.onCut();
   }
 
   #setQueued(chars: number): void {
@@ -113,7 +106,7 @@ export class Inbox<Message> implements Holder {
   #run(first: Message | undefined): void {
     this.#isHandling = true;
     for (let message = first; message !== undefined; message = this.#next()) {
-      const pending = this.#handle(message);
+      const pending = this.handle(message);
       if (pending !== undefined) {
         void pending.then(() => this.#handled());
         return;

@@ -218,55 +218,17 @@ function parse(sdp: string): SessionDescription {
 }
 
 /** The attributes that pass. Unknown ones are dropped, because a media server might interpret them in its own way. */
-const SESSION_FIELDS = [
-  'version',
-  'origin',
-  'name',
-  'timing',
-  'connection',
-  'bandwidth',
-  'setup',
-  'iceUfrag',
-  'icePwd',
-  'fingerprint',
-  'iceOptions',
-  'extmapAllowMixed',
-  'msidSemantic',
-  'groups',
-] as const;
-const SECTION_FIELDS = [
-  'type',
-  'port',
-  'protocol',
-  'payloads',
-  'connection',
-  'bandwidth',
-  'rtp',
-  'fmtp',
-  'rtcp',
-  'rtcpFb',
-  'rtcpFbTrrInt',
-  'rtcpMux',
-  'rtcpRsize',
-  'ext',
-  'extmapAllowMixed',
-  'setup',
-  'mid',
-  'msid',
-  'iceUfrag',
-  'icePwd',
-  'fingerprint',
-  'iceOptions',
-  'candidates',
-  'endOfCandidates',
-  'ssrcs',
-  'ssrcGroups',
-  'rids',
-  'simulcast',
-  'ptime',
-  'maxptime',
-  'bundleOnly',
-] as const;
+const SESSION_FIELDS = words(`
+  version origin name timing connection bandwidth setup iceUfrag icePwd fingerprint iceOptions extmapAllowMixed
+  msidSemantic groups`);
+const SECTION_FIELDS = words(`
+  type port protocol payloads connection bandwidth rtp fmtp rtcp rtcpFb rtcpFbTrrInt rtcpMux rtcpRsize ext
+  extmapAllowMixed setup mid msid iceUfrag icePwd fingerprint iceOptions candidates endOfCandidates ssrcs ssrcGroups
+  rids simulcast ptime maxptime bundleOnly`);
+
+function words(text: string): string[] {
+  return text.trim().split(/\s+/);
+}
 
 function pick(from: object, fields: readonly string[]): Record<string, unknown> {
   const source = from as Record<string, unknown>;

@@ -111,14 +111,10 @@ export interface DispatchDeps extends RequestDeps, ArrivalDeps {
 }
 
 export class Dispatch implements ClientHandler {
-  readonly #deps: DispatchDeps;
-
-  constructor(deps: DispatchDeps) {
-    this.#deps = deps;
-  }
+  constructor(private readonly deps: DispatchDeps) {}
 
   onMessage(client: Client, message: ClientMessage): void | Promise<void> {
-    this.#deps.metrics.message(message.type);
+    this.deps.metrics.message(message.type);
     try {
       return this.#handle(client, message)?.catch((error: unknown) => this.#onError(client, message, error));
     } catch (error) {
@@ -128,36 +124,36 @@ export class Dispatch implements ClientHandler {
 
   onInvalid(client: Client, { type, id, details }: InvalidMessage): void {
     send(client, errorMessage(id, 'invalid_message', 'The message does not match its schema.', details));
-    this.#deps.metrics.refused('invalid_message');
-    logRefusal(this.#deps.logger, client, { type, code: 'invalid_message', details });
+    this.deps.metrics.refused('invalid_message');
+    logRefusal(this.deps.logger, client, { type, code: 'invalid_message', details });
   }
 
   onEnd(client: Client, ending: Ending): void {
-    this.#deps.metrics.ended(ending);
-    this.#deps.sessions.onClientEnd(client, ending);
+    this.deps.metrics.ended(ending);
+    this.deps.sessions.onClientEnd(client, ending);
   }
 
   #handle(client: Client, message: ClientMessage): void | Promise<void> {
-    const { arrivals, sessions } = this.#deps;
+    const { arrivals, sessions } = this.deps;
     const session = sessions.of(client);
     if (message.type === 'join' || message.type === 'resume') {
       if (session !== undefined) throw new RequestFailure('conflict', 'The connection already has a session.');
       return message.type === 'join'
-        ? arrivals.track(client, null, () => join(this.#deps, client, message))
-        : arrivals.track(client, message.sessionId, () => resume(this.#deps, client, message));
+        ? arrivals.track(client, null, () => join(this.deps, client, message))
+        : arrivals.track(client, message.sessionId, () => resume(this.deps, client, message));
     }
     // The client has given up its join, and nothing was written.
     if (session === undefined && message.type === 'leave') client.close('left', { cause: 'The client left.' });
     else if (session?.isConnected !== true) throw new RequestFailure('conflict', 'The session has ended.');
-    else return (HANDLERS[message.type] as Handler<RequestType>)({ deps: this.#deps, client, session }, message);
+    else return (HANDLERS[message.type] as Handler<RequestType>)({ deps: this.deps, client, session }, message);
   }
 
   #onError(client: Client, message: ClientMessage, error: unknown): void {
-    const { logger } = this.#deps;
+    const { logger } = this.deps;
     const { type, id } = message;
     if (error instanceof RequestFailure) {
       const { code, details, cause } = error;
-      this.#deps.metrics.refused(code);
+      this.deps.metrics.refused(code);
       logRefusal(logger, client, { type, code, answer: boundMessage(error.message), details, cause });
       send(client, errorMessage(id, code, error.message, details));
       return;
@@ -177,7 +173,7 @@ export class Dispatch implements ClientHandler {
 
 /** Runs without a promise unless another instance holds recipients. */
 function sendMessage(context: RequestContext, request: ClientMessages['message']): void | Promise<void> {
-  const { client, deps, session } = context;
+  const { deps, session } = context;
   requirePermission(session, 'messages:send');
   if (!session.limits.messages.take(performance.now())) throw new RequestFailure('rate_limited');
   const data = JSON.stringify(request.data);
@@ -192,19 +188,10 @@ function sendMessage(context: RequestContext, request: ClientMessages['message']
       absent.map((id) => ({ path: 'to', message: `${id} is not in the room` })),
     );
   }
-  const sentAt = timestampOf(deps.clock.now());
+  const sentAt = deps.clock.now().toISOString();
   const passed = deps.rooms.pass(room, session.participantId, request.to ?? null, data, sentAt);
   if (typeof passed === 'boolean') acknowledge(context, request, passed);
   else return passed.then((isPassed) => acknowledge(context, request, isPassed));
-}
-
-/** The text of the latest millisecond. Formatting it takes 0.8 µs (measured), and many messages share it. */
-let latest = { atMs: NaN, text: '' };
-
-function timestampOf(now: Date): string {
-  const atMs = now.getTime();
-  if (atMs !== latest.atMs) latest = { atMs, text: now.toISOString() };
-  return latest.text;
 }
 
 function acknowledge({ client }: RequestContext, request: ClientMessage, isPassed: boolean): void {

@@ -23,9 +23,8 @@ export interface RoomMember {
   readonly connectionNumber: number;
   readonly media: {
     /** Whether the member has to know which tracks are published: `autoSubscribe` or choices. */
-    readonly wantsTracks: boolean;
+    readonly followsTracks: boolean;
     onTracks(): void;
-    /** The room's media server went up, down, or is another one. */
     onPlacement(): void;
   };
   /** Ignored before the welcome, which contains what the message says. */

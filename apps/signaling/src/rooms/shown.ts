@@ -30,8 +30,6 @@ const SHOWS_PUBLISHERS: Showing = { participantIds: new Set(), publishers: true 
  * frame.
  */
 export class Shown {
-  readonly #state: RoomState;
-  readonly #publishers: SortedIds;
   readonly #showing = new Map<RoomMember, Showing>();
   readonly #showersOf = new Map<string, Set<RoomMember>>();
   /** Participants that have changed since the last flush, with their sessions at that time. */
@@ -40,10 +38,10 @@ export class Shown {
   #published = new Set<string>();
   #tick: NodeJS.Timeout | undefined;
 
-  constructor(state: RoomState, publishers: SortedIds) {
-    this.#state = state;
-    this.#publishers = publishers;
-  }
+  constructor(
+    private readonly state: RoomState,
+    private readonly publishers: SortedIds,
+  ) {}
 
   add(member: RoomMember): void {
     if (!this.#showing.has(member)) this.#showing.set(member, SHOWS_PUBLISHERS);
@@ -65,7 +63,7 @@ export class Shown {
     }
     const ids = new Set([...participantIds, ...(publishers ? this.#publishedNow() : [])]);
     return [...ids].flatMap((id) => {
-      const state = inRoster(this.#state.entryOf(id));
+      const state = inRoster(this.state.entryOf(id));
       return state === null ? [] : [participantText(state)];
     });
   }
@@ -77,8 +75,8 @@ export class Shown {
   }
 
   firstPublishers(): SessionState[] {
-    const ids = this.#publishers.all.slice(0, PROTOCOL_LIMITS.publishersShownMax);
-    return ids.flatMap((id) => this.#state.entries.get(id)?.state ?? []);
+    const ids = this.publishers.all.slice(0, PROTOCOL_LIMITS.publishersShownMax);
+    return ids.flatMap((id) => this.state.entries.get(id)?.state ?? []);
   }
 
   /** Begins anew: the members have just been sent the present state. */
@@ -112,7 +110,7 @@ export class Shown {
     const published = this.#published;
     this.#published = this.#publishedNow();
     for (const [id, before] of this.#changed) {
-      const entries = entriesOf(before, this.#state.entryOf(id));
+      const entries = entriesOf(before, this.state.entryOf(id));
       for (const member of this.#showersOf.get(id) ?? []) append(frames, member, entries);
     }
     this.#flushPublishers(published, frames);
@@ -126,7 +124,7 @@ export class Shown {
   #flushPublishers(published: ReadonlySet<string>, frames: Map<RoomMember, ChangeText[]>): void {
     const entries = new Map<string, ChangeText[]>();
     for (const id of new Set([...published, ...this.#published])) {
-      const after = this.#state.entryOf(id) ?? null;
+      const after = this.state.entryOf(id) ?? null;
       // A participant that is no longer among the first publishers is hidden, like one that becomes a viewer.
       const shownAfter = this.#published.has(id) || after === null ? after : { ...after, state: null };
       if (!published.has(id)) entries.set(id, entriesOf(null, after));

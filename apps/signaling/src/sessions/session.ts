@@ -107,18 +107,16 @@ export class Session implements RoomMember {
   connectionNumber: number;
   client: Client | null;
   limits: RequestLimits;
-  readonly #port: SessionPort;
   #graceTimer: NodeJS.Timeout | undefined;
   #afterGone: (() => void) | undefined;
 
   constructor(
-    port: SessionPort,
+    private readonly port: SessionPort,
     readonly room: Room,
     client: Client,
     facts: SessionFacts & { isResumed: boolean },
     createMedia: (session: Session) => SessionMedia,
   ) {
-    this.#port = port;
     this.sessionId = facts.sessionId;
     this.roomId = facts.roomId;
     this.participantId = facts.participantId;
@@ -173,7 +171,7 @@ export class Session implements RoomMember {
     if (from === 'gone') return;
     const to = TRANSITIONS[from][event];
     if (to === undefined) {
-      this.#port.onUnexpected(this, event);
+      this.port.onUnexpected(this, event);
       return;
     }
     this.state = to;
@@ -185,11 +183,11 @@ export class Session implements RoomMember {
       this.media.onConnectionLost();
     } else if (to === 'grace') {
       this.media.onConnectionLost();
-      this.#startGrace(this.#port.reconnectGraceMs);
-      this.#port.markLost(this);
+      this.#startGrace(this.port.reconnectGraceMs);
+      this.port.markLost(this);
     } else if (to === 'ending' && from !== 'ending') {
       if (event === 'closedForGood' && from !== 'joining') this.media.onConnectionLost();
-      this.#port.writeEnd(this, event === 'leave' ? 'left' : 'connection_lost');
+      this.port.writeEnd(this, event === 'leave' ? 'left' : 'connection_lost');
     }
   }
 
@@ -198,7 +196,7 @@ export class Session implements RoomMember {
     this.dispatch('resumedHere');
     if (this.state !== 'resuming') return;
     this.client = client;
-    this.limits = this.#port.newLimits();
+    this.limits = this.port.newLimits();
     this.connectionNumber = connectionNumber;
   }
 
@@ -220,19 +218,19 @@ export class Session implements RoomMember {
   #letGo(from: SessionStateName, event: SessionEvent, over: SessionOver | null): void {
     const isOver = event === 'ended' || event === 'endWritten';
     if (isOver && over === null) throw new Error(`${this.sessionId} is over without a reason`);
-    if (event === 'drained' && from === 'connected') this.#port.markLost(this);
+    if (event === 'drained' && from === 'connected') this.port.markLost(this);
     const client = this.#takeClient();
     if (isOver && over !== null) client?.close(over.reason, { cause: over.cause });
     else client?.drop();
     if (!isOver) this.media.abandon();
     const mediaEnded = isOver ? this.media.destroy() : Promise.resolve();
-    this.#port.onGone(this, mediaEnded, isOver ? over : null);
+    this.port.onGone(this, mediaEnded, isOver ? over : null);
     this.#afterGone?.();
   }
 
   #startGrace(milliseconds: number): void {
     this.#graceTimer = setTimeout(() => {
-      const leftMs = this.#port.graceLeftMs();
+      const leftMs = this.port.graceLeftMs();
       if (leftMs > 0) this.#startGrace(leftMs);
       else this.dispatch('graceOver');
     }, milliseconds);

@@ -50,14 +50,13 @@ export interface SessionsDeps {
 /** The sessions that this instance holds, from the commit of a join or resumption until they end or move elsewhere. */
 export class Sessions implements SessionPort {
   readonly reconnectGraceMs: number;
-  readonly #deps: SessionsDeps;
-  readonly #createMedia: (session: Session) => SessionMedia;
   readonly #sessions = new Map<string, Session>();
   readonly #ofClient = new WeakMap<Client, Session>();
 
-  constructor(deps: SessionsDeps, createMedia: (session: Session) => SessionMedia) {
-    this.#deps = deps;
-    this.#createMedia = createMedia;
+  constructor(
+    private readonly deps: SessionsDeps,
+    private readonly createMedia: (session: Session) => SessionMedia,
+  ) {
     this.reconnectGraceMs = deps.reconnectGraceSeconds * 1000;
   }
 
@@ -79,7 +78,7 @@ export class Sessions implements SessionPort {
 
   /** @param room acquired by the caller; the session releases it when it is gone */
   add(room: Room, client: Client, facts: SessionFacts & { isResumed: boolean }): Session {
-    const session = new Session(this, room, client, facts, this.#createMedia);
+    const session = new Session(this, room, client, facts, this.createMedia);
     this.#sessions.set(session.sessionId, session);
     this.#bind(client, session);
     return session;
@@ -103,7 +102,7 @@ export class Sessions implements SessionPort {
     else if (departure === 'room_ended') session.dispatch('ended', overBecause(departure));
     // In `ending`, the room usually shows the end that this instance writes. `writeEnd` dispatches the outcome.
     else if (session.state === 'ending') return;
-    else if (departure === 'missing') this.#deps.writes.track(this.#onMissing(session));
+    else if (departure === 'missing') this.deps.writes.track(this.#onMissing(session));
     else session.dispatch('ended', overBecause(departure));
   }
 
@@ -112,7 +111,7 @@ export class Sessions implements SessionPort {
    * PostgreSQL's answer to a join or resumption is lost.
    */
   async disownGhosts(isResuming: (sessionId: string) => boolean): Promise<void> {
-    const { clock, database, instanceId, logger, writes } = this.#deps;
+    const { clock, database, instanceId, logger, writes } = this.deps;
     // A session may leave this instance while PostgreSQL answers.
     const held = new Set(this.#sessions.keys());
     const named = await sessionsHeldBy(database.sql, instanceId);
@@ -128,7 +127,7 @@ export class Sessions implements SessionPort {
 
   /** Lets other instances take over. Resolves when all writes are done and the media is released. */
   async drain(): Promise<void> {
-    const { mediaWrites, qualities, writes } = this.#deps;
+    const { mediaWrites, qualities, writes } = this.deps;
     // Sessions in their grace period are not written again.
     await mediaWrites.flush();
     for (const session of [...this.#sessions.values()]) {
@@ -140,7 +139,7 @@ export class Sessions implements SessionPort {
   }
 
   newLimits(): RequestLimits {
-    const { messages, metadata } = this.#deps.requestLimits;
+    const { messages, metadata } = this.deps.requestLimits;
     return {
       messages: new TokenBucket(bucketTimes(messages)),
       metadata: new TokenBucket(bucketTimes(metadata)),
@@ -149,18 +148,18 @@ export class Sessions implements SessionPort {
 
   /** No client can resume its session during an outage of PostgreSQL, so the grace period begins anew after it. */
   graceLeftMs(): number {
-    return Math.max(0, this.reconnectGraceMs - this.#deps.heartbeat.steadyMs);
+    return Math.max(0, this.reconnectGraceMs - this.deps.heartbeat.steadyMs);
   }
 
   markLost(session: Session): void {
-    const { qualities, writes } = this.#deps;
+    const { qualities, writes } = this.deps;
     qualities.lose(session.sessionId);
     writes.track(writes.markLost({ ...session.held, media: session.media.record }, session.roomId));
   }
 
   writeEnd(session: Session, reason: 'left' | 'connection_lost'): void {
     const { held } = session;
-    const { writes } = this.#deps;
+    const { writes } = this.deps;
     const written = writes.end(held, session.roomId, reason).then((isWritten) => {
       // The session was resumed here meanwhile, and the write had no effect.
       if (session.connectionNumber !== held.connection) return;
@@ -170,7 +169,7 @@ export class Sessions implements SessionPort {
   }
 
   onGone(session: Session, mediaEnded: Promise<void>, over: SessionOver | null): void {
-    const { qualities, writes } = this.#deps;
+    const { qualities, writes } = this.deps;
     session.room.remove(session);
     writes.track(qualities.end(session.sessionId));
     if (this.#sessions.get(session.sessionId) === session) this.#sessions.delete(session.sessionId);
@@ -179,11 +178,11 @@ export class Sessions implements SessionPort {
 
   onUnexpected(session: Session, event: SessionEvent): void {
     const { sessionId, state } = session;
-    this.#deps.logger.error('event impossible in this state', { sessionId, state, event });
+    this.deps.logger.error('event impossible in this state', { sessionId, state, event });
   }
 
   async #release(session: Session, mediaEnded: Promise<void>, over: SessionOver | null): Promise<void> {
-    const { rooms, writes } = this.#deps;
+    const { rooms, writes } = this.deps;
     try {
       await mediaEnded;
       // The clean-up of a removal waits for this, and the participant of a room that ends may be in removal, too. The
@@ -209,7 +208,7 @@ export class Sessions implements SessionPort {
 
   /** @returns the close reason for its client; `unavailable` if PostgreSQL does not answer. Never rejects. */
   async #endOf({ held, roomId, sessionId }: Session): Promise<SessionOver> {
-    const { database, writes } = this.#deps;
+    const { database, writes } = this.deps;
     let over: SessionOver = { reason: 'unavailable', cause: 'The reason why the session is missing cannot be read.' };
     await writes.retry('session end reason not loaded', sessionId, 3, async () => {
       const end = await readSessionEnd(database.sql, sessionId);
