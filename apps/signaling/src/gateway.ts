@@ -21,15 +21,12 @@ const MOVE_ROOMS_EVERY_MS = 500;
 
 type Built = 'arrivals' | 'heartbeat' | 'mediaWrites' | 'qualities' | 'rooms' | 'sessions' | 'writes';
 
-export type Deps = Omit<DispatchDeps & SessionsDeps & RoomsDeps & WritesDeps, Built> & { metrics: SignalingMetrics };
-
-export interface GatewaySettings {
+export type Deps = Omit<DispatchDeps & SessionsDeps & RoomsDeps & WritesDeps, Built> & {
+  metrics: SignalingMetrics;
   /** Limit of a connection's messages and pings. */
-  general: BucketSettings;
+  connectionLimit: BucketSettings;
   mediaNodeDeadSeconds: number;
-  /** Interval of the periodic resync. Tests lengthen it, so that only a notice can have an effect. Default 5000. */
-  resyncEveryMs?: number;
-}
+};
 
 export class Gateway {
   readonly sessions: Sessions;
@@ -47,7 +44,6 @@ export class Gateway {
   constructor(
     private readonly deps: Deps,
     private readonly heartbeats: Database,
-    settings: GatewaySettings,
   ) {
     this.rooms = new Rooms(deps, (member, departure) => this.sessions.onDeparture(member, departure));
     this.#heartbeat = new Heartbeat(
@@ -69,13 +65,13 @@ export class Gateway {
     this.clients = new Dispatch({ ...shared, qualities, sessions: this.sessions, arrivals: this.#arrivals });
     this.connections = new Connections(
       deps.logger,
-      { general: settings.general, pingIntervalMs: deps.pingIntervalSeconds * 1000 },
+      { general: deps.connectionLimit, pingIntervalMs: deps.pingIntervalSeconds * 1000 },
       this.clients,
     );
     deps.places.onChange((nodeId) => {
       for (const room of this.rooms.all) if (room.state?.mediaNodeId === nodeId) room.mediaChanged();
     });
-    this.#repeating = this.#startRepeating(settings);
+    this.#repeating = this.#startRepeating();
   }
 
   /** Reads all rooms again when Redis is back, because notices sent during the outage are lost. */
@@ -107,7 +103,7 @@ export class Gateway {
     });
   }
 
-  #startRepeating({ mediaNodeDeadSeconds, resyncEveryMs = RESYNC_EVERY_MS }: GatewaySettings): Repeating[] {
+  #startRepeating(): Repeating[] {
     const deps = this.deps;
     const repeat = (name: string, everyMs: number, work: () => Promise<void>): Repeating =>
       new Repeating(everyMs, work, (error) => deps.logger.warn('periodic task failed', { task: name, error }));
@@ -117,8 +113,8 @@ export class Gateway {
     };
     return [
       repeat('heartbeat', HEARTBEAT_EVERY_MS, () => this.#heartbeat.beat()),
-      repeat('resync', resyncEveryMs, resync),
-      repeat('placement', MOVE_ROOMS_EVERY_MS, () => moveRooms(deps, this.rooms, mediaNodeDeadSeconds * 1000)),
+      repeat('resync', RESYNC_EVERY_MS, resync),
+      repeat('placement', MOVE_ROOMS_EVERY_MS, () => moveRooms(deps, this.rooms, deps.mediaNodeDeadSeconds * 1000)),
     ];
   }
 }

@@ -75,6 +75,8 @@ const deps: Deps = {
   rosterFullMax: config.ROSTER_FULL_MAX,
   reconnectGraceSeconds: config.RECONNECT_GRACE_SECONDS,
   pingIntervalSeconds: config.PING_INTERVAL_SECONDS,
+  connectionLimit: { perSecond: config.RATE_LIMIT_SIGNALING_PER_SECOND, burst: config.RATE_LIMIT_SIGNALING_BURST },
+  mediaNodeDeadSeconds: config.MEDIA_NODE_DEAD_SECONDS,
   requestLimits: {
     messages: { perSecond: config.RATE_LIMIT_MESSAGES_PER_SECOND, burst: config.RATE_LIMIT_MESSAGES_BURST },
     metadata: { perSecond: config.RATE_LIMIT_METADATA_PER_SECOND, burst: config.RATE_LIMIT_METADATA_BURST },
@@ -95,10 +97,7 @@ const deps: Deps = {
   clock: systemClock,
 };
 
-const gateway = new Gateway(deps, heartbeats, {
-  general: { perSecond: config.RATE_LIMIT_SIGNALING_PER_SECOND, burst: config.RATE_LIMIT_SIGNALING_BURST },
-  mediaNodeDeadSeconds: config.MEDIA_NODE_DEAD_SECONDS,
-});
+const gateway = new Gateway(deps, heartbeats);
 app.own('gateway', gateway);
 addSignalingGauges(metrics, {
   connections: () => gateway.connections.count,

@@ -23,7 +23,11 @@ interface MediaNodesEvents {
   removed: [node: MediaNode];
 }
 
-type Options = Omit<MediaNodesOptions, 'addresses'>;
+/** The nodes that have registered themselves, and what connects to one. */
+interface Registry {
+  read(): PromiseLike<readonly MediaNodeAddress[]>;
+  connect(address: MediaNodeAddress): MediaNode;
+}
 
 /**
  * Every media node that this process knows, each with its own connection: those of MEDIA_NODES, and those of the
@@ -32,17 +36,18 @@ type Options = Omit<MediaNodesOptions, 'addresses'>;
 export class MediaNodes extends EventEmitter<MediaNodesEvents> {
   readonly #configured: ReadonlyMap<string, MediaNode>;
   readonly #registered = new Map<string, { url: string; node: MediaNode }>();
-  readonly #options: Options | null;
   readonly #closing = new Set<Promise<void>>();
   #isClosed = false;
   #reading = Promise.resolve();
   #next: Promise<void> | null = null;
 
-  /** Nodes that never change. */
-  constructor(nodes: readonly MediaNode[], options: Options | null = null) {
+  /** @param registry null: the nodes never change */
+  constructor(
+    nodes: readonly MediaNode[],
+    private readonly registry: Registry | null = null,
+  ) {
     super();
     this.#configured = new Map(nodes.map((node) => [node.id, node]));
-    this.#options = options;
     for (const node of nodes) this.#watch(node);
   }
 
@@ -50,11 +55,9 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
    * Starts to connect to the configured nodes without waiting. Registered ones follow with the first `refresh`.
    * Without nodes there is no media server, and no node is ever up.
    */
-  static open({ addresses, ...options }: MediaNodesOptions): MediaNodes {
-    return new MediaNodes(
-      addresses.map((address) => new MediaNode({ ...address, ...options })),
-      options,
-    );
+  static open({ addresses, readRegistry: read, ...options }: MediaNodesOptions): MediaNodes {
+    const connect = (address: MediaNodeAddress) => new MediaNode({ ...address, ...options });
+    return new MediaNodes(addresses.map(connect), read === undefined ? null : { read, connect });
   }
 
   /** Undefined if MEDIA_NODES does not name the node, and it was not registered when the registry was read last. */
@@ -105,19 +108,17 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
   }
 
   async #read(): Promise<void> {
-    const { readRegistry } = this.#options ?? {};
-    if (readRegistry === undefined) return;
-    const found = await readRegistry();
+    if (this.registry === null) return;
+    const found = await this.registry.read();
     if (this.#isClosed) return;
-    const wanted = new Map(found.flatMap(usable).filter(([id]) => !this.isConfigured(id)));
-    for (const [id, { url, node }] of this.#registered) if (wanted.get(id) !== url) this.#remove(id, node);
-    for (const [id, url] of wanted) if (!this.#registered.has(id)) this.#add({ id, url });
+    const listed = new Map(found.flatMap(usable).filter(([id]) => !this.isConfigured(id)));
+    for (const [id, { url, node }] of this.#registered) if (listed.get(id) !== url) this.#remove(id, node);
+    for (const [id, url] of listed) if (!this.#registered.has(id)) this.#add(id, url, this.registry);
   }
 
-  #add(address: MediaNodeAddress): void {
-    const { apiSecret = '', adminKey = '', random = () => 0, allowOutdated } = this.#options ?? {};
-    const node = new MediaNode({ ...address, apiSecret, adminKey, random, allowOutdated });
-    this.#registered.set(address.id, { url: address.url, node });
+  #add(id: string, url: string, registry: Registry): void {
+    const node = registry.connect({ id, url });
+    this.#registered.set(id, { url, node });
     this.#watch(node);
     this.emit('added', node);
   }

@@ -126,6 +126,8 @@ async function startGateway(): Promise<Gateway> {
       rosterFullMax: 100,
       reconnectGraceSeconds: 15,
       pingIntervalSeconds: 10,
+      connectionLimit: UNLIMITED,
+      mediaNodeDeadSeconds: 5,
       requestLimits: { messages: UNLIMITED, metadata: UNLIMITED },
       arrivalLimits: new ArrivalLimits(paces, { metrics, logger }),
       metrics,
@@ -133,7 +135,6 @@ async function startGateway(): Promise<Gateway> {
       clock: systemClock,
     },
     heartbeats,
-    { general: UNLIMITED, mediaNodeDeadSeconds: 5 },
   );
   stopAtEnd(async () => {
     await gateway.close();

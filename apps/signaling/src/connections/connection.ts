@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { addressKey, type BucketSettings } from '@callplane/core';
 import { CLOSE_REASONS, type ClientMessage, type CloseReason } from '@callplane/protocol';
-import { WebSocket, type RawData } from 'ws';
+import { WebSocket } from 'ws';
 import type { Client, ClientHandler, CloseDetails, Ending } from '../clients/client.js';
 import { FrameReader } from './frames.js';
 import { Inbox } from './inbox.js';
@@ -141,7 +141,7 @@ export class Connection implements Client {
 
   #listen(): void {
     const webSocket = this.#webSocket;
-    webSocket.on('message', (data, isBinary) => this.#receive(data, isBinary));
+    webSocket.on('message', (data: Buffer, isBinary) => this.#receive(data, isBinary));
     webSocket.on('pong', () => {
       this.#receivedAtMs = performance.now();
     });
@@ -162,7 +162,7 @@ export class Connection implements Client {
     });
   }
 
-  #receive(data: RawData, isBinary: boolean): void {
+  #receive(data: Buffer, isBinary: boolean): void {
     if (!this.isOpen) return;
     this.#receivedAtMs = performance.now();
     const isFirst = !this.isIntroduced;

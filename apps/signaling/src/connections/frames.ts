@@ -12,7 +12,6 @@ import {
 import { CLIENT_MESSAGES, PROTOCOL_LIMITS, type ClientMessage, type CloseReason } from '@callplane/protocol';
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { RawData } from 'ws';
 import type { InvalidMessage } from '../clients/client.js';
 
 /** Rate-limit cost of a message: one token, and another one for each of these bytes, because parsing costs by byte. */
@@ -92,8 +91,8 @@ export class FrameReader {
   }
 
   /** @param isFirst whether this is the connection's first message, which must be a join or resumption */
-  read(data: RawData, isBinary: boolean, isFirst: boolean): ReceivedFrame {
-    const bytes = byteLength(data);
+  read(data: Buffer, isBinary: boolean, isFirst: boolean): ReceivedFrame {
+    const bytes = data.length;
     this.frames += 1;
     this.bytes += bytes;
     if (!this.#take(1 + Math.floor(bytes / BYTES_PER_TOKEN))) return violation('rate_limited', 'Too many messages.');
@@ -101,7 +100,7 @@ export class FrameReader {
     const bytesMax = isFirst ? PROTOCOL_LIMITS.firstFrameBytesMax : PROTOCOL_LIMITS.frameBytesMax;
     if (bytes > bytesMax) return violation('message_too_large', `The frame has ${bytes} bytes.`);
     if (isBinary) return violation('protocol_error', 'The frame is binary.');
-    const read = readMessage(toText(data));
+    const read = readMessage(data.toString());
     if (read.is === 'invalid') this.#take(INVALID_MESSAGE_TOKENS - 1);
     if (isFirst && read.is === 'message' && read.message.type !== 'join' && read.message.type !== 'resume') {
       return violation('protocol_error', 'The first message is neither join nor resume.');
@@ -118,13 +117,4 @@ export class FrameReader {
 
 function violation(reason: CloseReason, cause: string): ReceivedFrame {
   return { is: 'violation', reason, cause };
-}
-
-function byteLength(data: RawData): number {
-  return Array.isArray(data) ? data.reduce((sum, part) => sum + part.length, 0) : data.byteLength;
-}
-
-function toText(data: RawData): string {
-  if (Array.isArray(data)) return Buffer.concat(data).toString();
-  return Buffer.isBuffer(data) ? data.toString() : Buffer.from(data).toString();
 }
