@@ -132,7 +132,7 @@ export class Connection implements Client {
     this.close('slow_consumer', { cause });
   }
 
-  /** Frees what the connection holds at once: a closing handshake would wait behind it. */
+  /** Frees the messages of the connection at once: a closing handshake would wait behind them. */
   #cut(): void {
     this.logFields['cause'] ??= `${this.#outbox.unsentBytes} bytes are unsent, and too many of all connections.`;
     this.#webSocket.terminate();

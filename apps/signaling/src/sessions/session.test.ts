@@ -14,7 +14,7 @@ const CLOSING: CloseReason[] = ['left', 'removed', 'room_ended', 'superseded', '
 const unlimited = new TokenBucket(bucketTimes({ perSecond: 0, burst: 1 }));
 const over = (reason: CloseReason) => ({ reason, cause: 'test' });
 
-/** A session with everything around it replaced by records of what it did. */
+/** A session with everything around it replaced by records of its calls. */
 function setUp(isResumed: boolean, graceMs = 3_600_000, left: number[] = []) {
   const did: string[] = [];
   const connect = (): Client => ({

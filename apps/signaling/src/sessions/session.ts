@@ -75,7 +75,7 @@ export interface RequestLimits {
   readonly metadata: TokenBucket;
 }
 
-/** What a session needs of the registry that holds it. Its methods return at once. */
+/** The registry that holds a session. Its methods return at once. */
 export interface SessionPort {
   readonly reconnectGraceMs: number;
   /** Full buckets, for a client that has just come. */
@@ -85,7 +85,7 @@ export interface SessionPort {
   markLost(session: Session): void;
   /** Writes the session's end. Dispatches `endWritten` or `notHeld`. */
   writeEnd(session: Session, reason: 'left' | 'connection_lost'): void;
-  /** Called once. @param over why the session is over; null if another instance may go on with it */
+  /** Called once. @param over why the session is over; null if another instance may continue it */
   onGone(session: Session, mediaEnded: Promise<void>, over: SessionOver | null): void;
   onUnexpected(session: Session, event: SessionEvent): void;
 }
@@ -147,7 +147,7 @@ export class Session implements RoomMember {
     return { sessionId: this.sessionId, connection: this.connectionNumber };
   }
 
-  /** Sends a message, unless the client is waiting for the welcome, which contains what the message says. */
+  /** Sends a message, unless the client is waiting for the welcome, which contains the same facts. */
   send(message: ServerMessage): void {
     if (this.isConnected) this.client?.sendText(JSON.stringify(message));
   }
@@ -156,7 +156,7 @@ export class Session implements RoomMember {
     if (this.isConnected) this.client?.sendText(text);
   }
 
-  /** Takes over what the server has changed: permissions and mutes. */
+  /** Takes over changes by the server: permissions and mutes. */
   onOwn({ permissions }: SessionState): void {
     if (this.isGone) return;
     const hasChanged = permissions.join() !== this.permissions.join();

@@ -111,7 +111,7 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     return this.#up().rooms.list();
   }
 
-  /** The feeds in a room, including those that publish nothing at the moment. Empty if the room does not exist. */
+  /** The feeds in a room, including feeds that publish nothing at the moment. Empty if the room does not exist. */
   async listFeeds(roomId: string): Promise<string[]> {
     return this.#up().rooms.feeds(roomId);
   }
