@@ -15,10 +15,13 @@ const LEFT_AFTER_CUT = 7 / 8;
  * the ones that hold most.
  */
 export class HeldByAll {
+  readonly #max: number;
   readonly #held = new Map<Holder, number>();
   total = 0;
 
-  constructor(private readonly max: number) {}
+  constructor(max: number) {
+    this.#max = max;
+  }
 
   /** Records the current amount of a holder. It may be cut during the call, and others too. */
   set(holder: Holder, held: number): void {
@@ -27,7 +30,7 @@ export class HeldByAll {
     this.total += held - before;
     if (held > 0) this.#held.set(holder, held);
     else this.#held.delete(holder);
-    this.cut(this.max, () => true);
+    this.cut(this.#max, () => true);
   }
 
   /** If all hold more than `max`, cuts holders that `mayCut` accepts. */
@@ -56,6 +59,8 @@ const QUEUED_CHARS_OF_ALL = 32 * 1024 * 1024;
 export class Inbox<Message> implements Holder {
   /** A client cannot stall its inbox: the gateway alone empties it. */
   readonly stalledSeconds = 0;
+  readonly #handle: (message: Message) => void | Promise<void>;
+  readonly #onCut: () => void;
   readonly #queue: { message: Message; chars: number }[] = [];
   #queuedChars = 0;
   #charsMax = QUEUED_CHARS_BEFORE_ARRIVAL_MAX;
@@ -69,10 +74,12 @@ export class Inbox<Message> implements Holder {
    * @param onCut called when this connection must end, because most messages wait here while too many of all do
    */
   constructor(
-    private readonly handle: (message: Message) => void | Promise<void>,
-    private readonly onCut: () => void,
+    handle: (message: Message) => void | Promise<void>,
+    onCut: () => void,
     all: HeldByAll = Inbox.#ofProcess,
   ) {
+    this.#handle = handle;
+    this.#onCut = onCut;
     this.#all = all;
   }
 
@@ -95,7 +102,7 @@ export class Inbox<Message> implements Holder {
 
   cut(): void {
     this.stop();
-    this.onCut();
+    this.#onCut();
   }
 
   #setQueued(chars: number): void {
@@ -106,7 +113,7 @@ export class Inbox<Message> implements Holder {
   #run(first: Message | undefined): void {
     this.#isHandling = true;
     for (let message = first; message !== undefined; message = this.#next()) {
-      const pending = this.handle(message);
+      const pending = this.#handle(message);
       if (pending !== undefined) {
         void pending.then(() => this.#handled());
         return;
