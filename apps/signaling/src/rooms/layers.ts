@@ -4,7 +4,7 @@ import type { RoomState } from './state.js';
 import { streamName, trackKey, trackOf, type IndexedTrack, type TrackIndex } from './tracks.js';
 
 export const LAYER_HIGHEST = 2;
-/** All simulcast layers, the lowest first. Wanted of every track of which nothing is known. */
+/** All simulcast layers, the lowest first. Demanded of every track of which nothing is known. */
 const EVERY_LAYER: readonly number[] = [0, 1, 2];
 /** Gateways repeat the wants of their members this often, in milliseconds. */
 const LAYERS_REPEATED_MS = 5000;

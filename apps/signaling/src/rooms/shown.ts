@@ -3,7 +3,6 @@ import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import {
   changedEntry,
   changesText,
-  type ChangeText,
   goneEntry,
   isViewer,
   participantEntry,
@@ -109,7 +108,7 @@ export class Shown {
 
   /** Sends each member the changes since the last flush of the participants that it shows. */
   #flush(): void {
-    const frames = new Map<RoomMember, ChangeText[]>();
+    const frames = new Map<RoomMember, string[]>();
     const published = this.#published;
     this.#published = this.#publishedNow();
     for (const [id, before] of this.#changed) {
@@ -124,8 +123,8 @@ export class Shown {
     }
   }
 
-  #flushPublishers(published: ReadonlySet<string>, frames: Map<RoomMember, ChangeText[]>): void {
-    const entries = new Map<string, ChangeText[]>();
+  #flushPublishers(published: ReadonlySet<string>, frames: Map<RoomMember, string[]>): void {
+    const entries = new Map<string, string[]>();
     for (const id of new Set([...published, ...this.#published])) {
       const after = this.state.entryOf(id) ?? null;
       // A participant that is no longer among the first publishers is hidden, like one that becomes a viewer.
@@ -162,7 +161,7 @@ function inRoster(entry: SessionEntry | null | undefined): SessionState | null {
 }
 
 /** The changes that turn `before` into `after`, as a client has to know them. */
-function entriesOf(before: SessionEntry | null, after: SessionEntry | null | undefined): ChangeText[] {
+function entriesOf(before: SessionEntry | null, after: SessionEntry | null | undefined): string[] {
   const was = inRoster(before);
   const is = inRoster(after);
   if (is === null) {
@@ -176,7 +175,7 @@ function entriesOf(before: SessionEntry | null, after: SessionEntry | null | und
   return entry === null ? [] : [entry];
 }
 
-function append(frames: Map<RoomMember, ChangeText[]>, member: RoomMember, entries: readonly ChangeText[]): void {
+function append(frames: Map<RoomMember, string[]>, member: RoomMember, entries: readonly string[]): void {
   if (entries.length === 0) return;
   const frame = frames.get(member);
   if (frame === undefined) frames.set(member, [...entries]);
