@@ -9,7 +9,6 @@ import { selectTracks, TrackSelector, type SelectionInput } from './selection.js
 
 const track = (participantId: string, kind: 'audio' | 'video' = 'video'): IndexedTrack => ({
   participantId,
-  nodeId: 'm1',
   trackId: kind,
   kind,
   source: kind === 'audio' ? 'microphone' : 'camera',
@@ -113,7 +112,7 @@ const NOTHING: ReadonlySet<string> = new Set();
 function roomOf(...participantIds: string[]) {
   const entries = new Map<string, IndexedTrack>();
   for (const participantId of participantIds) {
-    const at = { nodeId: 'm1', feedId: `feed-${participantId}`, mid: '0' };
+    const at = { feedId: `feed-${participantId}`, mid: '0' };
     entries.set(`${participantId}/cam`, { participantId, trackId: 'cam', kind: 'video', source: 'camera', ...at });
   }
   const index = {

@@ -94,7 +94,6 @@ class Stage {
       trackId: 'cam',
       kind: 'video',
       source: 'camera',
-      nodeId: 'm1',
       feedId,
       mid: '1',
     });

@@ -10,7 +10,6 @@ const camera = (participantId: string, feedId = 'feed'): IndexedTrack => ({
   trackId: 'camera',
   kind: 'video',
   source: 'camera',
-  nodeId: 'm1',
   feedId,
   mid: '1',
 });

@@ -105,7 +105,6 @@ describe('a small room', () => {
       trackId: 'a',
       kind: 'audio',
       source: 'microphone',
-      nodeId: 'm1',
       feedId: 'f2',
       mid: '0',
     };

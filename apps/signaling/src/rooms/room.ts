@@ -134,7 +134,6 @@ export class Room {
     if (after.rosterPaged && before?.rosterPaged !== true) this.#becomePaged();
     else this.#send(changes, after.rosterPaged);
     if (before?.mediaNodeId !== after.mediaNodeId || before.mediaGeneration !== after.mediaGeneration) {
-      if (before !== null) this.tracks.moved();
       this.mediaChanged();
     }
     this.#wakeForTracks(changes);

@@ -8,8 +8,7 @@ export interface IndexedTrack {
   readonly trackId: string;
   readonly kind: TrackKind;
   readonly source: TrackSource;
-  /** The media server that has it, and its location there. */
-  readonly nodeId: string | null;
+  /** Its location on the media server. */
   readonly feedId: string;
   readonly mid: string;
 }
@@ -68,15 +67,11 @@ export class TrackIndex {
       const after = change.after?.state?.tracks ?? [];
       if (after.length > 0) this.publishers.add(subjectOf(change).sessionId);
       else this.publishers.delete(subjectOf(change).sessionId);
-      if (!sameLocations(before, after)) this.moved();
-      else if (!sameMutes(before, after)) this.muteVersion += 1;
+      if (!sameLocations(before, after)) {
+        this.version += 1;
+        this.#derived = null;
+      } else if (!sameMutes(before, after)) this.muteVersion += 1;
     }
-  }
-
-  /** The room has another media server. */
-  moved(): void {
-    this.version += 1;
-    this.#derived = null;
   }
 
   get #all() {
@@ -92,10 +87,9 @@ export class TrackIndex {
   }
 
   #tracksOf(entry: SessionEntry | undefined): IndexedTrack[] {
-    const nodeId = this.state.info?.mediaNodeId ?? null;
     const { participantId = '', state } = entry ?? {};
     return (state?.tracks ?? []).map(({ trackId, kind, source, feedId, mid }) => {
-      return { participantId, trackId, kind, source, nodeId, feedId, mid };
+      return { participantId, trackId, kind, source, feedId, mid };
     });
   }
 }
