@@ -44,7 +44,6 @@ export async function join(deps: ArrivalDeps, client: Client, request: ClientMes
     if (joined === null) return;
     session = deps.sessions.add(room, client, {
       sessionId: joined.state.sessionId,
-      roomId,
       participantId,
       permissions: claims.permissions,
       connectionNumber: joined.state.connection,

@@ -95,7 +95,6 @@ function takeOver(
   const { roomId, participantId, permissions } = facts;
   const session = sessions.add(rooms.acquire(roomId), client, {
     sessionId,
-    roomId,
     participantId,
     permissions,
     connectionNumber,

@@ -46,7 +46,6 @@ function setUp(isResumed: boolean, graceMs = 3_600_000, left: number[] = []) {
   };
   const facts = {
     sessionId: 'sess_1',
-    roomId: 'room_1',
     participantId: 'part_1',
     permissions: [],
     connectionNumber: 1,

@@ -62,7 +62,6 @@ export interface SessionOver {
 
 export interface SessionFacts {
   sessionId: string;
-  roomId: string;
   participantId: string;
   permissions: readonly Permission[];
   connectionNumber: number;
@@ -118,7 +117,7 @@ export class Session implements RoomMember {
     createMedia: (session: Session) => SessionMedia,
   ) {
     this.sessionId = facts.sessionId;
-    this.roomId = facts.roomId;
+    this.roomId = room.roomId;
     this.participantId = facts.participantId;
     this.permissions = facts.permissions;
     this.autoSubscribe = facts.autoSubscribe;
