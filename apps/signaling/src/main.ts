@@ -75,6 +75,12 @@ const deps: Deps = {
   rosterFullMax: config.ROSTER_FULL_MAX,
   reconnectGraceSeconds: config.RECONNECT_GRACE_SECONDS,
   pingIntervalSeconds: config.PING_INTERVAL_SECONDS,
+  connectionLimit: { perSecond: config.RATE_LIMIT_SIGNALING_PER_SECOND, burst: config.RATE_LIMIT_SIGNALING_BURST },
+  mediaNodeDeadSeconds: config.MEDIA_NODE_DEAD_SECONDS,
+  requestLimits: {
+    messages: { perSecond: config.RATE_LIMIT_MESSAGES_PER_SECOND, burst: config.RATE_LIMIT_MESSAGES_BURST },
+    metadata: { perSecond: config.RATE_LIMIT_METADATA_PER_SECOND, burst: config.RATE_LIMIT_METADATA_BURST },
+  },
   arrivalLimits: new ArrivalLimits(
     {
       joins: { perMinute: config.RATE_LIMIT_JOINS_PER_MINUTE, burst: config.RATE_LIMIT_JOINS_BURST },
@@ -91,14 +97,7 @@ const deps: Deps = {
   clock: systemClock,
 };
 
-const gateway = new Gateway(deps, heartbeats, {
-  connections: {
-    general: { perSecond: config.RATE_LIMIT_SIGNALING_PER_SECOND, burst: config.RATE_LIMIT_SIGNALING_BURST },
-    messages: { perSecond: config.RATE_LIMIT_MESSAGES_PER_SECOND, burst: config.RATE_LIMIT_MESSAGES_BURST },
-    metadata: { perSecond: config.RATE_LIMIT_METADATA_PER_SECOND, burst: config.RATE_LIMIT_METADATA_BURST },
-  },
-  mediaNodeDeadSeconds: config.MEDIA_NODE_DEAD_SECONDS,
-});
+const gateway = new Gateway(deps, heartbeats);
 app.own('gateway', gateway);
 addSignalingGauges(metrics, {
   connections: () => gateway.connections.count,

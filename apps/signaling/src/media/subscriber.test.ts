@@ -311,7 +311,7 @@ describe('a subscriber of another gateway', () => {
   async function goingOn(before: Stage, record: SubscriberRecord | null): Promise<Stage> {
     const after = new Stage({ autoSubscribe: false });
     expect(await after.claim(before, record)).toBe(true);
-    after.subscriber.wanted.restore(before.subscriber.wanted.choices);
+    after.subscriber.selector.restore(before.subscriber.selector.choices);
     after.connect();
     return after;
   }

@@ -1,7 +1,7 @@
 import { expect, jest } from '@jest/globals';
 import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
 import type { ServerMessage } from '@callplane/protocol';
-import { RequestFailure } from '../connections/request-failure.js';
+import { RequestFailure } from '../clients/request-failure.js';
 import { Speakers } from '../rooms/speakers.js';
 import type { IndexedTrack, TrackIndex } from '../rooms/tracks.js';
 import { TrackOrder } from '../rooms/tracks.js';
@@ -92,7 +92,6 @@ export class Stage {
       trackId: 'cam',
       kind: 'video',
       source: 'camera',
-      nodeId: 'm1',
       feedId,
       mid: '1',
     });
