@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Database, isDatabaseUnavailable, listRegisteredNodes, loadVerificationKeys, nodeLoads } from '@callplane/db';
-import { JANUS_VERSION_MIN, MediaNodes, parseMediaNodes } from '@callplane/media';
+import { MediaNodes, parseMediaNodes } from '@callplane/media';
 import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES, RoomBus, readRedisTarget } from '@callplane/queue';
 import { AppProcess, orExit, readTurnSettings, startHealthServer, systemClock } from '@callplane/runtime';
 import { ArrivalLimits } from './arrivals/limits.js';
@@ -105,7 +105,7 @@ addSignalingGauges(metrics, {
   mediaNodes: () => nodes.all(),
 });
 
-const health = app.health(hasMedia ? { media: { ping: pingMedia, optional: true } } : {});
+const health = app.health(hasMedia ? { media: { ping: () => nodes.ping(), optional: true } } : {});
 // Calls get a media server from the first join on. Without PostgreSQL, the gateway starts all the same.
 await readRegistry();
 app.repeat('media registry', REGISTRY_EVERY_MS, () => nodes.refresh(), isDatabaseUnavailable);
@@ -134,15 +134,4 @@ function secretsFor(nodeCount: number): { apiSecret: string; adminKey: string } 
 /** The periodic read reports errors. */
 function readRegistry(): Promise<void> {
   return nodes.refresh().catch(() => undefined);
-}
-
-/** An outdated media server degrades the gateway, whether it is refused or allowed. */
-function pingMedia(): Promise<void> {
-  const outdated = nodes.all().filter(({ isOutdated }) => isOutdated);
-  if (outdated.length > 0) {
-    const versions = outdated.map(({ id, version }) => `${id} runs Janus ${version ?? ''}`).join(', ');
-    const error = new Error(`${versions}, before ${JANUS_VERSION_MIN}`);
-    return Promise.reject(Object.assign(error, { reason: 'outdated' }));
-  }
-  return nodes.up().length > 0 ? Promise.resolve() : Promise.reject(new Error('no media server is up'));
 }

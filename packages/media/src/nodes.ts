@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { parseNodeUrl, type MediaNodeAddress } from './addresses.js';
 import { MediaNode } from './janus/node.js';
+import { JANUS_VERSION_MIN } from './janus/version.js';
 
 interface MediaNodesOptions {
   /** The nodes of MEDIA_NODES, which are always known. */
@@ -84,6 +85,19 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
 
   up(): MediaNode[] {
     return this.all().filter((node) => node.state === 'up');
+  }
+
+  /**
+   * Checks that a node is up and that none runs an outdated Janus, whether that is refused or allowed.
+   * @throws Error without an `up` node; with `reason: 'outdated'`, and the nodes in its message.
+   */
+  async ping(): Promise<void> {
+    const outdated = this.all().filter(({ isOutdated }) => isOutdated);
+    if (outdated.length > 0) {
+      const versions = outdated.map(({ id, version }) => `${id} runs Janus ${version ?? ''}`).join(', ');
+      throw Object.assign(new Error(`${versions}, before ${JANUS_VERSION_MIN}`), { reason: 'outdated' });
+    }
+    if (this.up().length === 0) throw new Error('no media server is up');
   }
 
   /**

@@ -4,6 +4,7 @@ import { eventually, hasMediaRoom, startTcpProxy, startTestJanus, stopAtEnd, typ
 import fc from 'fast-check';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { MediaError } from '../types.js';
+import { MediaNodes } from '../nodes.js';
 import { reconnectDelayMs, type MediaNode } from './node.js';
 import { PROBE_ROOM } from './probe.js';
 import { JANUS_VERSION_MIN } from './version.js';
@@ -346,6 +347,14 @@ describe('a server that violates the Janus protocol', () => {
     const allowed = await scriptedServer(() => 'usual', { version: '1.1.2', allowOutdated: true });
     await allowed.node.untilUp(UP_WITHIN_MS);
     expect([allowed.node.version, allowed.node.isOutdated]).toEqual(['1.1.2', true]);
+    for (const one of [node, allowed.node]) {
+      const error = { reason: 'outdated', message: `${one.id} runs Janus 1.1.2, before 1.4.1` };
+      await expect(new MediaNodes([one]).ping()).rejects.toMatchObject(error);
+    }
+    const { node: current } = await scriptedServer(() => 'usual');
+    await current.untilUp(UP_WITHIN_MS);
+    await new MediaNodes([current]).ping();
+    await expect(new MediaNodes([]).ping()).rejects.toThrow('no media server is up');
   });
 
   test.each([
