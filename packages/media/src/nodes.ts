@@ -23,7 +23,7 @@ interface MediaNodesEvents {
   removed: [node: MediaNode];
 }
 
-/** The nodes that have registered themselves, and what connects to one. */
+/** The nodes that have registered themselves, and the function that connects to one. */
 interface Registry {
   read(): PromiseLike<readonly MediaNodeAddress[]>;
   connect(address: MediaNodeAddress): MediaNode;

@@ -74,7 +74,9 @@ export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: T
     findRoom: share((requests: RowRequest[]) => findRooms(reads, requests)),
     findParticipant: share((requests: ParticipantRequest[]) => findParticipants(reads, requests)),
     findRoomOperation: share((requests: RowRequest[]) => findOperationsOf(reads, 'room.end', requests)),
-    findParticipantOperation: share((requests: RowRequest[]) => findOperationsOf(reads, 'participant.remove', requests)),
+    findParticipantOperation: share((requests: RowRequest[]) =>
+      findOperationsOf(reads, 'participant.remove', requests),
+    ),
   };
 }
 
