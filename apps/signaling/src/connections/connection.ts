@@ -134,7 +134,8 @@ export class Connection implements Client {
 
   /** Frees the messages of the connection at once: a closing handshake would wait behind them. */
   #cut(): void {
-    this.logFields['cause'] ??= `${this.#outbox.unsentBytes} bytes are unsent, and too many of all connections.`;
+    this.logFields['cause'] ??=
+      `${this.#outbox.unsentBytes} bytes are unsent, and all connections together hold too many.`;
     this.#webSocket.terminate();
     this.#end('slow_consumer');
   }

@@ -66,12 +66,12 @@ export class Sections {
     return this.all.flatMap(({ key, mid }) => (key === null ? [] : [{ ...trackOf(key), mid }]));
   }
 
-  /** How often the media server did not have the stream, since it had it last. */
+  /** Consecutive times the stream was absent. */
   triesOf(stream: StreamReference): number {
     return this.#absent.get(streamName(stream))?.tries ?? 0;
   }
 
-  /** Whether the media server does not have one of these tracks. Forgets the others that it did not have. */
+  /** Whether the media server does not have one of these tracks. Clears the absence of all other tracks. */
   hasAbsent(selected: ReadonlyMap<string, SelectedTrack>): boolean {
     const names = new Set([...selected.values()].map(({ stream }) => streamName(stream)));
     for (const name of this.#absent.keys()) if (!names.has(name)) this.#absent.delete(name);
@@ -112,7 +112,7 @@ export class Sections {
     return listed.every(({ stream, isNegotiated }) => stream === null || isNegotiated);
   }
 
-  /** What the media server should do, so that the sections carry `selected`. Changes nothing. */
+  /** The requests after which the sections carry `wants`. Changes nothing. */
   plan(selected: ReadonlyMap<string, SelectedTrack>): SectionPlan {
     const { carried, free } = this.#match(selected);
     const missing = [...selected.values()].filter(({ key, stream }) => !carried.has(key) && this.#isDue(stream));

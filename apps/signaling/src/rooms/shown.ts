@@ -51,10 +51,7 @@ export class Shown {
     this.#showing.delete(member);
   }
 
-  /**
-   * Replaces the participants that the member shows. @returns the present state of the participants that are in the
-   * roster.
-   */
+  /** Replaces the shown participants. @returns the present state of the ones that are in the roster. */
   show(member: RoomMember, participantIds: readonly string[], publishers: boolean): string[] {
     this.#forget(member);
     this.#showing.set(member, { participantIds: new Set(participantIds), publishers });

@@ -6,9 +6,7 @@ export const SPEAKERS_REPEATED_MS = 2000;
 /** Tracks of one gateway that carry speech at a time. More are ignored. */
 export const TALKING_MAX = 64;
 const REMEMBERED_MAX = 1000;
-/**
- * The shortest pause between two reports to other gateways, and between two changes of the tracks that members receive.
- */
+/** The shortest pause between two reports to other gateways, and between two changes of the received tracks. */
 const REPORT_EVERY_MS = 250;
 /** The shortest pause between two messages to the members: this, or 1 ms for five members if that is longer. */
 const SEND_EVERY_MS = 500;

@@ -109,7 +109,7 @@ describe('a session', () => {
     expect([session.state, did]).toEqual(['joining', ['unexpected graceOver']]);
   });
 
-  test('without a connection ends after its grace period, and after an outage of PostgreSQL only when that has begun anew', async () => {
+  test('without a connection ends after its grace period, and after an outage of PostgreSQL after a full new grace period', async () => {
     const left = [1, 2];
     const { session, did } = setUp(false, 1, left);
     session.dispatch('welcomed');

@@ -2,9 +2,7 @@ import type { Tenant } from '@callplane/core';
 import { Prisma } from '../generated/client.js';
 import { texts } from './sql.js';
 
-/**
- * A request for one row. The statement that reads several compares the environment with the environment of each row.
- */
+/** A request for one row. The statement that reads several compares each row's environment with it. */
 export interface RowRequest {
   tenant: Tenant;
   id: string;
