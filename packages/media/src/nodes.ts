@@ -24,7 +24,7 @@ interface MediaNodesEvents {
   removed: [node: MediaNode];
 }
 
-/** The nodes that have registered themselves, and what connects to one. */
+/** The nodes that have registered themselves, and the function that connects to one. */
 interface Registry {
   read(): PromiseLike<readonly MediaNodeAddress[]>;
   connect(address: MediaNodeAddress): MediaNode;
@@ -88,16 +88,17 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
   }
 
   /**
-   * Checks that a node is up and that none runs an outdated Janus, whether that is refused or allowed.
-   * @throws Error without an `up` node; with `reason: 'outdated'`, and the nodes in its message.
+   * Checks that a node is up and that none runs an outdated Janus, refused or allowed.
+   * @throws Error without an `up` node, with `reason: 'outdated'`, and the nodes in its message.
    */
-  async ping(): Promise<void> {
+  ping(): Promise<void> {
     const outdated = this.all().filter(({ isOutdated }) => isOutdated);
     if (outdated.length > 0) {
       const versions = outdated.map(({ id, version }) => `${id} runs Janus ${version ?? ''}`).join(', ');
-      throw Object.assign(new Error(`${versions}, before ${JANUS_VERSION_MIN}`), { reason: 'outdated' });
+      const error = new Error(`${versions}, before ${JANUS_VERSION_MIN}`);
+      return Promise.reject(Object.assign(error, { reason: 'outdated' }));
     }
-    if (this.up().length === 0) throw new Error('no media server is up');
+    return this.up().length > 0 ? Promise.resolve() : Promise.reject(new Error('no media server is up'));
   }
 
   /**

@@ -34,7 +34,7 @@ export interface Client {
   sendText(text: string): void;
   /** Tells the client the reason, and ends it. Idempotent: the first reason counts. */
   close(reason: CloseReason, details: CloseDetails): void;
-  /** Ends it without a reason, because another client continues the session. */
+  /** Ends it without a reason, because the session continues with another client. */
   drop(): void;
 }
 
