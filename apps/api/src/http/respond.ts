@@ -25,9 +25,7 @@ export class SharedBound {
     return this.#total;
   }
 
-  /**
-   * Whether a holder of `own` may hold `more` in addition. `more = 0` asks whether the current amount is still allowed.
-   */
+  /** Whether a holder of `own` may hold `more`, too. `more = 0` asks whether the current amount is still allowed. */
   allows(own: number, more: number): boolean {
     if (this.#total + more <= this.#max) return true;
     return (own + more) * (this.#holders + (own === 0 ? 1 : 0)) <= this.#max;

@@ -233,7 +233,7 @@ describe('the answer of a receiver', () => {
   test('is skipped if it is an interim 1xx, and is final if it is a 101', async () => {
     const answers = (text: string) => startTcpReceiver((socket) => socket.write(text));
     const ok = 'HTTP/1.1 204 No Content\r\n\r\n';
-    for (const interim of ['100 Continue', '102 Processing', '103 Early Hints', '199 What']) {
+    for (const interim of ['100 Continue', '102 Processing', '103 Early Hints', '199 Custom']) {
       const receiver = await answers(`HTTP/1.1 ${interim}\r\n\r\n${ok}`);
       expect(await attempt(receiver.url)).toMatchObject({ outcome: 'success', statusCode: 204 });
     }

@@ -8,7 +8,7 @@ import {
 } from '@callplane/core';
 import { newRows } from '../client/sql.js';
 import type { Db, TypedSql } from '../client/database.js';
-import { readWanted, type WantedRow } from '../client/wanted-rows.js';
+import { readRequested, type RowRequest } from '../client/row-requests.js';
 import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { LIVE_ROOM_COLUMNS } from './room.sql.js';
@@ -51,14 +51,14 @@ export async function insertRooms(db: TypedSql, rooms: readonly RoomToInsert[]):
 }
 
 /** @returns the rooms in the order of the requests; null if the environment has no such room. */
-export async function findRooms(db: TypedSql, wanted: readonly WantedRow[]): Promise<(LiveRoomState | null)[]> {
-  const [one] = wanted;
-  if (wanted.length === 1 && one !== undefined) return [await findRoom(db, one.tenant, one.id)];
-  return readWanted<LiveRoomState>(
-    wanted,
+export async function findRooms(db: TypedSql, requests: readonly RowRequest[]): Promise<(LiveRoomState | null)[]> {
+  const [one] = requests;
+  if (requests.length === 1 && one !== undefined) return [await findRoom(db, one.tenant, one.id)];
+  return readRequested<LiveRoomState>(
+    requests,
     (table) => db.$queryRaw`
-      SELECT wanted.at::int AS at, ${LIVE_ROOM_COLUMNS}
-      FROM ${table} JOIN rooms ON rooms.id = wanted.id AND rooms.environment_id = wanted.environment_id`,
+      SELECT request.at::int AS at, ${LIVE_ROOM_COLUMNS}
+      FROM ${table} JOIN rooms ON rooms.id = request.id AND rooms.environment_id = request.environment_id`,
   );
 }
 

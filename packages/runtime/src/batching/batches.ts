@@ -1,5 +1,5 @@
-/** Runs work when its turn comes, e.g. `pLimit`. */
-export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
+/** Limits how much work runs at once, e.g. `pLimit`. */
+export type Limit = <T>(work: () => Promise<T>) => Promise<T>;
 
 interface QueueSettings<Item> {
   /**
@@ -26,7 +26,7 @@ export interface BatchSettings<Item, Result> extends QueueSettings<Item> {
   /** How many batches of a key run at once. Default: 1. */
   atOnce?: number;
   /** Limits how many batches run at once, over all keys. A batch that waits for its turn keeps filling. */
-  turns?: Turns;
+  limit?: Limit;
   /**
    * Whether the items of a batch of several that failed with this error run again, each in a batch of its own, so that
    * a bad item fails alone. The failed batch must have changed nothing.
@@ -120,9 +120,9 @@ export class Batches<Item, Result> {
   /** Never rejects. */
   async #drain(key: string, line: Line<Item, Result>): Promise<void> {
     const { queue } = line;
-    const { sizeMax, turns = (work) => work() } = this.#settings;
+    const { sizeMax, limit = (run) => run() } = this.#settings;
     while (queue.size > 0) {
-      await turns(async () => {
+      await limit(async () => {
         const batch = queue.take(sizeMax);
         // Another drain may have taken the items meanwhile.
         if (batch.length > 0) await this.#runAll(key, batch);
