@@ -177,7 +177,7 @@ export class CallerCache implements CallerDirectory {
       },
       sizeMax: BATCH_MAX,
       waitingMax: { all: BATCH_MAX, ofTenant: BATCH_MAX },
-      turns: async (work) => {
+      limit: async (work) => {
         await setTimeout(BATCH_EVERY_MS);
         return work();
       },
