@@ -20,7 +20,7 @@ import {
   type ResumeOutcome,
 } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
-import { Batches, ONE_QUEUE, type BatchSettings, type Logger, type Turns } from '@callplane/runtime';
+import { Batches, ONE_QUEUE, type BatchSettings, type Limit, type Logger } from '@callplane/runtime';
 import pLimit from 'p-limit';
 import type { BatchName, SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
@@ -156,14 +156,14 @@ export class Writes {
   }
 }
 
-function arrivalBatches(deps: WritesDeps, turns: Turns) {
+function arrivalBatches(deps: WritesDeps, limit: Limit) {
   const { clock, database, rosterFullMax } = deps;
   const { joins, resumptions } = deps.arrivalLimits;
   return {
     joins: batchesOf<Waiting<JoinInput>, JoinOutcome | Unwanted>(deps.metrics, {
       name: 'joins',
       sizeMax: 100,
-      turns,
+      limit,
       runsAlone: (error) => !isDatabaseUnavailable(error),
       ownerOf: ({ input }) => input.participantId,
       run: (roomId, items) =>
@@ -174,20 +174,20 @@ function arrivalBatches(deps: WritesDeps, turns: Turns) {
     resumptions: batchesOf<Waiting<ResumeInput>, ResumeOutcome | Unwanted>(deps.metrics, {
       name: 'resumptions',
       sizeMax: 100,
-      turns,
+      limit,
       ownerOf: ({ input }) => input.sessionId,
       run: (_, items) => runWanted(items, (inputs) => resumeSessions(database, inputs, resumptions)),
     }),
   };
 }
 
-function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: Turns) {
+function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, limit: Limit) {
   const { database } = deps;
   return {
     disconnections: batchesOf<DisconnectedSession, true>(deps.metrics, {
       name: 'disconnections',
       sizeMax: 500,
-      turns,
+      limit,
       ownerOf: ({ sessionId }) => sessionId,
       run: async (roomId, lost) => {
         if ((await markDisconnected(database, lost)).length > 0) await rooms.changed(roomId);
@@ -218,7 +218,7 @@ function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: T
     quality: batchesOf<{ sessionId: string; seconds: QualitySeconds }, true>(deps.metrics, {
       name: 'quality',
       sizeMax: 500,
-      turns,
+      limit,
       ownerOf: ({ sessionId }) => sessionId,
       run: async (_, additions) => {
         await addQuality(database.sql, additions);
@@ -228,12 +228,12 @@ function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: T
   };
 }
 
-function endBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: Turns, reason: EndReason) {
+function endBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, limit: Limit, reason: EndReason) {
   const { clock, database, producer } = deps;
   return batchesOf<HeldSession, boolean>(deps.metrics, {
     name: 'ends',
     sizeMax: 100,
-    turns,
+    limit,
     ownerOf: ({ sessionId }) => sessionId,
     run: async (roomId, held) => {
       const { ended, deliveries } = await endSessions(database, roomId, held, reason, clock.now());
