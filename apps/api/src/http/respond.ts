@@ -60,8 +60,8 @@ export function respond(response: Response, reply: Reply): void {
 }
 
 /**
- * Sends the answer to a caller whose environment must not leave too many bytes unread. An answer that changes nothing is
- * refused if it has no room; that of a change is always sent.
+ * Sends the answer to a caller whose environment must not leave too many bytes unread. An answer without a change is
+ * refused if it has no room; the answer to a change is always sent.
  * @throws PublicError RATE_LIMITED
  */
 export function respondWithin(unread: UnreadAnswers, environmentId: string, response: Response, reply: Reply): void {

@@ -48,7 +48,7 @@ describe('an inbox', () => {
     expect(inbox.push('c', 1)).toBe(false);
   });
 
-  test('is stopped when most messages wait in it while those of all connections are too many', async () => {
+  test('is stopped when too many messages wait, most of them in it', async () => {
     const all = new EvictingBound(100);
     const [cut, held] = [[] as string[], [] as (() => void)[]];
     const [large, small] = ['large', 'small'].map((name) => {

@@ -7,9 +7,9 @@ export const QUEUED_CHARS_BEFORE_ARRIVAL_MAX = 32 * 1024;
 /** Characters that may wait in all connections of this process. Above them, those where most wait are closed. */
 const QUEUED_CHARS_OF_ALL = 32 * 1024 * 1024;
 
-/** The receiving half of a connection: handles one message after another, and bounds those that wait. */
+/** The receiving half of a connection: handles one message after another, and bounds the waiting ones. */
 export class Inbox<Message> implements Holder {
-  /** Waiting messages never leave by the client's doing. */
+  /** A client cannot stall its inbox: the gateway alone empties it. */
   readonly stalledSeconds = 0;
   readonly #handle: (message: Message) => void | Promise<void>;
   readonly #onCut: () => void;

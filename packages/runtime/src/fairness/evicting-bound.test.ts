@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { EvictingBound, type Holder } from './evicting-bound.js';
 
-test('whatever holders hold, all together hold no more than the bound, and those that hold most are cut', () => {
+test('all holders together hold no more than the bound, and the ones that hold most are cut', () => {
   const change = fc.record({ holder: fc.nat({ max: 5 }), held: fc.nat({ max: 80 }) });
   fc.assert(
     fc.property(fc.array(change, { maxLength: 60 }), (changes) => {

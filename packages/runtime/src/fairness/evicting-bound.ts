@@ -12,10 +12,10 @@ export interface Holder {
 const LEFT_AFTER_CUT = 7 / 8;
 
 /**
- * A hard bound for the memory that all holders have together. A bound for each connection alone does not stop a caller
- * with many connections. {@link KeyedBound} refuses an amount before it is taken. A message that has arrived, or that the
- * server has to send, takes its memory first, so this bound cuts holders instead: those that have been stalled longest,
- * then those that hold most.
+ * A hard bound for the memory that all holders have together. A per-connection bound does not stop a caller with many
+ * connections. {@link KeyedBound} refuses an amount before it is taken. A message that has arrived, or that the
+ * server has to send, takes its memory first, so this bound cuts holders instead: the longest stalled ones, then the
+ * ones that hold most.
  */
 export class EvictingBound {
   readonly #max: number;

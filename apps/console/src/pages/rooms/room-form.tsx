@@ -31,7 +31,7 @@ export function RoomForm({ room, onClose }: { room?: Room; onClose: () => void }
   const update = useApiAction('updateRoom', { done: 'The room has been changed.', onDone: onClose, isForm: true });
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    // Only what this form changes, so that it does not undo the change of another session.
+    // Only the fields that this form changes, so that it does not undo the change of another session.
     const changed = changesOf(opened, edited);
     if (room === undefined) create.mutate({ name: values.name, ...optionsOf(ROOM_OPTIONS, values) });
     else if (Object.keys(changed).length === 0) onClose();
