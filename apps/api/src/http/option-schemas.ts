@@ -25,7 +25,7 @@ function schemaOf(option: Option, use: Use, isBounded = true): TSchema {
   const description = text === null ? {} : { description: text };
   const defaults = use === 'create' ? { default: option.default } : {};
   if (option.type === 'boolean') return { ...Type.Boolean(description), ...defaults };
-  if (option.type === 'choice') return { ...oneOf(option.values, text ?? undefined), ...defaults };
+  if (option.type === 'choice') return { ...oneOf(Object.keys(option.texts), text ?? undefined), ...defaults };
   const bounds = isBounded ? { minimum: option.min, maximum: option.max } : {};
   if (option.default === null) return { ...orNull(Type.Integer({ ...bounds, ...description })), ...defaults };
   return Type.Integer({ ...bounds, ...defaults, ...description });

@@ -17,12 +17,8 @@ interface Common {
  */
 export type Option =
   | (Common & { readonly type: 'boolean'; readonly default: boolean; readonly texts: Record<'true' | 'false', string> })
-  | (Common & {
-      readonly type: 'choice';
-      readonly values: readonly string[];
-      readonly default: string;
-      readonly texts: Readonly<Record<string, string>>;
-    })
+  /** The texts have a key for each value. */
+  | (Common & { readonly type: 'choice'; readonly default: string; readonly texts: Readonly<Record<string, string>> })
   | (Common & {
       readonly type: 'integer';
       readonly min: number;
@@ -35,8 +31,8 @@ export type OptionTable = Readonly<Record<string, Option>>;
 
 type ValueOf<O extends Option> = O extends { type: 'boolean' }
   ? boolean
-  : O extends { values: readonly (infer Value)[] }
-    ? Value
+  : O extends { type: 'choice' }
+    ? keyof O['texts']
     : number | Extract<O['default'], null>;
 
 export type OptionValue = ValueOf<Option>;

@@ -5,8 +5,6 @@ export const ENDPOINT_OPTIONS = {
   ordering: {
     column: 'ordering',
     type: 'choice',
-    // `room`: the deliveries of a room go to the endpoint one after another, in the order of its events.
-    values: ['none', 'room'],
     default: 'none',
     description:
       '`room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it ' +

@@ -76,7 +76,7 @@ const NEW_STEPS = 250;
  * lane, its turns stay in the slow lane. It outlasts the delays between the first attempts, 5 and 30 s.
  */
 export const ACTIVE_MS = 60_000;
-/** Environments whose use a worker remembers. Its slots do not serve so many before the use of the first has faded. */
+/** Environments whose use a worker remembers. Before its slots have served all, the use of the first has faded. */
 const ENVIRONMENTS_MAX = 10_000;
 
 /**

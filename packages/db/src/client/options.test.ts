@@ -11,7 +11,8 @@ function constraintOf(option: OptionTable[string]): string | null {
   const { column } = option;
   if (option.type === 'boolean') return null;
   if (option.type === 'integer') return `CHECK (((${column} >= ${option.min}) AND (${column} <= ${option.max})))`;
-  return `CHECK ((${column} = ANY (ARRAY[${option.values.map((value) => `'${value}'::text`).join(', ')}])))`;
+  const values = Object.keys(option.texts).map((value) => `'${value}'::text`);
+  return `CHECK ((${column} = ANY (ARRAY[${values.join(', ')}])))`;
 }
 
 test.each<[string, OptionTable]>([
