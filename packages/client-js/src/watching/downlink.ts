@@ -2,11 +2,12 @@ import type { TrackQuality, TrackQualityChange } from '../events.js';
 import { isListed, referenceTo, type RemoteTrack } from '../remote/participant.js';
 import { keyOf, type Limit, type Subscriptions } from '../subscriptions.js';
 import type { Competitor } from './allocate.js';
+import { brakeAt, type BrakeName } from './brake.js';
 import { decide } from './controller.js';
 import { HIGHEST, highestLevelOf, layerOf, levelOf, PAUSED, slowedLayerOf } from './ladder.js';
 import { downlinkSampleOf, lineBetween, NO_BASELINE, type Baseline, type DownlinkSample } from './line.js';
 import { PlayOut } from './play-out.js';
-import { brakeAt, INITIAL, resumed, type Brake, type DownlinkState } from './state.js';
+import { INITIAL, resumed, type DownlinkState } from './state.js';
 
 const SAMPLE_EVERY_MS = 500;
 /** A probe has to end before it harms the audio. */
@@ -71,7 +72,7 @@ export class Downlink {
   #schedule(): void {
     clearTimeout(this.#timer);
     if (this.#isClosed) return;
-    const usualMs = this.#state.mode === 'probing' ? SAMPLE_EVERY_PROBING_MS : SAMPLE_EVERY_MS;
+    const usualMs = this.#state.probe.name === 'waiting' ? SAMPLE_EVERY_MS : SAMPLE_EVERY_PROBING_MS;
     const nowMs = this.#context.now();
     const afterMs = nowMs < this.#suspectUntilMs ? SAMPLE_EVERY_SUSPECT_MS : usualMs;
     this.#dueAtMs = nowMs + afterMs;
@@ -215,7 +216,7 @@ function qualityOf(level: number): TrackQuality {
   return level === PAUSED ? 'paused' : 'reduced';
 }
 
-function brakedLimitOf(level: number, brake: Brake): Limit {
+function brakedLimitOf(level: number, brake: BrakeName): Limit {
   if (brake === 'stop') return { layer: layerOf(level), isPaused: true };
   return { layer: slowedLayerOf(level, brake === 'half'), isPaused: false };
 }
