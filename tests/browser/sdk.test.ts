@@ -19,15 +19,14 @@ const opened: Page[] = [];
 const ENTRY = `
   import { createElement, StrictMode } from 'react';
   import { createRoot } from 'react-dom/client';
-  import { Track, useCall } from './react.tsx';
+  import { Others, useCall } from './react.tsx';
   export * from '@callplane/client-js';
   export { enterRoom } from './plain.ts';
   export { firstCall } from './first-call.ts';
   export { preview } from './devices.ts';
   export { pagesOf } from './pages.ts';
   function Room({ url, token }) {
-    const { tracks } = useCall(url, token);
-    return tracks.map((track) => createElement(Track, { track, key: track.participant.participantId + track.trackId }));
+    return createElement(Others, { call: useCall(url, token) });
   }
   export function renderRoom(place, props) {
     const root = createRoot(place);
