@@ -23,7 +23,6 @@ export interface Call extends CallSnapshot {
 }
 
 /** A joined call, created by `connect()`. */
-// oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- defined below, for each field of the snapshot
 export class Call extends Emitter<CallEvents> {
   readonly #engine: Engine;
 

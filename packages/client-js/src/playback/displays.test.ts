@@ -1,6 +1,5 @@
 import type { Display } from '../subscriptions.js';
-import { displayOf, Displays, type Shown } from './displays.js';
-import type { Listed } from './playback.js';
+import { displayOf, Displays, type Listed, type Shown } from './displays.js';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 
 type Notify = (entries: object[]) => void;

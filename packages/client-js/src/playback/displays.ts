@@ -1,6 +1,10 @@
 import type { TrackReference } from '../protocol.generated.js';
 import type { Display } from '../subscriptions.js';
-import type { Listed } from './playback.js';
+
+/** One publication of a track: the same object whatever changes, until the track is no longer listed. */
+export interface Listed extends TrackReference {
+  isListed: boolean;
+}
 
 /** How long a track must be hidden, or need a lower layer, until that is reported: scrolling past changes nothing. */
 const LESS_AFTER_MS = 1000;

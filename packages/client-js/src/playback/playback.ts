@@ -3,18 +3,13 @@ import type { TrackKind, TrackReference } from '../protocol.generated.js';
 import type { RemoteTrack } from '../remote/participant.js';
 import { keyOf } from '../subscriptions.js';
 import { Attachments } from './attachments.js';
-import type { Displays } from './displays.js';
+import type { Displays, Listed } from './displays.js';
 
 export interface PlaybackEvents {
   /** The browser plays no sound before a gesture of the user. Call `startAudio()` in the handler of a click. */
   audioPlaybackBlocked: undefined;
   /** The sound plays, after it was blocked. */
   audioPlaybackStarted: undefined;
-}
-
-/** One publication of a track: the same object whatever changes, until the track is no longer listed. */
-export interface Listed extends TrackReference {
-  isListed: boolean;
 }
 
 export interface PlaybackContext {

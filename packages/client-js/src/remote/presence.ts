@@ -58,9 +58,9 @@ export class Presence {
   get counts(): Counts {
     if (this.isPaged) return this.#counts;
     const { roster, isPublishing } = this.#context;
-    const isOwnViewer = !isPublishing() && isEmpty(this.own?.metadata ?? {});
+    const isOwnViewer = this.own !== undefined && !isPublishing() && isEmpty(this.own.metadata);
     return {
-      participantCount: roster.participants.size + 1,
+      participantCount: roster.participants.size + Number(this.own !== undefined),
       viewerCount: roster.viewerCount + Number(isOwnViewer),
     };
   }

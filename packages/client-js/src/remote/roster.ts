@@ -1,6 +1,6 @@
 import { kept, keptJson } from '../kept.js';
 import type { ReceivedTrack } from '../peers/subscriber.js';
-import { Playback } from '../playback/playback.js';
+import type { Playback } from '../playback/playback.js';
 import type * as protocol from '../protocol.generated.js';
 import { keyOf } from '../subscriptions.js';
 import type { Participant, QualityChange, RemoteTrack } from './participant.js';
