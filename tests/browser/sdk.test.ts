@@ -102,6 +102,10 @@ describe('attached tracks', () => {
     const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
     await ada.evaluate(`call.publish({ audio: true, video: { width: 160, height: 120 } })`);
     await plays(bob, 1, 1);
+    const playing = `[...call.participants.values()].flatMap(({ tracks }) => [...tracks.values()].map((one) => one.isPlaying))`;
+    await becomes(bob, `${playing}.join() === 'true,true'`);
+    await bob.evaluate(`document.querySelector('video').pause()`);
+    await becomes(bob, `${playing}.filter((one) => one).length === 1`);
     await bob.evaluate(`document.querySelector('video').dataset.first = 'yes'`);
     await ada.evaluate(`call.unpublish('camera')`);
     await becomes(bob, `document.querySelectorAll('video').length === 0`);

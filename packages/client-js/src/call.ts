@@ -16,6 +16,7 @@ import { INITIAL_SNAPSHOT, type CallSnapshot } from './snapshot.js';
 import type { Subscription } from './subscriptions.js';
 
 /** Each field of the present snapshot is a property of the call, too. A joined call has these. */
+// oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- the loop below defines every property
 export interface Call extends CallSnapshot {
   readonly sessionId: string;
   readonly room: Room;
