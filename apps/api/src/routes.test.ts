@@ -19,7 +19,7 @@ test('every GET reads with the connections for reads, which work while all other
     reads: failing('for reads'),
     statements: failing('for reads'),
     streams: failing('for reads'),
-    readTurns: { list: run, heavy: run },
+    readLimiter: { list: run, heavy: run },
     clock: { now: () => new Date() },
     console: null,
   } as unknown as Deps;

@@ -64,7 +64,7 @@ export function eventRoutes(deps: Deps): UntaggedRoute[] {
 }
 
 type EventsQuery = Static<typeof ListEventsQuery>;
-type EventsDeps = Pick<Deps, 'reads' | 'eventWaiter' | 'readTurns'>;
+type EventsDeps = Pick<Deps, 'reads' | 'eventWaiter' | 'readLimiter'>;
 
 /**
  * Reads events after a position, oldest first, and waits for one if the query says so. A page with events always has a
@@ -82,7 +82,7 @@ async function pageOfEvents(
   const after = await startOf(deps, tenant, query, cursor);
   if (query.roomId !== undefined && after !== null && after.roomId !== query.roomId) throw noCursor();
   const read = (from: EventPosition | null) =>
-    deps.readTurns.list(tenant.environmentId, () => readEvents(deps, tenant, query, from));
+    deps.readLimiter.list(tenant.environmentId, () => readEvents(deps, tenant, query, from));
   let events = isLatest ? [] : await read(after);
   // Check for the room only if there are no events: events may outlive their room, and a room may have no events left.
   if (

@@ -176,7 +176,7 @@ export class CallerCache implements CallerDirectory {
         return hashes.map((hash) => keys.get(hash) ?? null);
       },
       sizeMax: BATCH_MAX,
-      waitingMax: { all: BATCH_MAX, ofTenant: BATCH_MAX },
+      waitingMax: { all: BATCH_MAX, perKey: BATCH_MAX },
       limit: async (work) => {
         await setTimeout(BATCH_EVERY_MS);
         return work();

@@ -67,7 +67,7 @@ export function listRoute<
   Filters extends TProperties = TProperties,
   Position extends { id: TString } = { id: TString },
 >(
-  deps: Pick<Deps, 'readTurns'>,
+  deps: Pick<Deps, 'readLimiter'>,
   list: ListRoute<
     Params,
     Filters,
@@ -97,7 +97,7 @@ export function listRoute<
       const { caller, cursor, query } = call as Call<unknown, { limit?: number }, unknown, { id: string }>;
       const { limit = PAGE_LIMIT_DEFAULT } = query;
       const beforeId = cursor.position?.id ?? null;
-      const found = await deps.readTurns.list(caller.environmentId, async () => {
+      const found = await deps.readLimiter.list(caller.environmentId, async () => {
         const part = await read(call, { position: cursor.position, beforeId, limit: limit + 1 });
         if (part.length === 0) await onEmpty?.(call);
         return part;
