@@ -8,6 +8,7 @@ import {
   type TestServer,
 } from '@callplane/testing';
 import { startTestApi, type Sent, type TestApi } from '../api.testkit.js';
+import { CONTEXT_ROUTE } from '../context/context.routes.js';
 import { createResources, pathOf, type PathValues } from '../hostile-requests.testkit.js';
 import { bodyExamples } from '../openapi/examples.js';
 import { apiRoutes } from '../routes.js';
@@ -65,7 +66,8 @@ async function expectUnavailable(): Promise<void> {
     expect([method, path, status, body.error?.code]).toEqual([method, path, 503, 'UNAVAILABLE']);
     expect(Number(headers['retry-after'])).toBeGreaterThan(0);
   }
-  for (const route of apiRoutes({} as never).filter(({ method, streams }) => method === 'get' && streams !== true)) {
+  const reads = apiRoutes({} as never).filter(({ method, path }) => method === 'get' && path !== '/v1/stream');
+  for (const route of [CONTEXT_ROUTE, ...reads]) {
     const query = route.path === '/v1/usage' ? '?from=2026-11-01&to=2026-11-02' : '';
     const path = `${pathOf(route.path, 'GET', values)}${query}`;
     // No clean-up has begun.
