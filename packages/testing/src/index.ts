@@ -27,6 +27,7 @@ export {
   createTestTenant,
   disconnectOne,
   endOne,
+  execute,
   insertTestEndpoint,
   insertTestParticipant,
   inviteTestParticipant,

@@ -1,5 +1,8 @@
 import {
+  isOpen,
   ROOM_STATUSES,
+  roomUpdated,
+  sameJson,
   type NewEvent,
   type LiveRoomState,
   type RoomState,
@@ -7,10 +10,11 @@ import {
   type Tenant,
 } from '@callplane/core';
 import { newRows } from '../client/sql.js';
-import type { Db, TypedSql } from '../client/database.js';
+import type { Database, Db, TypedSql } from '../client/database.js';
 import { readWanted, type WantedRow } from '../client/wanted-rows.js';
-import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../events/write-events.js';
+import { fanOut, insertEvents, numberEvents, writeEvents, type WrittenDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { LIVE_ROOM_COLUMNS } from './room.sql.js';
 
 type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'emptyTimeoutSeconds' | 'createdAt'>;
@@ -73,12 +77,49 @@ export async function findRoom(
   return row ?? null;
 }
 
-export async function roomExists(db: Db, tenant: Tenant, roomId: string): Promise<boolean> {
-  const room = await db.room.findFirst({
-    where: { id: roomId, environmentId: tenant.environmentId },
-    select: { id: true },
+/** What an owner may change. */
+export type RoomPatch = Partial<Omit<NewRoom, 'id' | 'createdAt'>>;
+
+export type RoomUpdate =
+  | { outcome: 'not_found' | 'room_ended' }
+  | {
+      outcome: 'updated';
+      room: LiveRoomState;
+      /** The room's version after the change; null if nothing has changed. */
+      version: number | null;
+      deliveries: DueEndpoint[];
+    };
+
+/**
+ * Changes an open room and writes its event, in one transaction. Writes nothing if nothing changes. A capacity below the
+ * number of participants removes none of them: joins are refused until enough have left.
+ */
+export function updateRoom(
+  database: Database,
+  tenant: Tenant,
+  roomId: string,
+  patch: RoomPatch,
+  now: Date,
+): Promise<RoomUpdate> {
+  return database.transaction(async (sql) => {
+    const room = await findRoom(sql, tenant, roomId, Prisma.sql`FOR NO KEY UPDATE`);
+    if (room === null) return { outcome: 'not_found' };
+    if (!isOpen(room.status)) return { outcome: 'room_ended' };
+    const after: LiveRoomState = { ...room, ...patch };
+    const isSame = (Object.keys(patch) as (keyof RoomPatch)[]).every((key) => sameJson(after[key], room[key]));
+    if (isSame) return { outcome: 'updated', room, version: null, deliveries: [] };
+    const [written] = await sql.$queryRaw<{ version: number }[]>`
+      UPDATE rooms SET name = ${after.name}, metadata = ${JSON.stringify(after.metadata)}::jsonb,
+        max_participants = ${after.maxParticipants}, empty_timeout_seconds = ${after.emptyTimeoutSeconds}::int,
+        version = version + 1
+      WHERE id = ${roomId} RETURNING version`;
+    const { deliveries } = await writeEvents(sql, [roomUpdated({ tenant, room: after, now }, after.participantCount)]);
+    return { outcome: 'updated', room: after, version: written?.version ?? null, deliveries };
   });
-  return room !== null;
+}
+
+export async function roomExists(db: Db, { environmentId }: Tenant, roomId: string): Promise<boolean> {
+  return (await db.room.count({ where: { id: roomId, environmentId } })) > 0;
 }
 
 interface RoomListPage {

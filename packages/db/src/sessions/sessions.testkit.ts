@@ -1,6 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { newId, PERMISSIONS, type RoomStatus, type Tenant } from '@callplane/core';
-import { createTestDatabase, inviteTestParticipant, joinOne, PATIENT_DEADLINES, stopAtEnd } from '@callplane/testing';
+import {
+  execute,
+  createTestDatabase,
+  inviteTestParticipant,
+  joinOne,
+  PATIENT_DEADLINES,
+  stopAtEnd,
+} from '@callplane/testing';
 import { acceptParticipantRemoval } from '../operations/participant-removal.js';
 import { acceptRoomEnd } from '../operations/room-end.js';
 import { Database } from '../client/database.js';
@@ -105,7 +112,7 @@ export async function startTestRooms({ poolMax = 20 } = {}) {
         select: { id: true, endReason: true, participantId: true },
         orderBy: { id: 'asc' },
       }),
-    sql: (statement: string): Promise<unknown> => prisma.$executeRawUnsafe(statement),
+    sql: (statement: string): Promise<unknown> => execute(database, statement),
   };
 }
 
