@@ -73,18 +73,24 @@ const promStaysInRuntime = { group: ['prom-client'], message: 'packages/runtime 
 
 /**
  * Folders of apps/signaling/src from the lowest to the highest. A folder imports only those before it, so no circle can
- * form. Only the files at the root join them.
+ * form. `connections`, the transport over WebSockets, knows only the port in `clients`, and no folder knows it. Only the
+ * files at the root join them.
  */
-const signalingLayers = ['connections', 'rooms', 'writes', 'media', 'sessions', 'arrivals', 'requests'];
-const higherFolders = (folder) => {
-  const higher = signalingLayers.slice(signalingLayers.indexOf(folder) + 1);
-  return {
-    group: [
-      ...higher.flatMap((name) => [`../${name}/*`, `../../${name}/*`]),
-      ...['config', 'gateway', 'main'].flatMap((name) => [`../${name}.js`, `../../${name}.js`]),
-    ],
-    message: `Folders import downwards: ${[...signalingLayers].reverse().join(' → ')}; the root joins them.`,
-  };
+const signalingLayers = ['clients', 'rooms', 'writes', 'media', 'sessions', 'arrivals', 'requests'];
+const signalingTransport = 'connections';
+const forbiddenFolders = (folder) => {
+  const isTransport = folder === signalingTransport;
+  const forbidden = signalingLayers.slice(isTransport ? 1 : signalingLayers.indexOf(folder) + 1);
+  return [
+    {
+      group: [
+        ...[...forbidden, signalingTransport].flatMap((name) => [`../${name}/*`, `../../${name}/*`]),
+        ...['config', 'gateway', 'main'].flatMap((name) => [`../${name}.js`, `../../${name}.js`]),
+      ],
+      message: `Folders import downwards: ${[...signalingLayers].reverse().join(' → ')} ← ${signalingTransport}; the root joins them.`,
+    },
+    ...(isTransport ? [] : [{ group: ['ws'], message: 'Take the port of clients/client.ts, not a WebSocket.' }]),
+  ];
 };
 
 const correctness = [
@@ -218,7 +224,7 @@ const strict = [
 
 const errors = (names) => Object.fromEntries(names.map((name) => [name, 'error']));
 const off = (names) => Object.fromEntries(names.map((name) => [name, 'off']));
-/** What a function must get from its caller, so that tests and the simulation decide it. */
+/** Inputs that a function must get from its caller, so that tests and the simulation decide them. */
 const ambient = ['no-restricted-properties', 'callplane/ambient-time'];
 const ambientProperties = [
   { object: 'process', property: 'env', message: 'The environment is parsed once, in config.ts through runtime.' },
@@ -295,7 +301,7 @@ export default {
         ]),
       },
     })),
-    ...signalingLayers.map((folder) => ({
+    ...[...signalingLayers, signalingTransport].map((folder) => ({
       files: [`apps/signaling/src/${folder}/**/*.ts`],
       excludeFiles: notTests,
       rules: {
@@ -303,7 +309,7 @@ export default {
           prismaStaysInDb,
           bullmqStaysInQueue,
           promStaysInRuntime,
-          higherFolders(folder),
+          ...forbiddenFolders(folder),
         ]),
       },
     })),
@@ -337,7 +343,7 @@ export default {
       rules: off(ambient),
     },
     {
-      // Benchmarks and generators, like tests, read what other modules of this repository wrote.
+      // Benchmarks and generators, like tests, read files that other modules of this repository wrote.
       files: [
         '**/*.test.ts',
         '**/*.testkit.ts',

@@ -15,9 +15,11 @@ const READERS = [
     collapsed: false,
     items: [
       { text: 'API guide', link: '/api' },
+      { text: 'Routes', link: '/routes' },
       { text: 'Errors', link: '/errors' },
       { text: 'Participant tokens', link: '/tokens' },
       { text: 'Webhooks', link: '/webhooks' },
+      { text: 'Diagnoses', link: '/diagnoses' },
       { text: 'Receivers', link: '/receivers' },
       { text: 'Webhook verifier', link: '/webhook-verifier' },
       { text: 'STUN and TURN', link: '/turn' },

@@ -56,7 +56,7 @@ export interface TestApi {
   /** A connection to the API's Redis, as a worker or a gateway has one. */
   redis: Awaited<ReturnType<typeof connectToTestRedis>>;
   tenant: TestTenant;
-  /** What the API has logged since the file began. */
+  /** The API's log since the file began. */
   log(): string;
   /** The same, once it has the line of the request with this answer. */
   logAfter(answer: Pick<Answer, 'headers'>): Promise<string>;

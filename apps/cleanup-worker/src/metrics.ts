@@ -4,7 +4,7 @@ import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
 const OPERATION_OUTCOMES = ['completed', 'retry', 'failed', 'lease_lost'] as const;
 type OperationOutcome = (typeof OPERATION_OUTCOMES)[number];
 
-/** What retention deletes and erasure rewrites. */
+/** Kinds of rows that retention deletes or erasure rewrites. */
 const PURGED = [
   'rooms',
   'participants',
@@ -91,7 +91,7 @@ export function relayMetrics(metrics: Metrics) {
   const known = CLOSERS.map((by) => ({ by }));
   const closed = metrics.counter({
     name: 'callplane_relays_closed_total',
-    help: 'Relays that this worker closed: those of ended sessions, and those that live sessions have replaced.',
+    help: 'Relays of ended sessions, and relays that live sessions have replaced, that this worker closed.',
     labels: ['by'],
     known,
   });

@@ -13,12 +13,13 @@ import {
   createTestDatabase,
   createTestTenant,
   eventually,
+  insertTestEndpoint,
+  roomRow,
   startTestRedis,
   TEST_ENCRYPTION_KEYS,
   type TestDatabase,
   type TestServer,
   type TestTenant,
-  insertTestEndpoint,
 } from '@callplane/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { commandsWith } from './cli.testkit.js';
@@ -116,7 +117,7 @@ describe('rtc webhooks and rtc deliveries', () => {
     const { stdout } = await rtc('deliveries', 'show', deliveryId);
     expect(stdout).toMatch(/^status +failed: rejected$/m);
     expect(stdout).toMatch(/^0\.1 +\S+Z +response +HTTP 404 +12 ms +192\.0\.2\.1 +"no such page\\u0007"$/m);
-    // Why it failed, where its time went, and what was sent and answered.
+    // Why it failed, where its time went, the request and the answer.
     expect(stdout).toMatch(/^why +HTTP 404: the receiver has no POST route/m);
     expect(stdout).toMatch(/^ {2}connect +4 ms {2,}#{13}\n {2}first byte +2 ms {15}#{7}\n {2}body +6 ms {22}#{20}$/m);
     expect(stdout).toMatch(/^ {2}x-service-signature: t=1795000000,v1=0123abcd…$/m);
@@ -238,19 +239,7 @@ describe('the --limit option', () => {
 });
 
 async function room(): Promise<string> {
-  const id = newId('room');
-  await database.prisma.room.create({
-    data: {
-      id,
-      environmentId: tenant.environmentId,
-      name: 'Night',
-      metadata: {},
-      status: 'created',
-      maxParticipants: 100,
-      createdAt: new Date(),
-    },
-  });
-  return id;
+  return (await database.prisma.room.create({ data: roomRow(tenant, { name: 'Night' }) })).id;
 }
 
 async function pendingRoomEnd() {

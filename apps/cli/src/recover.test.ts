@@ -1,6 +1,14 @@
 import { newId, RECOVERY_PACE, roomCreated, type Tenant } from '@callplane/core';
 import { Database, insertRooms, stepRecovery, writeEvents } from '@callplane/db';
-import { createTestDatabase, createTestTenant, eventually, stopAtEnd, insertTestEndpoint } from '@callplane/testing';
+import {
+  createTestDatabase,
+  createTestTenant,
+  eventually,
+  insertTestEndpoint,
+  participantRow,
+  sessionRow,
+  stopAtEnd,
+} from '@callplane/testing';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { commandsWith } from './cli.testkit.js';
 
@@ -61,7 +69,7 @@ describe('rtc deliveries retry and replay', () => {
 });
 
 describe('rtc webhooks recover and rtc recoveries', () => {
-  test('create a recovery, wait for a worker, and show what it did', async () => {
+  test('create a recovery, wait for a worker, and show its result', async () => {
     const endpointId = await endpoint();
     const [failed, pending] = await deliveries(endpointId, 2);
     await set(failed!, FAILED);
@@ -100,19 +108,15 @@ describe('rtc webhooks recover and rtc recoveries', () => {
 describe('rtc rooms show, participants and events', () => {
   test('show a room, its participants and its events', async () => {
     const roomId = await room();
-    const connected = { roomId, environmentId: tenant.environmentId, role: 'participant', metadata: {} };
-    const times = { createdAt: new Date(), tokenExpiresAt: inAnHour(), connectedAt: new Date() };
-    const [ada, bob] = [newId('participant'), newId('participant')];
-    await database.prisma.participant.createMany({
-      data: [
-        { id: ada, name: 'Ada', externalId: 'user-1', ...connected, ...times },
-        { id: bob, name: 'Bob', leftAt: new Date(), ...connected, ...times },
-      ],
-    });
-    const sessionId = newId('session');
-    await database.prisma.participantSession.create({
-      data: { id: sessionId, participantId: ada, roomId, environmentId: tenant.environmentId, startedAt: new Date() },
-    });
+    const connectedAt = new Date();
+    const people = [
+      participantRow(tenant, roomId, { externalId: 'user-1', connectedAt }),
+      participantRow(tenant, roomId, { name: 'Bob', leftAt: new Date(), connectedAt }),
+    ];
+    await database.prisma.participant.createMany({ data: people });
+    const [ada, bob] = people.map(({ id }) => id) as [string, string];
+    const session = sessionRow(tenant, { roomId, participantId: ada });
+    const { id: sessionId } = await database.prisma.participantSession.create({ data: session });
     expect(await json('rooms', 'show', roomId)).toMatchObject({
       id: roomId,
       participants: 1,

@@ -8,6 +8,7 @@ import {
   insertTestParticipant,
   PATIENT_DEADLINES,
   PATIENT_REDIS,
+  roomRow,
   spawnApp,
   stopAtEnd,
   TEST_ENCRYPTION_KEYS,
@@ -74,7 +75,7 @@ export const usesJanus = ({ url, apiSecret, adminKey }: TestJanus): Record<strin
   MEDIA_ADMIN_KEY: adminKey,
 });
 
-/** @param own servers that the file may break, instead of those of its Jest worker. */
+/** @param own servers that the file may break, instead of the servers of its Jest worker. */
 export async function startTestSignaling(own: { databaseUrl?: string; redis?: TestServer } = {}) {
   const worker = await workerServers();
   const { databaseUrl: url, redis } = { databaseUrl: worker.databaseUrl, redis: worker.redis, ...own };
@@ -136,7 +137,7 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
     client.send({ type: 'join', token: invited.token, ...more });
     return { ...invited, client, welcome: await client.until('welcome') };
   }
-  /** The notice of what the API has changed. */
+  /** The notice of a change by the API. */
   const publish = (roomId: string, version: number | null = null) =>
     publishRoomChanged(producer.redis, roomId, version);
   async function events(roomId: string): Promise<{ type: string; sequence: number; data: any }[]> {
@@ -157,19 +158,7 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
       return watch(await spawnApp({ name: 'signaling', env: { ...servers, ...SETTINGS, ...settings } }));
     },
     async newRoom({ maxParticipants = 100 } = {}): Promise<string> {
-      const id = newId('room');
-      await database.prisma.room.create({
-        data: {
-          id,
-          environmentId: tenant.environmentId,
-          name: 'Room',
-          metadata: {},
-          status: 'created',
-          maxParticipants,
-          createdAt: new Date(),
-        },
-      });
-      return id;
+      return (await database.prisma.room.create({ data: roomRow(tenant, { maxParticipants }) })).id;
     },
     invite,
     join,
@@ -186,7 +175,7 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
       client.send({ ...resumptionOf(welcome), ...more });
       return { ...(await client.until('welcome')), client };
     },
-    /** Does what the API does: the accepting transaction and the notice. */
+    /** Acts like the API: the accepting transaction and the notice. */
     async remove(roomId: string, participantId: string, notice = true): Promise<void> {
       const accepted = await acceptParticipantRemoval(database, tenant, roomId, participantId, new Date());
       if (notice) await publish(roomId, accepted?.roomVersion);
@@ -205,7 +194,7 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
   };
 }
 
-/** Follows a gateway from here on: what it logs, and its metrics. */
+/** Follows a gateway from here on: its log, and its metrics. */
 function watch(app: TestApp): TestInstance {
   const loggedBefore = app.output().length;
   return {

@@ -1,19 +1,17 @@
 import { connect } from 'node:net';
 import { expect, test } from '@jest/globals';
-import { newId } from '@callplane/core';
 import fc from 'fast-check';
-import { eventually, stopAtEnd } from '@callplane/testing';
+import { eventually, roomRow, stopAtEnd } from '@callplane/testing';
 import { startTestApi } from '../api.testkit.js';
 import { SharedBound } from './respond.js';
 
-test('a caller that reads none of its lists gets 429 until it reads or hangs up, and other environments go on', async () => {
+test('a caller that reads none of its lists gets 429 until it reads or hangs up, and other environments get answers', async () => {
   const api = await startTestApi();
   const other = await api.newTenant();
-  const { environmentId, key } = api.tenant;
+  const { key } = api.tenant;
   const metadata = { text: 'x'.repeat(16_000) };
-  const shared = { environmentId, name: 'Room', metadata, status: 'created' as const, maxParticipants: 10 };
   await api.database.prisma.room.createMany({
-    data: Array.from({ length: 100 }, () => ({ ...shared, id: newId('room'), createdAt: new Date() })),
+    data: Array.from({ length: 100 }, () => roomRow(api.tenant, { metadata })),
   });
   const list = `GET /v1/rooms?limit=100 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`;
   // Each of these answers has 1.6 MB. The operating system takes a few of each connection.

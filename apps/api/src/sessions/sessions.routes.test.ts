@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { dayOf, DAY_MS, newId } from '@callplane/core';
+import { sessionRow } from '@callplane/testing';
+import { dayOf, DAY_MS } from '@callplane/core';
 import { addQuality } from '@callplane/db';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
@@ -16,19 +17,18 @@ const invite = async () => (await api.invite(room)).participantId;
 
 /** Writes a session of a minute. */
 async function stay(participantId: string, startedAt: Date): Promise<string> {
-  const id = newId('session');
-  await api.database.prisma.participantSession.create({
-    data: {
-      id,
-      environmentId: api.tenant.environmentId,
-      roomId: room,
-      participantId,
-      startedAt,
-      endedAt: new Date(startedAt.getTime() + 60_000),
-      endReason: 'connection_lost',
-      permissions: ['room:join', 'audio:publish'],
-      pastTracks: [{ trackId: 'mic', kind: 'audio', source: 'microphone', publishedAt: 1000, unpublishedAt: 2000 }],
-    },
+  const { id } = await api.database.prisma.participantSession.create({
+    data: sessionRow(
+      api.tenant,
+      { roomId: room, participantId },
+      {
+        startedAt,
+        endedAt: new Date(startedAt.getTime() + 60_000),
+        endReason: 'connection_lost',
+        permissions: ['room:join', 'audio:publish'],
+        pastTracks: [{ trackId: 'mic', kind: 'audio', source: 'microphone', publishedAt: 1000, unpublishedAt: 2000 }],
+      },
+    ),
   });
   return id;
 }
@@ -68,7 +68,7 @@ describe('the sessions of a room and of a participant', () => {
     expect(own.data[1].quality).toBeNull();
   });
 
-  test('are empty before the first join, and 404 for what does not exist', async () => {
+  test('are empty before the first join, and 404 without the room or participant', async () => {
     const path = `/v1/rooms/${room}/participants/${await invite()}/sessions`;
     expect((await api.call('GET', path)).body).toEqual({ data: [], nextCursor: null });
     expect((await api.call('GET', `/v1/rooms/${await api.room()}/sessions`)).body.data).toEqual([]);

@@ -9,8 +9,8 @@ import {
   type ParticipantToInsert,
   type RoomToInsert,
   type TypedSql,
-  type WantedParticipant,
-  type WantedRow,
+  type ParticipantRequest,
+  type RowRequest,
 } from '@callplane/db';
 import { Batches, ONE_QUEUE, type BatchSettings } from '@callplane/runtime';
 import pLimit from 'p-limit';
@@ -52,7 +52,7 @@ export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: T
       // Without SKIP LOCKED, an unlocked room was deleted after the statement had begun.
       return statuses.map((status) => (status === 'busy' ? null : status));
     },
-    turns: pLimit(LOCKED_ROOMS_AT_ONCE),
+    limit: pLimit(LOCKED_ROOMS_AT_ONCE),
   });
   all.push(inLockedRooms);
   const insertIfOpen = async (inserts: ParticipantToInsert[]) => {
@@ -71,10 +71,12 @@ export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: T
     insertRoom: share((rooms: RoomToInsert[]) => insertRooms(writes, rooms)),
     /** Answers the status of the room (nothing was written unless it is open); null if there is no such room. */
     insertParticipantIfOpen: share(insertIfOpen),
-    findRoom: share((wanted: WantedRow[]) => findRooms(reads, wanted)),
-    findParticipant: share((wanted: WantedParticipant[]) => findParticipants(reads, wanted)),
-    findRoomOperation: share((wanted: WantedRow[]) => findOperationsOf(reads, 'room.end', wanted)),
-    findParticipantOperation: share((wanted: WantedRow[]) => findOperationsOf(reads, 'participant.remove', wanted)),
+    findRoom: share((requests: RowRequest[]) => findRooms(reads, requests)),
+    findParticipant: share((requests: ParticipantRequest[]) => findParticipants(reads, requests)),
+    findRoomOperation: share((requests: RowRequest[]) => findOperationsOf(reads, 'room.end', requests)),
+    findParticipantOperation: share((requests: RowRequest[]) =>
+      findOperationsOf(reads, 'participant.remove', requests),
+    ),
   };
 }
 

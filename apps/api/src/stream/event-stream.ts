@@ -17,13 +17,13 @@ export interface Change {
   sequence: number | null;
 }
 
-export interface Wanted {
+export interface StreamFilter {
   kinds: ReadonlySet<StreamKind>;
   /** Only changes of this room; null: of all. */
   roomId: string | null;
 }
 
-export function changesOf(events: readonly EventChange[], { kinds, roomId }: Wanted): Change[] {
+export function changesOf(events: readonly EventChange[], { kinds, roomId }: StreamFilter): Change[] {
   return events.flatMap(({ id, type, roomId: of, participantId, sequence }) =>
     roomId !== null && of !== roomId
       ? []
@@ -51,7 +51,7 @@ export type StreamEnd = 'draining' | 'max_age' | 'unauthenticated';
 
 /** After how long the client connects again, in milliseconds. */
 const RETRY_MS = 2000;
-/** Messages that wait until the client has got what it missed. */
+/** Messages that wait until the client has got the missed changes. */
 const QUEUE_MAX = 1000;
 
 export function streamHead(headers: Readonly<Record<string, string>>): Record<string, string> {
@@ -65,11 +65,11 @@ export function streamHead(headers: Readonly<Record<string, string>>): Record<st
 
 /** One stream of server-sent events to a client, in the format of the HTML standard. */
 export class EventStream {
-  readonly wanted: Wanted;
+  readonly filter: StreamFilter;
   readonly openedAtMs: number;
   readonly #response: ServerResponse;
   readonly #monotonicMs: () => number;
-  /** Messages that came before the client was told what it missed; null from then on. */
+  /** Messages that came before the client got the missed changes; null from then on. */
   #queue: (() => void)[] | null = [];
   #sentAtMs: number;
   #position: EventPosition | null = null;
@@ -78,11 +78,11 @@ export class EventStream {
   constructor(
     response: ServerResponse,
     headers: Readonly<Record<string, string>>,
-    wanted: Wanted,
+    filter: StreamFilter,
     monotonicMs: () => number = () => performance.now(),
   ) {
     this.#response = response;
-    this.wanted = wanted;
+    this.filter = filter;
     this.#monotonicMs = monotonicMs;
     this.openedAtMs = this.#sentAtMs = monotonicMs();
     response.writeHead(200, streamHead(headers));
@@ -95,14 +95,14 @@ export class EventStream {
 
   /**
    * The first message.
-   * @param position null: the client keeps its own until it has got what it missed.
+   * @param position null: the client keeps its own until it has got the missed changes.
    */
   ready(kinds: readonly string[], position: EventPosition | null): void {
     if (position !== null) this.#position = position;
     this.#send('ready', { kinds, resumed: position === null });
   }
 
-  /** Sends what the client missed, or a reset, and from then on what happens. */
+  /** Sends the missed changes, or a reset, and from then on new changes. */
   begin(first: (stream: EventStream) => void): void {
     const queue = this.#queue ?? [];
     this.#queue = null;
@@ -112,15 +112,15 @@ export class EventStream {
 
   /** @param position up to which the client then knows all events. */
   changes(changes: readonly Change[], position: EventPosition): void {
-    this.#inTurn(() => {
+    this.#sendInOrder(() => {
       this.#position = position;
       if (changes.length > 0) this.#send('changes', { changes });
     });
   }
 
-  /** The client cannot know what it has missed up to the position. */
+  /** The changes that the client missed up to the position are unknown. */
   reset(position: EventPosition): void {
-    this.#inTurn(() => {
+    this.#sendInOrder(() => {
       this.#position = position;
       this.#send('reset', { reason: 'gap' });
     });
@@ -138,7 +138,7 @@ export class EventStream {
     this.#response.end();
   }
 
-  #inTurn(send: () => void): void {
+  #sendInOrder(send: () => void): void {
     if (this.#queue === null) send();
     else if (this.#queue.length < QUEUE_MAX) this.#queue.push(send);
     else this.#response.destroy();
@@ -157,7 +157,7 @@ export class EventStream {
     if (this.isOver) return;
     this.#sentAtMs = this.#monotonicMs();
     this.#response.write(text);
-    // A client that does not read would fill our memory. It connects again and gets what it missed.
+    // A client that does not read would fill our memory. It connects again and gets the missed changes.
     if (this.#response.writableLength > STREAM_UNREAD_BYTES_MAX) this.#response.destroy();
   }
 }

@@ -12,7 +12,7 @@ import {
 import { listEventChanges, newestEvents, type Database, type EventPosition } from '@callplane/db';
 import { BEFORE_ALL, type EventWaiter } from '../events/event-waiter.js';
 import { Places } from '../http/places.js';
-import { EventStream, parsePosition, type StreamEnd, streamHead, type Wanted } from './event-stream.js';
+import { EventStream, parsePosition, type StreamEnd, streamHead, type StreamFilter } from './event-stream.js';
 import { EventFeed, type FeedReads, type OnReadFailed } from './event-feed.js';
 
 /** Interval of the checks of each stream: its caller, its age, and whether it needs a heartbeat. In milliseconds. */
@@ -20,7 +20,7 @@ const CHECK_EVERY_MS = 1000;
 /** Streams end at different times, within this many milliseconds. */
 const AGE_SPREAD_MS = 60_000;
 
-export interface StreamRequest extends Wanted {
+export interface StreamRequest extends StreamFilter {
   tenant: Tenant;
   /** The position that the client has, as it sent it; null: none. */
   after: string | null;

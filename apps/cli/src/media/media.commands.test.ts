@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { newId, type Clock } from '@callplane/core';
+import { type Clock } from '@callplane/core';
 import {
   acceptRoomEnd,
   Database,
@@ -21,6 +21,7 @@ import {
   eventually,
   inviteTestParticipant,
   joinOne,
+  roomRow,
   startTestJanus,
   startTestRedis,
   stopAtEnd,
@@ -53,19 +54,7 @@ const json = async (commandLine: string, env?: Record<string, string>) =>
 /** Creates a room with one participant on a media server. */
 async function roomOn(mediaNodeId: string): Promise<string> {
   const now = new Date();
-  const roomId = newId('room');
-  const { environmentId } = tenant;
-  await database.prisma.room.create({
-    data: {
-      id: roomId,
-      environmentId,
-      name: 'Room',
-      metadata: {},
-      status: 'created',
-      maxParticipants: 9,
-      createdAt: now,
-    },
-  });
+  const { id: roomId } = await database.prisma.room.create({ data: roomRow(tenant) });
   const { participantId, tokenId } = await inviteTestParticipant(database.sql, tenant, roomId, now);
   const resumeSecretHash = new Uint8Array(randomBytes(32));
   const input = { tenant, roomId, participantId, tokenId, resumeSecretHash, instanceId: 'i', mediaNodeId };
@@ -167,7 +156,7 @@ test('drain --wait takes empty rooms off a media server, and fails if participan
   expect(await json('media drain m1 --wait')).toEqual({ ...moved, moved: 0 });
 });
 
-test('register and remove change the registry, and refuse what would surprise', async () => {
+test('register and remove change the registry, and refuse surprising requests', async () => {
   const url = 'ws://10.0.0.7:8188/';
   expect(await json('media register m4 ws://10.0.0.7:8188 --capacity 800')).toEqual({ id: 'm4', url, capacity: 800 });
   expect((await json('media list')).data[3]).toMatchObject({ id: 'm4', state: null, url, capacity: 800, agent: null });

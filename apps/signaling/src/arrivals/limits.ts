@@ -1,6 +1,6 @@
 import { KeyedPace, paceTimes, remember, type Pace, type PaceTimes } from '@callplane/core';
 import type { Logger } from '@callplane/runtime';
-import type { Connection } from '../connections/connection.js';
+import type { Client } from '../clients/client.js';
 import type { ArrivalLimit, SignalingMetrics } from '../metrics.js';
 
 export interface ArrivalPaces {
@@ -41,11 +41,11 @@ export class ArrivalLimits {
   }
 
   /** How long resumptions and bad tokens from this address are refused, in milliseconds; 0 if they are not. */
-  addressWaitMs({ addressKey }: Pick<Connection, 'addressKey'>): number {
+  addressWaitMs({ addressKey }: Pick<Client, 'addressKey'>): number {
     return this.#failures.waitMs(addressKey, this.#monotonicMs());
   }
 
-  failed({ addressKey }: Pick<Connection, 'addressKey'>): void {
+  failed({ addressKey }: Pick<Client, 'addressKey'>): void {
     this.#failures.charge(addressKey, this.#monotonicMs());
   }
 
@@ -63,17 +63,17 @@ export class ArrivalLimits {
     remember(this.#refusedUntilMs, id, this.#monotonicMs() + waitMs);
   }
 
-  /** Closes the connection and tells the client how long to wait. Logs at most one line per second for each limit. */
-  refuse(connection: Connection, limit: ArrivalLimit, waitMs: number): void {
+  /** Ends the client and tells it how long to wait. Logs at most one line per second for each limit. */
+  refuse(client: Client, limit: ArrivalLimit, waitMs: number): void {
     const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
-    connection.close('too_many_attempts', { retryAfterSeconds, cause: `limit: ${limit}` });
+    client.close('too_many_attempts', { retryAfterSeconds, cause: `limit: ${limit}` });
     this.#metrics.limited(limit);
     const nowMs = this.#monotonicMs();
     if (nowMs - (this.#loggedAtMs.get(limit) ?? -Infinity) < LOG_EVERY_MS) return;
     this.#loggedAtMs.set(limit, nowMs);
     this.#logger.warn('arrival refused', {
-      connectionId: connection.id,
-      ...connection.logFields,
+      connectionId: client.id,
+      ...client.logFields,
       limit,
       retryAfterSeconds,
     });

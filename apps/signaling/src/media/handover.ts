@@ -9,7 +9,7 @@ import type { Subscriber } from './subscriber.js';
 
 /**
  * The session on a media server that holds both peer connections of one participant session, so that another gateway
- * can take over exactly these. The first peer connection opens it: a viewer that receives nothing has none.
+ * can take over exactly these. The first peer connection opens it: a viewer that receives nothing has no such session.
  */
 export class OwnSession {
   #opened: { readonly node: MediaNode; readonly session: MediaSession } | null = null;
@@ -28,14 +28,7 @@ export class OwnSession {
   open(node: MediaNode): Promise<MediaSession> {
     const { current } = this;
     if (current?.node === node) return Promise.resolve(current.session);
-    if (this.#opening?.node !== node) {
-      const opening = { node, session: this.#open(node) };
-      this.#opening = opening;
-      const done = () => {
-        if (this.#opening === opening) this.#opening = null;
-      };
-      opening.session.then(done, done);
-    }
+    if (this.#opening?.node !== node) this.#opening = { node, session: this.#open(node) };
     return this.#opening.session;
   }
 
@@ -58,19 +51,23 @@ export class OwnSession {
   }
 
   async #open(node: MediaNode): Promise<MediaSession> {
-    const session = await node.openSession();
-    if (this.#end !== null || this.#opening?.node !== node) {
+    try {
+      const session = await node.openSession();
+      if (this.#end === null && this.#opening?.node === node) {
+        // The peer connections of a room that has moved are gone already.
+        void this.#opened?.session.destroy();
+        this.#opened = { node, session };
+        return session;
+      }
       await session.destroy();
-      throw new MediaError('closed', 'The session was not wanted any more');
+      throw new MediaError('closed', 'The session was given up');
+    } finally {
+      if (this.#opening?.node === node) this.#opening = null;
     }
-    // The peer connections of a room that has moved are gone already.
-    void this.#opened?.session.destroy();
-    this.#opened = { node, session };
-    return session;
   }
 }
 
-/** What a gateway knows about the media of a session that a client has resumed there. */
+/** The media of a session that a client has resumed at this gateway. */
 export interface ResumedMedia {
   media: unknown;
   /** Number of the connection before this resumption. */
@@ -89,11 +86,9 @@ export interface HandoverParts {
   own: OwnSession;
   publisher: Publisher;
   subscriber: Subscriber;
-  /** The peer connections that the media server has lost while the client does not know it yet. */
   lost: Set<PeerTarget>;
 }
 
-/** Where the session's media is, for a gateway that takes it over; null without media. */
 export function recordOf({ session, own, publisher, subscriber }: HandoverParts): MediaRecord | null {
   const opened = own.current;
   const placement = session.room.state;
@@ -105,12 +100,12 @@ export function recordOf({ session, own, publisher, subscriber }: HandoverParts)
     janusSession: opened.session.id,
     publisher: publisher.record,
     subscriber: subscriber.record,
-    choices: subscriber.wanted.choices,
+    choices: subscriber.selector.choices,
   };
 }
 
 /**
- * Goes on with the media that another gateway has handed over, as far as possible.
+ * Continues the media that another gateway has handed over, as far as possible.
  * @param mayTakeOver false once the client is welcomed: it may have resumed the session once more
  * @returns null if there is nothing to take over
  */
@@ -136,7 +131,7 @@ export async function takeOver(
   const isSending = sending !== null && publisher.claim(place.node, claimed, sending, resumed.tracks);
   if (!isSending && sending !== null) void claimed.detach(sending.handle);
   if (isSending || (!has('publisher') && resumed.tracks.length === 0)) lost.delete('publisher');
-  subscriber.wanted.restore(record.choices);
+  subscriber.selector.restore(record.choices);
   // The client may know another peer connection than the other gateway did.
   const isKnown = receiving !== null && receiving.offerId === resumed.answeredOffer;
   const isReceiving = isKnown && (await subscriber.claim(place.node, claimed, receiving));

@@ -19,9 +19,9 @@ export interface Choice {
 }
 
 /**
- * Where a session's media is, as `participant_sessions.media` holds it: what another gateway needs to take over the peer
- * connections while media flows. A half that is negotiating is null. The tracks themselves are in `session_tracks`; what
- * the media sections carry is asked of the media server.
+ * Where a session's media is, as `participant_sessions.media` holds it. With it, another gateway takes over the peer
+ * connections while media flows. A half that is negotiating is null. The tracks themselves are in `session_tracks`; the
+ * media server tells which stream each section carries.
  */
 export interface MediaRecord {
   /** Number of the session's connection whose gateway wrote this. Another gateway in between leaves it outdated. */
@@ -32,7 +32,7 @@ export interface MediaRecord {
   janusSession: number;
   publisher: PublisherRecord | null;
   subscriber: SubscriberRecord | null;
-  /** What the client has chosen to receive, by track key. It holds even if the subscriber starts anew. */
+  /** The client's choices, by track key. They hold even if the subscriber starts anew. */
   choices: readonly (readonly [string, Choice])[];
 }
 
@@ -49,7 +49,7 @@ export interface SubscriberRecord {
   offerId: number;
 }
 
-/** How long changes of records wait, so that one statement writes those of many sessions. */
+/** How long changes of records wait, so that one statement writes the records of many sessions. */
 const WITHIN_MS = 250;
 const AGAIN_MS = 1000;
 const SESSIONS_PER_WRITE_MAX = 500;
@@ -74,7 +74,7 @@ export interface MediaOwner extends RoomMember, RecordedSession {
   send(message: ServerMessage): void;
 }
 
-/** What the media of all sessions of a gateway shares. */
+/** Shared by the media of all sessions of a gateway. */
 export interface MediaDeps {
   logger: Logger;
   places: MediaPlaces;
@@ -106,32 +106,29 @@ export interface MediaWritesDeps {
 
 /** Writes the tracks of sessions, and where their media is: the latter a moment after it has changed. */
 export class MediaWrites {
-  readonly #deps: MediaWritesDeps;
   readonly #changed = new Set<RecordedSession>();
-  readonly #inTurn = pLimit(1);
+  readonly #serially = pLimit(1);
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(deps: MediaWritesDeps) {
-    this.#deps = deps;
-  }
+  constructor(private readonly deps: MediaWritesDeps) {}
 
   /** @returns false if this connection no longer holds the session */
   async publish(session: RecordedSession, tracks: TrackState[]): Promise<boolean> {
-    const { clock, database } = this.#deps;
+    const { clock, database } = this.deps;
     return this.#wrote(session, await publishTracks(database, session.held, tracks, clock.now()));
   }
 
   async unpublishAll(session: RecordedSession): Promise<void> {
-    const { clock, database } = this.#deps;
+    const { clock, database } = this.deps;
     this.#wrote(session, await publishTracks(database, session.held, [], clock.now()));
   }
 
   async setMuted({ held, roomId }: RecordedSession, trackId: string, muted: boolean): Promise<void> {
-    await this.#deps.writes.mute(roomId, { held, trackId, muted });
+    await this.deps.writes.mute(roomId, { held, trackId, muted });
   }
 
-  /** What another gateway would need to go on with the session's media has changed. */
+  /** Call this when the record with which another gateway would continue the session's media has changed. */
   changed(session: RecordedSession): void {
     if (session.isGone || this.#isClosed) return;
     this.#changed.add(session);
@@ -142,7 +139,7 @@ export class MediaWrites {
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    return this.#inTurn(() => this.#writeAll());
+    return this.#serially(() => this.#writeAll());
   }
 
   close(): void {
@@ -162,10 +159,10 @@ export class MediaWrites {
       // A session may have gone while the sessions before it were written.
       const held = sessions.slice(at, at + SESSIONS_PER_WRITE_MAX).filter(({ isGone }) => !isGone);
       try {
-        await this.#deps.writeMedia(held.map((session) => ({ held: session.held, media: session.media.record })));
+        await this.deps.writeMedia(held.map((session) => ({ held: session.held, media: session.media.record })));
       } catch (error) {
         const left = sessions.slice(at);
-        this.#deps.logger.warn('media records not written', { sessions: left.length, error });
+        this.deps.logger.warn('media records not written', { sessions: left.length, error });
         if (this.#isClosed) return;
         for (const session of left) this.#changed.add(session);
         this.#schedule(AGAIN_MS);
@@ -180,8 +177,8 @@ export class MediaWrites {
    */
   #wrote({ roomId }: RecordedSession, { written, deliveries }: TracksOutcome): boolean {
     if (!written) return false;
-    void this.#deps.producer.wakeDeliveries(deliveries);
-    void this.#deps.rooms.changed(roomId);
+    void this.deps.producer.wakeDeliveries(deliveries);
+    void this.deps.rooms.changed(roomId);
     return true;
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Permission } from '@callplane/core';
 import fc from 'fast-check';
 import sdpTransform from 'sdp-transform';
-import { RequestFailure } from '../connections/request-failure.js';
+import { RequestFailure } from '../clients/request-failure.js';
 import { checkAnswer, checkOffer, type DeclaredTrack } from './sdp-gate.js';
 
 const ALL: Permission[] = ['room:join', 'audio:publish', 'video:publish', 'screen:publish'];
@@ -44,7 +44,7 @@ const track = (mid: string, source: DeclaredTrack['source'] = 'microphone', trac
   mid,
   source,
 });
-/** @returns what was checked; the code of the refusal instead. Any other error fails the test. */
+/** @returns the result of the check, or the code of the refusal. Any other error fails the test. */
 function resultOf<T>(check: () => T): T | string {
   try {
     return check();

@@ -8,13 +8,13 @@ import type {
 } from '@callplane/media';
 import { PROTOCOL_LIMITS, type Layer, type ServerMessages, type TrackKind } from '@callplane/protocol';
 import { streamName, trackOf } from '../rooms/tracks.js';
-import type { Want } from './selection.js';
+import type { SelectedTrack } from './selection.js';
 
 /** A media section of a receiving connection. */
 export interface Section {
   readonly mid: string;
   readonly kind: TrackKind;
-  /** What the media server sends on it; null while it is idle. */
+  /** The stream that the media server sends on it; null while it is idle. */
   stream: StreamReference | null;
   /** The track that the client receives on it; null if the section is paused until another track needs it. */
   key: string | null;
@@ -26,11 +26,11 @@ export interface Section {
   isEnded: boolean;
 }
 
-/** How the sections come to carry what is wanted. */
+/** How the sections come to carry the selected tracks. */
 interface SectionPlan {
   /** Sections that get another stream without an offer. */
   switches: StreamSwitch[];
-  /** What an offer adds, because no section can switch to it, and what the same offer removes. */
+  /** The streams that an offer adds, because no section can switch to them, and the sections that it removes. */
   change: SubscriberChange;
   /** More sections than a connection may have: it has to be replaced. */
   isExhausted: boolean;
@@ -40,9 +40,8 @@ interface SectionPlan {
 const HIGHEST = { spatial: 2, temporal: 2 } as const;
 
 /**
- * The media sections of one receiving connection, of which there are never more than PROTOCOL_LIMITS say, and what the
- * connection has learned about streams. A section that is no longer needed is paused, and carries the next track of its
- * kind.
+ * The media sections of one receiving connection, whose number PROTOCOL_LIMITS bounds, and the connection's knowledge
+ * about streams. A section that is no longer needed is paused, and carries the next track of its kind.
  */
 export class Sections {
   readonly #sections = new Map<string, Section>();
@@ -67,15 +66,15 @@ export class Sections {
     return this.all.flatMap(({ key, mid }) => (key === null ? [] : [{ ...trackOf(key), mid }]));
   }
 
-  /** How often the media server did not have the stream, since it had it last. */
+  /** Consecutive times the stream was absent. */
   triesOf(stream: StreamReference): number {
     return this.#absent.get(streamName(stream))?.tries ?? 0;
   }
 
-  /** Whether the media server does not have one of these tracks. Forgets the others that it did not have. */
-  hasAbsent(wants: ReadonlyMap<string, Want>): boolean {
-    const wanted = new Set([...wants.values()].map(({ stream }) => streamName(stream)));
-    for (const name of this.#absent.keys()) if (!wanted.has(name)) this.#absent.delete(name);
+  /** Whether the media server does not have one of these tracks. Clears the absence of all other tracks. */
+  hasAbsent(selected: ReadonlyMap<string, SelectedTrack>): boolean {
+    const names = new Set([...selected.values()].map(({ stream }) => streamName(stream)));
+    for (const name of this.#absent.keys()) if (!names.has(name)) this.#absent.delete(name);
     return this.#absent.size > 0;
   }
 
@@ -94,7 +93,7 @@ export class Sections {
   }
 
   /**
-   * Takes over what the media server says that the sections carry.
+   * Takes over the media server's list of sections.
    * @param keys of tracks, by the names of their streams: a section with another stream gets none
    * @param isOffer whether the media server made an offer, which begins ended streams again
    * @returns false if the client has an offer to answer
@@ -113,20 +112,20 @@ export class Sections {
     return listed.every(({ stream, isNegotiated }) => stream === null || isNegotiated);
   }
 
-  /** What the media server should do, so that the sections carry `wants`. Changes nothing. */
-  plan(wants: ReadonlyMap<string, Want>): SectionPlan {
-    const { carried, free } = this.#match(wants);
-    const missing = [...wants.values()].filter(({ key, stream }) => !carried.has(key) && this.#isDue(stream));
+  /** The requests after which the sections carry `wants`. Changes nothing. */
+  plan(selected: ReadonlyMap<string, SelectedTrack>): SectionPlan {
+    const { carried, free } = this.#match(selected);
+    const missing = [...selected.values()].filter(({ key, stream }) => !carried.has(key) && this.#isDue(stream));
     const switches: StreamSwitch[] = [];
     const add: SubscriberChange['add'] = [];
     const switchable = free.filter(({ stream }) => stream !== null && !this.refused.has(streamName(stream)));
-    for (const want of missing) {
-      const at = this.#needOffer.has(streamName(want.stream))
+    for (const track of missing) {
+      const at = this.#needOffer.has(streamName(track.stream))
         ? -1
-        : switchable.findIndex(({ kind }) => kind === want.kind);
+        : switchable.findIndex(({ kind }) => kind === track.kind);
       const [section] = at === -1 ? [] : switchable.splice(at, 1);
-      if (section === undefined) add.push({ ...want.stream, ...settingsOf(want) });
-      else switches.push({ ...want.stream, subscriberMid: section.mid, ...want.layer });
+      if (section === undefined) add.push({ ...track.stream, ...settingsOf(track) });
+      else switches.push({ ...track.stream, subscriberMid: section.mid, ...track.layer });
     }
     const used = new Set(switches.map(({ subscriberMid }) => subscriberMid));
     const ended = this.all.filter(({ isEnded }) => isEnded);
@@ -150,7 +149,7 @@ export class Sections {
     return mismatched.length > 0;
   }
 
-  /** Call this after an offer that was to add the streams: those that it did not add are absent. */
+  /** Call this after an offer that was to add the streams: a stream that it did not add is absent. */
   added(streams: readonly StreamReference[]): void {
     this.#noteAbsent(streams.filter((one) => !this.#isCarried(one)));
   }
@@ -170,15 +169,15 @@ export class Sections {
     });
   }
 
-  /** The settings that the media server has to change, so that the sections send what is wanted. */
-  settings(wants: ReadonlyMap<string, Want>): SectionSettings[] {
-    const { carried } = this.#match(wants);
-    const wantOf = new Map([...carried].map(([key, { mid }]) => [mid, wants.get(key)]));
+  /** The settings that the media server has to change, so that the sections send the selected tracks. */
+  settings(selected: ReadonlyMap<string, SelectedTrack>): SectionSettings[] {
+    const { carried } = this.#match(selected);
+    const trackOfMid = new Map([...carried].map(([key, { mid }]) => [mid, selected.get(key)]));
     return this.all.flatMap((section) => {
       if (section.stream === null) return [];
-      const want = wantOf.get(section.mid);
-      const paused = want?.paused ?? true;
-      const layer = want === undefined ? section.layer : want.layer;
+      const track = trackOfMid.get(section.mid);
+      const paused = track?.paused ?? true;
+      const layer = track === undefined ? section.layer : track.layer;
       const isLayer = sameLayer(section.layer, layer);
       if (isLayer && section.paused === paused) return [];
       return [
@@ -192,18 +191,18 @@ export class Sections {
   }
 
   /** Call this when the media server has taken over the settings. */
-  configured(settings: readonly SectionSettings[], wants: ReadonlyMap<string, Want>): void {
+  configured(settings: readonly SectionSettings[], selected: ReadonlyMap<string, SelectedTrack>): void {
     for (const { subscriberMid, paused } of settings) {
       const section = this.#sections.get(subscriberMid);
       if (section === undefined) continue;
-      section.layer = wants.get(section.key ?? '')?.layer;
+      section.layer = selected.get(section.key ?? '')?.layer;
       if (paused !== undefined) section.paused = paused;
     }
   }
 
-  /** Gives each section that carries a wanted track the key of that track, and all others none. */
-  assign(wants: ReadonlyMap<string, Want>): void {
-    const { carried } = this.#match(wants);
+  /** Gives each section that carries a selected track the key of that track, and all others none. */
+  assign(selected: ReadonlyMap<string, SelectedTrack>): void {
+    const { carried } = this.#match(selected);
     for (const section of this.#sections.values()) section.key = null;
     for (const [key, section] of carried) section.key = key;
   }
@@ -222,9 +221,9 @@ export class Sections {
     return this.#absent.get(streamName(stream))?.isDue !== false;
   }
 
-  /** The sections that carry wanted tracks, by key, and the others that have a stream. */
-  #match(wants: ReadonlyMap<string, Want>): { carried: Map<string, Section>; free: Section[] } {
-    const byStream = new Map([...wants.values()].map((want) => [streamName(want.stream), want.key]));
+  /** The sections that carry selected tracks, by key, and the others that have a stream. */
+  #match(selected: ReadonlyMap<string, SelectedTrack>): { carried: Map<string, Section>; free: Section[] } {
+    const byStream = new Map([...selected.values()].map((track) => [streamName(track.stream), track.key]));
     const carried = new Map<string, Section>();
     const free: Section[] = [];
     for (const section of this.#sections.values()) {
@@ -237,7 +236,7 @@ export class Sections {
   }
 }
 
-function settingsOf({ layer, paused }: Want): StreamSettings {
+function settingsOf({ layer, paused }: SelectedTrack): StreamSettings {
   return { ...layer, ...(paused ? { paused } : {}) };
 }
 

@@ -1,193 +1,9 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
-import type { ServerMessage } from '@callplane/protocol';
+import { MediaError } from '@callplane/media';
 import fc from 'fast-check';
-import { RequestFailure } from '../connections/request-failure.js';
-import { Speakers } from '../rooms/speakers.js';
-import type { IndexedTrack, TrackIndex } from '../rooms/tracks.js';
-import { TrackOrder } from '../rooms/tracks.js';
-import type { MediaDeps, MediaOwner, SubscriberRecord } from './media-writes.js';
-import type { MediaPlace } from './places.js';
-import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
+import type { SubscriberRecord } from './media-writes.js';
 import { nextOfferId } from './receiving-peer.js';
-import { Subscriber } from './subscriber.js';
-
-const ANSWER = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n';
-
-/** A subscriber with everything around it replaced: the room, the client, and a media server in memory. */
-class Stage {
-  readonly published = new Map<string, FakeStream>();
-  readonly entries = new Map<string, IndexedTrack>();
-  readonly sent: ServerMessage[] = [];
-  readonly errors: unknown[] = [];
-  readonly handles: FakeSubscriber[] = [];
-  /** How often the client's connection was lost. */
-  lost = 0;
-  readonly subscriber: Subscriber;
-  isUp = true;
-  isConnected = false;
-  readonly #node: MediaNode;
-  readonly #session: MediaSession;
-  layers: ReadonlyMap<string, number> = new Map();
-  /** Fails the next attachments. */
-  attachFailures = 0;
-  version = 0;
-
-  constructor({ autoSubscribe = true, connectionNumber = 1 } = {}) {
-    const index = {
-      entries: this.entries,
-      hasStream: ({ feedId, mid }: { feedId: string; mid: string }) => this.#located(feedId, mid),
-      isMuted: () => false,
-      muteVersion: 0,
-      of: () => [],
-    };
-    Object.defineProperty(index, 'version', { get: () => this.version });
-    const tracks = index as unknown as TrackIndex;
-    const layers = { note: (_: string, wanted: ReadonlyMap<string, number>) => (this.layers = wanted) };
-    const owner = {
-      sessionId: 'sess',
-      participantId: 'me',
-      roomId: 'room',
-      connectionNumber,
-      autoSubscribe,
-      isGone: false,
-      send: (message: ServerMessage) => this.isConnected && this.sent.push(message),
-      room: { tracks, layers, order: new TrackOrder(tracks, new Speakers()) },
-    };
-    const deps = {
-      logger: { info: () => undefined, error: (...line: unknown[]) => this.errors.push(line) },
-      writes: { changed: () => undefined },
-    };
-    const node = { ensureRoom: () => Promise.resolve() } as unknown as MediaNode;
-    const session = {
-      attachSubscriber: () => this.#attach(),
-      adoptSubscriber: () => this.handle,
-    } as unknown as MediaSession;
-    [this.#node, this.#session] = [node, session];
-    const place: MediaPlace = { node, generation: 1, session: () => Promise.resolve(session) };
-    this.subscriber = new Subscriber(
-      deps as unknown as MediaDeps,
-      owner as unknown as MediaOwner,
-      () => (this.isUp ? place : null),
-      () => (this.lost += 1),
-    );
-  }
-
-  /** The client chooses what it receives. */
-  subscribe(...tracks: Parameters<Subscriber['subscribe']>[0]): void {
-    this.subscriber.subscribe(tracks);
-  }
-
-  unsubscribe(...tracks: Parameters<Subscriber['unsubscribe']>[0]): void {
-    this.subscriber.unsubscribe([...tracks]);
-  }
-
-  get handle(): FakeSubscriber | undefined {
-    return this.handles.at(-1);
-  }
-
-  publish(at: number, codec = 'vp8'): void {
-    const feedId = `f${at}`;
-    this.published.set(`${feedId}/1`, { feedId, mid: '1', kind: 'video', codec });
-    this.entries.set(`p${at}/cam`, {
-      participantId: `p${at}`,
-      trackId: 'cam',
-      kind: 'video',
-      source: 'camera',
-      nodeId: 'm1',
-      feedId,
-      mid: '1',
-    });
-    this.#changed();
-  }
-
-  unpublish(at: number): void {
-    const stream = this.published.get(`f${at}/1`);
-    if (stream === undefined) return;
-    this.published.delete(`f${at}/1`);
-    this.entries.delete(`p${at}/cam`);
-    this.handle?.end(stream);
-    this.#changed();
-  }
-
-  /** Goes on with the connection of the gateway at the other stage, whose last record is `record`. */
-  async claim(other: Stage, record: SubscriberRecord | null): Promise<boolean> {
-    other.disconnect();
-    for (const name of other.published.keys()) this.publish(Number(/\d+/.exec(name)));
-    this.handles.push(other.handle!);
-    if (record === null) return false;
-    return this.subscriber.claim(this.#node, this.#session, record);
-  }
-
-  connect(): void {
-    this.isConnected = true;
-    this.subscriber.unpause();
-  }
-
-  /** Connects to a room with these publishers, and gets the offer if there is one. */
-  async join(...publishers: number[]): Promise<void> {
-    for (const at of publishers) this.publish(at);
-    this.connect();
-    await this.settle();
-  }
-
-  /** Answers, and receives what the offer added. */
-  async receive(): Promise<void> {
-    expect(await this.answer()).toBeNull();
-    await this.settle();
-  }
-
-  disconnect(): void {
-    this.isConnected = false;
-    this.subscriber.pause();
-  }
-
-  /** Answers the latest offer. @returns the code of the refusal, or null. */
-  async answer(sdp = ANSWER): Promise<string | null> {
-    const offer = this.of('offer').at(-1);
-    try {
-      await this.subscriber.answer(offer?.offerId ?? 0, sdp);
-      return null;
-    } catch (error) {
-      if (error instanceof RequestFailure) return error.code;
-      throw error;
-    }
-  }
-
-  of<T extends ServerMessage['type']>(type: T): Extract<ServerMessage, { type: T }>[] {
-    return this.sent.filter((message): message is Extract<ServerMessage, { type: T }> => message.type === type);
-  }
-
-  /** Lets all requests to the media server finish. */
-  async settle(): Promise<void> {
-    await jest.advanceTimersByTimeAsync(0);
-  }
-
-  /** What the client knows that it receives. */
-  get received(): string[] {
-    return (this.of('subscribed').at(-1)?.tracks ?? []).map(({ participantId }) => participantId).sort();
-  }
-
-  #changed(): void {
-    this.version += 1;
-    this.subscriber.wake();
-  }
-
-  #located(feedId: string, mid: string): boolean {
-    return [...this.entries.values()].some((track) => track.feedId === feedId && track.mid === mid);
-  }
-
-  async #attach(): Promise<FakeSubscriber> {
-    await Promise.resolve();
-    if (this.attachFailures > 0) {
-      this.attachFailures -= 1;
-      throw new MediaError('timeout', 'no answer');
-    }
-    const handle = new FakeSubscriber(this.published);
-    this.handles.push(handle);
-    return handle;
-  }
-}
+import { ANSWER, Stage } from './subscriber.testkit.js';
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -284,7 +100,7 @@ describe('a subscriber', () => {
     expect([stage.of('offer').length, stage.lost]).toEqual([1, 0]);
   });
 
-  test('repeats its offer after a resumption, and what is received', async () => {
+  test('repeats its offer and the received tracks after a resumption', async () => {
     const stage = new Stage();
     await stage.join(0);
     stage.disconnect();
@@ -327,7 +143,7 @@ describe('a subscriber', () => {
     stage.subscriber.refresh();
     await stage.settle();
     expect(asked()?.at(-1)).toBe('key frames of 0');
-    // A request for key frames lets its sections go on. One that is being paused is not among them.
+    // A request for key frames resumes its sections. A section that is being paused is not among them.
     stage.subscribe({ participantId: 'p0', trackId: 'cam', paused: true });
     stage.subscriber.refresh();
     await stage.settle();
@@ -403,7 +219,7 @@ describe('a subscriber', () => {
     expect([...stage.layers]).toEqual([['p0/cam', 1]]);
   });
 
-  test('receives exactly what is published after any sequence of events, however its client and the media server behave', async () => {
+  test('receives exactly the published tracks after any sequence of events, however its client and the media server behave', async () => {
     const at = fc.nat(29);
     const command = fc.oneof(
       fc.record({ type: fc.constant('publish' as const), at }),
@@ -491,11 +307,11 @@ describe('a subscriber of another gateway', () => {
     return before;
   }
 
-  /** The gateway that goes on with what the other one has handed over, with its client. */
+  /** The gateway that continues after a hand-over, with its client. */
   async function goingOn(before: Stage, record: SubscriberRecord | null): Promise<Stage> {
     const after = new Stage({ autoSubscribe: false });
     expect(await after.claim(before, record)).toBe(true);
-    after.subscriber.wanted.restore(before.subscriber.wanted.choices);
+    after.subscriber.selector.restore(before.subscriber.selector.choices);
     after.connect();
     return after;
   }
@@ -508,7 +324,7 @@ describe('a subscriber of another gateway', () => {
         ?.tracks.map(({ mid, participantId }) => [mid, participantId]),
     );
 
-  test('sends what its client is told, although the other gateway changed sections after its last record', async () => {
+  test('sends the tracks that its client is told, although the other gateway changed sections after its last record', async () => {
     const before = await receiving();
     const record = recordOf(before);
     // The sections change places, one pauses, and another layer is chosen.
@@ -533,7 +349,7 @@ describe('a subscriber of another gateway', () => {
     expect([after.lost, after.errors]).toEqual([0, []]);
   });
 
-  test('tells its client what it receives after a restart of ICE right after the hand-over', async () => {
+  test('tells its client the received tracks after a restart of ICE right after the hand-over', async () => {
     const before = await receiving();
     const record = recordOf(before);
     await before.handle!.switch([
@@ -562,7 +378,7 @@ describe('a subscriber of another gateway', () => {
     expect(after.of('subscribed')).toMatchObject([{ tracks: [] }]);
   });
 
-  test('does not go on if the client has an offer to answer that only the other gateway knows', async () => {
+  test('gives up if the client has an offer to answer that only the other gateway knows', async () => {
     const before = await receiving();
     const record = recordOf(before);
     before.subscribe({ participantId: 'p2', trackId: 'cam' });
@@ -575,14 +391,14 @@ describe('a subscriber of another gateway', () => {
     expect(after.of('subscribed')).toEqual([]);
   });
 
-  test('does not go on if the media server does not say what the sections carry', async () => {
+  test('gives up if the media server does not list the sections', async () => {
     const before = await receiving();
     const after = new Stage({ autoSubscribe: false });
     before.handle!.failure = new MediaError('timeout', 'late');
     expect([await after.claim(before, recordOf(before)), after.handle!.isDetached]).toEqual([false, true]);
   });
 
-  test('corrects what a late request of the other gateway changes', async () => {
+  test('corrects the changes of a late request of the other gateway', async () => {
     const before = await receiving();
     const after = await goingOn(before, recordOf(before));
     await after.settle();

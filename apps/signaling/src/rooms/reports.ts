@@ -4,8 +4,8 @@ import type { RoomInfo } from './state.js';
 import type { TrackIndex } from './tracks.js';
 
 /**
- * What a gateway reports to the others that hold sessions of a room: who talks at its publishers, what its members want of
- * the tracks of others, and the levels of quality that have changed. Any report may be lost.
+ * A gateway's report to the others that hold sessions of a room: which of its publishers talk, which tracks and layers
+ * its members want, and changed levels of quality. Any report may be lost.
  */
 type ReportKind = 'speakers' | 'layers' | 'quality';
 export type SendReport = (kind: ReportKind, report: unknown) => void;
@@ -21,11 +21,8 @@ export interface ReportedRoom {
 /** The latest report of each gateway. One that its gateway does not repeat counts no more. */
 export class LatestReports<Report> {
   readonly #reports = new Map<string, { report: Report; atMs: number }>();
-  readonly #staleAfterMs: number;
 
-  constructor(staleAfterMs: number) {
-    this.#staleAfterMs = staleAfterMs;
-  }
+  constructor(private readonly staleAfterMs: number) {}
 
   get(gateway: string): Report | undefined {
     return this.#reports.get(gateway)?.report;
@@ -43,7 +40,7 @@ export class LatestReports<Report> {
   expire(nowMs: number): boolean {
     const { size } = this.#reports;
     for (const [gateway, { atMs }] of this.#reports) {
-      if (nowMs - atMs > this.#staleAfterMs) this.#reports.delete(gateway);
+      if (nowMs - atMs > this.staleAfterMs) this.#reports.delete(gateway);
     }
     return this.#reports.size < size;
   }
@@ -51,24 +48,22 @@ export class LatestReports<Report> {
 
 /** Runs work that is wanted often, with a shortest pause between two runs. */
 export class Paced {
-  readonly #pauseMs: () => number;
-  readonly #work: () => void;
   #timer: NodeJS.Timeout | undefined;
   #ranMs = -Infinity;
   #isClosed = false;
 
-  constructor(pauseMs: () => number, work: () => void) {
-    this.#pauseMs = pauseMs;
-    this.#work = work;
-  }
+  constructor(
+    private readonly pauseMs: () => number,
+    private readonly work: () => void,
+  ) {}
 
   soon(): void {
     if (this.#isClosed) return;
-    const waitMs = Math.max(0, this.#ranMs + this.#pauseMs() - performance.now());
+    const waitMs = Math.max(0, this.#ranMs + this.pauseMs() - performance.now());
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.#ranMs = performance.now();
-      this.#work();
+      this.work();
     }, waitMs);
   }
 

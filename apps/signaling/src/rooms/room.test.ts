@@ -19,11 +19,11 @@ class Member implements RoomMember {
 
   constructor(
     public sessionId: string,
-    { wantsTracks = false }: { wantsTracks?: boolean } = {},
+    { followsTracks = false }: { followsTracks?: boolean } = {},
   ) {
     this.participantId = sessionId.replace(/^s/, 'p');
     const onTracks = () => void (this.woken += 1);
-    this.media = { wantsTracks, onTracks, onPlacement: () => void this.frames.push('placement') };
+    this.media = { followsTracks, onTracks, onPlacement: () => void this.frames.push('placement') };
     fake.set({ sessionId });
     sync();
     room.add(this);
@@ -43,7 +43,7 @@ class Member implements RoomMember {
   }
 }
 
-/** Reads what has changed, like the loader. */
+/** Reads the changes, like the loader. */
 const sync = () => room.apply(fake.read(room.state?.version ?? null));
 const write = (session: Parameters<FakeRoom['set']>[0]) => {
   fake.set(session);
@@ -94,7 +94,7 @@ describe('a small room', () => {
   });
 
   test('wakes only members that want tracks, and only when a track is added, removed or relocated', () => {
-    const [viewer, wanting] = [new Member('s1'), new Member('s2', { wantsTracks: true })];
+    const [viewer, wanting] = [new Member('s1'), new Member('s2', { followsTracks: true })];
     write({ sessionId: 's3', tracks: ['a'] });
     write({ sessionId: 's3', metadata: { seat: 1 } });
     write({ sessionId: 's3', feedId: 'f2' });
@@ -105,7 +105,6 @@ describe('a small room', () => {
       trackId: 'a',
       kind: 'audio',
       source: 'microphone',
-      nodeId: 'm1',
       feedId: 'f2',
       mid: '0',
     };
@@ -181,7 +180,7 @@ describe('a paged room', () => {
     expect(ada.take()).toEqual([{ type: 'viewerCount', participantCount: 2, viewerCount: 2 }]);
   });
 
-  test('sends one frame a tick about publishers to all, and about other participants to those that show them', () => {
+  test('sends one frame a tick about publishers to all, and about other participants to members that show them', () => {
     const [ada, bob, cem] = [new Member('s1'), new Member('s2'), new Member('s3')];
     write({ sessionId: 's4', metadata: { seat: 1 } });
     paged();

@@ -14,10 +14,9 @@ const DEPARTURES_MAX = 500;
 const DEPARTURES_EVERY_MS = 50;
 const UPDATES_EVERY_MS = 1000;
 
-/** A room in which this instance holds sessions. Keeps its state and sends the members what changes. */
+/** A room in which this instance holds sessions. Keeps its state and sends the members the changes. */
 export class Room {
-  readonly roomId: string;
-  /** All live sessions, also those of other instances. */
+  /** All live sessions, also of other instances. */
   readonly sessions: RoomState;
   readonly tracks: TrackIndex;
   readonly roster: Roster;
@@ -29,9 +28,7 @@ export class Room {
   /** Sessions, and joins and resumptions in progress, that use the room. It is removed when none is left. */
   holders = 0;
   completeAtMs = performance.now();
-  readonly #instanceId: string;
   readonly #members = new Map<string, RoomMember>();
-  readonly #onDeparture: (member: RoomMember, departure: Departure) => void;
   #departures: NodeJS.Timeout | undefined;
   /** The name, metadata and capacity that the members know; null until the room was read. */
   #toldInfo: string | null = null;
@@ -43,14 +40,11 @@ export class Room {
   #countsSent = '';
 
   constructor(
-    roomId: string,
-    instanceId: string,
-    onDeparture: (member: RoomMember, departure: Departure) => void,
+    readonly roomId: string,
+    private readonly instanceId: string,
+    private readonly onDeparture: (member: RoomMember, departure: Departure) => void,
     report: SendReport = () => undefined,
   ) {
-    this.roomId = roomId;
-    this.#instanceId = instanceId;
-    this.#onDeparture = onDeparture;
     const state = (this.sessions = new RoomState(instanceId));
     this.tracks = new TrackIndex(state);
     this.roster = new Roster(state);
@@ -94,7 +88,7 @@ export class Room {
     const entry = this.sessions.entries.get(member.sessionId);
     if (entry === undefined) return 'missing';
     // A higher number on this same instance is a resumption in progress.
-    return entry.connection > member.connectionNumber && entry.instanceId !== this.#instanceId ? 'moved' : null;
+    return entry.connection > member.connectionNumber && entry.instanceId !== this.instanceId ? 'moved' : null;
   }
 
   add(member: RoomMember): void {
@@ -117,7 +111,7 @@ export class Room {
     this.layers.close();
   }
 
-  /** What a welcome shows: everyone in a small room; in a paged one the first page, publishers first. */
+  /** The participants of a welcome: everyone in a small room; in a paged one the first page, publishers first. */
   firstPage(): RosterPage {
     return this.roster.firstPage(() => this.shown.firstPublishers());
   }
@@ -140,7 +134,6 @@ export class Room {
     if (after.rosterPaged && before?.rosterPaged !== true) this.#becomePaged();
     else this.#send(changes, after.rosterPaged);
     if (before?.mediaNodeId !== after.mediaNodeId || before.mediaGeneration !== after.mediaGeneration) {
-      if (before !== null) this.tracks.moved();
       this.mediaChanged();
     }
     this.#wakeForTracks(changes);
@@ -181,7 +174,7 @@ export class Room {
   #depart(member: RoomMember, departure: Departure | null): void {
     if (departure === null) return;
     this.remove(member);
-    this.#onDeparture(member, departure);
+    this.onDeparture(member, departure);
   }
 
   #endForAll(): void {
@@ -222,16 +215,16 @@ export class Room {
     this.wakeMembers();
   }
 
-  /** Wakes the members if what they receive may change. */
+  /** Wakes the members if their received tracks may change. */
   wakeMembers(): void {
     const { version } = this.order;
     if (version === this.#orderSeen) return;
     this.#orderSeen = version;
-    for (const member of this.members) if (member.media.wantsTracks) member.media.onTracks();
+    for (const member of this.members) if (member.media.followsTracks) member.media.onTracks();
   }
 }
 
-/** What the server can change. Clients see the status by other means. */
+/** The fields that the server can change. Clients see the status by other means. */
 function contentOf({ room }: RoomInfo): string {
   return JSON.stringify([room.name, room.metadata, room.maxParticipants]);
 }

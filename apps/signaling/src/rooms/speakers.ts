@@ -6,7 +6,7 @@ export const SPEAKERS_REPEATED_MS = 2000;
 /** Tracks of one gateway that carry speech at a time. More are ignored. */
 export const TALKING_MAX = 64;
 const REMEMBERED_MAX = 1000;
-/** The shortest pause between two reports to other gateways, and between two changes of what members receive. */
+/** The shortest pause between two reports to other gateways, and between two changes of the received tracks. */
 const REPORT_EVERY_MS = 250;
 /** The shortest pause between two messages to the members: this, or 1 ms for five members if that is longer. */
 const SEND_EVERY_MS = 500;
@@ -17,7 +17,7 @@ export type Talking = readonly (readonly [trackKey: string, level: number])[];
 
 /**
  * Who talks in a room, and who talked last. Each gateway reports the complete list of its own publishers, and repeats
- * it: a lost report lasts for a moment only, and what a dead gateway reported is forgotten.
+ * it: a lost report lasts for a moment only, and the report of a dead gateway is forgotten.
  */
 export class Speakers {
   version = 0;
@@ -85,24 +85,22 @@ function isSame(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>):
 /** Collects who talks in a room, reports it to the other gateways, and sends it to the members, each at a bounded rate. */
 export class RoomSpeakers {
   readonly state = new Speakers();
-  readonly #room: ReportedRoom;
-  readonly #report: SendReport;
   readonly #flushes = new Paced(
     () => REPORT_EVERY_MS,
     () => this.#flush(),
   );
   readonly #sends = new Paced(
-    () => Math.max(SEND_EVERY_MS, this.#room.members.length / MEMBERS_PER_MS),
+    () => Math.max(SEND_EVERY_MS, this.room.members.length / MEMBERS_PER_MS),
     () => this.#send(),
   );
   #sentText = '[]';
   #reportedMs = -Infinity;
   #isReportDue = false;
 
-  constructor(room: ReportedRoom, report: SendReport) {
-    this.#room = room;
-    this.#report = report;
-  }
+  constructor(
+    private readonly room: ReportedRoom,
+    private readonly report: SendReport,
+  ) {}
 
   /** A track of this gateway's publishers carries speech from now on, or (null) no longer. */
   note(key: string, level: number | null): void {
@@ -117,11 +115,11 @@ export class RoomSpeakers {
     if (this.state.version !== version) this.#flushes.soon();
   }
 
-  /** Repeats the report to other gateways, and forgets what is gone. */
+  /** Repeats the report to other gateways, and forgets the ones that are gone. */
   eachSecond(): void {
     const { version, own } = this.state;
     const nowMs = performance.now();
-    this.state.expire((key) => this.#room.tracks.entries.has(key), nowMs);
+    this.state.expire((key) => this.room.tracks.entries.has(key), nowMs);
     if (own.length > 0 && nowMs - this.#reportedMs >= SPEAKERS_REPEATED_MS) this.#isReportDue = true;
     if (this.#isReportDue || this.state.version !== version) this.#flushes.soon();
   }
@@ -145,9 +143,9 @@ export class RoomSpeakers {
     if (this.#isReportDue) {
       this.#isReportDue = false;
       this.#reportedMs = performance.now();
-      this.#report('speakers', this.state.own);
+      this.report('speakers', this.state.own);
     }
-    this.#room.wakeMembers();
+    this.room.wakeMembers();
     this.#sends.soon();
   }
 
@@ -155,15 +153,15 @@ export class RoomSpeakers {
     const text = this.#text();
     if (text === this.#sentText) return;
     this.#sentText = text;
-    for (const member of this.#room.members) member.sendText(messageOf(text));
+    for (const member of this.room.members) member.sendText(messageOf(text));
   }
 
   /** The speakers as JSON, the loudest first. A participant with several microphones has the level of the loudest. */
   #text(): string {
     const levels = new Map<string, number>();
     for (const [key, dBov] of this.state.talking) {
-      const track = this.#room.tracks.entries.get(key);
-      if (track?.source !== 'microphone' || this.#room.tracks.isMuted(track)) continue;
+      const track = this.room.tracks.entries.get(key);
+      if (track?.source !== 'microphone' || this.room.tracks.isMuted(track)) continue;
       levels.set(track.participantId, Math.min(dBov, levels.get(track.participantId) ?? Infinity));
     }
     const speakers = [...levels]

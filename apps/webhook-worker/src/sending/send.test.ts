@@ -233,7 +233,7 @@ describe('the answer of a receiver', () => {
   test('is skipped if it is an interim 1xx, and is final if it is a 101', async () => {
     const answers = (text: string) => startTcpReceiver((socket) => socket.write(text));
     const ok = 'HTTP/1.1 204 No Content\r\n\r\n';
-    for (const interim of ['100 Continue', '102 Processing', '103 Early Hints', '199 What']) {
+    for (const interim of ['100 Continue', '102 Processing', '103 Early Hints', '199 Custom']) {
       const receiver = await answers(`HTTP/1.1 ${interim}\r\n\r\n${ok}`);
       expect(await attempt(receiver.url)).toMatchObject({ outcome: 'success', statusCode: 204 });
     }
@@ -515,7 +515,7 @@ describe('the limits of a destination', () => {
 describe('a connection that the receiver closes after its answer', () => {
   const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 
-  /** A receiver that answers the first request of each connection. What becomes of the next one decides the case. */
+  /** A receiver that answers the first request of each connection. The fate of the next one decides the case. */
   const closing = (answersFirst: boolean, onNext: (socket: Socket) => void) =>
     startTcpReceiver((socket) => {
       socket.on('data', () => onNext(socket));

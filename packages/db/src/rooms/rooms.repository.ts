@@ -11,7 +11,7 @@ import {
 } from '@callplane/core';
 import { newRows } from '../client/sql.js';
 import type { Database, Db, TypedSql } from '../client/database.js';
-import { readWanted, type WantedRow } from '../client/wanted-rows.js';
+import { readRequested, type RowRequest } from '../client/row-requests.js';
 import { fanOut, insertEvents, numberEvents, writeEvents, type WrittenDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
@@ -55,14 +55,14 @@ export async function insertRooms(db: TypedSql, rooms: readonly RoomToInsert[]):
 }
 
 /** @returns the rooms in the order of the requests; null if the environment has no such room. */
-export async function findRooms(db: TypedSql, wanted: readonly WantedRow[]): Promise<(LiveRoomState | null)[]> {
-  const [one] = wanted;
-  if (wanted.length === 1 && one !== undefined) return [await findRoom(db, one.tenant, one.id)];
-  return readWanted<LiveRoomState>(
-    wanted,
+export async function findRooms(db: TypedSql, requests: readonly RowRequest[]): Promise<(LiveRoomState | null)[]> {
+  const [one] = requests;
+  if (requests.length === 1 && one !== undefined) return [await findRoom(db, one.tenant, one.id)];
+  return readRequested<LiveRoomState>(
+    requests,
     (table) => db.$queryRaw`
-      SELECT wanted.at::int AS at, ${LIVE_ROOM_COLUMNS}
-      FROM ${table} JOIN rooms ON rooms.id = wanted.id AND rooms.environment_id = wanted.environment_id`,
+      SELECT request.at::int AS at, ${LIVE_ROOM_COLUMNS}
+      FROM ${table} JOIN rooms ON rooms.id = request.id AND rooms.environment_id = request.environment_id`,
   );
 }
 
@@ -77,7 +77,7 @@ export async function findRoom(
   return row ?? null;
 }
 
-/** What an owner may change. */
+/** The fields that an owner may change. */
 export type RoomPatch = Partial<Omit<NewRoom, 'id' | 'createdAt'>>;
 
 export type RoomUpdate =
@@ -152,7 +152,7 @@ export function listRooms(db: TypedSql, tenant: Tenant, page: RoomListPage): Pro
 }
 
 /**
- * Lists rooms whose names begin with a text, by the bytes of their names, those of one name oldest first. The name of
+ * Lists rooms whose names begin with a text, by the bytes of their names, rooms of one name oldest first. The name of
  * the last room of the previous page is read again: if that room is gone, the list ends.
  */
 function listRoomsByPrefix(

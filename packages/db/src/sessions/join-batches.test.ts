@@ -43,7 +43,7 @@ describe('a batch of joins', () => {
     expect(states.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1))).toEqual(sessions);
   });
 
-  test('refuses each join for its own reason, and gives the last places to those that came first', async () => {
+  test('refuses each join for its own reason, and gives the last places to the first ones', async () => {
     const roomId = await rooms.newRoom({ maxParticipants: 3 });
     const [here, removed, revoked, first, second, third] = await invite(roomId, 6);
     await join(roomId, inputsOf(roomId, [here!]));
@@ -92,14 +92,14 @@ describe('a batch of joins', () => {
     await join(roomId, inputsOf(roomId, [invited[4]!]));
     const goneAt = (call: number) => {
       let calls = 0;
-      return { isWanted: () => (calls += 1) < call };
+      return { isWaiting: () => (calls += 1) < call };
     };
     const outcomes = await join(roomId, [
       rooms.inputOf(roomId, invited[0]!),
       // The first call comes before the transaction.
       rooms.inputOf(roomId, invited[1]!, goneAt(2)),
       rooms.inputOf(roomId, invited[2]!, goneAt(3)),
-      rooms.inputOf(roomId, invited[3]!, { isWanted: () => true }),
+      rooms.inputOf(roomId, invited[3]!, { isWaiting: () => true }),
       rooms.inputOf(roomId, invited[4]!),
     ]);
     expect(outcomesOf(outcomes)).toEqual(['joined', 'abandoned', 'abandoned', 'joined', 'joined']);

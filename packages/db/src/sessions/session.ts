@@ -35,7 +35,7 @@ export interface JoinInput {
   roomId: string;
   participantId: string;
   tokenId: string;
-  /** Permissions of the token. Those that the server has set for the participant go before them. */
+  /** Permissions of the token. Permissions set by the server override them. */
   permissions: readonly Permission[];
   /** SHA-256 of the resume secret. */
   resumeSecretHash: Uint8Array;
@@ -45,7 +45,7 @@ export interface JoinInput {
    * Called right before the join is written, and again before the commit if it needs a transaction. A client that has
    * gone by then may have joined elsewhere, so its join writes nothing.
    */
-  isWanted?: () => boolean;
+  isWaiting?: () => boolean;
 }
 
 export type ResumeOutcome =

@@ -15,7 +15,7 @@ import { lockEnvironment } from '../tenants/tenants.repository.js';
 import type { DueEndpoint } from './due-endpoints.js';
 import { ENDPOINT_COLUMNS, IS_OPEN } from './webhooks.sql.js';
 
-/** `deliveries`: those to wake, because they waited for the change. */
+/** The deliveries have waited for the change: the caller wakes them. */
 type EndpointUpdate = { endpoint: WebhookEndpointState; deliveries: DueEndpoint[] };
 
 type WebhookEndpointChange = Partial<
@@ -43,7 +43,7 @@ export async function insertWebhookEndpoint(
   const { id, url, description, enabled, ordering, maxPerSecond, maxConcurrent } = endpoint;
   const createdAt = endpoint.createdAt.toISOString();
   await lockEnvironment(tx, environmentId);
-  // A statement of its own, whose snapshot has what other creations have committed meanwhile.
+  // A statement of its own, whose snapshot has the endpoints that others have committed meanwhile.
   const created = await tx.$executeRaw`
     WITH endpoint AS (
       INSERT INTO webhook_endpoints (id, environment_id, url, events, description, enabled, signing_key_version,

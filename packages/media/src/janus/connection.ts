@@ -75,8 +75,6 @@ const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 export class JanusConnection {
   /** Resolves with the reason when the connection ends. */
   readonly ended: Promise<MediaError>;
-  /** The ids of the sessions that the connection held when it ended. Janus may still have them. */
-  readonly lostSessions: number[] = [];
   readonly #pending = new Map<string, Pending>();
   readonly #sessions = new Map<number, SessionListener>();
   /**
@@ -175,8 +173,8 @@ export class JanusConnection {
 
   #answer(transaction: string, message: JanusMessage): void {
     const pending = this.#pending.get(transaction);
-    // The request has timed out, or Janus sent the acknowledgement after the event that it announces. What a late answer
-    // has created stays unused: Janus ends a session without keep-alives, and handles with their session.
+    // The request has timed out, or Janus sent the acknowledgement after the event that it announces. A session or
+    // handle of a late answer stays unused: Janus ends a session without keep-alives, and handles with their session.
     if (pending === undefined) return;
     if (message.janus === 'ack' && pending.awaitsEvent) {
       pending.onAcknowledged?.();
@@ -201,7 +199,6 @@ export class JanusConnection {
     }
     this.#pending.clear();
     const sessions = [...this.#sessions.values()];
-    this.lostSessions.push(...this.#sessions.keys());
     this.#sessions.clear();
     for (const session of sessions) session.onLost(lost);
     this.#end(lost);

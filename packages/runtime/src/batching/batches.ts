@@ -1,5 +1,5 @@
-/** Runs work when its turn comes, e.g. `pLimit`. */
-export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
+/** Limits how much work runs at once, e.g. `pLimit`. */
+export type Limit = <T>(work: () => Promise<T>) => Promise<T>;
 
 interface QueueSettings<Item> {
   /**
@@ -26,13 +26,13 @@ export interface BatchSettings<Item, Result> extends QueueSettings<Item> {
   /** How many batches of a key run at once. Default: 1. */
   atOnce?: number;
   /** Limits how many batches run at once, over all keys. A batch that waits for its turn keeps filling. */
-  turns?: Turns;
+  limit?: Limit;
   /**
    * Whether the items of a batch of several that failed with this error run again, each in a batch of its own, so that
    * a bad item fails alone. The failed batch must have changed nothing.
    */
   runsAlone?(error: unknown): boolean;
-  /** How long an item waits for its batch to start, in milliseconds. After that it is rejected. Default: for ever. */
+  /** How long an item waits for its batch to start, in milliseconds. After that it is rejected. Default: no limit. */
   waitMsMax?: number;
   onBatch?(size: number, durationMs: number): void;
 }
@@ -100,8 +100,8 @@ export class Batches<Item, Result> {
         const expire = (): void => {
           if (queue.remove(queued)) reject(new OverloadedError(`for ${waitMsMax} ms`));
         };
-        // Not in the timer itself: after a pause of the process, Node fires timers before it reads what PostgreSQL has
-        // answered meanwhile, and the answer of one batch starts the next.
+        // Not in the timer itself: after a pause of the process, Node fires timers before it reads the answers of
+        // PostgreSQL, and the answer of one batch starts the next.
         queued.timer = setTimeout(() => setImmediate(expire), waitMsMax);
       }
       if (line.running < atOnce && !line.isStarting) {
@@ -120,9 +120,9 @@ export class Batches<Item, Result> {
   /** Never rejects. */
   async #drain(key: string, line: Line<Item, Result>): Promise<void> {
     const { queue } = line;
-    const { sizeMax, turns = (work) => work() } = this.#settings;
+    const { sizeMax, limit = (run) => run() } = this.#settings;
     while (queue.size > 0) {
-      await turns(async () => {
+      await limit(async () => {
         const batch = queue.take(sizeMax);
         // Another drain may have taken the items meanwhile.
         if (batch.length > 0) await this.#runAll(key, batch);

@@ -100,7 +100,7 @@ export function createHttpServer(listener: RequestListener, options: HttpServerO
       socket.destroy();
       return;
     }
-    refuseInTurn(
+    refuseAfterAnswers(
       socket,
       exchanges,
       (broken) => {
@@ -119,15 +119,15 @@ export function createHttpServer(listener: RequestListener, options: HttpServerO
     const refusal: Refusal = { status: 405, code: 'METHOD_NOT_ALLOWED', requestId: requestIdOf(request) };
     const exchanges = exchangesOf(socket);
     exchanges.isRefused = true;
-    refuseInTurn(socket, exchanges, () => refuseSocket(socket, refusal, deadlines.lingerMs), deadlines.lingerMs);
+    refuseAfterAnswers(socket, exchanges, () => refuseSocket(socket, refusal, deadlines.lingerMs), deadlines.lingerMs);
   });
   return server;
 }
 
 /**
  * Closes the answers that waited behind another answer of a connection that is closed. Node gives the connection to one
- * answer at a time and closes that one alone, so that whatever ends with the others would stay for ever: log lines,
- * streams, and the bytes of unread answers. Sets the two fields that Node sets.
+ * answer at a time and closes that one alone. Without this function, log lines, streams and unread bytes of the others
+ * would never end. Sets the two fields that Node sets.
  */
 function closeWaiting(open: ReadonlySet<Exchange>): void {
   for (const { response } of [...open]) {
@@ -142,7 +142,7 @@ function closeWaiting(open: ReadonlySet<Exchange>): void {
  * broken, the listener has received it: it is the newest exchange, and `refuse` gets it. If the listener has answered
  * it already, it gets no second answer.
  */
-function refuseInTurn(
+function refuseAfterAnswers(
   socket: Socket,
   { open, newest }: Exchanges,
   refuse: (broken: Exchange | null) => void,
@@ -248,7 +248,7 @@ function hangUp(socket: Duplex, lastText = '', lingerMs = LINGER_MS): void {
 const HOST_PATTERN = /^[A-Za-z0-9._~%!$&'()*+,;=:[\]-]*$/;
 
 /**
- * Returns what is wrong with the `Host` header of a request, or null. With two headers, or with a value that is no
+ * Returns the fault of the `Host` header of a request, or null. With two headers, or with a value that is no
  * host, a proxy and this server could see different hosts (RFC 9112, section 3.2).
  */
 export function hostProblem(request: IncomingMessage): string | null {

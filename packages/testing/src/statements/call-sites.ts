@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import ts from 'typescript';
 import { repositoryRoot } from '../resources.js';
 
-/** The kind of a value in JavaScript; of an array, that of its elements with `[]`. `any` fits every column. */
+/** The kind of a value in JavaScript, with `[]` for an array of it. `any` fits every column. */
 export interface DeclaredColumn {
   name: string;
   kind: string;

@@ -15,9 +15,9 @@ interface Recorded {
 
 /**
  * Compares every statement that the tests have run with its declared rows: PostgreSQL's own description of names, types
- * and nullability. Compares the columns of the tables with those that some statement writes.
+ * and nullability. Then looks for columns of the tables that no statement writes.
  * @param folder with the records of jest/record-statements.mjs.
- * @throws Error that lists what differs, each with its file and line.
+ * @throws Error that lists the differences, each with its file and line.
  */
 export async function checkStatements(folder: string): Promise<void> {
   const recorded = readRecords(folder);
@@ -113,7 +113,7 @@ const LATER: Record<string, string> = {
 };
 const COMES_LATER = /_(at|since|until)$|\.lease_/;
 
-/** The columns that no statement writes, and those that are null in each new row although an INSERT could fill them. */
+/** The columns that no statement writes, and columns that stay null in each new row, because no INSERT writes them. */
 async function unwritten(url: string, recorded: readonly Recorded[]): Promise<string[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

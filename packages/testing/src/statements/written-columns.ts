@@ -5,7 +5,7 @@ export function insertedColumns(text: string): string[] {
   );
 }
 
-/** The same of its UPDATEs, those after a conflict included. */
+/** The same of its UPDATEs, including `ON CONFLICT DO UPDATE`. */
 export function updatedColumns(text: string): string[] {
   const statement = plain(text);
   return [
@@ -23,7 +23,7 @@ function plain(text: string): string {
   return text.replaceAll(/--.*$/gm, '').replaceAll('"', '').replaceAll('public.', '');
 }
 
-/** The assignments at the beginning of a text, without what stands in parentheses. */
+/** The assignments at the beginning of a text, without the text in parentheses. */
 function assignmentsOf(text: string): string {
   let depth = 0;
   let kept = '';
