@@ -22,7 +22,8 @@ const mayImport = {
   // The browser SDK depends on nothing at run time; the protocol's types are generated into it.
   'packages/client-js': [],
   'apps/demo': ['client-js'],
-  'apps/console': ['client-js', 'server'],
+  // Of core, only the tables of options, which need nothing of Node.
+  'apps/console': ['client-js', 'core', 'server'],
 };
 const everyPackage = [
   'core',
@@ -68,6 +69,8 @@ const prismaStaysInDb = {
   message: 'Only packages/db and packages/migrations import Prisma and pg.',
 };
 const bullmqStaysInQueue = { group: ['bullmq'], message: 'packages/queue is the only importer of BullMQ.' };
+
+const onlyOptionsOfCore = { regex: '^@callplane/core$', message: 'A page imports @callplane/core/options alone.' };
 
 const promStaysInRuntime = { group: ['prom-client'], message: 'packages/runtime is the only importer of prom-client.' };
 
@@ -298,6 +301,7 @@ export default {
           ...(postgresPackages.includes(folder) ? [] : [prismaStaysInDb]),
           ...(['packages/queue', 'packages/dev'].includes(folder) ? [] : [bullmqStaysInQueue]),
           ...(folder === 'packages/runtime' ? [] : [promStaysInRuntime]),
+          ...(folder === 'apps/console' ? [onlyOptionsOfCore] : []),
         ]),
       },
     })),

@@ -1,4 +1,4 @@
-import { newId, RECOVERY_PACE, roomCreated, type Tenant } from '@callplane/core';
+import { newId, newRoom, RECOVERY_PACE, roomCreated, type Tenant } from '@callplane/core';
 import { Database, insertRooms, stepRecovery, writeEvents } from '@callplane/db';
 import {
   createTestDatabase,
@@ -124,7 +124,9 @@ describe('rtc rooms show, participants and events', () => {
       inCall: [{ id: ada, externalId: 'user-1', sessionId }],
     });
     const { stdout } = await rtc('rooms', 'show', roomId);
-    expect(stdout).toMatch(/^participants +1 of 100 in the call$/m);
+    expect(stdout).toMatch(
+      /^participants +1 in the call\ncapacity +100 participants\nends while empty +as the deployment is set$/m,
+    );
     await expectFailure(2, ['rooms', 'show', 'room_x'], 'rtc rooms list');
 
     const listed = async (...more: string[]) => {
@@ -206,16 +208,7 @@ async function deliveries(endpointId: string, count: number): Promise<string[]> 
 }
 
 async function room(): Promise<string> {
-  const createdAt = new Date();
-  const created = {
-    id: newId('room'),
-    name: 'Night',
-    metadata: {},
-    maxParticipants: 100,
-    emptyTimeoutSeconds: null,
-    createdAt,
-  };
-  const state = { ...created, status: 'created' as const, startedAt: null, endedAt: null };
-  await insertRooms(database.sql, [{ tenant, room: created, created: roomCreated(tenant, state) }]);
-  return created.id;
+  const made = newRoom({ id: newId('room'), name: 'Night', createdAt: new Date() });
+  await insertRooms(database.sql, [{ tenant, room: made, created: roomCreated(tenant, made) }]);
+  return made.id;
 }

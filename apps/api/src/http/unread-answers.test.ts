@@ -1,9 +1,7 @@
 import { connect } from 'node:net';
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { eventually, roomRow, stopAtEnd } from '@callplane/testing';
 import { startTestApi } from '../api.testkit.js';
-import { SharedBound } from './respond.js';
 
 test('a caller that reads none of its lists gets 429 until it reads or hangs up, and other environments get answers', async () => {
   const api = await startTestApi();
@@ -30,26 +28,4 @@ test('a caller that reads none of its lists gets 429 until it reads or hangs up,
   expect((await api.call('POST', '/v1/rooms', { body: { name: 'Room' } })).status).toBe(201);
   for (const socket of sockets) socket.destroy();
   await eventually(async () => (await api.call('GET', '/v1/rooms?limit=100')).status === 200);
-});
-
-test('whatever holders ask for, one without anything always gets its share, and none keeps more than its share', () => {
-  const request = fc.record({ holder: fc.nat({ max: 5 }), more: fc.integer({ min: -80, max: 80 }) });
-  fc.assert(
-    fc.property(fc.array(request, { maxLength: 60 }), (requests) => {
-      const bound = new SharedBound(100);
-      const held = new Map<number, number>();
-      for (const { holder, more } of requests) {
-        const own = held.get(holder) ?? 0;
-        const after = Math.max(0, own + more);
-        if (more > 0 && !bound.allows(own, more)) continue;
-        bound.change(own, after);
-        held.set(holder, after);
-        expect(bound.total).toBe([...held.values()].reduce((sum, each) => sum + each, 0));
-        const holders = [...held.values()].filter((each) => each > 0).length;
-        expect(bound.allows(0, Math.floor(100 / (holders + 1)))).toBe(true);
-        const mayKeep = (each: number): boolean => bound.total <= 100 || each <= 100 / holders;
-        for (const each of held.values()) if (each > 0) expect(bound.allows(each, 0)).toBe(mayKeep(each));
-      }
-    }),
-  );
 });

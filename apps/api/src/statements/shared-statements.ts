@@ -19,7 +19,7 @@ const REQUESTS_PER_STATEMENT_MAX = 64;
 const STATEMENTS_AT_ONCE = 2;
 const LOCKED_ROOMS_AT_ONCE = 4;
 /** Maximum number of requests of a kind that wait for their statement: in all, and of one environment. */
-export const WAITING_MAX = { all: 4_000, ofTenant: 1_000 };
+export const WAITING_MAX = { all: 4_000, perKey: 1_000 };
 /** How long a request waits for its statement, in milliseconds: as long as for a connection. */
 export const WAIT_MS_MAX = 3_000;
 

@@ -1,5 +1,6 @@
-import { KeyedPace, paceTimes, remember, type Pace, type PaceTimes } from '@callplane/core';
+import { KeyedPace, paceTimes, type Pace, type PaceTimes } from '@callplane/core';
 import type { Logger } from '@callplane/runtime';
+import { LRUCache } from 'lru-cache';
 import type { Client } from '../clients/client.js';
 import type { ArrivalLimit, SignalingMetrics } from '../metrics.js';
 
@@ -24,7 +25,7 @@ export class ArrivalLimits {
   readonly #logger: Logger;
   readonly #monotonicMs: () => number;
   /** By participant or session id: the monotonic time until which PostgreSQL refuses it. */
-  readonly #refusedUntilMs = new Map<string, number>();
+  readonly #refusedUntilMs = new LRUCache<string, number>({ max: KEYS_MAX });
   readonly #loggedAtMs = new Map<ArrivalLimit, number>();
 
   constructor(
@@ -51,16 +52,11 @@ export class ArrivalLimits {
 
   /** How long PostgreSQL is known to refuse a participant or session, in milliseconds; 0 if it is not known to. */
   waitMs(id: string): number {
-    const untilMs = this.#refusedUntilMs.get(id);
-    if (untilMs === undefined) return 0;
-    const waitMs = untilMs - this.#monotonicMs();
-    if (waitMs > 0) return waitMs;
-    this.#refusedUntilMs.delete(id);
-    return 0;
+    return Math.max(0, (this.#refusedUntilMs.get(id) ?? -Infinity) - this.#monotonicMs());
   }
 
   refuseFor(id: string, waitMs: number): void {
-    remember(this.#refusedUntilMs, id, this.#monotonicMs() + waitMs);
+    this.#refusedUntilMs.set(id, this.#monotonicMs() + waitMs);
   }
 
   /** Ends the client and tells it how long to wait. Logs at most one line per second for each limit. */

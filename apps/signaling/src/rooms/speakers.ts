@@ -1,4 +1,5 @@
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
+import { LRUCache } from 'lru-cache';
 import { LatestReports, Paced, type ReportedRoom, type SendReport } from './reports.js';
 
 /** Gateways repeat who talks at their publishers this often, in milliseconds. */
@@ -23,7 +24,7 @@ export class Speakers {
   version = 0;
   readonly #own = new Map<string, number>();
   readonly #reports = new LatestReports<ReadonlyMap<string, number>>(3 * SPEAKERS_REPEATED_MS);
-  readonly #lastMs = new Map<string, number>();
+  readonly #lastMs = new LRUCache<string, number>({ max: REMEMBERED_MAX });
 
   /** @param level null: the track carries speech no longer. @returns whether anything has changed */
   note(trackKey: string, level: number | null, nowMs: number): boolean {
@@ -33,7 +34,7 @@ export class Speakers {
       if (!this.#own.has(trackKey) && this.#own.size >= TALKING_MAX) return false;
       this.#own.set(trackKey, level);
     }
-    this.#remember(trackKey, nowMs);
+    this.#lastMs.set(trackKey, nowMs);
     this.version += 1;
     return true;
   }
@@ -42,7 +43,7 @@ export class Speakers {
     const before = this.#reports.get(gateway) ?? new Map<string, number>();
     const now = new Map(talking);
     this.#reports.set(gateway, now, nowMs);
-    for (const key of new Set([...before.keys(), ...now.keys()])) this.#remember(key, nowMs);
+    for (const key of new Set([...before.keys(), ...now.keys()])) this.#lastMs.set(key, nowMs);
     if (!isSame(before, now)) this.version += 1;
   }
 
@@ -63,18 +64,11 @@ export class Speakers {
   }
 
   lastMs(trackKey: string): number {
-    return this.#lastMs.get(trackKey) ?? -Infinity;
+    return this.#lastMs.peek(trackKey) ?? -Infinity;
   }
 
   get talking(): Talking {
     return [...this.#own, ...this.#reports.all.flatMap((talking) => [...talking])];
-  }
-
-  #remember(trackKey: string, nowMs: number): void {
-    this.#lastMs.delete(trackKey);
-    this.#lastMs.set(trackKey, nowMs);
-    const [oldest] = this.#lastMs.keys();
-    if (this.#lastMs.size > REMEMBERED_MAX && oldest !== undefined) this.#lastMs.delete(oldest);
   }
 }
 

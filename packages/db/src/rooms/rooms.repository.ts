@@ -1,14 +1,17 @@
 import {
   isOpen,
+  ROOM_OPTIONS,
   ROOM_STATUSES,
   roomUpdated,
   sameJson,
   type NewEvent,
   type LiveRoomState,
+  type RoomOptions,
   type RoomState,
   type RoomStatus,
   type Tenant,
 } from '@callplane/core';
+import { optionColumns, optionParameters, optionRows } from '../client/options.sql.js';
 import { newRows } from '../client/sql.js';
 import type { Database, Db, TypedSql } from '../client/database.js';
 import { readRequested, type RowRequest } from '../client/row-requests.js';
@@ -17,13 +20,13 @@ import { Prisma } from '../generated/client.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { LIVE_ROOM_COLUMNS } from './room.sql.js';
 
-type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'emptyTimeoutSeconds' | 'createdAt'>;
-
 export interface RoomToInsert {
   tenant: Tenant;
-  room: NewRoom;
+  room: Omit<RoomState, 'status' | 'startedAt' | 'endedAt'>;
   created: NewEvent;
 }
+
+const OPTION_COLUMNS = optionColumns(ROOM_OPTIONS);
 
 /**
  * Inserts rooms of any tenants, their first events and these events' deliveries, in one statement.
@@ -34,17 +37,15 @@ export async function insertRooms(db: TypedSql, rooms: readonly RoomToInsert[]):
   const states = rooms.map(({ room }) => room);
   const deliveries = await db.$queryRaw<WrittenDelivery[]>`
     WITH room AS (
-      INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, empty_timeout_seconds,
-        empty_since, created_at, last_sequence)
-      SELECT id, environment_id, name, metadata::jsonb, 'created', max_participants, empty_timeout_seconds,
-        now(), created_at::timestamptz, 1
+      INSERT INTO rooms (id, environment_id, name, metadata, status, ${OPTION_COLUMNS}, empty_since, created_at,
+        last_sequence)
+      SELECT id, environment_id, name, metadata::jsonb, 'created', ${OPTION_COLUMNS}, now(), created_at::timestamptz, 1
       FROM ${newRows({
         id: ['text', states.map(({ id }) => id)],
         environment_id: ['text', rooms.map(({ tenant }) => tenant.environmentId)],
         name: ['text', states.map(({ name }) => name)],
         metadata: ['text', states.map(({ metadata }) => JSON.stringify(metadata))],
-        max_participants: ['int', states.map(({ maxParticipants }) => maxParticipants)],
-        empty_timeout_seconds: ['int', states.map(({ emptyTimeoutSeconds }) => emptyTimeoutSeconds)],
+        ...optionRows(ROOM_OPTIONS, states),
         created_at: ['text', states.map(({ createdAt }) => createdAt.toISOString())],
       })}
     ), ${insertEvents(events)}
@@ -78,7 +79,7 @@ export async function findRoom(
 }
 
 /** The fields that an owner may change. */
-export type RoomPatch = Partial<Omit<NewRoom, 'id' | 'createdAt'>>;
+export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata'> & RoomOptions>;
 
 export type RoomUpdate =
   | { outcome: 'not_found' | 'room_ended' }
@@ -110,8 +111,7 @@ export function updateRoom(
     if (isSame) return { outcome: 'updated', room, version: null, deliveries: [] };
     const [written] = await sql.$queryRaw<{ version: number }[]>`
       UPDATE rooms SET name = ${after.name}, metadata = ${JSON.stringify(after.metadata)}::jsonb,
-        max_participants = ${after.maxParticipants}, empty_timeout_seconds = ${after.emptyTimeoutSeconds}::int,
-        version = version + 1
+        (${OPTION_COLUMNS}) = ROW(${optionParameters(ROOM_OPTIONS, after)}), version = version + 1
       WHERE id = ${roomId} RETURNING version`;
     const { deliveries } = await writeEvents(sql, [roomUpdated({ tenant, room: after, now }, after.participantCount)]);
     return { outcome: 'updated', room: after, version: written?.version ?? null, deliveries };

@@ -1,14 +1,17 @@
 import {
+  ENDPOINT_OPTIONS,
   ENDPOINTS_PER_ENVIRONMENT_MAX,
   endpointEvent,
   HUNG_FROM_MS,
   sameJson,
   type DeliveryFailureReason,
+  type EndpointOptions,
   type RecoveryStatus,
   type Tenant,
   type WebhookEndpointState,
 } from '@callplane/core';
 import type { Database, Db, TypedSql } from '../client/database.js';
+import { optionColumns, optionParameters } from '../client/options.sql.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { lockEnvironment } from '../tenants/tenants.repository.js';
@@ -19,18 +22,7 @@ import { ENDPOINT_COLUMNS, IS_OPEN } from './webhooks.sql.js';
 type EndpointUpdate = { endpoint: WebhookEndpointState; deliveries: DueEndpoint[] };
 
 type WebhookEndpointChange = Partial<
-  Pick<
-    WebhookEndpointState,
-    | 'url'
-    | 'events'
-    | 'description'
-    | 'enabled'
-    | 'ordering'
-    | 'maxPerSecond'
-    | 'maxConcurrent'
-    | 'standardWebhooks'
-    | 'retryRejected'
-  >
+  Pick<WebhookEndpointState, 'url' | 'events' | 'description' | 'enabled'> & EndpointOptions
 >;
 
 /** @returns false when the environment has reached its limit. */
@@ -40,17 +32,16 @@ export async function insertWebhookEndpoint(
   endpoint: WebhookEndpointState,
   secretSealed: string,
 ): Promise<boolean> {
-  const { id, url, description, enabled, ordering, maxPerSecond, maxConcurrent } = endpoint;
+  const { id, url, description, enabled } = endpoint;
   const createdAt = endpoint.createdAt.toISOString();
   await lockEnvironment(tx, environmentId);
   // A statement of its own, whose snapshot has the endpoints that others have committed meanwhile.
   const created = await tx.$executeRaw`
     WITH endpoint AS (
       INSERT INTO webhook_endpoints (id, environment_id, url, events, description, enabled, signing_key_version,
-        ordering, max_per_second, max_concurrent, standard_webhooks, retry_rejected, created_at, updated_at)
+        ${optionColumns(ENDPOINT_OPTIONS)}, created_at, updated_at)
       SELECT ${id}, ${environmentId}, ${url}, ${endpoint.events}::text[], ${description}, ${enabled}::boolean,
-        ${endpoint.signingKeyVersion}::int, ${ordering}, ${maxPerSecond}::int, ${maxConcurrent}::int,
-        ${endpoint.standardWebhooks}::boolean, ${endpoint.retryRejected}::boolean, ${createdAt}::timestamptz,
+        ${endpoint.signingKeyVersion}::int, ${optionParameters(ENDPOINT_OPTIONS, endpoint)}, ${createdAt}::timestamptz,
         ${createdAt}::timestamptz
       WHERE (SELECT count(*) FROM webhook_endpoints WHERE environment_id = ${environmentId} AND deleted_at IS NULL)
         < ${ENDPOINTS_PER_ENVIRONMENT_MAX}::int
@@ -131,9 +122,8 @@ async function update(
   const isEnabling = after.enabled && !endpoint.enabled;
   const [written] = await tx.$queryRaw<(WebhookEndpointState & Pick<DueEndpoint, 'slotMs'>)[]>`
     UPDATE webhook_endpoints e SET url = ${after.url}, events = ${after.events}::text[],
-      description = ${after.description}, enabled = ${after.enabled}::boolean, ordering = ${after.ordering},
-      max_per_second = ${after.maxPerSecond}::int, max_concurrent = ${after.maxConcurrent}::int,
-      standard_webhooks = ${after.standardWebhooks}::boolean, retry_rejected = ${after.retryRejected}::boolean,
+      description = ${after.description}, enabled = ${after.enabled}::boolean,
+      (${optionColumns(ENDPOINT_OPTIONS)}) = ROW(${optionParameters(ENDPOINT_OPTIONS, after)}),
       updated_at = ${now.toISOString()}::timestamptz,
       slot_ms = CASE WHEN ${isMoved} AND e.slot_ms < ${HUNG_FROM_MS}::int THEN ${HUNG_FROM_MS}::int ELSE e.slot_ms END,
       failing_since = CASE WHEN NOT ${isMoved || isEnabling} THEN e.failing_since END,
