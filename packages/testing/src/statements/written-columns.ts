@@ -1,7 +1,9 @@
 /** The columns that the INSERTs of a statement write, as `table.column`. */
 export function insertedColumns(text: string): string[] {
   return [...plain(text).matchAll(/\bINSERT INTO (\w+)\s*\(([^)]*)\)/g)].flatMap(([, table, columns]) =>
-    columns!.split(',').map((column) => `${table}.${column.trim()}`),
+    String(columns)
+      .split(',')
+      .map((column) => `${table}.${column.trim()}`),
   );
 }
 
