@@ -4,7 +4,7 @@ import { insertedColumns, updatedColumns } from './written-columns.js';
 test('finds the columns that a statement writes, in each of its parts', () => {
   const text = `
     WITH room AS (
-      INSERT INTO rooms (id, name) SELECT id, name -- label
+      INSERT INTO rooms AS r (id, name) SELECT id, name -- label
       FROM new ON CONFLICT (id) DO UPDATE SET name = excluded.name, version = rooms.version + 1
     )
     UPDATE sessions s SET ended_at = CASE WHEN (SELECT a = b FROM x) THEN now() END, s.reason = coalesce($1, reason)

@@ -1,6 +1,6 @@
 /** The columns that the INSERTs of a statement write, as `table.column`. */
 export function insertedColumns(text: string): string[] {
-  return [...plain(text).matchAll(/\bINSERT INTO (\w+)\s*\(([^)]*)\)/g)].flatMap(([, table, columns]) =>
+  return [...plain(text).matchAll(/\bINSERT INTO (\w+)(?: AS \w+)?\s*\(([^)]*)\)/g)].flatMap(([, table, columns]) =>
     String(columns)
       .split(',')
       .map((column) => `${table}.${column.trim()}`),
