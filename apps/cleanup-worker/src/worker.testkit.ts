@@ -13,6 +13,7 @@ import { MediaNodes } from '@callplane/media';
 import { JobProducer } from '@callplane/queue';
 import { createLogger, createMetrics } from '@callplane/runtime';
 import {
+  execute,
   createTestDatabase,
   createTestTenant,
   eventually,
@@ -196,7 +197,7 @@ export async function startTestWorker({
       return (await worker.endRoom(await worker.newRoom())).operation.id;
     },
     row: (id) => database.prisma.runtimeOperation.findUniqueOrThrow({ where: { id } }),
-    sql: (statement) => database.prisma.$executeRawUnsafe(statement),
+    sql: (statement) => execute(database, statement),
   };
   return worker;
 }

@@ -21,7 +21,6 @@ export * from './participants/issued-tokens.js';
 export * from './participants/moderation.js';
 export * from './participants/participants.repository.js';
 export * from './rooms/room-retention.js';
-export * from './rooms/room-update.js';
 export * from './rooms/rooms.repository.js';
 export { Prisma } from './generated/client.js';
 export * from './webhooks/claims.js';

@@ -28,6 +28,7 @@ export {
   createTestTenant,
   disconnectOne,
   endOne,
+  execute,
   insertTestEndpoint,
   insertTestParticipant,
   inviteTestParticipant,

@@ -128,9 +128,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
         const { url, ...others } = body;
         const change = { ...others, ...(url === undefined ? {} : { url: normalUrl(url) }) };
         const { endpoint, deliveries } = found(
-          await deps.database.prisma.$transaction((tx) =>
-            updateWebhookEndpoint(tx, caller, params.endpointId, change, deps.clock.now()),
-          ),
+          await updateWebhookEndpoint(deps.database, caller, params.endpointId, change, deps.clock.now()),
         );
         void deps.producer.wakeDeliveries(deliveries);
         return { status: 200, body: presentWebhookEndpoint(endpoint) };
@@ -149,9 +147,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       responses: { 204: { description: 'The endpoint is removed.', schema: null } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params }) {
-        const isRemoved = await deps.database.prisma.$transaction((tx) =>
-          deleteWebhookEndpoint(tx, caller, params.endpointId, deps.clock.now()),
-        );
+        const isRemoved = await deleteWebhookEndpoint(deps.database, caller, params.endpointId, deps.clock.now());
         if (!isRemoved) throw new PublicError('WEBHOOK_NOT_FOUND');
         return { status: 204 };
       },
@@ -175,9 +171,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
           sealVersion: (version: number) => sealSecret(deps.masterKeys, signingSecret, endpointId, version),
           activateInSeconds: body.activateInSeconds ?? 0,
         };
-        const rotated = await deps.database.prisma.$transaction((tx) =>
-          rotateWebhookSecret(tx, caller, endpointId, rotation, deps.clock.now()),
-        );
+        const rotated = await rotateWebhookSecret(deps.database, caller, endpointId, rotation, deps.clock.now());
         return { status: 200, body: presentWithSecret(withoutConflict(rotated), signingSecret) };
       },
     }),

@@ -76,9 +76,7 @@ export async function endRotation(
   endpointId: string,
   end: 'activate' | 'cancel',
 ): Promise<WebhookEndpointState> {
-  return withoutConflict(
-    await database.prisma.$transaction((tx) => endSecretRotation(tx, tenant, endpointId, end, clock.now())),
-  );
+  return withoutConflict(await endSecretRotation(database, tenant, endpointId, end, clock.now()));
 }
 
 export function sealSecret(masterKeys: MasterKeys, secret: string, endpointId: string, version: number): string {

@@ -84,7 +84,7 @@ export function recoveryRoutes(deps: Deps): UntaggedRoute[] {
         const { dryRun = false, includePending = true } = body;
         const id = newId('recovery');
         const begun = { id, ...params, ...windowOf(body, createdAt), dryRun, includePending, createdAt };
-        const recovery = await deps.database.prisma.$transaction((tx) => insertRecovery(tx, caller, begun));
+        const recovery = await insertRecovery(deps.database, caller, begun);
         if (recovery === 'not_found') throw new PublicError('WEBHOOK_NOT_FOUND');
         if (recovery === 'limit') throw tooManyRecoveries();
         return { status: 202, body: present(RecoverySchema, recovery) };
