@@ -122,16 +122,16 @@ export function makeCertificates(): Certificates {
       ...['req', ...newKey, '-keyout', file(`${name}.key`), '-out', file(`${name}.csr`), '-subj', `/CN=${name}`],
       ...['-addext', `subjectAltName=${names}`],
     );
-  const issue = (name: string, names: string, dates: string[]): { key: string; cert: string } => {
+  const issue = (name: string, names: string): { key: string; cert: string } => {
     request(name, names);
     openssl(
       ...['x509', '-req', '-in', file(`${name}.csr`), '-CA', file('authority.pem'), '-CAkey', file('authority.key')],
-      ...['-CAcreateserial', '-copy_extensions', 'copy', '-out', file(`${name}.pem`), ...dates],
+      ...['-CAcreateserial', '-copy_extensions', 'copy', '-out', file(`${name}.pem`), '-days', '30'],
     );
     return pair(name);
   };
-  /** Only `openssl ca` issues certificates that begin later, and it wants a configuration. */
-  const issueForLater = (name: string, names: string): { key: string; cert: string } => {
+  /** In every version, only `openssl ca` issues certificates for other times, and it wants a configuration. */
+  const issueFor = (start: string, end: string, name: string, names: string): { key: string; cert: string } => {
     request(name, names);
     writeFileSync(file('index.txt'), '');
     const ca = `database=${file('index.txt')}\nnew_certs_dir=${directory}\npolicy=any\nrand_serial=yes\n`;
@@ -142,7 +142,7 @@ export function makeCertificates(): Certificates {
     openssl(
       ...['ca', '-batch', '-notext', '-config', file('ca.cnf'), '-md', 'sha256', '-in', file(`${name}.csr`)],
       ...['-cert', file('authority.pem'), '-keyfile', file('authority.key'), '-out', file(`${name}.pem`)],
-      ...['-startdate', '20800101000000Z', '-enddate', '20810101000000Z'],
+      ...['-startdate', start, '-enddate', end],
     );
     return pair(name);
   };
@@ -152,10 +152,10 @@ export function makeCertificates(): Certificates {
   });
   return {
     authority: readFileSync(file('authority.pem'), 'utf8'),
-    good: issue('good', 'DNS:receiver.test,IP:127.0.0.1', ['-days', '30']),
-    wrongName: issue('wrong', 'DNS:other.test', ['-days', '30']),
-    expired: issue('expired', 'DNS:receiver.test,IP:127.0.0.1', ['-days', '-1']),
-    notYetValid: issueForLater('later', 'DNS:receiver.test,IP:127.0.0.1'),
+    good: issue('good', 'DNS:receiver.test,IP:127.0.0.1'),
+    wrongName: issue('wrong', 'DNS:other.test'),
+    expired: issueFor('20200101000000Z', '20210101000000Z', 'expired', 'DNS:receiver.test,IP:127.0.0.1'),
+    notYetValid: issueFor('20800101000000Z', '20810101000000Z', 'later', 'DNS:receiver.test,IP:127.0.0.1'),
     selfSigned: pair('self'),
   };
 }
