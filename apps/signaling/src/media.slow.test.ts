@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { registerMediaNode, removeMediaNode, setNodeDraining } from '@callplane/db';
-import { MediaNode, MediaNodes, parseNodeUrl } from '@callplane/media';
+import { MediaNode, parseNodeUrl } from '@callplane/media';
 import {
   createRtcPeer,
   createTestDatabase,
@@ -12,6 +12,7 @@ import {
 } from '@callplane/testing';
 import { CAM, flows, MIC, startCall, type TestCall } from './call.testkit.js';
 import {
+  connectJanus,
   startTestSignaling,
   usesJanus,
   type Joined,
@@ -30,18 +31,7 @@ beforeAll(async () => {
   const { url: databaseUrl } = await createTestDatabase();
   [kit, janus] = await Promise.all([startTestSignaling({ databaseUrl }), startTestJanus()]);
   [one, two] = await Promise.all([kit.start(usesJanus(janus)), kit.start(usesJanus(janus))]);
-  const { url, apiSecret, adminKey } = janus;
-  const nodes = MediaNodes.open({
-    addresses: [{ id: 'm1', url }],
-    apiSecret,
-    adminKey,
-    random: Math.random,
-    allowOutdated: true,
-    readRegistry: undefined,
-  });
-  stopAtEnd(() => nodes.close());
-  [node] = nodes.all() as [MediaNode];
-  await node.untilUp(60_000);
+  [node] = (await connectJanus(janus)).all() as [MediaNode];
 });
 const calls: TestCall[] = [];
 afterEach(async () => {

@@ -1,5 +1,6 @@
 import { newId, parseMasterKeys, PERMISSIONS, type Permission } from '@callplane/core';
 import { acceptParticipantRemoval, acceptRoomEnd, Database, ensureSigningKey, loadSigningKeys } from '@callplane/db';
+import { MediaNodes } from '@callplane/media';
 import type { ServerMessages } from '@callplane/protocol';
 import { JobProducer, publishRoomChanged } from '@callplane/queue';
 import {
@@ -67,6 +68,15 @@ const SETTINGS = {
   RATE_LIMIT_RESUMPTIONS_PER_MINUTE: '0',
   RATE_LIMIT_FAILED_ARRIVALS_PER_MINUTE: '0',
 };
+
+/** The node that {@link usesJanus} names, connected from this process until the end of the test file. */
+export async function connectJanus({ url, apiSecret, adminKey }: TestJanus): Promise<MediaNodes> {
+  const addresses = [{ id: 'm1', url }];
+  const nodes = MediaNodes.open({ addresses, apiSecret, adminKey, random: Math.random, allowOutdated: true });
+  stopAtEnd(() => nodes.close());
+  await Promise.all(nodes.all().map((node) => node.untilUp(60_000)));
+  return nodes;
+}
 
 /** The settings of a gateway that uses this media server. */
 export const usesJanus = ({ url, apiSecret, adminKey }: TestJanus): Record<string, string> => ({

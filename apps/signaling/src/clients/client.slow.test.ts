@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Database, loadVerificationKeys, nodeLoads } from '@callplane/db';
-import { MediaNodes } from '@callplane/media';
 import type { ClientMessage, ClientMessages, CloseReason, ServerMessage, ServerMessages } from '@callplane/protocol';
 import { JobProducer, RoomBus } from '@callplane/queue';
 import { createLogger, createMetrics, systemClock } from '@callplane/runtime';
@@ -24,6 +23,7 @@ import { Gateway } from '../gateway.js';
 import { MediaPlaces } from '../media/places.js';
 import { signalingMetrics } from '../metrics.js';
 import {
+  connectJanus,
   resumptionOf,
   startTestSignaling,
   usesJanus,
@@ -100,15 +100,7 @@ async function startGateway(): Promise<Gateway> {
   const events = { onLost: () => undefined, onReady: () => undefined };
   const producer = new JobProducer(kit.redis.url, events, PATIENT_REDIS);
   const bus = new RoomBus({ redisUrl: kit.redis.url, instanceId, publisher: producer.redis, events });
-  const { url, apiSecret, adminKey } = janus;
-  const nodes = MediaNodes.open({
-    addresses: [{ id: 'm1', url }],
-    apiSecret,
-    adminKey,
-    random: Math.random,
-    allowOutdated: true,
-  });
-  await nodes.all()[0]!.untilUp(60_000);
+  const nodes = await connectJanus(janus);
   const logger = createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'signaling', new PassThrough());
   const metrics = signalingMetrics(createMetrics({ app: 'signaling' }));
   const paces = { joins: UNLIMITED_PACE, resumptions: UNLIMITED_PACE, failures: { perMinute: 1, burst: 2 } };
@@ -138,7 +130,7 @@ async function startGateway(): Promise<Gateway> {
   );
   stopAtEnd(async () => {
     await gateway.close();
-    await Promise.all([bus.close(), producer.close(), nodes.close(), database.close(), heartbeats.close()]);
+    await Promise.all([bus.close(), producer.close(), database.close(), heartbeats.close()]);
   });
   return gateway;
 }
