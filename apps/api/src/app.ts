@@ -20,6 +20,7 @@ import {
 import { serveRoutes } from './http/router.js';
 import { refuseUnread, securityHeaders, UnreadAnswers } from './http/respond.js';
 import { docsRouter } from './openapi/docs.routes.js';
+import { recordingFiles } from './recordings/file-links.js';
 import { apiRoutes } from './routes.js';
 
 /** Client addresses whose unknown keys one instance counts. */
@@ -80,6 +81,7 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
     await serve(request, response);
   });
   app.use(publicRouter({ health: settings.health, signingKeys: deps.signingKeys }));
+  if (deps.recordings !== null) app.use(recordingFiles(deps, deps.recordings));
   if (deps.console !== null) app.use('/console', consolePages(settings.consoleFolder, deps.console.signalingUrl));
   app.use(docsRouter());
   app.use(() => {

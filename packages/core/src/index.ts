@@ -8,6 +8,7 @@ export * from './limits/limits.js';
 export * from './text/json.js';
 export * from './operations/operation.js';
 export * from './participants/participant.js';
+export * from './recordings/recording.js';
 export * from './rooms/room.js';
 export * from './secrets/sealed-box.js';
 export * from './sessions/decide-joins.js';

@@ -30,6 +30,13 @@ const ROUTES: [string, string, Scope][] = [
   ['GET', '/v1/rooms/room_0/participants/part_0/sessions', 'participants:read'],
   ['POST', '/v1/rooms/room_0/participants/part_0/tracks/mic/mute', 'participants:update'],
   ['GET', '/v1/rooms/room_0/participants/part_0/runtime-operation', 'participants:read'],
+  ['POST', '/v1/rooms/room_0/recordings', 'recordings:write'],
+  ['GET', '/v1/rooms/room_0/recordings', 'recordings:read'],
+  ['GET', '/v1/recordings', 'recordings:read'],
+  ['GET', '/v1/recordings/rec_0', 'recordings:read'],
+  ['DELETE', '/v1/recordings/rec_0', 'recordings:write'],
+  ['POST', '/v1/recordings/rec_0/stop', 'recordings:write'],
+  ['POST', '/v1/recordings/rec_0/files/recf_0/url', 'recordings:read'],
   ['GET', '/v1/usage', 'rooms:read'],
   ['POST', '/v1/turn/credentials', 'tokens:create'],
   ['GET', '/v1/webhooks/signature-contract', 'webhooks:read'],
@@ -71,7 +78,13 @@ const errorOf = async (method: string, path: string, sent: Parameters<TestApi['c
 test('these tests know every route', () => {
   const known = [...ROUTES, ...UNSCOPED].map(([method, path]) => `${method} ${path}`);
   const ids: Record<string, string> = { roomId: 'room_0', participantId: 'part_0', trackId: 'mic', eventId: 'evt_0' };
-  Object.assign(ids, { endpointId: 'whep_0', deliveryId: 'dlv_0', recoveryId: 'rcv_0' });
+  Object.assign(ids, {
+    endpointId: 'whep_0',
+    deliveryId: 'dlv_0',
+    recoveryId: 'rcv_0',
+    recordingId: 'rec_0',
+    fileId: 'recf_0',
+  });
   const all = apiRoutes({} as never).map(
     ({ method, path }) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name]!)}`,
   );

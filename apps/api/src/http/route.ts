@@ -36,6 +36,8 @@ export interface Call<Params, Query, Body, Position = unknown> {
   /** The validated `Idempotency-Key`; null if it is absent or the route does not accept one. */
   idempotencyKey: string | null;
   isSecure: () => boolean;
+  /** Scheme and host that the caller has used, such as `https://calls.example.com`. */
+  origin: () => string;
   /** The `Last-Event-ID` header of a client that continues a stream; null without it. */
   lastEventId: string | null;
   log: (fields: Record<string, unknown>) => void;

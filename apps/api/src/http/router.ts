@@ -89,6 +89,7 @@ function serve(route: Route, unread: UnreadAnswers) {
       startedAtMs: context.startedAtMs,
       // Read by few routes, and found anew at each access.
       isSecure: () => request.secure,
+      origin: () => `${request.protocol}://${request.host}`,
       lastEventId: request.headers['last-event-id']?.toString() ?? null,
       idempotencyKey,
       log: (fields) => Object.assign(context.logFields, fields),
