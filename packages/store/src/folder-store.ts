@@ -31,7 +31,11 @@ export class FolderStore implements ObjectStore {
       throw error;
     }
     const handle = await open(folder);
-    await handle.sync().finally(() => handle.close());
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
   }
 
   async read(name: string): Promise<Readable> {

@@ -60,7 +60,7 @@ async function readClock(path: string) {
       clock.add(arrivalMs, (timestamp - origin) / rtpPerMs);
     }
   }
-  return { header, clock, origin: origin as number | null };
+  return { header, clock, origin };
 }
 
 /** The file of one part. It begins with its first frame, and a picture with one that needs no other. */
