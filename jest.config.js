@@ -66,6 +66,6 @@ export default {
   // How long a worker may take to end before Jest kills it and reports a leak: ioredis gives the connection to a frozen
   // Redis 2 s to end, and a busy machine ends a large process slowly.
   workerGracefulExitTimeout: 30_000,
-  // Above the deadlines in the tests (60 s in eventually()), whose errors say what did not happen.
+  // Above the deadlines in the tests (60 s in eventually()), whose errors name the missing condition.
   testTimeout: 300_000,
 };

@@ -225,7 +225,7 @@ const strict = [
 
 const errors = (names) => Object.fromEntries(names.map((name) => [name, 'error']));
 const off = (names) => Object.fromEntries(names.map((name) => [name, 'off']));
-/** What a function must get from its caller, so that tests and the simulation decide it. */
+/** Inputs that a function must get from its caller, so that tests and the simulation decide them. */
 const ambient = ['no-restricted-properties', 'callplane/ambient-time'];
 const ambientProperties = [
   { object: 'process', property: 'env', message: 'The environment is parsed once, in config.ts through runtime.' },
@@ -344,7 +344,7 @@ export default {
       rules: off(ambient),
     },
     {
-      // Benchmarks and generators, like tests, read what other modules of this repository wrote.
+      // Benchmarks and generators, like tests, read files that other modules of this repository wrote.
       files: [
         '**/*.test.ts',
         '**/*.testkit.ts',

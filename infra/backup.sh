@@ -21,9 +21,9 @@ find "$folder" -maxdepth 1 -name 'callplane-*.dump' | sort -r | tail -n "+$((${B
   rm -- "$old"
 done
 
-mkdir -p metrics
-printf 'backup_finished_timestamp_seconds %s\nbackup_bytes %s\n' "$(date +%s)" "$(wc -c < "$file" | tr -d ' ')" > metrics/backup.prom.draft
+mkdir -p infra/metrics
+printf 'backup_finished_timestamp_seconds %s\nbackup_bytes %s\n' "$(date +%s)" "$(wc -c < "$file" | tr -d ' ')" > infra/metrics/backup.prom.draft
 # node-exporter runs as another user.
-chmod 0644 metrics/backup.prom.draft
-mv metrics/backup.prom.draft metrics/backup.prom
+chmod 0644 infra/metrics/backup.prom.draft
+mv infra/metrics/backup.prom.draft infra/metrics/backup.prom
 echo "$file"

@@ -31,7 +31,7 @@ is_healthy() {
   [ "$(docker inspect --format '{{.State.Status}} {{.State.Health.Status}} {{.RestartCount}}' "$1")" = 'running healthy 0' ]
 }
 
-# Waits until a container is healthy, and checks what it answers.
+# Waits until a container is healthy, and checks its answers.
 try_canary() { # <service> <container>
   waited=0
   until is_healthy "$2"; do

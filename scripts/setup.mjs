@@ -1,5 +1,5 @@
 /**
- * Installs and builds what is missing, like `npm start` and `npm test`, and does nothing else. `.ci/run` calls it
+ * Installs and builds missing parts, like `npm start` and `npm test`, and does nothing else. `.ci/run` calls it
  * before it runs the tests and the checks side by side, so that neither changes files under the other.
  */
 import { bootstrap } from './lib/bootstrap.mjs';

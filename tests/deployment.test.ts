@@ -6,7 +6,7 @@ import { repositoryRoot, temporaryDirectory } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 
-/** Checks what docker-compose.yml, infra/systemd and infra/kubernetes give to each app against the app's own settings. */
+/** Checks the settings of each app in docker-compose.yml, infra/systemd and infra/kubernetes against the app's own. */
 
 const read = (path: string) => readFileSync(join(repositoryRoot, path), 'utf8');
 const UNITS = join(repositoryRoot, 'infra', 'systemd');

@@ -1,17 +1,18 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { repositoryRoot } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
 
-/** Checks that links between the documents lead to an existing file and heading. */
+/** Checks that links between the documents lead to an existing file and heading, and that paths in their text exist. */
 
-const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], {
+const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
   cwd: repositoryRoot,
   encoding: 'utf8',
 })
   .split('\n')
   .filter((file) => file !== '' && existsSync(join(repositoryRoot, file)));
+const files = tracked.filter((file) => file.endsWith('.md'));
 
 /** The text without code blocks, in which brackets are no links and `#` marks no heading. */
 function prose(file: string): string {
@@ -51,6 +52,47 @@ function wrongIn(file: string): string[] {
     return anchorsOf(to).has(anchor) ? [] : [`${target}: there is no such heading`];
   });
 }
+
+/** Every file and folder of the repository, each after a slash. */
+const PATHS = new Set(
+  tracked.flatMap((file) => file.split('/').map((_, at, parts) => `/${parts.slice(0, at + 1).join('/')}`)),
+);
+const TOP_FOLDERS = new Set(tracked.filter((file) => file.includes('/')).map((file) => file.split('/')[0]));
+/** A file that a release writes. */
+const WRITTEN = ['NOTES.md'];
+
+/**
+ * Paths below a folder of the repository, and names of source files, in code of a text line or of a block without a
+ * language. `<noun>`, `<14 digits>` and `*` stand for a part of a name.
+ */
+function pathsIn(page: string): string[] {
+  const text = readFileSync(join(repositoryRoot, page), 'utf8');
+  const blocks = [...text.matchAll(/^```\n([^]*?)^```$/gm)].map(([, block]) => block!.replaceAll(/ {2,}.*$/gm, ''));
+  const codes = [...text.replaceAll(/^```[^]*?^```$/gm, '').matchAll(/`([^`\n]+)`/g)].map(([, code]) => code!);
+  const words = [...blocks, ...codes].flatMap((code) => code.replaceAll(/<[^<>]*>/g, '*').split(/[\s,;]+/));
+  return words
+    .map((word) => word.replace(/^\.\//, '').replace(/\/$/, ''))
+    .filter((word) => /^\*?[\w.*-]+(?:\/[\w.*-]+)*$/.test(word) && !WRITTEN.includes(word))
+    .filter((word) => {
+      const isBelow = word.includes('/') && TOP_FOLDERS.has(word.split('/')[0]);
+      return isBelow || /\.(?:tsx?|mjs|md|sh|tpl|prisma)$/.test(word) || /\/.*\.(?:js|sql|ya?ml|conf)$/.test(word);
+    });
+}
+
+/** Files and folders that programs write, such as compiled ones. */
+function isIgnored(path: string): boolean {
+  return spawnSync('git', ['check-ignore', path, `${path}/`], { cwd: repositoryRoot }).status === 0;
+}
+
+function exists(path: string): boolean {
+  const pattern = path.split('*').map((part) => part.replaceAll('.', '\\.'));
+  const regex = new RegExp(`/${pattern.join('[^/]+')}$`);
+  return [...PATHS].some((known) => regex.test(known)) || isIgnored(path.replaceAll('*', 'x'));
+}
+
+test.each(files)('paths in the text of %s exist', (page) => {
+  expect(pathsIn(page).filter((path) => !exists(path))).toEqual([]);
+});
 
 describe('every relative link leads to a file and to a heading in it', () => {
   test.each(files)('%s', (file) => expect(wrongIn(join(repositoryRoot, file))).toEqual([]));

@@ -33,7 +33,7 @@ test('the Dockerfile installs the pnpm that package.json pins', () => {
 });
 
 describe.each(APPS)('the image of %s', (name) => {
-  test('contains only what the app needs to run, no build tools, and starts', async () => {
+  test('contains only files that the app needs to run, no build tools, and starts', async () => {
     const root = join(target, name);
     await run('infra/image/prune.sh', [name, root], { cwd: repositoryRoot, env: withPnpm() });
     const packages = readdirSync(join(root, 'node_modules', '.pnpm'));

@@ -22,7 +22,7 @@ import { localStarts, type Dev } from './start.testkit.js';
 
 /** Answers, files and diagrams. */
 const SHOWN = ['text', 'console', 'mermaid', 'yaml'];
-/** Files of examples, which other tests run: those of receivers.md, and of the browser SDK. */
+/** Files of examples, which other tests run: for receivers.md and the browser SDK. */
 const EXAMPLES = ['ts', 'tsx', 'python', 'php', 'go'];
 const RUN = ['sh', 'js', 'sql', 'env', 'json'];
 const NOT_RUN_MAX = 25;
@@ -48,7 +48,7 @@ let variables: Record<string, string>;
 beforeAll(async () => {
   dev = await local.ready(local.start());
   callplane = createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey });
-  // The README ends the newest room, which is that of a call in the browser.
+  // The README ends the newest room, which belongs to a call in the browser.
   await callplane.createRoom({ name: 'demo' });
   variables = { BASE: dev.baseUrl, KEY: dev.secretKey, CALLPLANE_URL: dev.baseUrl.replace(/\/v1$/, '') };
 });
@@ -100,7 +100,7 @@ async function withDatabase(use: (client: pg.Client) => Promise<unknown>): Promi
   }
 }
 
-/** The fields of each answer in JSON. That of a DELETE ends with its status. */
+/** The fields of each answer in JSON. The answer to a DELETE ends with its status. */
 function fieldsIn(text: string): string[][] {
   const answers = text.split('\n').filter((line) => line.startsWith('{') && line.endsWith('}'));
   return answers.map((line) => Object.keys(JSON.parse(line) as object).sort());
@@ -128,7 +128,7 @@ describe('the commands', () => {
 });
 
 describe('the programs', () => {
-  /** Runs the blocks of a page in one file, with lines that call what they declare. */
+  /** Runs the blocks of a page in one file, with lines that call their functions. */
   async function run(page: string, calls: string, env: Record<string, string> = {}): Promise<string> {
     const { code, output } = await startModule([...blocksOf(page, 'js'), calls].join('\n'), { ...variables, ...env })
       .ended;

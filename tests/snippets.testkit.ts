@@ -9,13 +9,13 @@ export interface Fence {
   page: string;
   line: number;
   language: string;
-  /** Why it does not run as it stands: what follows `no-run` in the info string. */
+  /** Why it does not run as it stands: the text after `no-run` in the info string. */
   reason: string | undefined;
   code: string;
 }
 
 const GUIDES = ['README.md', ':(glob)docs/*.md', 'docs/operations/*.md', ':(glob)packages/*/README.md'];
-/** Pages for those who change the code. */
+/** Pages for developers of the code. */
 const OTHERS = ['architecture', 'benchmarks', 'data-model', 'guarantees', 'style', 'tour'].map(
   (page) => `docs/${page}.md`,
 );
@@ -50,7 +50,7 @@ export interface Ran {
 
 /**
  * Runs blocks of commands in one shell, as a reader who pastes one after the other: `between` is awaited before each.
- * What a block has started in the background ends with the shell.
+ * Background processes of a block end with the shell.
  */
 export async function runCommands(
   blocks: string[],

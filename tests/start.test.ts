@@ -15,7 +15,7 @@ import { measured } from './faults/faults.testkit.js';
 import { environmentOf, localStarts, READY_MS, type Dev, type Start } from './start.testkit.js';
 
 /**
- * What a newcomer does with one `npm start`, in this order: its screen and files, receivers of the documentation, an
+ * A newcomer's way through one `npm start`, in this order: its screen and files, receivers of the documentation, an
  * outage of theirs and the recovery; then killed processes, and the starts after it. Port 8082 is taken, as on many
  * machines of developers. snippets.test.ts runs the commands of the README.
  */

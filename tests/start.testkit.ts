@@ -48,7 +48,8 @@ export function localStarts() {
   afterAll(async () => {
     for (const { child, ended } of starts) {
       child.kill('SIGTERM');
-      // A process that a test left frozen must not delay the other tests. The kernel kills those of a killed start.
+      // A process that a test left frozen must not delay the other tests. The kernel kills the children of a killed
+      // start.
       const patience = setTimeout(() => child.kill('SIGKILL'), 60_000);
       await ended;
       clearTimeout(patience);

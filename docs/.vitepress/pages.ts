@@ -6,7 +6,7 @@ import type { MarkdownRenderer } from 'vitepress';
 const root = resolve(import.meta.dirname, '../..');
 
 export const SOURCES = {
-  excluded: ['**/src/**', 'tests/**', 'metrics/**', 'release/**', 'lab/**', 'docs/reference/**'],
+  excluded: ['**/src/**', 'tests/**', 'infra/**', 'release/**', 'lab/**', 'docs/reference/**'],
 };
 
 /** From a path in the repository to a path in the site. */

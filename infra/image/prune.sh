@@ -1,5 +1,5 @@
 #!/bin/sh
-# prune.sh <app> <target>: copies one app out of a built tree with only what it needs at run time: compiled files,
+# prune.sh <app> <target>: copies one app out of a built tree with only its files for run time: compiled files,
 # production dependencies and migrations. The Dockerfile runs it, and a test runs it on machines without Docker.
 set -eu
 

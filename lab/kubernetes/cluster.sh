@@ -2,12 +2,12 @@
 # A Kubernetes of one node for trials of the Helm chart, on machines that can install nothing but Debian's packages:
 #
 #   lab/kubernetes/cluster.sh up                      builds and starts it; about 10 minutes the first time
-#   lab/kubernetes/cluster.sh apply --values FILE     installs or upgrades the chart; arguments are those of `helm template`
+#   lab/kubernetes/cluster.sh apply --values FILE     installs or upgrades the chart; takes the arguments of `helm template`
 #   lab/kubernetes/cluster.sh kubectl get pods
 #   lab/kubernetes/cluster.sh down                    stops it and deletes its pods
 #
 # Debian has no package of the servers of Kubernetes, but its source package for kubectl 1.20.2 contains them. That
-# version lacks some of what the chart uses; for-1.20.mjs says what, and leaves it out. The node runs pods on the Docker
+# version lacks some fields that the chart uses; for-1.20.mjs leaves them out. The node runs pods on the Docker
 # engine of the stand-ins (tests/containers/stand-ins/make.sh), with the images that `docker compose build` has made.
 # Pods share Docker's bridge, and nothing enforces network policies. PostgreSQL and Redis run in containers beside it.
 # Run it as root on Debian 12.
@@ -141,7 +141,7 @@ data() {
   kubectl --namespace callplane create secret generic callplane --from-file="$work/secrets"
 }
 
-# What a cluster's name server answers: Services, and the pods of Services without an address.
+# The names of a cluster's name server: Services, and the pods of Services without an address.
 write_hosts() {
   local domain=svc.cluster.local
   while sleep 2; do

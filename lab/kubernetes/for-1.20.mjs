@@ -1,6 +1,6 @@
 /**
- * Reads the manifests of the chart, and writes a list of those that Kubernetes 1.20 takes: `migration` or `others`.
- * What it leaves out or replaces is younger than that version.
+ * Reads the manifests of the chart, and writes a list of the ones that Kubernetes 1.20 takes: `migration` or `others`.
+ * Fields that it leaves out or replaces are younger than that version.
  */
 import { createRequire } from 'node:module';
 import { text } from 'node:stream/consumers';

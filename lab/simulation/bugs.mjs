@@ -214,7 +214,7 @@ export const BUGS = [
   ),
   bug(
     'one-token-for-all-workers',
-    'the worker that takes a turn over has the token of the one before, which goes on to send',
+    'the worker that takes a turn over has the token of the one before, which still sends',
     [TURNS, '(run % 0x10000)', '(run % 1)'],
     [TURNS, 'Array.from({ length: run - first }', 'Array.from({ length: run - first + 1 }'],
   ),
@@ -358,7 +358,7 @@ export const BUGS = [
 /**
  * @param {string} file
  * @param {string} text of the file
- * @param {readonly { file: string, find: string, replace: string }[]} patches those of other files change nothing
+ * @param {readonly { file: string, find: string, replace: string }[]} patches of other files change nothing
  * @throws Error if the file does not have a text to replace exactly once.
  */
 export function withPatches(file, text, patches) {

@@ -11,14 +11,14 @@ const root = resolve(import.meta.dirname, '../..');
 const here = (/** @type {string} */ file) => join(import.meta.dirname, file);
 const product = (/** @type {string} */ file) => join(root, file);
 
-/** Modules of the product, and what takes their place. */
+/** Modules of the product, and their replacements. */
 const REPLACED = new Map([
   [product('packages/db/src/client/pool.ts'), here('ports/pool.ts')],
   [product('packages/db/src/generated/client.ts'), here('ports/prisma-client.ts')],
 ]);
 
 /**
- * Modules whose state must begin anew with each run: what is appended to them.
+ * Code that is appended to modules whose state must begin anew with each run.
  * @type {[RegExp, string][]}
  */
 const RESET = [

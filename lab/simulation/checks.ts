@@ -25,7 +25,7 @@ export async function brokenInvariants({ backend }: Pick<Run, 'backend'>): Promi
   return found;
 }
 
-/** What must be true once everything has settled. */
+/** Conditions that must hold once everything has settled. */
 export async function finalViolations(run: Run): Promise<Violation[]> {
   const read = async (text: string): Promise<Row[]> => (await run.backend.client.query(text)).rows as Row[];
   return [
@@ -61,8 +61,8 @@ function unexpectedLines({ fleet }: Run): Violation[] {
 }
 
 /**
- * What triggers have seen (ports/lease-log.ts): one worker at most writes the outcome of an attempt, no attempt comes too
- * early, what is closed stays so, and each connection of a session has a number of its own.
+ * Findings of the triggers (ports/lease-log.ts): one worker at most writes the outcome of an attempt, no attempt comes
+ * too early, closed rows stay closed, and each connection of a session has a number of its own.
  */
 async function watchedViolations(read: Read): Promise<Violation[]> {
   const rows = await read('SELECT guarantee, what FROM sim.breaks ORDER BY id');

@@ -51,7 +51,7 @@ export class Operator {
   }
 }
 
-/** The clients of the API and of the gateways, and what they saw. They never fail. */
+/** The clients of the API and of the gateways, and their observations. They never fail. */
 export class Clients {
   readonly rooms = new Map<number, KnownRoom>();
   readonly participants: Participants;

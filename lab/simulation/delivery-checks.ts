@@ -28,7 +28,7 @@ export type Read = (text: string) => Promise<Row[]>;
 export const violationsOf = (name: string, rows: readonly Row[]): Violation[] =>
   rows.map(({ id }) => ({ name, detail: String(id) }));
 
-/** What receivers have seen agrees with the rows. */
+/** Compares the requests that receivers have seen with the rows. */
 export async function deliveryViolations({ receivers, plan }: Run, read: Read): Promise<Violation[]> {
   const found: Violation[] = [];
   const rows = await read(`

@@ -11,7 +11,7 @@ type Worker = 'cleanup-worker' | 'webhook-worker';
  * `crash in last attempt`: a worker dies after it has claimed the last attempt of a run.
  * `stop after claim`: a supervisor stops the worker while its claim is on the way.
  * `freeze in join`: the gateway freezes between the read that decides a join and its write. Meanwhile a client ends the
- * room or removes the participant, and the gateway goes on when that is accepted.
+ * room or removes the participant, and the gateway continues when that is accepted.
  * `media fails`: the media server answers every request with an error, until all operations have failed or completed.
  */
 export type Fault =
@@ -34,7 +34,7 @@ export const INSTANCES: Readonly<Record<Role, number>> = {
   'webhook-worker': 2,
   gateway: 2,
 };
-/** Of interesting statements: those that a run of one process usually has. */
+/** The usual number of interesting statements in a run of one process. */
 const EFFECTS_MAX: Readonly<Record<Role, number>> = {
   api: 15,
   'cleanup-worker': 25,

@@ -23,7 +23,7 @@ export interface Instance {
 /** Until a supervisor starts a dead process again, in milliseconds. */
 const RESTART_MS = 3000;
 
-/** How often the fleet has logged a line, by its message, kind and outcome: what a run has covered. */
+/** How often the fleet has logged a line, by its message, kind and outcome: the coverage of a run. */
 export type LoggedLines = Map<string, number>;
 
 export class Fleet {

@@ -4,7 +4,7 @@ import timersPromises from 'node:timers/promises';
 import { running, type SimProcess } from './processes.js';
 import type { Random } from '../src/random.js';
 
-/** What simulated code gets instead of the machine's time and randomness. */
+/** Replaces the machine's time and randomness for simulated code. */
 export interface Ambient {
   nowMs(process: SimProcess): number;
   monotonicMs(): number;
@@ -37,7 +37,7 @@ class SimTimer {
 
 /**
  * Replaces the timers, clocks and sources of randomness of Node for code that runs in a simulated process. All other
- * code, such as the driver of PostgreSQL, keeps those of the machine.
+ * code, such as the driver of PostgreSQL, keeps the machine's.
  */
 export function replaceGlobals(ambient: () => Ambient): void {
   replaceTimers(ambient);

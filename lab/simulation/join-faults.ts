@@ -4,7 +4,7 @@ import type { Postgres } from './ports/postgres.js';
 import type { SimProcess } from './processes.js';
 import type { World } from './world.js';
 
-/** The statement that admits joins and reads what decides them (packages/db/src/sessions/join-locks.ts). */
+/** The statement that admits joins and reads the facts that decide them (packages/db/src/sessions/join-locks.ts). */
 const READ_OF_JOINS = /AS "liveSession"/;
 /** Whether that is accepted which a frozen gateway must not overlook. */
 const IS_ACCEPTED = {
@@ -17,7 +17,7 @@ const IS_ACCEPTED = {
 const FROZEN_MS = 8000;
 
 type JoinFault = Extract<Fault, { do: 'freeze in join' }>;
-/** What a client asks for while the gateway of a joining participant is frozen. */
+/** The request of a client while the gateway of a joining participant is frozen. */
 export type Interfere = (participantId: string, action: 'end' | 'remove') => void;
 
 /**
@@ -27,7 +27,7 @@ export type Interfere = (participantId: string, action: 'end' | 'remove') => voi
  */
 export class JoinFaults {
   readonly #reads = new Map<string, number>();
-  /** What wakes a frozen gateway up. */
+  /** The condition that wakes a frozen gateway up. */
   readonly #frozen = new Map<SimProcess, { participantId: string; until: JoinFault['until'] }>();
   interfere: Interfere = () => undefined;
 

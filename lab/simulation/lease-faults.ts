@@ -5,7 +5,7 @@ import type { Effect } from './ports/gate.js';
 import type { Postgres } from './ports/postgres.js';
 import type { SimProcess } from './processes.js';
 
-/** Statements that make a lease, and those that end one with an outcome. */
+/** Statements that make a lease, and statements that end one with an outcome. */
 export const CLAIM = /lease_expires_at = now\(\) \+/;
 const OUTCOME = /lease_token = NULL/;
 /** In which another worker claims the row of a frozen one whose lease has expired, in milliseconds. */
@@ -83,7 +83,7 @@ export class LeaseFaults {
     return false;
   }
 
-  /** All processes pause until the lease has just expired, so that its holder may be the first one that goes on. */
+  /** All processes pause until the lease has just expired, so that its holder may be the first one that continues. */
   #letLeaseExpire(process: SimProcess, label: string): void {
     const pauseMs = LEASE_SECONDS * 1000 + 1;
     this.freeze(process, pauseMs, label);

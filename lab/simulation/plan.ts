@@ -2,7 +2,9 @@ import { faultsOf, type Fault } from './fault-plan.js';
 import type { Weather } from './ports/redis.js';
 import { Random } from '../src/random.js';
 
-/** What clients do. Times are milliseconds from the begin of the run. `staysAway`: it does not resume after a loss. */
+/**
+ * Actions of clients. Times are milliseconds from the begin of the run. `staysAway`: it does not resume after a loss.
+ */
 export type Action = RoomAction | EndpointAction;
 
 export type RoomAction = { readonly atMs: number; readonly room: number } & (
@@ -39,7 +41,7 @@ export interface Plan {
   readonly faults: readonly Fault[];
 }
 
-/** How long faults go on, in milliseconds. */
+/** How long faults last, in milliseconds. */
 export const FAULTS_MS = 24_000;
 export const TENANTS = 2;
 
@@ -127,7 +129,7 @@ function roomActionsOf(random: Random): RoomAction[] {
   return actions;
 }
 
-/** Those who were removed, or whose room has ended, try to come back with the token that they have. */
+/** Removed participants, and participants of an ended room, try to come back with the token that they have. */
 function returnsAfter(action: RoomAction, random: Random): RoomAction[] {
   const { room, atMs } = action;
   const laterMs = atMs + random.between(30, 4000);

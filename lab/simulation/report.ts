@@ -8,7 +8,7 @@ const LINES_MAX = 160;
 /** Runs that look for a shorter plan. */
 const TRIES_MAX = 80;
 
-/** What a failed run prints: the plan that is left, and the steps that changed something. */
+/** The output of a failed run: the plan that is left, and the steps that changed something. */
 export function failureReport(outcome: Outcome): string {
   const { plan, violations, trace } = outcome;
   const lines = trace.filter((line) => !DULL.test(line)).slice(-LINES_MAX);

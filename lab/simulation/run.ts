@@ -34,7 +34,7 @@ export interface Outcome {
 }
 
 const START_MS = Date.UTC(2030, 0, 1, 12);
-/** Times at which the invariants are checked while faults go on. */
+/** Times at which the invariants are checked during faults. */
 const LOOKS = 3;
 const STEPS_MAX = 60_000;
 const LOADS_MAX = 2000;

@@ -37,7 +37,7 @@ const PENDING = `
 
 /**
  * Runs without faults until nothing is pending.
- * @returns what is not attempted.
+ * @returns deliveries and operations without an attempt.
  */
 export async function settle({ clients, backend, fleet: { world }, plan }: Run, until: Until): Promise<Violation[]> {
   world.note('the faults end');

@@ -1,4 +1,4 @@
-/** What a request has beside its method and path. */
+/** A request beside its method and path. */
 export interface Sent {
   body?: object;
   idempotencyKey?: string;

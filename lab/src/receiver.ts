@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from 'node:net';
 import { Failure } from './bootstrap.js';
 
-/** What a receiver does with a request: it answers after a time, never answers, or breaks the connection. */
+/** A receiver's reaction to a request: it answers after a time, never answers, or breaks the connection. */
 export type Reaction = { status: number; afterMs: number } | 'hang' | 'reset';
 
 /** A POST that a receiver has read. */
@@ -12,9 +12,9 @@ export interface Arrival {
   body: Buffer;
 }
 
-/** What becomes of one request. */
+/** Follows one request. */
 export interface Watch {
-  /** Its body has arrived. @returns what the receiver does. */
+  /** Its body has arrived. @returns the receiver's reaction. */
   arrived(arrival: Arrival): Reaction;
   /** @param status null: the connection ended before the answer. */
   ended(status: number | null, arrival: Arrival): void;

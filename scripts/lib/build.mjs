@@ -4,7 +4,7 @@ import { toolsEnvironment } from './dependencies.mjs';
 import { root } from './files.mjs';
 import { run } from './run.mjs';
 
-/** What `npm start` runs. The laboratory, the tests' own package and what only they import are not part of it. */
+/** The programs of `npm start`. The laboratory, the tests' own package and their own imports are not part of it. */
 const STARTED = [
   'api',
   'cleanup-worker',
@@ -19,7 +19,7 @@ const STARTED = [
 ];
 
 /**
- * The packages that a command needs, each with those that it imports; undefined for all.
+ * The packages that a command needs, each with its imports; undefined for all.
  * @param {string} command
  */
 export function packagesOf(command) {
@@ -33,7 +33,7 @@ export function hasCommandLine() {
 }
 
 /**
- * Compiles what has changed. turbo compares the sources with those of earlier builds, in 0.3 s if nothing has changed.
+ * Compiles changed packages. turbo compares the sources with earlier builds, in 0.3 s if nothing has changed.
  * @param {string[] | undefined} packages
  * @param {import('./progress.mjs').Step} step
  * @param {AbortSignal} [signal]

@@ -10,8 +10,8 @@ const LOOK_EVERY_MS = 200;
 const SAY_AFTER_MS = 2_000;
 
 /**
- * Takes a lock for this process. Node has no access to the kernel's file locks. An abstract socket (unix(7)) is one, too:
- * a name has one owner, and the kernel frees it when the owner ends, however it ends.
+ * Takes a lock for this process. Node has no access to the kernel's file locks. An abstract socket (unix(7)) works as a
+ * lock, too: a name has one owner, and the kernel frees it when the owner ends, however it ends.
  * @param {string} file names the lock; contains the id of its latest owner
  * @returns {Promise<{ release: () => void } | { owner: number }>} the lock, or the process that holds it
  */
@@ -33,7 +33,8 @@ export async function takeLock(file) {
 /**
  * Waits until this process has the lock.
  * @param {string} file
- * @param {{ say: (line: string) => void, signal: AbortSignal, what: string }} context `what` the lock is for
+ * @param {{ say: (line: string) => void, signal: AbortSignal, what: string }} context `what` names the purpose of the
+ * lock
  * @returns {Promise<() => void>} releases the lock
  */
 export async function waitForLock(file, { say, signal, what }) {

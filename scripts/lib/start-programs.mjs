@@ -3,7 +3,7 @@ import { findJanus, JANUS_AT_LEAST } from './janus.mjs';
 import { ensurePrograms, installCommand, mayInstall, missingPrograms } from './system-packages.mjs';
 
 /**
- * The programs of the servers that the local start runs: those that no setting replaces.
+ * The programs of the servers that the local start runs because no setting replaces them.
  * @param {NodeJS.ProcessEnv} [env]
  */
 function startPrograms(env = process.env) {
@@ -25,8 +25,8 @@ export function checkRedis() {
 }
 
 /**
- * Installs the missing programs of the local start where that is possible, and otherwise says what the user can do. Only
- * Redis is required; the start goes on without coturn, Janus or ffmpeg.
+ * Installs the missing programs of the local start where that is possible, and otherwise prints instructions. Only
+ * Redis is required; the start continues without coturn, Janus or ffmpeg.
  * @param {{ say: (line: string) => void, step: import('./progress.mjs').Step, signal: AbortSignal }} context
  */
 export async function ensureStartPrograms({ say, step, signal }) {

@@ -82,7 +82,7 @@ const tiles = (page: Page) => page.locator('#grid .tile:visible').count();
 /** Counts the tiles that show video. */
 const playing = (page: Page) => page.locator('#grid .tile:not(.dark) video').count();
 
-/** The page overflows neither at the width of a laptop nor at that of a phone. */
+/** The page overflows neither at the width of a laptop nor of a phone. */
 async function fits(page: Page): Promise<void> {
   for (const width of [390, 1280]) {
     await page.setViewportSize({ width, height: 800 });

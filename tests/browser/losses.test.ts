@@ -67,7 +67,7 @@ describe('losses during a call', () => {
     expect(await joinsAndLeaves(roomId)).toEqual(['participant.joined', 'participant.joined']);
   });
 
-  test('clients of a drained and of a killed gateway go on over another one, and their media never stops', async () => {
+  test('clients of a drained and of a killed gateway continue over another one, and their media never stops', async () => {
     const gateways = await Promise.all([1, 2, 3].map(() => stage.spawnSignaling()));
     const [one, two, three] = gateways as [TestApp, TestApp, TestApp];
     const balancer = await startTcpProxy(gateways.map(({ url }) => ({ host: '127.0.0.1', port: portOf(url) })));
@@ -92,7 +92,7 @@ describe('losses during a call', () => {
       await mediaFlows(both);
       const pauses = await Promise.all(both.map((page) => page.ask('pauses')));
       process.stderr.write(`    measured: ${how}: longest pauses in ms, Ada and Bob: ${JSON.stringify(pauses)}\n`);
-      // The same peer connections go on, without another negotiation.
+      // The same peer connections continue, without another negotiation.
       expect(await negotiations()).toEqual(before);
     }
     await ada.ask('send', { text: 'still here' });

@@ -37,7 +37,7 @@ class RecordedSocket extends WebSocket {
   }
 }
 
-/** The port that all relays are reached at instead of their own, such as that of a slow line; undefined: their own. */
+/** The port that all relays are reached at, such as the port of a slow line; undefined: their own. */
 let relayPort;
 const relayed = (configuration) => ({
   ...configuration,
@@ -49,7 +49,7 @@ const relayed = (configuration) => ({
 /** Only UDP: the line carries nothing else. */
 const throughPort = (url) => (url.endsWith('transport=udp') ? [url.replace(/:\d+\?/, `:${relayPort}?`)] : []);
 
-/** How long the SDK has paused the one received video because of the network, without a pause that goes on. */
+/** How long the SDK has paused the one received video because of the network, without a pause that still lasts. */
 function pausedSeconds() {
   const changes = events.filter(({ name }) => name === 'trackQuality');
   const pausedMs = changes.slice(1).reduce((sum, { atMs }, at) => {
@@ -153,7 +153,7 @@ globalThis.participant = {
   ids: () => ({ sessionId: call.sessionId, participantId: call.participant.participantId }),
   events: () => events,
   frames: () => frames,
-  /** What happened to the video, the oldest first: messages without their descriptions, and changes of the quality. */
+  /** Events of the video, the oldest first: messages without their descriptions, and changes of the quality. */
   videoHistory() {
     const noted = frames
       .filter(({ message }) => VIDEO_MESSAGES.includes(message.type))
@@ -199,7 +199,7 @@ globalThis.participant = {
     }
     return sums;
   },
-  /** Sums of the receiving connection's counters; `height` is that of the present picture. */
+  /** Sums of the receiving connection's counters; `height` belongs to the present picture. */
   async meter() {
     const { subscriber } = await call.getStats();
     const meter = { frames: 0, freezes: 0, frozenSeconds: 0, concealed: 0, samples: 0, bytes: 0, lost: 0, height: 0 };
@@ -213,12 +213,12 @@ globalThis.participant = {
       } else {
         meter.frames += entry.framesDecoded ?? 0;
         meter.freezes += entry.freezeCount ?? 0;
-        // What stands still for more than five seconds is a pause.
+        // A freeze of more than five seconds is a pause.
         meter.frozenSeconds += (entry.totalFreezesDuration ?? 0) + (entry.totalPausesDuration ?? 0);
         meter.height = Math.max(meter.height, entry.frameHeight ?? 0);
       }
     }
-    // The page says so when the network carries no picture: what it shows then is not frozen.
+    // The page says so when the network carries no picture: the picture is not frozen then.
     meter.frozenSeconds = Math.max(0, meter.frozenSeconds - pausedSeconds());
     return { ...meter, atMs: performance.now() };
   },

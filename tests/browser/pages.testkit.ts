@@ -20,7 +20,7 @@ export interface JoinOptions {
   token: string;
   publish?: boolean | { audio?: boolean; video?: boolean | MediaTrackConstraints; simulcast?: boolean };
   iceTransportPolicy?: 'relay';
-  /** The port at which relays are reached, such as that of a shaper. */
+  /** The port at which relays are reached, such as a shaper's. */
   relayThrough?: number;
   autoSubscribe?: boolean;
 }

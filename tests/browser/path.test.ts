@@ -51,7 +51,7 @@ async function callOverLines(): Promise<[ada: ParticipantPage, bob: ParticipantP
   });
   return both;
 }
-/** Adds to a failure what the participants requested and were told. */
+/** Adds the requests and messages of the participants to a failure. */
 async function explained<T>(participants: ParticipantPage[], task: () => Promise<T>): Promise<T> {
   try {
     return await task();

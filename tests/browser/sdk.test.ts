@@ -272,7 +272,7 @@ describe('devices that fail, or that the user no longer wants', () => {
 });
 
 describe('a URL that is no gateway', () => {
-  test('is named as that of the API, which browsers must be allowed to ask', async () => {
+  test('is named like the API, which browsers must be allowed to ask', async () => {
     const page = await open();
     const { token } = await stage.token(await stage.newRoom(), 'Ada');
     const options = JSON.stringify({ url: stage.api.url.replace('http', 'ws'), token, connectTimeoutMs: 500 });

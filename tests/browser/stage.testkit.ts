@@ -105,7 +105,7 @@ export async function openStage({ relay = false, recordings = false }: StageOpti
   return stage;
 }
 
-/** What apps know about a media server and a TURN server. */
+/** Settings of apps for a media server and a TURN server. */
 export function mediaSettings(janus: TestJanus | undefined, coturn: TestCoturn | undefined): Record<string, string> {
   return {
     ...(janus && {

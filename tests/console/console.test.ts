@@ -95,7 +95,7 @@ describe('signing in', () => {
   });
 });
 
-test('a session without input ends after an hour, although its page goes on to read', async () => {
+test('a session without input ends after an hour, although its page still reads', async () => {
   const page = await stage.newPage();
   opened.push(page);
   await page.clock.install();
@@ -229,7 +229,7 @@ describe('a call', () => {
 });
 
 describe('the page for developers', () => {
-  test('shows the context, the signature contract, and commands for what is on the screen', async () => {
+  test('shows the context, the signature contract, and commands for the screen', async () => {
     const page = await open('/developers');
     await page.getByText(stage.tenant.environmentId).first().waitFor();
     await inspect(page, 'developers');
@@ -304,7 +304,7 @@ test('a narrow window has the navigation behind a button, and a link or Escape c
   await link.waitFor({ state: 'hidden' });
 });
 
-test('a page survives a restart of the API: it says so, connects again, and shows what has changed meanwhile', async () => {
+test('a page survives a restart of the API: it says so, connects again, and shows the changes', async () => {
   const page = await open('/rooms');
   await isLive(page);
   await stage.restartApi(async () => {

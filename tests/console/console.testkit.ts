@@ -28,7 +28,7 @@ export interface ConsoleStage {
   readonly origin: string;
   readonly tenant: Awaited<ReturnType<typeof createTestTenant>>;
   readonly other: Awaited<ReturnType<typeof createTestTenant>>;
-  /** What browsers reported as an error of a page, or as refused by the content security policy. */
+  /** Errors of pages, and refusals by the content security policy, as browsers reported them. */
   readonly problems: string[];
   readonly database: Database;
   /** Calls the API with the key of the first tenant. */

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { confirm, heading, inspect, type ConsoleStage } from './console.testkit.js';
 import { HOSTILE, startConsoleReceiver, type ConsoleReceiver } from './receiver.testkit.js';
 
-/** What the test file shares with its cases. */
+/** Shared by the test file and its cases. */
 export interface Context {
   stage(): ConsoleStage;
   /** A page of a new session, which closes after the test. */
@@ -214,7 +214,7 @@ export function webhookCases({ stage, open }: Context): void {
     await page.getByRole('cell', { name: /room\.created 404 · 127\.0\.0\.1/ }).waitFor();
     await page.setViewportSize({ width: 1280, height: 800 });
 
-    // One failure is not failing yet. The endpoint says since when, how often, and what it is for.
+    // One failure is not failing yet. The endpoint shows since when, how often, and its purpose.
     await page.goto(`${stage().origin}/console/webhooks`);
     const failing = page.getByRole('row', { name: /Billing/ });
     await failing.getByText('enabled').waitFor();

@@ -17,7 +17,7 @@ import { deploy, HOST_SEEN_BY_CONTAINERS, UP_WITHIN_MS, type Deployment } from '
 
 const APPS = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'];
 const SERVERS = ['load-balancer', 'postgres', 'redis', 'janus', 'coturn'];
-/** For what takes seconds on an idle machine. */
+/** For steps that take seconds on an idle machine. */
 const PATIENT_MS = 3 * 60_000;
 // Ends a test that hangs, also on a loaded machine: a replacement of every app takes more than four minutes there.
 jest.setTimeout(20 * 60_000);

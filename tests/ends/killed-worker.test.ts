@@ -9,7 +9,7 @@ const LEASE_MS = '6000';
 /** Within which the contract promises the next attempt. */
 const FOUND_WITHIN_MS = 15_000;
 
-test('after a cleanup worker and a webhook worker are killed at work, others complete it and repeat only what was in flight', async () => {
+test('after a cleanup worker and a webhook worker are killed at work, others complete it and repeat only attempts that were in flight', async () => {
   const [stack, receiver] = await Promise.all([startWebhookStack(), startReceiver()]);
   const spawnPair = () => Promise.all([stack.spawnWorker({ LEASE_MS }), stack.spawnWebhookWorker({ LEASE_MS })]);
   const [api, killed] = await Promise.all([stack.spawnApi(), spawnPair()]);

@@ -16,7 +16,7 @@ import {
 
 const CALLERS = 8;
 const STANDBY = 's1';
-/** What these apps set differently from production, so that a test waits less for work whose outcome was lost. */
+/** Settings that differ from production, so that a test waits less for work whose outcome was lost. */
 const ENV = { LEASE_MS: '6000' };
 
 let postgres: TestPostgres;
@@ -203,7 +203,7 @@ async function checkNothingLost({ created, ended }: ReturnType<typeof startLoad>
     rooms.filter((room) => room.status === (status ?? room.status)).map(({ id }) => id);
   expect(idsOf()).toEqual(expect.arrayContaining([...created]));
   expect(idsOf('ended')).toEqual(expect.arrayContaining([...ended]));
-  // Each change has its event, those whose answer was lost included.
+  // Each change has its event, also the ones whose answer was lost.
   expect([...receiver.rooms('room.created').keys()].sort()).toEqual(idsOf());
   expect([...receiver.rooms('room.ended').keys()].sort()).toEqual(idsOf('ended'));
   receiver.check();

@@ -75,7 +75,7 @@ test('work is attempted within 15 s of being due although Redis lost every job a
   api.kill('SIGKILL');
   // On a slow machine the API may have given up on Redis, and answered, before it dies.
   expect(['no answer', 202]).toContain(await answer);
-  // It returns empty, also without what the dead API wrote into its socket.
+  // It returns empty, also without the commands that the dead API wrote into its socket.
   stack.redis.kill('SIGKILL');
   await stack.redis.start();
 

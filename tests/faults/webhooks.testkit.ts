@@ -113,7 +113,7 @@ export type WebhookStack = Stack & {
   spawnWebhookWorker(env?: Record<string, string>): Promise<TestApp>;
   /** Registers `<receiver's URL>/hook` for every event and gives the receiver the secret. */
   register(api: TestApp, receiver: Receiver): Promise<string>;
-  /** Resolves once every delivery has succeeded, except those of removed endpoints. */
+  /** Resolves once every delivery of a present endpoint has succeeded. */
   allDelivered(): Promise<void>;
   /** The number of attempts that lost their lease, by event id. */
   leasesLost(): Promise<Map<string, number>>;

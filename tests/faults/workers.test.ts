@@ -7,7 +7,7 @@ import { closedGate, deliveriesIn, startReceiver, startWebhookStack } from './we
 /** Long enough that no worker of these tests loses a lease because the machine is slow. */
 const LEASE_MS = '6000';
 
-test('workers that are frozen beyond their leases write nothing over their successors, and go on working when they thaw', async () => {
+test('workers that are frozen beyond their leases write nothing over their successors, and work again when they thaw', async () => {
   const [stack, receiver] = await Promise.all([startWebhookStack(), startReceiver()]);
   const spawnPair = () => Promise.all([stack.spawnWorker({ LEASE_MS }), stack.spawnWebhookWorker({ LEASE_MS })]);
   const [api, [cleaner, sender]] = await Promise.all([stack.spawnApi(), spawnPair()]);

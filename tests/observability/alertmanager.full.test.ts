@@ -36,7 +36,7 @@ async function startAlertmanager(): Promise<string> {
   return url;
 }
 
-test('Alertmanager loads the configuration, routes by severity, and hides what a missing app explains', async () => {
+test('Alertmanager loads the configuration, routes by severity, and hides alerts that a missing app explains', async () => {
   const url = await startAlertmanager();
   const alerts = [
     { alertname: 'CallplaneAppMissing', app: 'api', severity: 'page' },

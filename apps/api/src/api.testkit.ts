@@ -56,7 +56,7 @@ export interface TestApi {
   /** A connection to the API's Redis, as a worker or a gateway has one. */
   redis: Awaited<ReturnType<typeof connectToTestRedis>>;
   tenant: TestTenant;
-  /** What the API has logged since the file began. */
+  /** The API's log since the file began. */
   log(): string;
   /** The same, once it has the line of the request with this answer. */
   logAfter(answer: Pick<Answer, 'headers'>): Promise<string>;
@@ -94,6 +94,8 @@ const SETTINGS = {
   TRUST_PROXY: '1',
   TURN_URLS: 'turn:turn.example.com',
   TURN_SECRET: 'test-turn-secret',
+  // Nothing is stored there.
+  RECORDINGS_FOLDER: '/tmp/callplane-test-recordings',
   // No worker runs, so no clean-up completes in time.
   ROOM_END_WAIT_MS: '50',
   RATE_LIMIT_READS_PER_SECOND: '0',

@@ -175,8 +175,7 @@ export async function listen(
     close: () =>
       new Promise<void>((resolve) => {
         draining = true;
-        // From now on, every answer closes its connection. Otherwise a busy client would keep its connection open for
-        // ever.
+        // From now on, every answer closes its connection. Otherwise a busy client would never close its connection.
         for (const response of underWay) if (!response.headersSent) response.setHeader('connection', 'close');
         let closeIdle = setTimeout(() => {
           server.closeIdleConnections();

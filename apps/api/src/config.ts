@@ -27,7 +27,7 @@ export const ApiConfig = Type.Object({
     minimum: 1,
     maximum: 500,
     description:
-      'Maximum number of connections for reads, beside DATABASE_POOL_MAX. Reads go on while all others wait for a commit.',
+      'Maximum number of connections for reads, beside DATABASE_POOL_MAX. They continue while all others wait for a commit.',
   }),
   ...redisSettings,
   ...encryptionSettings,

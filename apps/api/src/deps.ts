@@ -20,7 +20,7 @@ export interface ConsoleSettings {
 /** Dependencies of the services. Each service picks the fields that it needs. */
 export interface Deps {
   database: Database;
-  /** Connections for reads, which go on while all connections of `database` wait for a commit. */
+  /** Connections for reads, which continue while all connections of `database` wait for a commit. */
   reads: Database;
   statements: SharedStatements;
   readTurns: ReadTurns;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { PERMISSIONS } from '@callplane/core';
+import { newId, PERMISSIONS } from '@callplane/core';
 import { publishTracks } from '@callplane/db';
 import { eventually } from '@callplane/testing';
 import fc from 'fast-check';
@@ -23,6 +23,7 @@ export async function createResources(api: TestApi): Promise<PathValues> {
   await enter(api, roomId, person);
   const { trackId, sessionId } = await enter(api, roomId, person);
 
+  await recording(api, roomId);
   const endpoint = await webhook(api);
   await delivery(api, endpoint.path);
   const { id: deliveryId } = await delivery(api, endpoint.path);
@@ -44,7 +45,24 @@ export async function createResources(api: TestApi): Promise<PathValues> {
     deliveryId,
     recoveryId: recovery.body.id,
     eventId,
+    ...(await recording(api, roomId)),
   };
+}
+
+/** A recording that is completed, with a file. */
+async function recording(api: TestApi, roomId: string): Promise<{ recordingId: string; fileId: string }> {
+  const [recordingId, fileId] = [newId('recording'), newId('recordingFile')];
+  const file = { id: fileId, kind: 'track', contentType: 'audio/webm', bytes: 1, sha256: '', startMs: 0, durationMs: 1 };
+  const unknown = { participantId: null, trackId: null, source: null, width: null, height: null, madeFrom: '' };
+  const at = new Date();
+  await api.database.prisma.recording.create({
+    data: {
+      ...{ id: recordingId, environmentId: api.tenant.environmentId, roomId, mode: 'tracks', audioOnly: false },
+      ...{ metadata: {}, maxDurationSeconds: 60, status: 'completed', files: [{ ...file, ...unknown }] },
+      ...{ startedAt: at, endedAt: at, completedAt: at },
+    },
+  });
+  return { recordingId, fileId };
 }
 
 /** Lets a participant join the room with a microphone. */

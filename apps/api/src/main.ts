@@ -38,7 +38,7 @@ const networks = parseAllowedNetworks(config.WEBHOOK_ALLOWED_CIDRS);
 if (networks.length > 0) logger.info('webhook networks allowed', { networks: networks.map(({ name }) => name) });
 const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(config.WEBHOOK_ALLOWED_PORTS));
 
-// Readiness is that of reads: while PostgreSQL waits for a standby with every commit, the API still answers them.
+// Reads decide readiness: while PostgreSQL waits for a standby with every commit, the API still answers them.
 const reads = new Database({ ...app.databaseSettings, poolMax: config.DATABASE_READ_POOL_MAX });
 const database = new Database(app.databaseSettings);
 app.ownDatabase(reads, [database]);

@@ -5,7 +5,7 @@ import { eventually } from '@callplane/testing';
 import { beforeAll, expect, test } from '@jest/globals';
 import { startTestApi, type TestApi } from './api.testkit.js';
 
-/** What needs other settings than those of the other files, and what ends the process. */
+/** Tests that need settings of their own, or that end the process. */
 
 let api: TestApi;
 beforeAll(async () => {

@@ -27,7 +27,7 @@ beforeAll(async () => {
   stateBefore = await state();
 });
 
-/** What the tenant reads of its resources. */
+/** The tenant's own view of its resources. */
 function state(): Promise<string[]> {
   const { roomId, endpointId, recoveryId } = owned;
   const paths = [

@@ -30,7 +30,7 @@ test('the cleanup worker reports all configuration errors at once and exits with
   expect(app.output()).not.toContain('hunter2');
 });
 
-/** Twice what a stop takes, and below the 25 s of the drain deadline. */
+/** Twice the duration of a stop, and below the 25 s of the drain deadline. */
 const STOP_WITHIN_MS = 15_000;
 
 describe('SIGTERM to the cleanup worker', () => {

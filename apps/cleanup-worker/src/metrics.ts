@@ -2,7 +2,7 @@ import type { OperationKind } from '@callplane/core';
 import { operationMetrics } from '@callplane/operations';
 import type { Metrics } from '@callplane/runtime';
 
-/** What retention deletes and erasure rewrites. */
+/** Kinds of rows that retention deletes or erasure rewrites. */
 const PURGED = [
   'rooms',
   'participants',
@@ -40,7 +40,7 @@ export function relayMetrics(metrics: Metrics) {
   const known = CLOSERS.map((by) => ({ by }));
   const closed = metrics.counter({
     name: 'callplane_relays_closed_total',
-    help: 'Relays that this worker closed: those of ended sessions, and those that live sessions have replaced.',
+    help: 'Relays of ended sessions, and relays that live sessions have replaced, that this worker closed.',
     labels: ['by'],
     known,
   });

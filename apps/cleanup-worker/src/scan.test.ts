@@ -42,7 +42,7 @@ const { signal } = new AbortController();
 const scanNow = (work: (operationId: string) => Promise<unknown>) => scanOf(worker.deps, 0, work);
 
 describe('due operations', () => {
-  test('are those that are pending, due, and held by no living worker', async () => {
+  test('are pending, due, and held by no living worker', async () => {
     const [open, later, held, lost, exhausted, completed] = await due(worker.tenant.environmentId, 6);
     const set = (id: string | undefined, change: string) =>
       worker.sql(`UPDATE runtime_operations SET ${change} WHERE id = '${id}'`);

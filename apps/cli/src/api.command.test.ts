@@ -67,7 +67,7 @@ test('rtc api lists the operations that a key may call', async () => {
   expect(data.map(({ operation }) => operation)).not.toContain('createConsoleSession');
 });
 
-test('rtc api says what the API refused, and what is wrong with a command line', async () => {
+test('rtc api prints the refusal of the API, and the fault of a command line', async () => {
   answer = {
     status: 400,
     body: '{"error":{"code":"VALIDATION_FAILED","message":"body.name is required (and 1 more, see details)","details":[{"path":"body.name","message":"is required"},{"path":"body.x","message":"is not a known field"}]}}',

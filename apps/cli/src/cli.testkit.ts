@@ -37,7 +37,7 @@ export function commandsWith(environment: () => Record<string, string>) {
   return {
     rtc,
     rtcWith,
-    /** Runs a command with `--json`, and parses what it prints. */
+    /** Runs a command with `--json`, and parses its output. */
     json: async (...commandLine: string[]): Promise<any> => parse(await rtc(...commandLine, '--json')),
     /** A command that fails with one line on standard error, which says this. */
     expectFailure: async (

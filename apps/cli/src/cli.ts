@@ -127,7 +127,7 @@ async function overRedis<T>(
   return work(await import('@callplane/queue'), redis);
 }
 
-/** What a message adds if the workers were not woken. */
+/** The end of a message if the workers were not woken. */
 export function foundLater(workersNotified: boolean): string {
   return workersNotified ? '' : '; the workers notice it within 15 seconds';
 }

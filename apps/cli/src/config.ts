@@ -79,7 +79,7 @@ export const CliConfig = Type.Object({
   PRISMA_DIR: Type.Optional(
     Type.String({
       description:
-        'Directory of `schema.prisma` and `migrations/`. By default, that of the repository. Container images set it.',
+        'Directory of `schema.prisma` and `migrations/`. Default: from the repository. Container images set it.',
     }),
   ),
 });

@@ -89,7 +89,7 @@ function createKey(cli: Cli, options: CreateOptions): Promise<void> {
 }
 
 /**
- * Creates an API key with all scopes, or those that are given.
+ * Creates an API key with the given scopes, or with all.
  * @returns the row as the commands show it, with the key itself
  */
 export async function insertKey(cli: Cli, prisma: Database['prisma'], options: NewKey & { environmentId: string }) {

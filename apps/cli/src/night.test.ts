@@ -116,7 +116,7 @@ describe('rtc webhooks and rtc deliveries', () => {
     const { stdout } = await rtc('deliveries', 'show', deliveryId);
     expect(stdout).toMatch(/^status +failed: rejected$/m);
     expect(stdout).toMatch(/^0\.1 +\S+Z +response +HTTP 404 +12 ms +192\.0\.2\.1 +"no such page\\u0007"$/m);
-    // Why it failed, where its time went, and what was sent and answered.
+    // Why it failed, where its time went, the request and the answer.
     expect(stdout).toMatch(/^why +HTTP 404: the receiver has no POST route/m);
     expect(stdout).toMatch(/^ {2}connect +4 ms {2,}#{13}\n {2}first byte +2 ms {15}#{7}\n {2}body +6 ms {22}#{20}$/m);
     expect(stdout).toMatch(/^ {2}x-service-signature: t=1795000000,v1=0123abcd…$/m);

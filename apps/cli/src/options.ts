@@ -169,7 +169,7 @@ function namesOf(rows: readonly { id: string; name: string }[]): string {
   return [...shown, ...(rows.length > NAMES_MAX ? [`${rows.length - NAMES_MAX} more`] : [])].join(', ');
 }
 
-/** @param list the command that lists what there is, such as `rooms list`. */
+/** @param list the command that lists the objects, such as `rooms list`. */
 export function notFound(what: string, id: string, list: string): UsageError {
   return new UsageError(`${what} ${quoted(id)} not found. See "rtc ${list}".`);
 }

@@ -20,7 +20,7 @@ export function print(cli: Cli, options: OutputOptions, result: object, text: st
   cli.write(options.json === true ? `${JSON.stringify(result)}\n` : `${text}\n`);
 }
 
-/** What a list shows of a row; nothing for null. */
+/** A cell of a list; null is shown as nothing. */
 type Cell = string | number | Date | null;
 
 export type Columns<T> = Readonly<Record<string, (row: T) => Cell>>;

@@ -61,7 +61,7 @@ describe('rtc deliveries retry and replay', () => {
 });
 
 describe('rtc webhooks recover and rtc recoveries', () => {
-  test('create a recovery, wait for a worker, and show what it did', async () => {
+  test('create a recovery, wait for a worker, and show its result', async () => {
     const endpointId = await endpoint();
     const [failed, pending] = await deliveries(endpointId, 2);
     await set(failed!, FAILED);

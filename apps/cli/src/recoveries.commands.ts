@@ -104,7 +104,7 @@ export function recover(cli: Cli, options: RecoverOptions, endpointId: string): 
     const row = await settled(database.prisma, created.id);
     const hint =
       row.status === 'pending'
-        ? `\nIt goes on: "rtc recoveries show ${row.id}". If nothing changes, check that a webhook-worker runs, and that the endpoint is enabled.`
+        ? `\nIt continues: "rtc recoveries show ${row.id}". If nothing changes, check that a webhook-worker runs, and that the endpoint is enabled.`
         : '';
     print(cli, options, row, `${textOf(row)}${hint}`);
   });

@@ -50,7 +50,7 @@ export function showDelivery(cli: Cli, options: OutputOptions, deliveryId: strin
 
 type ShownAttempt = ReturnType<typeof describe>;
 
-/** Adds what the API shows of an attempt beside its row. */
+/** Adds the fields of an attempt that the API shows beside its row. */
 function describe({ exchange, ...attempt }: AttemptRow, eventId: string) {
   const earlierAddresses = exchange?.earlierAddresses ?? [];
   return {

@@ -5,7 +5,7 @@ export function quoted(text: string): string {
   return escapeSteering(JSON.stringify(text));
 }
 
-/** Escapes what would steer a terminal. Line breaks stay. */
+/** Escapes characters that would steer a terminal. Line breaks stay. */
 export function printable(text: string): string {
   return text.split('\n').map(escapeSteering).join('\n');
 }

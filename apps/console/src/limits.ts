@@ -1,4 +1,4 @@
-/** Bounds of what the console reads and keeps: docs/limits.md. */
+/** Bounds of the data that the console reads and keeps: docs/limits.md. */
 export const CONSOLE_LIMITS = {
   /** Rows of one page of a list. */
   pageSize: 100,
@@ -8,7 +8,7 @@ export const CONSOLE_LIMITS = {
   rereadPagesMax: 2,
   /** Sessions that the list of participants reads to find the newest one of each. */
   sessionsMax: 2_000,
-  /** Interval between two reads of what the stream of changes does not report, in milliseconds. */
+  /** Interval between two reads of data that the stream of changes does not report, in milliseconds. */
   rereadEveryMs: 5_000,
   requestTimeoutMs: 30_000,
   /** Repetitions of a failed read. */

@@ -70,7 +70,7 @@ function listenForControls(call: Call, onProblem: (text: string) => void): () =>
 }
 
 function announceOthers(call: Call): void {
-  // In a large room the list changes with what is shown, and not only with who comes and goes.
+  // In a large room the list also changes when the page of the roster changes.
   const announceSmall = (text: string) => {
     if (!call.isRosterPaged) announce(text);
   };
@@ -125,10 +125,10 @@ const STATES: Record<ConnectionState, string> = {
 };
 const AWAY = 'The connection is interrupted. Reconnecting… Picture, sound or chat may wait.';
 const NO_MEDIA =
-  'Audio and video are not available at the moment (media_unavailable). The call and the chat go on without them.';
+  'Audio and video are not available at the moment (media_unavailable). The call and the chat continue without them.';
 
 /**
- * Shows the state of the connection, and one line of text about what does not work.
+ * Shows the state of the connection, and one line of text about a problem.
  * @returns shows a problem until the next one; an empty text removes it
  */
 function showState(call: Call): (text: string) => void {

@@ -59,7 +59,7 @@ function entry(name: string, note: string): HTMLLIElement {
 
 const PAGE_SIZE = 50;
 
-/** Reads the participants of a large room page by page, and lets the call show those of the present page. */
+/** Reads the participants of a large room page by page, and lets the call show the present page. */
 export class RosterPages {
   readonly #call: Call;
   participants: readonly RemoteParticipant[] = [];

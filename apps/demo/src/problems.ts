@@ -1,6 +1,6 @@
 import { CallplaneError, type CallplaneErrorCode, type TrackFailure } from '@callplane/client-js';
 
-/** What each error means for the user of this page. The others keep the message of the SDK. */
+/** Texts of errors for the user of this page. The others keep the message of the SDK. */
 const TEXTS: Partial<Record<CallplaneErrorCode, string>> = {
   room_ended: 'The room has ended. Join again to open a new one under this name.',
   removed: 'You were removed from the room.',
@@ -13,7 +13,7 @@ const TEXTS: Partial<Record<CallplaneErrorCode, string>> = {
   too_many_attempts: 'Too many attempts. Wait a few seconds, then join again.',
   drain: 'The server is restarting. Join again in a moment.',
   unavailable: 'The server is busy. Try again in a moment.',
-  media_unavailable: 'Audio and video are not available at the moment. The call and the chat go on without them.',
+  media_unavailable: 'Audio and video are not available at the moment. The call and the chat continue without them.',
   permission_denied: 'You may not do that in this room.',
   rate_limited: 'That was too often. Wait a moment.',
 };

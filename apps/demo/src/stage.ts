@@ -115,7 +115,7 @@ export class Stage {
     if (this.#call.isRosterPaged && tracks.size === 0) this.#remove(participantId);
   }
 
-  /** Marks those who speak, and brings the loudest to the first page. */
+  /** Marks the speakers, and brings the loudest to the first page. */
   #speaking(speakers: readonly Participant[]): void {
     const ids = speakers.map(({ participantId }) => participantId);
     for (const [key, tile] of this.#tiles) tile.setSpeaking(ids.includes(key));

@@ -3,7 +3,7 @@ import { element } from './elements.js';
 
 const EVERY_MS = 1_000;
 
-/** The fields of WebRTC's statistics that this page reads; browsers omit those that they do not support. */
+/** The fields of WebRTC's statistics that this page reads; browsers omit fields that they do not support. */
 type Entry = Partial<RTCInboundRtpStreamStats & RTCOutboundRtpStreamStats & RTCIceCandidatePairStats>;
 
 /** Updates one line every second: bitrates, resolution, loss, round trip. Returns a function that stops it. */

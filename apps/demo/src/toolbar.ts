@@ -3,13 +3,13 @@ import { announce, button, setIcon } from './elements.js';
 import { VIDEO } from './preview.js';
 import { readable } from './problems.js';
 
-/** One button each for microphone, camera and screen; its label says what a press does. */
+/** One button each for microphone, camera and screen; its label names the effect of a press. */
 export class Toolbar {
   readonly #call: Call;
   readonly #onProblem: (text: string) => void;
   /** Sources with an operation in progress: a second press must not overtake the first. */
   readonly #busy = new Set<TrackSource>();
-  /** What a press asked for during an operation. The label may already show the new state then. */
+  /** The request of a press during an operation. The label may already show the new state then. */
   readonly #next = new Map<TrackSource, () => Promise<void>>();
 
   constructor(call: Call, onProblem: (text: string) => void) {

@@ -17,7 +17,7 @@ export const CAM: SentTrack = { trackId: 'cam', source: 'camera', add: (peer) =>
 export type TestCall = ReturnType<typeof startCall>;
 
 /**
- * A client with media that does what docs/signaling.md demands: answers, candidates, and what a `mediaReset` needs.
+ * A client with media that obeys docs/signaling.md: answers, candidates, and reactions to `mediaReset`.
  * @param republishes false for tests that publish again by themselves after a `mediaReset` of the publisher
  */
 export function startCall(kit: TestSignaling, joined: Joined, { republishes = true } = {}) {
@@ -51,7 +51,7 @@ export function startCall(kit: TestSignaling, joined: Joined, { republishes = tr
     /** Publishes exactly these tracks, over the same peer as before. */
     publish: (tracks: readonly SentTrack[]): Promise<void> => sending.publish(tracks, false),
     publishAnew: (tracks: readonly SentTrack[]): Promise<void> => sending.publish(tracks, true),
-    /** Resumes the session with the same peers, as far as the gateway says that they go on. */
+    /** Resumes the session with the same peers, as far as the gateway says that they continue. */
     async resume(url: string, more: object = {}): ReturnType<TestSignaling['resume']> {
       const offerId = receiving.answered();
       const known = offerId === undefined ? {} : { offerId };

@@ -18,7 +18,7 @@ const VALIDATORS = new Map<string, ReturnType<typeof ajv.compile>>(
 );
 type Type = keyof ServerMessages;
 
-/** Far beyond what any answer takes, because a green run does not wait for it. */
+/** Far beyond the time of any answer, because a green run does not wait for it. */
 const WITHIN_MS = 60_000;
 
 export type TestClient = Awaited<ReturnType<typeof connectClient>>;

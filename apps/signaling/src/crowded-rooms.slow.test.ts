@@ -68,7 +68,7 @@ async function startPublisher(at: number): Promise<Publisher> {
   return { participantId, microphone, videos };
 }
 
-/** A microphone that goes on with what it did when it is published again. */
+/** A microphone that keeps its state when it is published again. */
 function newMicrophone(): Microphone {
   let current: RtcAudioTrack;
   let mode: 'off' | 'speak' | 'silence' = 'off';
@@ -154,7 +154,7 @@ describe('a room with twice as many videos, and three times as many microphones,
     }
   });
 
-  test('lets viewers at every gateway hear those who talk, and says who they are', async () => {
+  test('lets viewers at every gateway hear the speakers, and says who they are', async () => {
     const viewers = await Promise.all([startViewer(0), startViewer(1)]);
     const speakersOf = ({ client }: Viewer) =>
       (client.of('speakers').at(-1)?.speakers ?? []).map(({ participantId }) => participantId);

@@ -37,7 +37,7 @@ beforeAll(async () => {
   janusPid = janus.pid;
 });
 
-/** A call whose two participants receive what the other sends. */
+/** A call whose two participants receive each other. */
 async function call(): Promise<{ roomId: string; ada: TestCall; bob: TestCall }> {
   const roomId = await kit.newRoom();
   const [ada, bob] = [
@@ -55,7 +55,7 @@ function startStream(peer: RawPeer): { nextSequence(): number; stop(): void } {
   const timer = setInterval(() => {
     sequence += 1;
     const body = Buffer.concat([VP8_KEY_FRAME, Buffer.alloc(500)]);
-    // Only the first frame is a key frame: the media server forgets what is older than one.
+    // Only the first frame is a key frame: the media server forgets frames that are older than one.
     if (sequence > 5) body[3]! |= 1;
     for (const ssrc of SSRCS.video) peer.sendRtp(rtp({ ssrc, payload: PAYLOADS.video, sequence }, body));
     peer.sendRtp(rtp({ ssrc: SSRCS.audio, payload: PAYLOADS.opus, sequence }, Buffer.alloc(40, 1)));

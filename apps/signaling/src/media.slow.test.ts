@@ -66,7 +66,7 @@ const handedOver = async ({ welcome }: Joined) => {
 
 const enter = async (roomId: string, options = {}, url = one.url) => inCall(await kit.enter(url, roomId, options));
 const feeds = (roomId: string) => node.listFeeds(roomId);
-/** Two participants, each of whom receives what the other sends: Bob a track of Ada, and Ada a microphone. */
+/** Two participants that receive each other: Bob a track of Ada, and Ada a microphone. */
 async function pair(track = CAM, kind: 'audio' | 'video' = 'video') {
   const roomId = await kit.newRoom();
   const [ada, bob] = [await enter(roomId), await enter(roomId)];
@@ -190,7 +190,7 @@ describe('media', () => {
     );
   });
 
-  test('is what the client is told at another instance, which asks the media server for it', async () => {
+  test('is told to the client at another instance, which asks the media server for it', async () => {
     const roomId = await kit.newRoom();
     const [ada, eve] = [await enter(roomId), await enter(roomId)];
     await Promise.all([ada.publishAnew([CAM]), eve.publishAnew([CAM])]);
@@ -208,7 +208,7 @@ describe('media', () => {
     expect([...there.client.of('subscribed').slice(1), ...there.client.of('mediaReset')]).toEqual([]);
   });
 
-  test('goes on with the half that is known at another instance, and the client resets the other one', async () => {
+  test('continues with the half that is known at another instance, and the client resets the other one', async () => {
     const { roomId, ada, bob } = await pair();
     const subscriber = ada.subscriber();
     await handedOver(ada);
@@ -271,7 +271,7 @@ describe('media', () => {
 });
 
 describe('when the media server', () => {
-  test('is killed and restarted, clients are notified and publish again, and the call goes on', async () => {
+  test('is killed and restarted, clients are notified and publish again, and the call continues', async () => {
     const { roomId, ada, bob } = await pair(MIC, 'audio');
     for (const call of [ada, bob]) {
       call.client.on((message) => {
@@ -356,7 +356,7 @@ describe('media servers of the registry', () => {
     await eventually(async () => (await nextPlace()) === 'r1');
     expect(await placementOf(roomId)).toBe('r1');
     await setNodeDraining(prisma, 'r2', false);
-    // The rooms of a removed server move as those of one that is down.
+    // The rooms of a removed server move like the rooms of a server that is down.
     expect(await removeMediaNode(prisma, 'r1')).toBe(true);
     await moves();
     expect(await placementOf(roomId)).toBe('r2');

@@ -20,7 +20,7 @@ export type BatchName = (typeof BATCH_NAMES)[number];
 const READ_REASONS = [
   /** This instance has changed the room, or sends a welcome. */
   'changed',
-  /** A notice does not continue what is known, or carries no changes. */
+  /** A notice does not continue the known version, or carries no changes. */
   'gap',
   /** The periodic resync, and the one after an outage of Redis. */
   'poll',
@@ -30,7 +30,7 @@ const READ_REASONS = [
 export type ReadReason = (typeof READ_REASONS)[number];
 
 const CLAIM_OUTCOMES = [
-  /** Each half that the other gateway had handed over goes on. */
+  /** Each half that the other gateway had handed over continues. */
   'continued',
   'partly',
   /** Another gateway held the session in between, or the room's media is elsewhere by now. */

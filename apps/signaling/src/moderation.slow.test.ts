@@ -32,7 +32,7 @@ beforeAll(async () => {
 const without = (...withdrawn: Permission[]) => PERMISSIONS.filter((permission) => !withdrawn.includes(permission));
 const enter = (instance: TestInstance, roomId: string, options = {}) => kit.enter(instance.url, roomId, options);
 
-/** Does what the API does: the transaction and the notice. */
+/** Acts like the API: the transaction and the notice. */
 async function update(roomId: string, { participantId }: Joined, patch: ParticipantPatch): Promise<void> {
   const updated = await updateParticipant(kit.database, kit.tenant, roomId, participantId, patch, new Date());
   if (updated.outcome !== 'updated') throw new Error(updated.outcome);
@@ -163,7 +163,7 @@ describe('the quality that clients report', () => {
   const seconds = async ({ welcome }: Joined) =>
     kit.database.prisma.participantSession.findUniqueOrThrow({ where: { id: welcome.sessionId } });
 
-  test('reaches the others on all gateways, and those who come later', async () => {
+  test('reaches the others on all gateways, and later participants', async () => {
     const roomId = await kit.newRoom();
     const [ada, bob] = [await enter(one, roomId), await enter(two, roomId)];
     await ada.client.ask({ type: 'quality', level: 'poor', relay: true, lossPercent: 12.5 }, 'ok');
@@ -209,7 +209,7 @@ describe('media', () => {
     return started;
   }
 
-  /** Resolves once the media server relays nothing more of the kind. Audio goes on as silence: only video stops. */
+  /** Resolves once the media server relays nothing more of the kind. Audio continues as silence: only video stops. */
   async function stops({ subscriber }: TestCall): Promise<void> {
     await eventually(
       async () => {
@@ -239,7 +239,7 @@ describe('media', () => {
     await Promise.all([ada, bob].map(({ client }) => client.until('changes', isMuted)));
     await stops(bob);
     measured('a muted track is no longer relayed', startedAtMs);
-    // The client goes on sending, and an offer that says nothing of the mute does not undo it.
+    // The client still sends, and an offer that says nothing of the mute does not undo it.
     await ada.publish([CAM, MIC]);
     await flows(bob.subscriber, 'audio');
     await stops(bob);

@@ -74,7 +74,7 @@ export const usesJanus = ({ url, apiSecret, adminKey }: TestJanus): Record<strin
   MEDIA_ADMIN_KEY: adminKey,
 });
 
-/** @param own servers that the file may break, instead of those of its Jest worker. */
+/** @param own servers that the file may break, instead of the servers of its Jest worker. */
 export async function startTestSignaling(own: { databaseUrl?: string; redis?: TestServer } = {}) {
   const worker = await workerServers();
   const { databaseUrl: url, redis } = { databaseUrl: worker.databaseUrl, redis: worker.redis, ...own };
@@ -136,7 +136,7 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
     client.send({ type: 'join', token: invited.token, ...more });
     return { ...invited, client, welcome: await client.until('welcome') };
   }
-  /** The notice of what the API has changed. */
+  /** The notice of a change by the API. */
   const publish = (roomId: string, version: number | null = null) =>
     publishRoomChanged(producer.redis, roomId, version);
   async function events(roomId: string): Promise<{ type: string; sequence: number; data: any }[]> {
@@ -186,7 +186,7 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
       client.send({ ...resumptionOf(welcome), ...more });
       return { ...(await client.until('welcome')), client };
     },
-    /** Does what the API does: the accepting transaction and the notice. */
+    /** Acts like the API: the accepting transaction and the notice. */
     async remove(roomId: string, participantId: string, notice = true): Promise<void> {
       const accepted = await acceptParticipantRemoval(database, tenant, roomId, participantId, new Date());
       if (notice) await publish(roomId, accepted?.roomVersion);
@@ -205,7 +205,7 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
   };
 }
 
-/** Follows a gateway from here on: what it logs, and its metrics. */
+/** Follows a gateway from here on: its log, and its metrics. */
 function watch(app: TestApp): TestInstance {
   const loggedBefore = app.output().length;
   return {

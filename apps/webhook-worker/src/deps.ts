@@ -29,6 +29,6 @@ export interface Deps {
   leaseMs: number;
   deliveryDeadlineMs: number;
   dnsDeadlineMs: number;
-  /** Certificates to trust instead of those of the system; for tests. */
+  /** Certificates to trust instead of the system's; for tests. */
   certificateAuthority?: string;
 }

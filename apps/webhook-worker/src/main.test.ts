@@ -39,12 +39,12 @@ test('the webhook worker reports all configuration errors at once and exits with
 });
 
 describe('the webhook worker process', () => {
-  test('goes on with the deliveries of a killed worker within 30 s, and sends only those in flight twice', async () => {
+  test('sends the deliveries of a killed worker within 30 s, and only the ones in flight twice', async () => {
     let hangs = true;
     const receiver = await startReceiver((_request, response) => {
       if (!hangs) response.end();
     });
-    // The leases are those of the contract, 120 s.
+    // The leases have the 120 s of the contract.
     const app = await spawnWorker();
     const ids = await wake(await kit.newEndpoint(receiver.url, { slotMs: 200 }), 10);
     await eventually(() => receiver.requests.length === 4);

@@ -35,7 +35,7 @@ import { sweepDeliveries, sweepRecoveries } from './sweep/sweep.js';
 
 const RETENTION_INTERVAL_MS = 60_000;
 const RECOVERY_INTERVAL_MS = 1000;
-/** Turns of each lane that are taken at once. Those that wait for a slot or settle hold none. */
+/** Turns of each lane that are taken at once. A turn that waits for a slot or settles does not count. */
 const TURNS_AT_ONCE = {
   [QUEUE_OF_LANE.fast]: 2 * CONCURRENCY_PER_WORKER,
   [QUEUE_OF_LANE.slow]: SHARED_SLOTS_MAX,

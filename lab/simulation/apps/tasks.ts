@@ -13,7 +13,7 @@ export const SIGNER = { kid: 'simulated', privateKey: PAIR.privateKey };
 export const PUBLIC_KEY = PAIR.publicKey;
 export const TOKENS = { issuer: 'callplane', audience: 'callplane' };
 
-/** What a simulated process is made of. */
+/** The parts of a simulated process. */
 export interface Parts {
   readonly world: World;
   readonly redis: SimRedis;

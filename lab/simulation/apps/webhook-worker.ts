@@ -29,7 +29,7 @@ const ADDRESS = '93.184.216.34';
 
 /**
  * As apps/webhook-worker/src/main.ts does.
- * @returns what ends its work when it is stopped.
+ * @returns a function that ends its work.
  */
 export function startWebhookWorker({ redis, databaseUrl, logger, name }: Parts): () => Promise<void> {
   const database = openDatabase(databaseUrl, { indexesOnly: true });

@@ -173,13 +173,13 @@ export class Gate {
     }
   }
 
-  /** Rolls back what a process that died leaves behind. */
+  /** Rolls back the transactions of a process that died. */
   async abandon(process: SimProcess): Promise<void> {
     for (const client of [...this.#clients]) if (client.process === process) await this.#end(client);
     await this.#lookAgain();
   }
 
-  /** Closes a connection of a process that goes on. */
+  /** Closes a connection of a process that continues. */
   close(client: SimClient): void {
     client.isLost = true;
     this.world.after(0, null, `PostgreSQL loses a connection of ${client.process.name}`, async () => {
@@ -204,7 +204,7 @@ export class Gate {
     this.postgres.release(backend);
   }
 
-  /** Ends what PostgreSQL would end by now. */
+  /** Ends transactions and statements that PostgreSQL would end by now. */
   async #expire(): Promise<void> {
     const now = this.world.nowMsValue;
     for (const statement of [...this.#blocked]) {
@@ -233,7 +233,7 @@ const known = new Map<string, string>();
 const WRITES = /\b(INSERT INTO|UPDATE|DELETE FROM)\s+(?!SET\b|OF\b|SKIP\b)"?(?:public"?\."?)?(\w+)/g;
 const READS = /\b(FROM|JOIN)\s+"?(?:public"?\."?)?(\w+)/g;
 
-/** Names a statement: what it does to which tables, and a few characters that tell similar ones apart. */
+/** Names a statement: its verbs, its tables, and a few characters that tell similar ones apart. */
 function labelOf(text: string, before: string): string {
   const short = text.trim();
   if (/^(COMMIT|ROLLBACK)/i.test(short)) return `${short} after ${before}`;

@@ -3,11 +3,12 @@ import { BACKOFF_SECONDS, LEASE_SECONDS } from '@callplane/core';
 const TABLES = ['runtime_operations', 'webhook_deliveries'];
 
 /**
- * A log of leases, and of what must stay closed, in the schema of the simulation. The rows alone do not show who wrote
- * them, because the steps of an operation can be repeated. A trigger therefore knows the process of each lease, and
- * writes down what it must not see: a claim or an end of a lease that another process holds, and an outcome without a
- * lease or after its end. A late answer of a receiver may settle a delivery whose lease has expired. It also knows when
- * an attempt at an operation has failed, and writes down the next claim if it comes before the delay of the schedule.
+ * A log of leases, and of rows that must stay closed, in the schema of the simulation. The rows alone do not show who
+ * wrote them, because the steps of an operation can be repeated. A trigger therefore knows the process of each lease,
+ * and writes down forbidden changes: a claim or an end of a lease that another process holds, and an outcome without
+ * a lease or after its end. A late answer of a receiver may settle a delivery whose lease has expired. It also knows
+ * when an attempt at an operation has failed, and writes down the next claim if it comes before the delay of the
+ * schedule.
  */
 export const LEASE_LOG = `
   CREATE TABLE sim.leases (token uuid PRIMARY KEY, holder text NOT NULL);
@@ -98,18 +99,18 @@ export const LEASE_LOG = `
       FOR EACH ROW EXECUTE FUNCTION sim.watch_lease();`,
   ).join('\n')}`;
 
-/** Whether a statement asks if its worker holds an operation. A step that gets a row goes on. */
+/** Whether a statement asks if its worker holds an operation. A step that gets a row continues. */
 export function isFence(text: string): boolean {
   return /^\s*SELECT 1 FROM runtime_operations WHERE/.test(text);
 }
 
 /**
- * Writes down that a step goes on without the lease of the operation $1, or after its end. It belongs to the transaction
- * of the step, so it disappears with a step that changes nothing.
+ * Writes down that a step continues without the lease of the operation $1, or after its end. It belongs to the
+ * transaction of the step, so it disappears with a step that changes nothing.
  */
 export const FENCE_BREAK = `
   INSERT INTO sim.breaks (guarantee, what)
   SELECT 'one-writer', format('%s does a step of %s, whose lease is of %s, and %s', current_setting('sim.process'), o.id,
-    l.holder, CASE WHEN o.lease_expires_at <= sim.now() THEN 'has expired' ELSE 'goes on' END)
+    l.holder, CASE WHEN o.lease_expires_at <= sim.now() THEN 'has expired' ELSE 'continues' END)
   FROM runtime_operations o JOIN sim.leases l ON l.token = o.lease_token
   WHERE o.id = $1 AND (l.holder <> current_setting('sim.process') OR o.lease_expires_at <= sim.now())`;

@@ -18,7 +18,7 @@ interface Worker {
 const STALLED_MS = [30_000, 60_000] as const;
 /** How much later than the row its delayed job is due (`JobWorkers` of the queue). */
 const CLOCKS_DIFFER_MS = 100;
-/** Pause of a worker between two attempts to tell Redis what became of a job, in milliseconds. */
+/** Pause of a worker between two attempts to tell Redis the outcome of a job, in milliseconds. */
 const RETRY_MS = 1000;
 
 /** A model of a queue of BullMQ whose workers work on its jobs. */

@@ -25,7 +25,7 @@ export class SimSocket extends EventEmitter {
   readonly #client: SocketClient;
   readonly #toGateway: string[] = [];
   readonly #toClient: Message[] = [];
-  /** The stream below the WebSocket: what the gateway writes leaves at once. */
+  /** The stream below the WebSocket: the gateway's bytes leave at once. */
   readonly #stream = Object.assign(new EventEmitter(), {
     writableLength: 0,
     write: (bytes: Buffer, sent: () => void) => {

@@ -19,8 +19,8 @@ type Bench = Awaited<ReturnType<typeof openBench>>;
 
 /**
  * Events from the API to a receiver: processor time of a delivery of a backlog, and of an event with its delivery; the
- * time from the answer to the first byte at 10 and 200 events a second; memory; and what the death of a worker delays
- * and repeats.
+ * time from the answer to the first byte at 10 and 200 events a second; memory; and the deliveries that the death of a
+ * worker delays and repeats.
  */
 export const run = () =>
   onStage(async (stage) => {
@@ -35,7 +35,7 @@ export const run = () =>
       // Another number of callers runs other code, which V8 has to compile first.
       await accepted(bench, connections);
       const cpuUs = await accepted(bench, connections);
-      printRow(`that of an event with its delivery, ${connections} connections`, `${cpuUs.toFixed(0)} µs`, goal);
+      printRow(`an event with its delivery, ${connections} connections`, `${cpuUs.toFixed(0)} µs`, goal);
     }
     const quiet = await atRate(bench, QUIET_PER_SECOND);
     printRow(`answer to first byte, ${QUIET_PER_SECOND}/s`, spread(quiet.lags), '3 ms, p99 10 ms');
@@ -100,7 +100,7 @@ async function createRooms({ api, client }: Bench, connections: number, amount: 
   if (non2xx + errors > 0) throw new Error(`${non2xx} not 2xx, ${errors} errors`);
 }
 
-/** @returns the processor time in which a worker sends what has come without it, for each delivery, in microseconds. */
+/** @returns the processor time of a worker for each delivery of a backlog, in microseconds. */
 async function backlog(bench: Bench): Promise<number> {
   await createRooms(bench, CONNECTIONS, BACKLOG);
   const before = bench.cpuMs();
@@ -117,7 +117,7 @@ async function accepted(bench: Bench, connections: number): Promise<number> {
   return ((bench.cpuMs() - before) * 1000) / ROUND;
 }
 
-/** Creates rooms at an even rate. @param disturb what happens after some seconds. */
+/** Creates rooms at an even rate. @param disturb is called after some seconds. */
 async function atRate(bench: Bench, perSecond: number, disturb: () => void = () => undefined) {
   const { client, receiver, cpuMs: cpu, atRest, deliveries } = bench;
   const answeredMs = new Map<string, number>();
@@ -143,7 +143,7 @@ async function atRate(bench: Bench, perSecond: number, disturb: () => void = () 
   return { lags, repeated, cpuUs };
 }
 
-/** The memory of a process, with its share of what it has in common with others. */
+/** The memory of a process, with its share of common pages. */
 function pssMiB(pid: number): number {
   return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1024;
 }

@@ -15,7 +15,7 @@ const BEHIND = Number(process.env.GROWTH_BEHIND ?? 100_000);
 const ROUNDS = 40;
 /** Several intervals of the scans and sweeps. */
 const SCANS_MS = 20_000;
-/** Rarer statements are those of a start. */
+/** Rarer statements belong to a start. */
 const CALLS_MIN = 3;
 /** The oldest row is younger than the retention. */
 const OLDEST_DAYS = 20;
@@ -107,7 +107,7 @@ async function finish(
   await client.query('COMMIT');
 }
 
-/** What the scans and sweeps of all apps cost PostgreSQL. */
+/** PostgreSQL's cost of the scans and sweeps of all apps. */
 async function shareOfCore(client: pg.Client): Promise<string> {
   await client.query('SELECT pg_stat_statements_reset()');
   const startedAtMs = performance.now();

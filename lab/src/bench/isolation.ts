@@ -19,7 +19,7 @@ const HANGING = { endpoints: 50, path: '/tarpit', deliveries: 8 };
 const SLOW = { endpoints: 1, path: '/wait/1800', deliveries: 400 };
 /** They stay below the second from which an endpoint has the slow lane. */
 const ALMOST_SLOW = { endpoints: 50, path: '/wait/900', deliveries: 8 };
-/** What each hostile environment has. */
+/** The endpoints and deliveries of each hostile environment. */
 const LOADS = [
   { name: '50 hanging endpoints', parts: [HANGING] },
   { name: 'one slow endpoint', parts: [SLOW] },

@@ -2,7 +2,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 
 /** The pictures come back after 2 s without a jump. */
 const SECONDS = 2;
-/** Of the brightness, of 255: that of a small sensor. An encoder cannot predict it. */
+/** Noise of the brightness, of 255, as of a small sensor. An encoder cannot predict it. */
 const NOISE = 3;
 
 interface Camera {

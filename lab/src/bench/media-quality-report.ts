@@ -25,7 +25,7 @@ const BACK_FROM = 0.75;
 
 const isFull: Condition = ({ fps }, { height }) => height >= CAMERA.height && fps >= BACK_FROM * CAMERA.frameRate;
 
-/** What a column has of one round. */
+/** The figures of one round, by column. */
 const COLUMNS: { title: string; digits?: number; unit?: string; of: (one: Measured) => number }[] = [
   { title: 'frames/s', digits: 1, of: ({ during }) => whole(during).fps },
   { title: 'lines', of: ({ during }) => median(during.map(({ meter }) => meter.height)) },

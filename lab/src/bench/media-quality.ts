@@ -49,7 +49,7 @@ interface Servers {
   shaper: UdpShaper;
 }
 
-/** What a viewer sees and hears on bad lines, of a camera that moves and has noise. */
+/** A viewer's picture and sound on bad lines, from a camera that moves and has noise. */
 export const run = () =>
   onStage(async (stage) => {
     const bench = await openBench(stage);

@@ -40,7 +40,7 @@ export function openCrowd() {
   const all = (command: string, argument: (index: number) => object = () => ({})): Promise<any[]> =>
     Promise.all(processes.map(({ call }, index) => call(command, argument(index))));
   return {
-    /** The pace is that of all processes together. */
+    /** The pace counts all processes together. */
     async join(tickets: Ticket[], { atOnce, perSecond }: Pace): Promise<Joined> {
       const results: Joined[] = await all('join', (index) => ({
         tickets: tickets.filter(({ key }) => isIn(index)(key)),

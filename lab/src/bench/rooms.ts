@@ -195,7 +195,7 @@ async function joinsIntoRoom(fleet: Fleet, crowd: Crowd, tickets: Token[], size:
   await crowd.leave(joining.map(({ key }) => key));
 }
 
-/** Joins at a steady pace, and what they cost the gateways beyond their idle rate. */
+/** Joins at a steady pace, and their cost at the gateways beyond the idle rate. */
 async function pacedJoins(fleet: Fleet, crowd: Crowd, tickets: Token[]) {
   const { result, cpuMs } = await costing(fleet, async () => {
     await crowd.forgetReceived();
@@ -289,7 +289,7 @@ async function resumeAfterKill(
   await fleet.replace(index);
 }
 
-/** CPU time of all gateways during `work`, minus what they use when idle. */
+/** CPU time of all gateways during `work`, minus their idle rate. */
 async function costing<T>(fleet: Fleet, work: () => Promise<T>) {
   await delay(2_000);
   const idle = await timed(fleet, () => delay(IDLE_MS));
@@ -308,13 +308,13 @@ function expectNone(what: string, failures: Record<string, number>) {
   if (Object.keys(failures).length > 0) throw new Error(`Failed ${what}: ${JSON.stringify(failures)}`);
 }
 
-/** What a row says of attempts that were repeated, by reason. The machine was too busy for the pace then. */
+/** The note of a row about repeated attempts, by reason. The machine was too busy for the pace then. */
 function repeated(retries: Record<string, number>) {
   const parts = Object.entries(retries).map(([reason, count]) => `${reason} ${count}`);
   return parts.length === 0 ? '' : `; repeated: ${parts.join(', ')}`;
 }
 
-/** Bytes for each of `count` causes, without those that have another one. */
+/** Bytes for each of `count` causes, without bytes of other causes. */
 function bytesOf(received: Record<string, number>, count: number) {
   const caused = Object.entries(received).filter(([type]) => type !== 'pong' && type !== 'viewerCount');
   const sum = caused.reduce((bytes, [, more]) => bytes + more, 0);

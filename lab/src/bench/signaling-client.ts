@@ -13,7 +13,7 @@ export class Refused extends Error {
   }
 }
 
-/** What the server of the connection sends, as JSON. */
+/** A message of the server, as JSON. */
 type Message = Record<string, any>;
 
 /**

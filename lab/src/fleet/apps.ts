@@ -88,7 +88,7 @@ export interface Instance {
   logFile: string;
 }
 
-/** What all instances have in common. */
+/** Shared by all instances. */
 interface Surroundings {
   processes: Processes;
   postgres: PostgresPair;

@@ -5,13 +5,13 @@ import { promisify } from 'node:util';
 import { BUGS, withPatches } from '../../simulation/bugs.mjs';
 import { Failure, root } from '../bootstrap.js';
 
-/** What programs and settings of the build find by their place. */
+/** Files that programs and settings of the build find by their place. */
 const LINKED = ['node_modules', 'package.json', 'docs', 'infra', 'prisma', 'tsconfig.base.json', 'tsconfig.build.json'];
 const COPIED = ['apps', 'packages'];
 
 /**
- * Copies the built repository and compiles what seeded bugs change. Packages find each other by relative links, and so the
- * copy uses its own.
+ * Copies the built repository and compiles the files that seeded bugs change. Packages find each other by relative
+ * links, and so the copy uses its own.
  * @param folder does not exist yet.
  * @returns the folder.
  */

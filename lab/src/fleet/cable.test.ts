@@ -28,7 +28,7 @@ function client(port: number) {
   return state;
 }
 
-test('a cut cable carries nothing and closes nothing, and what was sent arrives once it is healed', async () => {
+test('a cut cable carries nothing and closes nothing, and sent bytes arrive once it is healed', async () => {
   const cable = await echo();
   const before = client(cable.port);
   before.socket.write('a');

@@ -10,7 +10,7 @@ import { exitOnSignals, Processes } from './processes.js';
 test('a run that is interrupted while a server is frozen leaves no process, no mount and no folder behind', async () => {
   const processes = new Processes();
   let child = 0;
-  // A server whose child has a process group of its own, as those of PostgreSQL.
+  // A server whose child has a process group of its own, as in PostgreSQL.
   const machine = new Machine(
     'server',
     async (onSpawn) => {

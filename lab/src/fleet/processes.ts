@@ -8,7 +8,7 @@ type Interruptible = Pick<NodeJS.Process, 'on' | 'exit'>;
 
 /**
  * Ends this process at the usual signals. At its exit, it ends the processes of the fleet and removes their files. A
- * further signal, such as the one that npm sends after that of the terminal, does not interrupt this.
+ * further signal, such as the one that npm sends after the terminal's, does not interrupt this.
  */
 export function exitOnSignals(own: Interruptible = process): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) own.on(signal, () => own.exit(130));
@@ -45,7 +45,7 @@ export class Processes {
     this.#cleanUps.push(cleanUp);
   }
 
-  /** Kills what still runs, and removes the folder. Idempotent. */
+  /** Kills running processes, and removes the folder. Idempotent. */
   destroy(): void {
     process.off('exit', this.#atExit);
     for (const pid of this.#pids) {

@@ -127,7 +127,7 @@ export class RedisTrio {
     await Promise.all([...this.sentinels, ...this.servers].map((machine) => machine.stop()));
   }
 
-  /** What each Sentinel says of the master; nothing if it does not answer. */
+  /** Each Sentinel's view of the master; nothing if it does not answer. */
   #views(): Promise<Record<string, string>[]> {
     return Promise.all(
       this.#sentinelPorts.map((port) =>

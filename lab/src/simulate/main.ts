@@ -12,11 +12,11 @@ import { Failure, parsed, root } from '../bootstrap.js';
 const USAGE = `npm run simulate -- …, after the build:
   --seed N         runs one seed
   --seeds A-B,C    runs several; default: 1-20
-  --minutes M      runs seeds for this time, and prints what they have covered
+  --minutes M      runs seeds for this time, and prints their coverage
   --twice N        runs the first N seeds twice in one process, and shows where the runs differ
   --trace          prints every step
   --brief          ends with the first broken guarantee, and does not shorten its run
-  --bug NAME       runs these seeds with a seeded bug, and shortens what it breaks
+  --bug NAME       runs these seeds with a seeded bug, and shortens its failure
   --bugs all|a,b   applies each seeded bug (bugs.mjs), or these, tells which seed finds it, and prints the
                    processor time until then; --jobs N: N at once
 Uses the PostgreSQL of TEST_POSTGRES_URL, or starts its own.`;

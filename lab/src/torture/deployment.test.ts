@@ -7,7 +7,7 @@ import { deploymentOf } from './deployment.js';
 
 const ALL = ['rooms:create', 'rooms:read', 'rooms:end', 'tokens:create', 'participants:read', 'participants:remove'];
 
-/** A service that knows two environments: that of the keys `a` and `a2`, and that of `b`. */
+/** A service that knows two environments: one of the keys `a` and `a2`, and one of `b`. */
 async function startService({ hasGateway = true } = {}): Promise<string> {
   const answer: RequestListener = ({ url, headers }, response) => {
     const environmentId = /^Bearer ([ab])/.exec(headers.authorization ?? '')?.[1];

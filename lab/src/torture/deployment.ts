@@ -6,7 +6,7 @@ import type { KnownTenant } from '../fleet/operator.js';
 import type { Target } from './options.js';
 
 const OPENS_WITHIN_MS = 10_000;
-/** What the load does with each key, and what it does if there is a receiver. */
+/** The scopes that the load needs of each key, and with a receiver. */
 const SCOPES = ['rooms:create', 'rooms:read', 'rooms:end', 'tokens:create', 'participants:read', 'participants:remove'];
 const RECEIVER_SCOPES = ['webhooks:read', 'webhooks:write'];
 

@@ -79,7 +79,7 @@ async function onRedis(action: 'kill' | 'freeze', { redis }: Fleet, random: Rand
   return master === null ? fault : { ...fault, target: `${master.name}, the master` };
 }
 
-/** Rules of every user of Redis, and those that undo them. */
+/** Rules of every user of Redis, and their opposites. */
 const REFUSALS = { channels: ['resetchannels', 'allchannels'], scripts: ['-eval', '+eval'] } as const;
 /** Longer than the probe of a process needs to notice, in milliseconds. */
 const REFUSED_MS = { min: 2000, max: 20_000 };

@@ -16,7 +16,7 @@ function service(looks: number) {
   return { reader: { caller: { call } as unknown as Caller, tenant, known }, read };
 }
 
-test('a service has settled once its removals have ended, also those of rooms that have ended before', async () => {
+test('a service has settled once its removals have ended, also in rooms that have ended before', async () => {
   const { reader, read } = service(1);
   expect(await untilSettled([reader], 60_000)).toBe(true);
   const path = '/v1/rooms/room_1/participants/part_1/runtime-operation';

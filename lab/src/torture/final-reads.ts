@@ -22,7 +22,7 @@ function get({ caller, tenant }: Reader, path: string, client = 'final'): Promis
 
 /**
  * Reads a list to its last page.
- * @param cursorName the list of events goes on after its last page: `after` is the cursor of the next event.
+ * @param cursorName the list of events continues after its last page: `after` is the cursor of the next event.
  */
 async function readList(reader: Reader, path: string, cursorName: 'cursor' | 'after' = 'cursor'): Promise<Item[]> {
   const items: Item[] = [];
@@ -38,7 +38,7 @@ async function readList(reader: Reader, path: string, cursorName: 'cursor' | 'af
   return items;
 }
 
-/** Whether every removal has ended. Those that have are no longer read. A room may end before its removals. */
+/** Whether every removal has ended. Ended ones are no longer read. A room may end before its removals. */
 async function areRemovalsOver(reader: Reader, open: Map<string, string>): Promise<boolean> {
   for (const [participantId, roomId] of open) {
     const path = `/v1/rooms/${roomId}/participants/${participantId}/runtime-operation`;

@@ -1,6 +1,7 @@
 /**
- * The history of a run of `npm run torture`: what clients, receivers and the nemesis saw, as files of JSON lines in one
- * folder. The checker reads nothing else. One process writes all of them, so that all times have one clock.
+ * The history of a run of `npm run torture`: the observations of clients, receivers and the nemesis, as files of JSON
+ * lines in one folder. The checker reads nothing else. One process writes all of them, so that all times have one
+ * clock.
  *
  * Rules for readers:
  *
@@ -113,7 +114,7 @@ export interface FrameLine extends Line {
    * - `opened`: the upgrade succeeded.
    * - `sent`, `received`: `frame` is a message.
    * - `closed`: `code` and `reason` of the close frame; 1006 without one.
-   * - `ended`: the SDK has given up the session or left it; `reason` is that of the SDK. The last line of a call.
+   * - `ended`: the SDK has given up the session or left it; `reason` comes from the SDK. The last line of a call.
    */
   what: 'opened' | 'sent' | 'received' | 'closed' | 'ended';
   frame: JsonObject | null;
@@ -139,13 +140,16 @@ export interface DeliveryLine extends Line {
   /** Of the signature, by the receiver itself with `node:crypto`; the reason if it is wrong. */
   verified: true | string;
   /**
-   * The status, or what the receiver did instead: `hang` leaves the request without an answer, `reset`: the connection
+   * The status, or the receiver's other reaction: `hang` leaves the request without an answer, `reset`: the connection
    * ended before the answer, by the receiver or by the sender.
    */
   answer: number | 'hang' | 'reset';
 }
 
-/** The packets that one call had received at one time. Its client goes on after the order to stop, as a hostile one does. */
+/**
+ * The packets that one call had received at one time. Its client continues after the order to stop, as a hostile one
+ * does.
+ */
 export interface MediaLine extends Line {
   atMs: number;
   tenant: string;
@@ -195,7 +199,7 @@ export type Mark =
   /** Every process runs again, and every connection carries data. */
   | 'nemesis ended'
   | 'load ended'
-  /** The revocation of an API key was confirmed. `detail` has the `client` that goes on using it. */
+  /** The revocation of an API key was confirmed. `detail` has the `client` that still uses it. */
   | 'key revoked'
   /** No operation and no delivery is open. `detail` has `reached: false` if that did not happen in time. */
   | 'settled'

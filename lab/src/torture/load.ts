@@ -4,7 +4,7 @@ import type { Random } from '../random.js';
 import type { Calls, Joining } from './calls.js';
 import type { Answer, Caller, Sender } from './caller.js';
 
-/** What the callers of all tenants share. */
+/** Shared by the callers of all tenants. */
 export interface Shared {
   caller: Caller;
   calls: Calls;

@@ -51,8 +51,8 @@ async function installPrograms(): Promise<void> {
 }
 
 /**
- * Prints what the history of a run says about each guarantee.
- * @param problems number of those that were found inside of the fleet.
+ * Prints the findings about each guarantee in the history of a run.
+ * @param problems number of the problems inside of the fleet.
  */
 async function check(folder: string, problems = 0): Promise<boolean> {
   const findings = await checkHistory(folder).catch((error: unknown) => {

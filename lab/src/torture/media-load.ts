@@ -8,7 +8,7 @@ const PERMISSIONS = ['room:join', 'audio:publish'];
 /** Packets after which media flows. */
 const FLOWING = 20;
 const FLOWS_WITHIN_MS = 15_000;
-/** How long an operation is watched, and what is relayed after it, in milliseconds. */
+/** How long an operation, and the media after it, are watched, in milliseconds. */
 const COMPLETED_WITHIN_MS = 60_000;
 const WATCHED_MS = 4000;
 const LOOK_EVERY_MS = 250;

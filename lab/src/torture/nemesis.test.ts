@@ -12,7 +12,7 @@ import type { NemesisLine } from './history.js';
 import { Nemesis } from './nemesis.js';
 import { Random } from '../random.js';
 
-/** A fleet that writes down what is done to it. */
+/** A fleet that writes down its faults. */
 function newFleet({ hasSmallDisks = true, hasClocks = true, fails = '' } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'callplane-nemesis-'));
   stopAtEnd(() => rm(folder, { recursive: true }));
@@ -80,7 +80,7 @@ function play(kinds: readonly FaultKind[], { seed = 1, count = 1 } = {}, { fleet
   return { lines, nemesis, run };
 }
 
-test.each(FAULT_KINDS)('the fault %s ends what it has begun', async (kind) => {
+test.each(FAULT_KINDS)('the fault %s undoes its changes', async (kind) => {
   const made = newFleet();
   const { run, lines } = play([kind], { count: 4 }, made);
   await run;

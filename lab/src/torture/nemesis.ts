@@ -22,7 +22,7 @@ export class Nemesis {
   #hasFailed = false;
 
   /**
-   * @param kinds those that are chosen from. Kinds that this machine does not allow are left out.
+   * @param kinds to choose from. Kinds that this machine does not allow are left out.
    * @param wait for the length of a fault or a pause.
    */
   constructor(

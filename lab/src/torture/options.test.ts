@@ -3,7 +3,7 @@ import { FAULT_KINDS } from './faults.js';
 import { readOptions } from './options.js';
 
 describe('the options of a torture run', () => {
-  test('choose from all kinds of faults, or from those that are named', () => {
+  test('choose from all kinds of faults, or from the named ones', () => {
     expect(readOptions([])?.faults).toEqual(FAULT_KINDS);
     expect(readOptions(['--faults', 'cut,fill'])?.faults).toEqual(['cut', 'fill']);
   });

@@ -5,7 +5,7 @@ import { Failure, parsed } from '../bootstrap.js';
 import { FAULT_KINDS, type FaultKind } from './faults.js';
 
 export const USAGE = `npm run torture -- …: a whole fleet on this machine under load and faults, whose history is checked
-  --minutes M, --seconds S  how long the faults go on; default: 10 minutes
+  --minutes M, --seconds S  how long the faults last; default: 10 minutes
   --seed N                  decides the faults, the load and the answers of receivers
   --faults A,B              kinds of faults to choose from: ${FAULT_KINDS.join(', ')}
   --out FOLDER              the history; default: a new folder for temporary files

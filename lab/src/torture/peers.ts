@@ -8,8 +8,8 @@ const BLOCK_MS = 10;
 const SAMPLE_EVERY_MS = 500;
 
 /**
- * The peer connections of the calls of one room. They ignore that the SDK closes them, as those of a hostile client: then
- * the media servers alone decide what is relayed. Writes down what each call has received.
+ * The peer connections of the calls of one room. They ignore that the SDK closes them, as a hostile client does: then
+ * the media servers alone decide which media they relay. Writes down what each call has received.
  */
 export class Peers {
   readonly #connections: { joining: Joining; call: string; connection: RTCPeerConnection; close: () => void }[] = [];

@@ -52,7 +52,7 @@ interface Run {
   say: (line: string) => void;
 }
 
-/** @returns what was found inside of the fleet. What clients saw is in the history. */
+/** @returns problems inside of the fleet. The history has the observations of clients. */
 export async function torture(options: Options, say: (line: string) => void): Promise<string[]> {
   const { seed, out, target } = options;
   // A deployment knows the names and idempotency keys of earlier runs.

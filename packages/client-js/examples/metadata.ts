@@ -8,7 +8,7 @@ declare module '@callplane/client-js' {
   }
 }
 
-/** Raises the hand, and names those who have raised theirs. */
+/** Raises the hand, and names participants with a raised hand. */
 export async function raiseHand(call: Call): Promise<string[]> {
   await call.updateMetadata({ hand: true });
   return [...call.participants.values()].filter(({ metadata }) => metadata.hand === true).map(({ name }) => name);

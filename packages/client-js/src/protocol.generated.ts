@@ -1,7 +1,7 @@
 // Written by packages/dev/src/generate from packages/protocol. Do not edit; run "npm run generate".
 
 /**
- * What the track captures, as the publisher declares it.
+ * The source of the track, as the publisher declares it.
  *
  */
 export type TrackSource = 'microphone' | 'camera' | 'screen' | 'screen_audio';
@@ -458,7 +458,7 @@ export interface WelcomeMessage {
      */
     participantCount: number;
     /**
-     * Those among them without tracks and without metadata.
+     * Participants without tracks and without metadata.
      */
     viewerCount: number;
   };
@@ -600,7 +600,7 @@ export interface ViewerCountMessage {
    */
   participantCount: number;
   /**
-   * Those among them without tracks and without metadata.
+   * Participants without tracks and without metadata.
    */
   viewerCount: number;
 }
@@ -617,7 +617,7 @@ export interface RosterPagedMessage {
    */
   participantCount: number;
   /**
-   * Those among them without tracks and without metadata.
+   * Participants without tracks and without metadata.
    */
   viewerCount: number;
 }
@@ -638,7 +638,7 @@ export interface RosterMessage {
    */
   participantCount: number;
   /**
-   * Those among them without tracks and without metadata.
+   * Participants without tracks and without metadata.
    */
   viewerCount: number;
 }

@@ -46,7 +46,7 @@ test('the start takes the Janus that JANUS_PATH names, and refuses one that does
   expect(() => findJanus(unpacked)).toThrow(/^JANUS_PATH names .*absent, which is no Janus that runs/);
 });
 
-test('an older Janus runs for development only, and the start says what to do', async () => {
+test('an older Janus runs for development only, and the start prints instructions', async () => {
   const named = makeJanus(join(path, 'mine', 'janus'), '1.3.9');
   Object.assign(process.env, { JANUS_PATH: named, REDIS_URL: 'redis://elsewhere', TURN_URLS: 'turn:elsewhere' });
   const said: string[] = [];
@@ -61,7 +61,7 @@ test('an older Janus runs for development only, and the start says what to do', 
   ]);
 });
 
-test('a machine without apt-get learns what is missing before anything is downloaded', async () => {
+test('a machine without apt-get learns the missing packages before any download', async () => {
   await expect(installJanus({ say: () => undefined, folder: unpacked })).rejects.toThrow(
     "Debian's package needs apt-get and dpkg-deb",
   );

@@ -19,7 +19,7 @@ export function rememberDataDirectory(dataDir: string, file = LATEST): void {
   writeFileSync(file, dataDir);
 }
 
-/** The folder of a running start: that of DATA_DIR, or else the usual one, or else that of the latest start. */
+/** The folder of a running start: DATA_DIR, or else the usual one, or else the folder of the latest start. */
 export function runningDataDirectory(dataDir = dataDirectory(), file = LATEST): string {
   const isFound = process.env['DATA_DIR'] || existsSync(devFileOf(dataDir)) || !existsSync(file);
   return isFound ? dataDir : readFileSync(file, 'utf8');

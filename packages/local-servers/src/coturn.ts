@@ -19,7 +19,7 @@ export interface CoturnOptions extends ServerOptions {
   /** TCP port of the administration interface, on loopback. */
   adminPort: number;
   adminPassword: string;
-  /** Private addresses that relays may reach: those of the media servers. Default: `host` alone. */
+  /** Private addresses of media servers, which relays may reach. Default: `host` alone. */
   mediaAddresses?: readonly string[];
   /** Maximum number of allocations per credential. Default: the value in the policy file. */
   userQuota?: number;

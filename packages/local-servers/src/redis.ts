@@ -81,7 +81,7 @@ function userLines(password: string): string[] {
 
 /**
  * Runs a Sentinel on 127.0.0.1: the same program in another mode. An existing configuration in `dir` is used again,
- * because it holds what the Sentinel has learnt.
+ * because it holds the Sentinel's knowledge about servers.
  */
 export async function startSentinel(options: SentinelOptions): Promise<LocalServer> {
   const { master, password, quorum, downAfterMs } = options;
@@ -120,7 +120,7 @@ async function startRedisProgram(
     'daemonize no',
     ...lines,
   ];
-  // Sentinels write what they have learnt and which server is the master, also into the files of the servers.
+  // Sentinels write the state of the servers, and which one is the master, also into the servers' files.
   if (!existsSync(configFile) || !readFileSync(configFile, 'utf8').includes(REWRITTEN))
     serverFile(configFile, `${config.join('\n')}\n`);
   const credentials = password === undefined ? '' : `:${password}@`;

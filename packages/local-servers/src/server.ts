@@ -81,7 +81,7 @@ export interface ServerPlan {
   /** Resolves to true once the server answers. Called every 20 ms, so it must be cheap and must not throw. */
   isReady: (pid: number) => Promise<boolean>;
   readyWithinMs?: number;
-  /** What the kernel sends when this process has ended. `KILL` by default. */
+  /** The signal that the kernel sends when this process has ended. `KILL` by default. */
   deathSignal?: 'TERM';
   /** By default SIGTERM, and SIGKILL five seconds later. */
   stopSteps?: StopStep[];

@@ -9,7 +9,7 @@ const NAME = /^[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?$/;
 
 /**
  * Parses MEDIA_NODES, a comma-separated list of `name=ws://host:port`.
- * @throws Error that says what is wrong. The message holds no part of a URL, so that it cannot leak credentials.
+ * @throws Error that names the fault. The message holds no part of a URL, so that it cannot leak credentials.
  */
 export function parseMediaNodes(text: string): MediaNodeAddress[] {
   const entries = text

@@ -31,8 +31,8 @@ interface MediaNodesEvents {
 type Options = Omit<MediaNodesOptions, 'addresses'>;
 
 /**
- * Every media node that this process knows, each with its own connection: those of MEDIA_NODES, and those of the
- * registry as it was read last.
+ * Every media node that this process knows, each with its own connection: the nodes of MEDIA_NODES, and of the registry
+ * as it was read last.
  */
 export class MediaNodes extends EventEmitter<MediaNodesEvents> {
   readonly #configured: ReadonlyMap<string, MediaNode>;

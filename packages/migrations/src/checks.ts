@@ -7,7 +7,7 @@ const NOT_OWNER = '42501';
 /**
  * Refuses a database that cannot store every text, or counts bytes as characters (SQL_ASCII): its limits of lengths would
  * refuse valid names.
- * @returns what is wrong; null if the encoding is UTF8.
+ * @returns the problem; null if the encoding is UTF8.
  */
 export async function encodingProblem(client: pg.Client): Promise<string | null> {
   const { rows } = await client.query<{ encoding: string }>(`SELECT current_setting('server_encoding') AS encoding`);
@@ -39,9 +39,9 @@ export async function setSessionSettings(client: pg.Client, report: (line: strin
 }
 
 /**
- * Raises the offset of transaction ids if new events would sort before stored ones. That happens after a logical dump was
- * restored into a cluster whose transaction ids are lower than those of its events: the list would hide old events, and
- * readers' cursors would already be past the new ones.
+ * Raises the offset of transaction ids if new events would sort before stored ones. That happens after a logical dump
+ * was restored into a cluster with lower transaction ids than its events: the list would hide old events, and readers'
+ * cursors would already be past the new ones.
  */
 export async function raiseTransactionOffset(client: pg.Client): Promise<void> {
   // One index look-up per environment. The margin of 1000 covers events that are written while this runs.

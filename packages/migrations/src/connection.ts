@@ -67,7 +67,7 @@ export async function withConnection<T>(fields: HostConfig, work: (client: pg.Cl
  * connection, so PostgreSQL releases it however the process ends, and never while a statement of the process still runs.
  *
  * Polls instead of waiting inside `pg_advisory_lock`: a waiting statement holds a snapshot, and a migration that runs
- * `CREATE INDEX CONCURRENTLY` would wait for that snapshot for ever.
+ * `CREATE INDEX CONCURRENTLY` would never get past that snapshot.
  */
 export function withMigrationLock<T>(fields: HostConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
   return withConnection(fields, async (client) => {

@@ -33,12 +33,12 @@ function longLocks(script: string): string[] {
     .filter((one) => !one.includes(' VALIDATE '))
     .flatMap((one) => [...one.matchAll(/(?:^ALTER TABLE|^DROP TABLE| REFERENCES) (\w+)/g)].map(([, table]) => table!))
     .filter((table) => !created.includes(table));
-  // A transaction that holds the lock of one table may wait for that of another.
+  // A transaction that holds the lock of one table may wait for the lock of another.
   const tables = new Set(locked).size > 1 ? [`locks of ${[...new Set(locked)].join(' and ')}`] : [];
   return [...statements.filter((one) => !isOfNewTable(one) && !SHORT.some((short) => short.test(one))), ...tables];
 }
 
-test('every migration after the first one lets requests go on, or states `long lock:` with a reason', () => {
+test('every migration after the first one lets requests pass, or states `long lock:` with a reason', () => {
   const names = readdirSync(MIGRATIONS, { withFileTypes: true }).flatMap((entry) =>
     entry.isDirectory() ? entry.name : [],
   );

@@ -10,7 +10,7 @@ import { connectionFields, withConnection, withMigrationLock, type DatabaseTarge
 interface LockWaits {
   /** Until PostgreSQL gives up waiting for a lock. No request waits longer behind a migration. */
   readonly timeoutMs: number;
-  /** Pause before the next attempt, in which requests to the table go on. */
+  /** Pause before the next attempt, in which requests use the table again. */
   readonly pauseMs: number;
   /** From the first attempt that found busy locks until the migration fails. */
   readonly waitMsMax: number;
@@ -203,5 +203,5 @@ async function oldestTransaction(client: pg.Client): Promise<string> {
   const [oldest] = rows;
   if (oldest === undefined) return '';
   const { pid, application, state, seconds } = oldest;
-  return `; the oldest transaction is that of process ${pid} (${application || 'no name'}, ${state}), for ${seconds} s`;
+  return `; process ${pid} has the oldest transaction (${application || 'no name'}, ${state}), for ${seconds} s`;
 }

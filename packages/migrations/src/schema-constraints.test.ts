@@ -156,7 +156,7 @@ beforeAll(async () => {
 afterAll(() => client.end());
 
 describe('check constraints', () => {
-  test('are exactly those of this test, and all are validated', async () => {
+  test('equal the list of this test, and all are validated', async () => {
     const { rows } = await client.query<{ conname: string; convalidated: boolean }>(
       `SELECT conname, convalidated FROM pg_constraint
        WHERE contype = 'c' AND connamespace = 'public'::regnamespace`,
@@ -186,7 +186,7 @@ describe('check constraints', () => {
 });
 
 describe('partial unique indexes', () => {
-  test('are exactly those of this test', async () => {
+  test('equal the list of this test', async () => {
     const { rows } = await client.query<{ name: string }>(
       `SELECT indexrelid::regclass::text AS name FROM pg_index
        WHERE indisunique AND indpred IS NOT NULL AND indisvalid

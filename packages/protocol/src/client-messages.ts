@@ -86,9 +86,9 @@ export const Unpublish = request('unpublish', {});
 export const Mute = request('mute', { trackId: TrackId, muted: Type.Boolean() });
 
 /**
- * Chooses tracks to receive, and how. A choice lasts until `unsubscribe`. `subscribed` says what is received; at most 25
- * video and 8 audio tracks are. Of the video tracks, those that are not paused come first; of the audio tracks, the
- * loudest. A track that finds no place is reported with `subscriptionFailed`, and is received as soon as it can be.
+ * Chooses tracks to receive, and how. A choice lasts until `unsubscribe`. `subscribed` names the received tracks, at
+ * most 25 video and 8 audio tracks. Of the video tracks, tracks that are not paused come first; of the audio tracks,
+ * the loudest. A track that finds no place is reported with `subscriptionFailed`, and is received as soon as it can be.
  */
 export const Subscribe = request('subscribe', {
   tracks: Type.Array(
@@ -133,8 +133,8 @@ export const SendMessage = request('message', {
 export const UpdateMetadata = request('metadata', { metadata: Type.Record(Type.String(), Type.Unknown()) });
 
 /**
- * Requests fresh ICE servers. With `target` they are for the next ICE restart of this peer connection: its relays have a
- * quota of their own, and those of all its earlier requests but the last one are closed.
+ * Requests fresh ICE servers. With `target` they are for the next ICE restart of this peer connection: its relays have
+ * a quota of their own, and relays of all its earlier requests but the last one are closed.
  */
 export const RequestIceServers = request('iceServers', { target: Type.Optional(PeerTarget) });
 

@@ -2,7 +2,7 @@
  * Every reason for which the gateway closes a connection. The gateway first sends a `closing` message with the reason,
  * then the WebSocket close frame. The frame's code is `code`; its reason text is the key.
  *
- * `reconnect` says what the client should do:
+ * `reconnect` tells the client how to continue:
  * - `no`: stay away. The session is over, or the gateway would refuse the client again.
  * - `resume`: connect to any instance and send `resume`. The session lives on for the grace period. A client without a
  *   session sends `join`.

@@ -24,7 +24,7 @@ const replyTo = {
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const counts = {
   participantCount: count('Everyone in the room, viewers and the client included.'),
-  viewerCount: count('Those among them without tracks and without metadata.'),
+  viewerCount: count('Participants without tracks and without metadata.'),
 };
 const page = {
   participants: Type.Array(RemoteParticipant),
@@ -93,7 +93,7 @@ export const Published = message('published', { ...replyTo, sdp: Type.String() }
 
 /**
  * Offers the tracks that the subscriber receives from now on. The client replies with `answer` before the next offer.
- * `subscribed` follows the answer, and says what is received.
+ * `subscribed` follows the answer, and names the received tracks.
  */
 export const Offer = message('offer', {
   offerId: Type.Integer(),
@@ -171,7 +171,7 @@ export const Permissions = message('permissions', { permissions: Type.Array(Type
 export const RoomUpdated = message('roomUpdated', { room: Type.Record(Type.String(), Type.Unknown()) });
 
 /**
- * The quality that others report whom the client shows. After a welcome: those who report less than `good`. Later: the
+ * The quality that shown participants report. After a welcome: participants that report less than `good`. Later: the
  * levels that changed, at most once a second. Nothing is known of participants that never reported.
  */
 export const Quality = message('quality', {
@@ -204,7 +204,7 @@ export const SubscriptionFailed = message('subscriptionFailed', {
   ),
 });
 
-/** Those who speak at this moment, the loudest first: all of them, or the loudest 20. */
+/** Participants who speak at this moment, the loudest first: all of them, or the loudest 20. */
 export const Speakers = message('speakers', {
   speakers: Type.Array(
     object({

@@ -12,10 +12,10 @@ const choice = <const T extends string>(values: readonly T[], options: { descrip
   Type.Unsafe<T>({ type: 'string', enum: [...values], ...options });
 const Id = Type.String({ pattern: '^[A-Za-z0-9_-]{1,128}$' });
 
-/** What a track captures. The publisher declares it, because a browser's SDP does not tell a camera from a screen. */
+/** The source of a track. The publisher declares it, because a browser's SDP does not tell a camera from a screen. */
 export const TRACK_SOURCES = ['microphone', 'camera', 'screen', 'screen_audio'] as const;
 export const TrackSource = choice(TRACK_SOURCES, {
-  description: 'What the track captures, as the publisher declares it.',
+  description: 'The source of the track, as the publisher declares it.',
 });
 export type TrackSource = (typeof TRACK_SOURCES)[number];
 

@@ -61,5 +61,5 @@ async function apply(db, { id, type, createdAt, data }) {
 }
 
 function onFailure({ step, error, failures, pauseMs }) {
-  console.error(`${step} failed ${failures} times in a row; goes on in ${pauseMs} ms:`, error.message);
+  console.error(`${step} failed ${failures} times in a row; continues in ${pauseMs} ms:`, error.message);
 }

@@ -24,7 +24,7 @@ export interface ClientOptions {
 
 /** Every operation of the API as a function, and helpers. */
 export interface Callplane extends Operations {
-  /** Waits until the clean-up of a room, or with `participantId` that of a participant, is complete. */
+  /** Waits until the clean-up of a room, or with `participantId` of a participant, is complete. */
   waitForOperation: (of: OperationOf, options?: WaitOptions) => Promise<RuntimeOperation>;
   /** Passes all events to a function, in order, until `signal` is aborted. The function stores the position. */
   consumeEvents: (options: ConsumeOptions) => Promise<void>;

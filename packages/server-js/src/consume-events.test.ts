@@ -68,7 +68,7 @@ describe('consumeEvents', () => {
     expect(server.received[0]?.url).toBe('/v1/events?since=2026-11-20T10%3A00%3A00.000Z&limit=100&wait=30');
   });
 
-  test('repeats what failed from the stored cursor, and reports each failure with its pause', async () => {
+  test('repeats failed steps from the stored cursor, and reports each failure with its pause', async () => {
     let isDown = true;
     const run = await consume(
       [failure(503, 'UNAVAILABLE'), failure(429, 'RATE_LIMITED', { 'retry-after': '1' }), page('c1', 'evt_1')],

@@ -14,14 +14,14 @@ export interface EventBatch {
   nextCursor: string;
 }
 
-/** A failure after which the consumer goes on. */
+/** A failure after which the consumer continues. */
 export interface ConsumerFailure {
-  /** What failed: one of the caller's functions, or the API. */
+  /** The failed step: one of the caller's functions, or the API. */
   step: 'loadCursor' | 'listEvents' | 'handle';
   error: unknown;
   /** Failures in a row, 1 for the first one. */
   failures: number;
-  /** How long the consumer pauses before it goes on, in milliseconds. */
+  /** How long the consumer pauses before it continues, in milliseconds. */
   pauseMs: number;
 }
 
@@ -50,7 +50,7 @@ export interface ConsumeOptions extends Pick<InputOf<'listEvents'>, 'roomId' | '
   waitSeconds?: number;
   /** The consumer ends with the last error after this many failures in a row, 1 to 1000; default 20, about 5 minutes. */
   failuresMax?: number;
-  /** Gets each failure after which the consumer goes on, for a log. It must not throw. */
+  /** Gets each failure after which the consumer continues, for a log. It must not throw. */
   onFailure?: (failure: ConsumerFailure) => void;
   /** Ends the consumer. A request is cut; a running `handle` is not. */
   signal?: AbortSignal;

@@ -3,7 +3,7 @@ import type { components } from './openapi.generated.js';
 /** The codes of the API; docs/errors.md explains them. */
 export type ApiErrorCode = components['schemas']['Error']['error']['code'];
 
-/** The codes of this client, in addition to those of the API. */
+/** The codes of this client, in addition to the API's. */
 export type ClientErrorCode =
   /** The API was not reached, or the connection was lost; `cause` says how. */
   | 'CONNECTION_FAILED'

@@ -394,7 +394,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what is live
+         * Read the live figures
          * @description Rooms, participants and joins need `rooms:read`, deliveries and endpoints `webhooks:read`. A part without its scope is null. No figure counts more than 10,000 rows. `GET /v1/usage` has the figures of days.
          */
         get: operations["readOverview"];
@@ -596,7 +596,7 @@ export interface paths {
         };
         /**
          * List the deliveries of all endpoints, newest first
-         * @description Those of removed endpoints are included.
+         * @description Includes the deliveries of removed endpoints.
          */
         get: operations["listAllDeliveries"];
         put?: never;
@@ -696,7 +696,7 @@ export interface paths {
         put?: never;
         /**
          * Send all unsuccessful deliveries of a time window now
-         * @description Call it when a receiver works again. A worker replays the failed deliveries and brings the pending ones forward, oldest first and at most 100 a second; poll the recovery for its progress. It skips failed deliveries with 100 replays and those of erased events. A delivery that is being sent is included if that attempt fails. The recovery pauses while the endpoint is disabled. With `dryRun`, it only counts.
+         * @description Call it when a receiver works again. A worker replays the failed deliveries and brings the pending ones forward, oldest first and at most 100 a second; poll the recovery for its progress. It skips failed deliveries with 100 replays and deliveries of erased events. A delivery that is being sent is included if that attempt fails. The recovery pauses while the endpoint is disabled. With `dryRun`, it only counts.
          */
         post: operations["createRecovery"];
         delete?: never;
@@ -775,7 +775,7 @@ export interface paths {
         };
         /**
          * Stream changes as they happen
-         * @description Server-sent events. `ready` comes first, `changes` names what has changed, `reset` says that changes were missed: read everything again. `end` says why the stream ends: connect again. Send the last `id` as `Last-Event-ID` to continue. Rooms and operations need `rooms:read`, participants `participants:read`.
+         * @description Server-sent events. `ready` comes first, `changes` names the changed objects, `reset` says that changes were missed: read everything again. `end` says why the stream ends: connect again. Send the last `id` as `Last-Event-ID` to continue. Rooms and operations need `rooms:read`, participants `participants:read`.
          */
         get: operations["openStream"];
         put?: never;
@@ -1390,7 +1390,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
-            /** @description Participants in the room at this moment, also those whose connection was lost a moment ago. */
+            /** @description Participants in the room at this moment, also the ones that lost their connection a moment ago. */
             participantCount: number;
         };
         RoomCreatedEvent: {
@@ -2009,7 +2009,7 @@ export interface components {
         WebhookDiagnosis: {
             /** @description Why it failed, in one sentence. */
             summary: string;
-            /** @description What the owner of the receiver can do. */
+            /** @description Advice to the owner of the receiver. */
             advice: string;
         };
         WebhookDisabledEvent: {
@@ -2046,7 +2046,7 @@ export interface components {
             /** @description Endpoint identifier, `whep_…`. */
             id: string;
             url: string;
-            /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
+            /** @description Event types that the endpoint receives. `*` means all types, including types of later versions. */
             events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
@@ -2152,7 +2152,7 @@ export interface components {
             /** @description Endpoint identifier, `whep_…`. */
             id: string;
             url: string;
-            /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
+            /** @description Event types that the endpoint receives. `*` means all types, including types of later versions. */
             events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
@@ -3859,7 +3859,7 @@ export interface operations {
                     metadata?: {
                         [key: string]: unknown;
                     };
-                    /** @description All permissions of the participant from now on. They go before those of its tokens. Must include `room:join`. */
+                    /** @description All permissions of the participant from now on. They override its tokens. Must include `room:join`. */
                     permissions?: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
                 };
             };
@@ -5179,7 +5179,7 @@ export interface operations {
                      */
                     url: string;
                     /**
-                     * @description Event types that the endpoint receives. `*` means all types, including those of later versions.
+                     * @description Event types that the endpoint receives. `*` means all types, including types of later versions.
                      * @default [
                      *       "*"
                      *     ]
@@ -5398,7 +5398,7 @@ export interface operations {
                      * @description Destination of deliveries: `https`, without user name or fragment, and with a public address only. At most 2048 characters. Stored in normalised form (`https://Example.com` becomes `https://example.com/`). A URL that a parser would have to repair is rejected.
                      */
                     url?: string;
-                    /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
+                    /** @description Event types that the endpoint receives. `*` means all types, including types of later versions. */
                     events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
                     description?: string | null;
                     /** @description `true` also clears `disabledReason` and sends the deliveries that were held back. */
@@ -6704,7 +6704,7 @@ export interface operations {
             query?: {
                 /** @description Comma-separated: `rooms`, `participants`, `operations`. By default all that the caller may read. */
                 kinds?: string;
-                /** @description Restricts the changes to those of this room. */
+                /** @description Restricts the changes to this room. */
                 roomId?: string;
                 /** @description The `id` of the last message that the client has got. The header `Last-Event-ID` wins over it. */
                 after?: string;

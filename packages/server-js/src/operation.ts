@@ -1,7 +1,7 @@
 import type { operations } from './openapi.generated.js';
 import type { Page } from './pages.js';
 
-/** The name of an operation in the OpenAPI document. The stream is none: `stream` reads it. */
+/** The name of an operation in the OpenAPI document. The stream is no operation: `stream` reads it. */
 export type OperationId = Exclude<keyof operations, 'openStream'>;
 
 /** Facts about an operation that its request and its retries need; `npm run generate` writes them. */
@@ -23,9 +23,9 @@ export interface OperationFacts {
 export interface CallOptions {
   /** Ends the call. The call rejects with the reason of the signal. */
   signal?: AbortSignal;
-  /** How long one attempt may take, in milliseconds; default: that of the client. */
+  /** How long one attempt may take, in milliseconds; default: the client's value. */
   timeoutMs?: number;
-  /** How often a failed attempt is repeated, 0 to 10; default: that of the client. */
+  /** How often a failed attempt is repeated, 0 to 10; default: the client's value. */
   retriesMax?: number;
   /** The API keeps this id (`[A-Za-z0-9_.:-]`, at most 128 characters) and writes it to its log. */
   requestId?: string;
@@ -71,7 +71,7 @@ export type InputOf<Id extends OperationId> = Flat<PathOf<Id> & QueryOf<Id> & Bo
 type ContentOf<Response> = Response extends { content: { 'application/json': infer Content } } ? Content : never;
 type ContentWith<Responses, Status> = Status extends keyof Responses ? ContentOf<Responses[Status]> : never;
 
-/** What a call resolves to: the body of the response, or undefined for 204. */
+/** The result of a call: the body of the response, or undefined for 204. */
 export type ResultOf<Id extends OperationId> =
   | ContentWith<operations[Id]['responses'], 200 | 201 | 202>
   | (204 extends keyof operations[Id]['responses'] ? undefined : never);

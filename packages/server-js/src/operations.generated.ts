@@ -253,7 +253,7 @@ export interface Operations {
    */
   createRecordingLink: Operation<'createRecordingLink'>;
   /**
-   * Read what is live.
+   * Read the live figures.
    *
    * Rooms, participants and joins need `rooms:read`, deliveries and endpoints `webhooks:read`. A part without its scope is null. No figure counts more than 10,000 rows. `GET /v1/usage` has the figures of days.
    *
@@ -357,7 +357,7 @@ export interface Operations {
   /**
    * List the deliveries of all endpoints, newest first.
    *
-   * Those of removed endpoints are included.
+   * Includes the deliveries of removed endpoints.
    *
    * `GET /v1/deliveries`, scope `webhooks:read`.
    */
@@ -393,7 +393,7 @@ export interface Operations {
   /**
    * Send all unsuccessful deliveries of a time window now.
    *
-   * Call it when a receiver works again. A worker replays the failed deliveries and brings the pending ones forward, oldest first and at most 100 a second; poll the recovery for its progress. It skips failed deliveries with 100 replays and those of erased events. A delivery that is being sent is included if that attempt fails. The recovery pauses while the endpoint is disabled. With `dryRun`, it only counts.
+   * Call it when a receiver works again. A worker replays the failed deliveries and brings the pending ones forward, oldest first and at most 100 a second; poll the recovery for its progress. It skips failed deliveries with 100 replays and deliveries of erased events. A delivery that is being sent is included if that attempt fails. The recovery pauses while the endpoint is disabled. With `dryRun`, it only counts.
    *
    * `POST /v1/webhooks/{endpointId}/recoveries`, scope `webhooks:write`.
    */

@@ -1,4 +1,4 @@
-/** What the console of this repository needs to call each operation with its own session. Not part of the SDK. */
+/** With it, the console of this repository calls each operation in its own session. Not part of the SDK. */
 export { OPERATIONS } from './facts.generated.js';
 export type { InputOf, OperationId, ResultOf } from './operation.js';
 export type * from './operations.generated.js';

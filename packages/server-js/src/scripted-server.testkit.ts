@@ -17,7 +17,7 @@ export interface ScriptedServer {
   close: () => Promise<void>;
 }
 
-/** An HTTP server that gives these answers in turn, and the last one for ever. */
+/** An HTTP server that gives these answers in turn, and then repeats the last one. */
 export async function scriptedServer(...answers: Answer[]): Promise<ScriptedServer> {
   const received: Received[] = [];
   const server = createServer((request, response) => {

@@ -3,7 +3,7 @@ import { CLIENT_LIMITS } from './limits.js';
 import { isRepeatable, linkedTo, pause, pauseBefore } from './retry.js';
 import type { Request } from './request.js';
 
-/** What every call of a client shares. */
+/** Shared by every call of a client. */
 export interface Connection {
   /** Without `/v1` and without a slash at its end. */
   origin: string;

@@ -42,7 +42,7 @@ test('messages come in order, however their bytes are divided', async () => {
   expect(server.received[0]).toMatchObject({ url: '/v1/stream?kinds=rooms&roomId=room_1' });
 });
 
-test('after an interruption the stream continues behind the last position, that of a heartbeat included', async () => {
+test('after an interruption the stream continues behind the last position, which a heartbeat may have told', async () => {
   const failures: unknown[] = [];
   const messages = await read(
     [stream([READY, 'id: 3.evt_c\n: heartbeat\n\n'], true), cut, failure(503, 'UNAVAILABLE'), stream([READY])],

@@ -8,13 +8,13 @@ export type StreamKind = 'rooms' | 'participants' | 'operations';
 export interface StreamOptions {
   /** Default: all that the key may read. */
   kinds?: readonly StreamKind[];
-  /** Restricts the changes to those of this room. */
+  /** Restricts the changes to this room. */
   roomId?: string;
   /** The `id` of the last message of an earlier stream, to continue after it. */
   after?: string;
   /** Ends the stream. */
   signal?: AbortSignal;
-  /** Gets each failure after which the stream goes on, for a log. It must not throw. */
+  /** Gets each failure after which the stream continues, for a log. It must not throw. */
   onFailure?: (failure: { error: unknown; failures: number; pauseMs: number }) => void;
 }
 
@@ -30,7 +30,7 @@ export interface StreamChange {
 }
 
 /**
- * - `ready`: the stream has begun. Read once what you show, unless `resumed` is true.
+ * - `ready`: the stream has begun. Read your data once, unless `resumed` is true.
  * - `changes`: something has changed.
  * - `reset`: changes were missed. Read everything again.
  */

@@ -25,8 +25,8 @@ async function keepServers() {
 /** Ends them. jest/global-teardown.mjs calls it too, because Jest runs a single file without workers. */
 export const stopKeptServers = async () => kept?.stopKeptServers();
 
-// If a worker does not end, Jest says only that a test leaks. This says what is open. A worker that ran WebRTC tests keeps
-// a handle of @roamhq/wrtc, which Node does not list, and would wait until Jest kills it: it ends at once.
+// If a worker does not end, Jest says only that a test leaks. This names the open handles. A worker that ran WebRTC
+// tests keeps a handle of @roamhq/wrtc, which Node does not list, and would wait until Jest kills it: it ends at once.
 process.on('message', function onMessage([kind]) {
   if (kind !== NO_MORE_FILES) return;
   process.off('message', onMessage);

@@ -127,7 +127,7 @@ function original(file: string): string {
   return readFileSync(join(FOLDER, file), 'utf8');
 }
 
-/** The files for TLS, with ports and certificates of this test in place of those of the container. */
+/** The files for TLS, with ports and certificates of this test instead of the container's. */
 async function writeTls(
   dir: string,
   { cert, key, coturn }: NginxTls,

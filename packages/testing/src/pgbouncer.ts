@@ -10,7 +10,7 @@ const POOL_SIZE = 5;
 /**
  * Starts a PgBouncer in transaction mode in front of a PostgreSQL, for all of its databases. It accepts no start-up
  * parameters that it does not know itself.
- * @returns a function that turns URLs of that PostgreSQL into those of the pooler.
+ * @returns a function that turns URLs of that PostgreSQL into URLs of the pooler.
  */
 export async function startTestPgBouncer(target: string): Promise<{ throughPooler: (url: string) => string }> {
   const top = temporaryDirectory('pgbouncer');

@@ -35,7 +35,7 @@ export async function copyPostgres<T>(
 }
 
 /**
- * Copies the files of a folder whose files may vanish meanwhile: those that are gone are left out.
+ * Copies the files of a folder whose files may vanish meanwhile; leaves them out then.
  * @param isWanted decides for the path of each file and folder below `from`.
  */
 async function copyTree(from: string, to: string, isWanted: (path: string) => boolean): Promise<void> {
@@ -47,7 +47,7 @@ async function copyTree(from: string, to: string, isWanted: (path: string) => bo
     try {
       await (entry.isDirectory() ? copyTree(path, copy, isWanted) : copyFile(path, copy));
     } catch (error) {
-      // What vanished is `path` itself, or lies in it. A folder of the copy that is missing is an error.
+      // The vanished file is `path` itself, or lies in it. A folder of the copy that is missing is an error.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || existsSync(path)) throw error;
     }
   }

@@ -35,9 +35,9 @@ export interface RtcTrack {
 }
 
 export interface RtcAudioTrack extends RtcTrack {
-  /** Goes on with a tone of this amplitude, from 0 to 1. */
+  /** Switches to a tone of this amplitude, from 0 to 1. */
   speak(amplitude?: number): void;
-  /** Goes on with silence. */
+  /** Switches to silence. */
   silence(): void;
 }
 

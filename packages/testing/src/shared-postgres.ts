@@ -7,11 +7,11 @@ import { repositoryRoot } from './resources.js';
 import { createTemplate } from './test-database.js';
 import { temporaryDirectory } from './test-servers.js';
 
-/** Connections of all test files together: a few pools of ten in each of two workers, and those of spawned apps. */
+/** Connections of all test files together: a few pools of ten in each of two workers, and the pools of spawned apps. */
 const MAX_CONNECTIONS = 300;
 const PASSWORD = 'test-postgres-password';
 const SETTINGS = { password: PASSWORD, durable: false, maxConnections: MAX_CONNECTIONS };
-/** What decides the content of a migrated data directory. */
+/** The files that decide the content of a migrated data directory. */
 const MIGRATION = [
   'pnpm-lock.yaml',
   'prisma/migrations',
@@ -59,7 +59,7 @@ async function migratedData(scratch: string): Promise<string> {
   const folder = join(repositoryRoot, 'node_modules', '.cache', 'test-postgres');
   const kept = join(folder, hash.digest('hex').slice(0, 16));
   if (existsSync(kept)) return kept;
-  // Those of earlier migrations take 70 MB each.
+  // Data directories of earlier migrations take 70 MB each.
   rmSync(folder, { recursive: true, force: true });
   const dataDir = join(scratch, 'migrated');
   const server = await startPostgres({ dataDir, port: await freePort(), ...SETTINGS });

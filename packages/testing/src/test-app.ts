@@ -51,8 +51,8 @@ export interface TestApp {
 }
 
 /**
- * The compiled entry point of an app, as images and `npm start` run it; that of the image if CALLPLANE_TEST_IMAGES names
- * a folder with the file system of the app's image.
+ * The compiled entry point of an app, as images and `npm start` run it; the image's if CALLPLANE_TEST_IMAGES names a
+ * folder with the file system of the app's image.
  */
 export function appMain(name: string): string {
   const image = join(process.env['CALLPLANE_TEST_IMAGES'] ?? '', name);
@@ -65,7 +65,7 @@ export const TEST_ENCRYPTION_KEYS = `k1:${Buffer.alloc(32, 7).toString('base64')
 
 /** The log message of an app that listens or works from now on. */
 const STARTED = ['listening', 'working'];
-/** Above what an app takes on a slow machine. */
+/** Above the start of an app on a slow machine. */
 const READY_WITHIN_MS = 60_000;
 const STOP_WITHIN_MS = 15_000;
 /** How often an app is spawned whose ports are taken. */

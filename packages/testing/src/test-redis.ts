@@ -84,7 +84,7 @@ export async function startTestSentinels({
   };
 }
 
-/** What a Sentinel says about the master. */
+/** The view of a Sentinel of the master. */
 async function viewOf(sentinel: TestServer): Promise<Record<string, string>> {
   const reply = await overRedis(sentinel.url, (redis) => redis.call('SENTINEL', 'MASTER', MASTER));
   const list = reply as string[];

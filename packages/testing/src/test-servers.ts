@@ -49,8 +49,8 @@ const POSTGRES_PASSWORD = 'test-postgres-password';
 /**
  * Starts a durable PostgreSQL for this test file alone, for tests that kill, freeze or restart it. All others share one
  * server through createTestDatabase(). `url` is the superuser's.
- * @param backup a data directory copied from another server; the server starts with a copy of it. By default with that
- *   of the run's shared server.
+ * @param backup a data directory copied from another server; the server starts with a copy of it. Default: the backup
+ * of the run's shared server.
  */
 export async function startTestPostgres(backup = process.env['TEST_POSTGRES_COPY']): Promise<TestPostgres> {
   if (backup === undefined) throw new Error('TEST_POSTGRES_COPY is not set: run tests with `npm test -- <path>`');

@@ -5,9 +5,9 @@ import { startTestRedis } from './test-redis.js';
 import type { TestServer } from './test-servers.js';
 
 /**
- * What a Jest worker keeps from file to file: a database, a Redis and apps with the settings that most files use. Jest
- * gives each file modules of its own, so this module runs outside of them, in jest/environment.mjs. A test file calls
- * workerServers(), and must not break what it gets.
+ * The servers that a Jest worker keeps from file to file: a database, a Redis and apps with the settings that most
+ * files use. Jest gives each file modules of its own, so this module runs outside of them, in jest/environment.mjs. A
+ * test file calls workerServers(), and must not break them.
  */
 export interface WorkerServers {
   readonly databaseUrl: string;
@@ -31,7 +31,7 @@ export function keepServers(): Promise<WorkerServers> {
   return (kept ??= start());
 }
 
-/** Ends what the worker keeps. */
+/** Ends the servers that the worker keeps. */
 export async function stopKeptServers(): Promise<void> {
   await kept;
   await stopAll(globalThis);

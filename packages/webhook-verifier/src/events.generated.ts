@@ -352,7 +352,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
-            /** @description Participants in the room at this moment, also those whose connection was lost a moment ago. */
+            /** @description Participants in the room at this moment, also the ones that lost their connection a moment ago. */
             participantCount: number;
         };
         RoomCreatedEvent: {
@@ -679,7 +679,7 @@ export interface components {
             /** @description Endpoint identifier, `whep_…`. */
             id: string;
             url: string;
-            /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
+            /** @description Event types that the endpoint receives. `*` means all types, including types of later versions. */
             events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */

@@ -1,11 +1,11 @@
--- The schema of the first release, table by table in the order of prisma/schema.prisma. The comments explain what the
--- language of that file cannot express. docs/data-model.md says what the tables and indexes are for.
+-- The schema of the first release, table by table in the order of prisma/schema.prisma. The comments explain the parts
+-- that the language of that file cannot express. docs/data-model.md explains tables and indexes.
 --
 -- Ids have COLLATE "C": TypeIDs that are compared byte by byte sort by their time, whatever the collation of the database.
 -- Some conditions and keys contain a term without effect, such as `status || ''`. PostgreSQL then uses the index only for
 -- statements that contain the same term, and these statements use no other index.
 
--- The offset between the transaction ids of this cluster and those of stored events. After a logical dump was restored
+-- The offset between the transaction ids of this cluster and of stored events. After a logical dump was restored
 -- into a younger cluster, `rtc db migrate` replaces the function: without an offset, new events would sort before the
 -- stored ones. A function costs nothing to read, and a dump contains it.
 CREATE FUNCTION callplane_transaction_offset() RETURNS BIGINT LANGUAGE sql STABLE PARALLEL SAFE RETURN 0::BIGINT;
@@ -43,7 +43,7 @@ CREATE TABLE api_keys (
 CREATE UNIQUE INDEX api_keys_key_hash_key ON api_keys (key_hash);
 CREATE INDEX api_keys_environment_id_id_idx ON api_keys (environment_id, id);
 
--- Exactly one hash is set: that of the code before the sign-in, that of the cookie after it.
+-- Exactly one hash is set: of the code before the sign-in, of the cookie after it.
 CREATE TABLE console_sessions (
     id TEXT COLLATE "C" PRIMARY KEY,
     environment_id TEXT COLLATE "C" NOT NULL REFERENCES environments ON DELETE RESTRICT ON UPDATE RESTRICT,

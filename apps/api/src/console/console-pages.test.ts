@@ -40,7 +40,7 @@ describe('the console', () => {
     }
   });
 
-  test('caches files with a hash in their name for ever', async () => {
+  test('caches files with a hash in their name for a year', async () => {
     const ask = await pages(built());
     const script = await ask('/console/assets/index-abc.js');
     expect([script.text, script.headers['cache-control']]).toEqual([SCRIPT, 'public, max-age=31536000, immutable']);

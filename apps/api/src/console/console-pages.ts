@@ -6,7 +6,7 @@ import { contextOf, isRead } from '../http/request-context.js';
 import { pageFiles, pageSecurityHeaders } from '../http/respond.js';
 
 /**
- * Serves the console. Every path without a file extension is a page of it, which `index.html` shows.
+ * Serves the console. `index.html` shows the page of every path without a file extension.
  * @param folder of the built console; null if there is none.
  * @param signalingUrl where its page for calls connects to; null: to this origin.
  */
@@ -44,7 +44,7 @@ function policy(signalingUrl: string | null): string {
   ].join('; ');
 }
 
-/** The folder of the built console above this module: that of the repository, or `console` of the image. */
+/** The folder of the built console above this module, in the repository or in the image. */
 export function findConsole(): string | null {
   for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
     for (const candidate of [join(folder, 'apps', 'console', 'dist'), join(folder, 'console-pages')]) {

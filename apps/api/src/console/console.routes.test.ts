@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 const SESSIONS = '/v1/console/sessions';
 const READ_SCOPES = ['rooms:read', 'participants:read', 'webhooks:read'];
-/** What the console's page sends with a request that changes something. */
+/** Headers of the console's page for a request that changes something. */
 const own = (cookie: string) => ({ cookie, origin: api.url, 'x-callplane-csrf': '1' });
 
 async function signIn(key = api.tenant.key, body: object = {}): Promise<string> {

@@ -5,7 +5,7 @@ const NONE: Newest = { environments: new Map(), rooms: new Map() };
 const position = (transactionId: string, id = FIRST_EVENT_ID) => ({ id, roomId: null, sequence: null, transactionId });
 const LONG_MS = 3_600_000;
 
-test('a request gets a position that it has not seen, in the order of numbers, and a failed read fails only those that wait', async () => {
+test('a request gets a position that it has not seen, in the order of numbers, and a failed read fails only waiting requests', async () => {
   const failure = new Error('PostgreSQL is away');
   // 9 is before 10, although its text is after it.
   const reads = [() => Promise.reject(failure), ...['9', '10'].map((id) => () => Promise.resolve(atPosition(id)))];

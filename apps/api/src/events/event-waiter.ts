@@ -2,7 +2,7 @@ import { EVENT_READ_EVERY_MS, EVENT_WAITS_MAX, EVENT_WAITS_PER_ENVIRONMENT_MAX }
 import { latestSequences, newestEvents, type Database, type EventPosition } from '@callplane/db';
 import { Places } from '../http/places.js';
 
-/** The newest event of each environment, and of each room, by id. Those without events are missing. */
+/** The newest event of each environment and of each room that has events, by id. */
 export interface Newest {
   environments: ReadonlyMap<string, EventPosition>;
   rooms: ReadonlyMap<string, number>;
@@ -10,7 +10,7 @@ export interface Newest {
 
 export type ReadNewest = (environmentIds: readonly string[], roomIds: readonly string[]) => Promise<Newest>;
 
-/** What a request waits for: events of its environment, or of one room in it. */
+/** The scope in which a request waits for events: its environment, or one room of it. */
 export interface Watched {
   environmentId: string;
   roomId: string | null;
@@ -101,7 +101,7 @@ export class EventWaiter {
     };
   }
 
-  /** Wakes all waiting requests, so that they answer with what they have. */
+  /** Wakes all waiting requests, so that each answers with the events that it has. */
   close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -151,7 +151,7 @@ function positionOf({ environmentId, roomId }: Watched, { environments, rooms }:
   return sequence === undefined ? null : roomPosition(roomId, sequence);
 }
 
-/** Id that sorts before those of all events. */
+/** Sorts before the id of every event. */
 export const FIRST_EVENT_ID = `evt_${'0'.repeat(26)}`;
 
 /** The position before the first event of an environment. */

@@ -60,7 +60,7 @@ export interface PageCursor<Position = Record<string, unknown>> {
   encode(position: Position): string;
 }
 
-// The same test as for the schemas of requests checks those of cursors.
+// The test of the request schemas also checks the schemas of cursors.
 const ajv = new Ajv2020({ strict: true, validateSchema: false, meta: false });
 
 export type ListCursors = ReturnType<typeof cursorsOf>;

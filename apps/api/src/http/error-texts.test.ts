@@ -153,7 +153,7 @@ describe('an id of another kind', () => {
     expect(message).toContain(`${problems[0]![0]} ${problems[0]![1]}.`);
   });
 
-  test('among the recipients of a message is named beside those that are absent', async () => {
+  test('among the recipients of a message is named beside the absent ones', async () => {
     const { details } = await errorOf('POST', `/v1/rooms/${await api.room()}/messages`, {
       body: { data: 1, to: ['part_0', 'sess_0'] },
     });

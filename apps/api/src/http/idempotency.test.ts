@@ -50,7 +50,7 @@ describe('Idempotency-Key', () => {
   });
 
   test('creates one room for fifty concurrent requests, which get its answer or 409', async () => {
-    // Requests without a key share statements with each other, but not with those that have one.
+    // Requests without a key share statements with each other, but not with requests that have one.
     const without = () => api.call('POST', '/v1/rooms', { body: { name: 'race without a key' } });
     const others = Promise.all(Array.from({ length: 20 }, without));
     const responses = await Promise.all(Array.from({ length: 50 }, () => create('race', { name: 'race' })));

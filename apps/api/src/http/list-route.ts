@@ -55,7 +55,7 @@ interface ListRoute<
   items: string;
   read(call: ListCall, part: Part<Static<TObject<Position>>>): PromiseLike<readonly Row[]>;
   present(row: Row, call: ListCall): object;
-  /** Throws if the list is empty because what contains it does not exist. */
+  /** Throws if the list is empty because its room or endpoint does not exist. */
   onEmpty?: (call: ListCall) => Promise<void>;
 }
 

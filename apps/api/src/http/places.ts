@@ -8,7 +8,7 @@ export interface PlacesSettings {
   retryAfterSeconds: number;
 }
 
-/** Bounds how many requests stay open for long: those of an environment, and all. */
+/** Bounds how many requests of one environment, and of all together, stay open for long. */
 export class Places {
   readonly #settings: PlacesSettings;
   readonly #taken = new Map<string, number>();

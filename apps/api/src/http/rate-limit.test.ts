@@ -43,7 +43,7 @@ describe('rate limits', () => {
       ratelimit: expect.stringMatching(/^"writes";r=2;t=\d$/),
     });
 
-    // Answers of the limit have the documented headers, also those of a repeated write and of unknown routes.
+    // Answers of the limit have the documented headers, also for a repeated write and for unknown routes.
     // On a slow machine a token returns in between, which the next request takes.
     const isRefused = (send: () => ReturnType<TestApi['call']>) =>
       eventually(async () => (await send()).status === 429, { intervalMs: 0 });
@@ -157,7 +157,7 @@ describe('the limit of unknown keys', () => {
     expect(after.map((count, n) => count - before[n]!)).toEqual([6, 1, 2]);
   });
 
-  test('counts unknown cookies and codes of the console like unknown keys, and open sessions go on', async () => {
+  test('counts unknown cookies and codes of the console like unknown keys, and open sessions continue', async () => {
     const signIn = (key: string) =>
       api.call('POST', '/v1/console/sessions', { key, body: {}, headers: { 'x-forwarded-for': address } });
     const [cookie] = ((await signIn(tenant.key)).headers['set-cookie'] as unknown as string[])[0]!.split(';');

@@ -32,8 +32,8 @@ export interface CallerDirectory {
 export interface RequestContext {
   readonly requestId: string;
   /**
-   * W3C Trace Context of what the request causes: that of its span, or without OpenTelemetry that of its header. Null if
-   * the header is missing or malformed.
+   * `traceparent` for work that this request causes. Without OpenTelemetry, the one of its header; null if the header
+   * is missing or malformed.
    */
   readonly traceparent: string | null;
   /** Null without OpenTelemetry. */

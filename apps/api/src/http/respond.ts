@@ -24,7 +24,9 @@ export class SharedBound {
     return this.#total;
   }
 
-  /** Whether a holder of `own` may hold `more` in addition. With 0: whether it may keep what it holds. */
+  /**
+   * Whether a holder of `own` may hold `more` in addition. `more = 0` asks whether the current amount is still allowed.
+   */
   allows(own: number, more: number): boolean {
     if (this.#total + more <= this.#max) return true;
     return (own + more) * (this.#holders + (own === 0 ? 1 : 0)) <= this.#max;
@@ -104,8 +106,8 @@ export function respond(response: Response, reply: Reply): void {
 }
 
 /**
- * Sends the answer to a caller whose environment must not leave too many bytes unread. An answer that changes nothing is
- * refused if it has no room; that of a change is always sent.
+ * Sends the answer to a caller whose environment must not leave too many bytes unread. An answer without a change is
+ * refused if it has no room; the answer to a change is always sent.
  * @throws PublicError RATE_LIMITED
  */
 export function respondWithin(unread: UnreadAnswers, environmentId: string, response: Response, reply: Reply): void {

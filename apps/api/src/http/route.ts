@@ -46,7 +46,7 @@ export interface Call<Params, Query, Body, Position = unknown> {
    * @throws PublicError UNAUTHENTICATED if it was revoked or has expired since.
    */
   recheckKey: () => Promise<void>;
-  /** Whether the API key is still valid. For answers that go on for minutes; waits for other look-ups. */
+  /** Whether the API key is still valid. For answers that take minutes; waits for other look-ups. */
   isKeyValid: () => Promise<boolean>;
   /** Calls the listener when the caller has closed the connection, or the answer is sent. */
   onClosed: (listener: () => void) => void;
@@ -91,11 +91,11 @@ export interface RouteShape {
   body?: TSchema;
   /** Whether a request without a body counts as one with an empty object. */
   bodyOptional?: boolean;
-  /** Checks that a schema cannot express. The router reports their failures together with those of the schemas. */
+  /** Checks that a schema cannot express. The router reports their failures together with the schemas' failures. */
   validate?: (parts: UnvalidatedParts) => ErrorDetail[];
   /** Successful answers by status. A null schema means an empty answer. */
   responses: Record<number, { description: string; schema: TSchema | null }>;
-  /** Error codes of this route, in addition to those that every route has. */
+  /** Error codes of this route, in addition to the common ones. */
   errors?: readonly ErrorCode[];
 }
 

@@ -44,7 +44,7 @@ export const metadata = () => Type.Unsafe<Record<string, unknown>>({ ...FREE_OBJ
 
 /**
  * An application-defined JSON object in a request. Reads return a value equal to the one that was sent.
- * @param defaults what an absent value stands for; empty if it changes nothing.
+ * @param defaults the meaning of an absent value; empty if it changes nothing.
  */
 export function metadataObject(description: string, defaults: { default?: object } = { default: {} }) {
   return Type.Unsafe<Record<string, unknown>>({
@@ -72,7 +72,7 @@ const TENANT_QUERY = {
   environmentId: Type.Optional(Type.String({ description: "Must match the key's environment." })),
 };
 
-/** Lets the query of each route name the project and the environment, which must be those of the API key. */
+/** Lets the query of each route name the project and the environment. They must match the API key. */
 export function withTenantQuery(routes: readonly UntaggedRoute[]): UntaggedRoute[] {
   return routes.map((route) => ({
     ...route,

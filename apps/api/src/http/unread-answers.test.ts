@@ -6,7 +6,7 @@ import { eventually, stopAtEnd } from '@callplane/testing';
 import { startTestApi } from '../api.testkit.js';
 import { SharedBound } from './respond.js';
 
-test('a caller that reads none of its lists gets 429 until it reads or hangs up, and other environments go on', async () => {
+test('a caller that reads none of its lists gets 429 until it reads or hangs up, and other environments get answers', async () => {
   const api = await startTestApi();
   const other = await api.newTenant();
   const { environmentId, key } = api.tenant;

@@ -30,7 +30,7 @@ interface Field {
 
 const fieldsOf = (schema: unknown) => Object.entries((schema as { properties: Record<string, Field> }).properties);
 
-/** Texts outside of what the schema of a string allows. */
+/** Texts that the schema of a string forbids. */
 function wrongTexts({ enum: choices, pattern, format, 'x-trimmedLength': length }: Field): string[] {
   return [
     ...(choices === undefined ? [] : ['nothing', '']),
@@ -41,7 +41,7 @@ function wrongTexts({ enum: choices, pattern, format, 'x-trimmedLength': length 
   ];
 }
 
-/** Values of a body outside of what a schema allows. */
+/** Values of a body that a schema forbids. */
 function wrongValues(schema: Field): unknown[] {
   const { type, anyOf, items, minimum = 0, maximum = 0, minItems = 0, maxItems = 0 } = schema;
   if (anyOf !== undefined) return wrongValues(anyOf[0]!).filter((value) => value !== null);
@@ -87,7 +87,7 @@ describe('a body', () => {
   );
 });
 
-/** Values of a query parameter outside of what a schema allows. */
+/** Values of a query parameter that a schema forbids. */
 function wrongParameters(schema: Field): string[] {
   const { type, minimum = 0, maximum = 0 } = schema;
   return type === 'integer' ? [`${minimum - 1}`, `${maximum + 1}`, 'ten', '1e1', ''] : wrongTexts(schema);

@@ -13,8 +13,8 @@ const KINDS = new Map<string, IdKind>([
 ]);
 
 /**
- * Adds to a 404 which ids of the request have the prefix of another kind. The texts depend on the request alone, so they
- * tell nothing about what exists.
+ * Adds to a 404 which ids of the request have the prefix of another kind. The texts depend on the request alone, so
+ * they do not tell which ids exist.
  */
 export function withIdProblems(error: unknown, parts: Readonly<Record<string, unknown>>): unknown {
   if (!(error instanceof PublicError) || error.status !== 404) return error;

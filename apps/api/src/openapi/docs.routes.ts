@@ -69,7 +69,7 @@ function site(folder: string): RequestHandler {
   };
 }
 
-/** @param page its inline scripts are those of all pages. */
+/** @param page has the same inline scripts as all pages. */
 function headersOf(page: string): Record<string, string> {
   // Such as the script that chooses light or dark before the first paint.
   const scripts = [...page.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([^]*?)<\/script>/g)].map(([, script = '']) => script);

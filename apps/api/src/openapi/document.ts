@@ -9,7 +9,7 @@ type Json = Record<string, unknown>;
 
 /** The introduction of the reference, in Markdown. docs/ explains each subject in full. */
 const INTRODUCTION = `Callplane runs audio and video calls on your own servers. Your backend creates rooms and issues short-lived
-participant tokens. Browsers join with them. Signed webhooks report what happens.
+participant tokens. Browsers join with them. Signed webhooks report events.
 
 # First request
 
@@ -22,8 +22,8 @@ curl -s "$BASE/rooms" -H "Authorization: Bearer $KEY" -H 'Content-Type: applicat
 
 # Keys
 
-Send a secret key (\`rtc_sk_…\`) as bearer token. A key belongs to one project environment, and sees only what belongs
-to it: any other id answers 404. Each operation names the scope that the key needs. Keep secret keys on your backend.
+Send a secret key (\`rtc_sk_…\`) as bearer token. A key belongs to one project environment, and sees nothing
+else: any other id answers 404. Each operation names the scope that the key needs. Keep secret keys on your backend.
 
 # Errors
 
@@ -76,7 +76,7 @@ export function openApiDocument(routes: readonly Route[]): Json {
           name: 'callplane_session',
           description:
             'A session of the console, over https in `__Host-callplane_session`. Requests other than GET also need ' +
-            '`X-Callplane-CSRF: 1` and an `Origin` that is that of the API.',
+            '`X-Callplane-CSRF: 1` and the `Origin` of the API.',
         },
       },
       headers: HEADER_COMPONENTS,

@@ -33,7 +33,7 @@ async function connect({ environmentId }: TestTenant, roomPrefix: string, count:
     SELECT 'sess_' || id, environment_id, room_id, id, now() FROM participants WHERE starts_with(id, 'part_' || ${ids})`;
 }
 
-test('the overview counts what is live in the environment, by slots of five minutes', async () => {
+test('the overview counts the live objects of the environment, by slots of five minutes', async () => {
   const [tenant, other] = [await api.newTenant(), await api.newTenant()];
   const failing = await insertTestEndpoint(api.database, tenant);
   await insertTestEndpoint(api.database, other);

@@ -95,7 +95,7 @@ export function overviewRoutes(deps: Deps): Route[] {
       method: 'get',
       path: '/v1/overview',
       operationId: 'readOverview',
-      summary: 'Read what is live',
+      summary: 'Read the live figures',
       description:
         'Rooms, participants and joins need `rooms:read`, deliveries and endpoints `webhooks:read`. A part without its ' +
         'scope is null. No figure counts more than 10,000 rows. `GET /v1/usage` has the figures of days.',

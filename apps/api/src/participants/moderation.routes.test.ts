@@ -91,7 +91,7 @@ describe('PATCH /v1/rooms/{roomId}/participants/{participantId}', () => {
     expect([same.status, same.body.permissions]).toEqual([200, [...PERMISSIONS]]);
     expect((await api.call('PATCH', path, { body: {} })).status).toBe(200);
     expect(await eventsOf('participant.updated')).toEqual([]);
-    // A change whose notice comes after those that must not come.
+    // A change whose notice comes after the ones that must not come.
     await api.call('PATCH', path, { body: { name: 'Bea' } });
     await eventually(() => notices.length > 0);
     expect(notices).toHaveLength(1);

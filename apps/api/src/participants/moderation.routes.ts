@@ -25,8 +25,7 @@ const UpdateParticipantBody = namedObject('UpdateParticipant', {
   metadata: Type.Optional(metadataObject('Replaces the metadata.', {})),
   permissions: Type.Optional({
     ...permissionsGiven,
-    description:
-      'All permissions of the participant from now on. They go before those of its tokens. Must include `room:join`.',
+    description: 'All permissions of the participant from now on. They override its tokens. Must include `room:join`.',
   }),
 });
 

@@ -224,7 +224,7 @@ describe('DELETE /v1/rooms/{roomId}/participants/{participantId}', () => {
 });
 
 describe('GET /v1/rooms/{roomId}/tokens', () => {
-  test('lists issued tokens, newest first, with what they still permit, in pages', async () => {
+  test('lists issued tokens, newest first, with the rights that are left, in pages', async () => {
     const room = await api.room();
     const issued: { participantId: string; tokenId: string }[] = [];
     for (const participantName of ['unused', 'used', 'expired', 'revoked']) {

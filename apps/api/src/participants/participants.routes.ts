@@ -166,7 +166,7 @@ async function readParticipant(
   return participant ?? participantNotFound(deps, tenant, roomId);
 }
 
-/** Throws the error for what is missing: the room or the participant. */
+/** Throws the error of a missing room or participant. */
 export async function participantNotFound(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,

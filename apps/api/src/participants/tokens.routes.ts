@@ -93,7 +93,7 @@ export function tokenRoutes(deps: Deps): Route[] {
       items: 'tokens',
       errors: ['ROOM_NOT_FOUND'],
       read: ({ caller, params }, part) => listTokens(deps.database.sql, caller, params.roomId, part),
-      // A participant has one token: the position of a token is that of its participant.
+      // A participant has one token, so its id is the position of the token.
       position: { id: idOf('part') },
       positionOf: ({ participantId }) => ({ id: participantId }),
       onEmpty: ({ caller, params }) => requireRoom(deps, caller, params.roomId),

@@ -79,7 +79,7 @@ function checkSize(data: unknown): void {
 
 /**
  * Sends a message of the server to the participants of a room, over the gateways that hold their connections. Like a
- * message of a participant, it reaches those that are connected, and is not stored.
+ * message of a participant, it reaches connected participants, and is not stored.
  */
 async function sendMessage(
   deps: Pick<Deps, 'database' | 'clock' | 'producer'>,

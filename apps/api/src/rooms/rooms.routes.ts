@@ -55,7 +55,7 @@ const storedRoom = {
 export const RoomSchema = namedObject('Room', {
   ...storedRoom,
   participantCount: Type.Integer({
-    description: 'Participants in the room at this moment, also those whose connection was lost a moment ago.',
+    description: 'Participants in the room at this moment, also the ones that lost their connection a moment ago.',
   }),
 });
 

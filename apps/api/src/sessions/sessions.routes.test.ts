@@ -68,7 +68,7 @@ describe('the sessions of a room and of a participant', () => {
     expect(own.data[1].quality).toBeNull();
   });
 
-  test('are empty before the first join, and 404 for what does not exist', async () => {
+  test('are empty before the first join, and 404 without the room or participant', async () => {
     const path = `/v1/rooms/${room}/participants/${await invite()}/sessions`;
     expect((await api.call('GET', path)).body).toEqual({ data: [], nextCursor: null });
     expect((await api.call('GET', `/v1/rooms/${await api.room()}/sessions`)).body.data).toEqual([]);

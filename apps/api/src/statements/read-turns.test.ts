@@ -49,7 +49,7 @@ describe('lists', () => {
     expect((await Promise.all([...begun, more])).sort()).toEqual(['a1', 'a2', 'a7', 'b3', 'b4', 'b5', 'c6', 'failed']);
   });
 
-  test('are refused beyond the bound or after too long a wait, while others go on', async () => {
+  test('are refused beyond the bound or after too long a wait, while others continue', async () => {
     turns = new ReadTurns(2, 20);
     const first = list('a', 'first');
     const waiting = Array.from({ length: READS_WAITING_MAX }, () => list('a').catch((error: unknown) => error));

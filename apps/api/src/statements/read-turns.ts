@@ -10,7 +10,7 @@ interface Waiting {
   begin: () => void;
 }
 
-/** The reads of one environment: how many places they hold, and those that wait, oldest first. */
+/** The reads of one environment: the number of held places, and the waiting reads, oldest first. */
 interface Line {
   held: number;
   readonly waiting: Waiting[];

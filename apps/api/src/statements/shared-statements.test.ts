@@ -134,7 +134,7 @@ describe('concurrent rooms', () => {
 });
 
 describe('concurrent reads', () => {
-  test('share a statement, and find only what belongs to their tenant', async () => {
+  test('share a statement, and find only rows of their tenant', async () => {
     const [own, other] = [await newRoom(ada), await newRoom(bob)];
     const wanted = [
       { tenant: ada, id: own },

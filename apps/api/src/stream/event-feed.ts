@@ -39,7 +39,7 @@ export class EventFeed {
   }
 
   /**
-   * Adds a stream after {@link start}, and tells it what it has missed.
+   * Adds a stream after {@link start}, and sends it the changes that it has missed.
    * @param seen the position that its client has; null: a client without one, or one that cannot be known any more.
    * @param isLost whether the client had a position that cannot be known any more.
    */
@@ -80,14 +80,14 @@ export class EventFeed {
         if (newest === null) await pause(QUIET_PAUSE_MS, this.#stop.signal);
         else position = await this.#pass(position, newest);
       } catch (error) {
-        // The feed goes on from its position, so the streams miss nothing.
+        // The feed continues from its position, so the streams miss nothing.
         this.#onReadFailed('events', error);
         await pause(FAILURE_PAUSE_MS, this.#stop.signal);
       }
     }
   }
 
-  /** Passes on what is new. @returns the position up to which the streams know all events. */
+  /** Passes new events to the streams. @returns the position up to which the streams know all events. */
   async #pass(position: EventPosition, newest: EventPosition): Promise<EventPosition> {
     const events = await this.#reads.after(position, null, STREAM_BACKLOG_MAX + 1);
     const isGap = events.length > STREAM_BACKLOG_MAX;
@@ -102,8 +102,8 @@ export class EventFeed {
 }
 
 /**
- * `events`: what is new in an environment. `backlog`: what a client has missed. `callers`: whether the key or session
- * of a stream still works.
+ * `events`: new events of an environment. `backlog`: events that a client has missed. `callers`: whether the key or
+ * session of a stream still works.
  */
 const STREAM_READS = ['events', 'backlog', 'callers'] as const;
 type StreamRead = (typeof STREAM_READS)[number];
@@ -122,7 +122,7 @@ export function reportReadFailures(
 ): OnReadFailed {
   const failures = metrics.counter({
     name: 'callplane_stream_read_failures_total',
-    help: 'Reads for the streams of changes that failed, by what was read.',
+    help: 'Failed reads for the streams of changes, by kind of read.',
     labels: ['read'],
     known: STREAM_READS.map((read) => ({ read })),
   });

@@ -15,7 +15,7 @@ const change = (n: number, text = '') => ({
   sequence: n,
 });
 
-/** A response whose client reads nothing: what is written stays in the buffer. */
+/** A response whose client reads nothing: written bytes stay in the buffer. */
 function unread(): { response: ServerResponse; text: () => string } {
   const response = new ServerResponse(new IncomingMessage(new Socket()));
   const written: string[] = [];
@@ -27,7 +27,7 @@ function unread(): { response: ServerResponse; text: () => string } {
   return { response, text: () => written.join('') };
 }
 
-test('changes that come while the client gets what it missed follow it, in order', () => {
+test('changes that come while the client gets the missed ones follow them, in order', () => {
   const { response, text } = unread();
   const stream = new EventStream(response, {}, WANTED);
   stream.ready(['rooms'], null);

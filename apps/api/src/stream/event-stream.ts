@@ -51,7 +51,7 @@ export type StreamEnd = 'draining' | 'max_age' | 'unauthenticated';
 
 /** After how long the client connects again, in milliseconds. */
 const RETRY_MS = 2000;
-/** Messages that wait until the client has got what it missed. */
+/** Messages that wait until the client has got the missed changes. */
 const QUEUE_MAX = 1000;
 
 export function streamHead(headers: Readonly<Record<string, string>>): Record<string, string> {
@@ -69,7 +69,7 @@ export class EventStream {
   readonly openedAtMs: number;
   readonly #response: ServerResponse;
   readonly #monotonicMs: () => number;
-  /** Messages that came before the client was told what it missed; null from then on. */
+  /** Messages that came before the client got the missed changes; null from then on. */
   #queue: (() => void)[] | null = [];
   #sentAtMs: number;
   #position: EventPosition | null = null;
@@ -95,14 +95,14 @@ export class EventStream {
 
   /**
    * The first message.
-   * @param position null: the client keeps its own until it has got what it missed.
+   * @param position null: the client keeps its own until it has got the missed changes.
    */
   ready(kinds: readonly string[], position: EventPosition | null): void {
     if (position !== null) this.#position = position;
     this.#send('ready', { kinds, resumed: position === null });
   }
 
-  /** Sends what the client missed, or a reset, and from then on what happens. */
+  /** Sends the missed changes, or a reset, and from then on new changes. */
   begin(first: (stream: EventStream) => void): void {
     const queue = this.#queue ?? [];
     this.#queue = null;
@@ -118,7 +118,7 @@ export class EventStream {
     });
   }
 
-  /** The client cannot know what it has missed up to the position. */
+  /** The changes that the client missed up to the position are unknown. */
   reset(position: EventPosition): void {
     this.#inTurn(() => {
       this.#position = position;
@@ -157,7 +157,7 @@ export class EventStream {
     if (this.isOver) return;
     this.#sentAtMs = this.#monotonicMs();
     this.#response.write(text);
-    // A client that does not read would fill our memory. It connects again and gets what it missed.
+    // A client that does not read would fill our memory. It connects again and gets the missed changes.
     if (this.#response.writableLength > STREAM_UNREAD_BYTES_MAX) this.#response.destroy();
   }
 }

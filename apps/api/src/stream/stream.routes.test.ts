@@ -78,7 +78,7 @@ async function room(tenant: TestTenant): Promise<string> {
 }
 
 describe('GET /v1/stream', () => {
-  test('tells what happens, in the kinds that the client wants, and to its tenant alone', async () => {
+  test('reports changes, of the kinds that the client wants, to its tenant alone', async () => {
     const [tenant, other] = [await api.newTenant(), await api.newTenant()];
     const [all, rooms, foreign] = [await open(tenant), await open(tenant, '?kinds=rooms'), await open(other)];
     expect(all.status).toBe(200);
@@ -143,7 +143,7 @@ describe('GET /v1/stream', () => {
       expect((await reader.next('ready')).data!['resumed']).toBe(false);
       reader.close();
     }
-    // At once: a stream that is still open on the server would pass on what comes in parts.
+    // At once: a stream that is still open on the server would pass on parts.
     await write(tenant, roomId, STREAM_BACKLOG_MAX + 1);
     const far = await open(tenant, `?kinds=rooms&after=${id}`);
     await far.next('reset');

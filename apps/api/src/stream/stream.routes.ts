@@ -17,7 +17,7 @@ const StreamQuery = strictObject({
   roomId: Type.Optional(
     Type.String({
       pattern: PATH_ID_PATTERN,
-      description: 'Restricts the changes to those of this room.',
+      description: 'Restricts the changes to this room.',
     }),
   ),
   after: Type.Optional(
@@ -36,8 +36,8 @@ export function streamRoutes({ streams }: Pick<Deps, 'streams'>): Route[] {
       operationId: 'openStream',
       summary: 'Stream changes as they happen',
       description:
-        'Server-sent events. `ready` comes first, `changes` names what has changed, `reset` says that changes were ' +
-        'missed: read everything again. `end` says why the stream ends: connect again. Send the last `id` as ' +
+        'Server-sent events. `ready` comes first, `changes` names the changed objects, `reset` says that ' +
+        'changes were missed: read everything again. `end` says why the stream ends: connect again. Send the last `id` as ' +
         '`Last-Event-ID` to continue. Rooms and operations need `rooms:read`, participants `participants:read`.',
       scope: null,
       streams: true,

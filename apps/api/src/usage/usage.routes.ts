@@ -32,7 +32,7 @@ const UsageDaySchema = namedObject('UsageDay', {
   relayShare: orNull(
     Type.Number({
       description:
-        'Share of the sessions that used a TURN server, among those that reported their quality, from 0 to 1.',
+        'Share of the sessions that used a TURN server, of the sessions that reported their quality, from 0 to 1.',
     }),
   ),
   deliveries: Type.Integer({ description: 'Webhook deliveries that were created.' }),

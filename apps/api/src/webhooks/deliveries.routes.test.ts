@@ -52,7 +52,7 @@ describe('GET …/deliveries', () => {
     expect(ids(await list('?until=2026-01-01T00:00:00Z'))).toEqual([]);
   });
 
-  test('lists those of all endpoints, with the same filters', async () => {
+  test('lists the deliveries of all endpoints, with the same filters', async () => {
     const tenant = await api.newTenant();
     const { key } = tenant;
     const endpoints = [await webhook(api, {}, key), await webhook(api, { events: ['room.ended'] }, key)];
@@ -81,7 +81,7 @@ describe('GET …/deliveries', () => {
     expect(ids(await list('?limit=1'))).toEqual([made[0]]);
   });
 
-  test('lists those of one room, with the status of the latest attempt', async () => {
+  test('lists the deliveries of one room, with the status of the latest attempt', async () => {
     const tenant = await api.newTenant();
     const { key } = tenant;
     const endpoints = [await webhook(api, {}, key), await webhook(api, {}, key)];
@@ -411,7 +411,7 @@ test('a delivery of an erased event shows the erased event, and its replay answe
   const refused = await replay(made.path, 0);
   expect([refused.status, refused.body.error.code]).toEqual([409, 'EVENT_ERASED']);
   // The list of events marks the event as erased.
-  // Readers stay behind open transactions, also those of other tests on this server.
+  // Readers stay behind open transactions, also of other tests on this server.
   await eventually(async () => {
     const { data } = (await api.call('GET', '/v1/events?type=webhook.test&limit=100')).body;
     return data.filter((event: { erasedAt?: string }) => event.erasedAt !== undefined).length === 1;

@@ -80,7 +80,7 @@ export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
       path: '/v1/deliveries',
       operationId: 'listAllDeliveries',
       summary: 'List the deliveries of all endpoints, newest first',
-      description: 'Those of removed endpoints are included.',
+      description: 'Includes the deliveries of removed endpoints.',
       scope: 'webhooks:read',
       filters: { endpointId: ofEndpoint, ...deliveryFilters },
       position: { id: idOf('dlv') },

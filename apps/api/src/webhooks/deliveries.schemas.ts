@@ -49,7 +49,7 @@ const DiagnosisSchema = namedObject(
   'WebhookDiagnosis',
   {
     summary: Type.String({ description: 'Why it failed, in one sentence.' }),
-    advice: Type.String({ description: 'What the owner of the receiver can do.' }),
+    advice: Type.String({ description: 'Advice to the owner of the receiver.' }),
   },
   { description: 'An explanation for people. Programs use `outcome`, `errorCode` and `failureReason`.' },
 );

@@ -130,7 +130,7 @@ describe('POST /v1/webhooks', () => {
     expect(response.body.error.details.map((d: { path: string }) => d.path).sort()).toEqual(paths);
   });
 
-  test('reports failures of the query ids together with those of the body', async () => {
+  test('reports failures of the query ids and of the body together', async () => {
     const response = await api.call('POST', '/v1/webhooks?projectId=proj_x', { body: { url: 'x' } });
     expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual(['query.projectId', 'body.url']);
   });
@@ -272,7 +272,7 @@ describe('a rotation that waits', () => {
     expect([status, body.signingKeyVersion, body.nextSigningKeyVersion]).toEqual([200, 1, 2]);
     expect(next).toMatch(/^whsec_/);
     expect(next).not.toBe(signingSecret);
-    // The clocks of this process and of PostgreSQL are those of one machine.
+    // This process and PostgreSQL share the clock of one machine.
     const activatesAtMs = Date.parse(body.nextActivatesAt);
     expect(activatesAtMs).toBeGreaterThanOrEqual(earliestMs - 1);
     expect(activatesAtMs).toBeLessThanOrEqual(Date.now() + DAY_SECONDS * 1000);

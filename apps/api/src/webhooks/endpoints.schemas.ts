@@ -17,7 +17,7 @@ const EventNames = Type.Array(oneOf([ALL_EVENTS, ...EVENT_TYPES]), {
   minItems: 1,
   maxItems: EVENT_TYPES.length + 1,
   uniqueItems: true,
-  description: 'Event types that the endpoint receives. `*` means all types, including those of later versions.',
+  description: 'Event types that the endpoint receives. `*` means all types, including types of later versions.',
 });
 
 const sending = {

@@ -117,7 +117,7 @@ export async function requireEndpoint(
   if (!(await webhookEndpointExisted(database.prisma, tenant, endpointId))) throw new PublicError('WEBHOOK_NOT_FOUND');
 }
 
-/** Throws the error for what is missing: the endpoint, or something of it. */
+/** Throws the error of a missing endpoint, or of a missing object of it. */
 export async function notFoundBelow(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,

@@ -64,8 +64,8 @@ export function recoveryRoutes(deps: Deps): UntaggedRoute[] {
       description:
         'Call it when a receiver works again. A worker replays the failed deliveries and brings the pending ones ' +
         'forward, oldest first and at most 100 a second; poll the recovery for its progress. It skips failed deliveries ' +
-        'with 100 replays and those of erased events. A delivery that is being sent is included if that attempt fails. ' +
-        'The recovery pauses while the endpoint is disabled. With `dryRun`, it only counts.',
+        'with 100 replays and deliveries of erased events. A delivery that is being sent is included if that attempt ' +
+        'fails. The recovery pauses while the endpoint is disabled. With `dryRun`, it only counts.',
       scope: 'webhooks:write',
       params: EndpointPath,
       body: CreateRecoveryBody,

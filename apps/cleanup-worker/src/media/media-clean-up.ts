@@ -49,7 +49,7 @@ export async function removeFeedsOf(
   patienceMs = NODE_PATIENCE_MS,
 ): Promise<number | MediaAbsence> {
   return onNodeOf(deps, roomId, patienceMs, async (node) => {
-    // Listing the feeds also finds those that the database does not record as published yet.
+    // Listing the feeds also finds feeds that the database does not record as published yet.
     const feedIds = await node.listFeeds(roomId);
     const sessionIds = new Set(await which([...new Set(feedIds.map(sessionOfFeed))]));
     let removed = 0;
@@ -70,8 +70,8 @@ export async function untilNodesUp(media: MediaNodes): Promise<void> {
 }
 
 /**
- * Ends sessions on media servers that no gateway holds any more, with their peer connections. What a gateway hands over
- * goes on for half a minute otherwise.
+ * Ends sessions on media servers that no gateway holds any more, with their peer connections. Otherwise, media that a
+ * gateway hands over flows for half a minute more.
  * @returns the number of ended sessions; `unreachable` if a server did not answer, so that media may still flow there.
  */
 export async function endMediaSessions(
@@ -116,7 +116,7 @@ async function onNodeOf<T>(
   return onNode(deps, { mediaNodeId, roomId }, patienceMs, work);
 }
 
-/** @param subject what the work is about, for the log line of a server that is not available. */
+/** @param subject of the work, for the log line of a server that is not available. */
 async function onNode<T>(
   deps: Pick<Deps, 'media' | 'logger'>,
   subject: { mediaNodeId: string; roomId?: string; sessions?: number },

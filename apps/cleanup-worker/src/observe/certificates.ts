@@ -5,8 +5,8 @@ import type { Logger, Metrics } from '@callplane/runtime';
 const ANSWER_DEADLINE_MS = 10_000;
 
 /**
- * Looks at the certificates of TLS servers as clients reach them, because only they show what is in use: a renewed file
- * that no server has loaded helps no client. A server that does not answer has no value.
+ * Looks at the certificates of TLS servers as clients reach them, because a renewed file that no server has loaded
+ * helps no client. A server that does not answer has no value.
  */
 export class Certificates {
   readonly #servers: readonly string[];

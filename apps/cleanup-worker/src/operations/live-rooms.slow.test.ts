@@ -274,7 +274,7 @@ describe('media that a gateway has left', () => {
     expect(await isGone(media)).toBe(true);
   });
 
-  test('ends although its session has ended before: a gateway that does not reach PostgreSQL goes on with it', async () => {
+  test('ends although its session has ended before: a gateway that does not reach PostgreSQL still carries it', async () => {
     const { roomId, participantId, held, media } = await handedOver();
     await endOne(worker.deps.database, held, 'left', NOON);
     await gatewaysDie();

@@ -46,7 +46,7 @@ export const CHECK_MEDIA_STEP: CleanUpStep = {
       participant === null
         ? await destroyMediaRoom(deps, claim.roomId, 0)
         : await removeFeedsOf(deps, claim.roomId, (ids) => sessionsAmong(deps.database.sql, ids, claim), 0);
-    // What the participant receives belongs to no feed of its own.
+    // The streams that the participant receives belong to feeds of others.
     const sessionsCheck =
       participant === null
         ? 0

@@ -83,7 +83,7 @@ export class MediaOrphans {
   }
 }
 
-/** Returns why a room is an orphan, or null. A room with status `ending` is none: its operation cleans it up. */
+/** Returns why a room is an orphan, or null. A room with status `ending` is no orphan: its operation cleans it up. */
 function orphaned(node: MediaNode, room: RoomOnNode | undefined): OrphanReason | null {
   if (room === undefined) return 'unknown';
   if (room.status === 'ended') return 'ended';

@@ -13,8 +13,8 @@ export const SETTLED_AFTER_MS = 16_000;
 
 /**
  * Tells whether a silent gateway or client can be judged. While PostgreSQL accepts no writes, no gateway can write its
- * heartbeat and no client can resume its session. When it answers again, a sweep may read the old heartbeats before
- * the gateways have written new ones, and would end calls that go on.
+ * heartbeat and no client can resume its session. When it answers again, a sweep may read the old heartbeats before the
+ * gateways have written new ones, and would end running calls.
  */
 export class OutageWatch {
   readonly #write: () => Promise<void>;

@@ -22,7 +22,7 @@ const BATCH = 500;
  */
 export async function endLostSessions(deps: ReconcileDeps): Promise<void> {
   if (!maySilenceCount(deps)) return;
-  // The statement may have waited for the end of an outage, and have read what was written before it.
+  // The statement may have waited for the end of an outage, and have read heartbeats from before it.
   const mayEnd = () => maySilenceCount(deps);
   const limits = { graceMs: deps.graceMs, instanceDeadMs: INSTANCE_DEAD_MS, limit: BATCH, mayEnd };
   let count: number;
@@ -55,7 +55,7 @@ function maySilenceCount({ outages }: Pick<Deps, 'outages'>): boolean {
 }
 
 /**
- * Removes the feeds of lost sessions, those that the database does not know, too, and ends their media, which a media
+ * Removes the feeds of lost sessions, also feeds that the database does not know, and ends their media, which a media
  * server keeps for half a minute.
  */
 async function endMedia(deps: ReconcileDeps, lost: readonly { sessionId: string; roomId: string }[]): Promise<void> {

@@ -48,7 +48,7 @@ const inSession = async (roomId: string) => {
 };
 
 describe('removing a participant', () => {
-  test('closes every relay of its sessions, including those of renewed credentials, and no other', async () => {
+  test('closes every relay of its sessions, also of renewed credentials, and no other', async () => {
     const roomId = await worker.newRoom();
     const [gone, stays] = [await inSession(roomId), await inSession(roomId)];
     await relayOf(gone.sessionId);
@@ -142,7 +142,7 @@ describe('ending a room', () => {
 });
 
 describe('the relay sweep', () => {
-  test('closes relays that a client allocates after its session has ended, and keeps those of live sessions', async () => {
+  test('closes relays that a client allocates after its session has ended, and keeps relays of live sessions', async () => {
     const roomId = await worker.newRoom();
     const [ended, live] = [await inSession(roomId), await inSession(roomId)];
     const [clinging, staying] = [await relayOf(ended.sessionId), await relayOf(live.sessionId)];

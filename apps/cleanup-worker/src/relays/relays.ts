@@ -30,9 +30,9 @@ export function createRelays(servers: readonly TurnServer[], metrics: RelayMetri
     /** State of each server, by its address, at the last call of `close`. */
     states: (): ReadonlyMap<string, TurnServerState> => states,
     /**
-     * Closes relays on all servers concurrently, so that a slow one does not delay the others; in a sweep, also those
+     * Closes relays on all servers concurrently, so that a slow one does not delay the others; in a sweep, also relays
      * that a peer connection has replaced.
-     * @throws what `which` throws.
+     * @throws every error of `which`.
      */
     async close(by: RelayCloser, which: Which): Promise<CloseOutcome[]> {
       const outcomes = await Promise.all(servers.map((server) => closeOn(server, by, which)));
@@ -168,7 +168,7 @@ class TurnAdminError extends Error {
 /** Sends one command and resolves to its output. */
 type RunCommand = (command: string) => Promise<string>;
 
-/** Bounds of one dialog. The longest output is that of `pu`, with about 50 bytes per user with a relay. */
+/** Bounds of one dialog. `pu` has the longest output, about 50 bytes for each user with a relay. */
 const CONNECT_WITHIN_MS = 2000;
 const DIALOG_WITHIN_MS = 5000;
 const OUTPUT_BYTES_MAX = 4 * 1024 * 1024;

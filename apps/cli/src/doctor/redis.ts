@@ -59,7 +59,7 @@ export function checkListeners(listeners: number | null, running: readonly Runni
   const detail = `${Math.min(listeners, expected)} of ${expected} API and gateway processes receive notices`;
   if (listeners >= expected) return [ok(check, detail)];
   const advice =
-    'Give the users of these apps the channels of infra/redis/users.acl; "ACL LOG" in redis-cli names what was refused. ' +
+    'Give the users of these apps the channels of infra/redis/users.acl; "ACL LOG" in redis-cli names the refused commands. ' +
     'Meanwhile they read rows every few seconds.';
   return [failure(check, detail, advice)];
 }
@@ -148,7 +148,7 @@ const REDIS_ADVICE: Record<RedisTrouble, string> = {
   full: 'Raise maxmemory of Redis, or start the workers that take its jobs ("rtc queues").',
   'not-persisting': 'Redis cannot write to its disk: free disk space.',
   refused:
-    'Check user and password (REDIS_URL, REDIS_PASSWORD, REDIS_SENTINEL_PASSWORD), and give the user the rights of infra/redis/users.acl ("ACL LOG" in redis-cli names what was refused).',
+    'Check user and password (REDIS_URL, REDIS_PASSWORD, REDIS_SENTINEL_PASSWORD), and give the user the rights of infra/redis/users.acl ("ACL LOG" in redis-cli names the refused commands).',
   cluster:
     'Redis runs in cluster mode, which spreads the keys of a queue over several servers: point REDIS_URL to one without it.',
   untrusted: 'Check REDIS_CA_FILE, the names in the certificate of Redis and its dates, and that this port speaks TLS.',

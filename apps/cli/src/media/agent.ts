@@ -131,7 +131,7 @@ function isRegistered(step: Step): boolean {
   return step === 'registered' || step === 'known';
 }
 
-/** Goes on after an outage of PostgreSQL: the media server stops with the agent, and its calls would end. */
+/** Continues after an outage of PostgreSQL: the media server stops with the agent, and its calls would end. */
 async function drain({ cli, database, say }: AgentDeps, node: AgentSettings['node'], waitSeconds: number) {
   const nodeId = node.id;
   say('draining', `${nodeId} takes no new rooms. Waiting for the end of its calls.`);

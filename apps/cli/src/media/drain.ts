@@ -30,7 +30,7 @@ interface DrainSettings {
 
 /**
  * Takes a media server out of service. New rooms go to other servers from now on.
- * @returns how many rooms with participants were moved, and what the server still carries
+ * @returns how many rooms with participants were moved, and how many the server still carries
  */
 export async function drainServer(
   cli: Cli,

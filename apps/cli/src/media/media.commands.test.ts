@@ -166,7 +166,7 @@ test('drain --wait takes empty rooms off a media server, and fails if participan
   expect(await json('media drain m1 --wait')).toEqual({ ...moved, moved: 0 });
 });
 
-test('register and remove change the registry, and refuse what would surprise', async () => {
+test('register and remove change the registry, and refuse surprising requests', async () => {
   const url = 'ws://10.0.0.7:8188/';
   expect(await json('media register m4 ws://10.0.0.7:8188 --capacity 800')).toEqual({ id: 'm4', url, capacity: 800 });
   expect((await json('media list')).data[3]).toMatchObject({ id: 'm4', state: null, url, capacity: 800, agent: null });

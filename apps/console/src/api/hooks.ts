@@ -9,7 +9,7 @@ import { AttemptKey } from './attempt-key.js';
 import { callApi } from './call.js';
 import { isShort, refreshQuery } from './refresh.js';
 
-/** What the stream of changes does not report. An open page reads it again every few seconds. */
+/** Operations whose changes the stream does not report. An open page repeats them every few seconds. */
 const POLLED: ReadonlySet<string> = new Set<OperationId>([
   ...(['readOverview', 'listWebhooks', 'readWebhook', 'listAllDeliveries', 'readDelivery'] as const),
   ...(['listAttempts', 'listRecoveries'] as const),

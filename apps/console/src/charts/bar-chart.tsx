@@ -12,8 +12,8 @@ export interface Series {
 const FILLED = 0.72;
 
 /**
- * Bars over time, stacked if there are several series. Its table says the same in numbers, for readers who do not see the
- * chart and for those who need a figure.
+ * Bars over time, stacked if there are several series. Its table says the same in numbers, for readers who do not see
+ * the chart or need a figure.
  * @param labels one for each bar; only the first, the middle and the last appear below the chart
  */
 export function BarChart({

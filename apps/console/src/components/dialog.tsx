@@ -69,14 +69,14 @@ export function useNewestDialog(): HTMLElement | undefined {
 
 export interface Question {
   title: string;
-  /** What will happen, to whom, and whether it can be undone. */
+  /** Names the effect, whom it concerns, and whether it can be undone. */
   body: ReactNode;
   action: string;
   isDangerous?: boolean;
 }
 const asked = new Store<{ question: Question; answer: (agrees: boolean) => void } | undefined>(undefined);
 
-/** Says what will happen, and resolves to whether the reader agrees. */
+/** Names the effect, and resolves to whether the reader agrees. */
 export function confirm(question: Question): Promise<boolean> {
   return new Promise((answer) => asked.set({ question, answer }));
 }

@@ -140,7 +140,7 @@ function Filter({ label, kind = '', children }: { label: string; kind?: string; 
   );
 }
 
-/** @param also what a choice changes besides */
+/** @param also other changes of a choice */
 export function SelectFilter({
   label,
   name,

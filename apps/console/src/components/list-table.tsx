@@ -32,7 +32,7 @@ interface ListProps<Item extends { id: string }> {
 
 /**
  * A list of the API as a table. Only rows in view exist, and further pages load as the reader scrolls. Arrow keys move
- * between the links of rows, or what else has the class `row-link`.
+ * between the elements with the class `row-link`.
  * @param empty takes the place of a list without rows
  */
 export function ListTable<Item extends { id: string }>({ empty, ...props }: ListProps<Item> & { empty: ReactNode }) {

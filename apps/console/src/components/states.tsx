@@ -3,7 +3,7 @@ import { type ApiError, asApiError, shownAnswer } from '../api/api-error.js';
 import { Button } from './button.js';
 import { Icon, type IconName } from './icons.js';
 
-/** What went wrong, with what support needs to find the request in the logs. */
+/** The error, with the id by which support finds the request in the logs. */
 export function ErrorText({ error }: { error: ApiError }) {
   // The message of an invalid request is its first detail.
   const details = error.details.filter(({ path, message }) => !error.message.startsWith(`${path} ${message}`));

@@ -27,7 +27,7 @@ function lastInputMs(): number {
 
 /**
  * Calls `onIdle` once no tab of the browser has had input for this long, and again with each check while that stays so.
- * The requests of an open page do not count: the stream and its reads keep the session of the API alive for ever.
+ * The requests of an open page do not count: the stream and its reads never let the session of the API expire.
  */
 export function watchIdle(idleMs: number, onIdle: () => void): () => void {
   inputAtMs = nowMs();

@@ -16,7 +16,7 @@ export function useSession(): Session {
 
 export type Scope = ApiContext['scopes'][number];
 
-/** @returns whether the session has a scope, so that pages leave out what the API would refuse */
+/** @returns whether the session has a scope, so that pages leave out requests that the API would refuse */
 export function useScope(scope: Scope): boolean {
   return useSession().scopes.includes(scope);
 }

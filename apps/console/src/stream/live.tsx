@@ -11,8 +11,8 @@ const scopeOf = (kind: Kind): Scope => (kind === 'participants' ? 'participants:
 export const streamState = new Store<StreamState>('off');
 
 /**
- * Keeps a page up to date: opens the page's one stream, and reads again what its changes make outdated.
- * @param kinds the kinds of changes that the page shows; those without their scope are left out
+ * Keeps a page up to date: opens the page's one stream, and reads outdated data again.
+ * @param kinds the kinds of changes that the page shows; kinds without their scope are left out
  */
 export function useLive(kinds: readonly Kind[], roomId?: string): void {
   const client = useQueryClient();

@@ -3,7 +3,7 @@ import { QueryClient, QueryObserver } from '@tanstack/react-query';
 import { isTouched, Refresher } from './refresher.js';
 
 describe('a change', () => {
-  test('of a room makes reads of this room outdated, and not those of another one', () => {
+  test('of a room makes reads of this room outdated, and no read of another one', () => {
     const change = { kind: 'rooms', roomId: 'room_1' } as const;
     expect(isTouched('readRoom', { roomId: 'room_1' }, change)).toBe(true);
     expect(isTouched('readRoom', { roomId: 'room_2' }, change)).toBe(false);

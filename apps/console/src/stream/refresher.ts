@@ -60,7 +60,7 @@ export class Refresher {
   }
 }
 
-/** What the stream of changes sends: docs/api.md. */
+/** The kinds of changes of the stream: docs/api.md. */
 export type Kind = 'rooms' | 'participants' | 'operations';
 
 export interface Change {

@@ -43,7 +43,7 @@ const joinAs = async ({ token }: Invited, to = instance) => outcomeOf(await send
 const resumeAs = async (sessionId: string, resumeSecret: string, headers = {}) =>
   outcomeOf(await send(instance, { type: 'resume', sessionId, resumeSecret }, headers));
 
-/** Runs `work` while no statement can read a participant or a session: what gets an answer costs no query. */
+/** Runs `work` while no statement can read a participant or a session: a request with an answer costs no query. */
 const withoutQueries = (work: () => Promise<void>): Promise<void> =>
   kit.database.transaction(async (tx) => {
     await tx.$executeRaw`LOCK TABLE participants, participant_sessions IN ACCESS EXCLUSIVE MODE`;
@@ -62,7 +62,7 @@ describe('joins of one participant', () => {
     expect(closing).toMatchObject({ reconnect: 'resume', retryAfterSeconds: expect.any(Number) });
     expect(closing!.retryAfterSeconds).toBeGreaterThan(1);
     expect(refused.closed).toMatchObject({ code: 4016 });
-    // The session of the fifth join goes on, and the refused joins wrote nothing.
+    // The session of the fifth join continues, and the refused joins wrote nothing.
     const joined = (await kit.events(roomId)).filter(({ type }) => type === 'participant.joined');
     expect(joined).toHaveLength(5);
     expect(await kit.database.prisma.participantSession.count({ where: { roomId, endedAt: null } })).toBe(1);
@@ -101,7 +101,7 @@ describe('joins of one participant', () => {
 });
 
 describe('resumptions of one session', () => {
-  test('are limited, while the session and its current connection go on', async () => {
+  test('are limited, while the session and its current connection continue', async () => {
     const { welcome } = await kit.enter(instance.url, await kit.newRoom());
     const outcomes = [];
     for (let n = 0; n < 8; n++) outcomes.push(await resumeAs(welcome.sessionId, welcome.resumeSecret));

@@ -36,10 +36,10 @@ const FIRST_MESSAGE_WITHIN_MS = 10_000;
 const CLOSE_WITHIN_MS = 2000;
 const SILENT_INTERVALS_MAX = 2.5;
 
-/** One WebSocket. Handles messages in order, bounds what waits on both sides, and reports why it ends. */
+/** One WebSocket. Handles messages in order, bounds the messages that wait on both sides, and reports why it ends. */
 export class Connection {
   readonly id: string;
-  /** Fields for the log line at the connection's end. Handlers add what they learn about the connection. */
+  /** Fields for the log line at the connection's end. Handlers add facts about the connection. */
   readonly logFields: Record<string, unknown> = {};
   refusalsLogged = 0;
   readonly openedAtMs = performance.now();
@@ -110,7 +110,7 @@ export class Connection {
     this.#closeIfOverfull();
   }
 
-  /** Sends the first message of a session at once. Those of other connections leave at the end of the tick. */
+  /** Sends the first message of a session at once. Messages to other connections leave at the end of the tick. */
   sendWelcome(text: string): void {
     if (this.#canSend) this.#outbox.sendNow(text);
   }
@@ -129,7 +129,7 @@ export class Connection {
     this.#end(reason);
   }
 
-  /** Terminates the socket without a close message, because the session goes on with another connection. */
+  /** Terminates the socket without a close message, because the session continues with another connection. */
   drop(): void {
     if (!this.isOpen) return;
     this.#end('moved');
@@ -170,7 +170,7 @@ export class Connection {
     this.close('slow_consumer', { cause });
   }
 
-  /** Frees what the connection holds at once: a closing handshake would wait behind it. */
+  /** Frees the messages of the connection at once: a closing handshake would wait behind them. */
   #cut(): void {
     this.logFields['cause'] ??= `${this.#outbox.unsentBytes} bytes are unsent, and too many of all connections.`;
     this.#webSocket.terminate();

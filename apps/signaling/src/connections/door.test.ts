@@ -74,7 +74,7 @@ test.each([
   expect(answer).toContain(`"message":"${message}"`);
 });
 
-test('accepts a page of its origins, and chooses its sub-protocol among those that it offers', async () => {
+test('accepts a page of its origins, and chooses its sub-protocol among the offered ones', async () => {
   const url = `${gateway.url.replace('http', 'ws')}/v1/signaling?x=1`;
   const socket = new WebSocket(url, ['other', 'callplane.v1'], { origin: 'https://app.example.com' });
   await once(socket, 'open');

@@ -55,7 +55,7 @@ describe('an inbox', () => {
     expect(inbox.push('c', 1)).toBe(false);
   });
 
-  test('is stopped when most messages wait in it while those of all connections are too many', async () => {
+  test('is stopped when too many messages wait, most of them in it', async () => {
     const all = new HeldByAll(100);
     const [cut, held] = [[] as string[], [] as (() => void)[]];
     const [large, small] = ['large', 'small'].map((name) => {
@@ -88,7 +88,7 @@ describe('an inbox', () => {
   });
 });
 
-test('whatever holders hold, all together hold no more than the bound, and those that hold most are cut', () => {
+test('all holders together hold no more than the bound, and the ones that hold most are cut', () => {
   const change = fc.record({ holder: fc.nat({ max: 5 }), held: fc.nat({ max: 80 }) });
   fc.assert(
     fc.property(fc.array(change, { maxLength: 60 }), (changes) => {

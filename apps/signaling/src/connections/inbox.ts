@@ -10,9 +10,9 @@ export interface Holder {
 const LEFT_AFTER_CUT = 7 / 8;
 
 /**
- * A hard bound for what all connections of a process hold together. A bound for each connection alone is none for a
- * caller with many connections. Above the bound, connections are cut: those that have been stalled longest, then those
- * that hold most.
+ * A hard bound for the messages that all connections of a process hold together. A per-connection bound does not stop a
+ * caller with many connections. Above the bound, the process cuts the connections that have been stalled longest, then
+ * the ones that hold most.
  */
 export class HeldByAll {
   readonly #max: number;
@@ -23,7 +23,7 @@ export class HeldByAll {
     this.#max = max;
   }
 
-  /** Records what a holder holds now. It may be cut during the call, and others too. */
+  /** Records the current amount of a holder. It may be cut during the call, and others too. */
   set(holder: Holder, held: number): void {
     const before = this.#held.get(holder) ?? 0;
     if (held === before) return;
@@ -55,9 +55,9 @@ export const QUEUED_CHARS_BEFORE_ARRIVAL_MAX = 32 * 1024;
 /** Characters that may wait in all connections of this process. Above them, those where most wait are closed. */
 const QUEUED_CHARS_OF_ALL = 32 * 1024 * 1024;
 
-/** The receiving half of a connection: handles one message after another, and bounds those that wait. */
+/** The receiving half of a connection: handles one message after another, and bounds the waiting ones. */
 export class Inbox<Message> implements Holder {
-  /** What waits here never leaves by the client's doing. */
+  /** A client cannot stall its inbox: the gateway alone empties it. */
   readonly stalledSeconds = 0;
   readonly #handle: (message: Message) => void | Promise<void>;
   readonly #onCut: () => void;

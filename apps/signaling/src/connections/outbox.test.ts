@@ -151,7 +151,7 @@ describe('an outbox', () => {
     expect(outbox.isOverfull).toBe(false);
   });
 
-  test('that holds most is cut when all hold too much, and frees what it holds', async () => {
+  test('that holds most is cut when all hold too much, and frees its frames', async () => {
     // Frames above the size of Node's pool of buffers, which a smaller one would hold as a whole.
     const all = new HeldByAll(1_000_000);
     const cut: string[] = [];
@@ -219,7 +219,7 @@ describe('an outbox', () => {
     expect([written.length, outbox.unsentBytes, all.total, outbox.ping()]).toEqual([3, 0, 0, true]);
   });
 
-  test('bounds what one tick leaves in memory until its end', async () => {
+  test('bounds the memory of one tick until its end', async () => {
     const { outbox } = fake(new HeldByAll(Infinity), { isReading: true });
     outbox.send('x'.repeat(16 * 1024 * 1024 + 1));
     expect(outbox.unsentBytes).toBeGreaterThan(16 * 1024 * 1024);

@@ -16,7 +16,7 @@ const HELD_BYTES_OF_ALL_HARD = 192 * 1024 * 1024;
 const TICK_BYTES_MAX = 16 * 1024 * 1024;
 /** Bytes of one write. The callback of each write tells that the client reads. */
 const WRITE_BYTES_MAX = 64 * 1024;
-/** What a waiting frame takes beside its text, in bytes. */
+/** Memory of a waiting frame beside its text, in bytes. */
 const FRAME_BYTES = 100;
 
 interface FrameText {
@@ -89,7 +89,7 @@ export class Outbox implements Holder {
     this.#flushLater(bytes);
   }
 
-  /** Sends a text frame at once, after those that wait. A closing handshake may follow. */
+  /** Sends a text frame at once, after the waiting ones. A closing handshake may follow. */
   sendNow(text: string): void {
     this.send(text);
     this.#write(true);
@@ -155,7 +155,7 @@ export class Outbox implements Holder {
     }
   }
 
-  /** Writes what waits if the operating system may take it, and counts what is left. */
+  /** Writes waiting frames if the operating system may take them, and counts the rest. */
   #flush(): void {
     const isOpen = this.#webSocket.readyState === WebSocket.OPEN;
     if (!isOpen || !this.#isStuck) {
@@ -193,7 +193,7 @@ export class Outbox implements Holder {
     }
   }
 
-  /** Encodes what is written next, of frames that fit into one write, or of a longer frame. */
+  /** Encodes the next write: frames that fit into it together, or a part of a longer frame. */
   #nextPart(): Buffer | undefined {
     let encoded = this.#rest;
     if (encoded === undefined) {
@@ -205,7 +205,7 @@ export class Outbox implements Holder {
     return isLonger ? encoded.subarray(0, WRITE_BYTES_MAX) : encoded;
   }
 
-  /** Takes the first frames with together at most so many bytes, but at least one frame. */
+  /** Takes the first frames, at least one, with at most `bytesMax` bytes together. */
   #takeFrames(bytesMax: number): FrameText[] {
     if (this.#waitingBytes <= bytesMax) {
       const frames = this.#frames;
@@ -239,7 +239,7 @@ export class Outbox implements Holder {
   }
 }
 
-/** What a text takes in memory: a byte for each character, or two if it has characters beyond Latin-1. */
+/** Memory of a text: a byte for each character, or two if it has characters beyond Latin-1. */
 function memoryOf(text: string, bytes: number): number {
   return bytes === text.length ? bytes : 2 * text.length;
 }

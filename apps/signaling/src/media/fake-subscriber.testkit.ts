@@ -33,11 +33,14 @@ const PAYLOADS: Record<string, number> = { opus: 111, vp8: 96, vp9: 101, h264: 1
 
 const nameOf = ({ feedId, mid }: StreamReference) => `${feedId}/${mid}`;
 
-/** A subscriber's handle that keeps its media sections as Janus does. `sections.slow.test.ts` of packages/media proves that of Janus. */
+/**
+ * A subscriber's handle that keeps its media sections as Janus does, which `sections.slow.test.ts` of packages/media
+ * proves.
+ */
 export class FakeSubscriber extends EventEmitter<MediaPeerEvents> {
   readonly handleId = 1;
   readonly sections: FakeSection[] = [];
-  /** What was requested, for example `switch 2`. */
+  /** The requests, for example `switch 2`. */
   readonly did: string[] = [];
   offers = 0;
   isDetached = false;

@@ -71,7 +71,7 @@ export class Feed {
     return this.tracks.map((track) => ({ ...track, feedId: this.feedId }));
   }
 
-  /** Whether the client's peer connection can go on with this handle. */
+  /** Whether the client's peer connection can continue with this handle. */
   isFor({ node }: MediaPlace, peerConnection: string): boolean {
     return this.node === node && this.peerConnection === peerConnection;
   }
@@ -89,7 +89,7 @@ export class Feed {
   }
 
   /**
-   * Goes on with the feed of another gateway.
+   * Continues the feed of another gateway.
    * @param tracks the feed's tracks in PostgreSQL
    */
   adopt(session: MediaSession, { handle, feedId }: PublisherRecord, tracks: readonly TrackState[]): void {
@@ -168,7 +168,7 @@ class Moderation {
   }
 
   /**
-   * Sends the media server what differs. Turns run one after another; calls before the begin of one share it. Never
+   * Sends the media server the differences. Turns run one after another; calls before the begin of one share it. Never
    * rejects: a failure is tried again.
    */
   agree(): Promise<void> {
@@ -204,8 +204,8 @@ class Moderation {
   }
 
   /**
-   * Sends what differs again after a pause. Reads the room first: another gateway may hold the session by then, and an old
-   * mute state would undo its requests.
+   * Sends the differences again after a pause. Reads the room first: another gateway may hold the session by then, and
+   * an old mute state would undo its requests.
    */
   #repeat(): void {
     clearTimeout(this.#again);

@@ -9,7 +9,7 @@ import type { Subscriber } from './subscriber.js';
 
 /**
  * The session on a media server that holds both peer connections of one participant session, so that another gateway
- * can take over exactly these. The first peer connection opens it: a viewer that receives nothing has none.
+ * can take over exactly these. The first peer connection opens it: a viewer that receives nothing has no such session.
  */
 export class OwnSession {
   #opened: { readonly node: MediaNode; readonly session: MediaSession } | null = null;
@@ -70,7 +70,7 @@ export class OwnSession {
   }
 }
 
-/** What a gateway knows about the media of a session that a client has resumed there. */
+/** The media of a session that a client has resumed at this gateway. */
 export interface ResumedMedia {
   media: unknown;
   /** Number of the connection before this resumption. */
@@ -110,7 +110,7 @@ export function recordOf({ session, own, publisher, subscriber }: HandoverParts)
 }
 
 /**
- * Goes on with the media that another gateway has handed over, as far as possible.
+ * Continues the media that another gateway has handed over, as far as possible.
  * @param mayTakeOver false once the client is welcomed: it may have resumed the session once more
  * @returns null if there is nothing to take over
  */

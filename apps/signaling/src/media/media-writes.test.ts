@@ -20,7 +20,7 @@ function setUp() {
   const written: { sessionId: string; media: unknown }[][] = [];
   let failures = 0;
   const warnings: string[] = [];
-  /** Let slow writes go on. */
+  /** Let slow writes continue. */
   const waiting: (() => void)[] = [];
   const server = { isSlow: false };
   const writes = writesWith(async (records) => {
@@ -53,7 +53,7 @@ describe('the writes of media records', () => {
     writes.close();
   });
 
-  test('repeat what could not be written, except for sessions that are gone', async () => {
+  test('repeat failed writes, except for sessions that are gone', async () => {
     const { writes, written, warnings, fail } = setUp();
     const [stays, gone] = [session(1), session(2)];
     fail(1);

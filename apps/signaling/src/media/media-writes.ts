@@ -19,9 +19,9 @@ export interface Choice {
 }
 
 /**
- * Where a session's media is, as `participant_sessions.media` holds it: what another gateway needs to take over the peer
- * connections while media flows. A half that is negotiating is null. The tracks themselves are in `session_tracks`; what
- * the media sections carry is asked of the media server.
+ * Where a session's media is, as `participant_sessions.media` holds it. With it, another gateway takes over the peer
+ * connections while media flows. A half that is negotiating is null. The tracks themselves are in `session_tracks`; the
+ * media server tells which stream each section carries.
  */
 export interface MediaRecord {
   /** Number of the session's connection whose gateway wrote this. Another gateway in between leaves it outdated. */
@@ -32,7 +32,7 @@ export interface MediaRecord {
   janusSession: number;
   publisher: PublisherRecord | null;
   subscriber: SubscriberRecord | null;
-  /** What the client has chosen to receive, by track key. It holds even if the subscriber starts anew. */
+  /** The client's choices, by track key. They hold even if the subscriber starts anew. */
   choices: readonly (readonly [string, Choice])[];
 }
 
@@ -49,7 +49,7 @@ export interface SubscriberRecord {
   offerId: number;
 }
 
-/** How long changes of records wait, so that one statement writes those of many sessions. */
+/** How long changes of records wait, so that one statement writes the records of many sessions. */
 const WITHIN_MS = 250;
 const AGAIN_MS = 1000;
 const SESSIONS_PER_WRITE_MAX = 500;
@@ -74,7 +74,7 @@ export interface MediaOwner extends RoomMember, RecordedSession {
   send(message: ServerMessage): void;
 }
 
-/** What the media of all sessions of a gateway shares. */
+/** Shared by the media of all sessions of a gateway. */
 export interface MediaDeps {
   logger: Logger;
   places: MediaPlaces;
@@ -131,7 +131,7 @@ export class MediaWrites {
     await this.#deps.writes.mute(roomId, { held, trackId, muted });
   }
 
-  /** What another gateway would need to go on with the session's media has changed. */
+  /** Call this when the record with which another gateway would continue the session's media has changed. */
   changed(session: RecordedSession): void {
     if (session.isGone || this.#isClosed) return;
     this.#changed.add(session);

@@ -19,7 +19,7 @@ export class Gate {
     return this.#waiting.some((one) => one.name === name);
   }
 
-  /** Lets the first waiting call of this name go on. An error as the outcome makes it fail. */
+  /** Lets the first waiting call of this name continue. An error as the outcome makes it fail. */
   open(name: string, outcome?: unknown): void {
     const first = this.#waiting.find((one) => one.name === name);
     if (first === undefined) throw new Error(`no call of ${name} waits`);

@@ -34,7 +34,7 @@ const USUAL: Command[] = [
   'the tracks are written',
 ];
 
-/** A publisher whose media server, client and database do what the test says. */
+/** A publisher whose media server, client and database obey the test. */
 class Stage {
   readonly gate = new Gate();
   readonly node = new FakeNode(this.gate);

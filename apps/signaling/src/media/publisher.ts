@@ -54,12 +54,12 @@ export class Publisher implements FeedListener {
     return feed?.phase === 'announced' || (feed?.phase === 'answered' && feed.isUp);
   }
 
-  /** What another gateway needs to go on with the feed; null while it changes, and without one. */
+  /** The record with which another gateway continues the feed; null while it changes, and without a feed. */
   get record(): PublisherRecord | null {
     return this.#feed?.phase === 'announced' ? this.#feed.record : null;
   }
 
-  /** Goes on with the feed of another gateway. @returns false if `tracks`, those in PostgreSQL, are not the feed's. */
+  /** Continues the feed of another gateway. @returns false if `tracks`, those in PostgreSQL, are not the feed's. */
   claim(node: MediaNode, session: MediaSession, record: PublisherRecord, tracks: readonly TrackState[]): boolean {
     const isFeed = tracks.length > 0 && tracks.every(({ feedId }) => feedId === record.feedId);
     if (this.#feed !== null || this.#isClosed || !isFeed) return false;

@@ -116,7 +116,7 @@ describe('the media sections of a receiver', () => {
     expect(settings({ spatial: 1, temporal: 1 })).toEqual([]);
   });
 
-  test('carry exactly what is wanted and published, whatever changes, and never exceed the limits', async () => {
+  test('carry exactly the wanted and published tracks after every change, and never exceed the limits', async () => {
     const name = fc.record({ at: fc.nat(59), isAudio: fc.boolean() });
     const wanted = fc.uniqueArray(fc.nat(59), { maxLength: 25 });
     const heard = fc.uniqueArray(fc.nat(59), { maxLength: 8 });
@@ -148,7 +148,7 @@ describe('the media sections of a receiver', () => {
           expect([...sections.held].sort()).toEqual(expected);
           expect(sections.all.filter(({ kind }) => kind === 'video').length).toBeLessThanOrEqual(25);
           expect(sections.all.filter(({ kind }) => kind === 'audio').length).toBeLessThanOrEqual(8);
-          // What the gateway believes is what the media server does.
+          // The gateway's sections equal the media server's.
           for (const section of sections.all) {
             if (section.isEnded) continue;
             const actual = stage.handle.sections.find(({ mid }) => mid === section.mid);

@@ -28,7 +28,7 @@ type Alignment =
 
 export interface ReceivingPeerListener {
   onEnded(peer: ReceivingPeer, error: Error): void;
-  /** Another gateway has changed what the peer carries: `mustList` is set. */
+  /** Another gateway has changed the sections of the peer: `mustList` is set. */
   onDisturbed(): void;
 }
 
@@ -62,14 +62,14 @@ export class ReceivingPeer {
     this.node = node;
   }
 
-  /** Goes on with a handle of a claimed session, whose last offer is answered. */
+  /** Continues with a handle of a claimed session, whose last offer is answered. */
   adopt(session: MediaSession, handleId: number): void {
     this.#take(session.adoptSubscriber(handleId, this.#session.roomId));
     this.hasOffer = true;
   }
 
   /**
-   * Asks the media server what the sections carry.
+   * Asks the media server which streams the sections carry.
    * @throws MediaError if the media server does not answer, or the client has an offer to answer that this gateway does not know
    */
   async list(tracks: TrackIndex): Promise<void> {
@@ -81,7 +81,10 @@ export class ReceivingPeer {
     throw new MediaError('closed', 'An offer of another gateway has no answer');
   }
 
-  /** Asks the media server to send what is wanted: with a switch of sections where that is possible, else with an offer. */
+  /**
+   * Asks the media server to send the wanted tracks: with a switch of sections where that is possible, else with an
+   * offer.
+   */
   async align(place: MediaPlace, wants: ReadonlyMap<string, Want>, tracks: TrackIndex): Promise<Alignment> {
     if (this.handle === null) await this.#attach(place);
     if (this.mustList) await this.list(tracks);
@@ -243,7 +246,7 @@ const MESSAGES: Partial<Record<ErrorCode, string>> = {
 /** Tells a client which tracks it receives on which sections, and which ones it does not get. */
 export class SubscriberReports {
   readonly #session: MediaOwner;
-  /** What the client knows that it receives; null if that is not known here. */
+  /** Tracks last reported to the client; null after a hand-over. */
   #received: string | null = '[]';
   /** The failures that the client knows, by track key. */
   #failed = new Map<string, ErrorCode>();
@@ -252,7 +255,7 @@ export class SubscriberReports {
     this.#session = session;
   }
 
-  /** Reports what has changed since the last report. */
+  /** Reports the changes since the last report. */
   report(peer: ReceivingPeer | null, selection: Selection): void {
     const tracks = peer?.sections.tracks ?? [];
     const received = JSON.stringify(tracks);

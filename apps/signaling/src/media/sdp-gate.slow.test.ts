@@ -35,7 +35,7 @@ beforeAll(async () => {
 const answers = async () => (await session.attachPublisher(ROOM, `probe-${(feeds += 1)}`)).detach();
 afterEach(answers);
 
-/** Gives the media server what passes the gate, as an offer, an answer and a candidate. */
+/** Gives the media server descriptions that pass the gate, as an offer, an answer and a candidate. */
 async function feed(sdp: string): Promise<boolean> {
   const offer = passed(() => checkOffer(sdp, SDP_TRACKS, PERMISSIONS).sdp);
   const answer = passed(() => checkAnswer(sdp.replaceAll('a=sendonly', 'a=recvonly')).sdp);

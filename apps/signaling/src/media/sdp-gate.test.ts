@@ -44,7 +44,7 @@ const track = (mid: string, source: DeclaredTrack['source'] = 'microphone', trac
   mid,
   source,
 });
-/** @returns what was checked; the code of the refusal instead. Any other error fails the test. */
+/** @returns the result of the check, or the code of the refusal. Any other error fails the test. */
 function resultOf<T>(check: () => T): T | string {
   try {
     return check();

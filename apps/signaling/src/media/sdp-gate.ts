@@ -190,7 +190,7 @@ function readDescription(sdp: string, sectionsMax: number): ReadDescription {
   requireNumbers(session);
   const kept = { ...session, media } as SessionDescription;
   const text = sdpTransform.write(kept);
-  // Parses our own output again and rejects it if it differs from what was validated.
+  // Parses our own output again and rejects it if it differs from the validated description.
   const again = parse(text);
   const sectionsAgain = again.media.map((one) => ({ mid: midOf(one), kind: one.type, direction: one.direction }));
   if (again.direction !== undefined || !isDeepStrictEqual(sectionsAgain, sections))

@@ -50,7 +50,7 @@ describe('the SDP gate for numbers', () => {
     },
   );
 
-  test('passes what browsers send', () => {
+  test('passes descriptions of browsers', () => {
     const parameters = ['a=fmtp:111 0-15', 'a=fmtp:111 111/111', 'a=fmtp:111 profile-level-id=42e01f;sprop=000000'];
     for (const line of [...parameters, 'a=rtcp-fb:* nack', 'a=rtcp-fb:* trr-int 5']) {
       const sdp = descriptionWith(new Map()).replace('a=mid:0', `a=mid:0\r\n${line}`);

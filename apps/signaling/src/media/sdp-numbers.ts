@@ -55,7 +55,7 @@ const RID_PATTERN = /^\w{1,16}$/;
 
 /**
  * @param part the session's part of a description, a media section, or both
- * @returns what is wrong with the first number that is out of its RFC's range or not written as a decimal number; null if
+ * @returns the fault of the first number that is out of its RFC's range or not written as a decimal number; null if
  *   there is none
  */
 export function numberFault(part: Partial<SessionDescription & MediaDescription>): string | null {

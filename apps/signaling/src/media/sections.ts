@@ -14,7 +14,7 @@ import type { Want } from './selection.js';
 export interface Section {
   readonly mid: string;
   readonly kind: TrackKind;
-  /** What the media server sends on it; null while it is idle. */
+  /** The stream that the media server sends on it; null while it is idle. */
   stream: StreamReference | null;
   /** The track that the client receives on it; null if the section is paused until another track needs it. */
   key: string | null;
@@ -26,11 +26,11 @@ export interface Section {
   isEnded: boolean;
 }
 
-/** How the sections come to carry what is wanted. */
+/** How the sections come to carry the wanted streams. */
 interface SectionPlan {
   /** Sections that get another stream without an offer. */
   switches: StreamSwitch[];
-  /** What an offer adds, because no section can switch to it, and what the same offer removes. */
+  /** The streams that an offer adds, because no section can switch to them, and the sections that it removes. */
   change: SubscriberChange;
   /** More sections than a connection may have: it has to be replaced. */
   isExhausted: boolean;
@@ -40,9 +40,8 @@ interface SectionPlan {
 const HIGHEST = { spatial: 2, temporal: 2 } as const;
 
 /**
- * The media sections of one receiving connection, of which there are never more than PROTOCOL_LIMITS say, and what the
- * connection has learned about streams. A section that is no longer needed is paused, and carries the next track of its
- * kind.
+ * The media sections of one receiving connection, whose number PROTOCOL_LIMITS bounds, and the connection's knowledge
+ * about streams. A section that is no longer needed is paused, and carries the next track of its kind.
  */
 export class Sections {
   readonly #sections = new Map<string, Section>();
@@ -94,7 +93,7 @@ export class Sections {
   }
 
   /**
-   * Takes over what the media server says that the sections carry.
+   * Takes over the media server's list of sections.
    * @param keys of tracks, by the names of their streams: a section with another stream gets none
    * @param isOffer whether the media server made an offer, which begins ended streams again
    * @returns false if the client has an offer to answer
@@ -150,7 +149,7 @@ export class Sections {
     return mismatched.length > 0;
   }
 
-  /** Call this after an offer that was to add the streams: those that it did not add are absent. */
+  /** Call this after an offer that was to add the streams: a stream that it did not add is absent. */
   added(streams: readonly StreamReference[]): void {
     this.#noteAbsent(streams.filter((one) => !this.#isCarried(one)));
   }
@@ -170,7 +169,7 @@ export class Sections {
     });
   }
 
-  /** The settings that the media server has to change, so that the sections send what is wanted. */
+  /** The settings that the media server has to change, so that the sections send the wanted streams. */
   settings(wants: ReadonlyMap<string, Want>): SectionSettings[] {
     const { carried } = this.#match(wants);
     const wantOf = new Map([...carried].map(([key, { mid }]) => [mid, wants.get(key)]));

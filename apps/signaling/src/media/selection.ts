@@ -55,7 +55,7 @@ export class WantedTracks {
   readonly #choices = new Map<string, Choice>();
   /** Grows when the choices have changed. */
   #choiceVersion = 0;
-  /** The latest selection, and what it depends on. */
+  /** The latest selection, and its inputs as a text. */
   #cached: { basis: string; selection: Selection } | null = null;
 
   constructor(session: Receiver) {
@@ -112,7 +112,7 @@ export class WantedTracks {
   }
 
   /**
-   * What the client receives now. The same object as before while nothing has changed.
+   * The tracks that the client receives now. The same object as before while nothing has changed.
    * @param held keys of the tracks that it receives already
    * @param refused keys of tracks that it cannot receive
    */
@@ -121,7 +121,7 @@ export class WantedTracks {
     const { order } = room;
     const hasChoices = this.#choices.size > 0;
     const cached = this.#cached;
-    // Without choices, what the client receives already does not matter.
+    // Without choices, the tracks that the client receives already do not matter.
     const basis = [
       order.version,
       this.#choiceVersion,
@@ -158,7 +158,7 @@ export class WantedTracks {
   }
 }
 
-/** What clients without tracks and choices receive: the same for all of a room. */
+/** The selection of clients without tracks and choices: the same for all of a room. */
 const SHARED = new WeakMap<TrackOrder, { version: number; selection: Selection }>();
 
 function sharedSelection(order: TrackOrder, select: () => Selection): Selection {
@@ -170,8 +170,8 @@ function sharedSelection(order: TrackOrder, select: () => Selection): Selection 
 }
 
 /**
- * Selects what a client receives. Audio: the first tracks of the room's order among those that it did not decline. Video:
- * chosen tracks before the room's order, held ones before others, so that nothing changes without need.
+ * Selects the tracks that a client receives. Audio: the first tracks of the room's order that it did not decline.
+ * Video: chosen tracks before the room's order, held ones before others, so that nothing changes without need.
  */
 export function selectTracks(input: SelectionInput): Selection {
   if (input.choices.size === 0) return firstOfOrder(input);

@@ -202,7 +202,7 @@ describe('the media of a session of another gateway', () => {
   type Peers = ('publisher' | 'subscriber')[] | undefined;
   const publisher = { handle: 1, feedId: 'feed', peerConnection: '- 1' };
 
-  test('keeps the choices of its client if the publisher alone goes on', async () => {
+  test('keeps the choices of its client if the publisher alone continues', async () => {
     const { continued, resets, choices } = await resume({ record: { ...STATE, publisher }, tracks: [MIC] });
     expect({ continued, resets, choices }).toEqual({
       continued: true,
@@ -213,14 +213,14 @@ describe('the media of a session of another gateway', () => {
 
   test.each<[string, Parameters<typeof resume>[0], object]>([
     ['of a client without peer connections resets nothing', { clientPeers: [] }, { continued: true, resets: [] }],
-    ['resets only what the client has', { clientPeers: ['subscriber'] }, { continued: true, resets: ['subscriber'] }],
+    ['resets only peers of the client', { clientPeers: ['subscriber'] }, { continued: true, resets: ['subscriber'] }],
     [
       'resets the receiving connection alone of a client that publishes',
       { record: { ...STATE, publisher }, tracks: [MIC], clientPeers: ['publisher', 'subscriber'] },
       { continued: true, resets: ['subscriber'] },
     ],
     [
-      'goes on without a reset if the client only publishes',
+      'continues without a reset if the client only publishes',
       { record: { ...STATE, publisher }, tracks: [MIC], clientPeers: ['publisher'] },
       { continued: true, resets: [] },
     ],

@@ -104,7 +104,7 @@ export class SessionMedia {
     this.#lost.add('subscriber');
   }
 
-  /** Goes on with the media that another gateway has handed over. Call it when the room is known. Never rejects. */
+  /** Continues the media that another gateway has handed over. Call it when the room is known. Never rejects. */
   takeOver(resumed: ResumedMedia): Promise<void> {
     this.readPlacement();
     this.#takenOver = takeOver(this.#parts, this.#place(), resumed, () => this.#isHandedOver).then(
@@ -177,7 +177,7 @@ export class SessionMedia {
     }
   }
 
-  /** Asks for key frames of what the client sends or receives: its path was interrupted, and works again. */
+  /** Asks for key frames of the video that the client sends or receives: its path was interrupted, and works again. */
   refreshVideo(targets: readonly PeerTarget[]): void {
     // Browsers ask for them as well, up to 3 s later.
     if (targets.includes('publisher')) this.publisher.handle?.requestKeyFrames().catch(() => undefined);
@@ -204,7 +204,7 @@ export class SessionMedia {
     await Promise.all([this.#own.destroy(), this.publisher.close(), this.subscriber.close()]);
   }
 
-  /** Forgets both peer connections: another gateway may go on with them. */
+  /** Forgets both peer connections: another gateway may continue with them. */
   abandon(): void {
     this.#close();
     this.#own.abandon();

@@ -73,7 +73,7 @@ class Stage {
     );
   }
 
-  /** The client chooses what it receives. */
+  /** The client chooses its tracks. */
   subscribe(...tracks: Parameters<Subscriber['subscribe']>[0]): void {
     this.subscriber.subscribe(tracks);
   }
@@ -110,7 +110,7 @@ class Stage {
     this.#changed();
   }
 
-  /** Goes on with the connection of the gateway at the other stage, whose last record is `record`. */
+  /** Continues with the connection of the gateway at the other stage, whose last record is `record`. */
   async claim(other: Stage, record: SubscriberRecord | null): Promise<boolean> {
     other.disconnect();
     for (const name of other.published.keys()) this.publish(Number(/\d+/.exec(name)));
@@ -131,7 +131,7 @@ class Stage {
     await this.settle();
   }
 
-  /** Answers, and receives what the offer added. */
+  /** Answers, and receives the tracks that the offer added. */
   async receive(): Promise<void> {
     expect(await this.answer()).toBeNull();
     await this.settle();
@@ -163,7 +163,7 @@ class Stage {
     await jest.advanceTimersByTimeAsync(0);
   }
 
-  /** What the client knows that it receives. */
+  /** The tracks that the client knows as received. */
   get received(): string[] {
     return (this.of('subscribed').at(-1)?.tracks ?? []).map(({ participantId }) => participantId).sort();
   }
@@ -284,7 +284,7 @@ describe('a subscriber', () => {
     expect([stage.of('offer').length, stage.lost]).toEqual([1, 0]);
   });
 
-  test('repeats its offer after a resumption, and what is received', async () => {
+  test('repeats its offer and the received tracks after a resumption', async () => {
     const stage = new Stage();
     await stage.join(0);
     stage.disconnect();
@@ -327,7 +327,7 @@ describe('a subscriber', () => {
     stage.subscriber.refresh();
     await stage.settle();
     expect(asked()?.at(-1)).toBe('key frames of 0');
-    // A request for key frames lets its sections go on. One that is being paused is not among them.
+    // A request for key frames resumes its sections. A section that is being paused is not among them.
     stage.subscribe({ participantId: 'p0', trackId: 'cam', paused: true });
     stage.subscriber.refresh();
     await stage.settle();
@@ -403,7 +403,7 @@ describe('a subscriber', () => {
     expect([...stage.layers]).toEqual([['p0/cam', 1]]);
   });
 
-  test('receives exactly what is published after any sequence of events, however its client and the media server behave', async () => {
+  test('receives exactly the published tracks after any sequence of events, however its client and the media server behave', async () => {
     const at = fc.nat(29);
     const command = fc.oneof(
       fc.record({ type: fc.constant('publish' as const), at }),
@@ -491,7 +491,7 @@ describe('a subscriber of another gateway', () => {
     return before;
   }
 
-  /** The gateway that goes on with what the other one has handed over, with its client. */
+  /** The gateway that continues after a hand-over, with its client. */
   async function goingOn(before: Stage, record: SubscriberRecord | null): Promise<Stage> {
     const after = new Stage({ autoSubscribe: false });
     expect(await after.claim(before, record)).toBe(true);
@@ -508,7 +508,7 @@ describe('a subscriber of another gateway', () => {
         ?.tracks.map(({ mid, participantId }) => [mid, participantId]),
     );
 
-  test('sends what its client is told, although the other gateway changed sections after its last record', async () => {
+  test('sends the tracks that its client is told, although the other gateway changed sections after its last record', async () => {
     const before = await receiving();
     const record = recordOf(before);
     // The sections change places, one pauses, and another layer is chosen.
@@ -533,7 +533,7 @@ describe('a subscriber of another gateway', () => {
     expect([after.lost, after.errors]).toEqual([0, []]);
   });
 
-  test('tells its client what it receives after a restart of ICE right after the hand-over', async () => {
+  test('tells its client the received tracks after a restart of ICE right after the hand-over', async () => {
     const before = await receiving();
     const record = recordOf(before);
     await before.handle!.switch([
@@ -562,7 +562,7 @@ describe('a subscriber of another gateway', () => {
     expect(after.of('subscribed')).toMatchObject([{ tracks: [] }]);
   });
 
-  test('does not go on if the client has an offer to answer that only the other gateway knows', async () => {
+  test('gives up if the client has an offer to answer that only the other gateway knows', async () => {
     const before = await receiving();
     const record = recordOf(before);
     before.subscribe({ participantId: 'p2', trackId: 'cam' });
@@ -575,14 +575,14 @@ describe('a subscriber of another gateway', () => {
     expect(after.of('subscribed')).toEqual([]);
   });
 
-  test('does not go on if the media server does not say what the sections carry', async () => {
+  test('gives up if the media server does not list the sections', async () => {
     const before = await receiving();
     const after = new Stage({ autoSubscribe: false });
     before.handle!.failure = new MediaError('timeout', 'late');
     expect([await after.claim(before, recordOf(before)), after.handle!.isDetached]).toEqual([false, true]);
   });
 
-  test('corrects what a late request of the other gateway changes', async () => {
+  test('corrects the changes of a late request of the other gateway', async () => {
     const before = await receiving();
     const after = await goingOn(before, recordOf(before));
     await after.settle();

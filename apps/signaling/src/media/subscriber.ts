@@ -15,8 +15,8 @@ interface Turn {
 }
 
 /**
- * The receiving half of a session's media: what its client wants, and the peer connection that carries it. A loop compares
- * the two, and makes one change at a time until they agree. Whatever may have changed calls `wake`.
+ * The receiving half of a session's media: the client's wants, and the peer connection that carries them. A loop
+ * compares the two, and makes one change at a time until they agree. Every possible change calls `wake`.
  */
 export class Subscriber implements ReceivingPeerListener {
   readonly #deps: MediaDeps;
@@ -25,7 +25,7 @@ export class Subscriber implements ReceivingPeerListener {
   readonly #onLost: () => void;
   readonly wanted: WantedTracks;
   readonly #reports: SubscriberReports;
-  /** What the client receives over, if it has an offer. */
+  /** The peer connection over which the client receives, if it has an offer. */
   peer: ReceivingPeer | null = null;
   /** Whether the client has a connection, and its welcome. */
   #isConnected = false;
@@ -52,7 +52,7 @@ export class Subscriber implements ReceivingPeerListener {
     this.#reports = new SubscriberReports(session);
   }
 
-  /** What another gateway needs to go on with the peer; null while it negotiates, and without one. */
+  /** The record with which another gateway continues the peer; null while it negotiates, and without a peer. */
   get record(): SubscriberRecord | null {
     const peer = this.peer;
     if (peer?.handle == null || !peer.hasOffer || peer.outstanding !== null) return null;
@@ -60,8 +60,8 @@ export class Subscriber implements ReceivingPeerListener {
   }
 
   /**
-   * Goes on with the peer of another gateway.
-   * @returns false if the media server does not say what it carries
+   * Continues the peer of another gateway.
+   * @returns false if the media server does not list its sections
    */
   async claim(node: MediaNode, session: MediaSession, record: SubscriberRecord): Promise<boolean> {
     if (this.peer !== null || this.#isClosed) return false;
@@ -75,7 +75,7 @@ export class Subscriber implements ReceivingPeerListener {
       this.#deps.logger.info('receiving connection not taken over', { sessionId: this.#session.sessionId, error });
       if (peer === this.peer) void this.#release();
     }
-    // What the client knows is the last report of the other gateway.
+    // The client knows the last report of the other gateway.
     if (peer === this.peer) this.#reports.repeat();
     return peer === this.peer;
   }
@@ -143,7 +143,7 @@ export class Subscriber implements ReceivingPeerListener {
     this.peer?.stopTimers();
   }
 
-  /** Call this when the session has a connection: repeats what the client may have missed. */
+  /** Call this when the session has a connection: repeats messages that the client may have missed. */
   unpause(): void {
     this.#isConnected = true;
     const peer = this.peer;
@@ -235,7 +235,7 @@ export class Subscriber implements ReceivingPeerListener {
     this.#mustRefresh = false;
   }
 
-  /** Compares what is wanted with the sections, although the selection is the same. */
+  /** Compares the wants with the sections, although the selection is the same. */
   #compare(): void {
     this.#aligned = null;
     this.wake();

@@ -3,8 +3,8 @@ import type { SessionState } from '@callplane/db';
 import type { RemoteParticipant, Track } from '@callplane/protocol';
 
 /**
- * A live session as this instance knows it. Immutable: a change replaces the entry, so that what is derived from an entry
- * can be cached with it.
+ * A live session as this instance knows it. Immutable: a change replaces the entry, so that values derived from an
+ * entry can be cached with it.
  */
 export interface SessionEntry {
   readonly sessionId: string;
@@ -28,7 +28,7 @@ export interface RoomMember {
     /** The room's media server went up, down, or is another one. */
     onPlacement(): void;
   };
-  /** Ignored before the welcome, which contains what the message says. */
+  /** Ignored before the welcome, which contains the same facts. */
   sendText(text: string): void;
   onOwn(state: SessionState): void;
 }

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 const invalidPayloads = () => gateway.valueOf('callplane_redis_payloads_invalid_total{connection="rooms"');
 
-test('whoever can write to Redis can neither grant a permission, end a session, invent a participant nor end a gateway', async () => {
+test('a writer of Redis can neither grant a permission, end a session, invent a participant nor end a gateway', async () => {
   const roomId = await kit.newRoom();
   const ada = await kit.enter(gateway.url, roomId, { permissions: ['room:join'] });
   const room = { id: roomId, name: 'Room', metadata: {}, maxParticipants: 100, status: 'ended' };

@@ -16,7 +16,7 @@ const camera = (participantId: string, feedId = 'feed'): IndexedTrack => ({
 });
 
 describe('the layers that are wanted of a track', () => {
-  test('are those of all sessions and gateways, and none without a session that receives it', () => {
+  test('join the wants of all sessions and gateways, and are empty without a session that receives the track', () => {
     const wants = new LayerWants();
     expect(wants.wanted('ada/camera', [])).toEqual([]);
     wants.note('s1', new Map([['ada/camera', 0]]));
@@ -56,7 +56,7 @@ describe('a publisher', () => {
   const settle = (sent: SentLayers, wanted: number[], atSeconds: number, feedId?: string) =>
     sent.settle([camera('ada', feedId)], () => wanted, atSeconds * SECONDS)?.[0]?.layers;
 
-  test('begins with all layers, stops those that nobody receives after 5 s, and begins again at once', () => {
+  test('begins with all layers, stops a layer that nobody receives after 5 s, and begins again at once', () => {
     const sent = new SentLayers();
     expect(settle(sent, [], 0)).toEqual([0, 1, 2]);
     expect(settle(sent, [], 4.9)).toBeUndefined();
@@ -89,7 +89,7 @@ describe('a publisher', () => {
     expect(settle(sent, [], 19)).toEqual([]);
   });
 
-  test('is told again what it sends after another connection, and begins anew with another feed', () => {
+  test('is told its layers again after another connection, and begins anew with another feed', () => {
     const sent = new SentLayers();
     settle(sent, [0], 0);
     expect(settle(sent, [0], 5)).toEqual([0]);
@@ -151,7 +151,7 @@ describe('a room with two gateways', () => {
     jest.useRealTimers();
   });
 
-  test('tells its own publishers what is received here and there', async () => {
+  test('tells its own publishers the layers that are received here and there', async () => {
     others.add('there');
     layers.receive('there', []);
     await pass(7);

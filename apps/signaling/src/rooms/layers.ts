@@ -6,7 +6,7 @@ import { streamName, trackKey, trackOf, type IndexedTrack, type TrackIndex } fro
 export const LAYER_HIGHEST = 2;
 /** All simulcast layers, the lowest first. Wanted of every track of which nothing is known. */
 const EVERY_LAYER: readonly number[] = [0, 1, 2];
-/** Gateways repeat what their members want this often, in milliseconds. */
+/** Gateways repeat the wants of their members this often, in milliseconds. */
 const LAYERS_REPEATED_MS = 5000;
 /** Age at which the report of a gateway counts no more, in milliseconds. Its members then want everything. */
 const STALE_AFTER_MS = 16_000;
@@ -20,7 +20,7 @@ const OFF_AFTER_MS = 5000;
 /** The layers that are wanted of each track, by track key; null: all of every track. */
 export type ReportedLayers = readonly (readonly [trackKey: string, layers: readonly number[]])[] | null;
 
-/** What the receivers of a room want of each video track: those of this gateway, and those of the others. */
+/** The layers of each video track that the receivers of a room want, at this gateway and at the others. */
 export class LayerWants {
   readonly #ofSession = new Map<string, ReadonlyMap<string, number>>();
   readonly #own = new Map<string, number[]>();
@@ -46,7 +46,7 @@ export class LayerWants {
     this.#reports.expire(nowMs);
   }
 
-  /** @param gateways those that hold members of the room, beside this one */
+  /** @param gateways the others that hold members of the room */
   wanted(trackKey: string, gateways: Iterable<string>): readonly number[] {
     const wanted = new Set(layersOf(this.#own.get(trackKey) ?? []));
     for (const gateway of gateways) {
@@ -58,7 +58,7 @@ export class LayerWants {
     return EVERY_LAYER.filter((layer) => wanted.has(layer));
   }
 
-  /** What this gateway reports: the wants of its members for the tracks that `isReported` accepts. */
+  /** The report of this gateway: the wants of its members for the tracks that `isReported` accepts. */
   report(isReported: (trackKey: string) => boolean): ReportedLayers {
     const layers: [string, number[]][] = [];
     for (const [key, counts] of this.#own) if (isReported(key)) layers.push([key, layersOf(counts)]);
@@ -90,12 +90,12 @@ interface Sent {
   wantedUntilMs: number[];
 }
 
-/** What one publisher was told to send. It turns layers on at once, and off late. */
+/** The layers that one publisher was told to send. It turns layers on at once, and off late. */
 export class SentLayers {
   readonly #sent = new Map<string, Sent>();
   #mustRepeat = false;
 
-  /** The publisher has a new connection to the gateway, and may have missed what it was told. */
+  /** The publisher has a new connection to the gateway, and may have missed the last message. */
   repeat(): void {
     this.#mustRepeat = true;
   }
@@ -164,7 +164,7 @@ export class RoomLayers {
     this.#flushLater();
   }
 
-  /** The member has got its welcome, and may have missed what it was told. */
+  /** The member has got its welcome, and may have missed the last message. */
   add(member: RoomMember): void {
     const sent = this.#members.get(member.sessionId)?.sent ?? new SentLayers();
     this.#members.set(member.sessionId, { member, sent });
@@ -184,7 +184,7 @@ export class RoomLayers {
     this.#flushLater();
   }
 
-  /** Repeats the report to other gateways, and turns off what is no longer wanted. */
+  /** Repeats the report to other gateways, and turns off layers that nobody wants any more. */
   eachSecond(): void {
     this.#wants.expire(performance.now());
     this.#flushLater();

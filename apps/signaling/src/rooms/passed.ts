@@ -52,8 +52,8 @@ const readQuality = payloadReader(
 );
 
 /**
- * What another instance reports of its members. Ignores instances and participants that, by PostgreSQL, are not in the
- * room, and kinds of another release.
+ * Takes the report of another instance about its members. Ignores instances and participants that, by PostgreSQL, are
+ * not in the room, and kinds of another release.
  * @throws InvalidPayloadError
  */
 export function receiveReport(room: Room, kind: string, report: unknown, from: string): void {

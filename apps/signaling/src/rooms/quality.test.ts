@@ -46,7 +46,7 @@ describe('levels of quality', () => {
     expect(reported).toEqual(Array.from({ length: 2 }, () => ['quality', [entry('eve', 'poor')]]));
   });
 
-  test('of other instances are not passed on, and those of participants who left are forgotten', () => {
+  test('of other instances are not passed on, and levels of participants who left are forgotten', () => {
     quality.receive([entry('a', 'lost'), entry('b', 'poor')]);
     quality.apply([{ before: { participantId: 'a' }, after: null, gone: 'left' } as RoomChange]);
     quality.eachSecond();

@@ -4,8 +4,8 @@ import type { RoomInfo } from './state.js';
 import type { TrackIndex } from './tracks.js';
 
 /**
- * What a gateway reports to the others that hold sessions of a room: who talks at its publishers, what its members want of
- * the tracks of others, and the levels of quality that have changed. Any report may be lost.
+ * A gateway's report to the others that hold sessions of a room: which of its publishers talk, which tracks and layers
+ * its members want, and changed levels of quality. Any report may be lost.
  */
 type ReportKind = 'speakers' | 'layers' | 'quality';
 export type SendReport = (kind: ReportKind, report: unknown) => void;

@@ -43,7 +43,7 @@ class Member implements RoomMember {
   }
 }
 
-/** Reads what has changed, like the loader. */
+/** Reads the changes, like the loader. */
 const sync = () => room.apply(fake.read(room.state?.version ?? null));
 const write = (session: Parameters<FakeRoom['set']>[0]) => {
   fake.set(session);
@@ -181,7 +181,7 @@ describe('a paged room', () => {
     expect(ada.take()).toEqual([{ type: 'viewerCount', participantCount: 2, viewerCount: 2 }]);
   });
 
-  test('sends one frame a tick about publishers to all, and about other participants to those that show them', () => {
+  test('sends one frame a tick about publishers to all, and about other participants to members that show them', () => {
     const [ada, bob, cem] = [new Member('s1'), new Member('s2'), new Member('s3')];
     write({ sessionId: 's4', metadata: { seat: 1 } });
     paged();

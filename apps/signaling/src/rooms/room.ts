@@ -14,10 +14,10 @@ const DEPARTURES_MAX = 500;
 const DEPARTURES_EVERY_MS = 50;
 const UPDATES_EVERY_MS = 1000;
 
-/** A room in which this instance holds sessions. Keeps its state and sends the members what changes. */
+/** A room in which this instance holds sessions. Keeps its state and sends the members the changes. */
 export class Room {
   readonly roomId: string;
-  /** All live sessions, also those of other instances. */
+  /** All live sessions, also of other instances. */
   readonly sessions: RoomState;
   readonly tracks: TrackIndex;
   readonly roster: Roster;
@@ -117,7 +117,7 @@ export class Room {
     this.layers.close();
   }
 
-  /** What a welcome shows: everyone in a small room; in a paged one the first page, publishers first. */
+  /** The participants of a welcome: everyone in a small room; in a paged one the first page, publishers first. */
   firstPage(): RosterPage {
     return this.roster.firstPage(() => this.shown.firstPublishers());
   }
@@ -222,7 +222,7 @@ export class Room {
     this.wakeMembers();
   }
 
-  /** Wakes the members if what they receive may change. */
+  /** Wakes the members if their received tracks may change. */
   wakeMembers(): void {
     const { version } = this.order;
     if (version === this.#orderSeen) return;
@@ -231,7 +231,7 @@ export class Room {
   }
 }
 
-/** What the server can change. Clients see the status by other means. */
+/** The fields that the server can change. Clients see the status by other means. */
 function contentOf({ room }: RoomInfo): string {
   return JSON.stringify([room.name, room.metadata, room.maxParticipants]);
 }

@@ -85,7 +85,7 @@ export class Rooms {
   }
 
   /**
-   * Call this after a commit that changed the room: it reads what has changed, and notifies other instances of it.
+   * Call this after a commit that changed the room: it reads the changes, and notifies other instances of them.
    * Resolves when this instance shows the change. Never rejects; the next resync makes up for a failed read or notice.
    */
   async changed(roomId: string): Promise<void> {
@@ -97,8 +97,8 @@ export class Rooms {
 
   /**
    * Like {@link changed}, before a welcome, which shows the room with the client's own session in it.
-   * @param joined the session, and all that the write has changed; null if it does not say so. If the changes continue
-   *   what this instance knows, it need not read the room.
+   * @param joined the session, and all changes of the write; null if it does not return them. If they continue the
+   * known version, this instance need not read the room.
    * @throws if the room cannot be read.
    */
   async loadForWelcome(roomId: string, joined?: { sessionId: string; changes: RoomChanges | null }): Promise<void> {
@@ -109,7 +109,8 @@ export class Rooms {
     const isNews = changes !== null && (known === null || known < changes.version);
     // Another client of the batch may have shown them before.
     const isShown = changes !== null && room.sessions.entries.has(sessionId);
-    // The next batch of joins begins before the welcomes of this one are built. They leave before what others get.
+    // The next batch of joins begins before the welcomes of this one are built. They leave before the messages to
+    // others.
     const turn = nextTurn();
     if (isNews && !isShown && (changes.after === null || changes.after === known)) {
       this.#apply({ roomId, publish: true }, changes, known);
@@ -179,7 +180,7 @@ export class Rooms {
     });
     const rows = begun.map(({ roomId, after }) => ({ roomId, after }));
     const changes = await readRoomChanges(this.#deps.database.sql, rows);
-    // A room that cannot take over what was read fails alone.
+    // A room that cannot take over its changes fails alone.
     return begun.map(
       ({ read, roomId, known }) =>
         new Promise<true>((resolve) => {
@@ -198,12 +199,12 @@ export class Rooms {
     if (changes?.after === null && room !== undefined) room.completeAtMs = performance.now();
     room?.apply(changes, known);
     if (changes === null || !publish) return;
-    // After a welcome, and what the members here get.
+    // After a welcome, and the messages to the members here.
     setImmediate(() => void this.#deps.bus.publishChanged(roomId, changes.version));
   }
 
   /**
-   * Notices may be lost, repeated and reordered, and whoever can write to Redis can forge them. So a notice only says that
+   * Notices may be lost, repeated and reordered, and any writer of Redis can forge them. So a notice only says that
    * there is something to read (docs/decisions/0011-the-call-path.md).
    */
   #onChanged(room: Room, version: number | null): void {

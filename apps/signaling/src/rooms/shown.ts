@@ -54,7 +54,10 @@ export class Shown {
     this.#showing.delete(member);
   }
 
-  /** Replaces what the member shows. @returns the present state of the participants that are in the roster. */
+  /**
+   * Replaces the participants that the member shows. @returns the present state of the participants that are in the
+   * roster.
+   */
   show(member: RoomMember, participantIds: readonly string[], publishers: boolean): string[] {
     this.#forget(member);
     this.#showing.set(member, { participantIds: new Set(participantIds), publishers });
@@ -106,7 +109,7 @@ export class Shown {
     this.#tick = undefined;
   }
 
-  /** Sends each member what has changed since the last flush among those that it shows. */
+  /** Sends each member the changes since the last flush of the participants that it shows. */
   #flush(): void {
     const frames = new Map<RoomMember, ChangeText[]>();
     const published = this.#published;
@@ -160,7 +163,7 @@ function inRoster(entry: SessionEntry | null | undefined): SessionState | null {
   return entry?.state && !isViewer(entry.state) ? entry.state : null;
 }
 
-/** What a client that showed `before` has to know about `after`. */
+/** The changes that turn `before` into `after`, as a client has to know them. */
 function entriesOf(before: SessionEntry | null, after: SessionEntry | null | undefined): ChangeText[] {
   const was = inRoster(before);
   const is = inRoster(after);

@@ -5,7 +5,7 @@ import { TrackOrder, type IndexedTrack, type TrackIndex } from './tracks.js';
 const always = () => true;
 
 describe('speakers', () => {
-  test('are those of this gateway and of the others, until they stop', () => {
+  test('come from this gateway and the others, until they stop', () => {
     const speakers = new Speakers();
     speakers.note('ada/mic', 30, 0);
     speakers.receive('other', [['eve/mic', 20]], 0);
@@ -20,7 +20,7 @@ describe('speakers', () => {
     expect(speakers.lastMs('nobody/mic')).toBe(-Infinity);
   });
 
-  test('of a gateway that reports no longer are forgotten, and those whose tracks are gone', () => {
+  test('of a gateway that reports no longer are forgotten, and speakers whose tracks are gone', () => {
     const speakers = new Speakers();
     speakers.receive('dead', [['eve/mic', 20]], 0);
     speakers.note('ada/mic', 30, 0);
@@ -72,7 +72,7 @@ describe('the order of tracks', () => {
     expect([order.version, first(8)]).toEqual([version, people(0, 8)]);
   });
 
-  test('puts those who talk first, then those who talked last', () => {
+  test('puts current speakers first, then the latest ones', () => {
     const { speakers, first } = room(20, 0);
     speakers.note('p15/mic', 40, 1);
     speakers.note('p12/mic', 20, 2);
@@ -83,7 +83,7 @@ describe('the order of tracks', () => {
     expect(first(4)).toEqual(['p15', 'p12', 'p0', 'p1']);
   });
 
-  test('keeps those that are heard if more talk than can be heard, unless another is louder by 6 dB', () => {
+  test('keeps the heard ones if more talk than can be heard, unless another is louder by 6 dB', () => {
     const { speakers, first } = room(20, 0);
     for (const id of people(0, 8)) speakers.note(`${id}/mic`, 30, 0);
     expect(new Set(first(8))).toEqual(new Set(people(0, 8)));

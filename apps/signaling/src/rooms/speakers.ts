@@ -6,7 +6,9 @@ export const SPEAKERS_REPEATED_MS = 2000;
 /** Tracks of one gateway that carry speech at a time. More are ignored. */
 export const TALKING_MAX = 64;
 const REMEMBERED_MAX = 1000;
-/** The shortest pause between two reports to other gateways, and between two changes of what members receive. */
+/**
+ * The shortest pause between two reports to other gateways, and between two changes of the tracks that members receive.
+ */
 const REPORT_EVERY_MS = 250;
 /** The shortest pause between two messages to the members: this, or 1 ms for five members if that is longer. */
 const SEND_EVERY_MS = 500;
@@ -17,7 +19,7 @@ export type Talking = readonly (readonly [trackKey: string, level: number])[];
 
 /**
  * Who talks in a room, and who talked last. Each gateway reports the complete list of its own publishers, and repeats
- * it: a lost report lasts for a moment only, and what a dead gateway reported is forgotten.
+ * it: a lost report lasts for a moment only, and the report of a dead gateway is forgotten.
  */
 export class Speakers {
   version = 0;
@@ -117,7 +119,7 @@ export class RoomSpeakers {
     if (this.state.version !== version) this.#flushes.soon();
   }
 
-  /** Repeats the report to other gateways, and forgets what is gone. */
+  /** Repeats the report to other gateways, and forgets the ones that are gone. */
   eachSecond(): void {
     const { version, own } = this.state;
     const nowMs = performance.now();

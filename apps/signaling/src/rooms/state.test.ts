@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { RoomState } from './state.js';
 import { FakeRoom, type FakeSession } from './rooms.testkit.js';
 
-/** Everything that others can see of a room, without what is derived. */
+/** Everything that others can see of a room, without derived values. */
 const seen = (state: RoomState) => ({
   info: state.info,
   entries: [...state.entries.values()].sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)),
@@ -24,7 +24,7 @@ describe('the state of a room', () => {
     expect(seen(state)).toEqual(seen(fresh(restored)));
   });
 
-  test('takes over what a complete read changes of sessions with the same version, as after a restore', () => {
+  test('takes over changes of sessions with the same version from a complete read, as after a restore', () => {
     const room = new FakeRoom();
     room.set({ sessionId: 's1' });
     room.set({ sessionId: 's2' });
@@ -105,7 +105,7 @@ test('lost, repeated and reordered notices lead to the same room as a complete r
           if (one.kind !== 'repeat') queue.splice(at, 1);
           if (one.kind !== 'lose') receive(one.gateway, notice);
         }
-        // A gateway that is behind shows what the room was; one that is at the newest version shows the room.
+        // A gateway that is behind shows an earlier room; one that is at the newest version shows the room.
         for (const state of states) {
           if (state.info?.version === room.version) expect(seen(state)).toEqual(seen(fresh(room)));
         }

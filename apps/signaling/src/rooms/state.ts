@@ -53,8 +53,7 @@ export class RoomState {
   }
 
   /**
-   * Takes over what was read. Ignores what it knows already: sessions up to the own version, and reads that
-   * are older than it.
+   * Takes over a read. Ignores known facts: sessions up to the own version, and reads that are older than it.
    * @param atStart the version known when the read began. A complete read below it comes from a restored database.
    */
   apply(read: RoomChanges | null, atStart: number | null = null): Applied {

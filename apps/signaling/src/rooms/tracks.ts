@@ -155,7 +155,7 @@ export class TrackOrder {
     return this.#version;
   }
 
-  /** Tracks that carry speech, then those that carried speech last, then by session. */
+  /** Tracks that carry speech, then tracks that carried speech last, then by session. */
   get audio(): readonly IndexedTrack[] {
     this.#update();
     return this.#audio;

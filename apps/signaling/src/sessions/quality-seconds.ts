@@ -2,7 +2,7 @@ import { QualityClock, type QualityLevel } from '@callplane/core';
 import type { Logger } from '@callplane/runtime';
 import type { Writes } from '../writes/writes.js';
 
-/** How often the seconds of running sessions are written, in milliseconds. A crash loses up to so much. */
+/** How often the seconds of running sessions are written, in milliseconds. A crash loses at most one interval. */
 const WRITE_EVERY_MS = 60_000;
 
 export interface QualitiesDeps {

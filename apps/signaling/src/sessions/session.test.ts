@@ -11,7 +11,7 @@ const CLOSING: CloseReason[] = ['left', 'removed', 'room_ended', 'superseded', '
 
 const over = (reason: CloseReason) => ({ reason, cause: 'test' });
 
-/** A session with everything around it replaced by records of what it did. */
+/** A session with everything around it replaced by records of its calls. */
 function setUp(isResumed: boolean, graceMs = 3_600_000, left: number[] = []) {
   const did: string[] = [];
   const connect = (): SessionClient => ({

@@ -58,7 +58,7 @@ export interface SessionClient {
   readonly isOpen: boolean;
   sendText(text: string): void;
   close(reason: CloseReason, details: { cause: string }): void;
-  /** Ends it without a reason, because the session goes on over another connection. */
+  /** Ends it without a reason, because the session continues over another connection. */
   drop(): void;
 }
 
@@ -76,7 +76,7 @@ export interface SessionFacts {
   autoSubscribe: boolean;
 }
 
-/** What a session needs of the registry that holds it. Its methods return at once. */
+/** The registry that holds a session. Its methods return at once. */
 export interface SessionPort {
   readonly reconnectGraceMs: number;
   /** How much longer the grace period lasts when it would be over, in milliseconds; 0 without an outage. */
@@ -84,7 +84,7 @@ export interface SessionPort {
   markLost(session: Session): void;
   /** Writes the session's end. Dispatches `endWritten` or `notHeld`. */
   writeEnd(session: Session, reason: 'left' | 'connection_lost'): void;
-  /** Called once. @param over why the session is over; null if another instance may go on with it */
+  /** Called once. @param over why the session is over; null if another instance may continue it */
   onGone(session: Session, mediaEnded: Promise<void>, over: SessionOver | null): void;
   onUnexpected(session: Session, event: SessionEvent): void;
 }
@@ -101,7 +101,7 @@ export class Session implements RoomMember {
   readonly restartBucket = new TokenBucket(bucketTimes({ perSecond: 0.5, burst: 6 }));
   autoSubscribe: boolean;
   state: SessionStateName;
-  /** Those of the token, unless the server has set others. */
+  /** Permissions of the token, unless the server has set others. */
   permissions: readonly Permission[];
   connectionNumber: number;
   client: SessionClient | null;
@@ -146,7 +146,7 @@ export class Session implements RoomMember {
     return { sessionId: this.sessionId, connection: this.connectionNumber };
   }
 
-  /** Sends a message, unless the client is waiting for the welcome, which contains what the message says. */
+  /** Sends a message, unless the client is waiting for the welcome, which contains the same facts. */
   send(message: ServerMessage): void {
     if (this.isConnected) this.client?.sendText(JSON.stringify(message));
   }
@@ -155,7 +155,7 @@ export class Session implements RoomMember {
     if (this.isConnected) this.client?.sendText(text);
   }
 
-  /** Takes over what the server has changed: permissions and mutes. */
+  /** Takes over changes by the server: permissions and mutes. */
   onOwn({ permissions }: SessionState): void {
     if (this.isGone) return;
     const hasChanged = permissions.join() !== this.permissions.join();

@@ -57,8 +57,8 @@ export interface Unwanted {
 type EndReason = 'left' | 'connection_lost';
 
 /**
- * The writes of this gateway about sessions. Those of a room run in batches, one after the other, so that a room that
- * another transaction has locked delays no other room.
+ * The writes of this gateway about sessions. The writes of a room run in batches, one after the other, so that a room
+ * that another transaction has locked delays no other room.
  */
 export class Writes {
   readonly #deps: WritesDeps;

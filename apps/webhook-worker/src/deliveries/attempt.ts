@@ -43,7 +43,7 @@ export async function attemptDelivery(deps: Deps, claim: ClaimedDelivery): Promi
   return { attempt, hung: attempt.outcome === 'timeout', settle: (slotMs) => settle(deps, traced, attempt, slotMs) };
 }
 
-/** A claim whose trace is that of its attempt. */
+/** A claim with the trace of its attempt. */
 type TracedClaim = ClaimedDelivery & { spanId?: string };
 
 function spanOf(claim: ClaimedDelivery): Span | null {

@@ -269,7 +269,7 @@ test('concurrent claims exceed the maximum rate by no more than its burst', asyn
   expect(early).toEqual([]);
 });
 
-test('a claim of an endpoint with 10,000 open rooms reads only what it needs', async () => {
+test('a claim of an endpoint with 10,000 open rooms reads only its own rows', async () => {
   const endpointId = await limitedEndpoint({ ordering: 'room' });
   await worker.sql(`
     WITH event AS (

@@ -41,7 +41,7 @@ export class Scan {
   /** PostgreSQL cuts a statement that takes too long, such as beside an old snapshot. The next scan tries again. */
   async scan(hasRedis: boolean): Promise<void> {
     const { claimsDatabase, producer, metrics, logger } = this.#deps;
-    // What became due lately has a job on its way.
+    // A delivery that became due lately has a job on its way.
     const page = { afterId: this.#afterId, limit: PAGE };
     const { due, nextId } = await findDueEndpoints(claimsDatabase.sql, hasRedis ? this.#intervalMs / 2 : 0, page);
     this.#afterId = nextId ?? '';

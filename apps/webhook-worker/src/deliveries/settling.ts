@@ -21,8 +21,8 @@ interface Waiting {
 }
 
 /**
- * Writes the outcomes of attempts. Those that end while a commit waits for the disk share the next statement, and a lone
- * one waits for nothing.
+ * Writes the outcomes of attempts. Outcomes that come while a commit waits for the disk share the next statement; a
+ * lone one waits for nothing.
  */
 export class Settling {
   readonly #db: TypedSql;

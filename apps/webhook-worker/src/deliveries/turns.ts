@@ -13,7 +13,7 @@ const TAKEN_OVER_MAX = 16;
 
 /**
  * Takes turns, from Redis or, without it, from scans: each gets a slot (`admission.ts`), sends due deliveries of its
- * endpoint (`send-due.ts`), and says what follows. docs/decisions/0005 explains the rules.
+ * endpoint (`send-due.ts`), and decides the next turn. docs/decisions/0005 explains the rules.
  */
 export class Turns {
   readonly #deps: Deps;
@@ -108,8 +108,9 @@ export class Turns {
   #useMoreSlots(turn: TurnJob, { endpoint, claimed }: Claim): void {
     if (endpoint === null || claimed.length === 0) return;
     if (endpoint.paceMs === null && !this.#admission.hasFreeSlot) return;
-    // A random ticket that no turn of this worker has. If another worker has it, that turn is only repeated: with tickets
-    // in their order, workers would ask for those of one another (bench deliveries, two workers: 1.5 instead of 1.9).
+    // A random ticket that no turn of this worker has. If another worker has it, that turn is only repeated: with
+    // tickets in their order, workers would ask for one another's tickets (bench deliveries, two workers: 1.5 instead
+    // of 1.9).
     const tickets = ticketsOf(endpoint.slotMs, endpoint.maxConcurrent);
     const free = Array.from({ length: tickets }, (_, ticket) => ticket).filter(
       (ticket) => !this.#taken.has(keyOf({ ...turn, ticket })),

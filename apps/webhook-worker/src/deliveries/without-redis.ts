@@ -4,8 +4,8 @@ import type { Turn, TurnJob } from '@callplane/queue';
 import type { Next } from './admission.js';
 
 /**
- * Turns that may wait for a slot of the slow lane. They wait in the order of the scans, which does not know what their
- * environments use meanwhile. So they are few, and turns of a later scan begin soon.
+ * Turns that may wait for a slot of the slow lane. They wait in the order of the scans, which does not know how many
+ * slots their environments use meanwhile. So they are few, and turns of a later scan begin soon.
  */
 const SLOW_WAITING_MAX = 2 * CONCURRENCY_PER_WORKER;
 
@@ -18,8 +18,8 @@ interface Runner {
 }
 
 /**
- * Runs the turns of an endpoint without Redis, in the same slots, until nothing is due. Turns that still wait when Redis
- * is back end: its jobs come in the order of what their environments have used.
+ * Runs the turns of an endpoint without Redis, in the same slots, until nothing is due. Turns that still wait when
+ * Redis is back end: its jobs come in the order of their environments' use.
  */
 export async function runWithoutRedis(runner: Runner, turn: Turn): Promise<void> {
   const isSlow = (turn.lane ?? laneOf(turn.slotMs)) === 'slow';

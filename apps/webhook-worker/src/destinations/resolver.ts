@@ -47,7 +47,7 @@ const PATIENCE_MS = 60_000;
  * Unlike getaddrinfo, c-ares can be cancelled and blocks no thread. Other sources in nsswitch.conf are not used, nor
  * are search domains, because the URL of a webhook is absolute. IPv4 addresses come first, because hosts without IPv6
  * are more common than hosts without IPv4.
- * @param settings.servers DNS servers that replace those of resolv.conf; for tests.
+ * @param settings.servers DNS servers instead of resolv.conf; for tests.
  */
 export function systemResolver(settings: { servers?: readonly string[] } = {}): Resolver {
   return {

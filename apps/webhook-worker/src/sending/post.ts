@@ -50,7 +50,7 @@ interface PostInput {
   headers: Record<string, string>;
   body: string;
   deadline: Deadline;
-  /** Certificates to trust instead of those of the system; for tests. */
+  /** Certificates to trust instead of the system's; for tests. */
   certificateAuthority?: string;
 }
 
@@ -225,8 +225,8 @@ function readHead(request: Request, result: PostResult): Promise<void> {
 }
 
 /**
- * Reads until the end of the body, until it exceeds what the log keeps, until its time is up, or until the connection
- * ends, whichever comes first.
+ * Reads until the end of the body, until it exceeds the bytes that the log keeps, until its time is up, or until the
+ * connection ends, whichever comes first.
  */
 async function readBody(request: Request, result: PostResult): Promise<void> {
   const chunks: Buffer[] = [];

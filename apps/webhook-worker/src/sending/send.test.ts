@@ -515,7 +515,7 @@ describe('the limits of a destination', () => {
 describe('a connection that the receiver closes after its answer', () => {
   const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 
-  /** A receiver that answers the first request of each connection. What becomes of the next one decides the case. */
+  /** A receiver that answers the first request of each connection. The fate of the next one decides the case. */
   const closing = (answersFirst: boolean, onNext: (socket: Socket) => void) =>
     startTcpReceiver((socket) => {
       socket.on('data', () => onNext(socket));

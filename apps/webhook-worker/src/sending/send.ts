@@ -149,8 +149,7 @@ async function postTo(
 }
 
 /**
- * Resolves a name. It ends at the deadline of DNS or at that of the attempt, even if the resolver ignores the
- * cancellation.
+ * Resolves a name. It ends at the deadline of DNS or of the attempt, even if the resolver ignores the cancellation.
  */
 async function resolve(deps: SendDeps, hostname: string, deadlineOfAttempt: Deadline): Promise<string[]> {
   const end = new AbortController();
@@ -186,7 +185,7 @@ function spanOf(claim: SendableDelivery, url: URL): Span | null {
   });
 }
 
-/** @param span the parent of what the receiver does; null without OpenTelemetry */
+/** @param span the parent of the receiver's spans; null without OpenTelemetry */
 function headersOf(
   claim: SendableDelivery,
   secret: string,

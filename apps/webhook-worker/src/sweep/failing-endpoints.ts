@@ -5,8 +5,8 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const BATCH = 500;
 
 /**
- * Reports endpoints that only fail. Disables those whose attempts have all failed for `disableAfterDays` days, and warns
- * after half of that time.
+ * Reports endpoints that only fail. Disables endpoints whose attempts have all failed for `disableAfterDays` days, and
+ * warns after half of that time.
  */
 export class FailingEndpoints {
   readonly #deps: Deps;

@@ -25,7 +25,7 @@ export async function sweepRetention({ database, logger, metrics }: Deps, signal
     } while (deleted === BATCH && !signal.aborted);
     return total;
   };
-  // A batch begins where the last one ended: an old snapshot keeps in the index what that one has deleted.
+  // A batch begins where the last one ended: an old snapshot keeps the rows that it deleted in the index.
   let deliveriesFrom: Date | null = null;
   const deleted = {
     deliveries: await all(async () => {

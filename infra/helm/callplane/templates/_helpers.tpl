@@ -32,8 +32,8 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end }}
 
 {{/*
-The ports of the servers in TLS_SERVERS, whose certificates the cleanup workers check, as a list in JSON. The setting is
-that of the app or of one of its groups, as in callplane.env.
+The ports of the servers in TLS_SERVERS, whose certificates the cleanup workers check, as a list in JSON. The app or
+one of its groups has the setting, as in callplane.env.
 */}}
 {{- define "callplane.tlsPorts" -}}
 {{- $servers := get .app.settings "TLS_SERVERS" }}
@@ -121,7 +121,7 @@ securityContext:
   value: {{ include "callplane.nodeOptions" .app.memoryMiB }}
 {{- end }}
 
-{{/* The files of an app: the keys of the Secret that it needs, and those of secrets.files. */}}
+{{/* The files of an app: the keys of the Secret that it needs, and of secrets.files. */}}
 {{- define "callplane.secretVolume" -}}
 - name: {{ .volume | default "secrets" }}
   projected:

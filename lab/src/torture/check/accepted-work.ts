@@ -202,7 +202,7 @@ function roomsOnce(history: History, tally: Tally): void {
 }
 
 function tenantsApart(history: History): Tally {
-  const tally = new Tally('A6', 'there is one tenant, or none asked for what belongs to another');
+  const tally = new Tally('A6', 'there is one tenant, or none asked for rows of another');
   const owners = creations(history);
   for (const request of history.requests) {
     const id = idsIn(request.path).find((each) => (owners.get(each)?.tenant ?? request.tenant) !== request.tenant);

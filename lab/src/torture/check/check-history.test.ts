@@ -94,7 +94,7 @@ const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => vo
   ],
   [
     'R3',
-    'a removed participant goes on receiving media',
+    'a removed participant still receives media',
     (parts) => {
       parts.removed = { ...parts.remove, status: 204, answer: null, startMs: 60_000, endMs: 60_010 };
       parts.media[3]!.packetsReceived = 400;
@@ -102,7 +102,7 @@ const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => vo
   ],
   [
     'R3',
-    'the media of a removed participant goes on',
+    'the media of a removed participant still flows',
     (parts) => {
       parts.removed = { ...parts.remove, status: 204, answer: null, startMs: 60_000, endMs: 60_010 };
       for (const line of parts.media) line.participantId = 'part_ben';
@@ -229,7 +229,7 @@ describe('the checker of histories', () => {
     expect(isLate()).toBe(true);
   });
 
-  test('does not take a sample without statistics for media that goes on', () => {
+  test('does not take a sample without statistics for flowing media', () => {
     const parts = goodParts();
     parts.removed = { ...parts.remove, status: 204, answer: null, startMs: 60_000, endMs: 60_010 };
     parts.media[2]!.packetsReceived = 0;

@@ -169,7 +169,7 @@ export function hasSettled({ marks }: History): boolean {
   return marks.some(({ mark, detail }) => mark === 'settled' && detail['reached'] !== false);
 }
 
-/** Whether the final reads have an end: what they do not show is not there. */
+/** Whether the final reads have an end: a row that they do not show does not exist. */
 export function hasReadAll({ marks }: History): boolean {
   return marks.some(({ mark }) => mark === 'final reads ended');
 }

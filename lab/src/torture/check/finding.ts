@@ -37,7 +37,7 @@ export class Tally {
   #cases = 0;
   #broken = 0;
 
-  /** @param remark what a history needs to exercise the guarantee. */
+  /** @param remark the condition under which a history exercises the guarantee. */
   constructor(guarantee: string, remark: string) {
     this.guarantee = guarantee;
     this.#remark = remark;

@@ -114,8 +114,8 @@ function isChecked(prefix: string, text: string): boolean {
 }
 
 /**
- * Why a text is no well-formed API key, as the end of a sentence; null if it is one. Never quotes the text, which may be a
- * whole key with one wrong character.
+ * Why a text is no well-formed API key, as the end of a sentence; null for a well-formed key. Never quotes the text,
+ * which may be a whole key with one wrong character.
  */
 export function keyProblem(text: string): string | null {
   const prefix = [...Object.values(KEY_PREFIX), CODE_PREFIX].find((each) => text.startsWith(each));

@@ -15,7 +15,7 @@ test.each([
   expect(parseDatabaseUrl(url).hosts).toEqual(hosts);
 });
 
-test('the parameters of a database URL are those that count', () => {
+test('the parameters of a database URL are the effective ones', () => {
   const url = 'postgresql://a,b:9/d?target_session_attrs=read-write&connect_timeout=2&options=-c%20a=1&schema=public';
   expect(parseDatabaseUrl(url).parameters).toEqual({
     target_session_attrs: 'read-write',

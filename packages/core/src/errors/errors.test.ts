@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { boundDetails, boundMessage, cutText, ERROR_BODY_BYTES_MAX, ERROR_TABLE, PublicError } from './errors.js';
 
 const documentation = readFileSync(resolve(import.meta.dirname, '../../../../docs/errors.md'), 'utf8');
-/** Matches rows such as `| 404 | `ROOM_NOT_FOUND` | when | what to do |`. */
+/** Matches rows such as `| 404 | `ROOM_NOT_FOUND` | when | remedy |`. */
 const documented = [...documentation.matchAll(/^\| (\d{3}) +\| `([A-Z_]+)` +\|/gm)].map(([, status, code]) => [
   code,
   Number(status),

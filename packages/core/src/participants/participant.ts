@@ -88,7 +88,7 @@ export interface LiveParticipantState extends ParticipantState {
   /** Whether its live session has a connection. Null without a live session. */
   isConnected: boolean | null;
   permissions: Permission[];
-  /** Those of its live session. */
+  /** Tracks of its live session. */
   tracks: (TrackIdentity & { muted: boolean })[];
 }
 

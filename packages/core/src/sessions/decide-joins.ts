@@ -4,7 +4,7 @@ export interface JoiningRoom {
   status: RoomStatus;
   maxParticipants: number;
   rosterPaged: boolean;
-  /** Live sessions of the room. Those in their grace period keep their place. */
+  /** Live sessions of the room. A session in its grace period keeps its place. */
   liveSessions: number;
 }
 

@@ -46,7 +46,7 @@ class SyntaxScan {
     return true;
   }
 
-  /** @returns whether the grammar allows the token; if not, the index stays at what is wrong */
+  /** @returns whether the grammar allows the token; if not, the index stays at the wrong character */
   #token(character: string): boolean {
     const isValue = this.#expected === 'value' || this.#expected === 'value_or_end';
     switch (character) {

@@ -43,7 +43,7 @@ interface Container {
 }
 
 /**
- * Scans a text that is known to be JSON in one pass. The parsed value does not show what JSON.parse lost: the last of
+ * Scans a text that is known to be JSON in one pass. The parsed value hides losses of JSON.parse: the last of
  * two equal keys wins, and numbers are rounded. The text bounds the memory: a path is built only for a reported
  * failure.
  */

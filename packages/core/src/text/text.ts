@@ -52,7 +52,7 @@ export function controlReason(text: string): string | null {
  */
 const STEERING = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
-/** Escapes what would steer a terminal, line breaks too. The escapes of JSON keep its meaning. */
+/** Escapes characters that would steer a terminal, line breaks too. The escapes of JSON keep its meaning. */
 export function escapeSteering(text: string): string {
   return text.replace(STEERING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
@@ -102,7 +102,7 @@ function editsBetween(a: string, b: string): number {
 }
 
 /**
- * Parses an absolute URL by the WHATWG rules; null when it is none.
+ * Parses an absolute URL by the WHATWG rules; null for any other text.
  *
  * Replaces `URL.canParse`, which is wrong in Node 20: once V8 has compiled a function that calls it often, it returns
  * false for every URL with a character outside ASCII.

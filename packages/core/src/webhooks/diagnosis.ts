@@ -1,6 +1,6 @@
 import type { AttemptOutcome, DeliveryFailureReason } from './vocabulary.js';
 
-/** Why an attempt or a delivery failed, and what the owner of the receiver can do. One sentence each. */
+/** Why an attempt or a delivery failed, and advice to the owner of the receiver. One sentence each. */
 export interface Diagnosis {
   summary: string;
   advice: string;
@@ -8,7 +8,7 @@ export interface Diagnosis {
 
 const RETRIED = 'Callplane retries';
 
-/** Diagnoses by error code. docs/webhooks.md lists the same rows; a test compares them. */
+/** Diagnoses by error code. docs/diagnoses.md is generated from them. */
 export const DIAGNOSES = {
   URL_NOT_ALLOWED: {
     summary: 'The URL is not allowed by the rules of this deployment.',
@@ -65,7 +65,7 @@ export const DIAGNOSES = {
       'Serve the complete chain of a certificate from a public authority, or let the operator trust yours with NODE_EXTRA_CA_CERTS.',
   },
   TLS_CLIENT_CERTIFICATE: {
-    summary: 'The receiver demands a client certificate, and Callplane has none.',
+    summary: 'The receiver demands a client certificate, and Callplane sends none.',
     advice: 'Exempt the route from client certificates: the signature proves the sender.',
   },
   TLS_NOT_SPOKEN: {
@@ -131,7 +131,7 @@ export const DIAGNOSES = {
   },
   HTTP_RETRIED: {
     summary: 'The receiver asked for the request to be sent again later.',
-    advice: `Look into the receiver's log if it goes on. ${RETRIED}.`,
+    advice: `Look into the receiver's log if it happens again. ${RETRIED}.`,
   },
   HTTP_4XX: {
     summary: 'The receiver rejected the request.',

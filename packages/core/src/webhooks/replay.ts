@@ -51,7 +51,7 @@ export const RECOVERY_PACE: RecoveryPace = { paceMs: 1000, batchMax: 100, batchM
 
 /**
  * Maximum number of recoveries of an endpoint that are not complete. Each has a pace of its own, and the sweep that
- * looks for the next step reads all of them, those of disabled endpoints included.
+ * looks for the next step reads all of them, also of disabled endpoints.
  */
 export const RECOVERIES_PENDING_MAX = 10;
 

@@ -57,7 +57,7 @@ interface RequestHeaderFacts {
   traceparent: string | null;
 }
 
-/** The headers of a delivery request, without those that HTTP itself adds: host, content length and connection. */
+/** The headers of a delivery request, except for host, content length and connection, which HTTP itself adds. */
 export function requestHeaders(facts: RequestHeaderFacts): Record<string, string> {
   return {
     'content-type': 'application/json',
@@ -73,7 +73,7 @@ export function requestHeaders(facts: RequestHeaderFacts): Record<string, string
 
 /**
  * The part of a request's headers that cannot be derived from its delivery. Signatures are cut to their first
- * {@link SIGNATURE_SHOWN_CHARACTERS} characters: enough to compare with what a receiver computes, and too little to send
+ * {@link SIGNATURE_SHOWN_CHARACTERS} characters: enough to compare with a receiver's signature, and too little to send
  * a genuine request again within the tolerance.
  */
 export interface StoredRequest {
@@ -124,10 +124,10 @@ function beginningOf(value: string, prefix: string): string {
   return value.slice(begins, begins + SIGNATURE_SHOWN_CHARACTERS);
 }
 
-/** What the log of an attempt keeps beside its outcome and times. */
+/** Fields of an attempt's log beside its outcome and times. */
 export interface AttemptExchange {
   request: StoredRequest | null;
-  /** Addresses that were tried before that of the attempt, at most three. */
+  /** Addresses that were tried before the attempt's address, at most three. */
   earlierAddresses?: EarlierAddress[];
   /** Selected headers of an answer that is not 2xx. */
   responseHeaders?: Record<string, string>;

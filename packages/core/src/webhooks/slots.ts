@@ -121,7 +121,7 @@ export class SlotUsage {
   }
 }
 
-/** Slots that the turns of the slow lane, and those of one environment beside others, may hold at once. */
+/** Slots that the turns of the slow lane, or of one environment beside others, may hold at once. */
 export const SHARED_SLOTS_MAX = CONCURRENCY_PER_WORKER - 1;
 
 export class FastSlots {

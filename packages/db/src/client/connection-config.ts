@@ -12,7 +12,7 @@ export interface ConnectionSettings {
   readonly caFile?: string;
 }
 
-/** Password, CA and client certificate are those of this moment. */
+/** Password, CA and client certificate were read at this moment. */
 export interface HostConfig extends Pick<pg.ClientConfig, 'user' | 'database' | 'ssl' | 'application_name'> {
   readonly host: string;
   readonly port: number;

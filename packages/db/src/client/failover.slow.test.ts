@@ -156,7 +156,7 @@ test('a password and a CA that are replaced in their files need no restart', asy
   expect(await outcome(database.prisma.$queryRaw`SELECT 1`)).toBe('done');
 });
 
-test('while a synchronous standby is away, writes hold a bounded number of connections, reads go on, and no row is lost', async () => {
+test('while a synchronous standby is away, writes hold a bounded number of connections, reads succeed, and no row is lost', async () => {
   const url = urlOf([primary.port], 'application_name=hanging');
   const writes = open({ url, deadlines: DEADLINES });
   const reads = open({ url: urlOf([primary.port]), poolMax: 1, deadlines: DEADLINES });
@@ -176,7 +176,7 @@ test('while a synchronous standby is away, writes hold a bounded number of conne
       `SELECT 1 FROM pg_stat_activity WHERE application_name = 'hanging' AND wait_event = 'SyncRep'`,
     );
     expect(rows.length).toBeGreaterThanOrEqual(2);
-    // Twice the pool at most: connections that were given up, and those that replaced the first of them.
+    // Twice the pool at most: connections that were given up, and their first replacements.
     expect(rows.length).toBeLessThanOrEqual(4);
     // Rows whose commit waits are not visible yet: a failover could lose them.
     expect(await reads.sql.$queryRaw`SELECT n FROM notes`).toEqual([{ n: 0 }]);
@@ -184,7 +184,7 @@ test('while a synchronous standby is away, writes hold a bounded number of conne
     standby.thaw();
   }
   await eventually(async () => (await write(10)) === 'done');
-  // Those that got an error were committed nevertheless.
+  // Writes that got an error were committed nevertheless.
   const [{ n: committed }] = await reads.sql.$queryRaw<[{ n: number }]>`SELECT count(*)::int AS n FROM notes`;
   expect(committed).toBeGreaterThan(2);
 });

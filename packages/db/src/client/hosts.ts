@@ -7,7 +7,7 @@ interface Owed {
   destroy(): void;
 }
 
-/** The hosts of a database URL, and what the connections of a pool have learned about them. */
+/** The hosts of a database URL, and their states as the connections of a pool have seen them. */
 export class Hosts {
   readonly count: number;
   readonly #target: Target;
@@ -104,7 +104,7 @@ export class Hosts {
     return [...this.#owed].flatMap((owed) => (owed.host === host ? (owed.pid() ?? []) : []));
   }
 
-  /** Closes those of the given sessions that wait for a late answer: their server is gone. */
+  /** Closes the given sessions that wait for a late answer: their server is gone. */
   dropKept(host: number, pids: ReadonlySet<number>): void {
     for (const owed of [...this.#owed]) {
       if (owed.host !== host || !pids.has(owed.pid() ?? 0)) continue;

@@ -68,12 +68,12 @@ export function ownSession(
   };
 }
 
-/** A pooler refuses or drops parameters that it does not know, so only those of the operator are sent. */
+/** A pooler refuses or drops parameters that it does not know, so only the operator's parameters are sent. */
 export function pooledSession({ options }: Target) {
   return options === '' ? {} : { options };
 }
 
-/** One message, so that no transaction is without deadlines. Other settings are those of the database. */
+/** One message, so that no transaction is without deadlines. Other settings come from the database. */
 export function beginWithDeadlines({ statementMs, transactionMs }: SessionDeadlines): string {
   return (
     `BEGIN; SET LOCAL statement_timeout = ${statementMs};` +
@@ -103,7 +103,7 @@ export async function checkSession(client: ClientBase): Promise<void> {
   if (state['isReadOnly'] !== false) throw new UnfitServerError('read-only');
   const { TimeZone: _, DateStyle, ...others } = SESSION_SETTINGS;
   if (!UTC_NAMES.has(String(state['TimeZone']).toLowerCase())) throw new UnfitServerError('time-zone');
-  // The order of day and month is that of input. All input is in ISO's order.
+  // The order of day and month concerns input only, and all input is in ISO's order.
   const isIso = String(state['DateStyle']).startsWith(DateStyle.slice(0, 4));
   if (!isIso || Object.entries(others).some(([name, value]) => state[name] !== value)) {
     throw new UnfitServerError('session');

@@ -66,7 +66,7 @@ export const ints = (values: readonly (number | null)[]): Prisma.Sql => Prisma.s
 type Column = readonly ['text' | 'int', readonly (string | number | null)[]];
 
 /**
- * The rows that a statement inserts, as a table for FROM: arrays as those of {@link texts}, but a lone row as parameters,
+ * The rows that a statement inserts, as a table for FROM: arrays as in {@link texts}, but a lone row as parameters,
  * which takes PostgreSQL a quarter less time.
  */
 export function newRows(columns: Record<string, Column>): Prisma.Sql {
@@ -97,7 +97,7 @@ const RANDOM_LENGTH = 16;
 
 /**
  * An expression that makes an id of this kind for each row. For statements that alone know how many rows they insert;
- * otherwise `newId` makes the ids. The time of the ids is that of this process.
+ * otherwise `newId` makes the ids. Ids carry this process's time.
  *
  * PostgreSQL has no base 32, so the random characters come from base 64: in lower case, with those characters replaced
  * that the alphabet of ids does not have. Digits then occur less often than letters, which costs 0.05 of the 5 bits of

@@ -38,7 +38,7 @@ const DRIVER_KINDS = new Set([
   'AuthenticationFailed',
   'TlsConnectionError',
 ]);
-/** node-postgres gives these errors no code. `SASL: ` begins those of a login. */
+/** node-postgres gives these errors no code. `SASL: ` begins the errors of a login. */
 const PG_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed and is not queryable|Cannot use a pool after calling end|The server does not support SSL connections|There was an error establishing an SSL connection|SASL: )/;
 

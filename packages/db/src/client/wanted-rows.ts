@@ -2,7 +2,9 @@ import type { Tenant } from '@callplane/core';
 import { Prisma } from '../generated/client.js';
 import { texts } from './sql.js';
 
-/** A request for one row. The statement that reads several compares the environment with that of each row. */
+/**
+ * A request for one row. The statement that reads several compares the environment with the environment of each row.
+ */
 export interface WantedRow {
   tenant: Tenant;
   id: string;

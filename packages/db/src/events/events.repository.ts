@@ -102,7 +102,7 @@ export interface EventChange extends EventPosition {
 }
 
 /**
- * Lists what has changed after a position, in the order of `listEvents`, without the bodies.
+ * Lists the events after a position, in the order of `listEvents`, without the bodies.
  * @param until the last event, itself included; null for all that are visible.
  */
 export function listEventChanges(
@@ -161,9 +161,9 @@ export async function latestSequences(db: TypedSql, roomIds: readonly string[]):
  * then include the one with the lowest number: a later event with a lower number would belong to a transaction of more
  * than 15 s. Null, which no number exceeds, if there is no such event.
  *
- * The expression of the time makes PostgreSQL use the index of the environment: by that of creation times, it might read
- * all events of others since then. The sum prevents that it looks for the minimum in the order of transactions, past all
- * older events.
+ * The expression of the time makes PostgreSQL use the index of the environment: by the index of creation times, it
+ * might read all events of others since then. The sum prevents that it looks for the minimum in the order of
+ * transactions, past all older events.
  */
 export function firstTransactionSince({ environmentId }: Tenant, since: Date): Prisma.Sql {
   const at = Prisma.sql`(${since.toISOString()}::timestamptz AT TIME ZONE 'UTC')`;

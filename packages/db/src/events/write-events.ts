@@ -54,7 +54,7 @@ export function numberEvents(events: readonly NewEvent[], first: number | null) 
  * The CTE `event (id, environment_id, type, room_id, sequence, created_at)`, which inserts events. {@link fanOut}
  * follows it.
  * @param rows events of any tenants and rooms.
- * @param where restricts what is inserted.
+ * @param where restricts the inserted rows.
  */
 export function insertEvents(rows: ReturnType<typeof numberEvents>, where: Prisma.Sql = Prisma.empty): Prisma.Sql {
   const events = rows.map(({ event }) => event);
@@ -88,7 +88,7 @@ export function fanOut(recipients: Recipients = 'all'): Prisma.Sql {
       : 'only' in recipients
         ? Prisma.sql`e.id = ${recipients.only}`
         : Prisma.sql`('*' = ANY(e.events) OR event.type = ANY(e.events)) AND e.id <> ${recipients.about} AND ${WORKS}`;
-  // With OFFSET, PostgreSQL looks up the endpoints of each event. Without, it might read those of all tenants for a
+  // With OFFSET, PostgreSQL looks up the endpoints of each event. Without, it might read all tenants' endpoints for a
   // hash join, if it planned the statement while the table was small.
   return Prisma.sql`
     INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, room_id, sequence, status,

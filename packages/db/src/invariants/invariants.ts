@@ -6,7 +6,7 @@ export interface Invariant {
   /** Names the invariant in output and in docs/guarantees.md. */
   readonly name: string;
   readonly sentence: string;
-  /** What {@link Invariant.broken} looks at: the newest rows of this table, by id. */
+  /** {@link Invariant.broken} looks at the newest rows of this table, by id. */
   readonly subject: 'rooms' | 'participants' | 'operations' | 'events' | 'deliveries';
   /**
    * The ids of rows that break the invariant. The CTE `newest (id)` has the rows to look at. Every further table is read

@@ -45,7 +45,7 @@ test('registers a media server once, and tells heartbeats from changes of its ad
   expect(await listRegisteredNodes(rooms.database.prisma)).toEqual([{ id: 'm1', url: 'ws://b/' }]);
 });
 
-test('refuses registrations beyond the limit, but none of those that are registered', async () => {
+test('refuses registrations beyond the limit, but no repeated one', async () => {
   for (let n = 0; n < REGISTERED_NODES_MAX; n += 1) await register(`n${n}`, 'ws://a/');
   await recordNodeState(rooms.database.sql, 'configured', 'up');
   expect(await register('more', 'ws://a/')).toBe('full');

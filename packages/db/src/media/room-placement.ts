@@ -6,8 +6,8 @@ import type { RoomPlacement } from '../sessions/session.js';
 /**
  * Moves an open room to another media server, or to none. A compare-and-swap: of several concurrent moves, one
  * succeeds.
- * @returns the current placement, and the room's version with it. It is the caller's own if its generation is one more
- * than that of `expected`.
+ * @returns the current placement, and the room's version with it. It is the caller's own if its generation is one above
+ * `expected`.
  */
 export async function placeRoom(
   database: Database,

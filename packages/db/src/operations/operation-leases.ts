@@ -148,9 +148,9 @@ async function settle(db: TypedSql, which: Prisma.Sql, end: AttemptEnd): Promise
 }
 
 /**
- * The operations of these kinds that a worker may claim now: the first of every environment before the second of any. Reads all due
- * rows, so that a tenant with many of them cannot hide those of another.
- * @returns `place` among those of the environment, from 1 on; `lateMs` since it became due, or its last lease expired.
+ * The operations of these kinds that a worker may claim now: the first of every environment before the second of any.
+ * Reads all due rows, so that a tenant with many of them cannot hide another's operations.
+ * @returns `place` within the environment, from 1 on; `lateMs` since it became due, or its last lease expired.
  */
 export function findDueOperations(
   db: TypedSql,

@@ -31,9 +31,9 @@ export async function acceptRoomEnd(
 const EMPTY_UNTIL = Prisma.sql`(empty_since AT TIME ZONE 'UTC' + empty_timeout_seconds * interval '1 second')`;
 
 /**
- * Accepts the end of open rooms that have been empty for too long, also of those that nobody has joined. Writes the same
- * operation as a request, in one conditional statement, so that a concurrent join wins. Concurrent calls share the
- * rooms. The conditions are those of rooms_empty_idx and rooms_empty_until_idx.
+ * Accepts the end of open rooms that have been empty for too long, also of rooms that nobody has joined. Writes the
+ * same operation as a request, in one conditional statement, so that a concurrent join wins. Concurrent calls share the
+ * rooms. The conditions repeat rooms_empty_idx and rooms_empty_until_idx.
  * @param emptyMs for rooms without a time-out of their own; 0 keeps them open.
  * @param limit of rooms of either kind.
  */

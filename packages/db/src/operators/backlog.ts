@@ -20,7 +20,7 @@ export interface Backlog {
 
 /**
  * Rows of each queue are counted up to this number, so that the cost is bounded: operations in the order of their due
- * times, deliveries in any order, because none of their indexes has that of all endpoints.
+ * times, deliveries in any order, because none of their indexes orders the due times of all endpoints.
  */
 const COUNTED_MAX = 10_000;
 const FIRST = Prisma.sql`ORDER BY due_at LIMIT ${Prisma.raw(String(COUNTED_MAX))}`;

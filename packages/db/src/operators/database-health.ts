@@ -32,7 +32,7 @@ export function readTableHealth(db: TypedSql): PromiseLike<TableHealth[]> {
 }
 
 export interface OldestSnapshot {
-  /** What keeps PostgreSQL from removing dead rows. */
+  /** The kind of holder that keeps PostgreSQL from removing dead rows. */
   holder: 'session' | 'prepared' | 'slot' | 'standby';
   /** Number of transactions since the oldest snapshot of this kind; 0 if there is none. */
   transactions: number;
@@ -70,7 +70,7 @@ export type Retained = 'deliveries' | 'idempotency_records' | 'rooms';
 
 /**
  * Reads for how long the oldest row is past its retention, in seconds; 0 if none is.
- * @param roomDays 0 keeps rooms for ever.
+ * @param roomDays 0: rooms are never deleted.
  */
 export async function readRetentionLags(db: TypedSql, roomDays: number): Promise<Partial<Record<Retained, number>>> {
   const [{ rooms, ...lags }] = await db.$queryRaw<[Record<Retained, number>]>`

@@ -1,4 +1,4 @@
-/** What `rtc` reads for operators: across tenants, and therefore by bare id. Request handlers must never call them. */
+/** Reads of `rtc` for operators: across tenants, and therefore by bare id. Request handlers must never call them. */
 import type {
   EventType,
   OperationError,
@@ -107,8 +107,8 @@ const STAY = { connectedAt: true, leftAt: true, removedAt: true } as const;
 export type ParticipantListing = Awaited<ReturnType<typeof listAllParticipants>>[number];
 
 /**
- * Participants in a call (`active`), those that have left, or all including those that never connected; newest first.
- * `sessionId` is the live session; null outside of a call.
+ * Participants in a call (`active`), participants that have left, or all including the ones that never connected;
+ * newest first. `sessionId` is the live session; null outside of a call.
  */
 export async function listAllParticipants(
   db: Db,

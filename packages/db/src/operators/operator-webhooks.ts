@@ -1,4 +1,4 @@
-/** What `rtc` reads about webhooks: across tenants, and therefore by bare id. Request handlers must never call them. */
+/** Reads of `rtc` about webhooks: across tenants, and therefore by bare id. Request handlers must never call them. */
 import {
   type DeliveryFailureReason,
   type DeliveryStatus,
@@ -54,7 +54,7 @@ export async function findDeliveryById(db: Db, deliveryId: string): Promise<(Del
   return { ...toDelivery(row), ...endpoint.environment };
 }
 
-/** `attempts` counts those of this run; the last answer is that of the latest attempt over all runs. */
+/** `attempts` counts this run; the last answer belongs to the latest attempt over all runs. */
 function toDelivery(delivery: Prisma.WebhookDeliveryGetPayload<typeof DELIVERY>) {
   const {
     runAttempts,

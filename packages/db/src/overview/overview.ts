@@ -67,7 +67,7 @@ export function listOverviewEndpoints(db: TypedSql, { environmentId }: Tenant): 
   return db.$queryRaw<OverviewEndpoint[]>`
     SELECT e.id, e.url, e.enabled, coalesce(${FAILS_AT_PRESENT}, false) AS failing, e.failing_since AS "failingSince", e.last_failed_at AS "lastFailedAt", (
       SELECT min(oldest.due_at) FROM (VALUES (false), (true)) kind (is_retry) CROSS JOIN LATERAL (
-        -- The expressions are those of webhook_deliveries_due_idx.
+        -- The expressions repeat webhook_deliveries_due_idx.
         SELECT d.due_at FROM webhook_deliveries d
         WHERE d.endpoint_id = e.id AND (d.run_attempts > 0) = kind.is_retry AND (d.status || '') = 'pending'
           AND d.due_at <= now()

@@ -7,7 +7,7 @@ import { lockParticipants } from '../sessions/session-ends.js';
 /**
  * Erasure of a participant's personal data. The request is a row of `participant_erasures`. The row stays until no
  * stored event holds the data, because an event with unfinished deliveries keeps its bytes until they finish. The
- * command erases what it can at once; a sweep of the cleanup workers erases the rest.
+ * command erases as much as it can at once; a sweep of the cleanup workers erases the rest.
  */
 
 const BATCH = 200;

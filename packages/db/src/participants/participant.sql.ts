@@ -6,7 +6,7 @@ export const PARTICIPANT_COLUMNS = Prisma.sql`participants.id, participants.room
   participants.created_at AS "createdAt", participants.token_expires_at AS "tokenExpiresAt",
   participants.connected_at AS "connectedAt", participants.left_at AS "leftAt"`;
 
-/** Permissions that the server has set, or those of the latest token. */
+/** Permissions that the server has set, or the latest token's permissions. */
 export const PARTICIPANT_PERMISSIONS = Prisma.sql`
   CASE WHEN participants.permissions <> '{}' THEN participants.permissions ELSE coalesce((
     SELECT t.permissions FROM participant_tokens t WHERE t.participant_id = participants.id

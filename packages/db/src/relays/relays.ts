@@ -40,7 +40,7 @@ export async function recordTurnServerState(db: TypedSql, address: string, state
   return row?.changed ?? false;
 }
 
-/** Returns those of the sessions that have ended, or that belong to a room or to one participant of it. */
+/** Returns the sessions that have ended, or that belong to a room or to one participant of it. */
 export async function sessionsAmong(
   db: TypedSql,
   sessionIds: readonly string[],

@@ -77,7 +77,7 @@ test('keeps deliveries and events of a purged room readable', async () => {
   await purgeAll();
   expect(await count('rooms')).toBe(0);
   expect(await count('webhook_deliveries')).toBe(deliveries);
-  // The list shows an event once every older transaction of the server has ended, those of other tests included.
+  // The list shows an event once every older transaction of the server has ended, also of other tests.
   const page = { type: null, since: null, after: null, limit: 100 };
   await eventually(async () => {
     const events = await listEvents(rooms.database.sql, rooms.tenant, page);

@@ -62,7 +62,7 @@ export async function purgeExpiredRooms(database: Database, which: ExpiredRooms)
     const ids = held.map(({ id }) => id);
     const remove = (table: string, rows: Prisma.Sql, key = 'id') =>
       deleteBatch(tx, table, { rows, limit: ROWS_PER_STEP, key });
-    // An ended session has no tracks; a leftover one must not keep the room for ever.
+    // An ended session has no tracks; a leftover one must not keep the room.
     const tracks = Prisma.sql`
       SELECT target.session_id, target.track_id
       FROM participant_sessions s JOIN session_tracks target ON target.session_id = s.id

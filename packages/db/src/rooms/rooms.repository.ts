@@ -111,7 +111,7 @@ export function listRooms(db: TypedSql, tenant: Tenant, page: RoomListPage): Pro
 }
 
 /**
- * Lists rooms whose names begin with a text, by the bytes of their names, those of one name oldest first. The name of
+ * Lists rooms whose names begin with a text, by the bytes of their names, rooms of one name oldest first. The name of
  * the last room of the previous page is read again: if that room is gone, the list ends.
  */
 function listRoomsByPrefix(

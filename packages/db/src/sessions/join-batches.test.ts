@@ -43,7 +43,7 @@ describe('a batch of joins', () => {
     expect(states.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1))).toEqual(sessions);
   });
 
-  test('refuses each join for its own reason, and gives the last places to those that came first', async () => {
+  test('refuses each join for its own reason, and gives the last places to the first ones', async () => {
     const roomId = await rooms.newRoom({ maxParticipants: 3 });
     const [here, removed, revoked, first, second, third] = await invite(roomId, 6);
     await join(roomId, inputsOf(roomId, [here!]));

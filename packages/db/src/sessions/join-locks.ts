@@ -10,7 +10,7 @@ export interface JoiningPerson {
   participant: ParticipantState;
   removed: boolean;
   latestJoin: number;
-  /** Permissions that the server has set; empty while those of the token apply. */
+  /** Permissions that the server has set; empty while the token's permissions apply. */
   permissions: Permission[];
   /** Null: it has no such token. */
   tokenRevoked: boolean | null;

@@ -17,7 +17,7 @@ export type JoinOutcome =
       state: SessionState;
       /** All that the batch has changed; null if that has to be read. */
       changes: RoomChanges | null;
-      /** Deliveries to wake. Those of a batch are all in its first join. */
+      /** Deliveries to wake. The first join of a batch has all of them. */
       deliveries: DueEndpoint[];
     }
   | { outcome: 'room_ended' | 'removed' | 'token_revoked' | 'capacity' | 'not_found' }
@@ -53,10 +53,10 @@ class AbandonedJoins extends Error {
 const TOO_MANY_WAIT_MS_MIN = 1;
 
 /**
- * Lets participants join a room, and decides each join in the order of the inputs. The first statement numbers the joins
- * and reads what decides them, without locks. The second one writes them if nothing has changed meanwhile. Otherwise,
- * and if a join ends another session, one transaction locks, decides and writes: batches of the same room run one after
- * another on its row lock. So concurrent joins cannot exceed its capacity.
+ * Lets participants join a room, and decides each join in the order of the inputs. The first statement numbers the
+ * joins and reads the facts that decide them, without locks. The second one writes them if nothing has changed
+ * meanwhile. Otherwise, and if a join ends another session, one transaction locks, decides and writes: batches of the
+ * same room run one after another on its row lock. So concurrent joins cannot exceed its capacity.
  *
  * Of two joins of one participant, the one with the higher number opens the session, whichever is written first. So a
  * gateway that stood still cannot end the session that the client has opened elsewhere meanwhile.
@@ -130,7 +130,7 @@ interface Joined {
   gone: AdmittedJoin[];
 }
 
-/** @returns null if nothing was written, because what was read has changed. */
+/** @returns null if nothing was written, because the facts have changed. */
 async function join(
   sql: TypedSql,
   joining: Joining,

@@ -62,7 +62,7 @@ function findLostSessions(db: TypedSql, limits: LostSessionLimits): PromiseLike<
         WHERE s.ended_at IS NULL AND s.instance_id > holders.instance_id ORDER BY s.instance_id LIMIT 1)
       FROM holders WHERE holders.instance_id IS NOT NULL
     ), dead AS (
-      -- Those whose heartbeat is too old, or that have no row.
+      -- Instances with a heartbeat that is too old, or without a row.
       SELECT holders.instance_id, i.heartbeat_at
       FROM holders LEFT JOIN signaling_instances i ON i.id = holders.instance_id
       WHERE holders.instance_id IS NOT NULL AND (i.id IS NULL OR ${dead})

@@ -17,7 +17,7 @@ type TrackTuple = [
   mid: string,
 ];
 
-/** A session that has ended, or a viewer of a paged room: only what the instance that holds it has to know. */
+/** A session that has ended, or a viewer of a paged room: only the fields that its instance has to know. */
 type ShortTuple = [
   sessionId: string,
   participantId: string,
@@ -164,7 +164,7 @@ type RoomChangesRow = Omit<RoomChanges, 'tenant' | 'room' | 'sessions'> &
   RoomState & { projectId: string; environmentId: string; sessions: SessionTuple[] | null };
 
 /**
- * Reads what has changed in rooms, in one statement; rooms that do not exist are missing. Versions commit in order,
+ * Reads the changes of rooms, in one statement; rooms that do not exist are missing. Versions commit in order,
  * because the row of the room stays locked until the commit. So a reader of version v sees every change up to v.
  *
  * A participant that is being removed counts as gone, although its session continues until its clean-up ends it.

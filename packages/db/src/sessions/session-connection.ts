@@ -4,7 +4,7 @@ import { bumpRooms, isHeld, lockHeld } from './session.sql.js';
 import type { HeldSession } from './session.js';
 
 export interface DisconnectedSession extends HeldSession {
-  /** Where its media is, for the instance that resumes the session; undefined keeps what was written before. */
+  /** Where its media is, for the instance that resumes the session; undefined keeps the value. */
   media?: unknown;
 }
 
@@ -53,7 +53,7 @@ export interface MediaSessionPlace {
   mediaSession: number;
 }
 
-/** Where the media of sessions is, ended ones included. Those without media are missing. */
+/** Where the media of sessions is, ended ones included. Sessions without media are missing. */
 export function mediaPlacesOf(db: TypedSql, sessionIds: readonly string[]): PromiseLike<MediaSessionPlace[]> {
   return readMediaPlaces(db, Prisma.sql`id = ANY(${[...sessionIds]}::text[])`);
 }
@@ -62,7 +62,7 @@ const LATEST_SESSIONS = 100;
 
 /**
  * Where the media of a participant's latest sessions is, ended ones included: a gateway that does not reach PostgreSQL
- * goes on with the media of a session that another one has superseded.
+ * still carries the media of a session that another one has superseded.
  */
 export function mediaPlacesOfParticipant(db: TypedSql, participantId: string): PromiseLike<MediaSessionPlace[]> {
   const latest = Prisma.sql`SELECT id FROM participant_sessions WHERE participant_id = ${participantId}

@@ -47,8 +47,8 @@ export async function listSessions(db: TypedSql, tenant: Tenant, wanted: Session
 
 /**
  * Adds to the quality of sessions. Additions of several gateways add up, so this needs no fencing, and a session that
- * has just ended or moved still gets what its gateway counted before. Participants do not see the columns, so the rooms
- * keep their versions.
+ * has just ended or moved still gets the earlier counts of its gateway. Participants do not see the columns, so the
+ * rooms keep their versions.
  * @param additions of different sessions.
  */
 export async function addQuality(
@@ -56,7 +56,7 @@ export async function addQuality(
   additions: readonly { sessionId: string; seconds: QualitySeconds }[],
 ): Promise<void> {
   const added = additions.map(({ sessionId, seconds }) => ({ id: sessionId, ...seconds }));
-  // The rows are locked by id, like those of every other writer of several sessions.
+  // The rows are locked by id, as every other writer of several sessions does.
   await db.$executeRaw`
     WITH added AS MATERIALIZED (
       SELECT * FROM jsonb_to_recordset(${JSON.stringify(added)}::jsonb)

@@ -50,7 +50,7 @@ export async function publishTracks(
   });
 }
 
-/** @returns the tracks that were deleted, and the ids of those that are new. */
+/** @returns the deleted tracks, and the ids of the new ones. */
 async function replaceTracks(
   sql: TypedSql,
   sessionId: string,

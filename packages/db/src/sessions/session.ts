@@ -35,7 +35,7 @@ export interface JoinInput {
   roomId: string;
   participantId: string;
   tokenId: string;
-  /** Permissions of the token. Those that the server has set for the participant go before them. */
+  /** Permissions of the token. Permissions set by the server override them. */
   permissions: readonly Permission[];
   /** SHA-256 of the resume secret. */
   resumeSecretHash: Uint8Array;

@@ -21,7 +21,7 @@ export async function ensureSigningKey(database: Database, masterKeys: MasterKey
 /**
  * Publishes a new key, which signs after `publishSeconds`: by then every verifier must have fetched the JWKS again. At
  * most one key waits at a time.
- * @returns the key that waits; `waiting`: that of an earlier rotation, and nothing was written.
+ * @returns the key that waits; `waiting`: it belongs to an earlier rotation, and nothing was written.
  */
 export async function rotateSigningKey(
   database: Database,

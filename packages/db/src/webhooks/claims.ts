@@ -29,7 +29,7 @@ export interface Claim {
 interface ClaimedEndpoint {
   slotMs: SlotMs;
   maxConcurrent: number | null;
-  /** Whether it has an order or a limit: what is due may wait for what is in flight. */
+  /** Whether it has an order or a limit: due deliveries may wait for the ones in flight. */
   isLimited: boolean;
   /** Time until `max_per_second` allows the next attempt, in milliseconds; null without this limit. */
   paceMs: number | null;
@@ -153,8 +153,8 @@ const dueOf = (endpointId: string): Prisma.Sql => Prisma.sql`
   ORDER BY due_at LIMIT ${Prisma.raw(String(TURN_DELIVERIES_MAX + 1))} FOR NO KEY UPDATE SKIP LOCKED`;
 
 /**
- * What the limits of an endpoint allow. The rate is a token bucket without a counter (GCRA): `next_attempt_at` is when
- * the next attempt may begin, and each claim moves it by the interval of the rate.
+ * The number of attempts that the limits of an endpoint allow. The rate is a token bucket without a counter (GCRA):
+ * `next_attempt_at` is when the next attempt may begin, and each claim moves it by the interval of the rate.
  */
 const allowedNow = (endpointId: string): Prisma.Sql => Prisma.sql`CASE
   WHEN max_per_second IS NOT NULL AND token_at > now() THEN 0

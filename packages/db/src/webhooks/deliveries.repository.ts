@@ -52,7 +52,7 @@ export const DELIVERY_COLUMNS = Prisma.sql`d.id, d.event_id AS "eventId", d.even
     d.status, d.failure_reason AS "failureReason", d.replay_count AS "replayCount", d.run_attempts AS attempts,
     CASE WHEN d.status = 'pending' AND e.enabled AND blocker.id IS NULL THEN d.due_at END AS "nextAttemptAt",
     blocker.id AS "blockedBy", d.created_at AS "createdAt", d.completed_at AS "completedAt"`;
-/** What {@link DELIVERY_COLUMNS} are read from. The first open delivery of a delivery's line is its blocker. */
+/** The tables of {@link DELIVERY_COLUMNS}. The first open delivery of a delivery's line is its blocker. */
 export const DELIVERY_TABLES = Prisma.sql`
     webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
     LEFT JOIN LATERAL (

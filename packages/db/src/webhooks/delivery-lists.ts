@@ -24,8 +24,8 @@ export interface DeliveryListFilter {
 }
 
 /**
- * How much the time in a delivery's id may differ from the time of its event, in milliseconds. The id has PostgreSQL's
- * clock and the event that of an app, which may be 15 s older, the longest duration of a transaction.
+ * How much the time in a delivery's id may differ from the time of its event, in milliseconds. The id has the time of
+ * PostgreSQL's clock, the event the time of an app, which may be 15 s older, the longest duration of a transaction.
  */
 const ID_TIME_MARGIN_MS = 60_000;
 
@@ -94,8 +94,8 @@ export async function listDeliveries(
 }
 
 /**
- * Those of one room are in the order of its events, which an index has: the cost of a page grows with the events that it
- * passes over, and not with those of other rooms.
+ * Deliveries of one room are in the order of its events, which an index has: the cost of a page grows with the events
+ * of this room that it passes over.
  */
 function listOfRoom(
   db: TypedSql,
@@ -113,7 +113,7 @@ function listOfRoom(
     ...(beforeId === null
       ? []
       : [
-          // A cursor may be forged: with an id of another tenant it shows what an unknown id shows.
+          // A cursor may be forged: the id of another tenant has the same effect as an unknown id.
           Prisma.sql`(v.sequence, d.id) < (SELECT sequence, id FROM webhook_deliveries
             WHERE id = ${beforeId} AND environment_id = ${tenant.environmentId})`,
         ]),

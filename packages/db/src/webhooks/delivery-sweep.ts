@@ -59,7 +59,7 @@ function endLeases(db: TypedSql, leaseMs: number, which: Prisma.Sql): PromiseLik
 }
 
 /**
- * Ends pending runs that are too old, also those of disabled endpoints. A delivery that is being sent is left to its
+ * Ends pending runs that are too old, also of disabled endpoints. A delivery that is being sent is left to its
  * worker, which checks the run's age too.
  * @returns the ids of the deliveries.
  */
@@ -72,8 +72,8 @@ export function expireRuns(db: TypedSql, runAgeMsMax: number, limit: number): Pr
 }
 
 /**
- * Ends pending deliveries of recently deleted endpoints. The deletion ends those that it sees; a concurrent event,
- * recovery step or attempt may commit a pending row after it.
+ * Ends pending deliveries of recently deleted endpoints. The deletion ends the deliveries that it sees; a concurrent
+ * event, recovery step or attempt may commit a pending row after it.
  * @returns the ids of the deliveries.
  */
 export function endDeliveriesOfDeleted(db: TypedSql, deletedWithinMs: number, limit: number): Promise<string[]> {

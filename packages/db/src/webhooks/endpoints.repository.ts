@@ -39,7 +39,7 @@ export async function insertWebhookEndpoint(
   const { id, url, description, enabled, ordering, maxPerSecond, maxConcurrent } = endpoint;
   const createdAt = endpoint.createdAt.toISOString();
   await lockEnvironment(tx, environmentId);
-  // A statement of its own, whose snapshot has what other creations have committed meanwhile.
+  // A statement of its own, whose snapshot has the endpoints that others have committed meanwhile.
   const created = await tx.$executeRaw`
     WITH endpoint AS (
       INSERT INTO webhook_endpoints (id, environment_id, url, events, description, enabled, signing_key_version,

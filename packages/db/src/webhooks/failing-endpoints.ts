@@ -73,10 +73,10 @@ const HAS_RECOVERED = Prisma.sql`
   AND e.deleted_at IS NULL`;
 
 /**
- * Takes the endpoints of one environment that fail at present and those of one that work again since, once each over all
- * workers, and notifies the other endpoints of their environment that work, in one transaction. Reports of one endpoint
- * alternate: a failure is not reported again before the success that ended it.
- * @returns those that the caller has to log, because no other worker gets them, and the deliveries to wake.
+ * Takes the endpoints of one environment that began to fail or work again, once each over all workers, and notifies the
+ * other endpoints of their environment that work, in one transaction. Reports of one endpoint alternate: a failure is
+ * not reported again before the success that ended it.
+ * @returns the endpoints that the caller has to log, because no other worker gets them, and the deliveries to wake.
  */
 export function reportEndpoints(database: Database, now: Date) {
   return database.transaction(async (tx) => {

@@ -82,7 +82,7 @@ export async function listRecoveries(
 }
 
 /**
- * What the recovery has replayed or brought forward continues. The worker that holds it has lost its lease.
+ * Deliveries that the recovery has replayed or brought forward continue. The worker that holds it has lost its lease.
  * @returns false when the endpoint has no such recovery.
  */
 export async function cancelRecovery(

@@ -100,10 +100,10 @@ interface RecoveredBatch {
 }
 
 /**
- * Reads the next deliveries, those that were in flight before first, and recovers them. A pending row that another
+ * Reads the next deliveries, first the ones that were in flight before, and recovers them. A pending row that another
  * transaction has locked counts as in flight: a worker is claiming it.
  * @param limit of all deliveries of the batch; the pace
- * @param newMax limit of those that the recovery reads for the first time
+ * @param newMax limit of the deliveries that the recovery reads for the first time
  */
 async function recoverBatch(tx: TypedSql, taken: Taken, limit: number, newMax: number): Promise<RecoveredBatch> {
   const { endpointId, dryRun, includePending, inFlight } = taken;

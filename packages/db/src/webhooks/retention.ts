@@ -7,8 +7,8 @@ import { IS_OPEN } from './webhooks.sql.js';
 
 /**
  * Deletes terminal deliveries with their attempts, `days` days after their latest terminal outcome, oldest first.
- * @param from the cursor of the last batch; null starts from the beginning. With it, a batch does not read again what
- * the batches before it have deleted, which an old snapshot keeps in the index (docs/decisions/0007).
+ * @param from the cursor of the last batch; null starts from the beginning. With it, a batch does not read the rows
+ * again that earlier batches have deleted, which an old snapshot keeps in the index (docs/decisions/0007).
  * @returns `next` is the cursor of this batch; null when it found no delivery.
  */
 export async function deleteOldDeliveries(
@@ -91,7 +91,7 @@ export function deleteOldRecoveries(db: TypedSql, days: number, limit: number): 
   return deleteBatch(db, 'webhook_recoveries', { rows, limit });
 }
 
-/** With their secrets. Keeps those that a delivery or recovery refers to. */
+/** With their secrets. Keeps endpoints that a delivery or recovery refers to. */
 export function deleteEmptyEndpoints(db: TypedSql, days: number, limit: number): PromiseLike<number> {
   const rows = Prisma.sql`
     SELECT target.id FROM webhook_endpoints target

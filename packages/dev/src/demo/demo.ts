@@ -9,7 +9,7 @@ export interface DemoSettings extends PagesSettings {
   host: string;
   /** Origin of a gateway, to which the page's WebSockets go. */
   gatewayUrl: string;
-  /** Host names, besides those of loopback, under which browsers may open the page, e.g. behind a TLS proxy. */
+  /** Host names, besides loopback, under which browsers may open the page, e.g. behind a TLS proxy. */
   hosts: readonly string[];
 }
 

@@ -1,7 +1,8 @@
 /**
- * `npm run generate [-- --check]`: writes docs/configuration.md from the settings of the apps, docs/openapi.json from
- * the API's routes, the types of the server SDK, the list in its README and the types of the events from that document, and docs/signaling.schema.json and
- * the browser SDK's types from the signaling protocol. Reads the build output, so `npm run build` comes first.
+ * `npm run generate [-- --check]`: writes docs/configuration.md from the settings of the apps, docs/openapi.json
+ * and docs/routes.md from the API's routes, docs/diagnoses.md from core, the types of the server SDK, the list in its
+ * README and the types of the events from the OpenAPI document, and docs/signaling.schema.json and the browser SDK's
+ * types from the signaling protocol. Reads the build output, so `npm run build` comes first.
  * With `--check` it writes nothing; if files are not up to date, it names them and exits with 1.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -23,7 +24,7 @@ const APPS: { folder: string; schema: string; about: string }[] = [
   {
     folder: 'cli',
     schema: 'CliConfig',
-    about: 'The admin command line `rtc` ([cli.md](cli.md)). Commands read only what they need.',
+    about: 'The admin command line `rtc` ([cli.md](cli.md)). Commands read only the settings that they need.',
   },
 ];
 
@@ -45,6 +46,8 @@ export async function main(args: string[]): Promise<void> {
   const files = [
     { path: 'docs/configuration.md', content: await configuration() },
     { path: 'docs/openapi.json', content: `${JSON.stringify(document, null, 2)}\n` },
+    await formatted('docs/routes.md', routes(document)),
+    await formatted('docs/diagnoses.md', await diagnoses()),
     ...(await restTypes(document)),
     { path: 'docs/signaling.schema.json', content: await signalingSchema() },
     await formatted(SDK_TYPES, await protocolTypes(await built('packages/protocol/dist/index.js'))),
@@ -136,6 +139,39 @@ async function openApi() {
   const { openApiDocument } = await built('apps/api/dist/openapi/document.js');
   // The routes use their dependencies only when they handle a request, so an empty object is enough.
   return openApiDocument(apiRoutes({}));
+}
+
+function routes(document: any) {
+  const rows = Object.entries<any>(document.paths).flatMap(([path, methods]) =>
+    Object.entries<any>(methods).map(([method, { summary, security, 'x-scope': scope }]) => [
+      `\`${method.toUpperCase()} ${path}\``,
+      scope === undefined ? (security?.length === 0 ? '' : 'any key') : `\`${scope}\``,
+      summary,
+    ]),
+  );
+  return `# Routes
+
+<!-- Written by packages/dev/src/generate from the OpenAPI document. Do not edit; run "npm run generate". -->
+
+The routes of the [API](api.md) with the scopes of their keys. [openapi.json](openapi.json) has every field.
+
+${[['route', 'scope', 'effect'], Array(3).fill('---'), ...rows].map(tableRow).join('\n')}
+`;
+}
+
+async function diagnoses() {
+  const { DIAGNOSES } = (await built('packages/core/dist/index.js')) as {
+    DIAGNOSES: Record<string, { summary: string; advice: string }>;
+  };
+  const rows = Object.entries(DIAGNOSES).map(([code, { summary, advice }]) => [`\`${code}\``, summary, advice]);
+  return `# Diagnoses
+
+<!-- Written by packages/dev/src/generate from packages/core/src/webhooks/diagnosis.ts. Do not edit; run "npm run generate". -->
+
+Causes of failed attempts at a [delivery](webhooks.md#why-did-it-fail), by error code.
+
+${[['code', 'cause', 'remedy'], Array(3).fill('---'), ...rows].map(tableRow).join('\n')}
+`;
 }
 
 async function restTypes(document: any) {

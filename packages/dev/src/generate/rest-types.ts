@@ -60,7 +60,7 @@ export function withFunctions(readme: string, document: any): string {
   return readme.replace(FUNCTIONS, `\n${['| | functions |', '| --- | --- |', ...rows].join('\n')}\n\n`);
 }
 
-/** What the server SDK knows at run time about each operation. */
+/** The facts of each operation for the server SDK at run time. */
 export function operationFacts(document: any): string {
   const facts = operationsOf(document).map((operation) => `${operation.id}: ${JSON.stringify(factsOf(operation))},`);
   const text = `
@@ -122,7 +122,7 @@ function factsOf(operation: Operation): Record<string, unknown> {
   };
 }
 
-/** The query parameter that continues a list, if the operation is one. */
+/** The query parameter that continues a list; undefined for other operations. */
 function cursorOf({ described }: Operation): string | undefined {
   const names = (described.parameters ?? []).map(({ name }: { name: string }) => name);
   const reference = described.responses['200']?.content?.['application/json']?.schema?.$ref;

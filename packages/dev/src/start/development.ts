@@ -6,7 +6,7 @@ const cli = join(root, 'apps', 'cli', 'dist', 'main.js');
 
 type DevelopmentKeys = Awaited<ReturnType<typeof makeKeys>>;
 
-/** What the command line prints about a new project. */
+/** The output of the command line about a new project. */
 interface Created {
   id: string;
   environment: { id: string };
@@ -19,8 +19,9 @@ export async function migrate(env: NodeJS.ProcessEnv, signal: AbortSignal): Prom
 }
 
 /**
- * The development project, environment and keys of this DATA_DIR, kept in development.json (mode 0600). Reuses those of
- * an earlier start if the API still knows them. Creates new ones otherwise, for example after a change of the database.
+ * The development project, environment and keys of this DATA_DIR, kept in development.json (mode 0600). Reuses the keys
+ * of an earlier start if the API still knows them. Creates new ones otherwise, for example after a change of the
+ * database.
  */
 export async function developmentKeys(
   { dataDir, origin }: { dataDir: string; origin: string },

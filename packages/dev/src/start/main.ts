@@ -19,7 +19,7 @@ import { handleSignals, onEnter, screen } from './terminal.js';
 import { startServers, type LocalServers } from './servers.js';
 import { chooseDemoPort, chooseSignalingPort, originOf, readSettings, type Settings } from './settings.js';
 
-/** What this start has to undo. */
+/** The parts that this start has to undo. */
 interface Started {
   apps: (() => Promise<void>)[];
   servers: (() => Promise<void>)[];
@@ -183,7 +183,7 @@ function appEnvironment(settings: Settings, encryptionKeys: string, servers: Loc
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',
     // Some distributions have no newer one.
     MEDIA_ALLOW_OUTDATED: 'true',
-    // Rooms of earlier tries do not stay open for ever.
+    // Ends the rooms of earlier tries.
     ROOM_EMPTY_TIMEOUT_SECONDS: '900',
     ENCRYPTION_KEYS: encryptionKeys,
     RECORDINGS_FOLDER: join(settings.dataDir, 'recordings'),
@@ -198,7 +198,7 @@ function appEnvironment(settings: Settings, encryptionKeys: string, servers: Loc
   };
 }
 
-/** Whether a line of an app, in either format, says what goes on and not what is wrong. */
+/** Whether a line of an app, in either format, reports routine work and no problem. */
 function isRoutine(line: string): boolean {
   return /^\{.*"level":"(?:info|debug)"|^[\d:.]+ (?:info|debug)\b/.test(stripVTControlCharacters(line));
 }

@@ -18,7 +18,7 @@ export function readSettings(env = process.env) {
     port,
     /** Undefined: the gateway uses port 8082 or, if that is taken, the next free one. */
     signalingPort: portFrom(env, 'SIGNALING_PORT'),
-    /** Host names, besides those of loopback, under which browsers may open the demo page. */
+    /** Host names, besides loopback, under which browsers may open the demo page. */
     demoHosts: (env['DEMO_HOSTS'] || '').split(',').filter((name) => name !== ''),
     host,
     origin: originOf(host, port),

@@ -89,7 +89,7 @@ interface Signals {
   stopSignal: AbortSignal;
   /** Begins the stop without a signal, as after a failure. */
   beginStop: () => void;
-  /** Sets the last action of an immediate stop, after which the kernel kills what this process has started. */
+  /** Sets the last action of an immediate stop, after which the kernel kills the children of this process. */
   onKillNow: (action: () => void) => void;
 }
 

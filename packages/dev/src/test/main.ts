@@ -1,5 +1,5 @@
 /**
- * `npm test [-- <Jest arguments>]`: installs and builds what is missing, then runs Jest. Tiers:
+ * `npm test [-- <Jest arguments>]`: installs and builds missing parts, then runs Jest. Tiers:
  *
  * - without an option: all of packages/ and apps/ but the files named *.slow.test.ts, and tests/ends
  * - `--all`: the slow files and tests/ too; `--rest`: only these
@@ -9,7 +9,8 @@
  * - `--lab`: the tests of lab/; `--containers`: tests/containers, on this machine's Docker engine
  *
  * A path or `--testPathPatterns` selects files of all tiers. `--retry` runs a few failed files once more, alone, and
- * lists those that then pass as unstable. `--recommended` runs the tier with Node 26. The last line is `N passed, N failed`.
+ * lists a file that then passes as unstable. `--recommended` runs the tier with Node 26. The last line is `N passed, N
+ * failed`.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -121,7 +122,7 @@ async function retryFailed(program: string, files: FileCounts[], tier: Tier): Pr
   return [...files.filter(({ path }) => !again.some((file) => file.path === path)), ...again];
 }
 
-/** Copies what the image of an app contains, with the script of its Dockerfile. The install has checked the lockfile. */
+/** Copies the files of an app's image, with the script of its Dockerfile. The install has checked the lockfile. */
 async function makeImage(app: string, to: string): Promise<void> {
   const env = { ...toolsEnvironment(), pnpm_config_trust_lockfile: 'true' };
   await progress(say)(`Copying the image of ${app}`, () => run('infra/image/prune.sh', [app, to], { env }));

@@ -175,8 +175,8 @@ export class JanusConnection {
 
   #answer(transaction: string, message: JanusMessage): void {
     const pending = this.#pending.get(transaction);
-    // The request has timed out, or Janus sent the acknowledgement after the event that it announces. What a late answer
-    // has created stays unused: Janus ends a session without keep-alives, and handles with their session.
+    // The request has timed out, or Janus sent the acknowledgement after the event that it announces. A session or
+    // handle of a late answer stays unused: Janus ends a session without keep-alives, and handles with their session.
     if (pending === undefined) return;
     if (message.janus === 'ack' && pending.awaitsEvent) {
       pending.onAcknowledged?.();

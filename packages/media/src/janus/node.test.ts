@@ -105,7 +105,7 @@ describe('rooms', () => {
 });
 
 describe('a session', () => {
-  test('goes on at another process that claims it, with its peers and their running media', async () => {
+  test('continues at another process that claims it, with its peers and their running media', async () => {
     const roomId = await newRoom();
     const [first, second] = [nodeOn(janus, { id: 'first' }), nodeOn(janus, { id: 'second' })];
     await Promise.all([first.untilUp(UP_WITHIN_MS), second.untilUp(UP_WITHIN_MS)]);

@@ -39,7 +39,7 @@ export interface Receiver {
   subscriber: MediaSubscriber;
   peer: RtcPeer;
   closed: string[];
-  /** What its sections carry, according to the last offer. */
+  /** The streams of its sections, according to the last offer. */
   carried: CarriedStream[];
   /** Adds and removes streams, and answers the offer. Returns the streams of all sections, or null without an offer. */
   change(add: StreamReference[], remove?: StreamReference[]): Promise<string[] | null>;
@@ -88,7 +88,7 @@ export async function startReceiver(node: MediaNode, roomId: string, label = 're
   return receiver;
 }
 
-/** What the sections carry that are not idle. */
+/** The streams of the sections that are not idle. */
 export function carriedIn(sections: readonly ListedSection[]): CarriedStream[] {
   return sections.flatMap(({ subscriberMid, stream }) => (stream === null ? [] : [{ ...stream, subscriberMid }]));
 }

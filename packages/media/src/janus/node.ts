@@ -119,7 +119,7 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     return this.#up().rooms.list();
   }
 
-  /** The feeds in a room, including those that publish nothing at the moment. Empty if the room does not exist. */
+  /** The feeds in a room, including feeds that publish nothing at the moment. Empty if the room does not exist. */
   async listFeeds(roomId: string): Promise<string[]> {
     return this.#up().rooms.feeds(roomId);
   }
@@ -246,7 +246,7 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     throw new MediaError('outdated', `Janus ${version} is older than ${JANUS_VERSION_MIN}`);
   }
 
-  /** One after another, so that these requests do not delay those of clients that come back. */
+  /** One after another, so that these requests do not delay requests of clients that come back. */
   async #endLostSessions(): Promise<void> {
     for (const id of this.#lostSessions.splice(0)) await this.destroySession(id).catch(() => undefined);
   }

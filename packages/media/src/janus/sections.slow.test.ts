@@ -81,7 +81,7 @@ describe('media sections of a subscriber', () => {
     expect(await bob.change([], [{ feedId: 'eve', mid: '0' }])).toEqual(['ada/1']);
   });
 
-  test('pause and go on without an offer, and a switch ends the pause', async () => {
+  test('pause and resume without an offer, and a switch ends the pause', async () => {
     const { bob } = await stage('ada', 'eve');
     await bob.subscriber.configure([{ subscriberMid: '1', paused: true }]);
     await stands(bob, '1');
@@ -116,7 +116,7 @@ describe("the list of a subscriber's sections", () => {
     settings: { spatial: undefined, temporal: undefined, paused: false, ...settings },
   });
 
-  test('says what each one carries and whether it is paused, and changes nothing', async () => {
+  test('names the stream of each one and whether it is paused, and changes nothing', async () => {
     const { bob } = await stage('ada', 'eve');
     expect(await bob.subscriber.listSections(undefined)).toEqual([section('ada', '0'), section('ada', '1')]);
     await bob.subscriber.switch([{ feedId: 'eve', mid: '1', subscriberMid: '1' }]);
@@ -159,7 +159,7 @@ describe("the list of a subscriber's sections", () => {
   });
 });
 
-test('key frames can be requested of a publisher, and for sections of a subscriber, which go on', async () => {
+test('key frames can be requested of a publisher, and for sections of a subscriber, which continue', async () => {
   const { bob, senders } = await stage('ada');
   await senders[0]!.publisher.requestKeyFrames();
   // Requests that leave together change places about once in a hundred times, and the section then stays paused.
@@ -171,7 +171,7 @@ test('key frames can be requested of a publisher, and for sections of a subscrib
 });
 
 describe('an ICE restart', () => {
-  test('gives a subscriber new credentials, and its sections go on', async () => {
+  test('gives a subscriber new credentials, and its sections continue', async () => {
     const { bob } = await stage('ada', 'eve');
     const before = await bob.subscriber.update({ add: [{ feedId: 'eve', mid: '1' }], remove: [] });
     await bob.subscriber.answer(await bob.peer.answer(before!.sdp));

@@ -41,7 +41,7 @@ export class MediaSubscriber extends JanusHandle {
   }
 
   /**
-   * Starts receiving the streams in `add`, and stops what the sections in `remove` carry. Resolves to an offer that must
+   * Starts receiving the streams in `add`, and stops the sections in `remove`. Resolves to an offer that must
    * be answered before the next change, or to null if no negotiation is needed. Skips streams that do not exist.
    * Janus would open a second section for a stream that is already received.
    */
@@ -119,8 +119,8 @@ export class MediaSubscriber extends JanusHandle {
   async requestKeyFrames(subscriberMids: readonly string[]): Promise<void> {
     const withPause = (paused: boolean) =>
       this.configure(subscriberMids.map((subscriberMid) => ({ subscriberMid, paused })));
-    // Janus asks for a key frame when a section goes on, and continues its sequence numbers without a gap. Both requests
-    // are made at once, so that no other change comes in between.
+    // Janus asks for a key frame when a section resumes, and continues its sequence numbers without a gap. Both
+    // requests are made at once, so that no other change comes in between.
     await Promise.all([withPause(true), withPause(false)]);
   }
 
@@ -152,7 +152,7 @@ export class MediaSubscriber extends JanusHandle {
 
   /**
    * Janus rejects a whole request if one stream does not exist, and names that stream only in prose. Then `drop` has to
-   * leave out those that are not published, and the request is made again.
+   * leave out streams that are not published, and the request is made again.
    */
   async #whileAbsent(
     request: () => Promise<PluginAnswer> | null,

@@ -43,7 +43,7 @@ export interface OperationWakeUp {
 const PRIORITY_MAX = 100;
 /**
  * Jobs that one process sends for one environment within {@link SENT_LATELY_MS}. A scan of the workers adds the rest,
- * in its turn. This bounds what one tenant can put into Redis.
+ * in its turn. This bounds the jobs that one tenant can put into Redis.
  */
 export const JOBS_PER_ENVIRONMENT = 1000;
 const SENT_LATELY_MS = 10_000;
@@ -105,7 +105,7 @@ export class JobProducer {
   }
 
   /**
-   * Sends a job for each of these operations, which a scan has found. BullMQ ignores those that have one already.
+   * Sends a job for each of these operations, which a scan has found. BullMQ ignores operations that have one already.
    * @returns false if Redis has not taken all.
    */
   async addDueOperations(rows: readonly (OperationWakeUp & { place: number })[]): Promise<boolean> {

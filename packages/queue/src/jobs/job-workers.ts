@@ -45,10 +45,10 @@ const LOCKS = {
 const RETRY_DELAY_MS = 1000;
 /**
  * How much later than the row its delayed job is due, in milliseconds. BullMQ goes by the clock of a worker, the row by
- * that of PostgreSQL, and a job that comes early leaves its row to the next scan.
+ * PostgreSQL's clock, and a job that comes early leaves its row to the next scan.
  */
 const CLOCKS_DIFFER_MS = 100;
-/** How long closing waits for Redis to learn what became of the last jobs, in milliseconds: it may never answer. */
+/** How long closing waits until Redis has the outcomes of the last jobs, in milliseconds: it may never answer. */
 const FAREWELL_MS = 1000;
 
 export class JobWorkers<Data extends object> {
@@ -75,8 +75,8 @@ export class JobWorkers<Data extends object> {
       });
       worker.on('failed', (job, error) => settings.events.onFailed(error, job?.data));
       worker.on('error', (error) => {
-        // BullMQ parses the hash of a job. Other errors: the connection reports its losses, and the probe what Redis
-        // refuses. Otherwise a job is not ours any more, and its row is right.
+        // BullMQ parses the hash of a job. Other errors: the connection reports its losses, and the probe reports
+        // refusals of Redis. Otherwise a job is not ours any more, and its row is right.
         if (error instanceof SyntaxError) settings.events.onInvalid?.(error);
       });
       return worker;
@@ -112,9 +112,9 @@ export class JobWorkers<Data extends object> {
     await Promise.all(this.#workers.map((worker) => worker.pause(true)));
   }
 
-  /** Takes no more jobs, waits for those that are worked on, and at most a second for Redis. */
+  /** Takes no more jobs, waits for the running ones, and at most a second for Redis. */
   async close(): Promise<void> {
-    // `close()` of BullMQ alone may wait for ever for a frozen Redis; `close(true)` does not wait for the work.
+    // `close()` of BullMQ alone may never return with a frozen Redis; `close(true)` does not wait for the work.
     await this.stop();
     await Promise.allSettled(this.#working);
     await Promise.race([Promise.allSettled(this.#delaying), delay(FAREWELL_MS)]);

@@ -3,7 +3,7 @@ import { laneOf, PATH_ID_PATTERN, QUEUE_OF_OPERATION, type Lane, type SlotMs } f
 import { Type, type Static } from 'typebox';
 import { payloadReader } from '../redis/payloads.js';
 
-/** The queues, and what their jobs hold: ids. */
+/** The queues. Their jobs hold ids. */
 export const QUEUE_NAMES = [
   ...Object.values(QUEUE_OF_OPERATION),
   'webhook-delivery' as const,
@@ -69,7 +69,7 @@ export type TurnJob = Static<typeof TurnJob>;
 const readTurn = payloadReader('a turn', TurnJob);
 const readOperation = payloadReader('the job of an operation', OperationJob);
 
-/** @returns what reads the data of the queue's jobs. It throws an InvalidPayloadError. */
+/** @returns a parser of the queue's job data, which throws an InvalidPayloadError. */
 export const jobReader = (queue: QueueName): ((data: unknown) => object) =>
   Object.values<QueueName>(QUEUE_OF_LANE).includes(queue) ? readTurn : readOperation;
 

@@ -53,7 +53,7 @@ const RETRY_MS = 1000;
 const CHANNELS_PER_COMMAND = 1000;
 
 /**
- * Receives what is published on channels, over a connection of its own. Subscriptions survive reconnections. ioredis
+ * Receives the messages of channels, over a connection of its own. Subscriptions survive reconnections. ioredis
  * itself does not renew them: a refusal (`NOPERM`) would be an unhandled rejection, which ends the process.
  */
 export class Subscriber {
@@ -79,7 +79,7 @@ export class Subscriber {
     return this.#refused.size > 0 ? this.#refusal : null;
   }
 
-  /** Whether it would receive what is published now. */
+  /** Whether it would receive a message that is published now. */
   get isListening(): boolean {
     return this.#redis.status === 'ready' && this.#refused.size === 0;
   }

@@ -55,7 +55,7 @@ test('an instance receives only notices of its own rooms, and neither its own no
   await eventually(async () => (await subscribers('room_a')) === 1);
 });
 
-test('the room bus ignores payloads of another release, and drops and reports those that are not valid', async () => {
+test('the room bus ignores payloads of another release, and drops and reports invalid ones', async () => {
   const bus = await startBus('three');
   bus.listen('room_c');
   await eventually(async () => (await subscribers('room_c')) === 1);

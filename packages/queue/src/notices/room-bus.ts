@@ -18,10 +18,10 @@ const Sender = Type.String({ minLength: 1, maxLength: 128 });
 
 /**
  * A payload of a room's channel. `changed` says that the room has changed, and to which version (null: unknown); its
- * receiver reads the room. `message` carries a message to the clients of other instances. `report` carries what an
- * instance knows of its members: who talks, what they want to receive, how well their media works. All may be lost: the
- * next poll finds a change, reports are repeated, but a lost message is gone. Earlier patch releases also put changes
- * into `changed`, which nothing reads: whoever can write to Redis could have invented them.
+ * receiver reads the room. `message` carries a message to the clients of other instances. `report` carries an
+ * instance's knowledge of its members: who talks, which tracks they want, how well their media works. All may be lost:
+ * the next poll finds a change, reports are repeated, but a lost message is gone. Earlier patch releases also put
+ * changes into `changed`, which nothing reads: any writer of Redis could have invented them.
  */
 const Payload = Type.Union([
   Type.Object({

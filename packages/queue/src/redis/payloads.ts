@@ -10,7 +10,7 @@ export class InvalidPayloadError extends Error {
   }
 }
 
-/** Maximum length of a payload, in characters. It is above that of the longest report of a gateway. */
+/** Maximum length of a payload, in characters. It is above the longest report of a gateway. */
 const PAYLOAD_CHARS_MAX = 1024 * 1024;
 
 const ajv = new Ajv({ strict: true, strictTuples: false, ownProperties: true, validateSchema: false, meta: false });

@@ -103,7 +103,7 @@ function factsOf(info: string): RedisFacts {
 }
 
 export interface SentinelFacts {
-  /** Sentinels in REDIS_URL, and those of them that answer. */
+  /** Sentinels in REDIS_URL, and how many of them answer. */
   named: number;
   answering: number;
   failures: string[];

@@ -48,8 +48,8 @@ const REPLIES: readonly (readonly [RegExp, RedisTrouble])[] = [
 const TLS_CODES = /^(UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CERT_|HOSTNAME_|ERR_TLS_|ERR_SSL_|EPROTO)/;
 
 /**
- * Derives the trouble of the server from the error of a command: `refused` for an unknown reply, because that of a script
- * has another beginning in each version, and `unreachable` for other unknown errors.
+ * Derives the trouble of the server from the error of a command: `refused` for an unknown reply, because the reply of a
+ * script has another beginning in each version, and `unreachable` for other unknown errors.
  */
 export function troubleOf(error: unknown): RedisTrouble {
   const { code, message, name } = Object(error) as { code?: unknown; message?: unknown; name?: unknown };
@@ -72,9 +72,9 @@ const REASON_LASTS_MS = 8000;
 const healthOf = new WeakMap<RedisClient, RedisHealth>();
 
 /**
- * Probes each second with a write, because a replica and a full Redis answer a PING as well, and every five seconds with a
- * job, because Redis may refuse what BullMQ needs. A timer triggers the probes, so that reading the state costs a request
- * nothing.
+ * Probes each second with a write, because a replica and a full Redis answer a PING as well, and every five seconds
+ * with a job, because Redis may refuse commands that BullMQ needs. A timer triggers the probes, so that reading the
+ * state costs a request nothing.
  */
 export class RedisHealth {
   readonly #redis: RedisClient;

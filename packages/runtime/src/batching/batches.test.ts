@@ -110,7 +110,7 @@ describe('batches', () => {
     expect(await Promise.all(added)).toHaveLength(8);
   });
 
-  test('refuse items beyond the bounds, those of one tenant before those of others', async () => {
+  test('refuse items beyond the bounds, of a busy tenant before the others', async () => {
     const waitingMax = { all: 4, ofTenant: 2 };
     const { batches, running, tick } = setUp({ tenantOf: (item) => item.slice(0, 1), waitingMax });
     const first = batches.add('a', 'w');
@@ -142,7 +142,7 @@ describe('batches', () => {
     expect(await later).toBe('a:3');
   });
 
-  test('take up what was answered while the process stood still before they look for late items', async () => {
+  test('take up answers that came while the process stood still before they look for late items', async () => {
     const batches = new Batches<string, string>({
       // Another thread answers the first item, as PostgreSQL does.
       run: (_key, items) =>

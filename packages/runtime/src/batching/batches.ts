@@ -32,7 +32,7 @@ export interface BatchSettings<Item, Result> extends QueueSettings<Item> {
    * a bad item fails alone. The failed batch must have changed nothing.
    */
   runsAlone?(error: unknown): boolean;
-  /** How long an item waits for its batch to start, in milliseconds. After that it is rejected. Default: for ever. */
+  /** How long an item waits for its batch to start, in milliseconds. After that it is rejected. Default: no limit. */
   waitMsMax?: number;
   onBatch?(size: number, durationMs: number): void;
 }
@@ -100,8 +100,8 @@ export class Batches<Item, Result> {
         const expire = (): void => {
           if (queue.remove(queued)) reject(new OverloadedError(`for ${waitMsMax} ms`));
         };
-        // Not in the timer itself: after a pause of the process, Node fires timers before it reads what PostgreSQL has
-        // answered meanwhile, and the answer of one batch starts the next.
+        // Not in the timer itself: after a pause of the process, Node fires timers before it reads the answers of
+        // PostgreSQL, and the answer of one batch starts the next.
         queued.timer = setTimeout(() => setImmediate(expire), waitMsMax);
       }
       if (line.running < atOnce && !line.isStarting) {

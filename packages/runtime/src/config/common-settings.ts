@@ -92,8 +92,8 @@ export const redisSettings = {
   REDIS_CA_FILE: Type.Optional(
     Type.String({
       description:
-        'File with the certificates (PEM) of the authorities that may certify Redis and its Sentinels. Without it, those ' +
-        'of the system are trusted. Needs a `rediss` URL.',
+        'File with the certificates (PEM) of the authorities that may certify Redis and its Sentinels. Without it, the ' +
+        "system's authorities are trusted. Needs a `rediss` URL.",
     }),
   ),
   REDIS_CERT_FILE: Type.Optional(
@@ -164,7 +164,7 @@ export const webhookDestinationSettings = {
     expected: 'a list of address ranges like backend=10.0.5.0/24,127.0.0.0/8',
     description:
       'Networks that webhooks may use although their addresses are not public, `<name>=<range>` or `<range>`, separated by ' +
-      'commas. Every tenant can then reach them: see docs/webhooks.md. Must be the same for API and workers.',
+      'commas. Every tenant can then reach them: see docs/operations/security.md. Must be the same for API and workers.',
   }),
   WEBHOOK_ALLOWED_PORTS: Type.Array(Type.String(), {
     default: ['443', '1024-65535'],
@@ -227,7 +227,7 @@ export const mediaSettings = {
     default: [],
     expected: 'a list like m1=ws://10.0.0.5:8188,m2=ws://10.0.0.6:8188',
     description:
-      'Media servers besides those that register themselves, `<name>=<WebSocket URL>`, separated by commas. Never ' +
+      'Media servers that do not register themselves, `<name>=<WebSocket URL>`, separated by commas. Never ' +
       'give the name of one server to another, because rooms are placed by name. Without media servers, everything ' +
       'but media works.',
   }),

@@ -46,7 +46,7 @@ describe('parseEnvironment', () => {
     });
   });
 
-  test('says what is wrong with a database URL, without its password', () => {
+  test('names the fault of a database URL, without its password', () => {
     expect(problems({ DATABASE_URL: 'postgresql://a:hunter2@c/d?sslmod=require' })).toEqual([
       expect.stringMatching(/^DATABASE_URL must be a URL like .*; this one has the unknown parameter sslmod$/),
     ]);

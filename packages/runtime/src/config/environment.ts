@@ -95,7 +95,7 @@ export function orExit<T>(name: string, make: () => T): T {
   }
 }
 
-/** What is wrong with a URL, beyond its shape. Never contains a part of it that may be secret. */
+/** The fault of a URL, beyond its shape. Never contains a part of it that may be secret. */
 function reasonOf({ keyword, data }: ErrorObject): string {
   const problem = keyword === 'format' ? databaseUrlProblem(String(data)) : null;
   return problem === null || problem === 'cannot be parsed' ? '' : `; this one ${problem}`;

@@ -163,7 +163,7 @@ describe('pipelined requests', () => {
     expect(statusesIn(text())).toEqual(['200', '400']);
   });
 
-  test('all answers close with their connection, also those that wait behind another', async () => {
+  test('all answers close with their connection, also answers that wait behind another', async () => {
     const [closed, received] = [new Set<string>(), new Set<string>()];
     const port = await serve((request, response) => {
       received.add(request.url!);

@@ -126,8 +126,8 @@ export function createHttpServer(listener: RequestListener, options: HttpServerO
 
 /**
  * Closes the answers that waited behind another answer of a connection that is closed. Node gives the connection to one
- * answer at a time and closes that one alone, so that whatever ends with the others would stay for ever: log lines,
- * streams, and the bytes of unread answers. Sets the two fields that Node sets.
+ * answer at a time and closes that one alone. Without this function, log lines, streams and unread bytes of the others
+ * would never end. Sets the two fields that Node sets.
  */
 function closeWaiting(open: ReadonlySet<Exchange>): void {
   for (const { response } of [...open]) {
@@ -248,7 +248,7 @@ function hangUp(socket: Duplex, lastText = '', lingerMs = LINGER_MS): void {
 const HOST_PATTERN = /^[A-Za-z0-9._~%!$&'()*+,;=:[\]-]*$/;
 
 /**
- * Returns what is wrong with the `Host` header of a request, or null. With two headers, or with a value that is no
+ * Returns the fault of the `Host` header of a request, or null. With two headers, or with a value that is no
  * host, a proxy and this server could see different hosts (RFC 9112, section 3.2).
  */
 export function hostProblem(request: IncomingMessage): string | null {

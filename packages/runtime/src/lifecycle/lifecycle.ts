@@ -6,7 +6,7 @@ interface Closable {
 }
 
 /**
- * What a process does at its end:
+ * The phases of a process at its end:
  *
  * | phase      | ready | takes new work | until                                                  |
  * | ---------- | ----- | -------------- | ------------------------------------------------------ |

@@ -102,7 +102,7 @@ export class AppProcess<Config extends ProcessConfig> {
       help: 'Messages and jobs from Redis that were dropped, because no process of this release writes them.',
       labels: ['connection'],
     });
-    // Owned first, so that it closes last and exports what the drain has done.
+    // Owned first, so that it closes last and exports the spans of the drain.
     this.#telemetry = this.own('telemetry', new Telemetry(app, config, { logger, metrics: this.metrics }));
   }
 
@@ -248,7 +248,7 @@ export class AppProcess<Config extends ProcessConfig> {
     this.repeat(task, intervalMs, (signal) => elected.tick(signal), isOutage);
   }
 
-  /** Health of the process: the checks of its database and its producer, and those of the app. */
+  /** Health of the process: the checks of its database, its producer and the app. */
   health(checks: Readonly<Record<string, HealthCheck>> = {}): Health {
     const isClosing = (): boolean => this.lifecycle.isClosing;
     return createHealth(this.logger, { ...this.#checks, ...checks }, isClosing, this.config.INSTANCE_ID);

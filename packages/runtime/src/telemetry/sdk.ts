@@ -25,7 +25,7 @@ export interface SdkSettings extends Partial<Static<TObject<typeof telemetrySett
 
 export interface Sdk {
   startSpan: StartSpan | null;
-  /** Exports what is left. Never rejects. */
+  /** Exports the rest. Never rejects. */
   close(): Promise<void>;
 }
 

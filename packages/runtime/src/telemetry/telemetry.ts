@@ -29,7 +29,7 @@ export class Telemetry {
     this.ready = isOn ? this.#start({ ...config, app }, deps) : Promise.resolve();
   }
 
-  /** Exports what is left, for at most {@link LAST_EXPORT_MS}. Never rejects. Idempotent. */
+  /** Exports the rest, for at most {@link LAST_EXPORT_MS}. Never rejects. Idempotent. */
   async close(): Promise<void> {
     await this.ready;
     const sdk = this.#sdk;

@@ -20,7 +20,7 @@ export default function DevelopersPage() {
     ...(mayIssue ? [{ name: 'turn', label: 'TURN test', content: () => <TurnTest /> }] : []),
   ];
   return (
-    <Page title="Developers" subtitle="What this session may do, and how your own code does the same.">
+    <Page title="Developers" subtitle="The rights of this session, and how your own code gets the same.">
       <Tabs label="Developers" tabs={tabs} />
     </Page>
   );
@@ -121,7 +121,7 @@ function Commands() {
       <p className="quiet below">
         Put a secret API key into <code>CALLPLANE_API_KEY</code>.
         {roomId !== 'ROOM_ID' && ' The commands name the newest room of this environment.'} The button “Requests” in the
-        navigation shows those of any page.
+        navigation shows the requests of any page.
       </p>
       {shown.map(({ title, id, input }) => (
         <Section key={title} title={title}>

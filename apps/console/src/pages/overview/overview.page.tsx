@@ -13,7 +13,7 @@ import { useScope } from '../../session/session.js';
 export default function OverviewPage() {
   const mayReadUsage = useScope('rooms:read');
   return (
-    <Page title="Overview" subtitle="What happens in this environment now, and what it used.">
+    <Page title="Overview" subtitle="The present state of this environment, and its usage.">
       <Figures />
       {mayReadUsage && <UsageCharts />}
     </Page>

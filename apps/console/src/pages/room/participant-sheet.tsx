@@ -143,7 +143,7 @@ function ChangePermissions({
   onClose,
 }: {
   participant: Participant;
-  /** Those of the newest session. */
+  /** Permissions of the newest session. */
   current: readonly Permission[];
   onClose: () => void;
 }) {

@@ -32,7 +32,7 @@ export function RoomForm({ room, onClose }: { room?: Room; onClose: () => void }
     event.preventDefault();
     const timeout = minutes === '' ? null : Math.round(Number(minutes) * 60);
     const fields: RoomFields = { name, maxParticipants: Number(capacity), emptyTimeoutSeconds: timeout };
-    // Only what this form changes, so that it does not undo the change of another session.
+    // Only the fields that this form changes, so that it does not undo the change of another session.
     const changed = changesOf(opened, fields);
     if (room === undefined) create.mutate(fields);
     else if (Object.keys(changed).length === 0) onClose();

@@ -13,7 +13,7 @@ function attemptName({ replayCount, attempt }: WebhookAttempt): string {
   return replayCount === 0 ? `Attempt ${attempt}` : `Replay ${replayCount}, attempt ${attempt}`;
 }
 
-/** Without what the page shows elsewhere: the URL of the current run, and the diagnosis of the latest attempt. */
+/** Omits the URL of the current run and the diagnosis of the latest attempt, which the page shows elsewhere. */
 function Attempt({ attempt, at, delivery }: { attempt: WebhookAttempt; at: number; delivery: WebhookDeliveryDetail }) {
   const { diagnosis, earlierAddresses, url, errorCode, statusCode } = attempt;
   const isExplained = at === 0 && delivery.status !== 'succeeded';

@@ -17,7 +17,7 @@ export default function DeliveriesPage() {
   );
 }
 
-/** @param props.endpointId only those of this endpoint; all without it */
+/** @param props.endpointId restricts the list to this endpoint */
 export function DeliveryList({ endpointId }: { endpointId?: string }) {
   const { filter, isFiltered, clear } = useDeliveryFilter();
   const list = useApiList('listAllDeliveries', {

@@ -121,7 +121,7 @@ function EventFields({ values: { events }, set }: Part) {
       <legend>Events</legend>
       <Check
         label="All events"
-        hint="Those of later versions included."
+        hint="Includes types of later versions."
         checked={isAll}
         onChange={({ target }) => set({ events: target.checked ? ['*'] : [] })}
       />

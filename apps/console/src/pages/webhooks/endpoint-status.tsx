@@ -26,7 +26,7 @@ export function sendingText({ ordering, maxPerSecond, maxConcurrent }: WebhookEn
   return parts.length === 0 ? 'No order, no limits' : parts.join(', ');
 }
 
-/** What share of an endpoint's deliveries of the last hour failed at their latest attempt, in words, by its id. */
+/** By endpoint id, in words: the share of deliveries of the last hour that failed at their latest attempt. */
 export type FailureRates = ReadonlyMap<string, string>;
 
 export function useFailureRates(): FailureRates {

@@ -87,7 +87,7 @@ function CancelRecovery({ recovery }: { recovery: WebhookRecovery }) {
   const cancelling = useAskedAction('cancelRecovery', { done: 'The recovery is cancelled.' });
   const question = {
     title: 'Cancel the recovery?',
-    body: <p>It sends no more deliveries. Those that it has begun are still sent.</p>,
+    body: <p>It starts no more deliveries. The deliveries that it has started are still sent.</p>,
     action: 'Cancel the recovery',
     isDangerous: true,
   };
@@ -196,7 +196,7 @@ function useRecovery(begun: WebhookRecovery): { recovery: WebhookRecovery; readE
   );
   const readError = error !== null && data.status === 'pending' && (
     <div role="alert" className="form-error">
-      <p>The figures may be outdated. The recovery itself goes on, and the console reads it again every 2 seconds.</p>
+      <p>The figures may be outdated. The recovery itself continues, and the console reads it again every 2 seconds.</p>
       <ErrorText error={asApiError(error)} />
     </div>
   );

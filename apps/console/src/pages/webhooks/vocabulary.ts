@@ -4,7 +4,7 @@ import type { Tone } from '../../components/text.js';
 export type EventType = WebhookDelivery['eventType'];
 type Reason = NonNullable<WebhookDelivery['failureReason']>;
 
-/** What each type of event reports. The compiler refuses a missing one. */
+/** The meaning of each event type. The compiler refuses a missing one. */
 export const EVENT_TEXTS: Record<EventType, string> = {
   'room.created': 'A room was created.',
   'room.started': 'The first participant joined.',
