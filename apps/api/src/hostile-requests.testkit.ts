@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { newId, PERMISSIONS } from '@callplane/core';
+import { PERMISSIONS } from '@callplane/core';
 import { publishTracks } from '@callplane/db';
 import { eventually } from '@callplane/testing';
 import fc from 'fast-check';
 import type { Invited, TestApi } from './api.testkit.js';
 import type { Route } from './http/route.js';
 import { bodyExamples } from './openapi/examples.js';
+import { recording } from './recordings/recordings.testkit.js';
 import { apiRoutes } from './routes.js';
 import { attempt, delivery, finish, webhook } from './webhooks/webhooks.testkit.js';
 
@@ -47,22 +48,6 @@ export async function createResources(api: TestApi): Promise<PathValues> {
     eventId,
     ...(await recording(api, roomId)),
   };
-}
-
-/** A recording that is completed, with a file. */
-async function recording(api: TestApi, roomId: string): Promise<{ recordingId: string; fileId: string }> {
-  const [recordingId, fileId] = [newId('recording'), newId('recordingFile')];
-  const file = { id: fileId, kind: 'track', contentType: 'audio/webm', bytes: 1, sha256: '', startMs: 0, durationMs: 1 };
-  const unknown = { participantId: null, trackId: null, source: null, width: null, height: null, madeFrom: '' };
-  const at = new Date();
-  await api.database.prisma.recording.create({
-    data: {
-      ...{ id: recordingId, environmentId: api.tenant.environmentId, roomId, mode: 'tracks', audioOnly: false },
-      ...{ metadata: {}, maxDurationSeconds: 60, status: 'completed', files: [{ ...file, ...unknown }] },
-      ...{ startedAt: at, endedAt: at, completedAt: at },
-    },
-  });
-  return { recordingId, fileId };
 }
 
 /** Lets a participant join the room with a microphone. */

@@ -268,7 +268,7 @@ describe('a body for a route without a body schema', () => {
     ROUTES.filter(
       ([method, path]) =>
         method !== 'PATCH' &&
-        !/^POST .*(rooms|messages|tokens|credentials|webhooks|replay|recoveries)$/.test(`${method} ${path}`),
+        !/^POST .*(rooms|messages|tokens|recordings|credentials|webhooks|replay|recoveries)$/.test(`${method} ${path}`),
     ),
   )('is rejected by %s %s', async (method, path) => {
     expect(await errorOf(method, path, { raw: 'x', headers: { 'content-type': 'text/plain' } })).toEqual([

@@ -1,21 +1,15 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
-import { takeSweep } from '@callplane/db';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { startTestApi, type TestApi } from '../api.testkit.js';
+import { makeRecordable, mediaServerRecords, recorderRuns } from './recordings.testkit.js';
 
 let api: TestApi;
 beforeAll(async () => {
   // An API of its own: these tests decide whether a recorder and a media server are there.
   api = await startTestApi({ RECORDINGS_FOLDER: '/tmp/callplane-test-recordings', ROOM_END_WAIT_MS: '50' });
-  await recorderRuns();
-  await mediaServerRecords();
 });
+// A pass of an agent counts for 30 s.
+beforeEach(() => makeRecordable(api));
 
-const recorderRuns = (leaseMs = 600_000) =>
-  takeSweep(api.database.sql, { name: 'recorder longest durations', holder: 'test', leaseMs, finishedMsAgo: null });
-const mediaServerRecords = (secondsAgo = 0) =>
-  api.database.prisma.$executeRaw`
-    INSERT INTO media_nodes (id, captured_at) VALUES ('m1', now() - ${secondsAgo}::int * interval '1 second')
-    ON CONFLICT (id) DO UPDATE SET captured_at = excluded.captured_at`;
 const start = (roomId: string, body: object = { mode: 'tracks' }, headers = {}) =>
   api.call('POST', `/v1/rooms/${roomId}/recordings`, { body, headers });
 const stop = (id: string) => api.call('POST', `/v1/recordings/${id}/stop`);
@@ -61,12 +55,12 @@ describe('the start of a recording', () => {
   test('is 503 without a recorder, without a media server that records, and without a store', async () => {
     const roomId = await api.room();
     const refused = async () => (await start(roomId)).body.error?.code as string | undefined;
-    await recorderRuns(-1);
+    await recorderRuns(api, -1);
     expect(await refused()).toBe('RECORDING_UNAVAILABLE');
-    await recorderRuns();
-    await mediaServerRecords(60);
+    await recorderRuns(api);
+    await mediaServerRecords(api, 60);
     expect(await refused()).toBe('RECORDING_UNAVAILABLE');
-    await mediaServerRecords();
+    await mediaServerRecords(api);
     // Another server records, but the room is on this one.
     await api.database.prisma.room.update({ where: { id: roomId }, data: { mediaNodeId: 'm2' } });
     expect(await refused()).toBe('RECORDING_UNAVAILABLE');

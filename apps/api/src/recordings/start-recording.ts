@@ -21,6 +21,14 @@ const REFUSALS: Readonly<Record<RecordingRefusal, ErrorCode>> = {
   unavailable: 'RECORDING_UNAVAILABLE',
 };
 
+/** A recorder or an agent that has just started counts a moment later. */
+const RETRY_AFTER_SECONDS = '10';
+
+function refusal(reason: RecordingRefusal): PublicError {
+  const headers = reason === 'unavailable' ? { 'retry-after': RETRY_AFTER_SECONDS } : {};
+  return new PublicError(REFUSALS[reason], { headers });
+}
+
 interface Made {
   id: string;
   startedAt: string;
@@ -42,12 +50,12 @@ export function startRoute(deps: Deps): UntaggedRoute {
     responses: { 202: { description: 'The recording.', schema: RecordingSchema } },
     errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'ROOM_ENDED', 'RECORDING_UNAVAILABLE'],
     async handle({ caller, params: { roomId }, body, bodyAsSent, idempotencyKey, log }) {
-      if (deps.recordings === null) throw new PublicError('RECORDING_UNAVAILABLE');
+      if (deps.recordings === null) throw refusal('unavailable');
       let deliveries: DueEndpoint[] = [];
       const make = async (tx: TypedSql): Promise<Made> => {
         const made = { id: newId('recording'), startedAt: deps.clock.now().toISOString() };
         const outcome = await startRecording(tx, caller, roomId, recordingOf(body, made));
-        if (typeof outcome === 'string') throw new PublicError(REFUSALS[outcome]);
+        if (typeof outcome === 'string') throw refusal(outcome);
         deliveries = outcome.deliveries;
         return made;
       };

@@ -47,12 +47,14 @@ const BEGAN_MS = 60_000;
 let roomId: string;
 let recordingId: string;
 let operationId: string;
+let beganAtMs: number;
 /** A recording of a minute that has just ended. */
 beforeEach(async () => {
   const { prisma } = deps.database;
   const { environmentId } = tenant;
   [roomId, recordingId] = [newId('room'), newId('recording')];
-  const startedAt = new Date(Date.now() - BEGAN_MS);
+  beganAtMs = Date.now() - BEGAN_MS;
+  const startedAt = new Date(beganAtMs);
   await prisma.room.create({
     data: { id: roomId, environmentId, name: 'Room', metadata: {}, status: 'active', maxParticipants: 9, createdAt: startedAt, startedAt },
   });
@@ -82,14 +84,14 @@ async function ship(name: string, bytes: Buffer, more: { nodeId?: string; closed
   for (const [n, part] of [bytes.subarray(0, half), bytes.subarray(half)].entries()) {
     await store.put(captureChunkKey({ roomId, nodeId, name }, n), part);
   }
-  const startedAt = new Date(Date.now() - BEGAN_MS + 1000);
+  const startedAt = new Date(beganAtMs + 1000);
   const feedId = `${newId('session')}-1-1`;
   const row = { roomId, nodeId, name, kind: 'audio', feedId, section: 0, startedAt } as const;
   await saveCapture(deps.database.sql, { ...row, bytes: bytes.length, chunks: 2, closed });
 }
 const agentPassed = (nodeId = 'm1', at = new Date(Date.now() + 1000)) => saveCapturePass(deps.database.sql, nodeId, at);
 async function work(more: Partial<Deps> = {}): Promise<number | null> {
-  await deps.database.prisma.runtimeOperation.updateMany({ where: { status: 'pending' }, data: { dueAt: new Date(0) } });
+  await deps.database.prisma.runtimeOperation.updateMany({ where: { status: 'pending' }, data: { dueAt: new Date(Date.now() - 1000) } });
   return workOnOperation({ ...deps, ...more }, operationId, kinds);
 }
 const row = () => deps.database.prisma.recording.findUniqueOrThrow({ where: { id: recordingId } });
