@@ -5,7 +5,7 @@ import { makeRecordable, mediaServerRecords, recorderRuns } from './recordings.t
 let api: TestApi;
 beforeAll(async () => {
   // An API of its own: these tests decide whether a recorder and a media server are there.
-  api = await startTestApi({ RECORDINGS_FOLDER: '/tmp/callplane-test-recordings', ROOM_END_WAIT_MS: '50' });
+  api = await startTestApi({});
 });
 // A pass of an agent counts for 30 s.
 beforeEach(() => makeRecordable(api));
@@ -64,7 +64,7 @@ describe('the start of a recording', () => {
     // Another server records, but the room is on this one.
     await api.database.prisma.room.update({ where: { id: roomId }, data: { mediaNodeId: 'm2' } });
     expect(await refused()).toBe('RECORDING_UNAVAILABLE');
-    const without = await startTestApi({ ROOM_END_WAIT_MS: '50' });
+    const without = await startTestApi({ RECORDINGS_FOLDER: '' });
     const answer = await without.call('POST', `/v1/rooms/${await without.room()}/recordings`, { body: { mode: 'tracks' } });
     expect([answer.status, answer.body.error.code]).toEqual([503, 'RECORDING_UNAVAILABLE']);
   });
@@ -76,7 +76,7 @@ describe('the end of a recording', () => {
     const { id } = (await start(roomId)).body;
     const [first, again] = await Promise.all([stop(id), stop(id)]);
     for (const answer of [first, again]) expect(answer).toMatchObject({ status: 202, body: { status: 'processing' } });
-    expect(first?.body.endedAt).toBe(again?.body.endedAt);
+    expect(first.body.endedAt).toBe(again.body.endedAt);
     expect(await operationsOf(id)).toMatchObject([{ kind: 'recording.process', status: 'pending', roomId }]);
     expect(await eventsOf(roomId)).toEqual(['room.created', 'recording.started', 'recording.stopped']);
   });

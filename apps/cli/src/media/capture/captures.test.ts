@@ -169,7 +169,8 @@ describe('a file that grows', () => {
     const id = await record(roomId);
     const path = begin(roomId);
     await end(id);
-    const away = { ...deps, store: { ...store, put: () => Promise.reject(new Error('away')) } as unknown as FolderStore };
+    const put = () => Promise.reject(new Error('away'));
+    const away = { ...deps, store: { put } as unknown as FolderStore };
     await database.prisma.mediaNode.deleteMany();
     await expect(new Captures(away).pass()).rejects.toThrow('away');
     expect(existsSync(path)).toBe(true);
