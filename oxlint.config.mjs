@@ -26,7 +26,8 @@ const mayImport = {
   // The browser SDK depends on nothing at run time; the protocol's types are generated into it.
   'packages/client-js': [],
   'apps/demo': ['client-js'],
-  'apps/console': ['client-js', 'server'],
+  // Of core, only the tables of options, which need nothing of Node.
+  'apps/console': ['client-js', 'core', 'server'],
 };
 const everyPackage = [
   'core',
@@ -76,22 +77,30 @@ const prismaStaysInDb = {
 };
 const bullmqStaysInQueue = { group: ['bullmq'], message: 'packages/queue is the only importer of BullMQ.' };
 
+const onlyOptionsOfCore = { regex: '^@callplane/core$', message: 'A page imports @callplane/core/options alone.' };
+
 const promStaysInRuntime = { group: ['prom-client'], message: 'packages/runtime is the only importer of prom-client.' };
 
 /**
  * Folders of apps/signaling/src from the lowest to the highest. A folder imports only those before it, so no circle can
- * form. Only the files at the root join them.
+ * form. `connections`, the transport over WebSockets, knows only the port in `clients`, and no folder knows it. Only the
+ * files at the root join them.
  */
-const signalingLayers = ['connections', 'rooms', 'writes', 'media', 'sessions', 'arrivals', 'requests'];
-const higherFolders = (folder) => {
-  const higher = signalingLayers.slice(signalingLayers.indexOf(folder) + 1);
-  return {
-    group: [
-      ...higher.flatMap((name) => [`../${name}/*`, `../../${name}/*`]),
-      ...['config', 'gateway', 'main'].flatMap((name) => [`../${name}.js`, `../../${name}.js`]),
-    ],
-    message: `Folders import downwards: ${[...signalingLayers].reverse().join(' → ')}; the root joins them.`,
-  };
+const signalingLayers = ['clients', 'rooms', 'writes', 'media', 'sessions', 'arrivals', 'requests'];
+const signalingTransport = 'connections';
+const forbiddenFolders = (folder) => {
+  const isTransport = folder === signalingTransport;
+  const forbidden = signalingLayers.slice(isTransport ? 1 : signalingLayers.indexOf(folder) + 1);
+  return [
+    {
+      group: [
+        ...[...forbidden, signalingTransport].flatMap((name) => [`../${name}/*`, `../../${name}/*`]),
+        ...['config', 'gateway', 'main'].flatMap((name) => [`../${name}.js`, `../../${name}.js`]),
+      ],
+      message: `Folders import downwards: ${[...signalingLayers].reverse().join(' → ')} ← ${signalingTransport}; the root joins them.`,
+    },
+    ...(isTransport ? [] : [{ group: ['ws'], message: 'Take the port of clients/client.ts, not a WebSocket.' }]),
+  ];
 };
 
 const correctness = [
@@ -299,10 +308,11 @@ export default {
           ...(postgresPackages.includes(folder) ? [] : [prismaStaysInDb]),
           ...(['packages/queue', 'packages/dev'].includes(folder) ? [] : [bullmqStaysInQueue]),
           ...(folder === 'packages/runtime' ? [] : [promStaysInRuntime]),
+          ...(folder === 'apps/console' ? [onlyOptionsOfCore] : []),
         ]),
       },
     })),
-    ...signalingLayers.map((folder) => ({
+    ...[...signalingLayers, signalingTransport].map((folder) => ({
       files: [`apps/signaling/src/${folder}/**/*.ts`],
       excludeFiles: notTests,
       rules: {
@@ -310,7 +320,7 @@ export default {
           prismaStaysInDb,
           bullmqStaysInQueue,
           promStaysInRuntime,
-          higherFolders(folder),
+          ...forbiddenFolders(folder),
         ]),
       },
     })),

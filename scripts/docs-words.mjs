@@ -16,7 +16,8 @@ const GROUPS = [
   {
     name: 'API, errors, tokens, webhooks, receivers, TURN, recordings',
     budget: 8_000,
-    pages: /^docs\/(api|errors|tokens|webhooks|receivers|turn|recordings)\.md$|^packages\/webhook-verifier\/README\.md$/,
+    pages:
+      /^docs\/(api|errors|tokens|webhooks|receivers|turn|recordings)\.md$|^packages\/webhook-verifier\/README\.md$/,
   },
   {
     name: 'signaling, browser SDK, server SDK',

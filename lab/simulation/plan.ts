@@ -2,9 +2,7 @@ import { faultsOf, type Fault } from './fault-plan.js';
 import type { Weather } from './ports/redis.js';
 import { Random } from '../src/random.js';
 
-/**
- * Actions of clients. Times are milliseconds from the begin of the run. `staysAway`: it does not resume after a loss.
- */
+/** Actions of clients, in milliseconds from the begin of the run. `staysAway`: it does not resume after a loss. */
 export type Action = RoomAction | EndpointAction;
 
 export type RoomAction = { readonly atMs: number; readonly room: number } & (

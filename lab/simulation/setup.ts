@@ -1,4 +1,4 @@
-import { newId, seal, type Tenant } from '@callplane/core';
+import { newId, newWebhookEndpoint, seal, type Tenant } from '@callplane/core';
 import { createEnvironment, createProject, insertWebhookEndpoint } from '@callplane/db';
 import { MASTER_KEYS, openDatabase } from './apps/tasks.js';
 import { TENANTS, type Plan } from './plan.js';
@@ -25,25 +25,8 @@ export async function setUp(databaseUrl: string, nowMs: number, plan: Plan): Pro
   const endpoints: { id: string; tenant: number }[] = [];
   for (const [index, { tenant, ordering, maxConcurrent }] of plan.receivers.entries()) {
     const id = newId('webhookEndpoint');
-    const endpoint = {
-      id,
-      url: `https://${hostOf(index)}/hook`,
-      events: ['*' as const],
-      description: null,
-      enabled: true,
-      disabledReason: null,
-      signingKeyVersion: 1,
-      nextSigningKeyVersion: null,
-      nextActivatesAt: null,
-      ordering,
-      maxPerSecond: null,
-      maxConcurrent,
-      standardWebhooks: false,
-      retryRejected: false,
-      failingSince: null,
-      createdAt,
-      updatedAt: createdAt,
-    };
+    const url = `https://${hostOf(index)}/hook`;
+    const endpoint = newWebhookEndpoint({ id, url, ordering, maxConcurrent, createdAt });
     const sealed = seal(MASTER_KEYS, `whsec_${Buffer.alloc(32, 5).toString('base64')}`, `webhook-secret:${id}:1`);
     endpoints.push({ id, tenant });
     await database.transaction((tx) => insertWebhookEndpoint(tx, tenants[tenant] as Tenant, endpoint, sealed));

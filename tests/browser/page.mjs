@@ -113,10 +113,10 @@ globalThis.participant = {
     });
     for (const name of EVENTS) {
       call.on(name, (event) => {
-        const { reason, code, message, data, trackId, participantId, participant, quality, track } = event;
+        const { reason, code, message, data, trackId, participantId, participant, quality } = event;
         const what =
           typeof event === 'string' ? event : { reason, code, message, data, trackId, participantId, quality };
-        const by = (participant ?? track?.participant)?.name;
+        const by = (participant ?? call.participants.get(participantId))?.name;
         events.push({ name, what, by, atMs: performance.timeOrigin + performance.now() });
       });
     }

@@ -19,15 +19,14 @@ const opened: Page[] = [];
 const ENTRY = `
   import { createElement, StrictMode } from 'react';
   import { createRoot } from 'react-dom/client';
-  import { Track, useCall } from './react.tsx';
+  import { Others, useCall } from './react.tsx';
   export * from '@callplane/client-js';
   export { enterRoom } from './plain.ts';
   export { firstCall } from './first-call.ts';
   export { preview } from './devices.ts';
   export { pagesOf } from './pages.ts';
   function Room({ url, token }) {
-    const { tracks } = useCall(url, token);
-    return tracks.map((track) => createElement(Track, { track, key: track.participant.participantId + track.trackId }));
+    return createElement(Others, { call: useCall(url, token) });
   }
   export function renderRoom(place, props) {
     const root = createRoot(place);
@@ -103,6 +102,10 @@ describe('attached tracks', () => {
     const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
     await ada.evaluate(`call.publish({ audio: true, video: { width: 160, height: 120 } })`);
     await plays(bob, 1, 1);
+    const playing = `[...call.participants.values()].flatMap(({ tracks }) => [...tracks.values()].map((one) => one.isPlaying))`;
+    await becomes(bob, `${playing}.join() === 'true,true'`);
+    await bob.evaluate(`document.querySelector('video').pause()`);
+    await becomes(bob, `${playing}.filter((one) => one).length === 1`);
     await bob.evaluate(`document.querySelector('video').dataset.first = 'yes'`);
     await ada.evaluate(`call.unpublish('camera')`);
     await becomes(bob, `document.querySelectorAll('video').length === 0`);

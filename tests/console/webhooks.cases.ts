@@ -58,7 +58,7 @@ export function webhookCases({ stage, open }: Context): void {
       expect(await page.evaluate('globalThis.isAttacked')).toBeUndefined();
 
       await page.getByRole('button', { name: 'Edit' }).click();
-      await form.getByLabel('Events of a room in their order').check();
+      await form.getByLabel('Order').selectOption('room');
       await form.getByLabel('Retry rejected deliveries').check();
       // Another session changes another field: the open form shows it, and saving keeps it.
       const id = page.url().split('/').pop()!;
@@ -66,7 +66,7 @@ export function webhookCases({ stage, open }: Context): void {
       await form.getByText('The endpoint has changed since you opened this form').waitFor();
       expect(await form.getByLabel('Attempts at once').inputValue()).toBe('7');
       await form.getByRole('button', { name: 'Save the changes' }).click();
-      // The form has a label with the same words: the page of the endpoint has them in its facts.
+      // The form has an option with the same words: the page of the endpoint has them in its facts.
       await page.getByRole('definition').filter({ hasText: 'Events of a room in their order' }).waitFor();
       expect((await stage().call('GET', `/v1/webhooks/${id}`)).body).toMatchObject({
         maxConcurrent: 7,

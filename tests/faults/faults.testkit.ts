@@ -1,18 +1,20 @@
-import { newId } from '@callplane/core';
 import { Database, type TypedSql } from '@callplane/db';
 import { JobProducer } from '@callplane/queue';
 import {
   createTestDatabase,
   createTestTenant,
-  gatewayUrlOf,
   eventually,
+  gatewayUrlOf,
+  participantRow,
+  PATIENT_DEADLINES,
+  roomRow,
+  sessionRow,
   spawnApp,
   startTestRedis,
   stopAtEnd,
   type TestApp,
   type TestServer,
   type TestTenant,
-  PATIENT_DEADLINES,
 } from '@callplane/testing';
 
 export interface Answer {
@@ -115,12 +117,9 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
     join: (roomId, count = 1) => openSessions(stack, Array<string>(count).fill(roomId)),
     async seedRooms(count) {
       const now = new Date();
-      const { environmentId } = tenant;
-      const state = { environmentId, name: 'Room', metadata: {}, status: 'active', maxParticipants: 10 };
-      const ids = Array.from({ length: count }, () => newId('room'));
-      await database.prisma.room.createMany({
-        data: ids.map((id) => ({ id, ...state, createdAt: now, startedAt: now })),
-      });
+      const data = Array.from({ length: count }, () => roomRow(tenant, { status: 'active', startedAt: now }));
+      await database.prisma.room.createMany({ data });
+      const ids = data.map(({ id }) => id);
       await openSessions(stack, ids);
       return ids;
     },
@@ -148,30 +147,10 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
 
 /** Creates a participant with an open session for each entry of `roomIds`. Returns their ids. */
 async function openSessions({ database, tenant }: Stack, roomIds: readonly string[]): Promise<string[]> {
-  const now = new Date();
-  const { environmentId } = tenant;
-  const participants = roomIds.map((roomId) => ({ id: newId('participant'), roomId }));
-  await database.prisma.participant.createMany({
-    data: participants.map(({ id, roomId }) => ({
-      id,
-      environmentId,
-      roomId,
-      name: 'Ada',
-      metadata: {},
-      role: 'participant',
-      createdAt: now,
-      tokenExpiresAt: new Date(now.getTime() + 600_000),
-      connectedAt: now,
-    })),
-  });
+  const participants = roomIds.map((roomId) => participantRow(tenant, roomId, { connectedAt: new Date() }));
+  await database.prisma.participant.createMany({ data: participants });
   await database.prisma.participantSession.createMany({
-    data: participants.map(({ id, roomId }) => ({
-      id: newId('session'),
-      environmentId,
-      roomId,
-      participantId: id,
-      startedAt: now,
-    })),
+    data: participants.map(({ id, roomId }) => sessionRow(tenant, { roomId, participantId: id })),
   });
   return participants.map(({ id }) => id);
 }

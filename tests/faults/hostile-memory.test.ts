@@ -5,8 +5,7 @@ import { connect, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { PROTOCOL_LIMITS, SUBPROTOCOL } from '@callplane/protocol';
-import { newId } from '@callplane/core';
-import { eventually, listenUntilEnd, repositoryRoot, type TestApp } from '@callplane/testing';
+import { eventually, listenUntilEnd, repositoryRoot, roomRow, type TestApp } from '@callplane/testing';
 import { WebSocket } from 'ws';
 import { parse } from 'yaml';
 import { measured, startStack, type Stack } from './faults.testkit.js';
@@ -105,10 +104,9 @@ function readDoors(stack: Stack, api: TestApp): Record<string, () => Promise<voi
   };
   return {
     'lists of 1.6 MB that are never read': async () => {
-      const room = { environmentId, name: 'Room', status: 'created' as const, maxParticipants: 10 };
       const metadata = { text: 'x'.repeat(16_000) };
       await stack.database.prisma.room.createMany({
-        data: Array.from({ length: 100 }, () => ({ ...room, metadata, id: newId('room'), createdAt: new Date() })),
+        data: Array.from({ length: 100 }, () => roomRow({ environmentId }, { metadata })),
       });
       await unread(2, get('/v1/rooms?limit=100').repeat(40), isRefused('/v1/rooms?limit=100'));
     },

@@ -6,7 +6,7 @@ import type { FolderStore } from '@callplane/store';
 import type { EventWaiter } from './events/event-waiter.js';
 import type { SettlementWaiter } from './operations/settlement-waiter.js';
 import type { SigningKeyRing } from './signing-keys/signing-key-ring.js';
-import type { ReadTurns } from './statements/read-turns.js';
+import type { ReadLimiter } from './statements/read-limiter.js';
 import type { SharedStatements } from './statements/shared-statements.js';
 import type { StreamHub } from './stream/stream-hub.js';
 
@@ -23,7 +23,7 @@ export interface Deps {
   /** Connections for reads, which continue while all connections of `database` wait for a commit. */
   reads: Database;
   statements: SharedStatements;
-  readTurns: ReadTurns;
+  readLimiter: ReadLimiter;
   producer: JobProducer;
   settlements: SettlementWaiter;
   eventWaiter: EventWaiter;

@@ -21,7 +21,7 @@ import { CallerCache } from './http/authenticate.js';
 import { requestMetrics } from './http/request-context.js';
 import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
-import { ReadTurns } from './statements/read-turns.js';
+import { ReadLimiter } from './statements/read-limiter.js';
 import { sharedStatements } from './statements/shared-statements.js';
 import { reportReadFailures } from './stream/event-feed.js';
 import { StreamHub, streamReads } from './stream/stream-hub.js';
@@ -81,7 +81,7 @@ const deps: Deps = {
   database,
   reads,
   statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
-  readTurns: new ReadTurns(config.DATABASE_READ_POOL_MAX),
+  readLimiter: new ReadLimiter(config.DATABASE_READ_POOL_MAX),
   producer,
   settlements: new SettlementWaiter(notices),
   eventWaiter,

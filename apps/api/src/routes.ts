@@ -27,9 +27,9 @@ export function apiRoutes(deps: Deps): Route[] {
 }
 
 /** A list takes turns with the others of its environment. One that waits for events takes turns for its reads only. */
-function inTurn({ readTurns }: Deps, route: Route): Route {
+function inTurn({ readLimiter }: Deps, route: Route): Route {
   if (route.list === undefined || route.waits === true) return route;
-  return { ...route, handle: (call) => readTurns.list(call.caller.environmentId, () => route.handle(call)) };
+  return { ...route, handle: (call) => readLimiter.list(call.caller.environmentId, () => route.handle(call)) };
 }
 
 function routesWith(deps: Deps): Route[] {

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { newId, type OperationKind, type RoomStatus } from '@callplane/core';
+import { type OperationKind, type RoomStatus } from '@callplane/core';
 import {
   acceptParticipantRemoval,
   acceptRoomEnd,
@@ -19,11 +19,14 @@ import {
   eventually,
   inviteTestParticipant,
   joinOne,
-  type LogLine,
+  participantRow,
   PATIENT_DEADLINES,
+  roomRow,
+  sessionRow,
   startTestRedis,
   stopAtEnd,
   testClock,
+  type LogLine,
   type TestClock,
   type TestServer,
   type TestTenant,
@@ -124,51 +127,22 @@ export async function startTestWorker({
     lines,
     metrics: () => metrics.text(),
     async newRoom(status = 'active', emptyTimeoutSeconds = null) {
-      const id = newId('room');
-      const { environmentId } = tenant;
-      await database.prisma.room.create({
-        data: {
-          id,
-          environmentId,
-          name: 'Room',
-          metadata: {},
-          status,
-          maxParticipants: 100,
-          createdAt: NOON,
-          startedAt: NOON,
-          emptySince: status === 'created' ? new Date() : null,
-          emptyTimeoutSeconds,
-        },
-      });
-      return id;
+      const emptySince = status === 'created' ? new Date() : null;
+      const data = roomRow(tenant, { status, createdAt: NOON, startedAt: NOON, emptySince, emptyTimeoutSeconds });
+      return (await database.prisma.room.create({ data })).id;
     },
     async newParticipant(roomId, { connectedAt, leftAt, tokenExpiresAt, inSession = false } = {}) {
-      const id = newId('participant');
-      const { environmentId } = tenant;
-      await database.prisma.participant.create({
-        data: {
-          id,
-          environmentId,
-          roomId,
-          name: 'Ada',
-          metadata: {},
-          role: 'participant',
+      const { id } = await database.prisma.participant.create({
+        data: participantRow(tenant, roomId, {
           createdAt: before(60),
           tokenExpiresAt: tokenExpiresAt ?? after(600),
           connectedAt: connectedAt ?? null,
           leftAt: leftAt ?? null,
-        },
+        }),
       });
       if (inSession) {
-        await database.prisma.participantSession.create({
-          data: {
-            id: newId('session'),
-            environmentId,
-            roomId,
-            participantId: id,
-            startedAt: connectedAt ?? before(30),
-          },
-        });
+        const session = sessionRow(tenant, { roomId, participantId: id }, { startedAt: connectedAt ?? before(30) });
+        await database.prisma.participantSession.create({ data: session });
       }
       return id;
     },

@@ -13,12 +13,13 @@ import {
   createTestDatabase,
   createTestTenant,
   eventually,
+  insertTestEndpoint,
+  roomRow,
   startTestRedis,
   TEST_ENCRYPTION_KEYS,
   type TestDatabase,
   type TestServer,
   type TestTenant,
-  insertTestEndpoint,
 } from '@callplane/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { commandsWith } from './cli.testkit.js';
@@ -238,19 +239,7 @@ describe('the --limit option', () => {
 });
 
 async function room(): Promise<string> {
-  const id = newId('room');
-  await database.prisma.room.create({
-    data: {
-      id,
-      environmentId: tenant.environmentId,
-      name: 'Night',
-      metadata: {},
-      status: 'created',
-      maxParticipants: 100,
-      createdAt: new Date(),
-    },
-  });
-  return id;
+  return (await database.prisma.room.create({ data: roomRow(tenant, { name: 'Night' }) })).id;
 }
 
 async function pendingRoomEnd() {

@@ -1,6 +1,14 @@
-import { newId, RECOVERY_PACE, roomCreated, type Tenant } from '@callplane/core';
+import { newId, newRoom, RECOVERY_PACE, roomCreated, type Tenant } from '@callplane/core';
 import { Database, insertRooms, stepRecovery, writeEvents } from '@callplane/db';
-import { createTestDatabase, createTestTenant, eventually, stopAtEnd, insertTestEndpoint } from '@callplane/testing';
+import {
+  createTestDatabase,
+  createTestTenant,
+  eventually,
+  insertTestEndpoint,
+  participantRow,
+  sessionRow,
+  stopAtEnd,
+} from '@callplane/testing';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { commandsWith } from './cli.testkit.js';
 
@@ -100,19 +108,15 @@ describe('rtc webhooks recover and rtc recoveries', () => {
 describe('rtc rooms show, participants and events', () => {
   test('show a room, its participants and its events', async () => {
     const roomId = await room();
-    const connected = { roomId, environmentId: tenant.environmentId, role: 'participant', metadata: {} };
-    const times = { createdAt: new Date(), tokenExpiresAt: inAnHour(), connectedAt: new Date() };
-    const [ada, bob] = [newId('participant'), newId('participant')];
-    await database.prisma.participant.createMany({
-      data: [
-        { id: ada, name: 'Ada', externalId: 'user-1', ...connected, ...times },
-        { id: bob, name: 'Bob', leftAt: new Date(), ...connected, ...times },
-      ],
-    });
-    const sessionId = newId('session');
-    await database.prisma.participantSession.create({
-      data: { id: sessionId, participantId: ada, roomId, environmentId: tenant.environmentId, startedAt: new Date() },
-    });
+    const connectedAt = new Date();
+    const people = [
+      participantRow(tenant, roomId, { externalId: 'user-1', connectedAt }),
+      participantRow(tenant, roomId, { name: 'Bob', leftAt: new Date(), connectedAt }),
+    ];
+    await database.prisma.participant.createMany({ data: people });
+    const [ada, bob] = people.map(({ id }) => id) as [string, string];
+    const session = sessionRow(tenant, { roomId, participantId: ada });
+    const { id: sessionId } = await database.prisma.participantSession.create({ data: session });
     expect(await json('rooms', 'show', roomId)).toMatchObject({
       id: roomId,
       participants: 1,
@@ -120,7 +124,9 @@ describe('rtc rooms show, participants and events', () => {
       inCall: [{ id: ada, externalId: 'user-1', sessionId }],
     });
     const { stdout } = await rtc('rooms', 'show', roomId);
-    expect(stdout).toMatch(/^participants +1 of 100 in the call$/m);
+    expect(stdout).toMatch(
+      /^participants +1 in the call\ncapacity +100 participants\nends while empty +as the deployment is set$/m,
+    );
     await expectFailure(2, ['rooms', 'show', 'room_x'], 'rtc rooms list');
 
     const listed = async (...more: string[]) => {
@@ -202,16 +208,7 @@ async function deliveries(endpointId: string, count: number): Promise<string[]> 
 }
 
 async function room(): Promise<string> {
-  const createdAt = new Date();
-  const created = {
-    id: newId('room'),
-    name: 'Night',
-    metadata: {},
-    maxParticipants: 100,
-    emptyTimeoutSeconds: null,
-    createdAt,
-  };
-  const state = { ...created, status: 'created' as const, startedAt: null, endedAt: null };
-  await insertRooms(database.sql, [{ tenant, room: created, created: roomCreated(tenant, state) }]);
-  return created.id;
+  const made = newRoom({ id: newId('room'), name: 'Night', createdAt: new Date() });
+  await insertRooms(database.sql, [{ tenant, room: made, created: roomCreated(tenant, made) }]);
+  return made.id;
 }

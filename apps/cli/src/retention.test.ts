@@ -1,6 +1,13 @@
-import { newId } from '@callplane/core';
 import { Database, writeEvents } from '@callplane/db';
-import { createTestDatabase, createTestTenant, type TestDatabase, type TestTenant } from '@callplane/testing';
+import {
+  createTestDatabase,
+  createTestTenant,
+  participantRow,
+  roomRow,
+  sessionRow,
+  type TestDatabase,
+  type TestTenant,
+} from '@callplane/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { commandsWith } from './cli.testkit.js';
 
@@ -23,15 +30,13 @@ const { rtc, json, expectFailure } = commandsWith(() => ({ DATABASE_URL: target.
 
 /** Creates a room that ended `daysAgo` days ago, with one participant and an event about that participant. */
 async function endedRoom(daysAgo: number): Promise<{ roomId: string; participantId: string }> {
-  const [roomId, participantId] = [newId('room'), newId('participant')];
-  const { environmentId } = tenant;
   const endedAt = new Date(Date.now() - daysAgo * 86_400_000);
-  const common = { environmentId, metadata: { phone: '+49 30' }, createdAt: endedAt };
-  await database.prisma.room.create({
-    data: { ...common, id: roomId, name: 'Old', status: 'ended', maxParticipants: 1, endedAt },
+  const common = { metadata: { phone: '+49 30' }, createdAt: endedAt };
+  const { id: roomId } = await database.prisma.room.create({
+    data: roomRow(tenant, { ...common, status: 'ended', endedAt }),
   });
-  const participant = { ...common, id: participantId, roomId, name: 'Ada', role: 'participant', externalId: 'user-7' };
-  await database.prisma.participant.create({ data: { ...participant, tokenExpiresAt: endedAt } });
+  const participant = participantRow(tenant, roomId, { ...common, externalId: 'user-7', tokenExpiresAt: endedAt });
+  const { id: participantId } = await database.prisma.participant.create({ data: participant });
   const event = { type: 'participant.left' as const, tenant, roomId, participantId, data: { participant } };
   await database.transaction((tx) => writeEvents(tx, [{ ...event, createdAt: endedAt }]));
   return { roomId, participantId };
@@ -97,9 +102,7 @@ describe('rtc participants erase', () => {
     const erase = ['participants', 'erase'];
     await expectFailure(2, [...erase, 'part_0'], 'Participant "part_0" not found. See "rtc participants list".');
     const { roomId, participantId } = await endedRoom(1);
-    await database.prisma.participantSession.create({
-      data: { id: newId('session'), environmentId: tenant.environmentId, roomId, participantId, startedAt: new Date() },
-    });
+    await database.prisma.participantSession.create({ data: sessionRow(tenant, { roomId, participantId }) });
     await expectFailure(1, [...erase, participantId], 'is in a call');
   });
 });

@@ -1,4 +1,12 @@
-import { PARTICIPANT_STATUSES, ROOM_STATUSES, type ParticipantStatus, type RoomStatus } from '@callplane/core';
+import {
+  optionEntries,
+  optionText,
+  PARTICIPANT_STATUSES,
+  ROOM_OPTIONS,
+  ROOM_STATUSES,
+  type ParticipantStatus,
+  type RoomStatus,
+} from '@callplane/core';
 import {
   acceptRoomEnd,
   countEventsToErase,
@@ -87,7 +95,6 @@ function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
     if (room === null) throw notFound('Room', roomId, 'rooms list');
     const filter = { environmentId: null, since: null, roomId, status: 'active' as const, limit: IN_CALL_SHOWN };
     const inCall = await listAllParticipants(prisma, filter);
-    const { emptyTimeoutSeconds: seconds } = room;
     const times = [
       ['created', room.createdAt],
       ['started', room.startedAt],
@@ -97,8 +104,11 @@ function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
       ['room', `${room.id} ${quoted(room.name)}`],
       ['environment', room.environmentId],
       ['status', room.status],
-      ['participants', `${room.participants} of ${room.maxParticipants} in the call`],
-      ['ends when empty', seconds === null ? 'as ROOM_EMPTY_TIMEOUT_SECONDS says' : `after ${seconds} s`],
+      ['participants', `${room.participants} in the call`],
+      ...optionEntries(ROOM_OPTIONS, room).map(([, option, value]) => [
+        option.label.toLowerCase(),
+        optionText(option, value),
+      ]),
       ...times.flatMap(([name, time]) => (time === null ? [] : [[name, time.toISOString()]])),
       ['media server', room.mediaNodeId ?? 'none yet'],
       ['events', String(room.lastSequence)],

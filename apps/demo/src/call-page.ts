@@ -76,8 +76,8 @@ function announceOthers(call: Call): void {
   };
   call.on('participantJoined', ({ name }) => announceSmall(`${name} joined`));
   call.on('participantLeft', ({ name }) => announceSmall(`${name} left`));
-  call.on('trackPublished', ({ source, participant }) => {
-    if (source === 'screen') announce(`${participant.name} shares a screen`);
+  call.on('trackPublished', ({ source, participantId }) => {
+    if (source === 'screen') announce(`${call.participants.get(participantId)?.name} shares a screen`);
   });
 }
 
@@ -107,11 +107,12 @@ function playSound(call: Call): () => void {
   call.on('trackPublished', play);
   // The call detaches it after this event.
   call.on('trackUnpublished', stop);
-  notice.hidden = true;
-  call.on('audioPlaybackBlocked', () => (notice.hidden = false));
-  call.on('audioPlaybackStarted', () => (notice.hidden = true));
+  const showNotice = () => (notice.hidden = !call.isAudioBlocked);
+  showNotice();
+  const stopNotice = call.subscribe(showNotice);
   button('start-audio').onclick = () => void call.startAudio().catch(() => undefined);
   return () => {
+    stopNotice();
     sounds.replaceChildren();
     notice.hidden = true;
   };
@@ -147,8 +148,9 @@ function showState(call: Call): (text: string) => void {
     problem = text;
     render();
   };
+  // A new connection may have solved it.
   call.on('state', (state) => show(state === 'connected' ? '' : problem));
-  call.on('mediaState', render);
+  call.subscribe(render);
   render();
   return show;
 }

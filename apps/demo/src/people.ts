@@ -35,7 +35,7 @@ export function showPeople(call: Call, ownName: string, pages: RosterPages): Pan
     next.textContent = pages.hasNext ? 'Next page' : 'First page';
   };
   next.onclick = () => turn(pages.next());
-  for (const event of SHOWN) call.on(event, render);
+  call.subscribe(render);
   call.on('rosterPaged', () => {
     if (panel.isOpen) turn(pages.first());
     else render();
@@ -44,11 +44,6 @@ export function showPeople(call: Call, ownName: string, pages: RosterPages): Pan
   return panel;
 }
 
-/** Events after which the list shows something else. */
-const SHOWN = [
-  ...(['participantJoined', 'participantUpdated', 'participantLeft', 'participantHidden'] as const),
-  ...(['trackPublished', 'trackUpdated', 'trackUnpublished', 'viewerCount', 'state'] as const),
-];
 const SOURCES = { microphone: 'microphone', camera: 'camera', screen: 'screen', screen_audio: 'sound' } as const;
 
 function entry(name: string, note: string): HTMLLIElement {

@@ -1,4 +1,4 @@
-import type { Call, LocalTrack, Participant, RemoteTrack } from '@callplane/client-js';
+import type { Call, CallSnapshot, Participant, PublishedTrack, QualityLevel, RemoteTrack } from '@callplane/client-js';
 import { button, element } from './elements.js';
 import { layOut, type Rect } from './layout.js';
 import type { RosterPages } from './people.js';
@@ -17,6 +17,9 @@ export class Stage {
   readonly #tiles = new Map<string, Tile>();
   readonly #ownName: string;
   readonly #resizes = new ResizeObserver(() => this.#arrange());
+  readonly #stop: () => void;
+  /** Undefined before the first one. */
+  #shown: CallSnapshot | undefined;
   /** The user's choice: a tile, no tile, or (undefined) none, which shows the latest screen. */
   #pinned: string | null | undefined;
   #page = 0;
@@ -28,98 +31,63 @@ export class Stage {
     this.#rosterPages = rosterPages;
     this.#list.replaceChildren();
     this.#resizes.observe(this.#list);
-    this.#tile('own', ownName, { own: true });
-    for (const participant of call.participants.values()) {
-      this.#joined(participant);
-      for (const track of participant.tracks.values()) this.#changed(track);
-    }
-    this.#listen();
+    this.#show();
+    this.#stop = call.subscribe(() => this.#show());
     button('page-back').onclick = () => void this.#turn(-1);
     button('page-on').onclick = () => void this.#turn(1);
-    this.showOwn();
-  }
-
-  /** Call after a change of this participant's tracks. */
-  showOwn(): void {
-    const tracks = [...this.#call.tracks.values()];
-    const camera = tracks.find(({ source }) => source === 'camera');
-    const microphone = tracks.find(({ source }) => source === 'microphone');
-    const own = this.#tiles.get('own');
-    own?.show(camera === undefined || camera.muted ? null : camera);
-    own?.setMuted(microphone?.muted !== false);
-    const screen = tracks.find(({ source }) => source === 'screen');
-    if (screen === undefined) this.#remove('own/screen');
-    else this.#showScreen('own/screen', this.#ownName, screen, { own: true });
   }
 
   clear(): void {
+    this.#stop();
     this.#resizes.disconnect();
     for (const tile of this.#tiles.values()) tile.remove();
     this.#tiles.clear();
   }
 
-  #listen(): void {
-    const call = this.#call;
-    call.on('participantJoined', (participant) => this.#joined(participant));
-    call.on('participantUpdated', (participant) => this.#updated(participant));
-    for (const event of ['participantLeft', 'participantHidden'] as const) {
-      call.on(event, ({ participantId }) => this.#remove(participantId));
+  /** Shows the differences between two snapshots. */
+  #show(): void {
+    const before = this.#shown;
+    const now = (this.#shown = this.#call.getSnapshot());
+    const { tracks, connectionQuality, participants, activeSpeakers } = now;
+    if (tracks !== before?.tracks || connectionQuality !== before.connectionQuality)
+      this.#showPerson('own', this.#ownName, { tracks, connectionQuality });
+    for (const id of before?.participants.keys() ?? []) if (!participants.has(id)) this.#removePerson(id);
+    for (const [id, participant] of participants) {
+      if (participant !== before?.participants.get(id)) this.#showParticipant(id, participant);
     }
-    for (const event of ['trackPublished', 'trackUpdated'] as const) call.on(event, (track) => this.#changed(track));
-    call.on('trackUnpublished', (track) => this.#ended(track));
-    for (const event of ['localTrackPublished', 'localTrackUpdated', 'localTrackUnpublished'] as const) {
-      call.on(event, () => this.showOwn());
-    }
-    call.on('trackQuality', ({ track: { participant, source }, quality }) => {
-      const key = source === 'screen' ? `${participant.participantId}/screen` : participant.participantId;
-      this.#tiles.get(key)?.setPaused(quality === 'paused');
-    });
-    call.on('activeSpeakersChanged', (speakers) => this.#speaking(speakers));
-    call.on('connectionQuality', ({ participant, level }) =>
-      this.#tiles.get(participant?.participantId ?? 'own')?.setQuality(level),
-    );
+    if (activeSpeakers[0] !== before?.activeSpeakers[0]) this.#bringForward(activeSpeakers[0]?.participantId);
   }
 
-  #joined(participant: Participant): void {
-    if (this.#call.isRosterPaged && participant.tracks.size === 0) return;
-    this.#addTile(participant);
+  #showParticipant(id: string, participant: Participant): void {
+    if (this.#call.isRosterPaged && participant.tracks.size === 0) {
+      this.#removePerson(id);
+      return;
+    }
+    const tile = this.#showPerson(id, participant.name, participant);
+    tile.setAway(!participant.connected);
+    tile.setSpeaking(participant.isSpeaking);
   }
 
-  #addTile(participant: Participant): Tile {
-    const tile = this.#tile(participant.participantId, participant.name, {});
-    tile.setMuted(true);
-    this.#updated(participant);
+  #showPerson(
+    key: string,
+    name: string,
+    person: { tracks: ReadonlyMap<string, RemoteTrack | PublishedTrack>; connectionQuality: QualityLevel | undefined },
+  ): Tile {
+    const own = key === 'own';
+    const tracks = new Map([...person.tracks.values()].map((track) => [track.source, track]));
+    const camera = tracks.get('camera');
+    const tile = this.#tile(key, name, { own });
+    tile.show(camera?.muted === false ? camera : null);
+    tile.setMuted(tracks.get('microphone')?.muted !== false);
+    tile.setQuality(person.connectionQuality);
+    const screen = tracks.get('screen');
+    if (screen === undefined) this.#remove(`${key}/screen`);
+    else this.#showScreen(`${key}/screen`, name, screen, { own });
     return tile;
   }
 
-  #updated({ participantId, connected, connectionQuality }: Participant): void {
-    const tile = this.#tiles.get(participantId);
-    tile?.setAway(!connected);
-    tile?.setQuality(connectionQuality);
-  }
-
-  #changed(track: RemoteTrack): void {
-    const { participant, source, muted } = track;
-    const { participantId, name } = participant;
-    const tile = this.#tiles.get(participantId) ?? this.#addTile(participant);
-    if (source === 'microphone') tile.setMuted(muted);
-    if (source === 'camera') tile.show(muted ? null : track);
-    if (source === 'screen') this.#showScreen(`${participantId}/screen`, name, track, {});
-  }
-
-  #ended({ participant, source }: RemoteTrack): void {
-    const { participantId, tracks } = participant;
-    if (source === 'microphone') this.#tiles.get(participantId)?.setMuted(true);
-    if (source === 'camera') this.#tiles.get(participantId)?.show(null);
-    if (source === 'screen') this.#remove(`${participantId}/screen`);
-    if (this.#call.isRosterPaged && tracks.size === 0) this.#remove(participantId);
-  }
-
-  /** Marks the speakers, and brings the loudest to the first page. */
-  #speaking(speakers: readonly Participant[]): void {
-    const ids = speakers.map(({ participantId }) => participantId);
-    for (const [key, tile] of this.#tiles) tile.setSpeaking(ids.includes(key));
-    const [loudest] = ids;
+  /** Brings the loudest speaker to the first page. */
+  #bringForward(loudest: string | undefined): void {
     const tile = loudest === undefined ? undefined : this.#tiles.get(loudest);
     if (loudest === undefined || tile?.element.hidden !== true || this.#page > 0) return;
     const own = this.#tiles.get('own');
@@ -130,7 +98,7 @@ export class Stage {
     this.#arrange();
   }
 
-  #showScreen(key: string, name: string, track: RemoteTrack | LocalTrack, options: { own?: boolean }): void {
+  #showScreen(key: string, name: string, track: RemoteTrack | PublishedTrack, options: { own?: boolean }): void {
     // A new screen takes the stage, whatever the user chose before.
     if (!this.#tiles.has(key)) this.#pinned = undefined;
     this.#tile(key, name, { ...options, screen: true }).show(track);
@@ -144,6 +112,11 @@ export class Stage {
     this.#list.append(tile.element);
     this.#arrange();
     return tile;
+  }
+
+  #removePerson(key: string): void {
+    this.#remove(key);
+    this.#remove(`${key}/screen`);
   }
 
   #remove(key: string): void {

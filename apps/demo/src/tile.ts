@@ -1,4 +1,4 @@
-import type { LocalTrack, QualityLevel, RemoteTrack } from '@callplane/client-js';
+import type { PublishedTrack, QualityLevel, RemoteTrack } from '@callplane/client-js';
 import { icon, make } from './elements.js';
 import type { Rect } from './layout.js';
 
@@ -21,7 +21,7 @@ export class Tile {
   readonly #pin = make('button', 'pin');
   readonly #label: string;
   readonly #remarks = new Set<string>();
-  #track: RemoteTrack | LocalTrack | null = null;
+  #track: RemoteTrack | PublishedTrack | null = null;
 
   constructor(
     name: string,
@@ -48,11 +48,13 @@ export class Tile {
   }
 
   /** Shows the track's picture from its first frame on; null shows none. */
-  show(track: RemoteTrack | LocalTrack | null): void {
-    if (track === this.#track) return;
-    this.#track?.detach(this.#video);
+  show(track: RemoteTrack | PublishedTrack | null): void {
+    const before = this.#track;
     this.#track = track;
-    this.setPaused(false);
+    this.#remark('video paused: slow network', track !== null && 'quality' in track && track.quality === 'paused');
+    // Another snapshot of a track has the same functions.
+    if (track?.attach === before?.attach) return;
+    before?.detach(this.#video);
     this.element.classList.add('dark');
     track?.attach(this.#video);
   }
@@ -65,11 +67,6 @@ export class Tile {
   /** Marks the participant's connection as lost; it may reconnect. */
   setAway(away: boolean): void {
     this.#remark('reconnecting', away);
-  }
-
-  /** The picture stands still, because the network carries none. */
-  setPaused(isPaused: boolean): void {
-    this.#remark('video paused: slow network', isPaused);
   }
 
   #remark(text: string, isOn: boolean): void {

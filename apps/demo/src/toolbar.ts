@@ -23,9 +23,7 @@ export class Toolbar {
     button('toggle-screen').disabled = !call.permissions.includes('screen:publish');
     // Browsers of phones share no screens.
     button('toggle-screen').hidden = !isSupported('screenShare');
-    for (const event of ['localTrackPublished', 'localTrackUpdated', 'localTrackUnpublished'] as const) {
-      call.on(event, () => this.show());
-    }
+    call.subscribe(() => this.show());
     call.on('deviceFallback', ({ source }) => onProblem(`The chosen ${source} is gone. The default one is used.`));
     this.show();
   }

@@ -24,14 +24,14 @@ export function startCall(kit: TestSignaling, joined: Joined, { republishes = tr
   let { client } = joined;
   const receiving = startReceiving(() => client);
   const sending = startSending(() => client);
-  let turn = Promise.resolve();
+  let last = Promise.resolve();
   const failures: unknown[] = [];
   /** One task after another. One that fails holds up no other, and fails `end()`. */
-  const inTurn = (task: () => unknown) =>
-    (turn = turn.then(task).then(noResult, (error: unknown) => void failures.push(error)));
+  const serially = (task: () => unknown) =>
+    (last = last.then(task).then(noResult, (error: unknown) => void failures.push(error)));
   const receive = (message: ServerMessage) => {
     if (message.type === 'mediaReset' && message.targets.includes('publisher') && republishes) sending.again();
-    void inTurn(async () => {
+    void serially(async () => {
       if (message.type === 'offer') await receiving.answer(message);
       else if (message.type === 'mediaReset' && message.targets.includes('subscriber')) receiving.close();
     });
@@ -57,14 +57,14 @@ export function startCall(kit: TestSignaling, joined: Joined, { republishes = tr
       const known = offerId === undefined ? {} : { offerId };
       const resumed = await kit.resume(url, joined.welcome, { ...known, ...more });
       client = resumed.client;
-      if (!resumed.media.continued) await inTurn(receiving.close);
+      if (!resumed.media.continued) await serially(receiving.close);
       client.all(receive);
       return resumed;
     },
     /** Idempotent. Rejects if the client could not process a message of the gateway. */
     async end(): Promise<void> {
       client.leave();
-      await Promise.all([sending.end(), inTurn(receiving.close)]);
+      await Promise.all([sending.end(), serially(receiving.close)]);
       if (failures.length > 0)
         throw new AggregateError(failures, 'the client could not process messages of the gateway');
     },
@@ -101,7 +101,7 @@ function startSending(client: () => TestClient) {
   let peer: RtcPeer | undefined;
   let wanted: readonly SentTrack[] = [];
   let added = new Map<string, RtcTrack>();
-  let turn = Promise.resolve();
+  let last = Promise.resolve();
   let isEnded = false;
   const replace = async () => {
     peer?.close();
@@ -123,8 +123,8 @@ function startSending(client: () => TestClient) {
     }
   };
   const run = (task: () => Promise<void>) => {
-    const done = turn.then(task);
-    turn = done.catch(() => undefined);
+    const done = last.then(task);
+    last = done.catch(() => undefined);
     return done;
   };
   return {

@@ -1,7 +1,8 @@
+import type { BucketSettings } from '@callplane/core';
 import { beat, removeInstance, writeMedia, type Database } from '@callplane/db';
 import { Repeating } from '@callplane/runtime';
 import { Arrivals } from './arrivals/arrival.js';
-import type { ConnectionSettings } from './connections/connection.js';
+import type { ClientHandler } from './clients/client.js';
 import { Connections } from './connections/door.js';
 import { MediaWrites } from './media/media-writes.js';
 import { moveRooms } from './media/places.js';
@@ -20,30 +21,30 @@ const MOVE_ROOMS_EVERY_MS = 500;
 
 type Built = 'arrivals' | 'heartbeat' | 'mediaWrites' | 'qualities' | 'rooms' | 'sessions' | 'writes';
 
-export type Deps = Omit<DispatchDeps & SessionsDeps & RoomsDeps & WritesDeps, Built> & { metrics: SignalingMetrics };
-
-export interface GatewaySettings {
-  connections: Omit<ConnectionSettings, 'pingIntervalMs'>;
+export type Deps = Omit<DispatchDeps & SessionsDeps & RoomsDeps & WritesDeps, Built> & {
+  metrics: SignalingMetrics;
+  /** Limit of a connection's messages and pings. */
+  connectionLimit: BucketSettings;
   mediaNodeDeadSeconds: number;
-  /** Interval of the periodic resync. Tests lengthen it, so that only a notice can have an effect. Default 5000. */
-  resyncEveryMs?: number;
-}
+};
 
 export class Gateway {
   readonly sessions: Sessions;
+  /** Handles clients of any transport. */
+  readonly clients: ClientHandler;
+  /** The clients over WebSockets. */
   readonly connections: Connections;
   readonly rooms: Rooms;
   readonly #arrivals = new Arrivals();
-  readonly #deps: Deps;
   readonly #mediaWrites: MediaWrites;
-  readonly #heartbeats: Database;
   readonly #heartbeat: Heartbeat;
   readonly #repeating: Repeating[];
 
   /** @param heartbeats a separate database connection, so that a busy pool cannot make this instance look dead */
-  constructor(deps: Deps, heartbeats: Database, settings: GatewaySettings) {
-    this.#deps = deps;
-    this.#heartbeats = heartbeats;
+  constructor(
+    private readonly deps: Deps,
+    private readonly heartbeats: Database,
+  ) {
     this.rooms = new Rooms(deps, (member, departure) => this.sessions.onDeparture(member, departure));
     this.#heartbeat = new Heartbeat(
       () => beat(heartbeats.sql, deps.instanceId),
@@ -61,21 +62,22 @@ export class Gateway {
     const shared = { ...deps, rooms: this.rooms, writes, mediaWrites: this.#mediaWrites, heartbeat: this.#heartbeat };
     const qualities = new Qualities(shared);
     this.sessions = new Sessions({ ...shared, qualities }, (session) => new SessionMedia(mediaDeps, session));
+    this.clients = new Dispatch({ ...shared, qualities, sessions: this.sessions, arrivals: this.#arrivals });
     this.connections = new Connections(
       deps.logger,
-      { ...settings.connections, pingIntervalMs: deps.pingIntervalSeconds * 1000 },
-      new Dispatch({ ...shared, qualities, sessions: this.sessions, arrivals: this.#arrivals }),
+      { general: deps.connectionLimit, pingIntervalMs: deps.pingIntervalSeconds * 1000 },
+      this.clients,
     );
     deps.places.onChange((nodeId) => {
       for (const room of this.rooms.all) if (room.state?.mediaNodeId === nodeId) room.mediaChanged();
     });
-    this.#repeating = this.#startRepeating(settings);
+    this.#repeating = this.#startRepeating();
   }
 
   /** Reads all rooms again when Redis is back, because notices sent during the outage are lost. */
   resync(): void {
     this.rooms.resync().catch((error: unknown) => {
-      this.#deps.logger.warn('room resync failed', { error });
+      this.deps.logger.warn('room resync failed', { error });
     });
   }
 
@@ -96,13 +98,13 @@ export class Gateway {
     this.#mediaWrites.close();
     await Promise.all(this.#repeating.map((one) => one.close()));
     this.rooms.close();
-    await removeInstance(this.#heartbeats.sql, this.#deps.instanceId).catch((error: unknown) => {
-      this.#deps.logger.warn('instance row not removed', { error });
+    await removeInstance(this.heartbeats.sql, this.deps.instanceId).catch((error: unknown) => {
+      this.deps.logger.warn('instance row not removed', { error });
     });
   }
 
-  #startRepeating({ mediaNodeDeadSeconds, resyncEveryMs = RESYNC_EVERY_MS }: GatewaySettings): Repeating[] {
-    const deps = this.#deps;
+  #startRepeating(): Repeating[] {
+    const deps = this.deps;
     const repeat = (name: string, everyMs: number, work: () => Promise<void>): Repeating =>
       new Repeating(everyMs, work, (error) => deps.logger.warn('periodic task failed', { task: name, error }));
     const resync = async (): Promise<void> => {
@@ -111,8 +113,8 @@ export class Gateway {
     };
     return [
       repeat('heartbeat', HEARTBEAT_EVERY_MS, () => this.#heartbeat.beat()),
-      repeat('resync', resyncEveryMs, resync),
-      repeat('placement', MOVE_ROOMS_EVERY_MS, () => moveRooms(deps, this.rooms, mediaNodeDeadSeconds * 1000)),
+      repeat('resync', RESYNC_EVERY_MS, resync),
+      repeat('placement', MOVE_ROOMS_EVERY_MS, () => moveRooms(deps, this.rooms, deps.mediaNodeDeadSeconds * 1000)),
     ];
   }
 }

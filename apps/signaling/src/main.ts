@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Database, isDatabaseUnavailable, listRegisteredNodes, loadVerificationKeys, nodeLoads } from '@callplane/db';
-import { JANUS_VERSION_MIN, MediaNodes, parseMediaNodes } from '@callplane/media';
+import { MediaNodes, parseMediaNodes } from '@callplane/media';
 import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES, RoomBus, readRedisTarget } from '@callplane/queue';
 import { AppProcess, orExit, readTurnSettings, startHealthServer, systemClock } from '@callplane/runtime';
 import { ArrivalLimits } from './arrivals/limits.js';
@@ -75,6 +75,12 @@ const deps: Deps = {
   rosterFullMax: config.ROSTER_FULL_MAX,
   reconnectGraceSeconds: config.RECONNECT_GRACE_SECONDS,
   pingIntervalSeconds: config.PING_INTERVAL_SECONDS,
+  connectionLimit: { perSecond: config.RATE_LIMIT_SIGNALING_PER_SECOND, burst: config.RATE_LIMIT_SIGNALING_BURST },
+  mediaNodeDeadSeconds: config.MEDIA_NODE_DEAD_SECONDS,
+  requestLimits: {
+    messages: { perSecond: config.RATE_LIMIT_MESSAGES_PER_SECOND, burst: config.RATE_LIMIT_MESSAGES_BURST },
+    metadata: { perSecond: config.RATE_LIMIT_METADATA_PER_SECOND, burst: config.RATE_LIMIT_METADATA_BURST },
+  },
   arrivalLimits: new ArrivalLimits(
     {
       joins: { perMinute: config.RATE_LIMIT_JOINS_PER_MINUTE, burst: config.RATE_LIMIT_JOINS_BURST },
@@ -91,14 +97,7 @@ const deps: Deps = {
   clock: systemClock,
 };
 
-const gateway = new Gateway(deps, heartbeats, {
-  connections: {
-    general: { perSecond: config.RATE_LIMIT_SIGNALING_PER_SECOND, burst: config.RATE_LIMIT_SIGNALING_BURST },
-    messages: { perSecond: config.RATE_LIMIT_MESSAGES_PER_SECOND, burst: config.RATE_LIMIT_MESSAGES_BURST },
-    metadata: { perSecond: config.RATE_LIMIT_METADATA_PER_SECOND, burst: config.RATE_LIMIT_METADATA_BURST },
-  },
-  mediaNodeDeadSeconds: config.MEDIA_NODE_DEAD_SECONDS,
-});
+const gateway = new Gateway(deps, heartbeats);
 app.own('gateway', gateway);
 addSignalingGauges(metrics, {
   connections: () => gateway.connections.count,
@@ -106,7 +105,7 @@ addSignalingGauges(metrics, {
   mediaNodes: () => nodes.all(),
 });
 
-const health = app.health(hasMedia ? { media: { ping: pingMedia, optional: true } } : {});
+const health = app.health(hasMedia ? { media: { ping: () => nodes.ping(), optional: true } } : {});
 // Calls get a media server from the first join on. Without PostgreSQL, the gateway starts all the same.
 await readRegistry();
 app.repeat('media registry', REGISTRY_EVERY_MS, () => nodes.refresh(), isDatabaseUnavailable);
@@ -135,15 +134,4 @@ function secretsFor(nodeCount: number): { apiSecret: string; adminKey: string } 
 /** The periodic read reports errors. */
 function readRegistry(): Promise<void> {
   return nodes.refresh().catch(() => undefined);
-}
-
-/** An outdated media server degrades the gateway, whether it is refused or allowed. */
-function pingMedia(): Promise<void> {
-  const outdated = nodes.all().filter(({ isOutdated }) => isOutdated);
-  if (outdated.length > 0) {
-    const versions = outdated.map(({ id, version }) => `${id} runs Janus ${version ?? ''}`).join(', ');
-    const error = new Error(`${versions}, before ${JANUS_VERSION_MIN}`);
-    return Promise.reject(Object.assign(error, { reason: 'outdated' }));
-  }
-  return nodes.up().length > 0 ? Promise.resolve() : Promise.reject(new Error('no media server is up'));
 }

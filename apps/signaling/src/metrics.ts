@@ -1,15 +1,6 @@
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
-import {
-  CLIENT_MESSAGES,
-  CLOSE_REASONS,
-  ERROR_CODES,
-  type ClientMessage,
-  type CloseReason,
-  type ErrorCode,
-} from '@callplane/protocol';
-
-/** A close reason, `lost` (the socket closed) or `moved` (the session has another connection). */
-export type Ending = CloseReason | 'lost' | 'moved';
+import { CLIENT_MESSAGES, CLOSE_REASONS, ERROR_CODES, type ClientMessage, type ErrorCode } from '@callplane/protocol';
+import type { Ending } from './clients/client.js';
 
 const ARRIVAL_LIMITS = ['participant', 'session', 'address'] as const;
 export type ArrivalLimit = (typeof ARRIVAL_LIMITS)[number];

@@ -8,6 +8,7 @@ import {
   insertTestParticipant,
   PATIENT_DEADLINES,
   PATIENT_REDIS,
+  roomRow,
   spawnApp,
   stopAtEnd,
   TEST_ENCRYPTION_KEYS,
@@ -157,19 +158,7 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
       return watch(await spawnApp({ name: 'signaling', env: { ...servers, ...SETTINGS, ...settings } }));
     },
     async newRoom({ maxParticipants = 100 } = {}): Promise<string> {
-      const id = newId('room');
-      await database.prisma.room.create({
-        data: {
-          id,
-          environmentId: tenant.environmentId,
-          name: 'Room',
-          metadata: {},
-          status: 'created',
-          maxParticipants,
-          createdAt: new Date(),
-        },
-      });
-      return id;
+      return (await database.prisma.room.create({ data: roomRow(tenant, { maxParticipants }) })).id;
     },
     invite,
     join,

@@ -22,6 +22,8 @@ import { createLogger, createMetrics } from '@callplane/runtime';
 import {
   createTestDatabase,
   createTestTenant,
+  PATIENT_DEADLINES,
+  roomRow,
   startTestRedis,
   stopAtEnd,
   TEST_ENCRYPTION_KEYS,
@@ -30,7 +32,6 @@ import {
   type TestClock,
   type TestServer,
   type TestTenant,
-  PATIENT_DEADLINES,
 } from '@callplane/testing';
 import { attemptDelivery, OpenedSecrets } from './deliveries/attempt.js';
 import { Settling } from './deliveries/settling.js';
@@ -188,10 +189,9 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
       return written.deliveries;
     },
     async emitToRoom(endpointId, roomId, count) {
-      const { environmentId } = tenant;
       const createdAt = clock.now();
-      const room = { id: roomId, environmentId, name: 'Order', metadata: {}, maxParticipants: 2, status: 'created' };
-      await prisma.room.upsert({ where: { id: roomId }, create: { ...room, createdAt }, update: {} });
+      const create = roomRow(tenant, { id: roomId, createdAt });
+      await prisma.room.upsert({ where: { id: roomId }, create, update: {} });
       const event = {
         type: 'webhook.test' as const,
         tenant,

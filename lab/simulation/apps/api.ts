@@ -6,7 +6,7 @@ import type { Reply } from '../../../apps/api/src/http/route.js';
 import { SettlementWaiter } from '../../../apps/api/src/operations/settlement-waiter.js';
 import { apiRoutes } from '../../../apps/api/src/routes.js';
 import type { SigningKeyRing } from '../../../apps/api/src/signing-keys/signing-key-ring.js';
-import { ReadTurns } from '../../../apps/api/src/statements/read-turns.js';
+import { ReadLimiter } from '../../../apps/api/src/statements/read-limiter.js';
 import { sharedStatements } from '../../../apps/api/src/statements/shared-statements.js';
 import { StreamHub, streamReads } from '../../../apps/api/src/stream/stream-hub.js';
 import { OverloadedError, systemClock } from '../../../packages/runtime/src/index.js';
@@ -43,7 +43,7 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
     database,
     reads,
     statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
-    readTurns: new ReadTurns(5),
+    readLimiter: new ReadLimiter(5),
     producer: redis.producer(),
     settlements: new SettlementWaiter(redis.listener()),
     eventWaiter,

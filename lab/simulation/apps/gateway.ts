@@ -47,6 +47,9 @@ export function startGateway({ redis, media, databaseUrl, logger, world }: Parts
     rosterFullMax: 100,
     reconnectGraceSeconds: 15,
     pingIntervalSeconds: 10,
+    connectionLimit: UNLIMITED,
+    mediaNodeDeadSeconds: 5,
+    requestLimits: { messages: UNLIMITED, metadata: UNLIMITED },
     arrivalLimits: new ArrivalLimits(
       { joins: UNLIMITED_PACE, resumptions: UNLIMITED_PACE, failures: UNLIMITED_PACE },
       { metrics, logger },
@@ -55,10 +58,7 @@ export function startGateway({ redis, media, databaseUrl, logger, world }: Parts
     logger,
     clock: systemClock,
   };
-  const gateway = new Gateway(deps, openDatabase(databaseUrl, { poolMax: 1 }), {
-    connections: { general: UNLIMITED, messages: UNLIMITED, metadata: UNLIMITED },
-    mediaNodeDeadSeconds: 5,
-  });
+  const gateway = new Gateway(deps, openDatabase(databaseUrl, { poolMax: 1 }));
   let isDraining = false;
   return {
     get held() {

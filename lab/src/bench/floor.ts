@@ -4,7 +4,7 @@
  * prepared, their texts made once.
  */
 import { randomUUID } from 'node:crypto';
-import { ID_PREFIXES, newId, roomCreated, type Tenant } from '@callplane/core';
+import { ID_PREFIXES, newId, newRoom, roomCreated, type Tenant } from '@callplane/core';
 import { findRooms, insertParticipantsIfOpen, insertRooms, Prisma, type TypedSql } from '@callplane/db';
 import express from 'express';
 import pg from 'pg';
@@ -34,17 +34,7 @@ app.get('/rooms/:id', async (request, response) => {
 });
 
 const tenant = JSON.parse(process.env.FLOOR_TENANT ?? '') as Tenant;
-const room = {
-  id: newId('room'),
-  name: 'Bench',
-  metadata: {},
-  status: 'created' as const,
-  maxParticipants: 50,
-  emptyTimeoutSeconds: null,
-  createdAt: new Date(),
-  startedAt: null,
-  endedAt: null,
-};
+const room = newRoom({ id: newId('room'), name: 'Bench', maxParticipants: 50, createdAt: new Date() });
 const participant = {
   id: newId('participant'),
   externalId: null,

@@ -146,10 +146,7 @@ export interface DeliveryLine extends Line {
   answer: number | 'hang' | 'reset';
 }
 
-/**
- * The packets that one call had received at one time. Its client continues after the order to stop, as a hostile one
- * does.
- */
+/** The packets that one call had received at one time. Its client ignores the order to stop, as a hostile one does. */
 export interface MediaLine extends Line {
   atMs: number;
   tenant: string;

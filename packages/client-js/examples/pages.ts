@@ -4,8 +4,8 @@ import type { Call, Participant } from '@callplane/client-js';
 export function pagesOf(call: Call) {
   let page: { participantId: string; trackId: string }[] = [];
   return async (participants: Participant[]) => {
-    if (page.length > 0) await call.unsubscribe(...page);
+    if (page.length > 0) await call.unsubscribeTracks(...page);
     page = participants.map(({ participantId }) => ({ participantId, trackId: 'camera' }));
-    if (page.length > 0) await call.subscribe(...page);
+    if (page.length > 0) await call.subscribeTracks(...page);
   };
 }

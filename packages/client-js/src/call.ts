@@ -10,12 +10,18 @@ import type { LocalTrack } from './local/local-track.js';
 import type { ParticipantMetadata, Room } from './metadata.js';
 import { settingsOf, type ConnectOptions, type Settings } from './options.js';
 import { platformOf, type Platform } from './platform.js';
-import type { PeerTarget, QualityLevel, RemoteParticipant, TrackReference } from './protocol.generated.js';
-import type { Participant } from './remote/participant.js';
+import type { PeerTarget, RemoteParticipant, TrackReference } from './protocol.generated.js';
 import type { RosterPage } from './remote/presence.js';
-import type { CloseInfo } from './signaling/close-info.js';
-import type { ConnectionState } from './signaling/session.js';
+import { INITIAL_SNAPSHOT, type CallSnapshot } from './snapshot.js';
 import type { Subscription } from './subscriptions.js';
+
+/** Each field of the present snapshot is a property of the call, too. A joined call has these. */
+// oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- the loop below defines every property
+export interface Call extends CallSnapshot {
+  readonly sessionId: string;
+  readonly room: Room;
+  readonly participant: RemoteParticipant;
+}
 
 /** A joined call, created by `connect()`. */
 export class Call extends Emitter<CallEvents> {
@@ -27,78 +33,14 @@ export class Call extends Emitter<CallEvents> {
     this.#engine = new Engine(platform, settings, (name, event) => this.emit(name, event));
   }
 
-  get state(): ConnectionState {
-    return this.#engine.state;
-  }
+  /** @returns the same object until something changes. Needs no `this`. */
+  readonly getSnapshot = (): CallSnapshot => this.#engine.snapshots.get();
 
-  /** Why the call is over; undefined while it lasts. */
-  get closeInfo(): CloseInfo | undefined {
-    return this.#engine.session.closeInfo;
-  }
-
-  get sessionId(): string {
-    return this.#engine.welcome.sessionId;
-  }
-
-  /** The room as the REST API returns it: its name, metadata and capacity as of now, the rest as of the latest connection. */
-  get room(): Room {
-    return this.#engine.presence.room ?? (this.#engine.welcome.room as unknown as Room);
-  }
-
-  /** Your own participant. */
-  get participant(): RemoteParticipant {
-    return this.#engine.presence.own ?? this.#engine.welcome.participant;
-  }
-
-  /** Your permissions, such as `audio:publish`. */
-  get permissions(): readonly string[] {
-    return this.#engine.permissions;
-  }
-
-  /** `down` while no media server is available. Everything else works, and media comes back by itself. */
-  get mediaState(): 'up' | 'down' {
-    return this.#engine.mediaState;
-  }
-
-  /** How well you send and receive; undefined until media has flowed. */
-  get connectionQuality(): QualityLevel | undefined {
-    return this.#engine.watching?.quality.level;
-  }
-
-  /** The other participants, by participant id; in a paged room those that are shown. */
-  get participants(): ReadonlyMap<string, Participant> {
-    return this.#engine.roster.participants;
-  }
-
-  /** Those who speak at this moment, the loudest first. */
-  get activeSpeakers(): readonly Participant[] {
-    return this.#engine.roster.activeSpeakers;
-  }
-
-  /** Everyone in the room, you included. */
-  get participantCount(): number {
-    return this.#engine.presence.counts.participantCount;
-  }
-
-  /** Those who neither publish nor have metadata. */
-  get viewerCount(): number {
-    return this.#engine.presence.counts.viewerCount;
-  }
-
-  /** Whether the room is so large that viewers are only counted, and the others are listed in pages. */
-  get isRosterPaged(): boolean {
-    return this.#engine.presence.isPaged;
-  }
-
-  /** Your published tracks, by track id. */
-  get tracks(): ReadonlyMap<string, LocalTrack> {
-    return this.#engine.publisher.tracks;
-  }
-
-  /** Whether the browser blocks sound until `startAudio()` is called in a click handler. */
-  get isAudioBlocked(): boolean {
-    return this.#engine.playback.isAudioBlocked;
-  }
+  /**
+   * Calls the listener after changes: once for all changes of the same microtask. Needs no `this`.
+   * @returns a function that ends the subscription
+   */
+  readonly subscribe = (listener: () => void): (() => void) => this.#engine.snapshots.subscribe(listener);
 
   /**
    * Opens and publishes the microphone and the camera. If one of the two cannot be opened, the other one is published.
@@ -169,12 +111,12 @@ export class Call extends Emitter<CallEvents> {
   }
 
   /** Receives tracks, or other layers of them; for calls without `autoSubscribe`. */
-  async subscribe(...tracks: Subscription[]): Promise<void> {
+  async subscribeTracks(...tracks: Subscription[]): Promise<void> {
     assertTracks(tracks.length);
     return this.#engine.subscriptions.subscribe(tracks);
   }
 
-  async unsubscribe(...tracks: TrackReference[]): Promise<void> {
+  async unsubscribeTracks(...tracks: TrackReference[]): Promise<void> {
     assertTracks(tracks.length);
     return this.#engine.subscriptions.unsubscribe(tracks);
   }
@@ -193,6 +135,7 @@ export class Call extends Emitter<CallEvents> {
     assertPermitted(this.permissions, 'metadata:update');
     await this.#engine.session.request({ type: 'metadata', metadata });
     this.#engine.presence.ownMetadata(metadata);
+    this.#engine.snapshots.changed();
   }
 
   /** Reads a page of the participants who are not viewers. `limit` is at most 100. */
@@ -228,6 +171,14 @@ export class Call extends Emitter<CallEvents> {
   join(): Promise<void> {
     return this.#engine.join();
   }
+}
+
+for (const name of Object.keys(INITIAL_SNAPSHOT) as (keyof CallSnapshot)[]) {
+  Object.defineProperty(Call.prototype, name, {
+    get(this: Call) {
+      return this.getSnapshot()[name];
+    },
+  });
 }
 
 /**

@@ -26,16 +26,20 @@ export class Emitter<Events extends object> {
   }
 
   protected emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
-    // Iterates over a copy, because listeners may come and go during the loop.
-    for (const listener of [...(this.#listeners.get(name) ?? [])] as Listener<Events[Name]>[]) {
-      try {
-        listener(event);
-      } catch (error) {
-        // As a browser does for listeners of its own events: in the console and to `window.onerror`.
-        const here = globalThis as Partial<typeof globalThis>;
-        if (here.reportError !== undefined) here.reportError(error);
-        else console.error(error);
-      }
+    // A copy, because listeners may come and go meanwhile.
+    callAll([...(this.#listeners.get(name) ?? [])] as Listener<Events[Name]>[], event);
+  }
+}
+
+/** Calls the listeners. Reports their errors as a browser does for events of its own: in the console and to `window.onerror`. */
+export function callAll<T>(listeners: readonly Listener<T>[], event: T): void {
+  for (const listener of listeners) {
+    try {
+      listener(event);
+    } catch (error) {
+      const here = globalThis as Partial<typeof globalThis>;
+      if (here.reportError !== undefined) here.reportError(error);
+      else console.error(error);
     }
   }
 }

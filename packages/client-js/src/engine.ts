@@ -10,11 +10,12 @@ import { Subscriber } from './peers/subscriber.js';
 import type { Platform } from './platform.js';
 import { Playback } from './playback/playback.js';
 import type { PeerTarget, ResumeRequest, ServerMessage, WelcomeMessage } from './protocol.generated.js';
-import { referenceTo, type RemoteTrack } from './remote/participant.js';
+import type { RemoteTrack } from './remote/participant.js';
 import { Presence } from './remote/presence.js';
 import { Roster } from './remote/roster.js';
 import { errorOf, type CloseInfo } from './signaling/close-info.js';
 import { Session, type ConnectionState } from './signaling/session.js';
+import { Snapshots, type CallSnapshot } from './snapshot.js';
 import { Subscriptions } from './subscriptions.js';
 import type { Watching } from './watching/watching.js';
 
@@ -29,9 +30,10 @@ export class Engine {
   readonly subscriber: Subscriber;
   readonly subscriptions: Subscriptions;
   readonly playback: Playback;
-  watching: Watching | undefined;
+  readonly snapshots = new Snapshots(() => this.#read());
   permissions: readonly string[] = [];
-  mediaState: 'up' | 'down' = 'down';
+  #mediaState: 'up' | 'down' = 'down';
+  #watching: Watching | undefined;
   readonly #platform: Platform;
   readonly #settings: Settings;
   readonly #emit: Emit;
@@ -52,6 +54,7 @@ export class Engine {
     const emit: Emit = (this.#emit = (name, event) => {
       if (this.#isOver) return;
       this.#isOver = name === 'closed';
+      this.snapshots.changed();
       send(name, event);
     });
     const session = (this.session = new Session(platform, settings, {
@@ -68,15 +71,21 @@ export class Engine {
       onClosed: (close) => this.#deliver(() => this.#closed(close)),
     }));
     this.subscriptions = new Subscriptions(session, settings.autoSubscribe);
-    this.playback = new Playback((name) => emit(name, undefined));
-    this.roster = new Roster(
-      (name, event) => {
-        if (name === 'trackPublished') this.subscriptions.published(referenceTo(event as RemoteTrack));
+    this.playback = new Playback({
+      emit: (name) => emit(name, undefined),
+      onPlaying: (track, isPlaying) => {
+        this.roster.changeTrack(track, { isPlaying });
+        this.snapshots.changed();
+      },
+    });
+    this.roster = new Roster({
+      emit: (name, event) => {
+        if (name === 'trackPublished') this.subscriptions.published(event as RemoteTrack);
         emit(name, event as never);
       },
-      (track, why) => this.subscriptions.gone(track, why),
-      this.playback,
-    );
+      onTrackGone: (track, why) => this.subscriptions.gone(track, why),
+      playback: this.playback,
+    });
     this.presence = new Presence({
       session,
       roster: this.roster,
@@ -98,6 +107,7 @@ export class Engine {
     };
     this.publisher = new Publisher({
       ...peers,
+      onChange: () => this.snapshots.changed(),
       onLost: (tracks, error) => {
         for (const track of tracks) this.#localMedia?.forget(track);
         emit('problem', error);
@@ -115,16 +125,32 @@ export class Engine {
     const { state } = this.session;
     const isReceiving = () =>
       [...this.roster.participants.values()].some(({ tracks }) =>
-        [...tracks.values()].some((track) => this.subscriptions.isWanted(referenceTo(track))),
+        [...tracks.values()].some((track) => this.subscriptions.isWanted(track)),
       );
     const isLost = this.#lostPaths.has('publisher') || (this.#lostPaths.has('subscriber') && isReceiving());
     return state === 'connected' && isLost ? 'reconnecting' : state;
   }
 
-  /** The latest welcome. @throws CallplaneError `unreachable` before the first one. */
-  get welcome(): WelcomeMessage {
-    if (this.#welcome === undefined) throw new CallplaneError('unreachable', 'The call is not connected yet.');
-    return this.#welcome;
+  #read(): Omit<CallSnapshot, 'version'> {
+    const { session, presence, roster, playback, permissions } = this;
+    return {
+      state: this.state,
+      closeInfo: session.closeInfo,
+      sessionId: this.#welcome?.sessionId,
+      room: presence.room,
+      participant: presence.own,
+      permissions,
+      mediaState: this.#mediaState,
+      connectionQuality: this.#watching?.quality.level,
+      participants: roster.participants,
+      activeSpeakers: roster.activeSpeakers,
+      ...presence.counts,
+      isRosterPaged: presence.isPaged,
+      tracks: new Map([...this.publisher.tracks].map(([trackId, track]) => [trackId, track.snapshot])),
+      pending: this.#localMedia?.attempts.pending ?? [],
+      failures: this.#localMedia?.attempts.failures ?? [],
+      isAudioBlocked: playback.isAudioBlocked,
+    };
   }
 
   get connections(): Record<PeerTarget, RTCPeerConnection | undefined> {
@@ -142,7 +168,8 @@ export class Engine {
         publisher,
         permissions: () => this.permissions,
         assertOpen: () => session.assertOpen(),
-        emit: this.#emit,
+        onChange: () => this.snapshots.changed(),
+        emit: (name, track) => this.#emit(name, track.snapshot),
       }));
     });
     try {
@@ -184,6 +211,7 @@ export class Engine {
   }
 
   #stateChanged(): void {
+    this.snapshots.changed();
     const { state } = this;
     if (state === this.#stateBefore) return;
     this.#stateBefore = state;
@@ -191,8 +219,13 @@ export class Engine {
   }
 
   #deliver(event: () => void): void {
-    if (this.#waiting === undefined) event();
-    else this.#waiting.push(event);
+    const deliver = () => {
+      event();
+      // Not every change of a participant or of the room has an event.
+      this.snapshots.changed();
+    };
+    if (this.#waiting === undefined) deliver();
+    else this.#waiting.push(deliver);
   }
 
   get #peers() {
@@ -215,12 +248,13 @@ export class Engine {
   #welcomed(welcome: WelcomeMessage): void {
     const isFirst = this.#welcome === undefined;
     this.#welcome = welcome;
+    this.snapshots.changed();
     this.#iceServers.welcome(welcome);
-    this.watching?.quality.welcomed();
+    this.#watching?.quality.welcomed();
     const { permissions } = welcome;
     if (isFirst) {
       this.permissions = permissions;
-      this.mediaState = welcome.media.state;
+      this.#mediaState = welcome.media.state;
       this.presence.welcome(welcome);
       this.#watch().catch((error: unknown) => this.#emit('problem', asCallplaneError(error)));
       return;
@@ -287,7 +321,7 @@ export class Engine {
   async #watch(): Promise<void> {
     const { Watching } = await import('./watching/watching.js');
     if (this.session.state === 'closed') return;
-    this.watching = new Watching({
+    this.#watching = new Watching({
       session: this.session,
       isAdaptive: this.#settings.adaptive,
       now: this.#platform.now,
@@ -295,12 +329,12 @@ export class Engine {
       subscriptions: this.subscriptions,
       connections: () => this.connections,
       onLevel: (level) => {
-        const { participantId } = this.welcome.participant;
+        const participantId = this.presence.own?.participantId ?? '';
         this.#emit('connectionQuality', { participant: undefined, participantId, level });
       },
-      onTrackQuality: (change) => this.#emit('trackQuality', change),
+      onTrackQuality: (track, quality) => this.roster.changeTrack(track, { quality }),
     });
-    if (this.watching.displays !== undefined) this.playback.watch(this.watching.displays);
+    if (this.#watching.displays !== undefined) this.playback.watch(this.#watching.displays);
   }
 
   #setPermissions(permissions: readonly string[]): void {
@@ -312,8 +346,8 @@ export class Engine {
   }
 
   #setMediaState(state: 'up' | 'down'): void {
-    if (this.mediaState === state) return;
-    this.mediaState = state;
+    if (this.#mediaState === state) return;
+    this.#mediaState = state;
     this.#emit('mediaState', state);
   }
 
@@ -323,7 +357,7 @@ export class Engine {
 
   #closed(close: CloseInfo): void {
     this.#platform.page?.removeEventListener('pagehide', this.#onPageHide);
-    this.watching?.close();
+    this.#watching?.close();
     this.#localMedia?.close(errorOf(close));
     this.publisher.close();
     // Ends the tracks of the others, so that their elements do not stay on the page with the last picture.

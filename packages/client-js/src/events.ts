@@ -1,8 +1,8 @@
 import type { CallplaneError } from './errors.js';
-import type { LocalTrack } from './local/local-track.js';
+import type { PublishedTrack } from './local/local-track.js';
 import type { PlaybackEvents } from './playback/playback.js';
 import type { TrackReference } from './protocol.generated.js';
-import type { Participant, RemoteTrack } from './remote/participant.js';
+import type { Participant } from './remote/participant.js';
 import type { PresenceEvents } from './remote/presence.js';
 import type { RosterEvents } from './remote/roster.js';
 import type { CloseInfo } from './signaling/close-info.js';
@@ -24,14 +24,6 @@ export interface TrackSubscriptionFailure extends TrackReference {
   error: CallplaneError;
 }
 
-/** How much of a track the network carries. `paused`: nothing, so that the audio stays clean. */
-export type TrackQuality = 'full' | 'reduced' | 'paused';
-
-export interface TrackQualityChange {
-  track: RemoteTrack;
-  quality: TrackQuality;
-}
-
 export interface CallEvents extends RosterEvents, PresenceEvents, PlaybackEvents {
   /** `reconnecting`, `connected` again, and finally `closed`. */
   state: ConnectionState;
@@ -40,16 +32,14 @@ export interface CallEvents extends RosterEvents, PresenceEvents, PlaybackEvents
   message: ReceivedMessage;
   /** A track should be received, but is not. If that becomes possible later, `trackSubscribed` follows. */
   trackSubscriptionFailed: TrackSubscriptionFailure;
-  /** Because of the network, a video is received in full, in a lower quality (`reduced`), or not now (`paused`). */
-  trackQuality: TrackQualityChange;
   mediaState: 'up' | 'down';
-  localTrackPublished: LocalTrack;
+  localTrackPublished: PublishedTrack;
   /** Muted or unmuted, by you or by the server. */
-  localTrackUpdated: LocalTrack;
+  localTrackUpdated: PublishedTrack;
   /** Unpublished, or ended by the device, the browser or the gateway. */
-  localTrackUnpublished: LocalTrack;
+  localTrackUnpublished: PublishedTrack;
   /** The chosen device is gone. The browser has opened its default one for the track. */
-  deviceFallback: LocalTrack;
+  deviceFallback: PublishedTrack;
   /** The server has changed your permissions. Tracks that you may no longer publish are unpublished. */
   permissionsChanged: readonly string[];
   /** A background failure that no call to the SDK can report. The call goes on. */

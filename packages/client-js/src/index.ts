@@ -1,13 +1,7 @@
 /** Joins Callplane calls from a browser. */
 export { connect, type Call } from './call.js';
 export { CallplaneError, type CallplaneErrorCode, type ClientErrorCode, type ErrorDetail } from './errors.js';
-export type {
-  CallEvents,
-  ReceivedMessage,
-  TrackQuality,
-  TrackQualityChange,
-  TrackSubscriptionFailure,
-} from './events.js';
+export type { CallEvents, ReceivedMessage, TrackSubscriptionFailure } from './events.js';
 export {
   createLocalTracks,
   type DeviceOptions,
@@ -17,7 +11,7 @@ export {
 } from './local/create-tracks.js';
 export { isSupported, listDevices, onDevicesChanged, type Device, type DeviceKind } from './local/devices.js';
 export type { PublishResult, TrackOptions } from './local/local-media.js';
-export type { LocalTrack } from './local/local-track.js';
+export type { LocalTrack, PublishedTrack } from './local/local-track.js';
 // All of it, not by name: only then can applications extend the interface `Metadata`.
 export * from './metadata.js';
 export type { ConnectOptions } from './options.js';
@@ -30,8 +24,9 @@ export type {
   TrackReference,
   TrackSource,
 } from './protocol.generated.js';
-export type { Participant, QualityChange, RemoteTrack } from './remote/participant.js';
+export type { Participant, QualityChange, RemoteTrack, TrackQuality } from './remote/participant.js';
 export type { Counts, RosterPage } from './remote/presence.js';
 export type { CloseInfo } from './signaling/close-info.js';
 export type { ConnectionState } from './signaling/session.js';
+export { INITIAL_SNAPSHOT, type CallSnapshot } from './snapshot.js';
 export type { Subscription } from './subscriptions.js';

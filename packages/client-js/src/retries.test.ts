@@ -37,7 +37,7 @@ describe('after the grace period, a call that waited for the gateway rejects wit
     ['switchDevice', async (call) => Promise.all([call.mute('camera'), call.switchDevice('videoinput', 'cam-b')])],
     ['send', (call) => call.send('hello')],
     ['updateMetadata', (call) => call.updateMetadata({})],
-    ['subscribe', (call) => call.subscribe({ participantId: 'ada', trackId: 'camera' })],
+    ['subscribe', (call) => call.subscribeTracks({ participantId: 'ada', trackId: 'camera' })],
     ['listParticipants', (call) => call.listParticipants()],
     ['show', (call) => call.show(['ada'])],
   ])('%s', async (_name, act) => {

@@ -27,7 +27,7 @@ interface Known {
   /** Undefined if no element displays the track through `attach()`: it is then received in full. */
   display: Display | undefined;
   limit: Limit | undefined;
-  /** What the gateway was asked for last, serialised. It keeps that also for a track that returns under the same id. */
+  /** Last request for this track, as JSON. The gateway keeps it, also for a track that returns under the same id. */
   requested: string;
   isGone: boolean;
 }

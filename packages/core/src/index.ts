@@ -7,6 +7,7 @@ export * from './ids/ids.js';
 export * from './limits/limits.js';
 export * from './text/json.js';
 export * from './operations/operation.js';
+export * from './options.js';
 export * from './participants/participant.js';
 export * from './recordings/recording.js';
 export * from './rooms/room.js';

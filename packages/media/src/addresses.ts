@@ -31,7 +31,6 @@ export function parseMediaNodes(text: string): MediaNodeAddress[] {
   });
 }
 
-/** Whether a media server may have this name. */
 export function isNodeName(name: string): boolean {
   return NAME.test(name);
 }

@@ -120,6 +120,7 @@ describe('the registry', () => {
     const reads: { resolve: (rows: MediaNodeAddress[]) => void; reject: (error: Error) => void }[] = [];
     const nodes = open(() => new Promise((resolve, reject) => reads.push({ resolve, reject })));
     const first = nodes.refresh();
+    await eventually(() => reads.length === 1);
     const [second, third] = [nodes.lookUp('a'), nodes.refresh()];
     expect(reads).toHaveLength(1);
     reads[0]!.resolve([]);
@@ -129,15 +130,15 @@ describe('the registry', () => {
     expect((await second)?.id).toBe('a');
     await third;
     const failing = nodes.refresh();
+    await eventually(() => reads.length === 3);
     reads[2]!.reject(new Error('no database'));
     await expect(failing).rejects.toThrow('no database');
     expect(nodes.get('a')).toBeDefined();
-    nodes.refreshSoon();
-    nodes.refreshSoon();
-    expect(reads).toHaveLength(4);
+    const late = nodes.refresh();
+    await eventually(() => reads.length === 4);
     await nodes.close();
     reads[3]!.resolve([{ id: 'late', url: gone(5) }]);
-    await nodes.refresh();
+    await Promise.all([late, nodes.refresh()]);
     expect(nodes.get('late')).toBeUndefined();
   });
 });

@@ -1,9 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { parseNodeUrl, type MediaNodeAddress } from './addresses.js';
 import { MediaNode } from './janus/node.js';
-
-/** Shortest time between two reads of the registry that unknown names cause, in milliseconds. */
-const LOOK_UP_EVERY_MS = 500;
+import { JANUS_VERSION_MIN } from './janus/version.js';
 
 interface MediaNodesOptions {
   /** The nodes of MEDIA_NODES, which are always known. */
@@ -12,9 +10,7 @@ interface MediaNodesOptions {
   apiSecret: string;
   adminKey: string;
   random: () => number;
-  /** Whether outdated nodes may be used. */
   allowOutdated?: boolean;
-  /** Reads the nodes that have registered themselves. */
   readRegistry?: (() => PromiseLike<readonly MediaNodeAddress[]>) | undefined;
 }
 
@@ -28,7 +24,11 @@ interface MediaNodesEvents {
   removed: [node: MediaNode];
 }
 
-type Options = Omit<MediaNodesOptions, 'addresses'>;
+/** The nodes that have registered themselves, and the function that connects to one. */
+interface Registry {
+  read(): PromiseLike<readonly MediaNodeAddress[]>;
+  connect(address: MediaNodeAddress): MediaNode;
+}
 
 /**
  * Every media node that this process knows, each with its own connection: the nodes of MEDIA_NODES, and of the registry
@@ -37,18 +37,18 @@ type Options = Omit<MediaNodesOptions, 'addresses'>;
 export class MediaNodes extends EventEmitter<MediaNodesEvents> {
   readonly #configured: ReadonlyMap<string, MediaNode>;
   readonly #registered = new Map<string, { url: string; node: MediaNode }>();
-  readonly #options: Options | null;
   readonly #closing = new Set<Promise<void>>();
   #isClosed = false;
-  #reading: Promise<void> | null = null;
+  #reading = Promise.resolve();
   #next: Promise<void> | null = null;
-  #lookedUpAtMs = -Infinity;
 
-  /** Nodes that never change. */
-  constructor(nodes: readonly MediaNode[], options: Options | null = null) {
+  /** @param registry null: the nodes never change */
+  constructor(
+    nodes: readonly MediaNode[],
+    private readonly registry: Registry | null = null,
+  ) {
     super();
     this.#configured = new Map(nodes.map((node) => [node.id, node]));
-    this.#options = options;
     for (const node of nodes) this.#watch(node);
   }
 
@@ -56,11 +56,9 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
    * Starts to connect to the configured nodes without waiting. Registered ones follow with the first `refresh`.
    * Without nodes there is no media server, and no node is ever up.
    */
-  static open({ addresses, ...options }: MediaNodesOptions): MediaNodes {
-    return new MediaNodes(
-      addresses.map((address) => new MediaNode({ ...address, ...options })),
-      options,
-    );
+  static open({ addresses, readRegistry: read, ...options }: MediaNodesOptions): MediaNodes {
+    const connect = (address: MediaNodeAddress) => new MediaNode({ ...address, ...options });
+    return new MediaNodes(addresses.map(connect), read === undefined ? null : { read, connect });
   }
 
   /** Undefined if MEDIA_NODES does not name the node, and it was not registered when the registry was read last. */
@@ -77,7 +75,6 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
     return this.get(id);
   }
 
-  /** Whether MEDIA_NODES names the node. */
   isConfigured(id: string): boolean {
     return this.#configured.has(id);
   }
@@ -86,9 +83,22 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
     return [...this.#configured.values(), ...[...this.#registered.values()].map(({ node }) => node)];
   }
 
-  /** The nodes that are up at this moment. */
   up(): MediaNode[] {
     return this.all().filter((node) => node.state === 'up');
+  }
+
+  /**
+   * Checks that a node is up and that none runs an outdated Janus, refused or allowed.
+   * @throws Error without an `up` node, with `reason: 'outdated'`, and the nodes in its message.
+   */
+  ping(): Promise<void> {
+    const outdated = this.all().filter(({ isOutdated }) => isOutdated);
+    if (outdated.length > 0) {
+      const versions = outdated.map(({ id, version }) => `${id} runs Janus ${version ?? ''}`).join(', ');
+      const error = new Error(`${versions}, before ${JANUS_VERSION_MIN}`);
+      return Promise.reject(Object.assign(error, { reason: 'outdated' }));
+    }
+    return this.up().length > 0 ? Promise.resolve() : Promise.reject(new Error('no media server is up'));
   }
 
   /**
@@ -97,49 +107,33 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
    * @throws errors of the registry; the nodes stay as they are.
    */
   refresh(): Promise<void> {
-    if (this.#isClosed) return this.#reading ?? Promise.resolve();
-    if (this.#reading === null) {
-      this.#reading = this.#read().finally(() => (this.#reading = null));
-      return this.#reading;
-    }
+    if (this.#isClosed) return Promise.resolve();
     this.#next ??= this.#reading
       .catch(() => undefined)
       .then(() => {
         this.#next = null;
-        return this.refresh();
+        return (this.#reading = this.#read());
       });
     return this.#next;
   }
 
-  /** Reads the registry soon, because a room is on a node that this process does not know. Never throws. */
-  refreshSoon(): void {
-    const now = performance.now();
-    if (now - this.#lookedUpAtMs < LOOK_UP_EVERY_MS) return;
-    this.#lookedUpAtMs = now;
-    // The periodic read reports errors of the registry.
-    this.refresh().catch(() => undefined);
-  }
-
-  /** Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.all().map((node) => node.close()), ...this.#closing]);
   }
 
   async #read(): Promise<void> {
-    const { readRegistry } = this.#options ?? {};
-    if (readRegistry === undefined) return;
-    const found = await readRegistry();
+    if (this.registry === null) return;
+    const found = await this.registry.read();
     if (this.#isClosed) return;
-    const wanted = new Map(found.flatMap(usable).filter(([id]) => !this.isConfigured(id)));
-    for (const [id, { url, node }] of this.#registered) if (wanted.get(id) !== url) this.#remove(id, node);
-    for (const [id, url] of wanted) if (!this.#registered.has(id)) this.#add({ id, url });
+    const listed = new Map(found.flatMap(usable).filter(([id]) => !this.isConfigured(id)));
+    for (const [id, { url, node }] of this.#registered) if (listed.get(id) !== url) this.#remove(id, node);
+    for (const [id, url] of listed) if (!this.#registered.has(id)) this.#add(id, url, this.registry);
   }
 
-  #add(address: MediaNodeAddress): void {
-    const { apiSecret = '', adminKey = '', random = () => 0, allowOutdated } = this.#options ?? {};
-    const node = new MediaNode({ ...address, apiSecret, adminKey, random, allowOutdated });
-    this.#registered.set(address.id, { url: address.url, node });
+  #add(id: string, url: string, registry: Registry): void {
+    const node = registry.connect({ id, url });
+    this.#registered.set(id, { url, node });
     this.#watch(node);
     this.emit('added', node);
   }

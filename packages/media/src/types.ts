@@ -46,11 +46,6 @@ export interface MediaPeerEvents {
   talking: [mid: string, level: number | null];
 }
 
-export interface PublishOptions {
-  /** Number of audio packets (20 ms each) whose average level decides whether a track carries speech. The node has a default. */
-  audioActivePackets?: number | undefined;
-}
-
 export interface StreamReference {
   feedId: string;
   mid: string;

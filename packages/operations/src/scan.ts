@@ -6,10 +6,7 @@ import type { OperationDeps } from './kind.js';
 export const SCAN_FAST_MS = 1000;
 /** Operations that one scan gives to Redis. */
 const PAGE = 1000;
-/**
- * Operations that one scan works on itself. It is small, so that operations of another tenant wait for two rounds at
- * most.
- */
+/** Operations that one scan works on itself: few, so that another tenant's wait for two rounds at most. */
 const PAGE_WITHOUT_REDIS = 2 * CONCURRENCY_PER_WORKER;
 /** From then on the job of an operation counts as lost, in milliseconds: a scan has passed it. */
 const LATE_MS = 8000;

@@ -4,7 +4,7 @@ import { appMain } from './test-app.js';
 import { repositoryRoot, stopAtEnd } from './resources.js';
 import type { TestJanus } from './test-servers.js';
 
-export interface TestAgent {
+interface TestAgent {
   readonly pid: number;
   output(): string;
   kill(signal: NodeJS.Signals): void;
@@ -34,7 +34,8 @@ export function startMediaAgent(
     },
   });
   let text = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   const exited = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM');

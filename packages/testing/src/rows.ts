@@ -4,6 +4,7 @@ import {
   formatApiKey,
   hashApiKey,
   newId,
+  newWebhookEndpoint,
   SCOPES,
   type PaceTimes,
   type RoomStatus,
@@ -67,27 +68,8 @@ export async function insertTestEndpoint(
   tenant: Tenant,
   more: Partial<WebhookEndpointState> = {},
 ): Promise<string> {
-  const now = new Date();
-  const endpoint: WebhookEndpointState = {
-    id: newId('webhookEndpoint'),
-    url: 'https://example.com/',
-    events: ['*'],
-    description: null,
-    enabled: true,
-    disabledReason: null,
-    signingKeyVersion: 1,
-    nextSigningKeyVersion: null,
-    nextActivatesAt: null,
-    ordering: 'none',
-    maxPerSecond: null,
-    maxConcurrent: null,
-    standardWebhooks: false,
-    retryRejected: false,
-    failingSince: null,
-    createdAt: now,
-    updatedAt: now,
-    ...more,
-  };
+  const made = { id: newId('webhookEndpoint'), url: 'https://example.com/', createdAt: new Date() };
+  const endpoint = newWebhookEndpoint({ ...made, ...more });
   await database.transaction((tx) => insertWebhookEndpoint(tx, tenant, endpoint, 's1.k1.sealed'));
   return endpoint.id;
 }

@@ -1,6 +1,6 @@
-import { EVENT_READ_EVERY_MS, EVENT_WAITS_MAX, EVENT_WAITS_PER_ENVIRONMENT_MAX } from '@callplane/core';
+import { EVENT_READ_EVERY_MS, EVENT_WAITS_MAX, EVENT_WAITS_PER_ENVIRONMENT_MAX, rateLimited } from '@callplane/core';
 import { latestSequences, newestEvents, type Database, type EventPosition } from '@callplane/db';
-import { Places } from '../http/places.js';
+import { KeyedBound } from '@callplane/runtime';
 
 /** The newest event of each environment and of each room that has events, by id. */
 export interface Newest {
@@ -40,12 +40,7 @@ export function readNewest({ sql }: Pick<Database, 'sql'>): ReadNewest {
 export class EventWaiter {
   readonly #read: ReadNewest;
   readonly #everyMs: number;
-  readonly #places = new Places({
-    perEnvironmentMax: EVENT_WAITS_PER_ENVIRONMENT_MAX,
-    max: EVENT_WAITS_MAX,
-    message: 'Too many requests wait for events. See Retry-After.',
-    retryAfterSeconds: 1,
-  });
+  readonly #entered = new KeyedBound({ max: EVENT_WAITS_MAX, perKeyMax: EVENT_WAITS_PER_ENVIRONMENT_MAX });
   readonly #waiting = new Set<Waiting>();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -57,16 +52,17 @@ export class EventWaiter {
 
   /** Requests with the right to wait. */
   get count(): number {
-    return this.#places.count;
+    return this.#entered.total;
   }
 
   /** @throws PublicError RATE_LIMITED if too many requests wait. */
   enter(watched: Watched) {
-    const leave = this.#places.take(watched.environmentId);
+    const leave = this.#entered.take(watched.environmentId);
+    if (leave === null) throw rateLimited('Too many requests wait for events. See Retry-After.');
     return { ...this.watch(watched), leave };
   }
 
-  /** A wait without a place of its own, for a caller that has a limit itself: one for all streams of an environment. */
+  /** A wait that does not count, for a caller that has a limit itself: one for all streams of an environment. */
   watch(watched: Watched) {
     let isCancelled = false;
     let current: Waiting | undefined;

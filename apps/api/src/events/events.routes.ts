@@ -62,7 +62,7 @@ export function eventRoutes(deps: Deps): UntaggedRoute[] {
 }
 
 type EventsQuery = Static<typeof ListEventsQuery>;
-type EventsDeps = Pick<Deps, 'database' | 'eventWaiter' | 'readTurns'>;
+type EventsDeps = Pick<Deps, 'database' | 'eventWaiter' | 'readLimiter'>;
 type WaitingCall = Pick<Call<unknown, unknown, unknown>, 'startedAtMs' | 'recheckKey' | 'onClosed' | 'waited'>;
 
 /**
@@ -81,7 +81,7 @@ async function pageOfEvents(
   const after = await startOf(deps, tenant, query, cursor);
   if (query.roomId !== undefined && after !== null && after.roomId !== query.roomId) throw noCursor();
   const read = (from: EventPosition | null) =>
-    deps.readTurns.list(tenant.environmentId, () => readEvents(deps, tenant, query, from));
+    deps.readLimiter.list(tenant.environmentId, () => readEvents(deps, tenant, query, from));
   let events = isLatest ? [] : await read(after);
   // Check for the room only if there are no events: events may outlive their room, and a room may have no events left.
   if (

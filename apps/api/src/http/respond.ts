@@ -1,43 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { relative } from 'node:path';
-import { PublicError } from '@callplane/core';
+import { PublicError, rateLimited } from '@callplane/core';
+import { KeyedBound } from '@callplane/runtime';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import helmet from 'helmet';
 import { contextOf, type MatchesRoute } from './request-context.js';
 import type { Reply } from './route.js';
-
-/**
- * A bound for all holders together, such as environments that each hold unread answers. Up to it they may hold anything;
- * beyond it, each at most an equal share. So a few holders take nothing from the others. A caller that adds holders
- * without limit needs a bound of its own for the total, because each new one gets a share.
- */
-export class SharedBound {
-  readonly #max: number;
-  #total = 0;
-  #holders = 0;
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  get total(): number {
-    return this.#total;
-  }
-
-  /**
-   * Whether a holder of `own` may hold `more` in addition. `more = 0` asks whether the current amount is still allowed.
-   */
-  allows(own: number, more: number): boolean {
-    if (this.#total + more <= this.#max) return true;
-    return (own + more) * (this.#holders + (own === 0 ? 1 : 0)) <= this.#max;
-  }
-
-  change(before: number, after: number): void {
-    this.#total += after - before;
-    if (before === 0 && after > 0) this.#holders += 1;
-    if (before > 0 && after === 0) this.#holders -= 1;
-  }
-}
 
 /** Bytes of answers that the callers of one environment may leave unread. The largest answer has about 4 MiB. */
 const UNREAD_BYTES_PER_ENVIRONMENT_MAX = 32 * 1024 * 1024;
@@ -51,37 +19,23 @@ const UNREAD_BYTES_MAX = 128 * 1024 * 1024;
  * that its limit allows.
  */
 export class UnreadAnswers {
-  readonly #held = new Map<string, number>();
-  readonly #bound = new SharedBound(UNREAD_BYTES_SHARED);
+  readonly #unread = new KeyedBound({
+    max: UNREAD_BYTES_MAX,
+    perKeyMax: UNREAD_BYTES_PER_ENVIRONMENT_MAX,
+    sharedFrom: UNREAD_BYTES_SHARED,
+  });
 
   /** @throws PublicError RATE_LIMITED if the environment has no room for another answer of this size. */
   requireRoom(environmentId: string, bytes: number): void {
-    const held = this.#held.get(environmentId) ?? 0;
-    if (
-      held + bytes <= UNREAD_BYTES_PER_ENVIRONMENT_MAX &&
-      this.#bound.total + bytes <= UNREAD_BYTES_MAX &&
-      this.#bound.allows(held, bytes)
-    )
-      return;
-    throw new PublicError('RATE_LIMITED', {
-      message: 'Too many answers have not been read. Read them first, or see Retry-After.',
-      headers: { 'retry-after': '1' },
-    });
+    if (this.#unread.allows(environmentId, bytes)) return;
+    throw rateLimited('Too many answers have not been read. Read them first, or see Retry-After.');
   }
 
   /** Counts an answer that has ended, unless the operating system has taken all of it. */
   add(environmentId: string, bytes: number, response: ServerResponse): void {
     if (response.writableLength === 0 || response.closed) return;
-    this.#change(environmentId, bytes);
-    response.once('close', () => this.#change(environmentId, -bytes));
-  }
-
-  #change(environmentId: string, bytes: number): void {
-    const before = this.#held.get(environmentId) ?? 0;
-    const after = before + bytes;
-    this.#bound.change(before, after);
-    if (after > 0) this.#held.set(environmentId, after);
-    else this.#held.delete(environmentId);
+    this.#unread.add(environmentId, bytes);
+    response.once('close', () => this.#unread.add(environmentId, -bytes));
   }
 }
 

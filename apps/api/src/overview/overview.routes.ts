@@ -105,7 +105,7 @@ export function overviewRoutes(deps: Deps): Route[] {
       async handle({ caller }) {
         requireScope(caller, 'rooms:read', 'webhooks:read');
         const may = { calls: mayUse(caller, 'rooms:read'), webhooks: mayUse(caller, 'webhooks:read') };
-        const body = await deps.readTurns.heavy(caller.environmentId, () => readOverview(deps, caller, may));
+        const body = await deps.readLimiter.heavy(caller.environmentId, () => readOverview(deps, caller, may));
         return { status: 200, body };
       },
     }),

@@ -1,9 +1,9 @@
 import { createPublicKey } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { newId, parseMasterKeys } from '@callplane/core';
+import { parseMasterKeys } from '@callplane/core';
 import { rotateSigningKey } from '@callplane/db';
 import { publishNotice } from '@callplane/queue';
-import { eventually, TEST_ENCRYPTION_KEYS } from '@callplane/testing';
+import { eventually, sessionRow, TEST_ENCRYPTION_KEYS } from '@callplane/testing';
 import jwt from 'jsonwebtoken';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
@@ -31,22 +31,13 @@ async function verify(token: string): Promise<jwt.JwtPayload> {
 
 /** Records a connection as a gateway does at the first join. */
 async function connect(participantId: string, room: string, at: Date, left?: Date): Promise<string> {
-  const id = newId('session');
   await api.database.prisma.participant.update({
     where: { id: participantId },
     data: { connectedAt: at, leftAt: left ?? null },
   });
-  await api.database.prisma.participantSession.create({
-    data: {
-      id,
-      environmentId: api.tenant.environmentId,
-      roomId: room,
-      participantId,
-      startedAt: at,
-      ...(left === undefined ? {} : { endedAt: left, endReason: 'left' }),
-    },
-  });
-  return id;
+  const end = left === undefined ? {} : { endedAt: left, endReason: 'left' };
+  const data = sessionRow(api.tenant, { roomId: room, participantId }, { startedAt: at, ...end });
+  return (await api.database.prisma.participantSession.create({ data })).id;
 }
 
 describe('POST /v1/rooms/{roomId}/tokens', () => {

@@ -15,7 +15,9 @@ const start = (roomId: string, body: object = { mode: 'tracks' }, headers = {}) 
 const stop = (id: string) => api.call('POST', `/v1/recordings/${id}/stop`);
 const operationsOf = (subjectId: string) => api.database.prisma.runtimeOperation.findMany({ where: { subjectId } });
 const eventsOf = async (roomId: string) =>
-  (await api.database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } })).map(({ type }) => type);
+  (await api.database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } })).map(
+    ({ type }) => type,
+  );
 
 describe('the start of a recording', () => {
   test('answers with the recording, writes its event, and is read back', async () => {
@@ -65,7 +67,9 @@ describe('the start of a recording', () => {
     await api.database.prisma.room.update({ where: { id: roomId }, data: { mediaNodeId: 'm2' } });
     expect(await refused()).toBe('RECORDING_UNAVAILABLE');
     const without = await startTestApi({ RECORDINGS_FOLDER: '' });
-    const answer = await without.call('POST', `/v1/rooms/${await without.room()}/recordings`, { body: { mode: 'tracks' } });
+    const answer = await without.call('POST', `/v1/rooms/${await without.room()}/recordings`, {
+      body: { mode: 'tracks' },
+    });
     expect([answer.status, answer.body.error.code]).toEqual([503, 'RECORDING_UNAVAILABLE']);
   });
 });
@@ -87,9 +91,12 @@ describe('the end of a recording', () => {
     for (let n = 0; n < 3; n += 1) mine.push((await start(roomId)).body.id);
     for (const id of mine) await stop(id);
     const other = api.as(await api.newTenant());
-    const theirs = (await other.call('POST', `/v1/rooms/${await other.room()}/recordings`, { body: { mode: 'tracks' } })).body.id;
+    const theirs = (
+      await other.call('POST', `/v1/rooms/${await other.room()}/recordings`, { body: { mode: 'tracks' } })
+    ).body.id;
     await other.call('POST', `/v1/recordings/${theirs}/stop`);
-    const placeOf = async (who: TestApi, id: string) => (await who.call('GET', `/v1/recordings/${id}`)).body.queuePosition;
+    const placeOf = async (who: TestApi, id: string) =>
+      (await who.call('GET', `/v1/recordings/${id}`)).body.queuePosition;
     const places = await Promise.all(mine.map((id) => placeOf(api, id)));
     expect(places).toEqual([...places].sort((a, b) => a - b));
     expect(await placeOf(other, theirs)).toBeLessThan(places[1]);

@@ -17,7 +17,15 @@ export const makeRecordable = (api: TestApi) => Promise.all([recorderRuns(api), 
 /** A recording that is completed, with a file. */
 export async function recording(api: TestApi, roomId: string): Promise<{ recordingId: string; fileId: string }> {
   const [recordingId, fileId] = [newId('recording'), newId('recordingFile')];
-  const file = { id: fileId, kind: 'track', contentType: 'audio/webm', bytes: 1, sha256: '', startMs: 0, durationMs: 1 };
+  const file = {
+    id: fileId,
+    kind: 'track',
+    contentType: 'audio/webm',
+    bytes: 1,
+    sha256: '',
+    startMs: 0,
+    durationMs: 1,
+  };
   const unknown = { participantId: null, trackId: null, source: null, width: null, height: null, madeFrom: '' };
   const at = new Date();
   await api.database.prisma.recording.create({

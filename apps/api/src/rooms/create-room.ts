@@ -1,35 +1,16 @@
-import {
-  newId,
-  presentLiveRoom,
-  ROOM_MAX_PARTICIPANTS_DEFAULT,
-  ROOM_MAX_PARTICIPANTS_MAX,
-  ROOM_NAME_LENGTH_MAX,
-  roomCreated,
-  type RoomState,
-} from '@callplane/core';
+import { newId, newRoom, presentLiveRoom, ROOM_NAME_LENGTH_MAX, roomCreated, type RoomState } from '@callplane/core';
 import { insertRooms, type DueEndpoint, type RoomToInsert } from '@callplane/db';
 import { Type, type Static } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, tagged, type Reply, type Route } from '../http/route.js';
 import { metadataObject, namedObject, trimmedText } from '../http/schemas.js';
-import { emptyTimeoutSeconds, RoomSchema } from './rooms.routes.js';
+import { OPTIONS, RoomSchema } from './rooms.routes.js';
 
 const CreateRoomBody = namedObject('CreateRoom', {
   name: trimmedText(ROOM_NAME_LENGTH_MAX, 'Name of the room.'),
   metadata: Type.Optional(metadataObject('Application-defined.')),
-  maxParticipants: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: ROOM_MAX_PARTICIPANTS_MAX,
-      default: ROOM_MAX_PARTICIPANTS_DEFAULT,
-      description: 'Maximum number of participants that are connected at the same time.',
-    }),
-  ),
-  emptyTimeoutSeconds: Type.Optional({
-    ...emptyTimeoutSeconds('Also ends a room that nobody joins. Null: the setting of the deployment.'),
-    default: null,
-  }),
+  ...OPTIONS.create,
 });
 
 export function createRoomRoutes(deps: Deps): Route[] {
@@ -85,16 +66,6 @@ interface GeneratedRoomValues {
 /**
  * The state of a room at its creation. The answer to the create request uses it, even if the room has changed since.
  */
-function roomAtCreation(input: RoomInput, made: GeneratedRoomValues): RoomState {
-  return {
-    id: made.id,
-    name: input.name,
-    metadata: input.metadata ?? {},
-    status: 'created',
-    maxParticipants: input.maxParticipants ?? ROOM_MAX_PARTICIPANTS_DEFAULT,
-    emptyTimeoutSeconds: input.emptyTimeoutSeconds ?? null,
-    createdAt: new Date(made.createdAt),
-    startedAt: null,
-    endedAt: null,
-  };
+function roomAtCreation(input: RoomInput, { id, createdAt }: GeneratedRoomValues): RoomState {
+  return newRoom({ ...input, id, createdAt: new Date(createdAt) });
 }

@@ -2,9 +2,8 @@ import {
   presentOperation,
   presentLiveRoom,
   PublicError,
-  ROOM_EMPTY_TIMEOUT_SECONDS,
-  ROOM_MAX_PARTICIPANTS_MAX,
   ROOM_NAME_LENGTH_MAX,
+  ROOM_OPTIONS,
   ROOM_STATUSES,
   type LiveRoomState,
   type Tenant,
@@ -16,6 +15,7 @@ import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
 import { listRoute } from '../http/list-route.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
+import { optionSchemas } from '../http/option-schemas.js';
 import {
   exactText,
   metadata,
@@ -29,6 +29,8 @@ import {
 } from '../http/schemas.js';
 import { answerOperation, OPERATION_ANSWERS, OperationSchema } from '../operations/operations.js';
 
+export const OPTIONS = optionSchemas(ROOM_OPTIONS, { readsBounds: false });
+
 const storedRoom = {
   id: Type.String({ description: 'Room identifier, `room_…`.' }),
   projectId: Type.String(),
@@ -39,14 +41,7 @@ const storedRoom = {
     ROOM_STATUSES,
     '`created` → `active` (a participant joined) → `ending` (the end was accepted) → `ended` (the clean-up is complete).',
   ),
-  maxParticipants: Type.Integer(),
-  emptyTimeoutSeconds: orNull(
-    Type.Integer({
-      description:
-        'Seconds until the room ends while it has no participants, from its creation or from the time at which the ' +
-        'last one left. Null: the setting of the deployment.',
-    }),
-  ),
+  ...OPTIONS.read,
   createdAt: timestamp('When the room was created.'),
   startedAt: orNull(timestamp('When the first participant joined.')),
   endedAt: orNull(timestamp('When the clean-up of the ended room was complete.')),
@@ -64,30 +59,10 @@ export const StoredRoomSchema = namedObject('StoredRoom', storedRoom);
 
 export const RoomPath = Type.Object({ roomId: pathId("Room in the key's environment.") });
 
-export const emptyTimeoutSeconds = (description: string) =>
-  orNull(
-    Type.Integer({
-      minimum: ROOM_EMPTY_TIMEOUT_SECONDS.min,
-      maximum: ROOM_EMPTY_TIMEOUT_SECONDS.max,
-      description: `Seconds until the room ends while it has no participants. ${description}`,
-    }),
-  );
-
 const UpdateRoomBody = namedObject('UpdateRoom', {
   name: Type.Optional(trimmedText(ROOM_NAME_LENGTH_MAX, 'Name of the room.')),
   metadata: Type.Optional(metadataObject('Replaces the metadata.', {})),
-  maxParticipants: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: ROOM_MAX_PARTICIPANTS_MAX,
-      description:
-        'Maximum number of participants that are connected at the same time. A number below the present one removes ' +
-        'no participant: joins are refused until enough have left.',
-    }),
-  ),
-  emptyTimeoutSeconds: Type.Optional(
-    emptyTimeoutSeconds('Null: the setting of the deployment. Counts from the time since which the room is empty.'),
-  ),
+  ...OPTIONS.update,
 });
 
 export function roomRoutes(deps: Deps): Route[] {

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { dayOf, DAY_MS, newId } from '@callplane/core';
+import { sessionRow } from '@callplane/testing';
+import { dayOf, DAY_MS } from '@callplane/core';
 import { addQuality } from '@callplane/db';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
@@ -16,19 +17,18 @@ const invite = async () => (await api.invite(room)).participantId;
 
 /** Writes a session of a minute. */
 async function stay(participantId: string, startedAt: Date): Promise<string> {
-  const id = newId('session');
-  await api.database.prisma.participantSession.create({
-    data: {
-      id,
-      environmentId: api.tenant.environmentId,
-      roomId: room,
-      participantId,
-      startedAt,
-      endedAt: new Date(startedAt.getTime() + 60_000),
-      endReason: 'connection_lost',
-      permissions: ['room:join', 'audio:publish'],
-      pastTracks: [{ trackId: 'mic', kind: 'audio', source: 'microphone', publishedAt: 1000, unpublishedAt: 2000 }],
-    },
+  const { id } = await api.database.prisma.participantSession.create({
+    data: sessionRow(
+      api.tenant,
+      { roomId: room, participantId },
+      {
+        startedAt,
+        endedAt: new Date(startedAt.getTime() + 60_000),
+        endReason: 'connection_lost',
+        permissions: ['room:join', 'audio:publish'],
+        pastTracks: [{ trackId: 'mic', kind: 'audio', source: 'microphone', publishedAt: 1000, unpublishedAt: 2000 }],
+      },
+    ),
   });
   return id;
 }

@@ -9,8 +9,8 @@ import {
   type ParticipantToInsert,
   type RoomToInsert,
   type TypedSql,
-  type WantedParticipant,
-  type WantedRow,
+  type ParticipantRequest,
+  type RowRequest,
 } from '@callplane/db';
 import { Batches, ONE_QUEUE, type BatchSettings } from '@callplane/runtime';
 import pLimit from 'p-limit';
@@ -19,7 +19,7 @@ const REQUESTS_PER_STATEMENT_MAX = 64;
 const STATEMENTS_AT_ONCE = 2;
 const LOCKED_ROOMS_AT_ONCE = 4;
 /** Maximum number of requests of a kind that wait for their statement: in all, and of one environment. */
-export const WAITING_MAX = { all: 4_000, ofTenant: 1_000 };
+export const WAITING_MAX = { all: 4_000, perKey: 1_000 };
 /** How long a request waits for its statement, in milliseconds: as long as for a connection. */
 export const WAIT_MS_MAX = 3_000;
 
@@ -52,7 +52,7 @@ export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: T
       // Without SKIP LOCKED, an unlocked room was deleted after the statement had begun.
       return statuses.map((status) => (status === 'busy' ? null : status));
     },
-    turns: pLimit(LOCKED_ROOMS_AT_ONCE),
+    limit: pLimit(LOCKED_ROOMS_AT_ONCE),
   });
   all.push(inLockedRooms);
   const insertIfOpen = async (inserts: ParticipantToInsert[]) => {
@@ -71,10 +71,12 @@ export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: T
     insertRoom: share((rooms: RoomToInsert[]) => insertRooms(writes, rooms)),
     /** Answers the status of the room (nothing was written unless it is open); null if there is no such room. */
     insertParticipantIfOpen: share(insertIfOpen),
-    findRoom: share((wanted: WantedRow[]) => findRooms(reads, wanted)),
-    findParticipant: share((wanted: WantedParticipant[]) => findParticipants(reads, wanted)),
-    findRoomOperation: share((wanted: WantedRow[]) => findOperationsOf(reads, 'room.end', wanted)),
-    findParticipantOperation: share((wanted: WantedRow[]) => findOperationsOf(reads, 'participant.remove', wanted)),
+    findRoom: share((requests: RowRequest[]) => findRooms(reads, requests)),
+    findParticipant: share((requests: ParticipantRequest[]) => findParticipants(reads, requests)),
+    findRoomOperation: share((requests: RowRequest[]) => findOperationsOf(reads, 'room.end', requests)),
+    findParticipantOperation: share((requests: RowRequest[]) =>
+      findOperationsOf(reads, 'participant.remove', requests),
+    ),
   };
 }
 

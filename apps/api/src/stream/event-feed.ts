@@ -47,7 +47,7 @@ export class EventFeed {
     const joinedAt = this.#position;
     if (joinedAt === null) throw new Error('the feed has not started');
     this.streams.add(stream);
-    const { kinds } = stream.wanted;
+    const { kinds } = stream.filter;
     stream.ready([...kinds], seen === null ? joinedAt : null);
     if (seen === null) {
       stream.begin(() => (isLost ? stream.reset(joinedAt) : undefined));
@@ -56,7 +56,7 @@ export class EventFeed {
     const missed = await this.#reads.after(seen, joinedAt, STREAM_BACKLOG_MAX + 1);
     stream.begin(() => {
       if (missed.length > STREAM_BACKLOG_MAX) stream.reset(joinedAt);
-      else stream.changes(changesOf(missed, stream.wanted), missed.at(-1) ?? seen);
+      else stream.changes(changesOf(missed, stream.filter), missed.at(-1) ?? seen);
     });
   }
 
@@ -95,7 +95,7 @@ export class EventFeed {
     this.#position = reached;
     for (const stream of this.streams) {
       if (isGap) stream.reset(reached);
-      else stream.changes(changesOf(events, stream.wanted), reached);
+      else stream.changes(changesOf(events, stream.filter), reached);
     }
     return reached;
   }

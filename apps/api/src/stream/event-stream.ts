@@ -17,13 +17,13 @@ export interface Change {
   sequence: number | null;
 }
 
-export interface Wanted {
+export interface StreamFilter {
   kinds: ReadonlySet<StreamKind>;
   /** Only changes of this room; null: of all. */
   roomId: string | null;
 }
 
-export function changesOf(events: readonly EventChange[], { kinds, roomId }: Wanted): Change[] {
+export function changesOf(events: readonly EventChange[], { kinds, roomId }: StreamFilter): Change[] {
   return events.flatMap(({ id, type, roomId: of, participantId, sequence }) =>
     roomId !== null && of !== roomId
       ? []
@@ -65,7 +65,7 @@ export function streamHead(headers: Readonly<Record<string, string>>): Record<st
 
 /** One stream of server-sent events to a client, in the format of the HTML standard. */
 export class EventStream {
-  readonly wanted: Wanted;
+  readonly filter: StreamFilter;
   readonly openedAtMs: number;
   readonly #response: ServerResponse;
   readonly #monotonicMs: () => number;
@@ -78,11 +78,11 @@ export class EventStream {
   constructor(
     response: ServerResponse,
     headers: Readonly<Record<string, string>>,
-    wanted: Wanted,
+    filter: StreamFilter,
     monotonicMs: () => number = () => performance.now(),
   ) {
     this.#response = response;
-    this.wanted = wanted;
+    this.filter = filter;
     this.#monotonicMs = monotonicMs;
     this.openedAtMs = this.#sentAtMs = monotonicMs();
     response.writeHead(200, streamHead(headers));
@@ -112,7 +112,7 @@ export class EventStream {
 
   /** @param position up to which the client then knows all events. */
   changes(changes: readonly Change[], position: EventPosition): void {
-    this.#inTurn(() => {
+    this.#sendInOrder(() => {
       this.#position = position;
       if (changes.length > 0) this.#send('changes', { changes });
     });
@@ -120,7 +120,7 @@ export class EventStream {
 
   /** The changes that the client missed up to the position are unknown. */
   reset(position: EventPosition): void {
-    this.#inTurn(() => {
+    this.#sendInOrder(() => {
       this.#position = position;
       this.#send('reset', { reason: 'gap' });
     });
@@ -138,7 +138,7 @@ export class EventStream {
     this.#response.end();
   }
 
-  #inTurn(send: () => void): void {
+  #sendInOrder(send: () => void): void {
     if (this.#queue === null) send();
     else if (this.#queue.length < QUEUE_MAX) this.#queue.push(send);
     else this.#response.destroy();

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import {
   firstIdAt,
   PublicError,
+  rateLimited,
   STREAM_AGE_MS_MAX,
   STREAM_POSITION_AGE_MS_MAX,
   STREAMS_MAX,
@@ -10,9 +11,9 @@ import {
   type Tenant,
 } from '@callplane/core';
 import { listEventChanges, newestEvents, type Database, type EventPosition } from '@callplane/db';
+import { KeyedBound } from '@callplane/runtime';
 import { BEFORE_ALL, type EventWaiter } from '../events/event-waiter.js';
-import { Places } from '../http/places.js';
-import { EventStream, parsePosition, type StreamEnd, streamHead, type Wanted } from './event-stream.js';
+import { EventStream, parsePosition, type StreamEnd, streamHead, type StreamFilter } from './event-stream.js';
 import { EventFeed, type FeedReads, type OnReadFailed } from './event-feed.js';
 
 /** Interval of the checks of each stream: its caller, its age, and whether it needs a heartbeat. In milliseconds. */
@@ -20,7 +21,7 @@ const CHECK_EVERY_MS = 1000;
 /** Streams end at different times, within this many milliseconds. */
 const AGE_SPREAD_MS = 60_000;
 
-export interface StreamRequest extends Wanted {
+export interface StreamRequest extends StreamFilter {
   tenant: Tenant;
   /** The position that the client has, as it sent it; null: none. */
   after: string | null;
@@ -55,13 +56,8 @@ export class StreamHub {
   readonly #waiter: EventWaiter;
   readonly #clock: Clock;
   readonly #open = new Set<Open>();
-  /** Of streams that are open or about to open. */
-  readonly #places = new Places({
-    max: STREAMS_MAX,
-    perEnvironmentMax: STREAMS_PER_ENVIRONMENT_MAX,
-    message: 'Too many streams are open. Close one, or see Retry-After.',
-    retryAfterSeconds: 5,
-  });
+  /** Counts streams that are open or about to open. */
+  readonly #entered = new KeyedBound({ max: STREAMS_MAX, perKeyMax: STREAMS_PER_ENVIRONMENT_MAX });
   readonly #feeds = new Map<string, EventFeed>();
   #opened = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -75,7 +71,7 @@ export class StreamHub {
 
   /** Streams that are open or about to open. */
   get count(): number {
-    return this.#places.count;
+    return this.#entered.total;
   }
 
   /**
@@ -91,7 +87,7 @@ export class StreamHub {
       return (response, headers) => {
         response.prependOnceListener('close', leave);
         if (response.closed || response.destroyed) leave();
-        // Node sends nothing of a stream that answers HEAD, and would hold its place.
+        // Node sends nothing of a stream that answers HEAD, and would count.
         else if (response.req.method === 'HEAD') response.writeHead(200, streamHead(headers)).end();
         else this.#begin(request, feed, response, headers);
       };
@@ -114,10 +110,11 @@ export class StreamHub {
       const message = 'This instance is about to stop. Connect again.';
       throw new PublicError('UNAVAILABLE', { message, headers: { 'retry-after': '1' } });
     }
-    const giveBack = this.#places.take(environmentId);
+    const giveBack = this.#entered.take(environmentId);
+    if (giveBack === null) throw rateLimited('Too many streams are open. Close one, or see Retry-After.', 5);
     return () => {
       giveBack();
-      if (this.#places.isTakenBy(environmentId)) return;
+      if (this.#entered.heldBy(environmentId) > 0) return;
       this.#feeds.get(environmentId)?.close();
       this.#feeds.delete(environmentId);
     };

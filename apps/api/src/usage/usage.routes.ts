@@ -62,7 +62,7 @@ export function usageRoutes(deps: Deps): Route[] {
       async handle({ caller, query: { from, to } }) {
         const [first, last] = [parseDay(from), parseDay(to)];
         if (first === null || last === null) throw new Error('the days were not validated');
-        const days = await deps.readTurns.heavy(caller.environmentId, () =>
+        const days = await deps.readLimiter.heavy(caller.environmentId, () =>
           readUsage(deps.database, caller, first, last, deps.clock.now()),
         );
         return { status: 200, body: { from, to, interval: 'day', days: days.map(presentUsageDay) } };

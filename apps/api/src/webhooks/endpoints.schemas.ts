@@ -1,14 +1,13 @@
 import {
   ACTIVATE_IN_SECONDS_MAX,
   ALL_EVENTS,
-  CONCURRENT_MAX,
-  ENDPOINT_ORDERINGS,
+  ENDPOINT_OPTIONS,
   EVENT_TYPES,
-  PER_SECOND_MAX,
   SIGNATURE_CONTRACT,
   WEBHOOK_URL_CHARACTERS_MAX,
 } from '@callplane/core';
 import { Type, type TSchema } from 'typebox';
+import { optionSchemas } from '../http/option-schemas.js';
 import { namedObject, oneOf, orNull, pathId, timestamp, trimmedText } from '../http/schemas.js';
 
 const DESCRIPTION_LENGTH_MAX = 500;
@@ -20,37 +19,7 @@ const EventNames = Type.Array(oneOf([ALL_EVENTS, ...EVENT_TYPES]), {
   description: 'Event types that the endpoint receives. `*` means all types, including types of later versions.',
 });
 
-const sending = {
-  ordering: oneOf(
-    ENDPOINT_ORDERINGS,
-    '`room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it ' +
-      'has succeeded or failed for good. `none`: nothing waits.',
-  ),
-  maxPerSecond: orNull(
-    Type.Integer({
-      minimum: 1,
-      maximum: PER_SECOND_MAX,
-      description: 'Maximum number of attempts that begin in a second, over all workers. Null for no limit.',
-    }),
-  ),
-  maxConcurrent: orNull(
-    Type.Integer({
-      minimum: 1,
-      maximum: CONCURRENT_MAX,
-      description: 'Maximum number of attempts at once, over all workers. Null for no limit.',
-    }),
-  ),
-  standardWebhooks: Type.Boolean({
-    description:
-      'Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, ' +
-      '`webhook-timestamp` and `webhook-signature`.',
-  }),
-  retryRejected: Type.Boolean({
-    description:
-      'Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after ' +
-      '503. 410 stays final.',
-  }),
-};
+const OPTIONS = optionSchemas(ENDPOINT_OPTIONS, { readsBounds: true });
 
 const endpointFields = {
   id: Type.String({ description: 'Endpoint identifier, `whep_…`.' }),
@@ -70,7 +39,7 @@ const endpointFields = {
     }),
   ),
   nextActivatesAt: orNull(timestamp('When the next secret begins to sign new runs. Null unless a rotation waits.')),
-  ...sending,
+  ...OPTIONS.read,
   failingSince: orNull(
     timestamp('Time of the first failed attempt since the last success. Null if the latest attempt succeeded.'),
   ),
@@ -107,11 +76,7 @@ export const CreateEndpointBody = namedObject('CreateWebhookEndpoint', {
   events: Type.Optional({ ...EventNames, default: [ALL_EVENTS] }),
   description: Type.Optional(trimmedText(DESCRIPTION_LENGTH_MAX, 'Free text for people.')),
   enabled: Type.Optional({ ...enabled('Whether the endpoint starts enabled.'), default: true }),
-  ordering: Type.Optional({ ...sending.ordering, default: 'none' }),
-  maxPerSecond: Type.Optional({ ...sending.maxPerSecond, default: null }),
-  maxConcurrent: Type.Optional({ ...sending.maxConcurrent, default: null }),
-  standardWebhooks: Type.Optional({ ...sending.standardWebhooks, default: false }),
-  retryRejected: Type.Optional({ ...sending.retryRejected, default: false }),
+  ...OPTIONS.create,
 });
 
 export const UpdateEndpointBody = namedObject('UpdateWebhookEndpoint', {
@@ -119,11 +84,7 @@ export const UpdateEndpointBody = namedObject('UpdateWebhookEndpoint', {
   events: Type.Optional(EventNames),
   description: Type.Optional(orNull(trimmedText(DESCRIPTION_LENGTH_MAX, 'Free text for people. Null removes it.'))),
   enabled: Type.Optional(enabled('`true` also clears `disabledReason` and sends the deliveries that were held back.')),
-  ordering: Type.Optional(sending.ordering),
-  maxPerSecond: Type.Optional(sending.maxPerSecond),
-  maxConcurrent: Type.Optional(sending.maxConcurrent),
-  standardWebhooks: Type.Optional(sending.standardWebhooks),
-  retryRejected: Type.Optional(sending.retryRejected),
+  ...OPTIONS.update,
 });
 
 export const RotateSecretBody = namedObject('RotateWebhookSecret', {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import {
-  ALL_EVENTS,
   checkNewUrl,
   generateSigningSecret,
   newId,
+  newWebhookEndpoint,
   PublicError,
   seal,
   type ErrorCode,
@@ -44,26 +44,7 @@ export interface EndpointMade {
  * since.
  */
 export function newEndpoint(input: EndpointInput, { id, createdAt }: EndpointMade): WebhookEndpointState {
-  return {
-    events: [ALL_EVENTS],
-    description: null,
-    enabled: true,
-    ordering: 'none',
-    maxPerSecond: null,
-    maxConcurrent: null,
-    standardWebhooks: false,
-    retryRejected: false,
-    ...input,
-    id,
-    url: normalUrl(input.url),
-    disabledReason: null,
-    signingKeyVersion: 1,
-    nextSigningKeyVersion: null,
-    nextActivatesAt: null,
-    failingSince: null,
-    createdAt: new Date(createdAt),
-    updatedAt: new Date(createdAt),
-  };
+  return newWebhookEndpoint({ ...input, id, url: normalUrl(input.url), createdAt: new Date(createdAt) });
 }
 
 export async function createEndpoint(

@@ -1,4 +1,11 @@
-import { type ErrorDetail, newId, PublicError, RECOVERIES_PENDING_MAX, RECOVERY_STATUSES } from '@callplane/core';
+import {
+  type ErrorDetail,
+  newId,
+  PublicError,
+  rateLimited,
+  RECOVERIES_PENDING_MAX,
+  RECOVERY_STATUSES,
+} from '@callplane/core';
 import { cancelRecovery, findRecovery, insertRecovery, listRecoveries } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
@@ -138,10 +145,10 @@ export function recoveryRoutes(deps: Deps): UntaggedRoute[] {
 }
 
 function tooManyRecoveries(): PublicError {
-  return new PublicError('RATE_LIMITED', {
-    message: `${RECOVERIES_PENDING_MAX} recoveries of this endpoint are pending. Cancel one, or try again later.`,
-    headers: { 'retry-after': '10' },
-  });
+  return rateLimited(
+    `${RECOVERIES_PENDING_MAX} recoveries of this endpoint are pending. Cancel one, or try again later.`,
+    10,
+  );
 }
 
 /**

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { newId, type Clock } from '@callplane/core';
+import { type Clock } from '@callplane/core';
 import {
   acceptRoomEnd,
   Database,
@@ -20,6 +20,7 @@ import {
   eventually,
   inviteTestParticipant,
   joinOne,
+  roomRow,
   startTestJanus,
   startTestRedis,
   stopAtEnd,
@@ -52,19 +53,7 @@ const json = async (commandLine: string, env?: Record<string, string>) =>
 /** Creates a room with one participant on a media server. */
 async function roomOn(mediaNodeId: string): Promise<string> {
   const now = new Date();
-  const roomId = newId('room');
-  const { environmentId } = tenant;
-  await database.prisma.room.create({
-    data: {
-      id: roomId,
-      environmentId,
-      name: 'Room',
-      metadata: {},
-      status: 'created',
-      maxParticipants: 9,
-      createdAt: now,
-    },
-  });
+  const { id: roomId } = await database.prisma.room.create({ data: roomRow(tenant) });
   const { participantId, tokenId } = await inviteTestParticipant(database.sql, tenant, roomId, now);
   const resumeSecretHash = new Uint8Array(randomBytes(32));
   const input = { tenant, roomId, participantId, tokenId, resumeSecretHash, instanceId: 'i', mediaNodeId };

@@ -3,7 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { captureChunkKey, newId, recordingFileKey, type OperationKind, type StoredRecordingFile } from '@callplane/core';
+import {
+  captureChunkKey,
+  newId,
+  recordingFileKey,
+  type OperationKind,
+  type StoredRecordingFile,
+} from '@callplane/core';
 import { acceptRecordingDeletion, Database, saveCapture, saveCapturePass, stopRecordings } from '@callplane/db';
 import { operationMetrics, workOnOperation } from '@callplane/operations';
 import { JobProducer } from '@callplane/queue';
@@ -56,7 +62,16 @@ beforeEach(async () => {
   beganAtMs = Date.now() - BEGAN_MS;
   const startedAt = new Date(beganAtMs);
   await prisma.room.create({
-    data: { id: roomId, environmentId, name: 'Room', metadata: {}, status: 'active', maxParticipants: 9, createdAt: startedAt, startedAt },
+    data: {
+      id: roomId,
+      environmentId,
+      name: 'Room',
+      metadata: {},
+      status: 'active',
+      maxParticipants: 9,
+      createdAt: startedAt,
+      startedAt,
+    },
   });
   await prisma.recording.create({
     data: {
@@ -91,7 +106,10 @@ async function ship(name: string, bytes: Buffer, more: { nodeId?: string; closed
 }
 const agentPassed = (nodeId = 'm1', at = new Date(Date.now() + 1000)) => saveCapturePass(deps.database.sql, nodeId, at);
 async function work(more: Partial<Deps> = {}): Promise<number | null> {
-  await deps.database.prisma.runtimeOperation.updateMany({ where: { status: 'pending' }, data: { dueAt: new Date(Date.now() - 1000) } });
+  await deps.database.prisma.runtimeOperation.updateMany({
+    where: { status: 'pending' },
+    data: { dueAt: new Date(Date.now() - 1000) },
+  });
   return workOnOperation({ ...deps, ...more }, operationId, kinds);
 }
 const row = () => deps.database.prisma.recording.findUniqueOrThrow({ where: { id: recordingId } });
@@ -105,7 +123,9 @@ describe('the processing of a recording', () => {
     expect(await work()).toBeNull();
     expect(await row()).toMatchObject({ status: 'completed', progress: 100, gaps: [] });
     const [first, second] = await files();
-    expect([first?.startMs, first?.durationMs, second?.durationMs].map((ms) => Math.round(ms! / 100))).toEqual([10, 20, 10]);
+    expect([first?.startMs, first?.durationMs, second?.durationMs].map((ms) => Math.round(ms! / 100))).toEqual([
+      10, 20, 10,
+    ]);
     expect(await store.size(recordingFileKey(recordingId, first!))).toBe(first!.bytes);
     expect(await deps.database.prisma.recordingCapture.count({ where: { roomId } })).toBe(0);
     expect(existsSync(join(store.folder, 'captures', roomId))).toBe(false);

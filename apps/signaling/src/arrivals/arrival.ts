@@ -4,7 +4,7 @@ import type { SessionState } from '@callplane/db';
 import type { CloseReason, ServerMessages } from '@callplane/protocol';
 import type { JobProducer } from '@callplane/queue';
 import { startSpan, type Logger, type Span } from '@callplane/runtime';
-import type { Connection } from '../connections/connection.js';
+import { DRAINS, type Client } from '../clients/client.js';
 import type { MediaPlaces } from '../media/places.js';
 import type { ArrivalLimit, SignalingMetrics } from '../metrics.js';
 import { participantText } from '../rooms/changes.js';
@@ -12,16 +12,15 @@ import type { Rooms } from '../rooms/rooms.js';
 import { withParticipants, type RoomInfo } from '../rooms/state.js';
 import type { Session } from '../sessions/session.js';
 import type { Sessions } from '../sessions/sessions.js';
-import type { Unwanted, Wanted, Writes } from '../writes/writes.js';
+import type { ClientState, NotWritten, Writes } from '../writes/writes.js';
 import type { ArrivalLimits } from './limits.js';
 import type { VerificationKeys } from './token.js';
 
 /**
- * How long a drain waits for joins and resumptions in progress, in milliseconds. A client whose connection closes
- * before its welcome joins at another instance, while this one may still commit its first join.
+ * How long a drain waits for joins and resumptions in progress, in milliseconds. A client that ends before its welcome
+ * joins at another instance, while this one may still commit its first join.
  */
 const ARRIVE_WITHIN_MS = 3000;
-const DRAINS = 'This gateway drains.';
 
 export interface WelcomeDeps {
   clock: Clock;
@@ -55,14 +54,14 @@ export interface ArrivalDeps extends WelcomeDeps {
 
 /** The joins and resumptions that are in progress at this instance. */
 export class Arrivals {
-  readonly #byConnection = new Map<Connection, Promise<void>>();
+  readonly #byClient = new Map<Client, Promise<void>>();
   /** Sessions whose resumption is in progress. Their rows may name this instance before it holds them. */
   readonly #resuming = new Set<string>();
   /** Whether the instance drains. It begins no join and no resumption then: another instance can handle it. */
   isDraining = false;
 
-  has(connection: Connection): boolean {
-    return this.#byConnection.has(connection);
+  has(client: Client): boolean {
+    return this.#byClient.has(client);
   }
 
   isResuming(sessionId: string): boolean {
@@ -70,25 +69,21 @@ export class Arrivals {
   }
 
   /** @param sessionId the session that is resumed; null for a join */
-  async track(connection: Connection, sessionId: string | null, work: () => Promise<void>): Promise<void> {
+  async track(client: Client, sessionId: string | null, work: () => Promise<void>): Promise<void> {
     if (sessionId !== null) this.#resuming.add(sessionId);
     const arriving = work();
-    this.#byConnection.set(connection, arriving);
+    this.#byClient.set(client, arriving);
     try {
       await arriving;
     } finally {
-      this.#byConnection.delete(connection);
+      this.#byClient.delete(client);
       if (sessionId !== null) this.#resuming.delete(sessionId);
     }
   }
 
   async settled(): Promise<void> {
-    const enough = new AbortController();
-    await Promise.race([
-      Promise.allSettled([...this.#byConnection.values()]),
-      delay(ARRIVE_WITHIN_MS, undefined, { signal: enough.signal }).catch(() => undefined),
-    ]);
-    enough.abort();
+    const arrived = Promise.allSettled([...this.#byClient.values()]);
+    await Promise.race([arrived, delay(ARRIVE_WITHIN_MS, undefined, { ref: false })]);
   }
 }
 
@@ -98,15 +93,15 @@ export class Arrivals {
  * the latest one may write.
  */
 export class Arrival {
-  readonly connection: Connection;
-  readonly #deps: ArrivalDeps;
   readonly #fields: object;
   readonly #startedAtMs = performance.now();
   readonly #span: Span | null = startSpan('arrival', { kind: 'server', parent: null });
 
-  constructor(deps: ArrivalDeps, connection: Connection, fields: object = {}) {
-    this.#deps = deps;
-    this.connection = connection;
+  constructor(
+    private readonly deps: ArrivalDeps,
+    readonly client: Client,
+    fields: object = {},
+  ) {
     this.#fields = fields;
   }
 
@@ -116,29 +111,29 @@ export class Arrival {
   }
 
   /** Whether the client still waits for this instance. */
-  readonly wanted = (): Wanted => {
+  readonly clientState = (): ClientState => {
     // Numbering a disconnected client would make its newer join at another instance look older.
-    if (!this.connection.isOpen) return 'disconnected';
-    return this.#deps.arrivals.isDraining ? 'drain' : 'yes';
+    if (this.client.ending !== null) return 'disconnected';
+    return this.deps.arrivals.isDraining ? 'drain' : 'waiting';
   };
 
   /** Nothing is written yet, so another instance can handle all of it. @returns whether the arrival was refused */
   refusedByDrain(): boolean {
-    if (!this.#deps.arrivals.isDraining) return false;
+    if (!this.deps.arrivals.isDraining) return false;
     this.refuse('drain', DRAINS);
     return true;
   }
 
   /** Refuses the arrival if it has to wait. @returns whether it was refused */
   refusedByLimit(limit: ArrivalLimit, waitMs: number): boolean {
-    if (waitMs > 0) this.#deps.arrivalLimits.refuse(this.connection, limit, waitMs);
+    if (waitMs > 0) this.deps.arrivalLimits.refuse(this.client, limit, waitMs);
     return waitMs > 0;
   }
 
   /** @param id of the participant or session that the limit is for */
-  turnAway(refusal: Unwanted | { outcome: 'too_many'; waitMs: number }, limit: ArrivalLimit, id: string): void {
+  decline(refusal: NotWritten | { outcome: 'too_many'; waitMs: number }, limit: ArrivalLimit, id: string): void {
     if (refusal.outcome === 'too_many') {
-      this.#deps.arrivalLimits.refuseFor(id, refusal.waitMs);
+      this.deps.arrivalLimits.refuseFor(id, refusal.waitMs);
       this.refusedByLimit(limit, refusal.waitMs);
     } else if (refusal.outcome === 'drain') this.refuse('drain', DRAINS);
     else this.log('disconnected');
@@ -148,10 +143,10 @@ export class Arrival {
     const span = this.#span;
     const trace = span === null ? {} : { traceId: traceIdOf(span.traceparent), spanId: span.spanId };
     const durationMs = Math.round((performance.now() - this.#startedAtMs) * 10) / 10;
-    this.#deps.metrics.join(outcome, durationMs);
-    this.#deps.logger.info('join', {
-      connectionId: this.connection.id,
-      ...this.connection.logFields,
+    this.deps.metrics.join(outcome, durationMs);
+    this.deps.logger.info('join', {
+      connectionId: this.client.id,
+      ...this.client.logFields,
       durationMs,
       outcome,
       ...trace,
@@ -163,7 +158,7 @@ export class Arrival {
 
   /** Refusals are answers, not failures of the gateway. */
   #end(span: Span, outcome: string): void {
-    const fields = this.connection.logFields;
+    const fields = this.client.logFields;
     const attributes: Record<string, string> = { 'callplane.outcome': outcome };
     for (const name of ['environment', 'room', 'participant', 'session']) {
       const id = fields[`${name}Id`];
@@ -173,7 +168,7 @@ export class Arrival {
   }
 
   refuse(reason: CloseReason, cause: string): void {
-    this.connection.close(reason, { cause });
+    this.client.close(reason, { cause });
     this.log(reason, { cause });
   }
 
@@ -187,16 +182,16 @@ export class Arrival {
     // Since the commit, the session may have been removed, superseded, resumed elsewhere, or ended with its room.
     const departure = room.departureOf(session);
     if (departure !== null || room.state === null) {
-      this.#deps.sessions.onDeparture(session, departure ?? 'missing');
+      this.deps.sessions.onDeparture(session, departure ?? 'missing');
       this.log('ended');
       return;
     }
     session.onOwn(room.sessionOf(session.participantId) ?? own);
     session.media.readPlacement();
-    const text = welcomeText(this.#deps, session, room.state, details);
+    const text = welcomeText(this.deps, session, room.state, details);
     room.add(session);
     session.dispatch('welcomed');
-    this.connection.sendWelcome(text);
+    this.client.sendWelcome(text);
     const speakers = room.speakers.present();
     if (speakers !== null) session.sendText(speakers);
     if (session.isConnected) session.media.onWelcomed();
@@ -205,14 +200,14 @@ export class Arrival {
     else this.log('joined');
   }
 
-  /** Whether this arrival still holds the session. If not, its connection ends, and the reason is logged. */
+  /** Whether this arrival still holds the session. If not, its client ends, and the reason is logged. */
   holds(session: Session, connectionNumber: number): boolean {
     if (session.connectionNumber !== connectionNumber) {
-      this.connection.drop();
+      this.client.drop();
       this.log('overtaken');
       return false;
     }
-    if (!session.isGone && this.connection.isOpen) return true;
+    if (!session.isGone && this.client.ending === null) return true;
     this.log(session.isGone ? 'ended' : 'disconnected');
     return false;
   }

@@ -1,6 +1,6 @@
 import type { JoinOutcome } from '@callplane/db';
 import type { ClientMessages, CloseReason } from '@callplane/protocol';
-import type { Connection } from '../connections/connection.js';
+import type { Client } from '../clients/client.js';
 import type { Room } from '../rooms/room.js';
 import type { Session } from '../sessions/session.js';
 import { Arrival, type ArrivalDeps } from './arrival.js';
@@ -23,13 +23,13 @@ const REFUSALS = {
 const NOT_FOUND_FOR_MS = 3000;
 
 /** The participant is in the room from the commit on. @throws if a dependency does not answer. */
-export async function join(deps: ArrivalDeps, connection: Connection, request: ClientMessages['join']): Promise<void> {
-  const arrival = new Arrival(deps, connection);
+export async function join(deps: ArrivalDeps, client: Client, request: ClientMessages['join']): Promise<void> {
+  const arrival = new Arrival(deps, client);
   if (arrival.refusedByDrain()) return;
   const claims = await verify(deps, arrival, request.token);
   if (claims === null) return;
   const { tenant, roomId, participantId } = claims;
-  Object.assign(connection.logFields, { roomId, participantId, environmentId: tenant.environmentId });
+  Object.assign(client.logFields, { roomId, participantId, environmentId: tenant.environmentId });
   if (request.requireMedia === true && !deps.places.anyUp) {
     arrival.refuse('media_unavailable', 'No media server is up.');
     return;
@@ -42,9 +42,8 @@ export async function join(deps: ArrivalDeps, connection: Connection, request: C
     const resumeSecret = newResumeSecret();
     const joined = await write(deps, arrival, claims, room, resumeSecret);
     if (joined === null) return;
-    session = deps.sessions.add(room, connection, {
+    session = deps.sessions.add(room, client, {
       sessionId: joined.state.sessionId,
-      roomId,
       participantId,
       permissions: claims.permissions,
       connectionNumber: joined.state.connection,
@@ -61,7 +60,7 @@ export async function join(deps: ArrivalDeps, connection: Connection, request: C
   }
 }
 
-/** @returns null if the token is refused; the connection has been closed then. */
+/** @returns null if the token is refused; the client has ended then. */
 async function verify(
   { arrivalLimits, clock, keys, tokens }: ArrivalDeps,
   arrival: Arrival,
@@ -70,14 +69,14 @@ async function verify(
   const verified = await verifyToken(keys, tokens, token, clock.now());
   if (verified.ok) return verified.claims;
   // The address limit applies to bad tokens only. Verification comes first: with cached keys it costs no query.
-  if (arrival.refusedByLimit('address', arrivalLimits.addressWaitMs(arrival.connection))) return null;
+  if (arrival.refusedByLimit('address', arrivalLimits.addressWaitMs(arrival.client))) return null;
   // An expired token does not count as a failure: it was valid once, so it was not guessed.
-  if (verified.reason === 'invalid_token') arrivalLimits.failed(arrival.connection);
+  if (verified.reason === 'invalid_token') arrivalLimits.failed(arrival.client);
   arrival.refuse(verified.reason, verified.why);
   return null;
 }
 
-/** @returns null if the join is refused or its client has gone; the connection has been closed then */
+/** @returns null if the join is refused or its client has gone; the client has ended then */
 async function write(
   { arrivalLimits, instanceId, places, producer, writes }: ArrivalDeps,
   arrival: Arrival,
@@ -95,11 +94,11 @@ async function write(
       mediaNodeId: room.state?.mediaNodeId ?? places.pick(),
     },
     // A client that asks to leave before its join is written gets no session.
-    () => (arrival.connection.isLeaving ? 'disconnected' : arrival.wanted()),
+    () => (arrival.client.isLeaving ? 'disconnected' : arrival.clientState()),
   );
   switch (outcome.outcome) {
     case 'joined':
-      arrival.connection.logFields['sessionId'] = outcome.state.sessionId;
+      arrival.client.logFields['sessionId'] = outcome.state.sessionId;
       void producer.wakeDeliveries(outcome.deliveries);
       return outcome;
     case 'abandoned':
@@ -108,7 +107,7 @@ async function write(
     case 'too_many':
     case 'disconnected':
     case 'drain':
-      arrival.turnAway(outcome, 'participant', participantId);
+      arrival.decline(outcome, 'participant', participantId);
       return null;
     default:
       if (outcome.outcome === 'not_found') arrivalLimits.refuseFor(participantId, NOT_FOUND_FOR_MS);

@@ -1,6 +1,7 @@
-import { KeyedPace, paceTimes, remember, type Pace, type PaceTimes } from '@callplane/core';
+import { KeyedPace, paceTimes, type Pace, type PaceTimes } from '@callplane/core';
 import type { Logger } from '@callplane/runtime';
-import type { Connection } from '../connections/connection.js';
+import { LRUCache } from 'lru-cache';
+import type { Client } from '../clients/client.js';
 import type { ArrivalLimit, SignalingMetrics } from '../metrics.js';
 
 export interface ArrivalPaces {
@@ -24,7 +25,7 @@ export class ArrivalLimits {
   readonly #logger: Logger;
   readonly #monotonicMs: () => number;
   /** By participant or session id: the monotonic time until which PostgreSQL refuses it. */
-  readonly #refusedUntilMs = new Map<string, number>();
+  readonly #refusedUntilMs = new LRUCache<string, number>({ max: KEYS_MAX });
   readonly #loggedAtMs = new Map<ArrivalLimit, number>();
 
   constructor(
@@ -41,39 +42,34 @@ export class ArrivalLimits {
   }
 
   /** How long resumptions and bad tokens from this address are refused, in milliseconds; 0 if they are not. */
-  addressWaitMs({ addressKey }: Pick<Connection, 'addressKey'>): number {
+  addressWaitMs({ addressKey }: Pick<Client, 'addressKey'>): number {
     return this.#failures.waitMs(addressKey, this.#monotonicMs());
   }
 
-  failed({ addressKey }: Pick<Connection, 'addressKey'>): void {
+  failed({ addressKey }: Pick<Client, 'addressKey'>): void {
     this.#failures.charge(addressKey, this.#monotonicMs());
   }
 
   /** How long PostgreSQL is known to refuse a participant or session, in milliseconds; 0 if it is not known to. */
   waitMs(id: string): number {
-    const untilMs = this.#refusedUntilMs.get(id);
-    if (untilMs === undefined) return 0;
-    const waitMs = untilMs - this.#monotonicMs();
-    if (waitMs > 0) return waitMs;
-    this.#refusedUntilMs.delete(id);
-    return 0;
+    return Math.max(0, (this.#refusedUntilMs.get(id) ?? -Infinity) - this.#monotonicMs());
   }
 
   refuseFor(id: string, waitMs: number): void {
-    remember(this.#refusedUntilMs, id, this.#monotonicMs() + waitMs);
+    this.#refusedUntilMs.set(id, this.#monotonicMs() + waitMs);
   }
 
-  /** Closes the connection and tells the client how long to wait. Logs at most one line per second for each limit. */
-  refuse(connection: Connection, limit: ArrivalLimit, waitMs: number): void {
+  /** Ends the client and tells it how long to wait. Logs at most one line per second for each limit. */
+  refuse(client: Client, limit: ArrivalLimit, waitMs: number): void {
     const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
-    connection.close('too_many_attempts', { retryAfterSeconds, cause: `limit: ${limit}` });
+    client.close('too_many_attempts', { retryAfterSeconds, cause: `limit: ${limit}` });
     this.#metrics.limited(limit);
     const nowMs = this.#monotonicMs();
     if (nowMs - (this.#loggedAtMs.get(limit) ?? -Infinity) < LOG_EVERY_MS) return;
     this.#loggedAtMs.set(limit, nowMs);
     this.#logger.warn('arrival refused', {
-      connectionId: connection.id,
-      ...connection.logFields,
+      connectionId: client.id,
+      ...client.logFields,
       limit,
       retryAfterSeconds,
     });

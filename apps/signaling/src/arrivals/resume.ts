@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ResumeOutcome } from '@callplane/db';
 import type { ClientMessages } from '@callplane/protocol';
-import type { Connection } from '../connections/connection.js';
+import type { Client } from '../clients/client.js';
 import { CLOSE_REASON_OF_END } from '../sessions/sessions.js';
 import type { Session } from '../sessions/session.js';
 import { Arrival, type ArrivalDeps } from './arrival.js';
@@ -9,18 +9,14 @@ import { Arrival, type ArrivalDeps } from './arrival.js';
 type Resumed = Extract<ResumeOutcome, { outcome: 'resumed' }>;
 
 /** The session may come from this or another instance. @throws if a dependency does not answer. */
-export async function resume(
-  deps: ArrivalDeps,
-  connection: Connection,
-  request: ClientMessages['resume'],
-): Promise<void> {
-  const arrival = new Arrival(deps, connection, { resumed: true });
+export async function resume(deps: ArrivalDeps, client: Client, request: ClientMessages['resume']): Promise<void> {
+  const arrival = new Arrival(deps, client, { resumed: true });
   if (arrival.refusedByDrain()) return;
   const outcome = await write(deps, arrival, request);
   if (outcome === null) return;
   const { sessionId } = request;
   const { tenant, roomId, participantId } = outcome;
-  Object.assign(connection.logFields, { sessionId, roomId, participantId, environmentId: tenant.environmentId });
+  Object.assign(client.logFields, { sessionId, roomId, participantId, environmentId: tenant.environmentId });
   const taken = takeOver(deps, arrival, request, outcome);
   if (taken === null) return;
   const { session, isHere } = taken;
@@ -47,31 +43,31 @@ export async function resume(
   });
 }
 
-/** @returns null if the resumption is refused; the connection has been closed then. */
+/** @returns null if the resumption is refused; the client has ended then. */
 async function write(
   { arrivalLimits, instanceId, writes }: ArrivalDeps,
   arrival: Arrival,
   request: ClientMessages['resume'],
 ): Promise<Resumed | null> {
   const { roomId, sessionId, resumeSecret } = request;
-  if (arrival.refusedByLimit('address', arrivalLimits.addressWaitMs(arrival.connection))) return null;
+  if (arrival.refusedByLimit('address', arrivalLimits.addressWaitMs(arrival.client))) return null;
   if (arrival.refusedByLimit('session', arrivalLimits.waitMs(sessionId))) return null;
   const input = { sessionId, resumeSecretHash: hashOf(resumeSecret), instanceId };
   const outcome = isPlausible(request)
-    ? await writes.resume(roomId, input, arrival.wanted)
+    ? await writes.resume(roomId, input, arrival.clientState)
     : { outcome: 'unknown' as const };
   switch (outcome.outcome) {
     case 'resumed':
       return outcome;
     case 'unknown':
-      arrivalLimits.failed(arrival.connection);
+      arrivalLimits.failed(arrival.client);
       arrival.refuse('invalid_session', 'Session or secret unknown.');
       return null;
     case 'ended':
       arrival.refuse(CLOSE_REASON_OF_END[outcome.reason], `session ended: ${outcome.reason}`);
       return null;
     default:
-      arrival.turnAway(outcome, 'session', sessionId);
+      arrival.decline(outcome, 'session', sessionId);
       return null;
   }
 }
@@ -83,23 +79,22 @@ function takeOver(
   { sessionId, autoSubscribe = true }: ClientMessages['resume'],
   { connection: connectionNumber, previousInstanceId, ...facts }: Resumed,
 ): { session: Session; isHere: boolean } | null {
-  const { connection } = arrival;
+  const { client } = arrival;
   const known = sessions.get(sessionId);
   if (known !== undefined && known.connectionNumber >= connectionNumber) {
-    connection.drop();
+    client.drop();
     arrival.log('overtaken');
     return null;
   }
   if (known?.connectionNumber === connectionNumber - 1 && previousInstanceId === instanceId && known.isResumable) {
     known.autoSubscribe = autoSubscribe;
-    sessions.resumeHere(known, connection, connectionNumber);
+    sessions.resumeHere(known, client, connectionNumber);
     return { session: known, isHere: true };
   }
   known?.dispatch('resumedElsewhere');
   const { roomId, participantId, permissions } = facts;
-  const session = sessions.add(rooms.acquire(roomId), connection, {
+  const session = sessions.add(rooms.acquire(roomId), client, {
     sessionId,
-    roomId,
     participantId,
     permissions,
     connectionNumber,

@@ -87,14 +87,15 @@ const FRESH_MS = 30_000;
 const UNKNOWN_KID_PAUSE_MS = 1000;
 
 export class VerificationKeys {
-  readonly #load: () => Promise<VerificationJwk[]>;
   readonly #monotonicMs: () => number;
   /** The latest load, which may still run; null if it has failed, or began before a rotation. */
   #loaded: Promise<ReadonlyMap<string, KeyObject>> | null = null;
   #loadedAtMs = -Infinity;
 
-  constructor(load: () => Promise<VerificationJwk[]>, monotonicMs: () => number = () => performance.now()) {
-    this.#load = load;
+  constructor(
+    private readonly load: () => Promise<VerificationJwk[]>,
+    monotonicMs: () => number = () => performance.now(),
+  ) {
     this.#monotonicMs = monotonicMs;
   }
 
@@ -116,7 +117,7 @@ export class VerificationKeys {
   }
 
   #reload(): Promise<ReadonlyMap<string, KeyObject>> {
-    const loaded = this.#load().then(
+    const loaded = this.load().then(
       (jwks) => new Map(jwks.map(({ kid, ...jwk }) => [kid, createPublicKey({ key: jwk, format: 'jwk' })])),
     );
     loaded.catch(() => {

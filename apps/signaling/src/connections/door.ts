@@ -5,7 +5,8 @@ import { PROTOCOL_LIMITS, SUBPROTOCOL } from '@callplane/protocol';
 import { hostRefusal, refuseSocket, requestIdOf, type Logger, type Refusal } from '@callplane/runtime';
 import proxyAddr from 'proxy-addr';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { Connection, type ConnectionHandler, type ConnectionSettings } from './connection.js';
+import { DRAINS, type Client, type ClientHandler } from '../clients/client.js';
+import { Connection, type ConnectionSettings } from './connection.js';
 import { Outbox } from './outbox.js';
 
 const SIGNALING_PATH = '/v1/signaling';
@@ -110,17 +111,15 @@ function unavailability(count: number, settings: UpgradeSettings): string | null
 }
 
 export class Connections {
-  readonly #logger: Logger;
-  readonly #settings: ConnectionSettings;
-  readonly #handler: ConnectionHandler;
   readonly #connections = new Set<Connection>();
   readonly #timer: NodeJS.Timeout;
   #accepted = 0;
 
-  constructor(logger: Logger, settings: ConnectionSettings, handler: ConnectionHandler) {
-    this.#logger = logger;
-    this.#settings = settings;
-    this.#handler = handler;
+  constructor(
+    private readonly logger: Logger,
+    private readonly settings: ConnectionSettings,
+    private readonly handler: ClientHandler,
+  ) {
     this.#timer = setInterval(() => {
       const nowMs = performance.now();
       for (const connection of this.#connections) connection.check(nowMs);
@@ -136,21 +135,21 @@ export class Connections {
   accept(sockets: { webSocket: WebSocket; socket: Duplex }, address: string | undefined): Connection {
     this.#accepted += 1;
     const client = { id: `conn_${this.#accepted}`, address };
-    const connection = new Connection(client, sockets, this.#settings, this.#handler);
+    const connection = new Connection(client, sockets, this.settings, this.handler);
     this.#connections.add(connection);
     void connection.closed().then(() => this.#onClosed(connection));
     return connection;
   }
 
   /** Closes connections with the reason `drain`, spread over DRAIN_OVER_MS. */
-  async sendAway(isMeant: (connection: Connection) => boolean = () => true): Promise<void> {
+  async sendAway(isMeant: (client: Client) => boolean = () => true): Promise<void> {
     const open = [...this.#connections].filter((connection) => connection.isOpen && isMeant(connection));
     const pauseMs = Math.min(DRAIN_OVER_MS / Math.max(open.length, 1), 50);
     // Timers fire at most once per millisecond, so that many connections have to close in groups.
     const together = Math.ceil(open.length / (DRAIN_OVER_MS / Math.max(pauseMs, 1)));
     for (const [at, connection] of open.entries()) {
       if (at > 0 && at % together === 0) await delay(pauseMs);
-      connection.close('drain', { cause: 'This gateway drains.' });
+      connection.close('drain', { cause: DRAINS });
     }
   }
 
@@ -159,7 +158,7 @@ export class Connections {
     this.#connections.delete(connection);
     // A client beyond a limit reconnects often. The limit's own log line, whose rate is bounded, covers it.
     if (connection.ending === 'too_many_attempts') return;
-    this.#logger.info('connection', {
+    this.logger.info('connection', {
       connectionId: connection.id,
       reason: connection.ending,
       ...connection.logFields,

@@ -12,24 +12,16 @@ import {
 import { CLIENT_MESSAGES, PROTOCOL_LIMITS, type ClientMessage, type CloseReason } from '@callplane/protocol';
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { RawData } from 'ws';
+import type { InvalidMessage } from '../clients/client.js';
 
 /** Rate-limit cost of a message: one token, and another one for each of these bytes, because parsing costs by byte. */
 const BYTES_PER_TOKEN = 16 * 1024;
 /** Rate-limit cost of an invalid message, in tokens. Validating it is more expensive than validating a valid one. */
 const INVALID_MESSAGE_TOKENS = 10;
 
-/** A message that does not match its schema. The sender gets the details, with the message's id. */
-export interface InvalidMessage {
-  is: 'invalid';
-  type: string;
-  id: string | undefined;
-  details: ErrorDetail[];
-}
-
 export type ReceivedFrame =
   | { is: 'message'; message: ClientMessage; chars: number }
-  | InvalidMessage
+  | ({ is: 'invalid' } & InvalidMessage)
   /** The connection has to be closed. `cause` is for the log. */
   | { is: 'violation'; reason: CloseReason; cause: string };
 
@@ -66,7 +58,7 @@ export function readMessage(text: string): ReceivedFrame {
   const { type, id: givenId } = value as { type?: unknown; id?: unknown };
   if (typeof type !== 'string') return violation('protocol_error', 'The message has no type.');
   const id = typeof givenId === 'string' && givenId.length >= 1 && givenId.length <= 64 ? givenId : undefined;
-  const invalid = (details: ErrorDetail[]): InvalidMessage => ({
+  const invalid = (details: ErrorDetail[]): ReceivedFrame => ({
     is: 'invalid',
     type: SCHEMAS.has(type) ? type : 'unknown',
     id,
@@ -99,8 +91,8 @@ export class FrameReader {
   }
 
   /** @param isFirst whether this is the connection's first message, which must be a join or resumption */
-  read(data: RawData, isBinary: boolean, isFirst: boolean): ReceivedFrame {
-    const bytes = byteLength(data);
+  read(data: Buffer, isBinary: boolean, isFirst: boolean): ReceivedFrame {
+    const bytes = data.length;
     this.frames += 1;
     this.bytes += bytes;
     if (!this.#take(1 + Math.floor(bytes / BYTES_PER_TOKEN))) return violation('rate_limited', 'Too many messages.');
@@ -108,7 +100,7 @@ export class FrameReader {
     const bytesMax = isFirst ? PROTOCOL_LIMITS.firstFrameBytesMax : PROTOCOL_LIMITS.frameBytesMax;
     if (bytes > bytesMax) return violation('message_too_large', `The frame has ${bytes} bytes.`);
     if (isBinary) return violation('protocol_error', 'The frame is binary.');
-    const read = readMessage(toText(data));
+    const read = readMessage(data.toString());
     if (read.is === 'invalid') this.#take(INVALID_MESSAGE_TOKENS - 1);
     if (isFirst && read.is === 'message' && read.message.type !== 'join' && read.message.type !== 'resume') {
       return violation('protocol_error', 'The first message is neither join nor resume.');
@@ -125,13 +117,4 @@ export class FrameReader {
 
 function violation(reason: CloseReason, cause: string): ReceivedFrame {
   return { is: 'violation', reason, cause };
-}
-
-function byteLength(data: RawData): number {
-  return Array.isArray(data) ? data.reduce((sum, part) => sum + part.length, 0) : data.byteLength;
-}
-
-function toText(data: RawData): string {
-  if (Array.isArray(data)) return Buffer.concat(data).toString();
-  return Buffer.isBuffer(data) ? data.toString() : Buffer.from(data).toString();
 }

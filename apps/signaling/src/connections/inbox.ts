@@ -1,52 +1,4 @@
-/** A connection's half that holds memory for its client. */
-export interface Holder {
-  /** Seconds in a row in which nothing of it could be freed. */
-  readonly stalledSeconds: number;
-  /** Frees all that it holds, and ends its connection. */
-  cut(): void;
-}
-
-/** Share of the bound that is left after a cut. Otherwise every further message would cut one more connection. */
-const LEFT_AFTER_CUT = 7 / 8;
-
-/**
- * A hard bound for the messages that all connections of a process hold together. A per-connection bound does not stop a
- * caller with many connections. Above the bound, the process cuts the connections that have been stalled longest, then
- * the ones that hold most.
- */
-export class HeldByAll {
-  readonly #max: number;
-  readonly #held = new Map<Holder, number>();
-  total = 0;
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  /** Records the current amount of a holder. It may be cut during the call, and others too. */
-  set(holder: Holder, held: number): void {
-    const before = this.#held.get(holder) ?? 0;
-    if (held === before) return;
-    this.total += held - before;
-    if (held > 0) this.#held.set(holder, held);
-    else this.#held.delete(holder);
-    this.cut(this.#max, () => true);
-  }
-
-  /** If all hold more than `max`, cuts holders that `mayCut` accepts. */
-  cut(max: number, mayCut: (holder: Holder) => boolean): void {
-    if (this.total <= max) return;
-    const order = [...this.#held]
-      .filter(([holder]) => mayCut(holder))
-      .sort(([one, held], [other, more]) => other.stalledSeconds - one.stalledSeconds || more - held);
-    for (const [holder, held] of order) {
-      if (this.total <= max * LEFT_AFTER_CUT) return;
-      this.#held.delete(holder);
-      this.total -= held;
-      holder.cut();
-    }
-  }
-}
+import { EvictingBound, type Holder } from '@callplane/runtime';
 
 export const QUEUED_MESSAGES_MAX = 256;
 export const QUEUED_CHARS_MAX = 1024 * 1024;
@@ -66,8 +18,8 @@ export class Inbox<Message> implements Holder {
   #charsMax = QUEUED_CHARS_BEFORE_ARRIVAL_MAX;
   #isHandling = false;
   #isStopped = false;
-  readonly #all: HeldByAll;
-  static readonly #ofProcess = new HeldByAll(QUEUED_CHARS_OF_ALL);
+  readonly #all: EvictingBound;
+  static readonly #ofProcess = new EvictingBound(QUEUED_CHARS_OF_ALL);
 
   /**
    * @param handle must neither throw nor reject. A message that it handles without a promise delays no other one.
@@ -76,7 +28,7 @@ export class Inbox<Message> implements Holder {
   constructor(
     handle: (message: Message) => void | Promise<void>,
     onCut: () => void,
-    all: HeldByAll = Inbox.#ofProcess,
+    all: EvictingBound = Inbox.#ofProcess,
   ) {
     this.#handle = handle;
     this.#onCut = onCut;

@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Duplex } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { EvictingBound } from '@callplane/runtime';
 import { eventually } from '@callplane/testing';
 import { WebSocket, WebSocketServer } from 'ws';
-import { HeldByAll } from './inbox.js';
 import { Outbox, STALLED_SECONDS, UNSENT_BYTES_MAX, UNSENT_BYTES_OF_READER_MAX } from './outbox.js';
 
 const http = createServer();
@@ -34,7 +34,7 @@ async function connect() {
 }
 
 /** An outbox whose operating system takes a write only when `take` is called, or at once if its client reads. */
-function fake(all: HeldByAll | undefined, { isReading = false, onCut = () => {} } = {}) {
+function fake(all: EvictingBound | undefined, { isReading = false, onCut = () => {} } = {}) {
   const writes: (() => void)[] = [];
   const written: string[] = [];
   const controls: string[] = [];
@@ -137,7 +137,7 @@ describe('an outbox', () => {
   });
 
   test('is overfull with less if nothing leaves for seconds, and not if a part of a long frame does', async () => {
-    const { outbox, take } = fake(new HeldByAll(Infinity));
+    const { outbox, take } = fake(new EvictingBound(Infinity));
     outbox.send('x'.repeat(2 * UNSENT_BYTES_MAX));
     await nextTick();
     for (let second = 0; second < 3 * STALLED_SECONDS; second++) {
@@ -153,7 +153,7 @@ describe('an outbox', () => {
 
   test('that holds most is cut when all hold too much, and frees its frames', async () => {
     // Frames above the size of Node's pool of buffers, which a smaller one would hold as a whole.
-    const all = new HeldByAll(1_000_000);
+    const all = new EvictingBound(1_000_000);
     const cut: string[] = [];
     const open = (name: string) => fake(all, { onCut: () => cut.push(name) });
     const [large, middle, small] = [open('large'), open('middle'), open('small')];
@@ -193,7 +193,7 @@ describe('an outbox', () => {
   });
 
   test('writes frames that wait behind a stuck write at once and in order when the client reads again', async () => {
-    const { outbox, written, take } = fake(new HeldByAll(100_000));
+    const { outbox, written, take } = fake(new EvictingBound(100_000));
     for (const text of ['a', 'b', 'c']) {
       outbox.send(text);
       await nextTick();
@@ -206,7 +206,7 @@ describe('an outbox', () => {
   });
 
   test('answers the latest ping of a client that does not read, and sends it no ping', async () => {
-    const all = new HeldByAll(100_000);
+    const all = new EvictingBound(100_000);
     const { outbox, controls, written, take } = fake(all);
     for (const data of ['1', '2', '3']) outbox.pong(Buffer.from(data));
     expect([outbox.ping(), controls]).toEqual([false, ['pong 1']]);
@@ -220,7 +220,7 @@ describe('an outbox', () => {
   });
 
   test('bounds the memory of one tick until its end', async () => {
-    const { outbox } = fake(new HeldByAll(Infinity), { isReading: true });
+    const { outbox } = fake(new EvictingBound(Infinity), { isReading: true });
     outbox.send('x'.repeat(16 * 1024 * 1024 + 1));
     expect(outbox.unsentBytes).toBeGreaterThan(16 * 1024 * 1024);
     await Promise.resolve();

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
+import { EvictingBound, type Holder } from '@callplane/runtime';
 import { WebSocket } from 'ws';
-import { HeldByAll, type Holder } from './inbox.js';
 
 /** Seconds in which the operating system takes nothing, after which a client counts as one that does not read. */
 export const STALLED_SECONDS = 5;
@@ -40,7 +40,7 @@ export class Outbox implements Holder {
   readonly #webSocket: WebSocket;
   readonly #socket: Duplex;
   readonly #onCut: () => void;
-  readonly #all: HeldByAll;
+  readonly #all: EvictingBound;
   /** The frames that are not encoded, their bytes, and the memory that their texts take. */
   #frames: FrameText[] = [];
   #waitingBytes = 0;
@@ -56,10 +56,10 @@ export class Outbox implements Holder {
   /** The outboxes with frames that wait for the end of the current event-loop tick, and the bytes of these frames. */
   static #ofTick: Outbox[] = [];
   static #bytesOfTick = 0;
-  static readonly #ofProcess = new HeldByAll(HELD_BYTES_OF_ALL_HARD);
+  static readonly #ofProcess = new EvictingBound(HELD_BYTES_OF_ALL_HARD);
 
   /** @param onCut called when this connection must end at once, because all hold too much */
-  constructor(webSocket: WebSocket, socket: Duplex, onCut: () => void, all: HeldByAll = Outbox.#ofProcess) {
+  constructor(webSocket: WebSocket, socket: Duplex, onCut: () => void, all: EvictingBound = Outbox.#ofProcess) {
     this.#webSocket = webSocket;
     this.#socket = socket;
     this.#onCut = onCut;
@@ -118,7 +118,7 @@ export class Outbox implements Holder {
   }
 
   /** Call it once a second. Cuts the connections whose clients do not read if all hold too much. */
-  static cutStalled(all: HeldByAll = Outbox.#ofProcess, max = HELD_BYTES_OF_ALL): void {
+  static cutStalled(all: EvictingBound = Outbox.#ofProcess, max = HELD_BYTES_OF_ALL): void {
     all.cut(max, ({ stalledSeconds }) => stalledSeconds >= STALLED_SECONDS);
   }
 

@@ -33,10 +33,7 @@ const PAYLOADS: Record<string, number> = { opus: 111, vp8: 96, vp9: 101, h264: 1
 
 const nameOf = ({ feedId, mid }: StreamReference) => `${feedId}/${mid}`;
 
-/**
- * A subscriber's handle that keeps its media sections as Janus does, which `sections.slow.test.ts` of packages/media
- * proves.
- */
+/** A subscriber's handle whose media sections behave as `sections.slow.test.ts` of packages/media proves for Janus. */
 export class FakeSubscriber extends EventEmitter<MediaPeerEvents> {
   readonly handleId = 1;
   readonly sections: FakeSection[] = [];

@@ -39,18 +39,14 @@ export class Feed {
   isUp = false;
   isAnswered = false;
   isAnnouncing = false;
-  readonly #session: MediaOwner;
-  readonly #listener: FeedListener;
   #isClosed = false;
 
   constructor(
     deps: MediaDeps,
-    session: MediaOwner,
+    private readonly session: MediaOwner,
     { node, feedId, peerConnection }: FeedPlace,
-    listener: FeedListener,
+    private readonly listener: FeedListener,
   ) {
-    this.#session = session;
-    this.#listener = listener;
     this.node = node;
     this.feedId = feedId;
     this.peerConnection = peerConnection;
@@ -78,12 +74,12 @@ export class Feed {
 
   /** @throws MediaError if the media server fails, or the feed was closed meanwhile */
   async attach(place: MediaPlace): Promise<void> {
-    const { roomId } = this.#session;
+    const { roomId } = this.session;
     const [own] = await Promise.all([place.session(), place.node.ensureRoom(roomId)]);
     const handle = await own.attachPublisher(roomId, this.feedId);
     if (this.#isClosed) {
       await handle.detach();
-      throw new MediaError('closed', 'The feed is not wanted any more');
+      throw new MediaError('closed', 'The feed was given up');
     }
     this.#take(handle);
   }
@@ -119,18 +115,18 @@ export class Feed {
     this.handle = handle;
     handle.on('connected', () => {
       this.isUp = true;
-      this.#listener.onConnected(this);
+      this.listener.onConnected(this);
     });
     handle.on('talking', (mid, level) => {
       const track = this.tracks.find((one) => one.mid === mid);
       if (track !== undefined) this.#speaks(track.trackId, level);
     });
-    handle.on('closed', (reason) => this.#listener.onEnded(this, reason));
+    handle.on('closed', (reason) => this.listener.onEnded(this, reason));
   }
 
   /** @param level in dBov; null if the track carries no speech any more */
   #speaks(trackId: string, level: number | null): void {
-    const { room, participantId } = this.#session;
+    const { room, participantId } = this.session;
     room.speakers.note(trackKey({ participantId, trackId }), level);
   }
 }
@@ -140,9 +136,6 @@ export class Feed {
  * state. It sends only differences. Clients cannot undo it, because the request needs the room's secret.
  */
 class Moderation {
-  readonly #deps: MediaDeps;
-  readonly #session: MediaOwner;
-  readonly #feed: Feed;
   /**
    * Whether the media server holds a media section back, by mid; null if it may do either, after a request that failed.
    * It relays sections without an entry.
@@ -150,16 +143,16 @@ class Moderation {
   readonly #held = new Map<string, boolean | null>();
   /** Whether another instance may have sent requests for sections without an entry. */
   #isUnsure = false;
-  readonly #inTurn = pLimit(1);
-  /** The last turn, while it has not begun. */
+  readonly #serially = pLimit(1);
+  /** The last pass, while it has not begun. */
   #next: Promise<void> | undefined;
   #again: NodeJS.Timeout | undefined;
 
-  constructor(deps: MediaDeps, session: MediaOwner, feed: Feed) {
-    this.#deps = deps;
-    this.#session = session;
-    this.#feed = feed;
-  }
+  constructor(
+    private readonly deps: MediaDeps,
+    private readonly session: MediaOwner,
+    private readonly feed: Feed,
+  ) {}
 
   /** Call this for a feed that another instance has negotiated: the media server gets the state of each track once. */
   takeOver(): Promise<void> {
@@ -168,11 +161,11 @@ class Moderation {
   }
 
   /**
-   * Sends the media server the differences. Turns run one after another; calls before the begin of one share it. Never
+   * Sends the media server the differences. Passes run one after another; calls before the begin of one share it. Never
    * rejects: a failure is tried again.
    */
   agree(): Promise<void> {
-    this.#next ??= this.#inTurn(() => {
+    this.#next ??= this.#serially(() => {
       this.#next = undefined;
       return this.#sendAll();
     });
@@ -181,7 +174,7 @@ class Moderation {
 
   async #sendAll(): Promise<void> {
     clearTimeout(this.#again);
-    const sent = await Promise.all(this.#feed.sent.map((track) => this.#send(track.mid, this.#isMuted(track))));
+    const sent = await Promise.all(this.feed.sent.map((track) => this.#send(track.mid, this.#isMuted(track))));
     if (sent.includes(false)) this.#repeat();
   }
 
@@ -193,11 +186,11 @@ class Moderation {
     // The media server may carry out a request without an answer in time: until it answers, either state is possible.
     this.#held.set(mid, null);
     try {
-      await this.#feed.node.moderate(this.#session.roomId, this.#feed.feedId, mid, muted);
+      await this.feed.node.moderate(this.session.roomId, this.feed.feedId, mid, muted);
       this.#held.set(mid, muted);
       return true;
     } catch (error) {
-      this.#deps.logger.warn('track not moderated', { sessionId: this.#session.sessionId, error });
+      this.deps.logger.warn('track not moderated', { sessionId: this.session.sessionId, error });
       // The media server relays nothing of a feed that it does not have. The next change asks again.
       return error instanceof MediaError && error.code === 'no_such_feed';
     }
@@ -213,8 +206,8 @@ class Moderation {
   }
 
   async #repeatNow(): Promise<void> {
-    if (this.#feed.sent.length === 0) return;
-    const isLive = await isStillLive(this.#deps, this.#session).catch(() => null);
+    if (this.feed.sent.length === 0) return;
+    const isLive = await isStillLive(this.deps, this.session).catch(() => null);
     if (isLive === null) this.#repeat();
     else if (isLive) await this.agree();
   }
@@ -224,9 +217,9 @@ class Moderation {
    * Until then the client's own word counts.
    */
   #isMuted(track: SendingTrack): boolean {
-    if (!this.#session.permissions.includes(PERMISSION_OF_SOURCE[track.source])) return true;
-    const stored = storedTracks(this.#session).find(({ trackId }) => trackId === track.trackId);
-    if (stored?.feedId === this.#feed.feedId) track.muted = stored.muted;
+    if (!this.session.permissions.includes(PERMISSION_OF_SOURCE[track.source])) return true;
+    const stored = storedTracks(this.session).find(({ trackId }) => trackId === track.trackId);
+    if (stored?.feedId === this.feed.feedId) track.muted = stored.muted;
     // A track that is published anew, over another peer connection, stays muted.
     return track.muted || stored?.muted === true;
   }

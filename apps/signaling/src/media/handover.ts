@@ -28,14 +28,7 @@ export class OwnSession {
   open(node: MediaNode): Promise<MediaSession> {
     const { current } = this;
     if (current?.node === node) return Promise.resolve(current.session);
-    if (this.#opening?.node !== node) {
-      const opening = { node, session: this.#open(node) };
-      this.#opening = opening;
-      const done = () => {
-        if (this.#opening === opening) this.#opening = null;
-      };
-      opening.session.then(done, done);
-    }
+    if (this.#opening?.node !== node) this.#opening = { node, session: this.#open(node) };
     return this.#opening.session;
   }
 
@@ -58,15 +51,19 @@ export class OwnSession {
   }
 
   async #open(node: MediaNode): Promise<MediaSession> {
-    const session = await node.openSession();
-    if (this.#end !== null || this.#opening?.node !== node) {
+    try {
+      const session = await node.openSession();
+      if (this.#end === null && this.#opening?.node === node) {
+        // The peer connections of a room that has moved are gone already.
+        void this.#opened?.session.destroy();
+        this.#opened = { node, session };
+        return session;
+      }
       await session.destroy();
-      throw new MediaError('closed', 'The session was not wanted any more');
+      throw new MediaError('closed', 'The session was given up');
+    } finally {
+      if (this.#opening?.node === node) this.#opening = null;
     }
-    // The peer connections of a room that has moved are gone already.
-    void this.#opened?.session.destroy();
-    this.#opened = { node, session };
-    return session;
   }
 }
 
@@ -89,11 +86,9 @@ export interface HandoverParts {
   own: OwnSession;
   publisher: Publisher;
   subscriber: Subscriber;
-  /** The peer connections that the media server has lost while the client does not know it yet. */
   lost: Set<PeerTarget>;
 }
 
-/** Where the session's media is, for a gateway that takes it over; null without media. */
 export function recordOf({ session, own, publisher, subscriber }: HandoverParts): MediaRecord | null {
   const opened = own.current;
   const placement = session.room.state;
@@ -105,7 +100,7 @@ export function recordOf({ session, own, publisher, subscriber }: HandoverParts)
     janusSession: opened.session.id,
     publisher: publisher.record,
     subscriber: subscriber.record,
-    choices: subscriber.wanted.choices,
+    choices: subscriber.selector.choices,
   };
 }
 
@@ -136,7 +131,7 @@ export async function takeOver(
   const isSending = sending !== null && publisher.claim(place.node, claimed, sending, resumed.tracks);
   if (!isSending && sending !== null) void claimed.detach(sending.handle);
   if (isSending || (!has('publisher') && resumed.tracks.length === 0)) lost.delete('publisher');
-  subscriber.wanted.restore(record.choices);
+  subscriber.selector.restore(record.choices);
   // The client may know another peer connection than the other gateway did.
   const isKnown = receiving !== null && receiving.offerId === resumed.answeredOffer;
   const isReceiving = isKnown && (await subscriber.claim(place.node, claimed, receiving));

@@ -106,29 +106,26 @@ export interface MediaWritesDeps {
 
 /** Writes the tracks of sessions, and where their media is: the latter a moment after it has changed. */
 export class MediaWrites {
-  readonly #deps: MediaWritesDeps;
   readonly #changed = new Set<RecordedSession>();
-  readonly #inTurn = pLimit(1);
+  readonly #serially = pLimit(1);
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(deps: MediaWritesDeps) {
-    this.#deps = deps;
-  }
+  constructor(private readonly deps: MediaWritesDeps) {}
 
   /** @returns false if this connection no longer holds the session */
   async publish(session: RecordedSession, tracks: TrackState[]): Promise<boolean> {
-    const { clock, database } = this.#deps;
+    const { clock, database } = this.deps;
     return this.#wrote(session, await publishTracks(database, session.held, tracks, clock.now()));
   }
 
   async unpublishAll(session: RecordedSession): Promise<void> {
-    const { clock, database } = this.#deps;
+    const { clock, database } = this.deps;
     this.#wrote(session, await publishTracks(database, session.held, [], clock.now()));
   }
 
   async setMuted({ held, roomId }: RecordedSession, trackId: string, muted: boolean): Promise<void> {
-    await this.#deps.writes.mute(roomId, { held, trackId, muted });
+    await this.deps.writes.mute(roomId, { held, trackId, muted });
   }
 
   /** Call this when the record with which another gateway would continue the session's media has changed. */
@@ -142,7 +139,7 @@ export class MediaWrites {
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    return this.#inTurn(() => this.#writeAll());
+    return this.#serially(() => this.#writeAll());
   }
 
   close(): void {
@@ -162,10 +159,10 @@ export class MediaWrites {
       // A session may have gone while the sessions before it were written.
       const held = sessions.slice(at, at + SESSIONS_PER_WRITE_MAX).filter(({ isGone }) => !isGone);
       try {
-        await this.#deps.writeMedia(held.map((session) => ({ held: session.held, media: session.media.record })));
+        await this.deps.writeMedia(held.map((session) => ({ held: session.held, media: session.media.record })));
       } catch (error) {
         const left = sessions.slice(at);
-        this.#deps.logger.warn('media records not written', { sessions: left.length, error });
+        this.deps.logger.warn('media records not written', { sessions: left.length, error });
         if (this.#isClosed) return;
         for (const session of left) this.#changed.add(session);
         this.#schedule(AGAIN_MS);
@@ -180,8 +177,8 @@ export class MediaWrites {
    */
   #wrote({ roomId }: RecordedSession, { written, deliveries }: TracksOutcome): boolean {
     if (!written) return false;
-    void this.#deps.producer.wakeDeliveries(deliveries);
-    void this.#deps.rooms.changed(roomId);
+    void this.deps.producer.wakeDeliveries(deliveries);
+    void this.deps.rooms.changed(roomId);
     return true;
   }
 }

@@ -9,7 +9,7 @@ import {
   type NodeLoad,
 } from '@callplane/media';
 import type { Logger } from '@callplane/runtime';
-import { RequestFailure } from '../connections/request-failure.js';
+import { RequestFailure } from '../clients/request-failure.js';
 import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 
@@ -28,53 +28,47 @@ export interface MediaPlace {
 }
 
 export class MediaPlaces {
-  readonly #nodes: MediaNodes;
-  readonly #readLoads: () => Promise<ReadonlyMap<string, NodeLoad>>;
   #loads = new Map<string, NodeLoad>();
   #loadsAtMs = -Infinity;
 
-  constructor(nodes: MediaNodes, readLoads: () => Promise<ReadonlyMap<string, NodeLoad>>) {
-    this.#nodes = nodes;
-    this.#readLoads = readLoads;
-  }
+  constructor(
+    private readonly nodes: MediaNodes,
+    private readonly readLoads: () => Promise<ReadonlyMap<string, NodeLoad>>,
+  ) {}
 
   onChange(listener: (nodeId: string) => void): void {
-    this.#nodes.on('up', ({ id }) => listener(id));
-    this.#nodes.on('down', ({ id }) => listener(id));
-    this.#nodes.on('removed', ({ id }) => listener(id));
+    this.nodes.on('up', ({ id }) => listener(id));
+    this.nodes.on('down', ({ id }) => listener(id));
+    this.nodes.on('removed', ({ id }) => listener(id));
   }
 
   get anyUp(): boolean {
-    return this.#nodes.up().length > 0;
+    return this.nodes.up().length > 0;
   }
 
-  /**
-   * The node with this id if it is up, else null. An unknown node may have been registered a moment ago, and another
-   * gateway has placed the room on it: this one reads the registry soon.
-   */
+  /** The node with this id if it is up, else null. */
   up(nodeId: string | null): MediaNode | null {
-    if (nodeId === null) return null;
-    const node = this.#nodes.get(nodeId);
-    if (node === undefined) this.#nodes.refreshSoon();
+    const node = this.nodes.get(nodeId ?? '');
     return node?.state === 'up' ? node : null;
   }
 
   /**
-   * Whether the node has been down for longer than this time, or is no longer registered.
+   * Whether the node has been down for longer than this time, or is no longer registered. Reads the registry if the node
+   * is unknown: another gateway may have placed the room on a server that was registered a moment ago.
    * @throws if the registry has to be read and cannot be
    */
   async isLost(nodeId: string, deadMs: number): Promise<boolean> {
-    const node = await this.#nodes.lookUp(nodeId);
+    const node = await this.nodes.lookUp(nodeId);
     return node === undefined || node.downForMs > deadMs;
   }
 
   /** The least loaded node that is up and takes rooms, or null. Never rejects: a failed read leaves the old loads. */
   async pick(): Promise<string | null> {
-    const healthy = this.#nodes.up().map(({ id }) => id);
+    const healthy = this.nodes.up().map(({ id }) => id);
     if (healthy.length === 0) return null;
     if (performance.now() - this.#loadsAtMs > LOADS_FRESH_MS) {
       try {
-        this.#loads = new Map([...(await this.#readLoads())].map(([id, load]) => [id, { ...load }]));
+        this.#loads = new Map([...(await this.readLoads())].map(([id, load]) => [id, { ...load }]));
         this.#loadsAtMs = performance.now();
       } catch {
         // Placement works with old loads. The caller's own statements report that the database is unavailable.
@@ -116,7 +110,6 @@ interface MoveRoomsDeps {
  * than `deadMs`. If several instances try, one moves the room and all of them follow.
  */
 export async function moveRooms(deps: MoveRoomsDeps, rooms: Rooms, deadMs: number): Promise<void> {
-  if (!deps.places.anyUp) return;
   for (const room of [...rooms.all]) if (await needsPlace(deps.places, room, deadMs)) await move(deps, rooms, room);
 }
 

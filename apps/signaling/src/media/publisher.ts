@@ -2,7 +2,7 @@ import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } from '@callplane/media';
 import type { ClientMessages } from '@callplane/protocol';
 import pLimit from 'p-limit';
-import { RequestFailure } from '../connections/request-failure.js';
+import { RequestFailure } from '../clients/request-failure.js';
 import { isStillLive, type MediaDeps, type MediaOwner, type PublisherRecord } from './media-writes.js';
 import { mediaUnavailable, toFailure, type MediaPlace } from './places.js';
 import { Feed, keepMutes, type FeedListener, type FeedPhase } from './feed.js';
@@ -21,27 +21,21 @@ const TALKING_PUBLISHERS = 100;
  * that waits for the media server or the database compares the feed afterwards, and ends if it is another one by then.
  */
 export class Publisher implements FeedListener {
-  readonly #deps: MediaDeps;
-  readonly #session: MediaOwner;
-  readonly #place: () => MediaPlace | null;
-  readonly #onLost: () => void;
   /** Runs one write of the session's tracks at a time, so that a slow publish cannot commit after a later unpublish. */
-  readonly #inTurn = pLimit(1);
+  readonly #serially = pLimit(1);
   #feed: Feed | null = null;
   #isClosed = false;
-  /** Runs one publish request at a time. One from an earlier connection may still wait for the media server. */
+  /** Runs one publish request at a time. A request of an earlier client may still wait for the media server. */
   readonly #publications = pLimit(1);
-  /** Check of a feed that ended by itself. The next publish waits for it, because the session may have been removed. */
-  #checked: Promise<void> = Promise.resolve();
   #attachments = 0;
 
   /** @param onLost called when the media server has lost the client's peer connection */
-  constructor(deps: MediaDeps, session: MediaOwner, place: () => MediaPlace | null, onLost: () => void) {
-    this.#deps = deps;
-    this.#session = session;
-    this.#place = place;
-    this.#onLost = onLost;
-  }
+  constructor(
+    private readonly deps: MediaDeps,
+    private readonly session: MediaOwner,
+    private readonly place: () => MediaPlace | null,
+    private readonly onLost: () => void,
+  ) {}
 
   /** The client may have a peer connection, which is lost with the handle. */
   get handle(): MediaPublisher | null {
@@ -63,7 +57,7 @@ export class Publisher implements FeedListener {
   claim(node: MediaNode, session: MediaSession, record: PublisherRecord, tracks: readonly TrackState[]): boolean {
     const isFeed = tracks.length > 0 && tracks.every(({ feedId }) => feedId === record.feedId);
     if (this.#feed !== null || this.#isClosed || !isFeed) return false;
-    const feed = new Feed(this.#deps, this.#session, { node, ...record }, this);
+    const feed = new Feed(this.deps, this.session, { node, ...record }, this);
     feed.adopt(session, record, tracks);
     this.#feed = feed;
     // The gateway before may have died between a change of the session and the request to the media server.
@@ -76,7 +70,7 @@ export class Publisher implements FeedListener {
    * @throws RequestFailure; the earlier tracks stay published if the media server only refused the offer
    */
   async publish({ sdp, tracks }: ClientMessages['publish']): Promise<string> {
-    const { connectionNumber, permissions } = this.#session;
+    const { connectionNumber, permissions } = this.session;
     const offer = checkOffer(sdp, tracks, permissions);
     return this.#publications(() => this.#publish(offer, connectionNumber));
   }
@@ -88,22 +82,22 @@ export class Publisher implements FeedListener {
   async mute(trackId: string, muted: boolean): Promise<void> {
     const feed = this.#feed;
     const track = feed?.tracks.find((one) => one.trackId === trackId);
-    const isStored = () => this.#session.room.tracks.has(this.#session.participantId, trackId);
+    const isStored = () => this.session.room.tracks.has(this.session.participantId, trackId);
     if (track === undefined && !isStored()) throw new RequestFailure('not_found');
     if (track !== undefined) track.muted = muted;
-    await this.#inTurn(async () => {
+    await this.#serially(async () => {
       // Tracks that are not announced yet are announced with their mute state.
       if (this.#feed?.phase === 'announced' || isStored()) {
-        await this.#deps.writes.setMuted(this.#session, trackId, muted);
+        await this.deps.writes.setMuted(this.session, trackId, muted);
       }
     });
     await feed?.moderation.agree();
   }
 
-  /** Unpublishes all tracks, if `isWanted` says so once earlier writes are done. */
-  async unpublish(isWanted: () => boolean = () => true): Promise<void> {
-    await this.#inTurn(async () => {
-      if (isWanted()) await this.#deps.writes.unpublishAll(this.#session);
+  /** Unpublishes all tracks, if `isDue` says so once earlier writes are done. */
+  async unpublish(isDue: () => boolean = () => true): Promise<void> {
+    await this.#serially(async () => {
+      if (isDue()) await this.deps.writes.unpublishAll(this.session);
     });
   }
 
@@ -135,18 +129,20 @@ export class Publisher implements FeedListener {
 
   onEnded(feed: Feed, reason: string): void {
     if (feed !== this.#feed) return;
-    this.#deps.logger.info('publisher closed', { sessionId: this.#session.sessionId, reason });
+    this.deps.logger.info('publisher closed', { sessionId: this.session.sessionId, reason });
     void this.drop();
-    const isLive = isStillLive(this.#deps, this.#session).catch(() => true);
-    this.#checked = isLive.then((is) => (is ? this.#lose() : undefined));
+    const isLive = isStillLive(this.deps, this.session).catch(() => true);
+    // The next publish waits for the check, because the session may have been removed.
+    void this.#publications(async () => {
+      if (await isLive) this.#lose();
+    });
   }
 
   async #publish(offer: CheckedOffer, connectionNumber: number): Promise<string> {
-    await this.#checked;
-    const place = this.#place();
+    const place = this.place();
     // The client of this request may have lost its connection meanwhile.
-    const isWanted = () => this.#session.isConnected && this.#session.connectionNumber === connectionNumber;
-    if (place === null || this.#isClosed || !isWanted()) throw mediaUnavailable();
+    const isCurrent = () => this.session.isConnected && this.session.connectionNumber === connectionNumber;
+    if (place === null || this.#isClosed || !isCurrent()) throw mediaUnavailable();
     // A new RTCPeerConnection has new DTLS keys, so it cannot continue on the handle of the old one.
     if (this.#feed?.isFor(place, offer.peerConnection) === false) void this.drop();
     const feed = (this.#feed ??= this.#newFeed(place, offer.peerConnection));
@@ -156,7 +152,7 @@ export class Publisher implements FeedListener {
       throw this.#failed(feed, phase, error);
     });
     if (feed !== this.#feed) throw mediaUnavailable();
-    if (!isWanted()) {
+    if (!isCurrent()) {
       this.#setPhase(feed, phase);
       throw mediaUnavailable();
     }
@@ -167,18 +163,18 @@ export class Publisher implements FeedListener {
   }
 
   #newFeed({ node }: MediaPlace, peerConnection: string): Feed {
-    const { sessionId, connectionNumber } = this.#session;
+    const { sessionId, connectionNumber } = this.session;
     this.#attachments += 1;
     const feedId = `${sessionId}-${connectionNumber}-${this.#attachments}`;
-    return new Feed(this.#deps, this.#session, { node, feedId, peerConnection }, this);
+    return new Feed(this.deps, this.session, { node, feedId, peerConnection }, this);
   }
 
   async #offer(feed: Feed, { sdp }: CheckedOffer, place: MediaPlace): Promise<string> {
     if (feed.handle === null) await feed.attach(place);
     if (feed.handle === null) throw mediaUnavailable();
-    const publishers = this.#session.room.tracks.publishers.all.length;
+    const publishers = this.session.room.tracks.publishers.all.length;
     const text = place.node.isOutdated ? withoutRetransmissions(sdp) : sdp;
-    return feed.handle.publish(text, { audioActivePackets: audioActivePacketsIn(publishers) });
+    return feed.handle.publish(text, audioActivePacketsIn(publishers));
   }
 
   /** @returns the failure for the client of the offer */
@@ -197,7 +193,7 @@ export class Publisher implements FeedListener {
   #setPhase(feed: Feed, phase: FeedPhase): void {
     const hasChanged = (feed.phase === 'announced') !== (phase === 'announced');
     feed.phase = phase;
-    if (hasChanged) this.#deps.writes.changed(this.#session);
+    if (hasChanged) this.deps.writes.changed(this.session);
     if (phase === 'answered' && feed.isUp && !feed.isAnnouncing) void this.#announce(feed);
   }
 
@@ -206,17 +202,17 @@ export class Publisher implements FeedListener {
    * the session is not held any more, or there is another offer. Never rejects.
    */
   async #announce(feed: Feed): Promise<void> {
-    const isWanted = () => feed === this.#feed && feed.phase === 'answered';
+    const isCurrent = () => feed === this.#feed && feed.phase === 'answered';
     feed.isAnnouncing = true;
-    while (isWanted()) {
+    while (isCurrent()) {
       // The media server knows which tracks are muted before the other participants know the tracks.
       await feed.moderation.agree();
       try {
-        const isWritten = await this.#inTurn(async () => isWanted() && (await this.#write(feed)));
+        const isWritten = await this.#serially(async () => isCurrent() && (await this.#write(feed)));
         // After a resumption, the next try uses the new connection number. After the session's end, none is needed.
-        if (!isWritten && isWanted() && !(await isStillLive(this.#deps, this.#session)) && isWanted()) this.#forget();
+        if (!isWritten && isCurrent() && !(await isStillLive(this.deps, this.session)) && isCurrent()) this.#forget();
       } catch (error) {
-        this.#deps.logger.warn('tracks not announced', { sessionId: this.#session.sessionId, error });
+        this.deps.logger.warn('tracks not announced', { sessionId: this.session.sessionId, error });
         await new Promise((resolve) => setTimeout(resolve, ANNOUNCE_AGAIN_MS));
       }
     }
@@ -226,7 +222,7 @@ export class Publisher implements FeedListener {
   /** @returns false if the tracks were not written, because this gateway does not hold the session */
   async #write(feed: Feed): Promise<boolean> {
     const { tracks } = feed;
-    if (!(await this.#deps.writes.publish(this.#session, feed.stored))) return false;
+    if (!(await this.deps.writes.publish(this.session, feed.stored))) return false;
     if (feed === this.#feed && feed.phase === 'answered' && feed.tracks === tracks) this.#setPhase(feed, 'announced');
     return true;
   }
@@ -240,12 +236,12 @@ export class Publisher implements FeedListener {
   #take(): Feed | null {
     const feed = this.#feed;
     this.#feed = null;
-    if (feed?.phase === 'announced') this.#deps.writes.changed(this.#session);
+    if (feed?.phase === 'announced') this.deps.writes.changed(this.session);
     return feed;
   }
 
   #lose(): void {
-    if (!this.#isClosed) this.#onLost();
+    if (!this.#isClosed) this.onLost();
   }
 }
 

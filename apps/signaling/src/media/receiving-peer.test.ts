@@ -3,7 +3,7 @@ import type { MediaNode, MediaSession } from '@callplane/media';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import fc from 'fast-check';
 import type { TrackIndex } from '../rooms/tracks.js';
-import type { Want } from './selection.js';
+import type { SelectedTrack } from './selection.js';
 import type { MediaOwner } from './media-writes.js';
 import type { MediaPlace } from './places.js';
 import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
@@ -36,7 +36,7 @@ class Stage {
     }
   }
 
-  wants(names: readonly string[], settings: Partial<Want> = {}): Map<string, Want> {
+  selected(names: readonly string[], settings: Partial<SelectedTrack> = {}): Map<string, SelectedTrack> {
     return new Map(
       names.map((name) => {
         const [feedId = '', mid = ''] = name.split('/');
@@ -47,10 +47,10 @@ class Stage {
   }
 
   /** Aligns until nothing is left to do. @returns false if the connection has to be replaced. */
-  async align(wants: ReadonlyMap<string, Want>): Promise<boolean> {
+  async align(selected: ReadonlyMap<string, SelectedTrack>): Promise<boolean> {
     const index = { hasStream: (stream: { feedId: string; mid: string }) => this.#has(stream) };
     for (let rounds = 0; rounds < 6; rounds += 1) {
-      const result = await this.peer.align(this.#place, wants, index as unknown as TrackIndex);
+      const result = await this.peer.align(this.#place, selected, index as unknown as TrackIndex);
       if (result.outcome === 'exhausted') return false;
       if (result.outcome === 'aligned') return true;
       if (result.outcome === 'again') continue;
@@ -73,9 +73,9 @@ describe('the media sections of a receiver', () => {
   test('whose publisher leaves unnoticed get the offer that the media server makes', async () => {
     const stage = new Stage();
     stage.publish(2);
-    await stage.align(stage.wants(['p0/1']));
+    await stage.align(stage.selected(['p0/1']));
     stage.handle.end(stage.published.get('p0/1')!);
-    await stage.align(stage.wants(['p1/1']));
+    await stage.align(stage.selected(['p1/1']));
     expect([stage.handle.sent, stage.offers]).toEqual([['p1/1'], 2]);
   });
 
@@ -84,22 +84,22 @@ describe('the media sections of a receiver', () => {
     stage.publish(20, 'vp8');
     stage.publish(30, 'h264', 'h');
     const h264 = (count: number) => Array.from({ length: count }, (_, at) => `h${at}/1`);
-    await stage.align(stage.wants(page(0, 20)));
-    expect(await stage.align(stage.wants([...page(0, 10), ...h264(10)]))).toBe(true);
+    await stage.align(stage.selected(page(0, 20)));
+    expect(await stage.align(stage.selected([...page(0, 10), ...h264(10)]))).toBe(true);
     expect(stage.handle.sent).toEqual([...page(0, 10), ...h264(10)].sort());
-    expect(await stage.align(stage.wants(h264(25)))).toBe(false);
+    expect(await stage.align(stage.selected(h264(25)))).toBe(false);
     expect(stage.handle.sections.length).toBeLessThanOrEqual(PROTOCOL_LIMITS.sectionsMax);
   });
 
   test('send the wanted layers, and change them without an offer', async () => {
     const stage = new Stage();
     stage.publish(2);
-    await stage.align(stage.wants(['p0/1', 'p1/1'], { layer: { spatial: 0 } }));
+    await stage.align(stage.selected(['p0/1', 'p1/1'], { layer: { spatial: 0 } }));
     expect(stage.handle.sections.map(({ substream }) => substream)).toEqual([0, 0]);
-    await stage.align(stage.wants(['p0/1', 'p1/1'], { layer: { spatial: 1 } }));
-    await stage.align(stage.wants(['p0/1', 'p1/1'], { layer: { spatial: 1 } }));
+    await stage.align(stage.selected(['p0/1', 'p1/1'], { layer: { spatial: 1 } }));
+    await stage.align(stage.selected(['p0/1', 'p1/1'], { layer: { spatial: 1 } }));
     expect(stage.handle.sections.map(({ substream }) => substream)).toEqual([1, 1]);
-    await stage.align(stage.wants(['p0/1', 'p1/1']));
+    await stage.align(stage.selected(['p0/1', 'p1/1']));
     expect(stage.handle.sections.map(({ substream }) => substream)).toEqual([2, 2]);
     expect(stage.offers).toBe(1);
     // Without a change nothing is requested.
@@ -109,8 +109,9 @@ describe('the media sections of a receiver', () => {
   test('send all temporal layers again when only a spatial one is wanted', async () => {
     const stage = new Stage();
     stage.publish(1);
-    await stage.align(stage.wants(['p0/1'], { layer: { spatial: 1, temporal: 1 } }));
-    const settings = (layer: Want['layer']) => stage.peer.sections.settings(stage.wants(['p0/1'], { layer }));
+    await stage.align(stage.selected(['p0/1'], { layer: { spatial: 1, temporal: 1 } }));
+    const settings = (layer: SelectedTrack['layer']) =>
+      stage.peer.sections.settings(stage.selected(['p0/1'], { layer }));
     expect(settings({ spatial: 2 })).toEqual([{ subscriberMid: '0', spatial: 2, temporal: 2 }]);
     expect(settings({ temporal: 0 })).toEqual([{ subscriberMid: '0', spatial: 2, temporal: 0 }]);
     expect(settings({ spatial: 1, temporal: 1 })).toEqual([]);
@@ -141,7 +142,7 @@ describe('the media sections of a receiver', () => {
             stage.handle.end(stream);
           }
           const names = [...video.map((at) => `p${at}/1`), ...audio.map((at) => `p${at}/0`)];
-          expect(await stage.align(stage.wants(names, { paused }))).toBe(true);
+          expect(await stage.align(stage.selected(names, { paused }))).toBe(true);
           const expected = names.filter((one) => stage.published.has(one)).sort();
           expect(stage.handle.sent).toEqual(paused ? [] : expected);
           const { sections } = stage.peer;

@@ -6,7 +6,7 @@ import type { MediaOwner } from './media-writes.js';
 import { toFailure, type MediaPlace } from './places.js';
 import { checkAnswer } from './sdp-gate.js';
 import { Sections } from './sections.js';
-import type { Selection, Want } from './selection.js';
+import type { Selection, SelectedTrack } from './selection.js';
 
 /** Time for a connected client to answer an offer, in milliseconds. */
 const ANSWER_WITHIN_MS = 15_000;
@@ -37,7 +37,6 @@ export interface ReceivingPeerListener {
  * the offer that has no answer yet.
  */
 export class ReceivingPeer {
-  readonly node: MediaNode;
   readonly sections = new Sections();
   handle: MediaSubscriber | null = null;
   outstanding: ServerMessages['offer'] | null = null;
@@ -49,22 +48,20 @@ export class ReceivingPeer {
   mustList = false;
   /** Makes the next alignment an ICE restart. */
   mustRestart = false;
-  readonly #session: MediaOwner;
-  readonly #listener: ReceivingPeerListener;
   #isClosed = false;
   #settle: () => void = () => undefined;
   #answerTimer: NodeJS.Timeout | undefined;
   #absentTimer: NodeJS.Timeout | undefined;
 
-  constructor(session: MediaOwner, node: MediaNode, listener: ReceivingPeerListener) {
-    this.#session = session;
-    this.#listener = listener;
-    this.node = node;
-  }
+  constructor(
+    private readonly session: MediaOwner,
+    readonly node: MediaNode,
+    private readonly listener: ReceivingPeerListener,
+  ) {}
 
   /** Continues with a handle of a claimed session, whose last offer is answered. */
   adopt(session: MediaSession, handleId: number): void {
-    this.#take(session.adoptSubscriber(handleId, this.#session.roomId));
+    this.#take(session.adoptSubscriber(handleId, this.session.roomId));
     this.hasOffer = true;
   }
 
@@ -82,10 +79,10 @@ export class ReceivingPeer {
   }
 
   /**
-   * Asks the media server to send the wanted tracks: with a switch of sections where that is possible, else with an
+   * Asks the media server to send the selected tracks: with a switch of sections where that is possible, else with an
    * offer.
    */
-  async align(place: MediaPlace, wants: ReadonlyMap<string, Want>, tracks: TrackIndex): Promise<Alignment> {
+  async align(place: MediaPlace, selected: ReadonlyMap<string, SelectedTrack>, tracks: TrackIndex): Promise<Alignment> {
     if (this.handle === null) await this.#attach(place);
     if (this.mustList) await this.list(tracks);
     const { sections } = this;
@@ -95,8 +92,8 @@ export class ReceivingPeer {
       this.mustRestart = false;
       return { outcome: 'offer', sdp: await handle.restart() };
     }
-    const keys = new Map([...wants.values()].map(({ key, stream }) => [streamName(stream), key]));
-    const plan = sections.plan(wants);
+    const keys = new Map([...selected.values()].map(({ key, stream }) => [streamName(stream), key]));
+    const plan = sections.plan(selected);
     if (plan.isExhausted) return { outcome: 'exhausted' };
     let again = false;
     if (plan.switches.length > 0) {
@@ -111,15 +108,15 @@ export class ReceivingPeer {
       const offer = await handle.update({ add, remove });
       if (offer !== null) sections.take(offer.sections, keys, true);
       sections.added(add);
-      // The sections of codecs that are not wanted any more stay. A new connection has none of them.
+      // The sections of codecs that are no longer selected stay. A new connection has none of them.
       if (offer !== null && offer.sections.length > PROTOCOL_LIMITS.sectionsMax) return { outcome: 'exhausted' };
       if (offer !== null) return { outcome: 'offer', sdp: offer.sdp };
     }
-    sections.assign(wants);
-    const settings = sections.settings(wants);
+    sections.assign(selected);
+    const settings = sections.settings(selected);
     if (settings.length > 0) {
       await handle.configure(settings);
-      sections.configured(settings, wants);
+      sections.configured(settings, selected);
     }
     return { outcome: again ? 'again' : 'aligned' };
   }
@@ -166,10 +163,10 @@ export class ReceivingPeer {
     this.#answerTimer = setTimeout(() => late(new Error(`no answer within ${ANSWER_WITHIN_MS} ms`)), ANSWER_WITHIN_MS);
   }
 
-  /** Calls `retry` after a pause if the media server does not have one of the wanted tracks. */
-  expectAbsent(wants: ReadonlyMap<string, Want>, retry: () => void): void {
+  /** Calls `retry` after a pause if the media server does not have one of the selected tracks. */
+  expectAbsent(selected: ReadonlyMap<string, SelectedTrack>, retry: () => void): void {
     clearTimeout(this.#absentTimer);
-    if (!this.sections.hasAbsent(wants)) return;
+    if (!this.sections.hasAbsent(selected)) return;
     this.#absentTimer = setTimeout(() => {
       this.sections.retryAbsent();
       retry();
@@ -207,7 +204,7 @@ export class ReceivingPeer {
   }
 
   async #attach({ node, session }: MediaPlace): Promise<void> {
-    const { roomId, sessionId, connectionNumber } = this.#session;
+    const { roomId, sessionId, connectionNumber } = this.session;
     const [own] = await Promise.all([session(), node.ensureRoom(roomId)]);
     const handle = await own.attachSubscriber(roomId, `${sessionId}-${connectionNumber}`);
     if (this.#isClosed) await handle.detach();
@@ -216,16 +213,16 @@ export class ReceivingPeer {
 
   #take(handle: MediaSubscriber): void {
     this.handle = handle;
-    handle.on('closed', (reason) => this.#listener.onEnded(this, new Error(`closed by the media server: ${reason}`)));
+    handle.on('closed', (reason) => this.listener.onEnded(this, new Error(`closed by the media server: ${reason}`)));
     handle.on('disturbed', () => {
       this.mustList = true;
-      this.#listener.onDisturbed();
+      this.listener.onDisturbed();
     });
   }
 
   /** @throws MediaError if the peer was closed while it was being attached */
   #attached(): MediaSubscriber {
-    if (this.handle === null || this.#isClosed) throw new MediaError('closed', 'The peer is not wanted any more');
+    if (this.handle === null || this.#isClosed) throw new MediaError('closed', 'The peer was given up');
     return this.handle;
   }
 }
@@ -245,15 +242,12 @@ const MESSAGES: Partial<Record<ErrorCode, string>> = {
 
 /** Tells a client which tracks it receives on which sections, and which ones it does not get. */
 export class SubscriberReports {
-  readonly #session: MediaOwner;
   /** Tracks last reported to the client; null after a hand-over. */
   #received: string | null = '[]';
   /** The failures that the client knows, by track key. */
   #failed = new Map<string, ErrorCode>();
 
-  constructor(session: MediaOwner) {
-    this.#session = session;
-  }
+  constructor(private readonly session: MediaOwner) {}
 
   /** Reports the changes since the last report. */
   report(peer: ReceivingPeer | null, selection: Selection): void {
@@ -261,7 +255,7 @@ export class SubscriberReports {
     const received = JSON.stringify(tracks);
     if (received !== this.#received) {
       this.#received = received;
-      this.#session.send({ type: 'subscribed', tracks });
+      this.session.send({ type: 'subscribed', tracks });
     }
     this.#reportFailures(peer, selection);
   }
@@ -281,10 +275,10 @@ export class SubscriberReports {
     this.#failed.clear();
   }
 
-  #reportFailures(peer: ReceivingPeer | null, { wants, crowdedOut }: Selection): void {
-    const failed = new Map<string, ErrorCode>(crowdedOut.map((key) => [key, 'too_many_tracks']));
-    for (const key of peer?.refusedKeys(this.#session.room.tracks) ?? []) failed.set(key, 'track_refused');
-    for (const { key, stream } of wants.values()) {
+  #reportFailures(peer: ReceivingPeer | null, selection: Selection): void {
+    const failed = new Map<string, ErrorCode>(selection.crowdedOut.map((key) => [key, 'too_many_tracks']));
+    for (const key of peer?.refusedKeys(this.session.room.tracks) ?? []) failed.set(key, 'track_refused');
+    for (const { key, stream } of selection.tracks.values()) {
       if ((peer?.sections.triesOf(stream) ?? 0) >= ABSENT_TRIES) failed.set(key, 'not_found');
     }
     const fresh = [...failed].filter(([key, code]) => this.#failed.get(key) !== code);
@@ -295,6 +289,6 @@ export class SubscriberReports {
       code,
       message: MESSAGES[code] ?? ERROR_CODES[code],
     }));
-    this.#session.send({ type: 'subscriptionFailed', tracks });
+    this.session.send({ type: 'subscriptionFailed', tracks });
   }
 }

@@ -2,7 +2,7 @@ import { PERMISSION_OF_SOURCE, type Permission } from '@callplane/core';
 import { PROTOCOL_LIMITS, type ClientMessages, type TrackKind, type TrackSource } from '@callplane/protocol';
 import { isDeepStrictEqual } from 'node:util';
 import sdpTransform, { type MediaDescription, type SessionDescription } from 'sdp-transform';
-import { RequestFailure } from '../connections/request-failure.js';
+import { RequestFailure } from '../clients/request-failure.js';
 import { numberFault } from './sdp-numbers.js';
 
 /** A track that the client declares, with the media section that carries it. */
@@ -218,55 +218,17 @@ function parse(sdp: string): SessionDescription {
 }
 
 /** The attributes that pass. Unknown ones are dropped, because a media server might interpret them in its own way. */
-const SESSION_FIELDS = [
-  'version',
-  'origin',
-  'name',
-  'timing',
-  'connection',
-  'bandwidth',
-  'setup',
-  'iceUfrag',
-  'icePwd',
-  'fingerprint',
-  'iceOptions',
-  'extmapAllowMixed',
-  'msidSemantic',
-  'groups',
-] as const;
-const SECTION_FIELDS = [
-  'type',
-  'port',
-  'protocol',
-  'payloads',
-  'connection',
-  'bandwidth',
-  'rtp',
-  'fmtp',
-  'rtcp',
-  'rtcpFb',
-  'rtcpFbTrrInt',
-  'rtcpMux',
-  'rtcpRsize',
-  'ext',
-  'extmapAllowMixed',
-  'setup',
-  'mid',
-  'msid',
-  'iceUfrag',
-  'icePwd',
-  'fingerprint',
-  'iceOptions',
-  'candidates',
-  'endOfCandidates',
-  'ssrcs',
-  'ssrcGroups',
-  'rids',
-  'simulcast',
-  'ptime',
-  'maxptime',
-  'bundleOnly',
-] as const;
+const SESSION_FIELDS = words(`
+  version origin name timing connection bandwidth setup iceUfrag icePwd fingerprint iceOptions extmapAllowMixed
+  msidSemantic groups`);
+const SECTION_FIELDS = words(`
+  type port protocol payloads connection bandwidth rtp fmtp rtcp rtcpFb rtcpFbTrrInt rtcpMux rtcpRsize ext
+  extmapAllowMixed setup mid msid iceUfrag icePwd fingerprint iceOptions candidates endOfCandidates ssrcs ssrcGroups
+  rids simulcast ptime maxptime bundleOnly`);
+
+function words(text: string): string[] {
+  return text.trim().split(/\s+/);
+}
 
 function pick(from: object, fields: readonly string[]): Record<string, unknown> {
   const source = from as Record<string, unknown>;

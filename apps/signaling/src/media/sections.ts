@@ -8,7 +8,7 @@ import type {
 } from '@callplane/media';
 import { PROTOCOL_LIMITS, type Layer, type ServerMessages, type TrackKind } from '@callplane/protocol';
 import { streamName, trackOf } from '../rooms/tracks.js';
-import type { Want } from './selection.js';
+import type { SelectedTrack } from './selection.js';
 
 /** A media section of a receiving connection. */
 export interface Section {
@@ -26,7 +26,7 @@ export interface Section {
   isEnded: boolean;
 }
 
-/** How the sections come to carry the wanted streams. */
+/** How the sections come to carry the selected tracks. */
 interface SectionPlan {
   /** Sections that get another stream without an offer. */
   switches: StreamSwitch[];
@@ -66,15 +66,15 @@ export class Sections {
     return this.all.flatMap(({ key, mid }) => (key === null ? [] : [{ ...trackOf(key), mid }]));
   }
 
-  /** How often the media server did not have the stream, since it had it last. */
+  /** Consecutive times the stream was absent. */
   triesOf(stream: StreamReference): number {
     return this.#absent.get(streamName(stream))?.tries ?? 0;
   }
 
-  /** Whether the media server does not have one of these tracks. Forgets the others that it did not have. */
-  hasAbsent(wants: ReadonlyMap<string, Want>): boolean {
-    const wanted = new Set([...wants.values()].map(({ stream }) => streamName(stream)));
-    for (const name of this.#absent.keys()) if (!wanted.has(name)) this.#absent.delete(name);
+  /** Whether the media server does not have one of these tracks. Clears the absence of all other tracks. */
+  hasAbsent(selected: ReadonlyMap<string, SelectedTrack>): boolean {
+    const names = new Set([...selected.values()].map(({ stream }) => streamName(stream)));
+    for (const name of this.#absent.keys()) if (!names.has(name)) this.#absent.delete(name);
     return this.#absent.size > 0;
   }
 
@@ -112,20 +112,20 @@ export class Sections {
     return listed.every(({ stream, isNegotiated }) => stream === null || isNegotiated);
   }
 
-  /** What the media server should do, so that the sections carry `wants`. Changes nothing. */
-  plan(wants: ReadonlyMap<string, Want>): SectionPlan {
-    const { carried, free } = this.#match(wants);
-    const missing = [...wants.values()].filter(({ key, stream }) => !carried.has(key) && this.#isDue(stream));
+  /** The requests after which the sections carry `wants`. Changes nothing. */
+  plan(selected: ReadonlyMap<string, SelectedTrack>): SectionPlan {
+    const { carried, free } = this.#match(selected);
+    const missing = [...selected.values()].filter(({ key, stream }) => !carried.has(key) && this.#isDue(stream));
     const switches: StreamSwitch[] = [];
     const add: SubscriberChange['add'] = [];
     const switchable = free.filter(({ stream }) => stream !== null && !this.refused.has(streamName(stream)));
-    for (const want of missing) {
-      const at = this.#needOffer.has(streamName(want.stream))
+    for (const track of missing) {
+      const at = this.#needOffer.has(streamName(track.stream))
         ? -1
-        : switchable.findIndex(({ kind }) => kind === want.kind);
+        : switchable.findIndex(({ kind }) => kind === track.kind);
       const [section] = at === -1 ? [] : switchable.splice(at, 1);
-      if (section === undefined) add.push({ ...want.stream, ...settingsOf(want) });
-      else switches.push({ ...want.stream, subscriberMid: section.mid, ...want.layer });
+      if (section === undefined) add.push({ ...track.stream, ...settingsOf(track) });
+      else switches.push({ ...track.stream, subscriberMid: section.mid, ...track.layer });
     }
     const used = new Set(switches.map(({ subscriberMid }) => subscriberMid));
     const ended = this.all.filter(({ isEnded }) => isEnded);
@@ -169,15 +169,15 @@ export class Sections {
     });
   }
 
-  /** The settings that the media server has to change, so that the sections send the wanted streams. */
-  settings(wants: ReadonlyMap<string, Want>): SectionSettings[] {
-    const { carried } = this.#match(wants);
-    const wantOf = new Map([...carried].map(([key, { mid }]) => [mid, wants.get(key)]));
+  /** The settings that the media server has to change, so that the sections send the selected tracks. */
+  settings(selected: ReadonlyMap<string, SelectedTrack>): SectionSettings[] {
+    const { carried } = this.#match(selected);
+    const trackOfMid = new Map([...carried].map(([key, { mid }]) => [mid, selected.get(key)]));
     return this.all.flatMap((section) => {
       if (section.stream === null) return [];
-      const want = wantOf.get(section.mid);
-      const paused = want?.paused ?? true;
-      const layer = want === undefined ? section.layer : want.layer;
+      const track = trackOfMid.get(section.mid);
+      const paused = track?.paused ?? true;
+      const layer = track === undefined ? section.layer : track.layer;
       const isLayer = sameLayer(section.layer, layer);
       if (isLayer && section.paused === paused) return [];
       return [
@@ -191,18 +191,18 @@ export class Sections {
   }
 
   /** Call this when the media server has taken over the settings. */
-  configured(settings: readonly SectionSettings[], wants: ReadonlyMap<string, Want>): void {
+  configured(settings: readonly SectionSettings[], selected: ReadonlyMap<string, SelectedTrack>): void {
     for (const { subscriberMid, paused } of settings) {
       const section = this.#sections.get(subscriberMid);
       if (section === undefined) continue;
-      section.layer = wants.get(section.key ?? '')?.layer;
+      section.layer = selected.get(section.key ?? '')?.layer;
       if (paused !== undefined) section.paused = paused;
     }
   }
 
-  /** Gives each section that carries a wanted track the key of that track, and all others none. */
-  assign(wants: ReadonlyMap<string, Want>): void {
-    const { carried } = this.#match(wants);
+  /** Gives each section that carries a selected track the key of that track, and all others none. */
+  assign(selected: ReadonlyMap<string, SelectedTrack>): void {
+    const { carried } = this.#match(selected);
     for (const section of this.#sections.values()) section.key = null;
     for (const [key, section] of carried) section.key = key;
   }
@@ -221,9 +221,9 @@ export class Sections {
     return this.#absent.get(streamName(stream))?.isDue !== false;
   }
 
-  /** The sections that carry wanted tracks, by key, and the others that have a stream. */
-  #match(wants: ReadonlyMap<string, Want>): { carried: Map<string, Section>; free: Section[] } {
-    const byStream = new Map([...wants.values()].map((want) => [streamName(want.stream), want.key]));
+  /** The sections that carry selected tracks, by key, and the others that have a stream. */
+  #match(selected: ReadonlyMap<string, SelectedTrack>): { carried: Map<string, Section>; free: Section[] } {
+    const byStream = new Map([...selected.values()].map((track) => [streamName(track.stream), track.key]));
     const carried = new Map<string, Section>();
     const free: Section[] = [];
     for (const section of this.#sections.values()) {
@@ -236,7 +236,7 @@ export class Sections {
   }
 }
 
-function settingsOf({ layer, paused }: Want): StreamSettings {
+function settingsOf({ layer, paused }: SelectedTrack): StreamSettings {
   return { ...layer, ...(paused ? { paused } : {}) };
 }
 

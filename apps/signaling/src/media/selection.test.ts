@@ -5,11 +5,10 @@ import { Speakers } from '../rooms/speakers.js';
 import type { IndexedTrack, TrackIndex } from '../rooms/tracks.js';
 import { TrackOrder } from '../rooms/tracks.js';
 import type { Choice, MediaOwner } from './media-writes.js';
-import { selectTracks, WantedTracks, type SelectionInput } from './selection.js';
+import { selectTracks, TrackSelector, type SelectionInput } from './selection.js';
 
 const track = (participantId: string, kind: 'audio' | 'video' = 'video'): IndexedTrack => ({
   participantId,
-  nodeId: 'm1',
   trackId: kind,
   kind,
   source: kind === 'audio' ? 'microphone' : 'camera',
@@ -30,7 +29,7 @@ const room = (count: number): SelectionInput => ({
 });
 const chosen = (paused = false): Choice => ({ selected: true, layer: undefined, paused });
 const keysOf = (input: SelectionInput, kind: 'audio' | 'video' = 'video') =>
-  [...selectTracks(input).wants.values()].filter((want) => want.kind === kind).map(({ key }) => key);
+  [...selectTracks(input).tracks.values()].filter((track) => track.kind === kind).map(({ key }) => key);
 const video = (...numbers: number[]) => numbers.map((at) => `p${at}/video`);
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => from + at);
 
@@ -47,7 +46,7 @@ describe('the selection of tracks', () => {
   });
 
   test('has nothing without autoSubscribe and choices', () => {
-    expect(selectTracks({ ...room(3), autoSubscribe: false }).wants.size).toBe(0);
+    expect(selectTracks({ ...room(3), autoSubscribe: false }).tracks.size).toBe(0);
   });
 
   test('prefers chosen tracks, and keeps paused ones that are held over tracks without a choice', () => {
@@ -63,8 +62,8 @@ describe('the selection of tracks', () => {
   test('keeps held tracks and names the others if more than 25 are chosen', () => {
     const choices = new Map(video(...range(0, 30)).map((key) => [key, chosen()] as const));
     const held = new Set(video(...range(5, 30)));
-    const { wants, crowdedOut } = selectTracks({ ...room(100), choices, held });
-    expect(new Set([...wants.keys()].filter((key) => key.endsWith('video')))).toEqual(held);
+    const { tracks, crowdedOut } = selectTracks({ ...room(100), choices, held });
+    expect(new Set([...tracks.keys()].filter((key) => key.endsWith('video')))).toEqual(held);
     expect(crowdedOut).toEqual(video(...range(0, 5)));
   });
 
@@ -113,7 +112,7 @@ const NOTHING: ReadonlySet<string> = new Set();
 function roomOf(...participantIds: string[]) {
   const entries = new Map<string, IndexedTrack>();
   for (const participantId of participantIds) {
-    const at = { nodeId: 'm1', feedId: `feed-${participantId}`, mid: '0' };
+    const at = { feedId: `feed-${participantId}`, mid: '0' };
     entries.set(`${participantId}/cam`, { participantId, trackId: 'cam', kind: 'video', source: 'camera', ...at });
   }
   const index = {
@@ -127,19 +126,19 @@ function roomOf(...participantIds: string[]) {
   const order = new TrackOrder(tracks, new Speakers());
   const room = { tracks, order, layers: { note: () => undefined } } as unknown as MediaOwner['room'];
   const member = (participantId: string, autoSubscribe = true) =>
-    new WantedTracks({ participantId, autoSubscribe, isGone: false, sessionId: participantId, room });
+    new TrackSelector({ participantId, autoSubscribe, isGone: false, sessionId: participantId, room });
   return { index, member };
 }
 const camera = (participantId: string) => ({ participantId, trackId: 'cam' });
 
-describe('wanted tracks', () => {
-  test('are one object for all members without tracks and choices, until the order changes', () => {
+describe('a track selector', () => {
+  test('selects one object for all members without tracks and choices, until the order changes', () => {
     const { index, member } = roomOf('ada', 'bob');
     const [eve, dan, ada] = [member('eve'), member('dan'), member('ada')];
     const before = eve.select(NOTHING);
     expect(dan.select(NOTHING)).toBe(before);
-    expect([...before.wants.keys()]).toEqual(['ada/cam', 'bob/cam']);
-    expect([...ada.select(NOTHING).wants.keys()]).toEqual(['bob/cam']);
+    expect([...before.tracks.keys()]).toEqual(['ada/cam', 'bob/cam']);
+    expect([...ada.select(NOTHING).tracks.keys()]).toEqual(['bob/cam']);
     expect(ada.select(NOTHING)).toBe(ada.select(NOTHING));
     index.entries.delete('bob/cam');
     index.version += 1;
@@ -147,7 +146,7 @@ describe('wanted tracks', () => {
     expect(dan.select(NOTHING)).toBe(eve.select(NOTHING));
   });
 
-  test('refuse a choice that names a track which is not published, and choose nothing of it', () => {
+  test('refuses a choice that names a track which is not published, and chooses nothing of it', () => {
     const { member } = roomOf('ada');
     const eve = member('eve', false);
     expect(() => eve.subscribe([camera('ada'), camera('zoe'), camera('eve')])).toThrow(
@@ -159,6 +158,6 @@ describe('wanted tracks', () => {
         ],
       }),
     );
-    expect([eve.hasWants, eve.select(NOTHING).wants.size]).toEqual([false, 0]);
+    expect([eve.hasSelection, eve.select(NOTHING).tracks.size]).toEqual([false, 0]);
   });
 });

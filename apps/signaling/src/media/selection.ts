@@ -6,14 +6,14 @@ import {
   type TrackKind,
   type TrackReference,
 } from '@callplane/protocol';
-import { RequestFailure } from '../connections/request-failure.js';
+import { RequestFailure } from '../clients/request-failure.js';
 import { LAYER_HIGHEST } from '../rooms/layers.js';
 import { trackKey, type IndexedTrack } from '../rooms/tracks.js';
 import type { TrackOrder } from '../rooms/tracks.js';
 import type { Choice, MediaOwner } from './media-writes.js';
 
 /** A track that a client is to receive. */
-export interface Want {
+export interface SelectedTrack {
   /** {@link trackKey} of the track. */
   key: string;
   kind: TrackKind;
@@ -25,7 +25,7 @@ export interface Want {
 
 export interface Selection {
   /** By key. At most as many of a kind as there are media sections for it. */
-  wants: ReadonlyMap<string, Want>;
+  tracks: ReadonlyMap<string, SelectedTrack>;
   /** Keys of the tracks that the client chose, and that find no media section. */
   crowdedOut: readonly string[];
 }
@@ -49,22 +49,19 @@ const NOTHING: ReadonlySet<string> = new Set();
 
 type Receiver = Pick<MediaOwner, 'autoSubscribe' | 'isGone' | 'participantId' | 'room' | 'sessionId'>;
 
-/** The others' tracks that a client wants: its choices by `subscribe` and `unsubscribe`, else `autoSubscribe`. */
-export class WantedTracks {
-  readonly #session: Receiver;
+/** Selects the others' tracks for a client: its choices by `subscribe` and `unsubscribe`, else `autoSubscribe`. */
+export class TrackSelector {
   readonly #choices = new Map<string, Choice>();
   /** Grows when the choices have changed. */
   #choiceVersion = 0;
   /** The latest selection, and its inputs as a text. */
   #cached: { basis: string; selection: Selection } | null = null;
 
-  constructor(session: Receiver) {
-    this.#session = session;
-  }
+  constructor(private readonly session: Receiver) {}
 
   /** Whether a change of the room's tracks can matter. */
-  get hasWants(): boolean {
-    return this.#session.autoSubscribe || this.#choices.size > 0;
+  get hasSelection(): boolean {
+    return this.session.autoSubscribe || this.#choices.size > 0;
   }
 
   /** @throws RequestFailure `not_found` if a track is not published. Nothing is chosen then. */
@@ -89,7 +86,7 @@ export class WantedTracks {
     for (const track of tracks) {
       const key = trackKey(track);
       // Without autoSubscribe, a track without a choice is not selected, so there is nothing to remember.
-      if (this.#session.autoSubscribe) this.#choose(key, { selected: false, layer: undefined, paused: false });
+      if (this.session.autoSubscribe) this.#choose(key, { selected: false, layer: undefined, paused: false });
       else if (this.#choices.delete(key)) this.#choiceVersion += 1;
     }
   }
@@ -117,7 +114,7 @@ export class WantedTracks {
    * @param refused keys of tracks that it cannot receive
    */
   select(held: ReadonlySet<string> = NOTHING, refused: ReadonlySet<string> = NOTHING): Selection {
-    const { autoSubscribe, participantId, sessionId, isGone, room } = this.#session;
+    const { autoSubscribe, participantId, sessionId, isGone, room } = this.session;
     const { order } = room;
     const hasChoices = this.#choices.size > 0;
     const cached = this.#cached;
@@ -143,7 +140,7 @@ export class WantedTracks {
 
   #choose(key: string, choice: Choice): void {
     if (!this.#choices.has(key) && this.#choices.size >= CHOICES_MAX) {
-      const published = this.#session.room.tracks.entries;
+      const published = this.session.room.tracks.entries;
       for (const old of this.#choices.keys()) if (!published.has(old)) this.#choices.delete(old);
       if (this.#choices.size >= CHOICES_MAX) throw new RequestFailure('too_many_tracks', 'Too many tracks are chosen.');
     }
@@ -152,9 +149,7 @@ export class WantedTracks {
   }
 
   #isPublished(track: TrackReference): boolean {
-    return (
-      track.participantId !== this.#session.participantId && this.#session.room.tracks.entries.has(trackKey(track))
-    );
+    return track.participantId !== this.session.participantId && this.session.room.tracks.entries.has(trackKey(track));
   }
 }
 
@@ -174,51 +169,42 @@ function sharedSelection(order: TrackOrder, select: () => Selection): Selection 
  * Video: chosen tracks before the room's order, held ones before others, so that nothing changes without need.
  */
 export function selectTracks(input: SelectionInput): Selection {
-  if (input.choices.size === 0) return firstOfOrder(input);
-  const { order, participantId, refused } = input;
-  const wants = new Map<string, Want>();
-  const mayReceive = (track: IndexedTrack) => track.participantId !== participantId && !refused.has(trackKey(track));
-  const audio = order.audio.filter((track) => mayReceive(track) && isWanted(input, track));
+  const { order, choices, participantId, refused } = input;
+  const tracks = new Map<string, SelectedTrack>();
+  const mayReceive = (track: IndexedTrack) =>
+    track.participantId !== participantId && !refused.has(trackKey(track)) && isChosen(input, track);
+  // Without choices the order decides, and the tracks behind the last one that fits do not matter.
+  const audio = first(order.audio, mayReceive, choices.size === 0 ? PROTOCOL_LIMITS.audioSectionsMax : Infinity);
   // The sort is stable: within a class the order of the room decides.
   audio.sort((a, b) => Number(isPaused(input, a)) - Number(isPaused(input, b)));
-  for (const track of audio.slice(0, PROTOCOL_LIMITS.audioSectionsMax)) add(wants, input, track);
-  const video = order.video
-    .filter((track) => mayReceive(track) && isWanted(input, track))
+  for (const track of audio.slice(0, PROTOCOL_LIMITS.audioSectionsMax)) add(tracks, input, track);
+  const video = first(order.video, mayReceive, choices.size === 0 ? PROTOCOL_LIMITS.videoSectionsMax : Infinity)
     .map((track) => ({ track, rank: classOf(input, track) }))
     .sort((a, b) => a.rank - b.rank);
-  for (const { track } of video.slice(0, PROTOCOL_LIMITS.videoSectionsMax)) add(wants, input, track);
+  for (const { track } of video.slice(0, PROTOCOL_LIMITS.videoSectionsMax)) add(tracks, input, track);
   const crowdedOut = video
     .slice(PROTOCOL_LIMITS.videoSectionsMax)
     .filter(({ rank }) => rank === CLASS.chosen || rank === CLASS.chosenAndHeld)
     .map(({ track }) => trackKey(track));
-  return { wants, crowdedOut };
+  return { tracks, crowdedOut };
 }
 
 /** The highest layer of each video track that is not paused, by track key. */
-function layersOf({ wants }: Selection): Map<string, number> {
-  const shown = [...wants.values()].filter(({ kind, paused }) => kind === 'video' && !paused);
+function layersOf({ tracks }: Selection): Map<string, number> {
+  const shown = [...tracks.values()].filter(({ kind, paused }) => kind === 'video' && !paused);
   return new Map(shown.map(({ key, layer }) => [key, layer?.spatial ?? LAYER_HIGHEST]));
 }
 
-/** For a client without choices: it looks at no more tracks than needed. */
-function firstOfOrder(input: SelectionInput): Selection {
-  const wants = new Map<string, Want>();
-  const { order, autoSubscribe, participantId, refused } = input;
-  const addFirst = (tracks: readonly IndexedTrack[], max: number) => {
-    const full = wants.size + max;
-    for (const track of tracks) {
-      if (wants.size === full) return;
-      if (track.participantId !== participantId && !refused.has(trackKey(track))) add(wants, input, track);
-    }
-  };
-  if (autoSubscribe) {
-    addFirst(order.audio, PROTOCOL_LIMITS.audioSectionsMax);
-    addFirst(order.video, PROTOCOL_LIMITS.videoSectionsMax);
+function first<Item>(items: readonly Item[], fits: (item: Item) => boolean, max: number): Item[] {
+  const found: Item[] = [];
+  for (const item of items) {
+    if (found.length === max) break;
+    if (fits(item)) found.push(item);
   }
-  return { wants, crowdedOut: [] };
+  return found;
 }
 
-function isWanted({ choices, autoSubscribe }: SelectionInput, track: IndexedTrack): boolean {
+function isChosen({ choices, autoSubscribe }: SelectionInput, track: IndexedTrack): boolean {
   return choices.get(trackKey(track))?.selected ?? autoSubscribe;
 }
 
@@ -234,9 +220,9 @@ function classOf({ choices, held }: SelectionInput, track: IndexedTrack): number
   return held.has(key) ? CLASS.chosenAndHeld : CLASS.chosen;
 }
 
-function add(wants: Map<string, Want>, { choices }: SelectionInput, track: IndexedTrack): void {
+function add(tracks: Map<string, SelectedTrack>, { choices }: SelectionInput, track: IndexedTrack): void {
   const key = trackKey(track);
   const { kind, feedId, mid } = track;
   const choice = choices.get(key);
-  wants.set(key, { key, kind, stream: { feedId, mid }, layer: choice?.layer, paused: choice?.paused ?? false });
+  tracks.set(key, { key, kind, stream: { feedId, mid }, layer: choice?.layer, paused: choice?.paused ?? false });
 }

@@ -19,8 +19,6 @@ export class SessionMedia {
   readonly subscriber: Subscriber;
   /** The media state last sent to the client. */
   state: 'up' | 'down' = 'down';
-  readonly #deps: MediaDeps;
-  readonly #session: MediaOwner;
   readonly #own = new OwnSession();
   /** The peer connections that the media server has lost while the client does not know it yet. */
   readonly #lost = new Set<PeerTarget>();
@@ -32,9 +30,10 @@ export class SessionMedia {
   #isHandedOver = false;
   #takenOver: Promise<void> = Promise.resolve();
 
-  constructor(deps: MediaDeps, session: MediaOwner) {
-    this.#deps = deps;
-    this.#session = session;
+  constructor(
+    private readonly deps: MediaDeps,
+    private readonly session: MediaOwner,
+  ) {
     const place = () => this.#place();
     this.publisher = new Publisher(deps, session, place, () => this.#lose('publisher'));
     this.subscriber = new Subscriber(deps, session, place, () => this.#lose('subscriber'));
@@ -48,8 +47,8 @@ export class SessionMedia {
   }
 
   /** Whether a change of the room's tracks can matter to the client. */
-  get wantsTracks(): boolean {
-    return this.subscriber.wanted.hasWants;
+  get followsTracks(): boolean {
+    return this.subscriber.selector.hasSelection;
   }
 
   /** Call this before the welcome, which carries the room's media state. */
@@ -84,7 +83,7 @@ export class SessionMedia {
     const state = isUp ? 'up' : 'down';
     if (state !== this.state) {
       this.state = state;
-      if (this.#session.isConnected) this.#session.send({ type: 'mediaState', state });
+      if (this.session.isConnected) this.session.send({ type: 'mediaState', state });
     }
     this.#reportLost();
     this.subscriber.wake();
@@ -109,10 +108,10 @@ export class SessionMedia {
     this.readPlacement();
     this.#takenOver = takeOver(this.#parts, this.#place(), resumed, () => this.#isHandedOver).then(
       (outcome) => {
-        if (outcome !== null) this.#deps.metrics.mediaClaim(outcome);
+        if (outcome !== null) this.deps.metrics.mediaClaim(outcome);
       },
       (error: unknown) => {
-        this.#deps.logger.error('media not taken over', { sessionId: this.#session.sessionId, error });
+        this.deps.logger.error('media not taken over', { sessionId: this.session.sessionId, error });
       },
     );
     return this.#takenOver;
@@ -132,7 +131,7 @@ export class SessionMedia {
     // The room may have moved since the peer connections were taken over.
     this.onPlacement();
     this.#isHandedOver = false;
-    this.#deps.writes.changed(this.#session);
+    this.deps.writes.changed(this.session);
     const continued = clientHasPeers && this.#lost.size < 2 && this.state === 'up';
     if (!continued) {
       this.#dropBoth();
@@ -217,14 +216,14 @@ export class SessionMedia {
   }
 
   #place(): MediaPlace | null {
-    const placement = this.#session.room.state;
-    const node = this.#deps.places.up(placement?.mediaNodeId ?? null);
+    const placement = this.session.room.state;
+    const node = this.deps.places.up(placement?.mediaNodeId ?? null);
     if (placement === null || node === null) return null;
     return { node, generation: placement.mediaGeneration, session: () => this.#own.open(node) };
   }
 
   #placement(): string {
-    const { state } = this.#session.room;
+    const { state } = this.session.room;
     return `${state?.mediaNodeId ?? ''}/${state?.mediaGeneration ?? 0}`;
   }
 
@@ -242,10 +241,10 @@ export class SessionMedia {
 
   /** Tells the client which peer connections are lost. Waits until it is connected, and a media server is up. */
   #reportLost(): void {
-    if (this.#closed || this.#lost.size === 0 || !this.#session.isConnected || this.#place() === null) return;
+    if (this.#closed || this.#lost.size === 0 || !this.session.isConnected || this.#place() === null) return;
     const targets = [...this.#lost];
     this.#lost.clear();
-    this.#session.send({ type: 'mediaReset', targets });
+    this.session.send({ type: 'mediaReset', targets });
     if (targets.includes('publisher')) this.#expectRepublication();
     if (targets.includes('subscriber')) this.subscriber.unblock();
   }
@@ -259,14 +258,11 @@ export class SessionMedia {
   async #unpublishOverdue(): Promise<void> {
     // A client without tracks has nothing to republish. Most viewers of a lost gateway have none.
     const isOverdue = () =>
-      !this.#closed &&
-      this.#session.isConnected &&
-      !this.publisher.isAnnounced &&
-      storedTracks(this.#session).length > 0;
+      !this.#closed && this.session.isConnected && !this.publisher.isAnnounced && storedTracks(this.session).length > 0;
     try {
       await this.publisher.unpublish(isOverdue);
     } catch (error) {
-      this.#deps.logger.warn('tracks not unpublished', { sessionId: this.#session.sessionId, error });
+      this.deps.logger.warn('tracks not unpublished', { sessionId: this.session.sessionId, error });
       if (isOverdue()) this.#expectRepublication();
     }
   }

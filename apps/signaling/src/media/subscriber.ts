@@ -1,29 +1,25 @@
 import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
-import { RequestFailure } from '../connections/request-failure.js';
+import { RequestFailure } from '../clients/request-failure.js';
 import type { MediaDeps, MediaOwner, SubscriberRecord } from './media-writes.js';
 import { mediaUnavailable, type MediaPlace } from './places.js';
 import { nextOfferId, ReceivingPeer, SubscriberReports, type ReceivingPeerListener } from './receiving-peer.js';
-import { WantedTracks, type Selection } from './selection.js';
+import { TrackSelector, type Selection } from './selection.js';
 
 /** Pauses after consecutive failures, in milliseconds. The last one repeats. */
 const FAILED_AGAIN_MS = [250, 1000, 2000, 5000, 10_000, 30_000];
 
-/** Something to do: the selection is not what the sections carry. */
-interface Turn {
+/** The selection is not what the sections carry. */
+interface Difference {
   place: MediaPlace;
   selection: Selection;
 }
 
 /**
- * The receiving half of a session's media: the client's wants, and the peer connection that carries them. A loop
+ * The receiving half of a session's media: the client's selection, and the peer connection that carries it. A loop
  * compares the two, and makes one change at a time until they agree. Every possible change calls `wake`.
  */
 export class Subscriber implements ReceivingPeerListener {
-  readonly #deps: MediaDeps;
-  readonly #session: MediaOwner;
-  readonly #place: () => MediaPlace | null;
-  readonly #onLost: () => void;
-  readonly wanted: WantedTracks;
+  readonly selector: TrackSelector;
   readonly #reports: SubscriberReports;
   /** The peer connection over which the client receives, if it has an offer. */
   peer: ReceivingPeer | null = null;
@@ -43,12 +39,13 @@ export class Subscriber implements ReceivingPeerListener {
   #pauseTimer: NodeJS.Timeout | undefined;
 
   /** @param onLost called when the peer connection of the client is lost; `unblock` says that the client knows it */
-  constructor(deps: MediaDeps, session: MediaOwner, place: () => MediaPlace | null, onLost: () => void) {
-    this.#deps = deps;
-    this.#session = session;
-    this.#place = place;
-    this.#onLost = onLost;
-    this.wanted = new WantedTracks(session);
+  constructor(
+    private readonly deps: MediaDeps,
+    private readonly session: MediaOwner,
+    private readonly place: () => MediaPlace | null,
+    private readonly onLost: () => void,
+  ) {
+    this.selector = new TrackSelector(session);
     this.#reports = new SubscriberReports(session);
   }
 
@@ -66,13 +63,13 @@ export class Subscriber implements ReceivingPeerListener {
   async claim(node: MediaNode, session: MediaSession, record: SubscriberRecord): Promise<boolean> {
     if (this.peer !== null || this.#isClosed) return false;
     this.#offerId = record.offerId;
-    const peer = new ReceivingPeer(this.#session, node, this);
+    const peer = new ReceivingPeer(this.session, node, this);
     peer.adopt(session, record.handle);
     this.peer = peer;
     try {
-      await peer.list(this.#session.room.tracks);
+      await peer.list(this.session.room.tracks);
     } catch (error) {
-      this.#deps.logger.info('receiving connection not taken over', { sessionId: this.#session.sessionId, error });
+      this.deps.logger.info('receiving connection not taken over', { sessionId: this.session.sessionId, error });
       if (peer === this.peer) void this.#release();
     }
     // The client knows the last report of the other gateway.
@@ -81,18 +78,18 @@ export class Subscriber implements ReceivingPeerListener {
   }
 
   /** @throws RequestFailure `not_found` if a track is not published */
-  subscribe(tracks: Parameters<WantedTracks['subscribe']>[0]): void {
-    this.wanted.subscribe(tracks);
+  subscribe(tracks: Parameters<TrackSelector['subscribe']>[0]): void {
+    this.selector.subscribe(tracks);
     this.#chosen();
   }
 
-  unsubscribe(tracks: Parameters<WantedTracks['unsubscribe']>[0]): void {
-    this.wanted.unsubscribe(tracks);
+  unsubscribe(tracks: Parameters<TrackSelector['unsubscribe']>[0]): void {
+    this.selector.unsubscribe(tracks);
     this.#chosen();
   }
 
   #chosen(): void {
-    this.#deps.writes.changed(this.#session);
+    this.deps.writes.changed(this.session);
     this.wake();
     // Failures are normally reported after the alignment. Without a peer they are reported now.
     if (this.peer === null) this.#reports.report(null, this.#select());
@@ -106,7 +103,7 @@ export class Subscriber implements ReceivingPeerListener {
     }
     try {
       const refused = await peer.answer(sdp);
-      if (refused.length > 0) this.#deps.logger.info('tracks refused', { sessionId: this.#session.sessionId, refused });
+      if (refused.length > 0) this.deps.logger.info('tracks refused', { sessionId: this.session.sessionId, refused });
     } catch (error) {
       if (!(error instanceof MediaError)) throw error;
       if (peer === this.peer) this.#fail(peer, error);
@@ -133,8 +130,8 @@ export class Subscriber implements ReceivingPeerListener {
   /** Call this after any change of the room's tracks or of the media server. */
   wake(): void {
     if (this.#isRunning) return;
-    const turn = this.#due();
-    if (turn !== null) void this.#run(turn);
+    const difference = this.#difference();
+    if (difference !== null) void this.#run(difference);
   }
 
   /** Call this when the session has lost its connection: nothing changes until it has one again. */
@@ -163,7 +160,7 @@ export class Subscriber implements ReceivingPeerListener {
 
   /** Forgets the client's choices: the client starts over and chooses again. */
   forget(): void {
-    this.wanted.forget();
+    this.selector.forget();
     this.#reports.forget();
   }
 
@@ -189,24 +186,24 @@ export class Subscriber implements ReceivingPeerListener {
   }
 
   /** @returns null if nothing has to be done, or nothing can be done now */
-  #due(): Turn | null {
+  #difference(): Difference | null {
     if (!this.#isConnected || this.#isClosed || this.#pauseTimer !== undefined) return null;
-    const place = this.#place();
+    const place = this.place();
     if (place === null) return null;
     if (this.peer !== null && this.peer.node !== place.node) void this.drop();
     if (!this.#clientKnows) return null;
     const peer = this.peer;
     const selection = this.#select();
-    if (peer === null) return selection.wants.size === 0 ? null : { place, selection };
+    if (peer === null) return selection.tracks.size === 0 ? null : { place, selection };
     return selection === this.#aligned ? null : { place, selection };
   }
 
-  async #run(first: Turn): Promise<void> {
+  async #run(first: Difference): Promise<void> {
     this.#isRunning = true;
-    for (let turn: Turn | null = first; turn !== null; turn = this.#due()) {
-      const peer = (this.peer ??= new ReceivingPeer(this.#session, turn.place.node, this));
+    for (let difference: Difference | null = first; difference !== null; difference = this.#difference()) {
+      const peer = (this.peer ??= new ReceivingPeer(this.session, difference.place.node, this));
       try {
-        await this.#align(peer, turn);
+        await this.#align(peer, difference);
       } catch (error) {
         if (peer === this.peer) this.#fail(peer, error);
       }
@@ -214,17 +211,17 @@ export class Subscriber implements ReceivingPeerListener {
     this.#isRunning = false;
   }
 
-  async #align(peer: ReceivingPeer, { place, selection }: Turn): Promise<void> {
+  async #align(peer: ReceivingPeer, { place, selection }: Difference): Promise<void> {
     this.#aligned = selection;
-    const result = await peer.align(place, selection.wants, this.#session.room.tracks);
+    const result = await peer.align(place, selection.tracks, this.session.room.tracks);
     if (peer !== this.peer) return;
     if (result.outcome === 'exhausted') {
-      this.#deps.logger.info('subscriber has too many media sections', { sessionId: this.#session.sessionId });
+      this.deps.logger.info('subscriber has too many media sections', { sessionId: this.session.sessionId });
       this.#giveUp(peer, 0);
       return;
     }
     // `unpause` requests absent streams again, too.
-    if (this.#isConnected) peer.expectAbsent(selection.wants, () => this.#compare());
+    if (this.#isConnected) peer.expectAbsent(selection.tracks, () => this.#compare());
     if (result.outcome !== 'aligned') {
       this.#aligned = null;
       if (result.outcome === 'offer') await this.#negotiate(peer, result.sdp);
@@ -235,7 +232,7 @@ export class Subscriber implements ReceivingPeerListener {
     this.#mustRefresh = false;
   }
 
-  /** Compares the wants with the sections, although the selection is the same. */
+  /** Compares the selection with the sections, although the selection is the same. */
   #compare(): void {
     this.#aligned = null;
     this.wake();
@@ -243,35 +240,35 @@ export class Subscriber implements ReceivingPeerListener {
 
   /** An alignment that makes an offer sets neither layers nor pauses. The next one, after the answer, does. */
   async #negotiate(peer: ReceivingPeer, sdp: string): Promise<void> {
-    this.#offerId = nextOfferId(this.#offerId, this.#session);
+    this.#offerId = nextOfferId(this.#offerId, this.session);
     const answered = peer.offer(this.#offerId, sdp);
-    this.#deps.writes.changed(this.#session);
+    this.deps.writes.changed(this.session);
     this.#sendOffer(peer);
     await answered;
     if (peer !== this.peer) return;
     this.#failures = 0;
-    this.#deps.writes.changed(this.#session);
+    this.deps.writes.changed(this.session);
     this.#reports.report(peer, this.#select());
   }
 
   #sendOffer(peer: ReceivingPeer): void {
     if (peer.outstanding === null) return;
-    this.#session.send(peer.outstanding);
+    this.session.send(peer.outstanding);
     // Without a connection, the client does not get the offer before `unpause`.
     if (this.#isConnected) peer.expectAnswer((error) => this.#fail(peer, error));
   }
 
   #select(): Selection {
     const peer = this.peer;
-    return this.wanted.select(peer?.sections.held, peer?.refusedKeys(this.#session.room.tracks));
+    return this.selector.select(peer?.sections.held, peer?.refusedKeys(this.session.room.tracks));
   }
 
   /** The handle is lost, or was not attached. */
   #fail(peer: ReceivingPeer, error: unknown): void {
     const failures = this.#failures;
-    this.#deps.logger.info('subscriber closed', { sessionId: this.#session.sessionId, failures, error });
+    this.deps.logger.info('subscriber closed', { sessionId: this.session.sessionId, failures, error });
     // An unreachable media server is no failure of this client.
-    const isPlaced = this.#place() !== null;
+    const isPlaced = this.place() !== null;
     if (isPlaced) this.#failures += 1;
     this.#giveUp(peer, isPlaced ? (FAILED_AGAIN_MS[Math.min(failures, FAILED_AGAIN_MS.length - 1)] ?? 0) : 0);
   }
@@ -284,7 +281,7 @@ export class Subscriber implements ReceivingPeerListener {
     }, pauseMs);
     if (!hasOffer) return;
     this.#clientKnows = false;
-    this.#onLost();
+    this.onLost();
   }
 
   #release(): Promise<void> {
@@ -292,7 +289,7 @@ export class Subscriber implements ReceivingPeerListener {
     this.peer = null;
     this.#aligned = null;
     this.#reports.lost();
-    if (peer?.hasOffer === true) this.#deps.writes.changed(this.#session);
+    if (peer?.hasOffer === true) this.deps.writes.changed(this.session);
     return peer?.close() ?? Promise.resolve();
   }
 }

@@ -1,14 +1,13 @@
 import { boundMessage, metadataSizeFailure, peerSubject, storedJsonBytes, type Permission } from '@callplane/core';
 import { isDatabaseUnavailable } from '@callplane/db';
-import { PROTOCOL_LIMITS, type ClientMessage, type ClientMessages } from '@callplane/protocol';
+import { PROTOCOL_LIMITS, type ClientMessage, type ClientMessages, type ServerMessage } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import { iceServersFor, type ArrivalDeps, type WelcomeDeps } from '../arrivals/arrival.js';
 import { join } from '../arrivals/join.js';
 import { resume } from '../arrivals/resume.js';
-import type { Connection, ConnectionHandler } from '../connections/connection.js';
-import type { InvalidMessage } from '../connections/frames.js';
-import { errorMessage, logRefusal, RequestFailure } from '../connections/request-failure.js';
-import type { Ending, SignalingMetrics } from '../metrics.js';
+import type { Client, ClientHandler, Ending, InvalidMessage } from '../clients/client.js';
+import { errorMessage, logRefusal, RequestFailure } from '../clients/request-failure.js';
+import type { SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { pageText, withParticipants } from '../rooms/state.js';
 import type { Qualities } from '../sessions/quality-seconds.js';
@@ -23,7 +22,7 @@ interface RequestDeps extends WelcomeDeps {
 
 interface RequestContext {
   deps: RequestDeps;
-  connection: Connection;
+  client: Client;
   session: Session;
 }
 
@@ -35,10 +34,10 @@ type Handler<T extends RequestType> = (context: RequestContext, message: ClientM
 function acknowledged<T extends RequestType>(
   work: (session: Session, message: ClientMessages[T]) => void | Promise<void>,
 ): Handler<T> {
-  return ({ connection, session }, message) => {
+  return ({ client, session }, message) => {
     const working = work(session, message);
-    if (working === undefined) ok(connection, message);
-    else return working.then(() => ok(connection, message));
+    if (working === undefined) ok(client, message);
+    else return working.then(() => ok(client, message));
   };
 }
 
@@ -46,20 +45,20 @@ const ROSTER_LIMIT_DEFAULT = 50;
 const MESSAGE_BYTES_MAX = PROTOCOL_LIMITS.messageBytesMax;
 
 const HANDLERS: { [T in RequestType]: Handler<T> } = {
-  async publish({ connection, session }, message) {
+  async publish({ client, session }, message) {
     const sdp = await session.media.publish(message);
-    connection.send({ type: 'published', ...replyTo(message), sdp });
+    send(client, { type: 'published', ...replyTo(message), sdp });
   },
   unpublish: acknowledged((session) => session.media.unpublish()),
   mute: acknowledged((session, { trackId, muted }) => session.media.publisher.mute(trackId, muted)),
   subscribe: acknowledged((session, { tracks }) => session.media.subscriber.subscribe(tracks)),
   unsubscribe: acknowledged((session, { tracks }) => session.media.subscriber.unsubscribe(tracks)),
   answer: acknowledged((session, { offerId, sdp }) => session.media.subscriber.answer(offerId, sdp)),
-  async candidate({ connection, session }, message) {
+  async candidate({ client, session }, message) {
     const isTaken = await session.media.candidate(message);
     // A late candidate is no client error: it was in flight while the peer connection was dropped.
     if (!isTaken && message.id !== undefined) throw new RequestFailure('conflict');
-    ok(connection, message);
+    ok(client, message);
   },
   resetMedia: acknowledged((session, { targets }) => session.media.reset(targets)),
   /** The offer follows, at once or after the client's answer to an earlier one. */
@@ -72,37 +71,37 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
     session.media.refreshVideo(targets);
   }),
   message: sendMessage,
-  async metadata({ connection, deps, session }, message) {
+  async metadata({ client, deps, session }, message) {
     requirePermission(session, 'metadata:update');
-    if (!connection.metadataBucket.take(performance.now())) throw new RequestFailure('rate_limited');
+    if (!session.limits.metadata.take(performance.now())) throw new RequestFailure('rate_limited');
     const failure = metadataSizeFailure(storedJsonBytes(message.metadata));
     if (failure !== null) throw tooLarge('metadata', failure);
     const change = { held: session.held, metadata: message.metadata };
     const isWritten = await deps.writes.metadata(session.roomId, change);
     if (!isWritten) throw new RequestFailure('conflict', 'The session has ended.');
-    ok(connection, message);
+    ok(client, message);
   },
-  roster({ connection, session }, message) {
+  roster({ client, session }, message) {
     const page = session.room.roster.page(message.cursor ?? null, message.limit ?? ROSTER_LIMIT_DEFAULT);
-    connection.sendText(pageText({ type: 'roster', ...replyTo(message) }, page));
+    client.sendText(pageText({ type: 'roster', ...replyTo(message) }, page));
   },
-  show({ connection, session }, message) {
+  show({ client, session }, message) {
     const participants = session.room.shown.show(session, message.participantIds, message.publishers ?? true);
-    connection.sendText(withParticipants({ type: 'shown', ...replyTo(message) }, participants));
+    client.sendText(withParticipants({ type: 'shown', ...replyTo(message) }, participants));
     session.room.quality.welcome(session);
   },
   /** The others learn of the level within a second, and the seconds in each level become a part of the record. */
-  quality({ connection, deps, session }, message) {
+  quality({ client, deps, session }, message) {
     if (!session.qualityBucket.take(performance.now())) throw new RequestFailure('rate_limited');
     deps.qualities.report(session.sessionId, message.level, message.relay ?? false);
     session.room.quality.note(session.participantId, message.level);
-    ok(connection, message);
+    ok(client, message);
   },
-  iceServers({ connection, deps, session: { sessionId } }, message) {
+  iceServers({ client, deps, session: { sessionId } }, message) {
     const subject = message.target === undefined ? sessionId : peerSubject(sessionId, message.target);
-    connection.send({ type: 'iceServers', ...replyTo(message), ...iceServersFor(deps, subject) });
+    send(client, { type: 'iceServers', ...replyTo(message), ...iceServersFor(deps, subject) });
   },
-  ping: ({ connection }, message) => connection.send({ type: 'pong', ...replyTo(message) }),
+  ping: ({ client }, message) => send(client, { type: 'pong', ...replyTo(message) }),
   leave: ({ session }) => session.leave(),
 };
 
@@ -111,75 +110,72 @@ export interface DispatchDeps extends RequestDeps, ArrivalDeps {
   metrics: Pick<SignalingMetrics, 'ended' | 'join' | 'message' | 'refused'>;
 }
 
-export class Dispatch implements ConnectionHandler {
-  readonly #deps: DispatchDeps;
+export class Dispatch implements ClientHandler {
+  constructor(private readonly deps: DispatchDeps) {}
 
-  constructor(deps: DispatchDeps) {
-    this.#deps = deps;
-  }
-
-  onMessage(connection: Connection, message: ClientMessage): void | Promise<void> {
-    this.#deps.metrics.message(message.type);
+  onMessage(client: Client, message: ClientMessage): void | Promise<void> {
+    this.deps.metrics.message(message.type);
     try {
-      return this.#handle(connection, message)?.catch((error: unknown) => this.#onError(connection, message, error));
+      return this.#handle(client, message)?.catch((error: unknown) => this.#onError(client, message, error));
     } catch (error) {
-      this.#onError(connection, message, error);
+      this.#onError(client, message, error);
     }
   }
 
-  onInvalid(connection: Connection, { type, details }: InvalidMessage): void {
-    this.#deps.metrics.refused('invalid_message');
-    logRefusal(this.#deps.logger, connection, { type, code: 'invalid_message', details });
+  onInvalid(client: Client, { type, id, details }: InvalidMessage): void {
+    send(client, errorMessage(id, 'invalid_message', 'The message does not match its schema.', details));
+    this.deps.metrics.refused('invalid_message');
+    logRefusal(this.deps.logger, client, { type, code: 'invalid_message', details });
   }
 
-  onEnd(connection: Connection, ending: Ending): void {
-    this.#deps.metrics.ended(ending);
-    this.#deps.sessions.onConnectionEnd(connection, ending);
+  onEnd(client: Client, ending: Ending): void {
+    this.deps.metrics.ended(ending);
+    this.deps.sessions.onClientEnd(client, ending);
   }
 
-  #handle(connection: Connection, message: ClientMessage): void | Promise<void> {
-    const { arrivals, sessions } = this.#deps;
-    const session = sessions.of(connection);
+  #handle(client: Client, message: ClientMessage): void | Promise<void> {
+    const { arrivals, sessions } = this.deps;
+    const session = sessions.of(client);
     if (message.type === 'join' || message.type === 'resume') {
       if (session !== undefined) throw new RequestFailure('conflict', 'The connection already has a session.');
       return message.type === 'join'
-        ? arrivals.track(connection, null, () => join(this.#deps, connection, message))
-        : arrivals.track(connection, message.sessionId, () => resume(this.#deps, connection, message));
+        ? arrivals.track(client, null, () => join(this.deps, client, message))
+        : arrivals.track(client, message.sessionId, () => resume(this.deps, client, message));
     }
     // The client has given up its join, and nothing was written.
-    if (session === undefined && message.type === 'leave') connection.close('left', { cause: 'The client left.' });
+    if (session === undefined && message.type === 'leave') client.close('left', { cause: 'The client left.' });
     else if (session?.isConnected !== true) throw new RequestFailure('conflict', 'The session has ended.');
-    else return (HANDLERS[message.type] as Handler<RequestType>)({ deps: this.#deps, connection, session }, message);
+    else return (HANDLERS[message.type] as Handler<RequestType>)({ deps: this.deps, client, session }, message);
   }
 
-  #onError(connection: Connection, message: ClientMessage, error: unknown): void {
-    const { logger } = this.#deps;
+  #onError(client: Client, message: ClientMessage, error: unknown): void {
+    const { logger } = this.deps;
     const { type, id } = message;
     if (error instanceof RequestFailure) {
       const { code, details, cause } = error;
-      this.#deps.metrics.refused(code);
-      logRefusal(logger, connection, { type, code, answer: boundMessage(error.message), details, cause });
-      connection.send(errorMessage(id, code, error.message, details));
+      this.deps.metrics.refused(code);
+      logRefusal(logger, client, { type, code, answer: boundMessage(error.message), details, cause });
+      send(client, errorMessage(id, code, error.message, details));
       return;
     }
     const isUnavailable = isDatabaseUnavailable(error);
-    const fields = { connectionId: connection.id, sessionId: connection.logFields['sessionId'], type, error };
+    const fields = { connectionId: client.id, sessionId: client.logFields['sessionId'], type, error };
     if (isUnavailable) logger.warn('request failed', fields);
     else logger.error('request failed', fields);
     if (type === 'join' || type === 'resume') {
-      connection.close('unavailable', { cause: isUnavailable ? 'PostgreSQL is unavailable.' : 'Internal error.' });
+      client.close('unavailable', { cause: isUnavailable ? 'PostgreSQL is unavailable.' : 'Internal error.' });
       return;
     }
     const text = isUnavailable ? 'A dependency is unavailable. Try again.' : 'The request failed. Try again.';
-    connection.send(errorMessage(id, 'unavailable', text));
+    send(client, errorMessage(id, 'unavailable', text));
   }
 }
 
 /** Runs without a promise unless another instance holds recipients. */
 function sendMessage(context: RequestContext, request: ClientMessages['message']): void | Promise<void> {
-  const { connection, deps, session } = context;
+  const { deps, session } = context;
   requirePermission(session, 'messages:send');
-  if (!connection.messagesBucket.take(performance.now())) throw new RequestFailure('rate_limited');
+  if (!session.limits.messages.take(performance.now())) throw new RequestFailure('rate_limited');
   const data = JSON.stringify(request.data);
   const bytes = Buffer.byteLength(data);
   if (bytes > MESSAGE_BYTES_MAX) throw tooLarge('data', `must be at most ${MESSAGE_BYTES_MAX} bytes, not ${bytes}`);
@@ -192,28 +188,23 @@ function sendMessage(context: RequestContext, request: ClientMessages['message']
       absent.map((id) => ({ path: 'to', message: `${id} is not in the room` })),
     );
   }
-  const sentAt = timestampOf(deps.clock.now());
+  const sentAt = deps.clock.now().toISOString();
   const passed = deps.rooms.pass(room, session.participantId, request.to ?? null, data, sentAt);
   if (typeof passed === 'boolean') acknowledge(context, request, passed);
   else return passed.then((isPassed) => acknowledge(context, request, isPassed));
 }
 
-/** The text of the latest millisecond. Formatting it takes 0.8 µs (measured), and many messages share it. */
-let latest = { atMs: NaN, text: '' };
-
-function timestampOf(now: Date): string {
-  const atMs = now.getTime();
-  if (atMs !== latest.atMs) latest = { atMs, text: now.toISOString() };
-  return latest.text;
-}
-
-function acknowledge({ connection }: RequestContext, request: ClientMessage, isPassed: boolean): void {
+function acknowledge({ client }: RequestContext, request: ClientMessage, isPassed: boolean): void {
   if (!isPassed) throw new RequestFailure('unavailable', 'The message could not be delivered to all recipients.');
-  ok(connection, request);
+  ok(client, request);
 }
 
-function ok(connection: Connection, message: ClientMessage): void {
-  if (message.id !== undefined) connection.send({ type: 'ok', replyTo: message.id });
+function ok(client: Client, message: ClientMessage): void {
+  if (message.id !== undefined) send(client, { type: 'ok', replyTo: message.id });
+}
+
+function send(client: Client, message: ServerMessage): void {
+  client.sendText(JSON.stringify(message));
 }
 
 /** The field with which an answer names its request; none if the client gave it no id. */

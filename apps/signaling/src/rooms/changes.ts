@@ -23,9 +23,8 @@ export interface RoomMember {
   readonly connectionNumber: number;
   readonly media: {
     /** Whether the member has to know which tracks are published: `autoSubscribe` or choices. */
-    readonly wantsTracks: boolean;
+    readonly followsTracks: boolean;
     onTracks(): void;
-    /** The room's media server went up, down, or is another one. */
     onPlacement(): void;
   };
   /** Ignored before the welcome, which contains the same facts. */
@@ -92,14 +91,12 @@ function textWithoutTracks(session: SessionState): string {
   return JSON.stringify({ ...presentSession(session), tracks: [] });
 }
 
-export type ChangeText = string;
-
 /** Joins entries to one `changes` message. @returns null without entries. */
-export function changesText(entries: readonly ChangeText[]): string | null {
+export function changesText(entries: readonly string[]): string | null {
   return entries.length === 0 ? null : `{"type":"changes","changes":[${entries.join(',')}]}`;
 }
 
-export function participantEntry(session: SessionState): ChangeText {
+export function participantEntry(session: SessionState): string {
   return `{"kind":"participant","participant":${participantText(session)}}`;
 }
 
@@ -107,22 +104,22 @@ export function participantEntry(session: SessionState): ChangeText {
 export function goneEntry(
   kind: 'left' | 'hidden',
   { participantId, sessionId }: { participantId: string; sessionId: string },
-): ChangeText {
+): string {
   return JSON.stringify({ kind, participantId, sessionId });
 }
 
 /** The new state of a participant whose earlier state the client knows; null if it looks the same. */
-export function changedEntry(before: SessionState, after: SessionState): ChangeText | null {
+export function changedEntry(before: SessionState, after: SessionState): string | null {
   if (participantText(before) === participantText(after)) return null;
   if (textWithoutTracks(before) !== textWithoutTracks(after)) return participantEntry(after);
   const { participant, sessionId, tracks } = after;
   return JSON.stringify({ kind: 'tracks', participantId: participant.id, sessionId, tracks: tracks.map(presentTrack) });
 }
 
-export function changeEntries(changes: readonly RoomChange[]): ChangeText[] {
-  const left: ChangeText[] = [];
-  const changed: (ChangeText | null)[] = [];
-  const joined: ChangeText[] = [];
+export function changeEntries(changes: readonly RoomChange[]): string[] {
+  const left: string[] = [];
+  const changed: (string | null)[] = [];
+  const joined: string[] = [];
   for (const { before, after } of changes) {
     if (after?.state && before?.state) changed.push(changedEntry(before.state, after.state));
     else if (after?.state) joined.push(participantEntry(after.state));

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { LayerWants, RoomLayers, SentLayers, type ReportedLayers } from './layers.js';
+import { LayerDemand, RoomLayers, SentLayers, type ReportedLayers } from './layers.js';
 import type { RoomMember } from './changes.js';
 import type { RoomState } from './state.js';
 import type { IndexedTrack, TrackIndex } from './tracks.js';
@@ -10,51 +10,50 @@ const camera = (participantId: string, feedId = 'feed'): IndexedTrack => ({
   trackId: 'camera',
   kind: 'video',
   source: 'camera',
-  nodeId: 'm1',
   feedId,
   mid: '1',
 });
 
-describe('the layers that are wanted of a track', () => {
-  test('join the wants of all sessions and gateways, and are empty without a session that receives the track', () => {
-    const wants = new LayerWants();
-    expect(wants.wanted('ada/camera', [])).toEqual([]);
-    wants.note('s1', new Map([['ada/camera', 0]]));
-    wants.note('s2', new Map([['ada/camera', 2]]));
-    expect(wants.wanted('ada/camera', [])).toEqual([0, 2]);
-    wants.receive('other', [['ada/camera', [1]]], 0);
-    expect(wants.wanted('ada/camera', ['other'])).toEqual([0, 1, 2]);
-    wants.receive('other', [], 0);
-    wants.note('s2', new Map());
-    expect(wants.wanted('ada/camera', ['other'])).toEqual([0]);
-    wants.forget('s1');
-    expect(wants.wanted('ada/camera', ['other'])).toEqual([]);
+describe('the layers that are demanded of a track', () => {
+  test('join the demand of all sessions and gateways, and are empty without a session that receives the track', () => {
+    const demand = new LayerDemand();
+    expect(demand.of('ada/camera', [])).toEqual([]);
+    demand.note('s1', new Map([['ada/camera', 0]]));
+    demand.note('s2', new Map([['ada/camera', 2]]));
+    expect(demand.of('ada/camera', [])).toEqual([0, 2]);
+    demand.receive('other', [['ada/camera', [1]]], 0);
+    expect(demand.of('ada/camera', ['other'])).toEqual([0, 1, 2]);
+    demand.receive('other', [], 0);
+    demand.note('s2', new Map());
+    expect(demand.of('ada/camera', ['other'])).toEqual([0]);
+    demand.forget('s1');
+    expect(demand.of('ada/camera', ['other'])).toEqual([]);
   });
 
-  test('are all of them while a gateway does not report, wants too many tracks, or reports no longer', () => {
-    const wants = new LayerWants();
-    expect(wants.wanted('ada/camera', ['silent'])).toEqual([0, 1, 2]);
-    wants.receive('other', [], 0);
-    wants.expire(15 * SECONDS);
-    expect(wants.wanted('ada/camera', ['other'])).toEqual([]);
-    wants.expire(17 * SECONDS);
-    expect(wants.wanted('ada/camera', ['other'])).toEqual([0, 1, 2]);
-    wants.receive('other', null, 20 * SECONDS);
-    expect(wants.wanted('ada/camera', ['other'])).toEqual([0, 1, 2]);
+  test('are all of them while a gateway does not report, demands too many tracks, or reports no longer', () => {
+    const demand = new LayerDemand();
+    expect(demand.of('ada/camera', ['silent'])).toEqual([0, 1, 2]);
+    demand.receive('other', [], 0);
+    demand.expire(15 * SECONDS);
+    expect(demand.of('ada/camera', ['other'])).toEqual([]);
+    demand.expire(17 * SECONDS);
+    expect(demand.of('ada/camera', ['other'])).toEqual([0, 1, 2]);
+    demand.receive('other', null, 20 * SECONDS);
+    expect(demand.of('ada/camera', ['other'])).toEqual([0, 1, 2]);
   });
 
   test('are reported for tracks of other gateways only, and as everything beyond 2000 tracks', () => {
-    const wants = new LayerWants();
-    wants.note('s1', new Map([['ada/camera', 1], ['eve/camera', 2]])); // oxfmt-ignore
-    expect(wants.report((key) => key.startsWith('eve'))).toEqual([['eve/camera', [2]]]);
-    for (let at = 0; at <= 2000; at += 1) wants.note(`t${at}`, new Map([[`p${at}/camera`, 0]]));
-    expect(wants.report(() => true)).toBeNull();
+    const demand = new LayerDemand();
+    demand.note('s1', new Map([['ada/camera', 1], ['eve/camera', 2]])); // oxfmt-ignore
+    expect(demand.report((key) => key.startsWith('eve'))).toEqual([['eve/camera', [2]]]);
+    for (let at = 0; at <= 2000; at += 1) demand.note(`t${at}`, new Map([[`p${at}/camera`, 0]]));
+    expect(demand.report(() => true)).toBeNull();
   });
 });
 
 describe('a publisher', () => {
-  const settle = (sent: SentLayers, wanted: number[], atSeconds: number, feedId?: string) =>
-    sent.settle([camera('ada', feedId)], () => wanted, atSeconds * SECONDS)?.[0]?.layers;
+  const settle = (sent: SentLayers, demanded: number[], atSeconds: number, feedId?: string) =>
+    sent.settle([camera('ada', feedId)], () => demanded, atSeconds * SECONDS)?.[0]?.layers;
 
   test('begins with all layers, stops a layer that nobody receives after 5 s, and begins again at once', () => {
     const sent = new SentLayers();
@@ -79,7 +78,7 @@ describe('a publisher', () => {
     expect(settle(sent, [1], 11)).toEqual([1]);
   });
 
-  test('sends each layer for 5 s after it was wanted last, also if less and less is wanted', () => {
+  test('sends each layer for 5 s after it was demanded last, also if the demand keeps falling', () => {
     const sent = new SentLayers();
     settle(sent, [0, 1, 2], 0);
     expect(settle(sent, [0, 1], 10)).toBeUndefined();

@@ -4,7 +4,7 @@ import type { RoomState } from './state.js';
 import { streamName, trackKey, trackOf, type IndexedTrack, type TrackIndex } from './tracks.js';
 
 export const LAYER_HIGHEST = 2;
-/** All simulcast layers, the lowest first. Wanted of every track of which nothing is known. */
+/** All simulcast layers, the lowest first. Demanded of every track of which nothing is known. */
 const EVERY_LAYER: readonly number[] = [0, 1, 2];
 /** Gateways repeat the wants of their members this often, in milliseconds. */
 const LAYERS_REPEATED_MS = 5000;
@@ -17,11 +17,11 @@ const FLUSH_EVERY_MS = 100;
 /** How long a publisher sends a layer that nobody receives any longer, in milliseconds. */
 const OFF_AFTER_MS = 5000;
 
-/** The layers that are wanted of each track, by track key; null: all of every track. */
+/** The layers that are demanded of each track, by track key; null: all of every track. */
 export type ReportedLayers = readonly (readonly [trackKey: string, layers: readonly number[]])[] | null;
 
-/** The layers of each video track that the receivers of a room want, at this gateway and at the others. */
-export class LayerWants {
+/** The layers that the receivers of a room need of each video track, at this gateway and at the others. */
+export class LayerDemand {
   readonly #ofSession = new Map<string, ReadonlyMap<string, number>>();
   readonly #own = new Map<string, number[]>();
   readonly #reports = new LatestReports<ReadonlyMap<string, readonly number[]> | null>(STALE_AFTER_MS);
@@ -47,18 +47,18 @@ export class LayerWants {
   }
 
   /** @param gateways the others that hold members of the room */
-  wanted(trackKey: string, gateways: Iterable<string>): readonly number[] {
-    const wanted = new Set(layersOf(this.#own.get(trackKey) ?? []));
+  of(trackKey: string, gateways: Iterable<string>): readonly number[] {
+    const demanded = new Set(layersOf(this.#own.get(trackKey) ?? []));
     for (const gateway of gateways) {
       // A gateway whose reports are lost must not lose its pictures.
       const report = this.#reports.get(gateway) ?? null;
       if (report === null) return EVERY_LAYER;
-      for (const layer of report.get(trackKey) ?? []) wanted.add(layer);
+      for (const layer of report.get(trackKey) ?? []) demanded.add(layer);
     }
-    return EVERY_LAYER.filter((layer) => wanted.has(layer));
+    return EVERY_LAYER.filter((layer) => demanded.has(layer));
   }
 
-  /** The report of this gateway: the wants of its members for the tracks that `isReported` accepts. */
+  /** The report of this gateway: the demand of its members for the tracks that `isReported` accepts. */
   report(isReported: (trackKey: string) => boolean): ReportedLayers {
     const layers: [string, number[]][] = [];
     for (const [key, counts] of this.#own) if (isReported(key)) layers.push([key, layersOf(counts)]);
@@ -85,9 +85,9 @@ interface SentTrack {
 interface Sent {
   stream: string;
   layers: readonly number[];
-  wanted: readonly number[];
-  /** Until when each layer was wanted, the lowest first. */
-  wantedUntilMs: number[];
+  demanded: readonly number[];
+  /** Until when each layer was demanded, the lowest first. */
+  demandedUntilMs: number[];
 }
 
 /** The layers that one publisher was told to send. It turns layers on at once, and off late. */
@@ -103,42 +103,39 @@ export class SentLayers {
   /** @returns all tracks with their layers if the publisher has to be told; else null */
   settle(
     tracks: readonly IndexedTrack[],
-    wantedOf: (track: IndexedTrack) => readonly number[],
+    demandOf: (track: IndexedTrack) => readonly number[],
     nowMs: number,
   ): SentTrack[] | null {
     const trackIds = new Set(tracks.map(({ trackId }) => trackId));
     for (const trackId of this.#sent.keys()) if (!trackIds.has(trackId)) this.#sent.delete(trackId);
     let isNews = this.#mustRepeat;
-    for (const track of tracks) isNews = this.#settle(track, wantedOf(track), nowMs) || isNews;
+    for (const track of tracks) isNews = this.#settle(track, demandOf(track), nowMs) || isNews;
     this.#mustRepeat = false;
     if (!isNews || tracks.length === 0) return null;
     return [...this.#sent].map(([trackId, { layers }]) => ({ trackId, layers }));
   }
 
-  #settle({ trackId, feedId, mid }: IndexedTrack, wanted: readonly number[], nowMs: number): boolean {
+  #settle({ trackId, feedId, mid }: IndexedTrack, demanded: readonly number[], nowMs: number): boolean {
     const stream = streamName({ feedId, mid });
     let sent = this.#sent.get(trackId);
     // A publisher begins with all layers, on each connection. It is told so, because an earlier message about the track
     // may arrive after that.
     const isNew = sent?.stream !== stream;
     if (sent === undefined || isNew) {
-      sent = { stream, layers: EVERY_LAYER, wanted: EVERY_LAYER, wantedUntilMs: [] };
+      sent = { stream, layers: EVERY_LAYER, demanded: EVERY_LAYER, demandedUntilMs: [] };
       this.#sent.set(trackId, sent);
     }
-    const { layers: before, wantedUntilMs } = sent;
-    for (const layer of [...wanted, ...sent.wanted]) wantedUntilMs[layer] = nowMs;
-    sent.wanted = wanted;
-    sent.layers = EVERY_LAYER.filter((layer) => nowMs - (wantedUntilMs[layer] ?? -Infinity) < OFF_AFTER_MS);
+    const { layers: before, demandedUntilMs } = sent;
+    for (const layer of [...demanded, ...sent.demanded]) demandedUntilMs[layer] = nowMs;
+    sent.demanded = demanded;
+    sent.layers = EVERY_LAYER.filter((layer) => nowMs - (demandedUntilMs[layer] ?? -Infinity) < OFF_AFTER_MS);
     return isNew || String(sent.layers) !== String(before);
   }
 }
 
 /** Tells the publishers of this gateway how much of their video is received (docs/decisions/0011-the-call-path.md). */
 export class RoomLayers {
-  readonly #index: TrackIndex;
-  readonly #room: RoomState;
-  readonly #send: SendReport;
-  readonly #wants = new LayerWants();
+  readonly #demand = new LayerDemand();
   readonly #members = new Map<string, { member: RoomMember; sent: SentLayers }>();
   readonly #flushes = new Paced(
     () => FLUSH_EVERY_MS,
@@ -147,20 +144,20 @@ export class RoomLayers {
   #reportedMs = -Infinity;
   #reported = '';
 
-  constructor(index: TrackIndex, room: RoomState, send: SendReport) {
-    this.#index = index;
-    this.#room = room;
-    this.#send = send;
-  }
+  constructor(
+    private readonly index: TrackIndex,
+    private readonly room: RoomState,
+    private readonly send: SendReport,
+  ) {}
 
   /** A session of this gateway receives these layers of video tracks from now on. */
   note(sessionId: string, layers: ReadonlyMap<string, number>): void {
-    this.#wants.note(sessionId, layers);
+    this.#demand.note(sessionId, layers);
     this.#flushLater();
   }
 
   receive(gateway: string, layers: ReportedLayers): void {
-    this.#wants.receive(gateway, layers, performance.now());
+    this.#demand.receive(gateway, layers, performance.now());
     this.#flushLater();
   }
 
@@ -176,7 +173,7 @@ export class RoomLayers {
     const known = this.#members.get(member.sessionId)?.member ?? member;
     if (known !== member) return;
     this.#members.delete(member.sessionId);
-    this.#wants.forget(member.sessionId);
+    this.#demand.forget(member.sessionId);
     this.#flushLater();
   }
 
@@ -184,9 +181,9 @@ export class RoomLayers {
     this.#flushLater();
   }
 
-  /** Repeats the report to other gateways, and turns off layers that nobody wants any more. */
+  /** Repeats the report to other gateways, and turns off layers that nobody demands any more. */
   eachSecond(): void {
-    this.#wants.expire(performance.now());
+    this.#demand.expire(performance.now());
     this.#flushLater();
   }
 
@@ -195,32 +192,32 @@ export class RoomLayers {
   }
 
   #flushLater(): void {
-    if (this.#index.hasVideo) this.#flushes.soon();
+    if (this.index.hasVideo) this.#flushes.soon();
   }
 
   #flush(): void {
     this.#report();
-    for (const sessionId of this.#index.publishers.all) this.#tell(sessionId);
+    for (const sessionId of this.index.publishers.all) this.#tell(sessionId);
   }
 
   #report(): void {
-    if (!this.#room.isElsewhere) return;
-    const layers = this.#wants.report((key) => this.#room.isHeldElsewhere(trackOf(key).participantId));
+    if (!this.room.isElsewhere) return;
+    const layers = this.#demand.report((key) => this.room.isHeldElsewhere(trackOf(key).participantId));
     const text = JSON.stringify(layers);
     const nowMs = performance.now();
     if (text === this.#reported && nowMs - this.#reportedMs < LAYERS_REPEATED_MS) return;
     this.#reported = text;
     this.#reportedMs = nowMs;
-    this.#send('layers', layers);
+    this.send('layers', layers);
   }
 
   #tell(sessionId: string): void {
     const { member, sent } = this.#members.get(sessionId) ?? {};
     if (member === undefined || sent === undefined) return;
-    const own = this.#index.of(member.participantId).filter(({ kind }) => kind === 'video');
-    const wantedOf = (track: IndexedTrack): readonly number[] =>
-      this.#index.isMuted(track) ? [] : this.#wants.wanted(trackKey(track), this.#room.otherInstances);
-    const tracks = sent.settle(own, wantedOf, performance.now());
+    const own = this.index.of(member.participantId).filter(({ kind }) => kind === 'video');
+    const demandOf = (track: IndexedTrack): readonly number[] =>
+      this.index.isMuted(track) ? [] : this.#demand.of(trackKey(track), this.room.otherInstances);
+    const tracks = sent.settle(own, demandOf, performance.now());
     if (tracks !== null) member.sendText(JSON.stringify({ type: 'layersWanted', tracks }));
   }
 }

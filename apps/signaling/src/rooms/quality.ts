@@ -9,8 +9,6 @@ export interface QualityEntry {
 
 /** The quality that the participants of a room report. A crash or a lost report only delays a level. */
 export class RoomQuality {
-  readonly #room: ReportedRoom;
-  readonly #report: SendReport;
   readonly #levels = new Map<string, QualityLevel>();
   /** Participants whose level the members of this instance do not know yet. */
   readonly #changed = new Set<string>();
@@ -19,10 +17,10 @@ export class RoomQuality {
   /** A session has come to an instance, which may have missed earlier reports. */
   #hasArrival = false;
 
-  constructor(room: ReportedRoom, report: SendReport) {
-    this.#room = room;
-    this.#report = report;
-  }
+  constructor(
+    private readonly room: ReportedRoom,
+    private readonly report: SendReport,
+  ) {}
 
   note(participantId: string, level: QualityLevel): void {
     if (this.#set(participantId, level)) this.#reported.add(participantId);
@@ -45,17 +43,17 @@ export class RoomQuality {
     const entries = this.#take(this.#changed);
     if (entries.length > 0) {
       const text = textOf(entries);
-      for (const member of this.#room.members) {
+      for (const member of this.room.members) {
         if (this.#isPaged) this.#sendTo(member, entries);
         else member.sendText(text);
       }
     }
-    for (const { participantId } of this.#hasArrival ? this.#room.members : []) {
+    for (const { participantId } of this.#hasArrival ? this.room.members : []) {
       if ((this.#levels.get(participantId) ?? 'good') !== 'good') this.#reported.add(participantId);
     }
     this.#hasArrival = false;
     const reported = this.#take(this.#reported);
-    if (reported.length > 0) this.#report('quality', reported);
+    if (reported.length > 0) this.report('quality', reported);
   }
 
   /** Sends a member the levels below `good`, after its welcome or a `show`. */
@@ -68,14 +66,14 @@ export class RoomQuality {
   }
 
   get #isPaged(): boolean {
-    return this.#room.state?.rosterPaged === true;
+    return this.room.state?.rosterPaged === true;
   }
 
   #sendTo(member: RoomMember, entries: readonly QualityEntry[]): void {
     const isPaged = this.#isPaged;
     const shown = entries.filter(
       ({ participantId }) =>
-        participantId !== member.participantId && (!isPaged || this.#room.shown.isShown(member, participantId)),
+        participantId !== member.participantId && (!isPaged || this.room.shown.isShown(member, participantId)),
     );
     if (shown.length > 0) member.sendText(textOf(shown));
   }

@@ -21,11 +21,8 @@ export interface ReportedRoom {
 /** The latest report of each gateway. One that its gateway does not repeat counts no more. */
 export class LatestReports<Report> {
   readonly #reports = new Map<string, { report: Report; atMs: number }>();
-  readonly #staleAfterMs: number;
 
-  constructor(staleAfterMs: number) {
-    this.#staleAfterMs = staleAfterMs;
-  }
+  constructor(private readonly staleAfterMs: number) {}
 
   get(gateway: string): Report | undefined {
     return this.#reports.get(gateway)?.report;
@@ -43,7 +40,7 @@ export class LatestReports<Report> {
   expire(nowMs: number): boolean {
     const { size } = this.#reports;
     for (const [gateway, { atMs }] of this.#reports) {
-      if (nowMs - atMs > this.#staleAfterMs) this.#reports.delete(gateway);
+      if (nowMs - atMs > this.staleAfterMs) this.#reports.delete(gateway);
     }
     return this.#reports.size < size;
   }
@@ -51,24 +48,22 @@ export class LatestReports<Report> {
 
 /** Runs work that is wanted often, with a shortest pause between two runs. */
 export class Paced {
-  readonly #pauseMs: () => number;
-  readonly #work: () => void;
   #timer: NodeJS.Timeout | undefined;
   #ranMs = -Infinity;
   #isClosed = false;
 
-  constructor(pauseMs: () => number, work: () => void) {
-    this.#pauseMs = pauseMs;
-    this.#work = work;
-  }
+  constructor(
+    private readonly pauseMs: () => number,
+    private readonly work: () => void,
+  ) {}
 
   soon(): void {
     if (this.#isClosed) return;
-    const waitMs = Math.max(0, this.#ranMs + this.#pauseMs() - performance.now());
+    const waitMs = Math.max(0, this.#ranMs + this.pauseMs() - performance.now());
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.#ranMs = performance.now();
-      this.#work();
+      this.work();
     }, waitMs);
   }
 

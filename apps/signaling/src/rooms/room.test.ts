@@ -19,11 +19,11 @@ class Member implements RoomMember {
 
   constructor(
     public sessionId: string,
-    { wantsTracks = false }: { wantsTracks?: boolean } = {},
+    { followsTracks = false }: { followsTracks?: boolean } = {},
   ) {
     this.participantId = sessionId.replace(/^s/, 'p');
     const onTracks = () => void (this.woken += 1);
-    this.media = { wantsTracks, onTracks, onPlacement: () => void this.frames.push('placement') };
+    this.media = { followsTracks, onTracks, onPlacement: () => void this.frames.push('placement') };
     fake.set({ sessionId });
     sync();
     room.add(this);
@@ -94,7 +94,7 @@ describe('a small room', () => {
   });
 
   test('wakes only members that want tracks, and only when a track is added, removed or relocated', () => {
-    const [viewer, wanting] = [new Member('s1'), new Member('s2', { wantsTracks: true })];
+    const [viewer, wanting] = [new Member('s1'), new Member('s2', { followsTracks: true })];
     write({ sessionId: 's3', tracks: ['a'] });
     write({ sessionId: 's3', metadata: { seat: 1 } });
     write({ sessionId: 's3', feedId: 'f2' });
@@ -105,7 +105,6 @@ describe('a small room', () => {
       trackId: 'a',
       kind: 'audio',
       source: 'microphone',
-      nodeId: 'm1',
       feedId: 'f2',
       mid: '0',
     };

@@ -16,7 +16,6 @@ const UPDATES_EVERY_MS = 1000;
 
 /** A room in which this instance holds sessions. Keeps its state and sends the members the changes. */
 export class Room {
-  readonly roomId: string;
   /** All live sessions, also of other instances. */
   readonly sessions: RoomState;
   readonly tracks: TrackIndex;
@@ -29,9 +28,7 @@ export class Room {
   /** Sessions, and joins and resumptions in progress, that use the room. It is removed when none is left. */
   holders = 0;
   completeAtMs = performance.now();
-  readonly #instanceId: string;
   readonly #members = new Map<string, RoomMember>();
-  readonly #onDeparture: (member: RoomMember, departure: Departure) => void;
   #departures: NodeJS.Timeout | undefined;
   /** The name, metadata and capacity that the members know; null until the room was read. */
   #toldInfo: string | null = null;
@@ -43,14 +40,11 @@ export class Room {
   #countsSent = '';
 
   constructor(
-    roomId: string,
-    instanceId: string,
-    onDeparture: (member: RoomMember, departure: Departure) => void,
+    readonly roomId: string,
+    private readonly instanceId: string,
+    private readonly onDeparture: (member: RoomMember, departure: Departure) => void,
     report: SendReport = () => undefined,
   ) {
-    this.roomId = roomId;
-    this.#instanceId = instanceId;
-    this.#onDeparture = onDeparture;
     const state = (this.sessions = new RoomState(instanceId));
     this.tracks = new TrackIndex(state);
     this.roster = new Roster(state);
@@ -94,7 +88,7 @@ export class Room {
     const entry = this.sessions.entries.get(member.sessionId);
     if (entry === undefined) return 'missing';
     // A higher number on this same instance is a resumption in progress.
-    return entry.connection > member.connectionNumber && entry.instanceId !== this.#instanceId ? 'moved' : null;
+    return entry.connection > member.connectionNumber && entry.instanceId !== this.instanceId ? 'moved' : null;
   }
 
   add(member: RoomMember): void {
@@ -140,7 +134,6 @@ export class Room {
     if (after.rosterPaged && before?.rosterPaged !== true) this.#becomePaged();
     else this.#send(changes, after.rosterPaged);
     if (before?.mediaNodeId !== after.mediaNodeId || before.mediaGeneration !== after.mediaGeneration) {
-      if (before !== null) this.tracks.moved();
       this.mediaChanged();
     }
     this.#wakeForTracks(changes);
@@ -181,7 +174,7 @@ export class Room {
   #depart(member: RoomMember, departure: Departure | null): void {
     if (departure === null) return;
     this.remove(member);
-    this.#onDeparture(member, departure);
+    this.onDeparture(member, departure);
   }
 
   #endForAll(): void {
@@ -227,7 +220,7 @@ export class Room {
     const { version } = this.order;
     if (version === this.#orderSeen) return;
     this.#orderSeen = version;
-    for (const member of this.members) if (member.media.wantsTracks) member.media.onTracks();
+    for (const member of this.members) if (member.media.followsTracks) member.media.onTracks();
   }
 }
 

@@ -1,3 +1,4 @@
+import { newRoom } from '@callplane/core';
 import type { RoomChanges, SessionTuple } from '@callplane/db';
 
 export interface FakeSession {
@@ -54,17 +55,7 @@ export class FakeRoom {
     chosen.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1));
     return {
       tenant: { projectId: 'proj', environmentId: 'env' },
-      room: {
-        id: 'r',
-        name: 'Room',
-        metadata: {},
-        maxParticipants: 100,
-        emptyTimeoutSeconds: null,
-        status: this.status,
-        createdAt: new Date(0),
-        startedAt: new Date(1),
-        endedAt: null,
-      },
+      room: newRoom({ id: 'r', name: 'Room', status: this.status, createdAt: new Date(0), startedAt: new Date(1) }),
       sequence: 0,
       mediaNodeId: this.mediaNodeId,
       mediaGeneration: 1,

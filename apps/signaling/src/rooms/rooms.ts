@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextImmediate } from 'node:timers/promises';
 import { SERVER_SENDER } from '@callplane/core';
 import { readRoomChanges, type Database, type RoomChanges, type RoomRead } from '@callplane/db';
 import type { RoomBus, RoomMessage } from '@callplane/queue';
@@ -34,16 +34,15 @@ const COMPLETE_EVERY_MS = 60_000;
 
 /** The rooms in which this instance holds sessions. Notices and a periodic resync keep them up to date. */
 export class Rooms {
-  readonly #deps: RoomsDeps;
-  readonly #onDeparture: (member: RoomMember, departure: Departure) => void;
   readonly #held = new Map<string, Room>();
   readonly #timer: NodeJS.Timeout;
   readonly #reads: Batches<Read, true>;
   readonly #waiting = new Map<string, Read>();
 
-  constructor(deps: RoomsDeps, onDeparture: (member: RoomMember, departure: Departure) => void) {
-    this.#deps = deps;
-    this.#onDeparture = onDeparture;
+  constructor(
+    private readonly deps: RoomsDeps,
+    private readonly onDeparture: (member: RoomMember, departure: Departure) => void,
+  ) {
     this.#reads = new Batches({
       run: (_, reads) => this.#readAll(reads),
       sizeMax: ROOMS_PER_READ_MAX,
@@ -76,7 +75,7 @@ export class Rooms {
     if (room.holders > 0) return;
     room.close();
     this.#held.delete(room.roomId);
-    this.#deps.bus.unsubscribe(room.roomId);
+    this.deps.bus.unsubscribe(room.roomId);
   }
 
   /** Resolves once a read that began after this call has been applied. */
@@ -90,8 +89,8 @@ export class Rooms {
    */
   async changed(roomId: string): Promise<void> {
     await this.#read(roomId, 'changed', { publish: true }).catch((error: unknown) => {
-      this.#deps.logger.warn('room changes not loaded', { roomId, error });
-      void this.#deps.bus.publishChanged(roomId, null);
+      this.deps.logger.warn('room changes not loaded', { roomId, error });
+      void this.deps.bus.publishChanged(roomId, null);
     });
   }
 
@@ -111,14 +110,14 @@ export class Rooms {
     const isShown = changes !== null && room.sessions.entries.has(sessionId);
     // The next batch of joins begins before the welcomes of this one are built. They leave before the messages to
     // others.
-    const turn = nextTurn();
+    const immediate = nextImmediate();
     if (isNews && !isShown && (changes.after === null || changes.after === known)) {
       this.#apply({ roomId, publish: true }, changes, known);
     } else if (!isShown) {
       await this.#read(roomId, 'changed', { publish: true });
       return;
     }
-    await turn;
+    await immediate;
   }
 
   async resync(): Promise<void> {
@@ -140,12 +139,12 @@ export class Rooms {
     const passed = { from, to, text: `{"type":"message","from":"${from}","data":${data},"sentAt":"${sentAt}"}` };
     deliver(room, passed);
     const isPassedOn = to === null ? room.sessions.isElsewhere : to.some((id) => room.sessions.isHeldElsewhere(id));
-    return !isPassedOn || this.#deps.bus.publishMessage(room.roomId, passed);
+    return !isPassedOn || this.deps.bus.publishMessage(room.roomId, passed);
   }
 
   #add(roomId: string): Room {
-    const { bus, instanceId } = this.#deps;
-    const room = new Room(roomId, instanceId, this.#onDeparture, (kind, report) => {
+    const { bus, instanceId } = this.deps;
+    const room = new Room(roomId, instanceId, this.onDeparture, (kind, report) => {
       if (room.sessions.isElsewhere) void bus.publishReport(roomId, kind, report);
     });
     this.#held.set(roomId, room);
@@ -174,12 +173,12 @@ export class Rooms {
     const begun = reads.map((read): RoomRead & { read: Read; known: number | null } => {
       const { complete, roomId, why } = read;
       this.#waiting.delete(roomId);
-      this.#deps.metrics.roomRead(why);
+      this.deps.metrics.roomRead(why);
       const known = this.#held.get(roomId)?.state?.version ?? null;
       return { read, roomId, known, after: complete ? null : known };
     });
     const rows = begun.map(({ roomId, after }) => ({ roomId, after }));
-    const changes = await readRoomChanges(this.#deps.database.sql, rows);
+    const changes = await readRoomChanges(this.deps.database.sql, rows);
     // A room that cannot take over its changes fails alone.
     return begun.map(
       ({ read, roomId, known }) =>
@@ -200,7 +199,7 @@ export class Rooms {
     room?.apply(changes, known);
     if (changes === null || !publish) return;
     // After a welcome, and the messages to the members here.
-    setImmediate(() => void this.#deps.bus.publishChanged(roomId, changes.version));
+    setImmediate(() => void this.deps.bus.publishChanged(roomId, changes.version));
   }
 
   /**
@@ -221,7 +220,7 @@ export class Rooms {
 
   #readAfterNotice(roomId: string): Promise<void> {
     return this.#read(roomId, 'gap').catch((error: unknown) => {
-      this.#deps.logger.warn('room changes not loaded', { roomId, error });
+      this.deps.logger.warn('room changes not loaded', { roomId, error });
     });
   }
 }

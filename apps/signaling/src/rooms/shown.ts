@@ -3,7 +3,6 @@ import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import {
   changedEntry,
   changesText,
-  type ChangeText,
   goneEntry,
   isViewer,
   participantEntry,
@@ -30,8 +29,6 @@ const SHOWS_PUBLISHERS: Showing = { participantIds: new Set(), publishers: true 
  * frame.
  */
 export class Shown {
-  readonly #state: RoomState;
-  readonly #publishers: SortedIds;
   readonly #showing = new Map<RoomMember, Showing>();
   readonly #showersOf = new Map<string, Set<RoomMember>>();
   /** Participants that have changed since the last flush, with their sessions at that time. */
@@ -40,10 +37,10 @@ export class Shown {
   #published = new Set<string>();
   #tick: NodeJS.Timeout | undefined;
 
-  constructor(state: RoomState, publishers: SortedIds) {
-    this.#state = state;
-    this.#publishers = publishers;
-  }
+  constructor(
+    private readonly state: RoomState,
+    private readonly publishers: SortedIds,
+  ) {}
 
   add(member: RoomMember): void {
     if (!this.#showing.has(member)) this.#showing.set(member, SHOWS_PUBLISHERS);
@@ -54,10 +51,7 @@ export class Shown {
     this.#showing.delete(member);
   }
 
-  /**
-   * Replaces the participants that the member shows. @returns the present state of the participants that are in the
-   * roster.
-   */
+  /** Replaces the shown participants. @returns the present state of the ones that are in the roster. */
   show(member: RoomMember, participantIds: readonly string[], publishers: boolean): string[] {
     this.#forget(member);
     this.#showing.set(member, { participantIds: new Set(participantIds), publishers });
@@ -68,7 +62,7 @@ export class Shown {
     }
     const ids = new Set([...participantIds, ...(publishers ? this.#publishedNow() : [])]);
     return [...ids].flatMap((id) => {
-      const state = inRoster(this.#state.entryOf(id));
+      const state = inRoster(this.state.entryOf(id));
       return state === null ? [] : [participantText(state)];
     });
   }
@@ -80,8 +74,8 @@ export class Shown {
   }
 
   firstPublishers(): SessionState[] {
-    const ids = this.#publishers.all.slice(0, PROTOCOL_LIMITS.publishersShownMax);
-    return ids.flatMap((id) => this.#state.entries.get(id)?.state ?? []);
+    const ids = this.publishers.all.slice(0, PROTOCOL_LIMITS.publishersShownMax);
+    return ids.flatMap((id) => this.state.entries.get(id)?.state ?? []);
   }
 
   /** Begins anew: the members have just been sent the present state. */
@@ -111,11 +105,11 @@ export class Shown {
 
   /** Sends each member the changes since the last flush of the participants that it shows. */
   #flush(): void {
-    const frames = new Map<RoomMember, ChangeText[]>();
+    const frames = new Map<RoomMember, string[]>();
     const published = this.#published;
     this.#published = this.#publishedNow();
     for (const [id, before] of this.#changed) {
-      const entries = entriesOf(before, this.#state.entryOf(id));
+      const entries = entriesOf(before, this.state.entryOf(id));
       for (const member of this.#showersOf.get(id) ?? []) append(frames, member, entries);
     }
     this.#flushPublishers(published, frames);
@@ -126,10 +120,10 @@ export class Shown {
     }
   }
 
-  #flushPublishers(published: ReadonlySet<string>, frames: Map<RoomMember, ChangeText[]>): void {
-    const entries = new Map<string, ChangeText[]>();
+  #flushPublishers(published: ReadonlySet<string>, frames: Map<RoomMember, string[]>): void {
+    const entries = new Map<string, string[]>();
     for (const id of new Set([...published, ...this.#published])) {
-      const after = this.#state.entryOf(id) ?? null;
+      const after = this.state.entryOf(id) ?? null;
       // A participant that is no longer among the first publishers is hidden, like one that becomes a viewer.
       const shownAfter = this.#published.has(id) || after === null ? after : { ...after, state: null };
       if (!published.has(id)) entries.set(id, entriesOf(null, after));
@@ -164,7 +158,7 @@ function inRoster(entry: SessionEntry | null | undefined): SessionState | null {
 }
 
 /** The changes that turn `before` into `after`, as a client has to know them. */
-function entriesOf(before: SessionEntry | null, after: SessionEntry | null | undefined): ChangeText[] {
+function entriesOf(before: SessionEntry | null, after: SessionEntry | null | undefined): string[] {
   const was = inRoster(before);
   const is = inRoster(after);
   if (is === null) {
@@ -178,7 +172,7 @@ function entriesOf(before: SessionEntry | null, after: SessionEntry | null | und
   return entry === null ? [] : [entry];
 }
 
-function append(frames: Map<RoomMember, ChangeText[]>, member: RoomMember, entries: readonly ChangeText[]): void {
+function append(frames: Map<RoomMember, string[]>, member: RoomMember, entries: readonly string[]): void {
   if (entries.length === 0) return;
   const frame = frames.get(member);
   if (frame === undefined) frames.set(member, [...entries]);

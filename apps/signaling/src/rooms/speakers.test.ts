@@ -41,7 +41,6 @@ describe('the order of tracks', () => {
         trackId,
         kind,
         source,
-        nodeId: 'm1',
         feedId: participantId,
         mid: '0',
       });

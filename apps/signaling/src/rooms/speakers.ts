@@ -1,4 +1,5 @@
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
+import { LRUCache } from 'lru-cache';
 import { LatestReports, Paced, type ReportedRoom, type SendReport } from './reports.js';
 
 /** Gateways repeat who talks at their publishers this often, in milliseconds. */
@@ -6,9 +7,7 @@ export const SPEAKERS_REPEATED_MS = 2000;
 /** Tracks of one gateway that carry speech at a time. More are ignored. */
 export const TALKING_MAX = 64;
 const REMEMBERED_MAX = 1000;
-/**
- * The shortest pause between two reports to other gateways, and between two changes of the tracks that members receive.
- */
+/** The shortest pause between two reports to other gateways, and between two changes of the received tracks. */
 const REPORT_EVERY_MS = 250;
 /** The shortest pause between two messages to the members: this, or 1 ms for five members if that is longer. */
 const SEND_EVERY_MS = 500;
@@ -25,7 +24,7 @@ export class Speakers {
   version = 0;
   readonly #own = new Map<string, number>();
   readonly #reports = new LatestReports<ReadonlyMap<string, number>>(3 * SPEAKERS_REPEATED_MS);
-  readonly #lastMs = new Map<string, number>();
+  readonly #lastMs = new LRUCache<string, number>({ max: REMEMBERED_MAX });
 
   /** @param level null: the track carries speech no longer. @returns whether anything has changed */
   note(trackKey: string, level: number | null, nowMs: number): boolean {
@@ -35,7 +34,7 @@ export class Speakers {
       if (!this.#own.has(trackKey) && this.#own.size >= TALKING_MAX) return false;
       this.#own.set(trackKey, level);
     }
-    this.#remember(trackKey, nowMs);
+    this.#lastMs.set(trackKey, nowMs);
     this.version += 1;
     return true;
   }
@@ -44,7 +43,7 @@ export class Speakers {
     const before = this.#reports.get(gateway) ?? new Map<string, number>();
     const now = new Map(talking);
     this.#reports.set(gateway, now, nowMs);
-    for (const key of new Set([...before.keys(), ...now.keys()])) this.#remember(key, nowMs);
+    for (const key of new Set([...before.keys(), ...now.keys()])) this.#lastMs.set(key, nowMs);
     if (!isSame(before, now)) this.version += 1;
   }
 
@@ -65,18 +64,11 @@ export class Speakers {
   }
 
   lastMs(trackKey: string): number {
-    return this.#lastMs.get(trackKey) ?? -Infinity;
+    return this.#lastMs.peek(trackKey) ?? -Infinity;
   }
 
   get talking(): Talking {
     return [...this.#own, ...this.#reports.all.flatMap((talking) => [...talking])];
-  }
-
-  #remember(trackKey: string, nowMs: number): void {
-    this.#lastMs.delete(trackKey);
-    this.#lastMs.set(trackKey, nowMs);
-    const [oldest] = this.#lastMs.keys();
-    if (this.#lastMs.size > REMEMBERED_MAX && oldest !== undefined) this.#lastMs.delete(oldest);
   }
 }
 
@@ -87,24 +79,22 @@ function isSame(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>):
 /** Collects who talks in a room, reports it to the other gateways, and sends it to the members, each at a bounded rate. */
 export class RoomSpeakers {
   readonly state = new Speakers();
-  readonly #room: ReportedRoom;
-  readonly #report: SendReport;
   readonly #flushes = new Paced(
     () => REPORT_EVERY_MS,
     () => this.#flush(),
   );
   readonly #sends = new Paced(
-    () => Math.max(SEND_EVERY_MS, this.#room.members.length / MEMBERS_PER_MS),
+    () => Math.max(SEND_EVERY_MS, this.room.members.length / MEMBERS_PER_MS),
     () => this.#send(),
   );
   #sentText = '[]';
   #reportedMs = -Infinity;
   #isReportDue = false;
 
-  constructor(room: ReportedRoom, report: SendReport) {
-    this.#room = room;
-    this.#report = report;
-  }
+  constructor(
+    private readonly room: ReportedRoom,
+    private readonly report: SendReport,
+  ) {}
 
   /** A track of this gateway's publishers carries speech from now on, or (null) no longer. */
   note(key: string, level: number | null): void {
@@ -123,7 +113,7 @@ export class RoomSpeakers {
   eachSecond(): void {
     const { version, own } = this.state;
     const nowMs = performance.now();
-    this.state.expire((key) => this.#room.tracks.entries.has(key), nowMs);
+    this.state.expire((key) => this.room.tracks.entries.has(key), nowMs);
     if (own.length > 0 && nowMs - this.#reportedMs >= SPEAKERS_REPEATED_MS) this.#isReportDue = true;
     if (this.#isReportDue || this.state.version !== version) this.#flushes.soon();
   }
@@ -147,9 +137,9 @@ export class RoomSpeakers {
     if (this.#isReportDue) {
       this.#isReportDue = false;
       this.#reportedMs = performance.now();
-      this.#report('speakers', this.state.own);
+      this.report('speakers', this.state.own);
     }
-    this.#room.wakeMembers();
+    this.room.wakeMembers();
     this.#sends.soon();
   }
 
@@ -157,15 +147,15 @@ export class RoomSpeakers {
     const text = this.#text();
     if (text === this.#sentText) return;
     this.#sentText = text;
-    for (const member of this.#room.members) member.sendText(messageOf(text));
+    for (const member of this.room.members) member.sendText(messageOf(text));
   }
 
   /** The speakers as JSON, the loudest first. A participant with several microphones has the level of the loudest. */
   #text(): string {
     const levels = new Map<string, number>();
     for (const [key, dBov] of this.state.talking) {
-      const track = this.#room.tracks.entries.get(key);
-      if (track?.source !== 'microphone' || this.#room.tracks.isMuted(track)) continue;
+      const track = this.room.tracks.entries.get(key);
+      if (track?.source !== 'microphone' || this.room.tracks.isMuted(track)) continue;
       levels.set(track.participantId, Math.min(dBov, levels.get(track.participantId) ?? Infinity));
     }
     const speakers = [...levels]

@@ -20,13 +20,10 @@ export class RoomState {
   info: RoomInfo | null = null;
   readonly entries = new Map<string, SessionEntry>();
   readonly #ofParticipant = new Map<string, SessionEntry>();
-  readonly #instanceId: string;
   /** The sessions that other instances hold, counted by instance. The empty id stands for sessions that none holds. */
   readonly #elsewhere = new Map<string, number>();
 
-  constructor(instanceId: string) {
-    this.#instanceId = instanceId;
-  }
+  constructor(private readonly instanceId: string) {}
 
   entryOf(participantId: string): SessionEntry | undefined {
     return this.#ofParticipant.get(participantId);
@@ -37,19 +34,17 @@ export class RoomState {
     return new Set(this.#elsewhere.keys());
   }
 
-  /** Whether the room has sessions that this instance does not hold. */
   get isElsewhere(): boolean {
     return this.#elsewhere.size > 0;
   }
 
-  /** Whether another instance holds sessions of the room. */
   isHeldBy(instanceId: string): boolean {
     return this.#elsewhere.has(instanceId);
   }
 
   isHeldElsewhere(participantId: string): boolean {
     const entry = this.entryOf(participantId);
-    return entry !== undefined && entry.instanceId !== this.#instanceId;
+    return entry !== undefined && entry.instanceId !== this.instanceId;
   }
 
   /**
@@ -118,7 +113,7 @@ export class RoomState {
   }
 
   #count(entry: SessionEntry | null, by: number): void {
-    if (entry === null || entry.instanceId === this.#instanceId) return;
+    if (entry === null || entry.instanceId === this.instanceId) return;
     const id = entry.instanceId ?? '';
     const count = (this.#elsewhere.get(id) ?? 0) + by;
     if (count === 0) this.#elsewhere.delete(id);
@@ -157,12 +152,9 @@ export interface RosterPage {
 
 /** The participants of a room in the order of their session ids. Only `everyone` includes viewers. */
 export class Roster {
-  readonly #state: RoomState;
   readonly #ids = new SortedIds();
 
-  constructor(state: RoomState) {
-    this.#state = state;
-  }
+  constructor(private readonly state: RoomState) {}
 
   apply(changes: readonly RoomChange[]): void {
     for (const change of changes) {
@@ -174,7 +166,7 @@ export class Roster {
   }
 
   get counts(): { participantCount: number; viewerCount: number } {
-    const participantCount = this.#state.entries.size;
+    const participantCount = this.state.entries.size;
     return { participantCount, viewerCount: participantCount - this.#ids.all.length };
   }
 
@@ -184,12 +176,12 @@ export class Roster {
   }
 
   firstPage(publishers: () => readonly SessionState[]): RosterPage {
-    const isPaged = this.#state.info?.rosterPaged === true;
+    const isPaged = this.state.info?.rosterPaged === true;
     return { ...(isPaged ? this.#publishersFirst(publishers()) : this.#everyone()), ...this.counts };
   }
 
   #everyone(): Pick<RosterPage, 'participants' | 'next'> {
-    const sessions = [...this.#state.entries.values()].flatMap(({ state }) => state ?? []);
+    const sessions = [...this.state.entries.values()].flatMap(({ state }) => state ?? []);
     sessions.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1));
     return { participants: sessions.map(participantText), next: null };
   }
@@ -204,7 +196,7 @@ export class Roster {
 
   *#sessionsAfter(cursor: string | null): Iterable<SessionState> {
     for (const id of this.#ids.after(cursor)) {
-      const state = this.#state.entries.get(id)?.state;
+      const state = this.state.entries.get(id)?.state;
       if (state) yield state;
     }
   }

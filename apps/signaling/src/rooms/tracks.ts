@@ -8,8 +8,7 @@ export interface IndexedTrack {
   readonly trackId: string;
   readonly kind: TrackKind;
   readonly source: TrackSource;
-  /** The media server that has it, and its location there. */
-  readonly nodeId: string | null;
+  /** Its location on the media server. */
   readonly feedId: string;
   readonly mid: string;
 }
@@ -18,7 +17,6 @@ export function trackKey({ participantId, trackId }: TrackReference): string {
   return `${participantId}/${trackId}`;
 }
 
-/** The inverse of {@link trackKey}. */
 export function trackOf(key: string): TrackReference {
   const at = key.indexOf('/');
   return { participantId: key.slice(0, at), trackId: key.slice(at + 1) };
@@ -31,41 +29,26 @@ export class TrackIndex {
   muteVersion = 0;
   /** The session ids of the publishers, in order. */
   readonly publishers = new SortedIds();
-  readonly #state: RoomState;
-  #entries: Map<string, IndexedTrack> | null = null;
-  #hasVideo: boolean | null = null;
-  /** Names of the locations on the media server; null if the tracks have changed since. */
-  #streams: Set<string> | null = null;
+  /** Null after a change, until it is read. */
+  #derived: { entries: ReadonlyMap<string, IndexedTrack>; streams: Set<string>; hasVideo: boolean } | null = null;
 
-  constructor(state: RoomState) {
-    this.#state = state;
-  }
+  constructor(private readonly state: RoomState) {}
 
   /** By {@link trackKey}, in order of session id. The map is replaced when the version grows. */
   get entries(): ReadonlyMap<string, IndexedTrack> {
-    if (this.#entries === null) {
-      this.#entries = new Map();
-      for (const sessionId of this.publishers.all) {
-        for (const track of this.#tracksOf(this.#state.entries.get(sessionId))) {
-          this.#entries.set(trackKey(track), track);
-        }
-      }
-    }
-    return this.#entries;
+    return this.#all.entries;
   }
 
   get hasVideo(): boolean {
-    return (this.#hasVideo ??= [...this.entries.values()].some(({ kind }) => kind === 'video'));
+    return this.#all.hasVideo;
   }
 
-  /** Whether a published track is at this location on the media server. */
   hasStream(stream: Pick<IndexedTrack, 'feedId' | 'mid'>): boolean {
-    this.#streams ??= new Set([...this.entries.values()].map(streamName));
-    return this.#streams.has(streamName(stream));
+    return this.#all.streams.has(streamName(stream));
   }
 
   of(participantId: string): IndexedTrack[] {
-    return this.#tracksOf(this.#state.entryOf(participantId));
+    return this.#tracksOf(this.state.entryOf(participantId));
   }
 
   has(participantId: string, trackId: string): boolean {
@@ -73,7 +56,7 @@ export class TrackIndex {
   }
 
   isMuted({ participantId, trackId }: TrackReference): boolean {
-    const tracks = this.#state.entryOf(participantId)?.state?.tracks;
+    const tracks = this.state.entryOf(participantId)?.state?.tracks;
     return tracks?.find((track) => track.trackId === trackId)?.muted === true;
   }
 
@@ -84,29 +67,33 @@ export class TrackIndex {
       const after = change.after?.state?.tracks ?? [];
       if (after.length > 0) this.publishers.add(subjectOf(change).sessionId);
       else this.publishers.delete(subjectOf(change).sessionId);
-      if (!sameLocations(before, after)) this.moved();
-      else if (!sameMutes(before, after)) this.muteVersion += 1;
+      if (!sameLocations(before, after)) {
+        this.version += 1;
+        this.#derived = null;
+      } else if (!sameMutes(before, after)) this.muteVersion += 1;
     }
   }
 
-  /** The room has another media server. */
-  moved(): void {
-    this.version += 1;
-    this.#entries = null;
-    this.#hasVideo = null;
-    this.#streams = null;
+  get #all() {
+    if (this.#derived === null) {
+      const tracks = this.publishers.all.flatMap((id) => this.#tracksOf(this.state.entries.get(id)));
+      this.#derived = {
+        entries: new Map(tracks.map((track) => [trackKey(track), track])),
+        streams: new Set(tracks.map(streamName)),
+        hasVideo: tracks.some(({ kind }) => kind === 'video'),
+      };
+    }
+    return this.#derived;
   }
 
   #tracksOf(entry: SessionEntry | undefined): IndexedTrack[] {
-    const nodeId = this.#state.info?.mediaNodeId ?? null;
     const { participantId = '', state } = entry ?? {};
     return (state?.tracks ?? []).map(({ trackId, kind, source, feedId, mid }) => {
-      return { participantId, trackId, kind, source, nodeId, feedId, mid };
+      return { participantId, trackId, kind, source, feedId, mid };
     });
   }
 }
 
-/** Names the location of a stream on the media server. */
 export function streamName({ feedId, mid }: Pick<IndexedTrack, 'feedId' | 'mid'>): string {
   return `${feedId}/${mid}`;
 }
@@ -121,7 +108,6 @@ function sameMutes(before: readonly TrackState[], after: readonly TrackState[]):
   return before.every(({ muted }, at) => muted === after[at]?.muted);
 }
 
-/** Who speaks in a room. */
 interface Speech {
   readonly version: number;
   /** The level of a track that carries speech, in dBov without the sign. */
@@ -137,17 +123,15 @@ const LOUDER_DB = 6;
  * with the speakers only in such rooms.
  */
 export class TrackOrder {
-  readonly #index: TrackIndex;
-  readonly #speakers: Speech;
   #basis = '';
   #version = 0;
   #audio: readonly IndexedTrack[] = [];
   #video: readonly IndexedTrack[] = [];
 
-  constructor(index: TrackIndex, speakers: Speech) {
-    this.#index = index;
-    this.#speakers = speakers;
-  }
+  constructor(
+    private readonly index: TrackIndex,
+    private readonly speakers: Speech,
+  ) {}
 
   /** Grows when the order has changed. */
   get version(): number {
@@ -168,10 +152,10 @@ export class TrackOrder {
   }
 
   #update(): void {
-    const basis = `${this.#index.version} ${this.#index.muteVersion} ${this.#speakers.version}`;
+    const basis = `${this.index.version} ${this.index.muteVersion} ${this.speakers.version}`;
     if (basis === this.#basis) return;
     this.#basis = basis;
-    const tracks = [...this.#index.entries.values()];
+    const tracks = [...this.index.entries.values()];
     const audio = tracks.filter(({ kind }) => kind === 'audio');
     const video = tracks.filter(({ kind }) => kind === 'video');
     const isAudioCrowded = audio.length > PROTOCOL_LIMITS.audioSectionsMax;
@@ -188,11 +172,11 @@ export class TrackOrder {
     const heard = new Set(this.#audio.slice(0, PROTOCOL_LIMITS.audioSectionsMax).map(trackKey));
     const rank = (track: IndexedTrack) => {
       const key = trackKey(track);
-      const level = this.#index.isMuted(track) ? undefined : this.#speakers.levelOf(key);
+      const level = this.index.isMuted(track) ? undefined : this.speakers.levelOf(key);
       return {
         track,
         level: level === undefined ? Infinity : level - (heard.has(key) ? LOUDER_DB : 0),
-        lastMs: this.#speakers.lastMs(key),
+        lastMs: this.speakers.lastMs(key),
       };
     };
     // The sort is stable: tracks without any speech stay in order of session.
@@ -207,12 +191,12 @@ export class TrackOrder {
     for (const track of audio) {
       if (track.source !== 'microphone') continue;
       const key = trackKey(track);
-      const lastMs = this.#speakers.levelOf(key) === undefined ? this.#speakers.lastMs(key) : Infinity;
+      const lastMs = this.speakers.levelOf(key) === undefined ? this.speakers.lastMs(key) : Infinity;
       spokenMs.set(track.participantId, Math.max(lastMs, spokenMs.get(track.participantId) ?? -Infinity));
     }
     const rank = (track: IndexedTrack) => ({
       track,
-      group: this.#index.isMuted(track) ? 2 : track.source === 'screen' ? 0 : 1,
+      group: this.index.isMuted(track) ? 2 : track.source === 'screen' ? 0 : 1,
       spokenMs: spokenMs.get(track.participantId) ?? -Infinity,
     });
     return video

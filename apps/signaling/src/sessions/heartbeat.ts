@@ -4,16 +4,16 @@ import type { Logger } from '@callplane/runtime';
 /** Writes this instance's heartbeat to the database. After a long silence it checks which sessions were ended. */
 export class Heartbeat {
   readonly #beat: () => Promise<void>;
-  readonly #onRecovered: () => Promise<void>;
-  readonly #logger: Logger;
   #beatAtMs = performance.now();
   #failing = false;
   #restoredAtMs = -Infinity;
 
-  constructor(beat: () => Promise<void>, onRecovered: () => Promise<void>, logger: Logger) {
+  constructor(
+    beat: () => Promise<void>,
+    private readonly onRecovered: () => Promise<void>,
+    private readonly logger: Logger,
+  ) {
     this.#beat = beat;
-    this.#onRecovered = onRecovered;
-    this.#logger = logger;
   }
 
   /** How long ago the last long silence ended, in milliseconds: 0 while it lasts, Infinity if there was none. */
@@ -26,18 +26,18 @@ export class Heartbeat {
     try {
       await this.#beat();
     } catch (error) {
-      if (!this.#failing) this.#logger.warn('heartbeat failed', { error });
+      if (!this.#failing) this.logger.warn('heartbeat failed', { error });
       this.#failing = true;
       return;
     }
     const silentMs = performance.now() - this.#beatAtMs;
     this.#beatAtMs = performance.now();
-    if (this.#failing) this.#logger.info('heartbeat restored', { silentMs: Math.round(silentMs) });
+    if (this.#failing) this.logger.info('heartbeat restored', { silentMs: Math.round(silentMs) });
     this.#failing = false;
     if (silentMs < INSTANCE_DEAD_MS) return;
     this.#restoredAtMs = this.#beatAtMs;
-    await this.#onRecovered().catch((error: unknown) => {
-      this.#logger.warn('room resync after missed heartbeats failed', { error });
+    await this.onRecovered().catch((error: unknown) => {
+      this.logger.warn('room resync after missed heartbeats failed', { error });
     });
   }
 }

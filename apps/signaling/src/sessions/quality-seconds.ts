@@ -11,12 +11,10 @@ export interface QualitiesDeps {
 }
 
 export class Qualities {
-  readonly #deps: QualitiesDeps;
   readonly #clocks = new Map<string, QualityClock>();
   readonly #timer: NodeJS.Timeout;
 
-  constructor(deps: QualitiesDeps) {
-    this.#deps = deps;
+  constructor(private readonly deps: QualitiesDeps) {
     this.#timer = setInterval(() => void this.#writeAll(), WRITE_EVERY_MS);
     this.#timer.unref();
   }
@@ -54,9 +52,9 @@ export class Qualities {
     const seconds = clock.take(performance.now());
     if (seconds === null) return;
     try {
-      await this.#deps.writes.addQuality(sessionId, seconds);
+      await this.deps.writes.addQuality(sessionId, seconds);
     } catch (error) {
-      this.#deps.logger.warn('quality not written', { sessionId, error });
+      this.deps.logger.warn('quality not written', { sessionId, error });
     }
   }
 }

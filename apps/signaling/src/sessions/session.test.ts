@@ -1,21 +1,29 @@
 import { describe, expect, test } from '@jest/globals';
+import { bucketTimes, TokenBucket } from '@callplane/core';
 import { CLOSE_REASONS, type CloseReason } from '@callplane/protocol';
 import { eventually } from '@callplane/testing';
 import fc from 'fast-check';
+import type { Client } from '../clients/client.js';
 import type { SessionMedia } from '../media/session-media.js';
 import type { Room } from '../rooms/room.js';
-import { Session, TRANSITIONS, type SessionClient, type SessionEvent, type SessionPort } from './session.js';
+import { Session, TRANSITIONS, type SessionEvent, type SessionPort } from './session.js';
 
 const EVENTS = [...new Set(Object.values(TRANSITIONS).flatMap((events) => Object.keys(events)))] as SessionEvent[];
 const CLOSING: CloseReason[] = ['left', 'removed', 'room_ended', 'superseded', 'invalid_session'];
 
+const unlimited = new TokenBucket(bucketTimes({ perSecond: 0, burst: 1 }));
 const over = (reason: CloseReason) => ({ reason, cause: 'test' });
 
 /** A session with everything around it replaced by records of its calls. */
 function setUp(isResumed: boolean, graceMs = 3_600_000, left: number[] = []) {
   const did: string[] = [];
-  const connect = (): SessionClient => ({
-    isOpen: true,
+  const connect = (): Client => ({
+    id: 'conn_1',
+    logFields: {},
+    addressKey: '',
+    isLeaving: false,
+    ending: null,
+    sendWelcome: () => did.push('welcome'),
     sendText: () => did.push('send'),
     drop: () => did.push('drop'),
     close: (reason: CloseReason) => did.push(`close ${reason}`),
@@ -29,6 +37,7 @@ function setUp(isResumed: boolean, graceMs = 3_600_000, left: number[] = []) {
   };
   const port: SessionPort = {
     reconnectGraceMs: graceMs,
+    newLimits: () => ({ messages: unlimited, metadata: unlimited }),
     graceLeftMs: () => left.shift() ?? 0,
     markLost: () => did.push('markLost'),
     writeEnd: (_, reason) => did.push(`write ${reason}`),
@@ -37,7 +46,6 @@ function setUp(isResumed: boolean, graceMs = 3_600_000, left: number[] = []) {
   };
   const facts = {
     sessionId: 'sess_1',
-    roomId: 'room_1',
     participantId: 'part_1',
     permissions: [],
     connectionNumber: 1,
@@ -101,7 +109,7 @@ describe('a session', () => {
     expect([session.state, did]).toEqual(['joining', ['unexpected graceOver']]);
   });
 
-  test('without a connection ends after its grace period, and after an outage of PostgreSQL only when that has begun anew', async () => {
+  test('without a connection ends after its grace period, and after an outage of PostgreSQL after a full new grace period', async () => {
     const left = [1, 2];
     const { session, did } = setUp(false, 1, left);
     session.dispatch('welcomed');

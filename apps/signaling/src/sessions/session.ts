@@ -1,6 +1,7 @@
 import { bucketTimes, TokenBucket, type Permission } from '@callplane/core';
 import type { HeldSession, SessionState } from '@callplane/db';
 import type { CloseReason, ServerMessage } from '@callplane/protocol';
+import type { Client } from '../clients/client.js';
 import type { SessionMedia } from '../media/session-media.js';
 import type { RoomMember } from '../rooms/changes.js';
 import type { Room } from '../rooms/room.js';
@@ -11,7 +12,7 @@ export type SessionStateName =
   /** Its row is written by a resumption. The welcome follows. */
   | 'resuming'
   | 'connected'
-  /** Without a connection. The client may resume it. */
+  /** Without a client. Another one may resume it. */
   | 'grace'
   | 'ending'
   /** This gateway has let go of it, for whatever reason. */
@@ -19,14 +20,14 @@ export type SessionStateName =
 
 export type SessionEvent =
   | 'welcomed'
-  /** The connection ended in a way that the client may resume. */
+  /** The client ended in a way after which it may resume. */
   | 'lost'
-  /** The connection ended because this gateway drains. */
+  /** The client ended because this gateway drains. */
   | 'drained'
-  /** The connection ended in a way that the client cannot resume. */
+  /** The client ended in a way after which it cannot resume. */
   | 'closedForGood'
   | 'leave'
-  /** The client resumed the session over another connection to this gateway. */
+  /** Another client of this gateway has resumed the session. */
   | 'resumedHere'
   | 'resumedElsewhere'
   | 'graceOver'
@@ -45,7 +46,7 @@ export const TRANSITIONS: Readonly<Record<SessionStateName, Partial<Record<Sessi
   resuming: { ...KEPT, welcomed: 'connected', lost: 'grace', drained: 'grace', closedForGood: 'ending' },
   connected: { ...KEPT, lost: 'grace', drained: 'gone', closedForGood: 'ending', leave: 'ending' },
   grace: { ...KEPT, drained: 'gone', graceOver: 'ending' },
-  // The client of a session that leaves may close its connection first.
+  // The client of a session that leaves may end first.
   ending: { ...KEPT, lost: 'ending', drained: 'ending', closedForGood: 'ending', endWritten: 'gone' },
   // Results that arrive after this gateway has released the session have no effect.
   gone: {},
@@ -54,14 +55,6 @@ export const TRANSITIONS: Readonly<Record<SessionStateName, Partial<Record<Sessi
 /** How long the client of a session that leaves waits for PostgreSQL, in milliseconds. */
 const LEAVE_WITHIN_MS = 1000;
 
-export interface SessionClient {
-  readonly isOpen: boolean;
-  sendText(text: string): void;
-  close(reason: CloseReason, details: { cause: string }): void;
-  /** Ends it without a reason, because the session continues over another connection. */
-  drop(): void;
-}
-
 export interface SessionOver {
   reason: CloseReason;
   cause: string;
@@ -69,16 +62,23 @@ export interface SessionOver {
 
 export interface SessionFacts {
   sessionId: string;
-  roomId: string;
   participantId: string;
   permissions: readonly Permission[];
   connectionNumber: number;
   autoSubscribe: boolean;
 }
 
+/** Limits of a client's requests. */
+export interface RequestLimits {
+  readonly messages: TokenBucket;
+  readonly metadata: TokenBucket;
+}
+
 /** The registry that holds a session. Its methods return at once. */
 export interface SessionPort {
   readonly reconnectGraceMs: number;
+  /** Full buckets, for a client that has just come. */
+  newLimits(): RequestLimits;
   /** How much longer the grace period lasts when it would be over, in milliseconds; 0 without an outage. */
   graceLeftMs(): number;
   markLost(session: Session): void;
@@ -104,26 +104,26 @@ export class Session implements RoomMember {
   /** Permissions of the token, unless the server has set others. */
   permissions: readonly Permission[];
   connectionNumber: number;
-  client: SessionClient | null;
-  readonly #port: SessionPort;
+  client: Client | null;
+  limits: RequestLimits;
   #graceTimer: NodeJS.Timeout | undefined;
   #afterGone: (() => void) | undefined;
 
   constructor(
-    port: SessionPort,
+    private readonly port: SessionPort,
     readonly room: Room,
-    client: SessionClient,
+    client: Client,
     facts: SessionFacts & { isResumed: boolean },
     createMedia: (session: Session) => SessionMedia,
   ) {
-    this.#port = port;
     this.sessionId = facts.sessionId;
-    this.roomId = facts.roomId;
+    this.roomId = room.roomId;
     this.participantId = facts.participantId;
     this.permissions = facts.permissions;
     this.autoSubscribe = facts.autoSubscribe;
     this.connectionNumber = facts.connectionNumber;
     this.client = client;
+    this.limits = port.newLimits();
     this.state = facts.isResumed ? 'resuming' : 'joining';
     this.media = createMedia(this);
     if (facts.isResumed) this.media.expectTakeOver();
@@ -170,7 +170,7 @@ export class Session implements RoomMember {
     if (from === 'gone') return;
     const to = TRANSITIONS[from][event];
     if (to === undefined) {
-      this.#port.onUnexpected(this, event);
+      this.port.onUnexpected(this, event);
       return;
     }
     this.state = to;
@@ -182,19 +182,20 @@ export class Session implements RoomMember {
       this.media.onConnectionLost();
     } else if (to === 'grace') {
       this.media.onConnectionLost();
-      this.#startGrace(this.#port.reconnectGraceMs);
-      this.#port.markLost(this);
+      this.#startGrace(this.port.reconnectGraceMs);
+      this.port.markLost(this);
     } else if (to === 'ending' && from !== 'ending') {
       if (event === 'closedForGood' && from !== 'joining') this.media.onConnectionLost();
-      this.#port.writeEnd(this, event === 'leave' ? 'left' : 'connection_lost');
+      this.port.writeEnd(this, event === 'leave' ? 'left' : 'connection_lost');
     }
   }
 
-  /** The client resumed the session over another connection to this instance. The welcome follows. */
-  resumeHere(client: SessionClient, connectionNumber: number): void {
+  /** Another client of this instance has resumed the session. The welcome follows. */
+  resumeHere(client: Client, connectionNumber: number): void {
     this.dispatch('resumedHere');
     if (this.state !== 'resuming') return;
     this.client = client;
+    this.limits = this.port.newLimits();
     this.connectionNumber = connectionNumber;
   }
 
@@ -216,26 +217,26 @@ export class Session implements RoomMember {
   #letGo(from: SessionStateName, event: SessionEvent, over: SessionOver | null): void {
     const isOver = event === 'ended' || event === 'endWritten';
     if (isOver && over === null) throw new Error(`${this.sessionId} is over without a reason`);
-    if (event === 'drained' && from === 'connected') this.#port.markLost(this);
+    if (event === 'drained' && from === 'connected') this.port.markLost(this);
     const client = this.#takeClient();
     if (isOver && over !== null) client?.close(over.reason, { cause: over.cause });
     else client?.drop();
     if (!isOver) this.media.abandon();
     const mediaEnded = isOver ? this.media.destroy() : Promise.resolve();
-    this.#port.onGone(this, mediaEnded, isOver ? over : null);
+    this.port.onGone(this, mediaEnded, isOver ? over : null);
     this.#afterGone?.();
   }
 
   #startGrace(milliseconds: number): void {
     this.#graceTimer = setTimeout(() => {
-      const leftMs = this.#port.graceLeftMs();
+      const leftMs = this.port.graceLeftMs();
       if (leftMs > 0) this.#startGrace(leftMs);
       else this.dispatch('graceOver');
     }, milliseconds);
   }
 
-  /** Clears the client first, so that closing its connection does not dispatch `lost`. */
-  #takeClient(): SessionClient | null {
+  /** Clears the client first, so that its end does not dispatch `lost`. */
+  #takeClient(): Client | null {
     const client = this.client;
     this.client = null;
     return client;

@@ -1,18 +1,24 @@
-import type { Clock, SessionEndReason } from '@callplane/core';
+import { bucketTimes, TokenBucket, type BucketSettings, type Clock, type SessionEndReason } from '@callplane/core';
 import { readSessionEnd, sessionsHeldBy, type Database } from '@callplane/db';
 import { CLOSE_REASONS, type CloseReason } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
-import type { Connection } from '../connections/connection.js';
+import { DRAINS, type Client, type Ending } from '../clients/client.js';
 import type { MediaWrites } from '../media/media-writes.js';
 import type { SessionMedia } from '../media/session-media.js';
-import type { Ending } from '../metrics.js';
 import type { Departure, RoomMember } from '../rooms/changes.js';
 import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Writes } from '../writes/writes.js';
 import type { Heartbeat } from './heartbeat.js';
 import type { Qualities } from './quality-seconds.js';
-import { Session, type SessionEvent, type SessionFacts, type SessionOver, type SessionPort } from './session.js';
+import {
+  Session,
+  type RequestLimits,
+  type SessionEvent,
+  type SessionFacts,
+  type SessionOver,
+  type SessionPort,
+} from './session.js';
 
 /** The join behind a session row younger than this may still be in progress here, in milliseconds. */
 const GHOST_AGE_MS = 30_000;
@@ -35,6 +41,8 @@ export interface SessionsDeps {
   mediaWrites: Pick<MediaWrites, 'flush'>;
   qualities: Qualities;
   reconnectGraceSeconds: number;
+  /** Of one client: `message` and `metadata`. */
+  requestLimits: { messages: BucketSettings; metadata: BucketSettings };
   rooms: Rooms;
   writes: Writes;
 }
@@ -42,14 +50,13 @@ export interface SessionsDeps {
 /** The sessions that this instance holds, from the commit of a join or resumption until they end or move elsewhere. */
 export class Sessions implements SessionPort {
   readonly reconnectGraceMs: number;
-  readonly #deps: SessionsDeps;
-  readonly #createMedia: (session: Session) => SessionMedia;
   readonly #sessions = new Map<string, Session>();
-  readonly #ofConnection = new WeakMap<Connection, Session>();
+  readonly #ofClient = new WeakMap<Client, Session>();
 
-  constructor(deps: SessionsDeps, createMedia: (session: Session) => SessionMedia) {
-    this.#deps = deps;
-    this.#createMedia = createMedia;
+  constructor(
+    private readonly deps: SessionsDeps,
+    private readonly createMedia: (session: Session) => SessionMedia,
+  ) {
     this.reconnectGraceMs = deps.reconnectGraceSeconds * 1000;
   }
 
@@ -65,30 +72,26 @@ export class Sessions implements SessionPort {
     return this.#sessions.get(sessionId);
   }
 
-  of(connection: Connection): Session | undefined {
-    return this.#ofConnection.get(connection);
+  of(client: Client): Session | undefined {
+    return this.#ofClient.get(client);
   }
 
   /** @param room acquired by the caller; the session releases it when it is gone */
-  add(room: Room, connection: Connection, facts: SessionFacts & { isResumed: boolean }): Session {
-    const session = new Session(this, room, connection, facts, this.#createMedia);
+  add(room: Room, client: Client, facts: SessionFacts & { isResumed: boolean }): Session {
+    const session = new Session(this, room, client, facts, this.createMedia);
     this.#sessions.set(session.sessionId, session);
-    this.#ofConnection.set(connection, session);
-    // The connection may have ended during the commit.
-    if (connection.ending !== null) session.dispatch(eventOf(connection.ending));
+    this.#bind(client, session);
     return session;
   }
 
-  resumeHere(session: Session, connection: Connection, connectionNumber: number): void {
-    session.resumeHere(connection, connectionNumber);
-    this.#ofConnection.set(connection, session);
-    if (connection.ending !== null) session.dispatch(eventOf(connection.ending));
+  resumeHere(session: Session, client: Client, connectionNumber: number): void {
+    session.resumeHere(client, connectionNumber);
+    this.#bind(client, session);
   }
 
-  onConnectionEnd(connection: Connection, ending: Ending): void {
-    const session = this.#ofConnection.get(connection);
-    if (session?.client !== connection) return;
-    session.dispatch(eventOf(ending));
+  onClientEnd(client: Client, ending: Ending): void {
+    const session = this.#ofClient.get(client);
+    if (session?.client === client) session.dispatch(eventOf(ending));
   }
 
   /** Call this when a room shows that this instance no longer holds a member's session. */
@@ -99,7 +102,7 @@ export class Sessions implements SessionPort {
     else if (departure === 'room_ended') session.dispatch('ended', overBecause(departure));
     // In `ending`, the room usually shows the end that this instance writes. `writeEnd` dispatches the outcome.
     else if (session.state === 'ending') return;
-    else if (departure === 'missing') this.#deps.writes.track(this.#onMissing(session));
+    else if (departure === 'missing') this.deps.writes.track(this.#onMissing(session));
     else session.dispatch('ended', overBecause(departure));
   }
 
@@ -108,7 +111,7 @@ export class Sessions implements SessionPort {
    * PostgreSQL's answer to a join or resumption is lost.
    */
   async disownGhosts(isResuming: (sessionId: string) => boolean): Promise<void> {
-    const { clock, database, instanceId, logger, writes } = this.#deps;
+    const { clock, database, instanceId, logger, writes } = this.deps;
     // A session may leave this instance while PostgreSQL answers.
     const held = new Set(this.#sessions.keys());
     const named = await sessionsHeldBy(database.sql, instanceId);
@@ -124,28 +127,39 @@ export class Sessions implements SessionPort {
 
   /** Lets other instances take over. Resolves when all writes are done and the media is released. */
   async drain(): Promise<void> {
-    const { mediaWrites, qualities, writes } = this.#deps;
+    const { mediaWrites, qualities, writes } = this.deps;
     // Sessions in their grace period are not written again.
     await mediaWrites.flush();
-    for (const session of [...this.#sessions.values()]) session.dispatch('drained');
+    for (const session of [...this.#sessions.values()]) {
+      session.client?.close('drain', { cause: DRAINS });
+      session.dispatch('drained');
+    }
     await writes.drain();
     qualities.close();
   }
 
+  newLimits(): RequestLimits {
+    const { messages, metadata } = this.deps.requestLimits;
+    return {
+      messages: new TokenBucket(bucketTimes(messages)),
+      metadata: new TokenBucket(bucketTimes(metadata)),
+    };
+  }
+
   /** No client can resume its session during an outage of PostgreSQL, so the grace period begins anew after it. */
   graceLeftMs(): number {
-    return Math.max(0, this.reconnectGraceMs - this.#deps.heartbeat.steadyMs);
+    return Math.max(0, this.reconnectGraceMs - this.deps.heartbeat.steadyMs);
   }
 
   markLost(session: Session): void {
-    const { qualities, writes } = this.#deps;
+    const { qualities, writes } = this.deps;
     qualities.lose(session.sessionId);
     writes.track(writes.markLost({ ...session.held, media: session.media.record }, session.roomId));
   }
 
   writeEnd(session: Session, reason: 'left' | 'connection_lost'): void {
     const { held } = session;
-    const { writes } = this.#deps;
+    const { writes } = this.deps;
     const written = writes.end(held, session.roomId, reason).then((isWritten) => {
       // The session was resumed here meanwhile, and the write had no effect.
       if (session.connectionNumber !== held.connection) return;
@@ -155,7 +169,7 @@ export class Sessions implements SessionPort {
   }
 
   onGone(session: Session, mediaEnded: Promise<void>, over: SessionOver | null): void {
-    const { qualities, writes } = this.#deps;
+    const { qualities, writes } = this.deps;
     session.room.remove(session);
     writes.track(qualities.end(session.sessionId));
     if (this.#sessions.get(session.sessionId) === session) this.#sessions.delete(session.sessionId);
@@ -164,11 +178,11 @@ export class Sessions implements SessionPort {
 
   onUnexpected(session: Session, event: SessionEvent): void {
     const { sessionId, state } = session;
-    this.#deps.logger.error('event impossible in this state', { sessionId, state, event });
+    this.deps.logger.error('event impossible in this state', { sessionId, state, event });
   }
 
   async #release(session: Session, mediaEnded: Promise<void>, over: SessionOver | null): Promise<void> {
-    const { rooms, writes } = this.#deps;
+    const { rooms, writes } = this.deps;
     try {
       await mediaEnded;
       // The clean-up of a removal waits for this, and the participant of a room that ends may be in removal, too. The
@@ -177,6 +191,12 @@ export class Sessions implements SessionPort {
     } finally {
       rooms.release(session.room);
     }
+  }
+
+  #bind(client: Client, session: Session): void {
+    this.#ofClient.set(client, session);
+    // The client may have ended during the commit.
+    if (client.ending !== null) this.onClientEnd(client, client.ending);
   }
 
   /** The session is not among the live ones of its room. Its row says why. */
@@ -188,7 +208,7 @@ export class Sessions implements SessionPort {
 
   /** @returns the close reason for its client; `unavailable` if PostgreSQL does not answer. Never rejects. */
   async #endOf({ held, roomId, sessionId }: Session): Promise<SessionOver> {
-    const { database, writes } = this.#deps;
+    const { database, writes } = this.deps;
     let over: SessionOver = { reason: 'unavailable', cause: 'The reason why the session is missing cannot be read.' };
     await writes.retry('session end reason not loaded', sessionId, 3, async () => {
       const end = await readSessionEnd(database.sql, sessionId);

@@ -20,7 +20,7 @@ import {
   type ResumeOutcome,
 } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
-import { Batches, ONE_QUEUE, type BatchSettings, type Logger, type Turns } from '@callplane/runtime';
+import { Batches, ONE_QUEUE, type BatchSettings, type Limit, type Logger } from '@callplane/runtime';
 import pLimit from 'p-limit';
 import type { BatchName, SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
@@ -41,16 +41,16 @@ export interface WritesDeps {
 }
 
 /** Whether a client still waits for this instance. */
-export type Wanted = 'yes' | 'drain' | 'disconnected';
+export type ClientState = 'waiting' | 'drain' | 'disconnected';
 
 interface Waiting<Input> {
   input: Input;
   /** Called when the batch begins. */
-  wanted: () => Wanted;
+  clientState: () => ClientState;
 }
 
 /** Nothing was written for this client. */
-export interface Unwanted {
+export interface NotWritten {
   outcome: 'drain' | 'disconnected';
 }
 
@@ -61,15 +61,16 @@ type EndReason = 'left' | 'connection_lost';
  * that another transaction has locked delays no other room.
  */
 export class Writes {
-  readonly #deps: WritesDeps;
   readonly #arrivals: ReturnType<typeof arrivalBatches>;
   readonly #changes: ReturnType<typeof changeBatches>;
   readonly #ends: Record<EndReason, ReturnType<typeof endBatches>>;
   readonly #pending = new Set<Promise<unknown>>();
   #isDraining = false;
 
-  constructor(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>) {
-    this.#deps = deps;
+  constructor(
+    private readonly deps: WritesDeps,
+    rooms: Pick<Rooms, 'changed'>,
+  ) {
     // Arrivals share one half of the database pool, so that departures and requests keep the other half.
     const half = Math.max(1, Math.floor(deps.databasePoolMax / 2));
     const others = pLimit(half);
@@ -79,15 +80,19 @@ export class Writes {
     this.#ends = { left: ends('left'), connection_lost: ends('connection_lost') };
   }
 
-  /** @param wanted is called when the join has its turn, and before it is written or its transaction commits */
-  join(input: JoinInput, wanted: () => Wanted): Promise<JoinOutcome | Unwanted> {
-    const watched = { ...input, isWanted: () => wanted() !== 'disconnected' };
-    return this.#arrivals.joins.add(input.roomId, { input: watched, wanted });
+  /** @param clientState is called when its batch begins, and before it is written or its transaction commits */
+  join(input: JoinInput, clientState: () => ClientState): Promise<JoinOutcome | NotWritten> {
+    const watched = { ...input, isWaiting: () => clientState() !== 'disconnected' };
+    return this.#arrivals.joins.add(input.roomId, { input: watched, clientState });
   }
 
   /** @param roomId as the client says. With a wrong one or none, the resumption only waits in another queue. */
-  resume(roomId: string | undefined, input: ResumeInput, wanted: () => Wanted): Promise<ResumeOutcome | Unwanted> {
-    return this.#arrivals.resumptions.add(roomId ?? input.sessionId, { input, wanted });
+  resume(
+    roomId: string | undefined,
+    input: ResumeInput,
+    clientState: () => ClientState,
+  ): Promise<ResumeOutcome | NotWritten> {
+    return this.#arrivals.resumptions.add(roomId ?? input.sessionId, { input, clientState });
   }
 
   async markLost(lost: DisconnectedSession, roomId: string): Promise<void> {
@@ -108,7 +113,7 @@ export class Writes {
   /** The clean-up of a removal waits for this; if it waits in vain, it makes another attempt later. */
   async release(held: HeldSession): Promise<void> {
     await this.retry('session not released', held.sessionId, 3, async () => {
-      await releaseSession(this.#deps.database.sql, held);
+      await releaseSession(this.deps.database.sql, held);
     });
   }
 
@@ -135,7 +140,7 @@ export class Writes {
         return;
       } catch (error) {
         const again = tries < triesMax && !this.#isDraining && isDatabaseUnavailable(error);
-        this.#deps.logger[again ? 'warn' : 'error'](message, { sessionId, tries, error });
+        this.deps.logger[again ? 'warn' : 'error'](message, { sessionId, tries, error });
         if (!again) return;
         await new Promise((resolve) => setTimeout(resolve, WRITE_AGAIN_MS));
       }
@@ -144,7 +149,7 @@ export class Writes {
 
   track(work: Promise<unknown>): void {
     const tracked = work
-      .catch((error: unknown) => this.#deps.logger.error('session task failed', { error }))
+      .catch((error: unknown) => this.deps.logger.error('session task failed', { error }))
       .finally(() => this.#pending.delete(tracked));
     this.#pending.add(tracked);
   }
@@ -156,38 +161,38 @@ export class Writes {
   }
 }
 
-function arrivalBatches(deps: WritesDeps, turns: Turns) {
+function arrivalBatches(deps: WritesDeps, limit: Limit) {
   const { clock, database, rosterFullMax } = deps;
   const { joins, resumptions } = deps.arrivalLimits;
   return {
-    joins: batchesOf<Waiting<JoinInput>, JoinOutcome | Unwanted>(deps.metrics, {
+    joins: batchesOf<Waiting<JoinInput>, JoinOutcome | NotWritten>(deps.metrics, {
       name: 'joins',
       sizeMax: 100,
-      turns,
+      limit,
       runsAlone: (error) => !isDatabaseUnavailable(error),
       ownerOf: ({ input }) => input.participantId,
       run: (roomId, items) =>
-        runWanted(items, (inputs) =>
+        runWaiting(items, (inputs) =>
           joinSessions(database, roomId, inputs, clock.now(), { pace: joins, rosterFullMax }),
         ),
     }),
-    resumptions: batchesOf<Waiting<ResumeInput>, ResumeOutcome | Unwanted>(deps.metrics, {
+    resumptions: batchesOf<Waiting<ResumeInput>, ResumeOutcome | NotWritten>(deps.metrics, {
       name: 'resumptions',
       sizeMax: 100,
-      turns,
+      limit,
       ownerOf: ({ input }) => input.sessionId,
-      run: (_, items) => runWanted(items, (inputs) => resumeSessions(database, inputs, resumptions)),
+      run: (_, items) => runWaiting(items, (inputs) => resumeSessions(database, inputs, resumptions)),
     }),
   };
 }
 
-function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: Turns) {
+function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, limit: Limit) {
   const { database } = deps;
   return {
     disconnections: batchesOf<DisconnectedSession, true>(deps.metrics, {
       name: 'disconnections',
       sizeMax: 500,
-      turns,
+      limit,
       ownerOf: ({ sessionId }) => sessionId,
       run: async (roomId, lost) => {
         if ((await markDisconnected(database, lost)).length > 0) await rooms.changed(roomId);
@@ -218,7 +223,7 @@ function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: T
     quality: batchesOf<{ sessionId: string; seconds: QualitySeconds }, true>(deps.metrics, {
       name: 'quality',
       sizeMax: 500,
-      turns,
+      limit,
       ownerOf: ({ sessionId }) => sessionId,
       run: async (_, additions) => {
         await addQuality(database.sql, additions);
@@ -228,12 +233,12 @@ function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: T
   };
 }
 
-function endBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: Turns, reason: EndReason) {
+function endBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, limit: Limit, reason: EndReason) {
   const { clock, database, producer } = deps;
   return batchesOf<HeldSession, boolean>(deps.metrics, {
     name: 'ends',
     sizeMax: 100,
-    turns,
+    limit,
     ownerOf: ({ sessionId }) => sessionId,
     run: async (roomId, held) => {
       const { ended, deliveries } = await endSessions(database, roomId, held, reason, clock.now());
@@ -257,14 +262,14 @@ function batchesOf<Item, Result>(
  * Runs a batch without the clients that disconnected while they waited. In a drain, clients whose batch has not begun
  * go to another instance. The drain finishes the batches that have begun.
  */
-async function runWanted<Input, Outcome>(
+async function runWaiting<Input, Outcome>(
   items: readonly Waiting<Input>[],
   run: (inputs: Input[]) => Promise<Outcome[]>,
-): Promise<(Outcome | Unwanted)[]> {
-  const wanted = items.map((item) => item.wanted());
-  const inputs = items.filter((_, index) => wanted[index] === 'yes').map(({ input }) => input);
+): Promise<(Outcome | NotWritten)[]> {
+  const states = items.map((item) => item.clientState());
+  const inputs = items.filter((_, index) => states[index] === 'waiting').map(({ input }) => input);
   const outcomes = inputs.length === 0 ? [] : await run(inputs);
   if (outcomes.length !== inputs.length) throw new Error('a result of the batch is missing');
   const next = outcomes.values();
-  return wanted.map((one) => (one === 'yes' ? (next.next().value as Outcome) : { outcome: one }));
+  return states.map((state) => (state === 'waiting' ? (next.next().value as Outcome) : { outcome: state }));
 }

@@ -1,5 +1,7 @@
-import { CONCURRENCY_PER_WORKER, FastSlots, laneOf, SHARED_SLOTS_MAX, SlotUsage, type Lane } from '@callplane/core';
+import { ACTIVE_MS, CONCURRENCY_PER_WORKER, laneOf, SHARED_SLOTS_MAX, SlotUsage, type Lane } from '@callplane/core';
 import type { Turn, TurnJob } from '@callplane/queue';
+import { KeyedBound } from '@callplane/runtime';
+import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
 
 /** The result of a turn: it comes back after a while, or other turns are announced. */
@@ -12,6 +14,7 @@ export const OVER: Next = { announce: [] };
  * a second. Each pause costs a round trip to Redis.
  */
 const SHARE_PAUSE_MS = 150;
+const SUSPECTS_MAX = 10_000;
 
 /**
  * Decides when a turn begins: gives it one of the slots of its lane, or sends it back because its environment has used much
@@ -21,7 +24,10 @@ export class Admission {
   readonly #slots = pLimit(CONCURRENCY_PER_WORKER);
   readonly #slowSlots = pLimit(SHARED_SLOTS_MAX);
   readonly #usage: Record<Lane, SlotUsage> = { fast: new SlotUsage(), slow: new SlotUsage() };
-  readonly #fastSlots = new FastSlots();
+  /** Slots that environments hold in the fast lane. */
+  readonly #fastSlots = new KeyedBound({ max: CONCURRENCY_PER_WORKER, perKeyMax: SHARED_SLOTS_MAX });
+  /** Environments whose turns stay out of the fast lane for a while. */
+  readonly #suspects = new LRUCache<string, true>({ max: SUSPECTS_MAX, ttl: ACTIVE_MS });
 
   get inUse(): number {
     return this.#slots.activeCount;
@@ -46,7 +52,7 @@ export class Admission {
    */
   placeOf(turn: TurnJob, priority: number): Next | null {
     const { environmentId, lane } = turn;
-    if (lane === 'fast' && this.#isSuspect(environmentId)) return this.again(turn, { lane: 'slow' });
+    if (lane === 'fast' && this.#suspects.has(environmentId)) return this.again(turn, { lane: 'slow' });
     const isAhead = this.#usage[lane].isAhead(environmentId, priority, performance.now());
     // A worker takes as many turns of the slow lane as that has slots, so each finds a free one: with a look at free
     // slots, the rule would never apply there.
@@ -62,12 +68,12 @@ export class Admission {
         const refused = this.#refusal(turn);
         if (refused !== null) return refused;
         const ended = this.#usage[lane].begin(environmentId, slotMs, performance.now());
-        if (lane === 'fast') this.#fastSlots.hold(environmentId, 1);
+        if (lane === 'fast') this.#fastSlots.add(environmentId, 1);
         try {
           return await work();
         } finally {
           ended(performance.now());
-          if (lane === 'fast') this.#fastSlots.hold(environmentId, -1);
+          if (lane === 'fast') this.#fastSlots.add(environmentId, -1);
         }
       });
     return lane === 'slow' ? this.#slowSlots(begin) : begin();
@@ -75,13 +81,13 @@ export class Admission {
 
   /** An attempt of the turn takes as long as in the slow lane: the next turns of its environment go there for a while. */
   onSlow({ environmentId, lane }: TurnJob): void {
-    if (lane === 'fast') this.#fastSlots.suspect(environmentId, performance.now());
+    if (lane === 'fast') this.#suspects.set(environmentId, true);
   }
 
   /** The turn anew, with the priority of this moment. */
   again(turn: TurnJob, more: { lane?: Lane; delayMs?: number | null } = {}): { announce: Turn[] } {
     const { endpointId, environmentId, slotMs, ticket } = turn;
-    const lane = more.lane ?? (this.#isSuspect(environmentId) ? 'slow' : laneOf(slotMs));
+    const lane = more.lane ?? (this.#suspects.has(environmentId) ? 'slow' : laneOf(slotMs));
     const next = { endpointId, environmentId, slotMs, ticket, lane };
     const later = typeof more.delayMs === 'number' && more.delayMs > 0 ? { delayMs: more.delayMs } : {};
     return { announce: [{ ...next, priority: this.priority(next), ...later }] };
@@ -89,14 +95,10 @@ export class Admission {
 
   #refusal(turn: TurnJob): Next | null {
     const { environmentId, lane } = turn;
-    if (lane === 'fast' && this.#isSuspect(environmentId)) return this.again(turn, { lane: 'slow' });
+    if (lane === 'fast' && this.#suspects.has(environmentId)) return this.again(turn, { lane: 'slow' });
     // Attempts that hang in the fast lane count for both lanes.
     const now = performance.now();
     const hasOthers = Object.values(this.#usage).some((usage) => usage.hasOthers(environmentId, now));
-    return this.#fastSlots.isFull(environmentId) && hasOthers ? { backInMs: SHARE_PAUSE_MS } : null;
-  }
-
-  #isSuspect(environmentId: string): boolean {
-    return this.#fastSlots.isSuspect(environmentId, performance.now());
+    return !this.#fastSlots.allows(environmentId, 1) && hasOthers ? { backInMs: SHARE_PAUSE_MS } : null;
   }
 }

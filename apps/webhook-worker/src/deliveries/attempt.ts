@@ -1,6 +1,7 @@
-import { afterAttempt, open, remember, traceIdOf, type AfterAttempt, type MasterKeys } from '@callplane/core';
+import { afterAttempt, open, traceIdOf, type AfterAttempt, type MasterKeys } from '@callplane/core';
 import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
 import { startSpan, type Span } from '@callplane/runtime';
+import { LRUCache } from 'lru-cache';
 import type { Deps } from '../deps.js';
 import { send } from '../sending/send.js';
 
@@ -131,10 +132,12 @@ function report(
   else logger.info('delivery attempt', fields);
 }
 
+const SECRETS_MAX = 10_000;
+
 /** Caches the signing secrets that were opened, because opening one costs as much as signing with it. */
 export class OpenedSecrets {
   readonly #masterKeys: MasterKeys;
-  readonly #opened = new Map<string, string>();
+  readonly #opened = new LRUCache<string, string>({ max: SECRETS_MAX });
 
   constructor(masterKeys: MasterKeys) {
     this.#masterKeys = masterKeys;
@@ -148,7 +151,7 @@ export class OpenedSecrets {
     const known = this.#opened.get(key);
     if (known !== undefined) return known;
     const secret = open(this.#masterKeys, sealed, context);
-    remember(this.#opened, key, secret);
+    this.#opened.set(key, secret);
     return secret;
   }
 }

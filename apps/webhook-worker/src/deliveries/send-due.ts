@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { laneOf, remember, SLOW_FROM_MS, slotMsAfter, type SlotMs } from '@callplane/core';
+import { laneOf, SLOW_FROM_MS, slotMsAfter, type SlotMs } from '@callplane/core';
 import { claimDeliveries, isDatabaseUnavailable, type Claim, type ClaimedDelivery } from '@callplane/db';
 import type { TurnJob } from '@callplane/queue';
+import type { LRUCache } from 'lru-cache';
 import type { Deps } from '../deps.js';
 import { attemptDelivery, type Settled } from './attempt.js';
 
@@ -31,7 +32,7 @@ export interface Sent {
 export interface SendDueContext {
   deps: Deps;
   /** The room of the latest claim of each endpoint with an order: the next claim begins behind it. */
-  lastRooms: Map<string, string>;
+  lastRooms: LRUCache<string, string>;
   isDraining(): boolean;
   /** The first claim has left due deliveries. */
   onMore(turn: TurnJob, claim: Claim): void;
@@ -99,7 +100,7 @@ async function claimFor(
       { endpointId, lane, token, leaseMs, afterRoomId },
     );
     const room = claim.claimed.findLast(({ roomId }) => roomId !== null)?.roomId;
-    if (room != null && claim.endpoint?.isLimited === true) remember(lastRooms, endpointId, room);
+    if (room != null && claim.endpoint?.isLimited === true) lastRooms.set(endpointId, room);
     return claim;
   } catch (error) {
     const message = isDatabaseUnavailable(error) ? 'claims wait for PostgreSQL' : 'claim failed';

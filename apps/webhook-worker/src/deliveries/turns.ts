@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { ticketsOf } from '@callplane/core';
 import { takeOverLeases, type Claim } from '@callplane/db';
 import type { Handed, Turn, TurnJob } from '@callplane/queue';
+import { LRUCache } from 'lru-cache';
 import type { Deps } from '../deps.js';
 import { logEndedLeases } from '../sweep/sweep.js';
 import { Admission, OVER, type Next } from './admission.js';
@@ -10,6 +11,8 @@ import { runWithoutRedis } from './without-redis.js';
 
 /** Earlier workers of a turn whose leases are taken over. Leases of workers before them have expired. */
 const TAKEN_OVER_MAX = 16;
+/** Endpoints with an order whose latest room a worker remembers. The claims of a forgotten one begin at the first room. */
+const LAST_ROOMS_MAX = 10_000;
 
 /**
  * Takes turns, from Redis or, without it, from scans: each gets a slot (`admission.ts`), sends due deliveries of its
@@ -28,7 +31,7 @@ export class Turns {
     this.#deps = deps;
     this.#sending = {
       deps,
-      lastRooms: new Map(),
+      lastRooms: new LRUCache({ max: LAST_ROOMS_MAX }),
       isDraining: () => this.#isDraining,
       onMore: (turn, claim) => this.#useMoreSlots(turn, claim),
       onSlow: (turn) => this.#admission.onSlow(turn),

@@ -233,7 +233,7 @@ describe('the answer of a receiver', () => {
   test('is skipped if it is an interim 1xx, and is final if it is a 101', async () => {
     const answers = (text: string) => startTcpReceiver((socket) => socket.write(text));
     const ok = 'HTTP/1.1 204 No Content\r\n\r\n';
-    for (const interim of ['100 Continue', '102 Processing', '103 Early Hints', '199 What']) {
+    for (const interim of ['100 Continue', '102 Processing', '103 Early Hints', '199 Custom']) {
       const receiver = await answers(`HTTP/1.1 ${interim}\r\n\r\n${ok}`);
       expect(await attempt(receiver.url)).toMatchObject({ outcome: 'success', statusCode: 204 });
     }
@@ -475,9 +475,9 @@ describe('the limits of a destination', () => {
     const resolver = names({ 'many.test': [...many, '::1', '::2', '::3'] });
     const tried: string[] = [];
     class Watched extends PinnedAgents {
-      override acquire(to: URL, address: string) {
+      override of(to: URL, address: string) {
         tried.push(address);
-        return super.acquire(to, address);
+        return super.of(to, address);
       }
     }
     const watched = new Watched();
@@ -512,9 +512,9 @@ describe('the limits of a destination', () => {
   });
 });
 
-describe('a connection that the receiver closes after its answer', () => {
-  const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 
+describe('a connection that the receiver closes after its answer', () => {
   /** A receiver that answers the first request of each connection. The fate of the next one decides the case. */
   const closing = (answersFirst: boolean, onNext: (socket: Socket) => void) =>
     startTcpReceiver((socket) => {
@@ -562,5 +562,20 @@ describe('pinned agents', () => {
     const receiver = await startReceiver();
     for (let n = 0; n < 5; n += 1) expect(await attempt(receiver.url)).toMatchObject({ outcome: 'success' });
     expect(receiver.connections).toBe(1);
+  });
+
+  test('that the cache drops finish their request, and close their idle connection', async () => {
+    const few = new PinnedAgents({ max: 1 });
+    stopAtEnd(() => few.close());
+    const answers: (() => void)[] = [];
+    const slow = await startTcpReceiver((socket) => answers.push(() => socket.write(OK)));
+    const other = await startReceiver();
+    const first = attempt(slow.url, { agents: few });
+    await eventually(() => answers.length === 1);
+    expect(await attempt(other.url, { agents: few })).toMatchObject({ outcome: 'success' });
+    answers[0]!();
+    expect(await first).toMatchObject({ outcome: 'success' });
+    await eventually(() => slow.open.size === 0);
+    expect(slow.connections).toBe(1);
   });
 });

@@ -110,42 +110,38 @@ async function postTo(
   secret: string,
   { url, address, dnsMs, deadline, startedAt }: Target,
 ): Promise<Omit<AttemptRecord, 'durationMs'>> {
-  const agent = deps.agents.acquire(url, address);
+  const agent = deps.agents.of(url, address);
   const span = spanOf(claim, url);
   // PostgreSQL's time: a receiver would refuse every signature of a machine whose clock is wrong.
   const signedAt = Math.floor((claim.startedAt.getTime() + performance.now() - startedAt) / 1000);
   const headers = headersOf(claim, secret, signedAt, span);
-  try {
-    const answer = await post({
-      url,
-      agent,
-      headers,
-      body: claim.body,
-      deadline,
-      ...(deps.certificateAuthority === undefined ? {} : { certificateAuthority: deps.certificateAuthority }),
-    });
-    span?.end({
-      attributes: { 'http.response.status_code': answer.statusCode ?? undefined },
-      error: answer.outcome === 'success' ? null : (answer.errorCode ?? answer.outcome),
-    });
-    return {
-      outcome: answer.outcome,
-      errorCode: answer.errorCode,
-      statusCode: answer.statusCode,
-      address,
-      timings: { dnsMs, connectMs: answer.connectMs, tlsMs: answer.tlsMs, firstByteMs: answer.firstByteMs },
-      responseBody: answer.statusCode === null ? null : responseText(answer.body),
-      responseTruncated: answer.bodyTruncated || answer.body.length > RESPONSE_BODY_KEPT_BYTES,
-      exchange: answer.isSent
-        ? {
-            request: toStoredRequest(headers, signedAt),
-            ...(answer.headers === undefined ? {} : { responseHeaders: answer.headers }),
-          }
-        : null,
-    };
-  } finally {
-    agent.release();
-  }
+  const answer = await post({
+    url,
+    agent,
+    headers,
+    body: claim.body,
+    deadline,
+    ...(deps.certificateAuthority === undefined ? {} : { certificateAuthority: deps.certificateAuthority }),
+  });
+  span?.end({
+    attributes: { 'http.response.status_code': answer.statusCode ?? undefined },
+    error: answer.outcome === 'success' ? null : (answer.errorCode ?? answer.outcome),
+  });
+  return {
+    outcome: answer.outcome,
+    errorCode: answer.errorCode,
+    statusCode: answer.statusCode,
+    address,
+    timings: { dnsMs, connectMs: answer.connectMs, tlsMs: answer.tlsMs, firstByteMs: answer.firstByteMs },
+    responseBody: answer.statusCode === null ? null : responseText(answer.body),
+    responseTruncated: answer.bodyTruncated || answer.body.length > RESPONSE_BODY_KEPT_BYTES,
+    exchange: answer.isSent
+      ? {
+          request: toStoredRequest(headers, signedAt),
+          ...(answer.headers === undefined ? {} : { responseHeaders: answer.headers }),
+        }
+      : null,
+  };
 }
 
 /**

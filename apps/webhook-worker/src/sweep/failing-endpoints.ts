@@ -1,8 +1,11 @@
 import { countEndpointsFailing, disableFailingEndpoint, findFailingEndpoints, reportEndpoints } from '@callplane/db';
+import { LRUCache } from 'lru-cache';
 import type { Deps } from '../deps.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const BATCH = 500;
+/** Endpoints with a logged warning that a worker remembers. A forgotten one is warned of again. */
+const WARNED_MAX = 10_000;
 
 /**
  * Reports endpoints that only fail. Disables endpoints whose attempts have all failed for `disableAfterDays` days, and
@@ -12,7 +15,7 @@ export class FailingEndpoints {
   readonly #deps: Deps;
   readonly #disableAfterDays: number;
   /** Start of the failure in Unix milliseconds, by the id of each endpoint with a logged warning. */
-  readonly #warned = new Map<string, number>();
+  readonly #warned = new LRUCache<string, number>({ max: WARNED_MAX });
 
   /** @param disableAfterDays with 0, no endpoint is disabled, or warned that it will be. */
   constructor(deps: Deps, disableAfterDays: number) {

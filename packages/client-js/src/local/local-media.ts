@@ -2,6 +2,7 @@ import { assertNotAborted, CallplaneError, invalidArgument } from '../errors.js'
 import type { Publisher } from '../peers/publisher.js';
 import type { Platform } from '../platform.js';
 import type { Track, TrackSource } from '../protocol.generated.js';
+import { Attempts } from './attempts.js';
 import {
   captureScreen,
   openDevices,
@@ -38,6 +39,8 @@ export interface LocalMediaContext {
   permissions: () => readonly string[];
   /** @throws CallplaneError once the call is over */
   assertOpen: () => void;
+  /** The snapshot of the call may have changed. */
+  onChange: () => void;
   emit: (
     name: 'localTrackPublished' | 'localTrackUpdated' | 'localTrackUnpublished' | 'deviceFallback',
     track: LocalTrack,
@@ -47,6 +50,7 @@ export interface LocalMediaContext {
 /** Opens, publishes, mutes and closes this participant's devices and screens. */
 export class LocalMedia {
   readonly layers: SentLayers;
+  readonly attempts: Attempts;
   readonly #context: LocalMediaContext;
   readonly #publications: Publications;
   readonly #devices: DeviceChanges;
@@ -54,6 +58,7 @@ export class LocalMedia {
   constructor(context: LocalMediaContext) {
     this.#context = context;
     this.layers = new SentLayers(context.publisher);
+    this.attempts = new Attempts(context.onChange);
     this.#devices = new DeviceChanges({ ...context, onMedia: (track) => this.#fit(track) });
     this.#publications = new Publications({ ...context, published: () => context.publisher.tracks.values() });
   }
@@ -64,7 +69,7 @@ export class LocalMedia {
     const microphone = audio === false ? [] : [{ source: 'microphone' as const }];
     const camera = video === false ? [] : [{ source: 'camera' as const }];
     // Checked before the browser asks the user for the device.
-    return this.#publications.run([...microphone, ...camera], options.signal, async (publication) => {
+    return this.#run([...microphone, ...camera], options.signal, async (publication) => {
       const { signal } = publication;
       const opened = await openDevices(this.#context.platform, { ...options, signal }, this.#devices.chosen);
       const published = await this.#publish(publication, opened);
@@ -78,7 +83,7 @@ export class LocalMedia {
     assertSending(sending);
     const isWithSound = options.audio !== false && this.#publications.free >= 2;
     const sources = [{ source: 'screen' as const }, ...(isWithSound ? [{ source: 'screen_audio' as const }] : [])];
-    const { published } = await this.#publications.run(sources, signal, async (publication) => {
+    const { published } = await this.#run(sources, signal, async (publication) => {
       const wanted = isWithSound ? options : { ...options, audio: false };
       const captured = await captureScreen(this.#context.platform, wanted, publication.signal);
       const tracks = captured.map((one) => new LocalTrack({ ...one, trackId: one.source, isOwn: true, sending }));
@@ -90,7 +95,7 @@ export class LocalMedia {
   async publishTrack(mediaStreamTrack: MediaStreamTrack, options: TrackOptions): Promise<PublishResult> {
     const { source, trackId, muted = false, signal, ...sending } = options;
     assertSending(sending);
-    return this.#publications.run([{ source, trackId }], signal, async (publication) => {
+    return this.#run([{ source, trackId }], signal, async (publication) => {
       const track = new LocalTrack({ trackId: source, source, mediaStreamTrack, muted, sending });
       return this.#publish(publication, { tracks: [track] });
     });
@@ -98,7 +103,7 @@ export class LocalMedia {
 
   async publishTracks(tracks: readonly LocalTrack[], { signal }: { signal?: AbortSignal }): Promise<PublishResult> {
     if (tracks.length === 0) return { published: [], failed: [] };
-    return this.#publications.run(tracks, signal, (publication) =>
+    return this.#run(tracks, signal, (publication) =>
       this.#publish(publication, { tracks: [...tracks], isPreview: true }),
     );
   }
@@ -121,14 +126,19 @@ export class LocalMedia {
   async switchDevice(kind: DeviceKind, deviceId: string): Promise<void> {
     const source = SOURCES[kind];
     if (source === undefined) throw invalidArgument('kind', 'must be audioinput, videoinput or audiooutput');
-    await assertDevice(this.#context.platform, kind, deviceId);
-    await this.#publications.published(source).catch(() => undefined);
-    await this.#devices.switchTo(source, deviceId);
+    await this.attempts.run([source], async () => {
+      await assertDevice(this.#context.platform, kind, deviceId);
+      await this.#publications.published(source).catch(() => undefined);
+      await this.#devices.switchTo(source, deviceId);
+    });
   }
 
   async setMuted(trackId: string, muted: boolean): Promise<void> {
-    await this.#publications.mute(trackId, muted);
-    return this.#devices.setMuted(this.#track(trackId), muted);
+    const source = this.#context.publisher.tracks.get(trackId)?.source;
+    await this.attempts.run(source === undefined ? [] : [source], async () => {
+      await this.#publications.mute(trackId, muted);
+      await this.#devices.setMuted(this.#track(trackId), muted);
+    });
   }
 
   /** Takes the gateway's view of this participant's tracks: the server may have muted some. */
@@ -155,6 +165,19 @@ export class LocalMedia {
     this.layers.close();
     this.#publications.close(error);
     for (const track of this.#context.publisher.tracks.values()) track.stop();
+  }
+
+  #run(
+    wanted: readonly { source: TrackSource; trackId?: string | undefined }[],
+    signal: AbortSignal | undefined,
+    task: (publication: Publication) => Promise<PublishResult>,
+  ): Promise<PublishResult> {
+    const sources = wanted.map(({ source }) => source);
+    return this.attempts.run(sources, async () => {
+      const result = await this.#publications.run(wanted, signal, task);
+      this.attempts.fail(result.failed);
+      return result;
+    });
   }
 
   async #publish(
@@ -245,6 +268,7 @@ export class LocalMedia {
     if (encodings !== undefined) this.layers.fit(track, encodings);
     // Another connection may have a section for the new size.
     this.#prepare(track);
+    this.#context.onChange();
   }
 
   #track(trackId: string): LocalTrack {

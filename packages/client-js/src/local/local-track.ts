@@ -1,3 +1,4 @@
+import { kept } from '../kept.js';
 import { Attachments } from '../playback/attachments.js';
 import type { TrackKind, TrackSource } from '../protocol.generated.js';
 import { Serial } from '../wait.js';
@@ -6,7 +7,15 @@ import type { SendingOptions } from './sending.js';
 export type LocalTrackOptions = Pick<LocalTrack, 'trackId' | 'source' | 'mediaStreamTrack'> &
   Partial<Pick<LocalTrack, 'muted' | 'sending' | 'constraints' | 'isOwn' | 'releaseOnMute'>>;
 
-/** A track of this participant's devices or screens, or of media that the application made. */
+/** A published track of this participant, as of one moment: a change makes another object. */
+export type PublishedTrack = Readonly<
+  Pick<
+    LocalTrack,
+    'trackId' | 'kind' | 'source' | 'muted' | 'mediaStreamTrack' | 'deviceId' | 'isReleased' | 'attach' | 'detach'
+  >
+>;
+
+/** A track of this participant's devices or screens, or of media that the application made. Its properties change. */
 export class LocalTrack {
   readonly kind: TrackKind;
   readonly source: TrackSource;
@@ -35,6 +44,7 @@ export class LocalTrack {
   readonly #attachments: Attachments;
   #trackId: string;
   #mediaStreamTrack: MediaStreamTrack;
+  #snapshot: PublishedTrack | undefined;
   #onEnded: () => void = () => undefined;
 
   constructor(options: LocalTrackOptions) {
@@ -48,10 +58,12 @@ export class LocalTrack {
     this.constraints = options.constraints;
     this.releaseOnMute = options.releaseOnMute ?? false;
     this.#trackId = trackId;
-    this.#attachments = new Attachments(this.kind, (element) => {
-      // Participants must not hear themselves.
-      element.muted = true;
-      void element.play().catch(() => undefined);
+    this.#attachments = new Attachments(this.kind, {
+      onMedia: (element) => {
+        // Participants must not hear themselves.
+        element.muted = true;
+        void element.play().catch(() => undefined);
+      },
     });
     this.#mediaStreamTrack = mediaStreamTrack;
     this.setMedia(mediaStreamTrack);
@@ -75,13 +87,16 @@ export class LocalTrack {
    * Shows the track in the element, or in a new one. The element follows when the device changes.
    * @returns the element, for the page to insert.
    */
-  attach(element?: HTMLMediaElement): HTMLMediaElement {
-    return this.#attachments.attach(element);
-  }
+  readonly attach = (element?: HTMLMediaElement): HTMLMediaElement => this.#attachments.attach(element);
 
   /** @returns the elements that showed the track: all, or the given one. */
-  detach(element?: HTMLMediaElement): HTMLMediaElement[] {
-    return this.#attachments.detach(element);
+  readonly detach = (element?: HTMLMediaElement): HTMLMediaElement[] => this.#attachments.detach(element);
+
+  /** For the SDK: the same object until something changes. */
+  get snapshot(): PublishedTrack {
+    const { trackId, kind, source, muted, mediaStreamTrack, deviceId, isReleased, attach, detach } = this;
+    const now = { trackId, kind, source, muted, mediaStreamTrack, deviceId, isReleased, attach, detach };
+    return (this.#snapshot = kept(this.#snapshot, now));
   }
 
   /** Closes the device, if the SDK opened it. For tracks of `createLocalTracks()` that are not published. */

@@ -6,6 +6,8 @@ import { Peer, type PeersContext } from './peer.js';
 export interface PublisherContext extends PeersContext {
   /** Called with tracks that were published before and that the gateway refuses after a reset. */
   onLost: (tracks: LocalTrack[], error: CallplaneError) => void;
+  /** `tracks` has changed. */
+  onChange: () => void;
 }
 
 /**
@@ -37,6 +39,7 @@ export class Publisher {
   publish(tracks: LocalTrack[]): Promise<void> {
     return this.#serial.run(async () => {
       for (const track of tracks) this.#tracks.set(track.trackId, track);
+      this.#context.onChange();
       try {
         await this.#negotiate();
       } catch (error) {
@@ -161,6 +164,7 @@ export class Publisher {
 
   async #drop(track: LocalTrack): Promise<void> {
     this.#tracks.delete(track.trackId);
+    this.#context.onChange();
     const transceiver = this.#transceivers.get(track.trackId);
     if (transceiver === undefined) return;
     this.#transceivers.delete(track.trackId);

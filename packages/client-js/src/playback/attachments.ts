@@ -3,26 +3,25 @@ import type { TrackKind } from '../protocol.generated.js';
 /** Which tracks an element plays: at most one of each kind. */
 const owners = new WeakMap<HTMLMediaElement, Partial<Record<TrackKind, Attachments>>>();
 
+export interface AttachmentsListener {
+  /** An element has got media, with the element in the document or not. */
+  onMedia: (element: HTMLMediaElement) => void;
+  /** An element has no media any more. */
+  onIdle?: (element: HTMLMediaElement) => void;
+  /** Whether an element plays the track. */
+  onPlaying?: (isPlaying: boolean) => void;
+}
+
 /** The elements that play one track. They follow the track's media, which may come later, change and end. */
 export class Attachments {
   readonly #kind: TrackKind;
-  readonly #onMedia: (element: HTMLMediaElement) => void;
-  readonly #onIdle: (element: HTMLMediaElement) => void;
+  readonly #listener: AttachmentsListener;
   readonly #elements = new Set<HTMLMediaElement>();
   #media: MediaStreamTrack | undefined;
 
-  /**
-   * @param onMedia called when an element has got media, with the element in the document or not
-   * @param onIdle called when an element has no media any more
-   */
-  constructor(
-    kind: TrackKind,
-    onMedia: (element: HTMLMediaElement) => void,
-    onIdle: (element: HTMLMediaElement) => void = () => undefined,
-  ) {
+  constructor(kind: TrackKind, listener: AttachmentsListener) {
     this.#kind = kind;
-    this.#onMedia = onMedia;
-    this.#onIdle = onIdle;
+    this.#listener = listener;
   }
 
   attach(element: HTMLMediaElement = document.createElement(this.#kind)): HTMLMediaElement {
@@ -30,6 +29,7 @@ export class Attachments {
     if (others[this.#kind] !== this) others[this.#kind]?.detach(element);
     owners.set(element, { ...owners.get(element), [this.#kind]: this });
     this.#elements.add(element);
+    for (const event of PLAYING) element.addEventListener(event, this.#onPlaying);
     element.autoplay = true;
     // Without it, iOS plays a video in full screen only.
     if (isVideo(element)) element.playsInline = true;
@@ -43,6 +43,7 @@ export class Attachments {
     const detached = [...this.#elements].filter((one) => element === undefined || one === element);
     for (const one of detached) {
       this.#elements.delete(one);
+      for (const event of PLAYING) one.removeEventListener(event, this.#onPlaying);
       const { [this.#kind]: _, ...others } = owners.get(one) ?? {};
       owners.set(one, others);
       setSound(one);
@@ -60,10 +61,19 @@ export class Attachments {
   #show(element: HTMLMediaElement): void {
     const tracks = Object.values(owners.get(element) ?? {}).flatMap((owner) => owner.#media ?? []);
     element.srcObject = tracks.length === 0 ? null : new MediaStream(tracks);
-    if (tracks.length > 0) this.#onMedia(element);
-    else this.#onIdle(element);
+    if (tracks.length > 0) this.#listener.onMedia(element);
+    else this.#listener.onIdle?.(element);
+    this.#onPlaying();
   }
+
+  readonly #onPlaying = (): void => {
+    const isPlaying = this.#media !== undefined && [...this.#elements].some(({ paused }) => !paused);
+    this.#listener.onPlaying?.(isPlaying);
+  };
 }
+
+/** Events of an element that begins or ceases to play. */
+const PLAYING = ['play', 'pause'] as const;
 
 /** Elements of other windows have other classes. */
 function isVideo(element: HTMLMediaElement): element is HTMLVideoElement {

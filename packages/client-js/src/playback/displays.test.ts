@@ -1,6 +1,5 @@
-import type { RemoteTrack } from '../remote/participant.js';
 import type { Display } from '../subscriptions.js';
-import { displayOf, Displays, type Shown } from './displays.js';
+import { displayOf, Displays, type Listed, type Shown } from './displays.js';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 
 type Notify = (entries: object[]) => void;
@@ -34,12 +33,7 @@ const elementOf = () =>
     videoHeight: 1,
     ownerDocument: page,
   }) as unknown as HTMLVideoElement;
-const tracks = new Map<string, RemoteTrack>();
-function trackOf(trackId: string): RemoteTrack {
-  const track = { trackId, participant: { participantId: 'ada', tracks } } as unknown as RemoteTrack;
-  tracks.set(trackId, track);
-  return track;
-}
+const trackOf = (trackId: string): Listed => ({ participantId: 'ada', trackId, isListed: true });
 function show(target: unknown, width: number, height: number, isIntersecting = true): void {
   sizes([{ target, contentRect: { width, height } }]);
   inView([{ target, isIntersecting }]);
@@ -50,7 +44,6 @@ beforeEach(() => {
   jest.useFakeTimers();
   page = pageOf();
   reports = [];
-  tracks.clear();
   displays = new Displays(({ trackId }, display) => reports.push([trackId, display]));
 });
 afterEach(() => {
@@ -91,7 +84,7 @@ test('a track without an element, or whose element shows another track, is hidde
     ['second', 0, false],
     ['first', 0, true],
   ]);
-  tracks.delete('second');
+  second.isListed = false;
   displays.stop(second, element);
   jest.advanceTimersByTime(2000);
   expect(reported()).toEqual([]);

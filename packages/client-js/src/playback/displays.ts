@@ -1,6 +1,10 @@
 import type { TrackReference } from '../protocol.generated.js';
-import { isListed, referenceTo, type RemoteTrack } from '../remote/participant.js';
 import type { Display } from '../subscriptions.js';
+
+/** One publication of a track: the same object whatever changes, until the track is no longer listed. */
+export interface Listed extends TrackReference {
+  isListed: boolean;
+}
 
 /** How long a track must be hidden, or need a lower layer, until that is reported: scrolling past changes nothing. */
 const LESS_AFTER_MS = 1000;
@@ -8,7 +12,7 @@ const LESS_AFTER_MS = 1000;
 type Observed = Omit<Shown, 'page'> & { element: HTMLVideoElement; watched: Watched; owner: Document };
 
 interface Watched {
-  track: RemoteTrack;
+  track: Listed;
   elements: Set<HTMLMediaElement>;
   reported: Display | undefined;
   /** Since when the track needs less than was reported. */
@@ -21,7 +25,7 @@ interface Watched {
  */
 export class Displays {
   readonly #report: (track: TrackReference, display: Display) => void;
-  readonly #watched = new Map<RemoteTrack, Watched>();
+  readonly #watched = new Map<Listed, Watched>();
   readonly #observed = new Map<Element, Observed>();
   /** By document. An observer of another document does not see its elements. */
   readonly #observers = new Map<Document, (IntersectionObserver | ResizeObserver)[]>();
@@ -32,7 +36,7 @@ export class Displays {
   }
 
   /** Watches the element until `stop` is called, or the element shows another track. */
-  observe(track: RemoteTrack, element: HTMLMediaElement): void {
+  observe(track: Listed, element: HTMLMediaElement): void {
     let watched = this.#watched.get(track);
     if (watched === undefined) {
       watched = { track, elements: new Set(), reported: undefined, lessSinceMs: undefined };
@@ -57,12 +61,12 @@ export class Displays {
     this.#evaluateSoon();
   }
 
-  stop(track: RemoteTrack, element: HTMLMediaElement): void {
+  stop(track: Listed, element: HTMLMediaElement): void {
     if (this.#observed.get(element)?.watched.track !== track) return;
     this.#forget(element);
     this.#watched.get(track)?.elements.delete(element);
     // Hidden or unpublished tracks are the roster's business.
-    if (!isListed(track)) this.#watched.delete(track);
+    if (!track.isListed) this.#watched.delete(track);
     else this.#evaluateSoon();
   }
 
@@ -134,7 +138,7 @@ export class Displays {
   /** @returns the time after which the track has to be looked at again, in milliseconds */
   #evaluateOne(watched: Watched, nowMs: number): number {
     const { track, elements, reported } = watched;
-    if (!isListed(track)) {
+    if (!track.isListed) {
       this.#watched.delete(track);
       return Infinity;
     }
@@ -153,7 +157,7 @@ export class Displays {
     watched.lessSinceMs = undefined;
     watched.reported = now;
     if (elements.size === 0) this.#watched.delete(track);
-    if (!isSame(now, reported)) this.#report(referenceTo(track), now);
+    if (!isSame(now, reported)) this.#report(track, now);
     return Infinity;
   }
 }

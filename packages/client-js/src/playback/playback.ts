@@ -1,7 +1,9 @@
 import { CallplaneError } from '../errors.js';
+import type { TrackKind, TrackReference } from '../protocol.generated.js';
 import type { RemoteTrack } from '../remote/participant.js';
+import { keyOf } from '../subscriptions.js';
 import { Attachments } from './attachments.js';
-import type { Displays } from './displays.js';
+import type { Displays, Listed } from './displays.js';
 
 export interface PlaybackEvents {
   /** The browser plays no sound before a gesture of the user. Call `startAudio()` in the handler of a click. */
@@ -10,51 +12,76 @@ export interface PlaybackEvents {
   audioPlaybackStarted: undefined;
 }
 
+export interface PlaybackContext {
+  emit: (name: keyof PlaybackEvents) => void;
+  onPlaying: (track: TrackReference, isPlaying: boolean) => void;
+}
+
 /** Plays the remote tracks in elements of the page, and knows whether the browser lets them sound. */
 export class Playback {
-  readonly #emit: (name: keyof PlaybackEvents) => void;
-  readonly #attachments = new WeakMap<RemoteTrack, Attachments>();
+  readonly #context: PlaybackContext;
+  readonly #open = new Map<string, { listed: Listed; attachments: Attachments }>();
   readonly #elements = new Set<HTMLMediaElement>();
   readonly #blocked = new Set<HTMLMediaElement>();
   /** The video track that each element shows. */
-  readonly #shown = new Map<HTMLMediaElement, RemoteTrack>();
+  readonly #shown = new Map<HTMLMediaElement, Listed>();
   #displays: Pick<Displays, 'observe' | 'stop'> | undefined;
   #outputId: string | undefined;
 
-  constructor(emit: (name: keyof PlaybackEvents) => void = () => undefined) {
-    this.#emit = emit;
+  constructor(context: PlaybackContext) {
+    this.#context = context;
   }
 
   get isAudioBlocked(): boolean {
     return this.#blocked.size > 0;
   }
 
-  attach(track: RemoteTrack, element?: HTMLMediaElement): HTMLMediaElement {
-    const attached = this.#of(track).attach(element);
-    if (track.kind === 'video') {
-      this.#shown.set(attached, track);
-      this.#displays?.observe(track, attached);
-    }
-    return attached;
+  /** The track is listed from now on. */
+  open({ participantId, trackId }: TrackReference, kind: TrackKind): Pick<RemoteTrack, 'attach' | 'detach'> {
+    const listed = { participantId, trackId, isListed: true };
+    const attachments = new Attachments(kind, {
+      onMedia: (element) => void this.#begin(element),
+      onIdle: (element) => this.#end(element),
+      onPlaying: (isPlaying) => {
+        if (listed.isListed) this.#context.onPlaying(listed, isPlaying);
+      },
+    });
+    this.#open.set(keyOf(listed), { listed, attachments });
+    return {
+      attach: (given) => {
+        const element = attachments.attach(given);
+        if (kind === 'audio') return element;
+        this.#shown.set(element, listed);
+        this.#displays?.observe(listed, element);
+        return element;
+      },
+      detach: (element) => {
+        const detached = attachments.detach(element);
+        for (const one of detached) {
+          if (this.#shown.get(one) === listed) this.#shown.delete(one);
+          this.#displays?.stop(listed, one);
+        }
+        return detached;
+      },
+    };
   }
 
-  detach(track: RemoteTrack, element?: HTMLMediaElement): HTMLMediaElement[] {
-    const detached = this.#attachments.get(track)?.detach(element) ?? [];
-    for (const one of detached) {
-      if (this.#shown.get(one) === track) this.#shown.delete(one);
-      this.#displays?.stop(track, one);
-    }
-    return detached;
+  setMedia(track: TrackReference, media: MediaStreamTrack | undefined): void {
+    this.#open.get(keyOf(track))?.attachments.setMedia(media);
+  }
+
+  /** The track is no longer listed: its participant does not publish it, has left, or is not shown. */
+  end(track: Pick<RemoteTrack, 'participantId' | 'trackId' | 'detach'>): void {
+    const open = this.#open.get(keyOf(track));
+    if (open !== undefined) open.listed.isListed = false;
+    this.#open.delete(keyOf(track));
+    track.detach();
   }
 
   /** Watches the elements that show video, now and later. */
   watch(displays: Pick<Displays, 'observe' | 'stop'>): void {
     this.#displays = displays;
     for (const [element, track] of this.#shown) displays.observe(track, element);
-  }
-
-  update(track: RemoteTrack): void {
-    this.#attachments.get(track)?.setMedia(track.mediaStreamTrack);
   }
 
   /** @throws CallplaneError `audio_blocked` if the browser still refuses, because no gesture of the user led here. */
@@ -75,17 +102,6 @@ export class Playback {
       });
     }
     this.#outputId = deviceId;
-  }
-
-  #of(track: RemoteTrack): Attachments {
-    let attachments = this.#attachments.get(track);
-    if (attachments === undefined) {
-      const begin = (element: HTMLMediaElement) => void this.#begin(element);
-      attachments = new Attachments(track.kind, begin, (element) => this.#end(element));
-      attachments.setMedia(track.mediaStreamTrack);
-      this.#attachments.set(track, attachments);
-    }
-    return attachments;
   }
 
   async #begin(element: HTMLMediaElement): Promise<void> {
@@ -114,6 +130,6 @@ export class Playback {
     if (isBlocked && this.#elements.has(element)) this.#blocked.add(element);
     else this.#blocked.delete(element);
     if (this.isAudioBlocked === wasBlocked) return;
-    this.#emit(wasBlocked ? 'audioPlaybackStarted' : 'audioPlaybackBlocked');
+    this.#context.emit(wasBlocked ? 'audioPlaybackStarted' : 'audioPlaybackBlocked');
   }
 }

@@ -1,7 +1,7 @@
 import type { ParticipantMetadata } from '../metadata.js';
 import type { QualityLevel, TrackKind, TrackReference, TrackSource } from '../protocol.generated.js';
 
-/** Another participant in the room. The object stays the same throughout the session; its properties change. */
+/** Another participant in the room, as of one moment: a change makes another object. */
 export interface Participant {
   readonly participantId: string;
   readonly sessionId: string;
@@ -15,33 +15,37 @@ export interface Participant {
   readonly connectionQuality: QualityLevel | undefined;
   /** Whether the gateway reports the participant among those who speak. */
   readonly isSpeaking: boolean;
-  /**
-   * From 0 to 1: how loud the participant's microphone is played at this moment; while it is not received, how loud the
-   * participant was when it began to speak.
-   */
-  readonly audioLevel: number;
   /** By track id. */
   readonly tracks: ReadonlyMap<string, RemoteTrack>;
+  /**
+   * @returns from 0 to 1: how loud the participant's microphone is played at this moment; while it is not received, how
+   *   loud the participant was when it began to speak.
+   */
+  readonly audioLevel: () => number;
 }
 
-/** A track that another participant publishes. */
-export interface RemoteTrack {
-  readonly participant: Participant;
-  readonly trackId: string;
+/** How much of a track the network carries. `paused`: nothing, so that the audio stays clean. */
+export type TrackQuality = 'full' | 'reduced' | 'paused';
+
+/** A track that another participant publishes, as of one moment: a change makes another object. */
+export interface RemoteTrack extends Readonly<TrackReference> {
   readonly kind: TrackKind;
   readonly source: TrackSource;
   /** Whether its publisher has muted it. */
   readonly muted: boolean;
   /** Present while the track is received. */
   readonly mediaStreamTrack: MediaStreamTrack | undefined;
+  readonly quality: TrackQuality;
+  /** Whether an element plays it. */
+  readonly isPlaying: boolean;
   /**
    * Plays the track in the element, or in a new `<audio>` or `<video>`. The element follows the track: media may come
-   * later, and new media after a loss of the media server.
+   * later, and new media after a loss of the media server. The function stays the same while the track is published.
    * @returns the element, for the page to insert.
    */
-  attach(element?: HTMLMediaElement): HTMLMediaElement;
+  readonly attach: (element?: HTMLMediaElement) => HTMLMediaElement;
   /** @returns the elements that played the track, for the page to remove: all, or the given one. */
-  detach(element?: HTMLMediaElement): HTMLMediaElement[];
+  readonly detach: (element?: HTMLMediaElement) => HTMLMediaElement[];
 }
 
 export interface QualityChange {
@@ -50,13 +54,4 @@ export interface QualityChange {
   participantId: string;
   /** `lost`: no media passes at present. */
   level: QualityLevel;
-}
-
-export function referenceTo({ participant: { participantId }, trackId }: RemoteTrack): TrackReference {
-  return { participantId, trackId };
-}
-
-/** Whether the track is still published, and its participant shown. */
-export function isListed(track: RemoteTrack): boolean {
-  return track.participant.tracks.get(track.trackId) === track;
 }

@@ -1,8 +1,9 @@
+import { keptJson } from '../kept.js';
 import type { Room } from '../metadata.js';
 import type * as protocol from '../protocol.generated.js';
 import type { Session } from '../signaling/session.js';
 import type { Participant } from './participant.js';
-import type { Roster } from './roster.js';
+import { isEmpty, type Roster } from './roster.js';
 
 /** How many are in the room. */
 export interface Counts {
@@ -57,10 +58,11 @@ export class Presence {
   get counts(): Counts {
     if (this.isPaged) return this.#counts;
     const { roster, isPublishing } = this.#context;
-    const others = [...roster.participants.values()];
-    const isOwnViewer = !isPublishing() && isEmpty(this.own?.metadata ?? {});
-    const viewers = others.filter(({ tracks, metadata }) => tracks.size === 0 && isEmpty(metadata));
-    return { participantCount: others.length + 1, viewerCount: viewers.length + Number(isOwnViewer) };
+    const isOwnViewer = this.own !== undefined && !isPublishing() && isEmpty(this.own.metadata);
+    return {
+      participantCount: roster.participants.size + Number(this.own !== undefined),
+      viewerCount: roster.viewerCount + Number(isOwnViewer),
+    };
   }
 
   ownMetadata(metadata: Record<string, unknown>): void {
@@ -74,7 +76,7 @@ export class Presence {
     roster: { paged, participantCount, viewerCount },
   }: protocol.WelcomeMessage): void {
     this.#takeRoom(room);
-    this.own = participant;
+    this.own = keptJson(this.own, participant);
     this.#asked = 0;
     this.#take(paged, { participantCount, viewerCount }, participants);
     // The gateway that welcomes does not know what another one was asked to show.
@@ -115,7 +117,7 @@ export class Presence {
 
   #takeRoom(room: Record<string, unknown>): void {
     const before = this.room;
-    const after = (this.room = room as unknown as Room);
+    const after = (this.room = keptJson(before, room as unknown as Room));
     const contentOf = ({ name, metadata, maxParticipants }: Room) => JSON.stringify([name, metadata, maxParticipants]);
     if (before !== undefined && contentOf(before) !== contentOf(after)) this.#context.emit('roomUpdated', after);
   }
@@ -123,12 +125,11 @@ export class Presence {
   #applyOwn(change: protocol.Change): void {
     const own = this.own;
     if (own === undefined) return;
-    if (change.kind === 'participant') {
-      this.own = change.participant;
-      const isSame = own.name === this.own.name && JSON.stringify(own.metadata) === JSON.stringify(this.own.metadata);
-      if (!isSame) this.#context.emit('ownParticipantUpdated', this.own);
-    } else if (change.kind === 'tracks') this.own = { ...own, tracks: change.tracks };
+    if (change.kind === 'participant') this.own = keptJson(own, change.participant);
+    else if (change.kind === 'tracks') this.own = keptJson(own, { ...own, tracks: change.tracks });
     else return;
+    const contentOf = ({ name, metadata }: protocol.RemoteParticipant) => JSON.stringify([name, metadata]);
+    if (contentOf(own) !== contentOf(this.own)) this.#context.emit('ownParticipantUpdated', this.own);
     if (this.own.sessionId === own.sessionId) this.#context.onOwnTracks(this.own.tracks);
   }
 
@@ -161,7 +162,7 @@ export class Presence {
     }
     const shown = participants.filter((one) => this.#shows(one.participantId, one.tracks.length > 0));
     const present = new Set(shown.map(({ participantId }) => participantId));
-    // Whether those of the last `show` are still there, its answer tells.
+    // The answer to `show` says who is still present.
     this.#hide(({ participantId }) => !present.has(participantId) && !this.#chose(participantId));
     for (const one of shown) roster.upsert(one);
   }
@@ -196,8 +197,4 @@ export class Presence {
     const participantId = change.kind === 'participant' ? change.participant.participantId : change.participantId;
     return participantId === this.own?.participantId;
   }
-}
-
-function isEmpty(metadata: object): boolean {
-  return Object.keys(metadata).length === 0;
 }

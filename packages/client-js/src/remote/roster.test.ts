@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type * as protocol from '../protocol.generated.js';
+import { Playback } from '../playback/playback.js';
 import { participant } from '../scripted-gateway.testkit.js';
 import { Roster } from './roster.js';
 
@@ -12,27 +13,27 @@ let roster: Roster;
 beforeEach(() => {
   events = [];
   gone = [];
-  roster = new Roster(
-    (name, event) => {
+  roster = new Roster({
+    emit: (name, event) => {
       if (Array.isArray(event)) {
         events.push(`${name} ${event.map(({ participantId }) => participantId).join(' ')}`);
         return;
       }
-      const [id, track] =
-        'trackId' in event ? [event.participant.participantId, `/${event.trackId}`] : [event.participantId, ''];
-      events.push(`${name} ${id}${track}`);
+      events.push(`${name} ${event.participantId}${'trackId' in event ? `/${event.trackId}` : ''}`);
     },
-    ({ participantId, trackId }, why) => gone.push(`${participantId}/${trackId} ${why}`),
-  );
+    onTrackGone: ({ participantId, trackId }, why) => gone.push(`${participantId}/${trackId} ${why}`),
+    playback: new Playback({ emit: () => undefined, onPlaying: () => undefined }),
+  });
 });
 const setTracks = (participantId: string, ...tracks: protocol.Track[]) =>
   roster.apply({ kind: 'tracks', participantId, sessionId: `sess_${participantId}`, tracks });
 const emitted = () => events.splice(0);
+const trackOf = (participantId: string) => roster.participants.get(participantId)!.tracks.get('camera')!;
 
 describe('roster', () => {
-  test('emits only the differences after a reconnection, and keeps the objects of the unchanged', () => {
+  test('emits only the differences after a reconnection, and keeps the functions of a track that is still published', () => {
     roster.replace([participant('a', { tracks: [camera] }), participant('b'), participant('c', { tracks: [camera] })]);
-    const a = roster.participants.get('a');
+    const { attach } = trackOf('a');
     emitted();
     roster.replace([
       participant('a', { tracks: [{ ...camera, muted: true }] }),
@@ -46,8 +47,8 @@ describe('roster', () => {
       'participantUpdated c',
       'participantJoined d',
     ]);
-    expect(roster.participants.get('a')).toBe(a);
-    expect(a?.tracks.get('camera')?.muted).toBe(true);
+    expect(trackOf('a').muted).toBe(true);
+    expect(trackOf('a').attach).toBe(attach);
   });
 
   test('a participant with a new session leaves with the old one first, whose late end changes nothing', () => {
@@ -100,7 +101,7 @@ describe('roster', () => {
     ]);
     expect(emitted()).toEqual(['activeSpeakersChanged b a']);
     const levels = () =>
-      ['a', 'b'].map((id) => roster.participants.get(id)!).map((one) => [one.isSpeaking, one.audioLevel]);
+      ['a', 'b'].map((id) => roster.participants.get(id)!).map((one) => [one.isSpeaking, one.audioLevel()]);
     expect(levels()).toEqual([
       [true, 0.05],
       [true, 0.2],
@@ -113,5 +114,44 @@ describe('roster', () => {
     ]);
     roster.remove('a', 'sess_a', 'left');
     expect(roster.activeSpeakers).toEqual([]);
+  });
+
+  test('the same state, repeated by the gateway, keeps every object', () => {
+    const all = () => [participant('a', { tracks: [camera], metadata: { hand: true } }), participant('b')];
+    roster.replace(all());
+    roster.receive([{ participantId: 'a', trackId: 'camera', mediaStreamTrack: media, audioLevel: () => 0.5 }]);
+    const before = roster.participants;
+    emitted();
+    roster.replace(all());
+    setTracks('a', { ...camera });
+    roster.rate([]);
+    roster.receive([{ participantId: 'a', trackId: 'camera', mediaStreamTrack: media, audioLevel: () => 0.5 }]);
+    expect(roster.participants).toBe(before);
+    expect(emitted()).toEqual([]);
+  });
+
+  test('a change makes another participant, and leaves the tracks and the other participants as they are', () => {
+    roster.replace([participant('a', { tracks: [camera] }), participant('b', { tracks: [camera] })]);
+    const before = roster.participants;
+    const [a, b] = [before.get('a')!, before.get('b')!];
+    roster.speak([{ participantId: 'a', level: 0.5 }]);
+    expect([a.isSpeaking, roster.participants.get('a')!.isSpeaking]).toEqual([false, true]);
+    expect(roster.participants.get('a')!.tracks).toBe(a.tracks);
+    expect(roster.participants.get('b')).toBe(b);
+    roster.changeTrack({ participantId: 'b', trackId: 'camera' }, { quality: 'paused' });
+    expect([b.tracks.get('camera')!.quality, trackOf('b').quality]).toEqual(['full', 'paused']);
+    expect(before.get('b')).toBe(b);
+  });
+
+  test('counts the viewers as they come, publish and go', () => {
+    roster.replace([participant('a'), participant('b', { metadata: { hand: true } }), participant('c')]);
+    const counts = [roster.viewerCount];
+    setTracks('a', camera);
+    counts.push(roster.viewerCount);
+    setTracks('a');
+    roster.upsert(participant('b'));
+    counts.push(roster.viewerCount);
+    roster.replace([]);
+    expect([...counts, roster.viewerCount]).toEqual([2, 1, 3, 0]);
   });
 });

@@ -1,14 +1,9 @@
-import { Playback } from '../playback/playback.js';
+import { kept, keptJson } from '../kept.js';
 import type { ReceivedTrack } from '../peers/subscriber.js';
+import type { Playback } from '../playback/playback.js';
 import type * as protocol from '../protocol.generated.js';
-import { referenceTo, type Participant, type QualityChange, type RemoteTrack } from './participant.js';
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type OwnTrack = Mutable<RemoteTrack>;
-type OwnParticipant = Mutable<Omit<Participant, 'tracks' | 'audioLevel'>> & {
-  readonly audioLevel: number;
-  tracks: Map<string, OwnTrack>;
-};
+import { keyOf } from '../subscriptions.js';
+import type { Participant, QualityChange, RemoteTrack } from './participant.js';
 
 export interface RosterEvents {
   /** A participant has joined. */
@@ -26,34 +21,45 @@ export interface RosterEvents {
   trackSubscribed: RemoteTrack;
   /** The track is no longer received. */
   trackUnsubscribed: RemoteTrack;
+  /** Because of the network, a video is received in full, in a lower quality (`reduced`), or not now (`paused`). */
+  trackQuality: RemoteTrack;
   /** Those who speak at this moment, the loudest first. */
   activeSpeakersChanged: Participant[];
   /** How well you, or another participant, send and receive: `good`, `fair`, `poor` or `lost`. */
   connectionQuality: QualityChange;
 }
 
-type Emit = <Name extends keyof RosterEvents>(name: Name, event: RosterEvents[Name]) => void;
+/** Why a track is no longer listed: its participant no longer publishes it, has left, or is no longer shown. */
+export type TrackGone = 'unpublished' | 'left' | 'hidden';
 
-/** Called when a track is no longer listed: its participant no longer publishes it, has left, or is no longer shown. */
-type OnTrackGone = (track: protocol.TrackReference, why: 'unpublished' | 'left' | 'hidden') => void;
+export interface RosterContext {
+  emit: <Name extends keyof RosterEvents>(name: Name, event: RosterEvents[Name]) => void;
+  onTrackGone: (track: protocol.TrackReference, why: TrackGone) => void;
+  playback: Pick<Playback, 'open' | 'setMedia' | 'end'>;
+}
 
-/** The other participants and their tracks, as the gateway reports them; in a paged room those that are shown. */
+/**
+ * The other participants and their tracks, as the gateway reports them; in a paged room those that are shown. Each
+ * participant, and each of its tracks, is an immutable object. Events tell the difference between two of them.
+ */
 export class Roster {
-  readonly #participants = new Map<string, OwnParticipant>();
-  readonly #emit: Emit;
-  readonly #onTrackGone: OnTrackGone;
-  readonly #playback: Playback;
-  #received: ReceivedTrack[] = [];
+  /** By participant id, the viewers counted. */
+  #participants = new Map<string, Participant>();
+  /** Somebody has read the map, which must not change from then on. */
+  #isShared = false;
+  viewerCount = 0;
+  readonly #context: RosterContext;
+  #received = new Map<string, ReceivedTrack>();
   /** The levels of those who speak, by participant id, the loudest first. */
   #levels = new Map<string, number>();
 
-  constructor(emit: Emit, onTrackGone: OnTrackGone = () => undefined, playback = new Playback()) {
-    this.#emit = emit;
-    this.#onTrackGone = onTrackGone;
-    this.#playback = playback;
+  constructor(context: RosterContext) {
+    this.#context = context;
   }
 
+  /** The same map until a participant changes. */
   get participants(): ReadonlyMap<string, Participant> {
+    this.#isShared = true;
     return this.#participants;
   }
 
@@ -62,18 +68,14 @@ export class Roster {
   }
 
   speak(speakers: protocol.SpeakersMessage['speakers']): void {
+    const before = this.#levels;
     this.#levels = new Map(speakers.map(({ participantId, level }) => [participantId, level]));
-    for (const one of this.#participants.values()) one.isSpeaking = this.#levels.has(one.participantId);
-    this.#emit('activeSpeakersChanged', this.activeSpeakers);
+    for (const id of [...before.keys(), ...this.#levels.keys()]) this.#change(id, { isSpeaking: this.#levels.has(id) });
+    this.#context.emit('activeSpeakersChanged', this.activeSpeakers);
   }
 
   rate(reports: protocol.QualityMessage['participants']): void {
-    for (const { participantId, level } of reports) {
-      const participant = this.#participants.get(participantId);
-      if (participant === undefined || participant.connectionQuality === level) continue;
-      participant.connectionQuality = level;
-      this.#emit('connectionQuality', { participant, participantId, level });
-    }
+    for (const { participantId, level } of reports) this.#change(participantId, { connectionQuality: level });
   }
 
   replace(all: protocol.RemoteParticipant[]): void {
@@ -90,8 +92,9 @@ export class Roster {
         this.upsert(change.participant);
         break;
       case 'tracks': {
-        const known = this.#participants.get(change.participantId);
-        if (known?.sessionId === change.sessionId) this.#align(known, change.tracks);
+        const { participantId, sessionId, tracks } = change;
+        const known = this.#participants.get(participantId);
+        if (known?.sessionId === sessionId) this.#change(participantId, { tracks: this.#tracksOf(known, tracks) });
         break;
       }
       case 'left':
@@ -103,22 +106,25 @@ export class Roster {
     }
   }
 
-  upsert(current: protocol.RemoteParticipant): void {
-    const known = this.#participants.get(current.participantId);
-    if (known?.sessionId !== current.sessionId) {
-      if (known !== undefined) this.remove(current.participantId, known.sessionId, 'left');
-      this.#join(current);
-      return;
-    }
-    this.#align(known, current.tracks);
-    const { connected, metadata, name } = current;
-    const isSame =
-      known.connected === connected &&
-      known.name === name &&
-      JSON.stringify(known.metadata) === JSON.stringify(metadata);
-    if (isSame) return;
-    Object.assign(known, { connected, metadata, name });
-    this.#emit('participantUpdated', known);
+  upsert({ participantId, sessionId, joinedAt, metadata, tracks, ...current }: protocol.RemoteParticipant): void {
+    const known = this.#participants.get(participantId);
+    const isNew = known?.sessionId !== sessionId;
+    if (known !== undefined && isNew) this.remove(participantId, known.sessionId, 'left');
+    const before: Participant | undefined = isNew ? undefined : known;
+    const fresh = {
+      participantId,
+      sessionId,
+      joinedAt: new Date(joinedAt),
+      isSpeaking: this.#levels.has(participantId),
+      connectionQuality: undefined,
+      audioLevel: () => this.#levelOf(participantId),
+    };
+    this.#set(participantId, before, {
+      ...(before ?? fresh),
+      ...current,
+      metadata: keptJson(before?.metadata, metadata),
+      tracks: this.#tracksOf({ participantId, tracks: before?.tracks }, tracks),
+    });
   }
 
   /**
@@ -127,105 +133,123 @@ export class Roster {
    */
   remove(participantId: string, sessionId: string, why: 'left' | 'hidden'): void {
     const known = this.#participants.get(participantId);
-    if (known?.sessionId !== sessionId) return;
-    for (const track of [...known.tracks.values()]) this.#unpublish(track, why);
-    this.#participants.delete(participantId);
-    this.#emit(why === 'left' ? 'participantLeft' : 'participantHidden', known);
-  }
-
-  #align(participant: OwnParticipant, tracks: protocol.Track[]): void {
-    const trackIds = new Set(tracks.map(({ trackId }) => trackId));
-    for (const track of [...participant.tracks.values()]) {
-      if (!trackIds.has(track.trackId)) this.#unpublish(track, 'unpublished');
-    }
-    for (const track of tracks) this.#publish(participant, track);
-  }
-
-  #publish(participant: OwnParticipant, current: protocol.Track): void {
-    const known = participant.tracks.get(current.trackId);
-    if (known === undefined) {
-      const track: OwnTrack = {
-        participant,
-        ...current,
-        mediaStreamTrack: undefined,
-        attach: (element) => this.#playback.attach(track, element),
-        detach: (element) => this.#playback.detach(track, element),
-      };
-      participant.tracks.set(current.trackId, track);
-      this.#emit('trackPublished', track);
-      this.#deliver(track);
-    } else if (known.muted !== current.muted) {
-      known.muted = current.muted;
-      this.#emit('trackUpdated', known);
-    }
-  }
-
-  #unpublish(track: OwnTrack, why: 'unpublished' | 'left' | 'hidden'): void {
-    // If the track is published again under the same id, a new offer brings its media.
-    if (why !== 'hidden') this.#received = this.#received.filter((one) => !isSame(one, track));
-    this.#setMedia(track, undefined);
-    this.#participants.get(track.participant.participantId)?.tracks.delete(track.trackId);
-    this.#emit('trackUnpublished', track);
-    this.#playback.detach(track);
-    this.#onTrackGone(referenceTo(track), why);
+    if (known?.sessionId === sessionId) this.#set(participantId, known, undefined, why);
   }
 
   receive(received: ReceivedTrack[]): void {
-    this.#received = received;
-    const tracks = [...this.#participants.values()].flatMap((one) => [...one.tracks.values()]);
+    this.#received = new Map(received.map((one) => [keyOf(one), one]));
+    const changed = [...this.#participants.values()]
+      .flatMap(({ tracks }) => [...tracks.values()])
+      .filter((track) => track.mediaStreamTrack !== this.#mediaOf(track));
     // A media section that carries another track ends the earlier one first.
-    for (const track of tracks) {
-      if (track.mediaStreamTrack !== this.#mediaOf(track)?.mediaStreamTrack) this.#setMedia(track, undefined);
+    for (const track of changed) this.changeTrack(track, { mediaStreamTrack: undefined });
+    for (const track of changed) this.changeTrack(track, { mediaStreamTrack: this.#mediaOf(track) });
+  }
+
+  /** Changes nothing if the track is no longer listed. */
+  changeTrack({ participantId, trackId }: protocol.TrackReference, change: Partial<RemoteTrack>): void {
+    const tracks = this.#participants.get(participantId)?.tracks;
+    const before = tracks?.get(trackId);
+    if (before === undefined) return;
+    const after = kept(before, { ...before, ...change });
+    if (after !== before) this.#change(participantId, { tracks: new Map(tracks).set(trackId, after) });
+  }
+
+  #change(participantId: string, change: Partial<Participant>): void {
+    const before = this.#participants.get(participantId);
+    if (before !== undefined) this.#set(participantId, before, { ...before, ...change });
+  }
+
+  #tracksOf(
+    {
+      participantId,
+      tracks: before,
+    }: Pick<Participant, 'participantId'> & { tracks: Participant['tracks'] | undefined },
+    tracks: protocol.Track[],
+  ): Participant['tracks'] {
+    const after = tracks.map(({ trackId, muted, ...track }): [string, RemoteTrack] => {
+      const known = before?.get(trackId);
+      if (known !== undefined) return [trackId, kept(known, { ...known, muted })];
+      const reference = { participantId, trackId };
+      const { attach, detach } = this.#context.playback.open(reference, track.kind);
+      const mediaStreamTrack = this.#mediaOf(reference);
+      const fresh = { mediaStreamTrack, quality: 'full' as const, isPlaying: false, attach, detach };
+      return [trackId, { ...reference, ...track, muted, ...fresh }];
+    });
+    return kept(before, new Map(after));
+  }
+
+  #set(participantId: string, before: Participant | undefined, now: Participant | undefined, why?: TrackGone): void {
+    const after = now === undefined ? undefined : kept(before, now);
+    if (after === before) return;
+    if (this.#isShared) this.#participants = new Map(this.#participants);
+    this.#isShared = false;
+    if (after === undefined) this.#participants.delete(participantId);
+    else this.#participants.set(participantId, after);
+    this.viewerCount += viewersIn(after) - viewersIn(before);
+    this.#report(before, after, why);
+  }
+
+  /** Emits the differences. */
+  #report(before: Participant | undefined, after: Participant | undefined, why: TrackGone = 'unpublished'): void {
+    const { emit } = this.#context;
+    if (before === undefined && after !== undefined) emit('participantJoined', after);
+    for (const track of before?.tracks.values() ?? []) {
+      if (after?.tracks.has(track.trackId) !== true) this.#unpublished(track, why);
     }
-    for (const track of tracks) this.#deliver(track);
-  }
-
-  #join(current: protocol.RemoteParticipant): void {
-    const { tracks, joinedAt, ...rest } = current;
-    const levelOf = (one: OwnParticipant) => this.#levelOf(one);
-    const participant: OwnParticipant = {
-      ...rest,
-      joinedAt: new Date(joinedAt),
-      isSpeaking: this.#levels.has(current.participantId),
-      get audioLevel() {
-        return levelOf(this);
-      },
-      connectionQuality: undefined,
-      tracks: new Map(),
-    };
-    this.#participants.set(current.participantId, participant);
-    this.#emit('participantJoined', participant);
-    for (const track of tracks) this.#publish(participant, track);
-  }
-
-  #levelOf(participant: OwnParticipant): number {
-    const microphone = [...participant.tracks.values()].find(({ source }) => source === 'microphone');
-    const received = microphone === undefined ? undefined : this.#mediaOf(microphone);
-    return received?.audioLevel() ?? this.#levels.get(participant.participantId) ?? 0;
-  }
-
-  #mediaOf(track: OwnTrack): ReceivedTrack | undefined {
-    return this.#received.find((one) => isSame(one, track));
-  }
-
-  #deliver(track: OwnTrack): void {
-    this.#setMedia(track, this.#mediaOf(track)?.mediaStreamTrack);
-  }
-
-  #setMedia(track: OwnTrack, media: MediaStreamTrack | undefined): void {
-    if (track.mediaStreamTrack === media) return;
-    if (track.mediaStreamTrack !== undefined) {
-      track.mediaStreamTrack = undefined;
-      this.#playback.update(track);
-      this.#emit('trackUnsubscribed', track);
+    for (const track of after?.tracks.values() ?? []) this.#reportTrack(before?.tracks.get(track.trackId), track);
+    if (before === undefined) return;
+    if (after === undefined) {
+      emit(why === 'left' ? 'participantLeft' : 'participantHidden', before);
+      return;
     }
-    if (media === undefined) return;
-    track.mediaStreamTrack = media;
-    this.#playback.update(track);
-    this.#emit('trackSubscribed', track);
+    const { participantId, connected, name, metadata, connectionQuality: level } = after;
+    if (connected !== before.connected || name !== before.name || metadata !== before.metadata)
+      emit('participantUpdated', after);
+    if (level !== before.connectionQuality && level !== undefined)
+      emit('connectionQuality', { participant: after, participantId, level });
+  }
+
+  #reportTrack(before: RemoteTrack | undefined, after: RemoteTrack): void {
+    const { emit } = this.#context;
+    if (before === undefined) emit('trackPublished', after);
+    else {
+      if (before.muted !== after.muted) emit('trackUpdated', after);
+      if (before.quality !== after.quality) emit('trackQuality', after);
+    }
+    if (before?.mediaStreamTrack === after.mediaStreamTrack) return;
+    this.#context.playback.setMedia(after, after.mediaStreamTrack);
+    emit(after.mediaStreamTrack === undefined ? 'trackUnsubscribed' : 'trackSubscribed', after);
+  }
+
+  #unpublished(before: RemoteTrack, why: TrackGone): void {
+    const { emit, onTrackGone, playback } = this.#context;
+    const track = { ...before, mediaStreamTrack: undefined };
+    // If the track is published again under the same id, a new offer brings its media.
+    if (why !== 'hidden') this.#received.delete(keyOf(track));
+    playback.setMedia(track, undefined);
+    if (before.mediaStreamTrack !== undefined) emit('trackUnsubscribed', track);
+    emit('trackUnpublished', track);
+    playback.end(track);
+    onTrackGone(track, why);
+  }
+
+  #levelOf(participantId: string): number {
+    const tracks = this.#participants.get(participantId)?.tracks.values() ?? [];
+    const microphone = [...tracks].find(({ source }) => source === 'microphone');
+    const received = microphone === undefined ? undefined : this.#received.get(keyOf(microphone));
+    return received?.audioLevel() ?? this.#levels.get(participantId) ?? 0;
+  }
+
+  #mediaOf(track: protocol.TrackReference): MediaStreamTrack | undefined {
+    return this.#received.get(keyOf(track))?.mediaStreamTrack;
   }
 }
 
-function isSame(received: ReceivedTrack, { participant, trackId }: OwnTrack): boolean {
-  return received.participantId === participant.participantId && received.trackId === trackId;
+function viewersIn(participant: Participant | undefined): number {
+  return participant?.tracks.size === 0 && isEmpty(participant.metadata) ? 1 : 0;
+}
+
+export function isEmpty(metadata: object): boolean {
+  return Object.keys(metadata).length === 0;
 }

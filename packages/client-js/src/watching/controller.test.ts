@@ -1,6 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { HIGHEST, PAUSED } from './ladder.js';
-import { CAMERA, MOVING, simulate as simulateWith, type LineNow, type Simulated } from './simulated-line.testkit.js';
+import {
+  CAMERA,
+  modeOf,
+  MOVING,
+  simulate as simulateWith,
+  type LineNow,
+  type Simulated,
+} from './simulated-line.testkit.js';
 
 const FREE = { bps: 20_000_000 };
 const levelsOf = ({ state }: Simulated) => [...state.levels.values()];
@@ -10,8 +17,9 @@ const congestedShare = (run: Simulated[]) => run.filter(({ loss }) => loss > 0.0
 const shareInFull = (run: Simulated[]) => run.filter((one) => levelsOf(one)[0] === HIGHEST).length / run.length;
 /** The last second in which something was limited. */
 const limitedUntil = (run: Simulated[]) =>
-  (run.findLast(({ state }) => state.mode !== 'free' || levelsOf({ state } as Simulated).some((one) => one < HIGHEST))
-    ?.atMs ?? 0) / 1000;
+  (run.findLast(
+    ({ state }) => modeOf(state) !== 'free' || levelsOf({ state } as Simulated).some((one) => one < HIGHEST),
+  )?.atMs ?? 0) / 1000;
 
 describe.each<[string, { isBlind?: boolean }]>([
   ['', {}],
@@ -168,7 +176,7 @@ describe.each<[string, { isBlind?: boolean }]>([
       const slow = { bps: 400_000, queueMsMax, loss };
       const run = simulate({ ada: CAMERA }, 90, (second) => (second > 10 ? slow : { ...FREE, loss }));
       expect(shareInFull(between(run, 20, 90))).toBeLessThan(0.2);
-      expect(run.at(-1)!.state.harmlessQueueMs).toBeLessThan(100);
+      expect(run.at(-1)!.state.signs.harmlessQueueMs).toBeLessThan(100);
       expect(Math.max(...between(run, 30, 90).map(({ queueMs }) => queueMs))).toBeLessThan(600);
     }
   });
@@ -196,7 +204,7 @@ describe.each<[string, { isBlind?: boolean }]>([
   test('keeps the quality of the highest rank longest', () => {
     const cameras = { screen: CAMERA, speaker: CAMERA, other: CAMERA };
     const run = simulate(cameras, 60, (second) => (second <= 10 ? FREE : { bps: 1_000_000 }));
-    const { state } = run.findLast((one) => one.state.mode === 'held')!;
+    const { state } = run.findLast((one) => modeOf(one.state) === 'held')!;
     const [screen, speaker, other] = ['screen', 'speaker', 'other'].map((key) => state.levels.get(key)!);
     expect(screen).toBeGreaterThan(other!);
     expect(speaker).toBeGreaterThanOrEqual(other!);
@@ -211,7 +219,9 @@ describe.each<[string, { isBlind?: boolean }]>([
 
   test('tries a budget that failed again only after 4 to 11 s', () => {
     const run = simulate({ ada: CAMERA }, 120, (second) => (second <= 10 ? FREE : { bps: 400_000 }));
-    const begins = run.filter(({ state }, at) => state.mode === 'probing' && run[at - 1]?.state.mode !== 'probing');
+    const begins = run.filter(
+      ({ state }, at) => modeOf(state) === 'probing' && modeOf(run[at - 1]!.state) !== 'probing',
+    );
     const gapsMs = begins.slice(1).map(({ atMs }, at) => atMs - begins[at]!.atMs);
     expect(gapsMs.length).toBeGreaterThan(5);
     for (const gapMs of gapsMs) expect(gapMs).toBeGreaterThanOrEqual(4_000);

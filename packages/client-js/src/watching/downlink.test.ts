@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import type { TrackQuality } from '../events.js';
 import type { Layer, TrackReference } from '../protocol.generated.js';
-import type { Participant, RemoteTrack } from '../remote/participant.js';
+import type { RemoteTrack, TrackQuality } from '../remote/participant.js';
 import type { Display, Limit } from '../subscriptions.js';
-import { Downlink } from './downlink.js';
+import { Downlink, type Video as Received } from './downlink.js';
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -12,19 +11,15 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-interface Video {
-  track: RemoteTrack;
+interface Video extends Received {
   display: Display | undefined;
   layer: Layer | undefined;
 }
 
 function video(participantId: string, { display, layer, ...more }: Partial<Video & RemoteTrack> = {}): Video {
-  const tracks = new Map<string, RemoteTrack>();
-  const participant = { participantId, isSpeaking: false, tracks } as unknown as Participant;
-  const given = { trackId: 'camera', kind: 'video', source: 'camera', muted: false, ...more };
-  const track = { ...given, participant, mediaStreamTrack: { id: participantId } } as RemoteTrack;
-  tracks.set(track.trackId, track);
-  return { track, display, layer };
+  const given = { participantId, trackId: 'camera', source: 'camera' as const, muted: false };
+  const mediaStreamTrack = { id: participantId } as MediaStreamTrack;
+  return { track: { ...given, mediaStreamTrack, ...more }, isSpeaking: false, display, layer };
 }
 
 /** A receiving connection whose line has a queue of this length. */
@@ -63,18 +58,17 @@ function setUp(videos: Video[]) {
   let connection = open();
   const limits = new Map<string, Limit | undefined>();
   const qualities = new Map<string, TrackQuality>();
-  const of = ({ participantId }: TrackReference) =>
-    videos.find(({ track }) => track.participant.participantId === participantId);
+  const of = ({ participantId }: TrackReference) => videos.find(({ track }) => track.participantId === participantId);
   const downlink = new Downlink({
     now: () => nowMs,
     connection: () => connection,
-    videos: () => videos.map(({ track }) => track),
+    videos: () => videos,
     subscriptions: {
       displayOf: (reference) => of(reference)?.display,
       layerOf: (reference) => of(reference)?.layer,
       limit: ({ participantId }, limit) => limits.set(participantId, limit),
     },
-    onQuality: ({ track, quality }) => qualities.set(track.participant.participantId, quality),
+    onQuality: ({ participantId }, quality) => qualities.set(participantId, quality),
   });
   const change = (to: { queueMs?: number; bps?: number; takesMs?: number; lossPercent?: number }) => {
     ({ queueMs = queueMs, bps = bps, takesMs = takesMs, lossPercent = lossPercent } = to);

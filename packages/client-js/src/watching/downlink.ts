@@ -1,12 +1,13 @@
-import type { TrackQuality, TrackQualityChange } from '../events.js';
-import { isListed, referenceTo, type RemoteTrack } from '../remote/participant.js';
+import type { TrackReference } from '../protocol.generated.js';
+import type { RemoteTrack, TrackQuality } from '../remote/participant.js';
 import { keyOf, type Limit, type Subscriptions } from '../subscriptions.js';
 import type { Competitor } from './allocate.js';
+import { brakeAt, type BrakeName } from './brake.js';
 import { decide } from './controller.js';
 import { HIGHEST, highestLevelOf, layerOf, levelOf, PAUSED, slowedLayerOf } from './ladder.js';
 import { downlinkSampleOf, lineBetween, NO_BASELINE, type Baseline, type DownlinkSample } from './line.js';
 import { PlayOut } from './play-out.js';
-import { brakeAt, INITIAL, resumed, type Brake, type DownlinkState } from './state.js';
+import { INITIAL, resumed, type DownlinkState } from './state.js';
 
 const SAMPLE_EVERY_MS = 500;
 /** A probe has to end before it harms the audio. */
@@ -23,13 +24,19 @@ export interface DownlinkContext {
   now: () => number;
   connection: () => RTCPeerConnection | undefined;
   /** The video tracks whose media sections carry them at this moment. */
-  videos: () => RemoteTrack[];
+  videos: () => Video[];
   subscriptions: Pick<Subscriptions, 'displayOf' | 'layerOf' | 'limit'>;
-  onQuality: (change: TrackQualityChange) => void;
+  /** Called with the qualities of all these tracks after each sample. */
+  onQuality: (track: TrackReference, quality: TrackQuality) => void;
+}
+
+export interface Video {
+  track: Pick<RemoteTrack, 'participantId' | 'trackId' | 'source' | 'muted' | 'mediaStreamTrack'>;
+  isSpeaking: boolean;
 }
 
 interface Known {
-  track: RemoteTrack;
+  track: TrackReference;
   measured: (number | undefined)[];
   /** Pictures a second, in a level with the full frame rate. */
   frameRate: number;
@@ -44,7 +51,6 @@ interface Known {
 export class Downlink {
   readonly #context: DownlinkContext;
   readonly #known = new Map<string, Known>();
-  readonly #qualities = new WeakMap<RemoteTrack, TrackQuality>();
   readonly #playOut = new PlayOut();
   #connection: RTCPeerConnection | undefined;
   #before: DownlinkSample | undefined;
@@ -71,7 +77,7 @@ export class Downlink {
   #schedule(): void {
     clearTimeout(this.#timer);
     if (this.#isClosed) return;
-    const usualMs = this.#state.mode === 'probing' ? SAMPLE_EVERY_PROBING_MS : SAMPLE_EVERY_MS;
+    const usualMs = this.#state.probe.name === 'waiting' ? SAMPLE_EVERY_MS : SAMPLE_EVERY_PROBING_MS;
     const nowMs = this.#context.now();
     const afterMs = nowMs < this.#suspectUntilMs ? SAMPLE_EVERY_SUSPECT_MS : usualMs;
     this.#dueAtMs = nowMs + afterMs;
@@ -114,8 +120,8 @@ export class Downlink {
     const { subscriptions } = this.#context;
     const videos = this.#context.videos();
     const competitors = videos
-      .filter((track) => !track.muted && subscriptions.displayOf(referenceTo(track))?.isHidden !== true)
-      .map((track) => this.#competitorOf(track, before, now, line?.loss ?? 1));
+      .filter(({ track }) => !track.muted && subscriptions.displayOf(track)?.isHidden !== true)
+      .map((video) => this.#competitorOf(video, before, now, line?.loss ?? 1));
     this.#state = decide(this.#state, line, competitors, now.atMs);
     this.#playOut.update(connection.getReceivers(), this.#state, now.roundTripMs, now.atMs);
     this.#apply(videos, competitors, now.atMs);
@@ -129,13 +135,11 @@ export class Downlink {
     this.#wasInterrupted = true;
   }
 
-  #competitorOf(track: RemoteTrack, before: DownlinkSample, now: DownlinkSample, loss: number): Competitor {
-    const { participant, source, mediaStreamTrack } = track;
+  #competitorOf({ track, isSpeaking }: Video, before: DownlinkSample, now: DownlinkSample, loss: number): Competitor {
     const { subscriptions } = this.#context;
-    const reference = referenceTo(track);
-    const [display, layer] = [subscriptions.displayOf(reference), subscriptions.layerOf(reference)];
-    const key = keyOf(reference);
-    const trackIdentifier = mediaStreamTrack?.id;
+    const [display, layer] = [subscriptions.displayOf(track), subscriptions.layerOf(track)];
+    const key = keyOf(track);
+    const trackIdentifier = track.mediaStreamTrack?.id;
     const begin = { trackIdentifier, levelSinceMs: now.atMs };
     const fresh: Known = { track, measured: [], frameRate: 0, area: 0, level: HIGHEST, ...begin };
     const known = this.#known.get(key) ?? fresh;
@@ -163,15 +167,14 @@ export class Downlink {
       if (isFullRate) known.frameRate = Math.max(0.95 * known.frameRate, smoothed(known.frameRate, decoded));
     }
     // Screens first, then those who speak, then the larger ones.
-    const rank =
-      (source === 'screen' ? 2e9 : 0) + (participant.isSpeaking ? 1e9 : 0) + Math.min(1e8, display?.pixels ?? 0);
+    const rank = (track.source === 'screen' ? 2e9 : 0) + (isSpeaking ? 1e9 : 0) + Math.min(1e8, display?.pixels ?? 0);
     return { key, highest, rank, frameRate: known.frameRate, measured: known.measured };
   }
 
-  #apply(videos: readonly RemoteTrack[], competitors: readonly Competitor[], nowMs: number): void {
+  #apply(videos: readonly Video[], competitors: readonly Competitor[], nowMs: number): void {
     const highest = new Map(competitors.map((one) => [one.key, one.highest]));
-    for (const track of videos) {
-      const key = keyOf(referenceTo(track));
+    for (const { track } of videos) {
+      const key = keyOf(track);
       const known = this.#known.get(key);
       const top = highest.get(key);
       if (known === undefined || top === undefined) continue;
@@ -184,7 +187,7 @@ export class Downlink {
       const present = isBraked && level !== PAUSED ? brakedLimitOf(level, brake) : limit;
       this.#limit(track, present, qualityOf(applied));
     }
-    const present = new Set(videos.map((track) => keyOf(referenceTo(track))));
+    const present = new Set(videos.map(({ track }) => keyOf(track)));
     for (const [key, { track }] of this.#known) {
       if (present.has(key)) continue;
       this.#known.delete(key);
@@ -194,11 +197,9 @@ export class Downlink {
   }
 
   /** @param quality the one that the application sees: brakes do not count, because they end within a second */
-  #limit(track: RemoteTrack, limit: Limit | undefined, quality: TrackQuality): void {
-    this.#context.subscriptions.limit(referenceTo(track), limit);
-    if (!isListed(track) || quality === (this.#qualities.get(track) ?? 'full')) return;
-    this.#qualities.set(track, quality);
-    this.#context.onQuality({ track, quality });
+  #limit(track: TrackReference, limit: Limit | undefined, quality: TrackQuality): void {
+    this.#context.subscriptions.limit(track, limit);
+    this.#context.onQuality(track, quality);
   }
 }
 
@@ -215,7 +216,7 @@ function qualityOf(level: number): TrackQuality {
   return level === PAUSED ? 'paused' : 'reduced';
 }
 
-function brakedLimitOf(level: number, brake: Brake): Limit {
+function brakedLimitOf(level: number, brake: BrakeName): Limit {
   if (brake === 'stop') return { layer: layerOf(level), isPaused: true };
   return { layer: slowedLayerOf(level, brake === 'half'), isPaused: false };
 }

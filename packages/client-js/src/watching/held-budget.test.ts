@@ -2,17 +2,18 @@ import { describe, expect, test } from '@jest/globals';
 import { decide } from './controller.js';
 import { HIGHEST, PAUSED } from './ladder.js';
 import type { Line } from './line.js';
+import { waiting } from './probe.js';
+import { modeOf } from './simulated-line.testkit.js';
 import { INITIAL, type DownlinkState } from './state.js';
 
 describe('the downlink controller, while a budget is held', () => {
   const LINE: Line = { seconds: 0.5, bps: 50_000, audioBps: 0, packets: 25, loss: 0, queueMs: 0, concealed: 0 };
   const held = (level: number, more: Partial<DownlinkState> = {}): DownlinkState => ({
     ...INITIAL,
-    mode: 'held',
-    budgetBps: 200_000,
+    budget: { ...INITIAL.budget, name: 'held', bps: 200_000 },
     levels: new Map([['screen', level]]),
     settledAtMs: 1_000,
-    nextAtMs: 2_000,
+    probe: waiting(2_000),
     ...more,
   });
   /** The states after samples every 500 ms. */
@@ -21,7 +22,7 @@ describe('the downlink controller, while a budget is held', () => {
     let state = from;
     return lines.map((line, at) => (state = decide(state, line, [screen], 500 * (at + 1))));
   };
-  const modesOf = (states: DownlinkState[]) => states.map(({ mode }) => mode);
+  const modesOf = (states: DownlinkState[]) => states.map(modeOf);
   const empty = (samples: number) => Array.from({ length: samples }, () => undefined);
 
   test('probes with all video paused, although a queue that others cause stays', () => {
@@ -33,7 +34,7 @@ describe('the downlink controller, while a budget is held', () => {
   });
 
   test('does not reduce again because of a report that was sent before the last reduction', () => {
-    const states = statesOf(held(2, { settledAtMs: 2_000, nextAtMs: 9_000 }), [
+    const states = statesOf(held(2, { settledAtMs: 2_000, probe: waiting(9_000) }), [
       { ...LINE, queueMs: 280 },
       { ...LINE, queueMs: 280 },
       ...Array.from({ length: 4 }, () => ({ ...LINE, queueMs: undefined })),
@@ -41,7 +42,7 @@ describe('the downlink controller, while a budget is held', () => {
     expect(states.map(({ levels }) => levels.get('screen'))).toEqual(states.map(() => 2));
     const late = [...Array.from({ length: 4 }, () => LINE), { ...LINE, queueMs: 280 }];
     expect(
-      statesOf(held(2, { nextAtMs: 9_000 }), late)
+      statesOf(held(2, { probe: waiting(9_000) }), late)
         .at(-1)
         ?.levels.get('screen'),
     ).toBe(1);
@@ -63,5 +64,5 @@ test('the downlink controller limits nothing because of invented audio on a loss
   const camera = { key: 'camera', highest: HIGHEST, rank: 0, frameRate: 20, measured: [] };
   let state: DownlinkState = INITIAL;
   for (let atMs = 500; atMs <= 5_000; atMs += 500) state = decide(state, line, [camera], atMs);
-  expect([state.mode, state.levels.get('camera')]).toEqual(['free', HIGHEST]);
+  expect([modeOf(state), state.levels.get('camera')]).toEqual(['free', HIGHEST]);
 });

@@ -13,7 +13,7 @@ export const HIGHEST = 6;
 const RELATIVE = [0, 0.037, 0.08, 0.15, 0.25, 0.6, 1] as const;
 /** A level is not expected to need less than this, in bits per second, until it was measured. */
 const AT_LEAST_BPS = [0, 45_000, 100_000, 190_000, 310_000, 500_000, 800_000] as const;
-/** From this frame rate on, half of it still moves well: by layer. The smallest one needs so few bits that it always counts. */
+/** Lowest frame rate at which half still looks smooth, by layer. The smallest layer needs so few bits that it always counts. */
 const HALF_FROM_FPS = [0, 16, 24] as const;
 /** Bits per second of the highest level of a track of which nothing is known: 1280×720 in Chromium. */
 const HIGHEST_BPS = 1_500_000;

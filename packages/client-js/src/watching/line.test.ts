@@ -8,7 +8,7 @@ import {
   type DownlinkSample,
   type StreamCounters,
 } from './line.js';
-import { NO_COUNTERS } from './simulated-line.testkit.js';
+import { modeOf, NO_COUNTERS } from './simulated-line.testkit.js';
 import { INITIAL, type DownlinkState } from './state.js';
 import { describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
@@ -250,7 +250,7 @@ test.each(['400-kbit-per-second', '150-kbit-per-second'])(
   'the recorded line of %s is limited within 2 s, and not before it became slow',
   (name) => {
     const { limitedAtMs, states } = recorded(name);
-    const firstAtMs = states.find(({ state }) => state.mode === 'held')?.atMs;
+    const firstAtMs = states.find(({ state }) => modeOf(state) === 'held')?.atMs;
     expect(firstAtMs).toBeGreaterThan(limitedAtMs);
     expect(firstAtMs).toBeLessThan(limitedAtMs + 2_000);
     expect(states.at(-1)?.state.levels.get('camera')).toBeLessThan(HIGHEST);
@@ -260,5 +260,5 @@ test.each(['400-kbit-per-second', '150-kbit-per-second'])(
 test('the recorded cut of a publisher limits nothing, although 200 packets were lost', () => {
   const { states } = recorded('cut-of-a-publisher');
   expect(states.length).toBeGreaterThan(20);
-  expect(new Set(states.map(({ state }) => state.mode))).toEqual(new Set(['free']));
+  expect(new Set(states.map(({ state }) => modeOf(state)))).toEqual(new Set(['free']));
 });

@@ -5,7 +5,7 @@ const LOSS_FROM = 0.005;
 const KEPT_MS = 10_000;
 /** Such a packet comes a round trip later, and a loss is noticed only with the packets after it. */
 const EXTRA_MS = 100;
-/** From this loss on, many repeated packets are lost as well: playback waits for the second repeat. */
+/** Above this loss, many repeated packets are lost, too, and playback waits this much longer for the second repeat. */
 const LOSS_TWICE_FROM = 0.05;
 const TWICE_MS = 200;
 const MOST_MS = 600;
@@ -14,7 +14,7 @@ const STEP_MS = 50;
 
 /**
  * Delays what is played while packets are sent again. Browsers do not do so by themselves: a connection that only receives
- * does not know its round trip, and drops what comes after it as too late.
+ * does not know its round trip, and drops packets that come after it as too late.
  */
 export class PlayOut {
   #untilMs = -Infinity;
@@ -24,12 +24,12 @@ export class PlayOut {
   /** @param roundTripMs undefined in browsers that do not tell it */
   update(
     receivers: readonly RTCRtpReceiver[],
-    { mode, sureLoss, harmlessLoss }: Pick<DownlinkState, 'mode' | 'sureLoss' | 'harmlessLoss'>,
+    { budget, signs: { sureLoss, harmlessLoss } }: Pick<DownlinkState, 'budget' | 'signs'>,
     roundTripMs: number | undefined,
     nowMs: number,
   ): void {
-    // What a slow line loses is repeated into the same queue.
-    const isItsOwn = mode === 'free' || harmlessLoss > LOSS_FROM;
+    // A slow line loses packets to its queue, and repeated packets would wait in the same queue.
+    const isItsOwn = budget.name === 'free' || harmlessLoss > LOSS_FROM;
     if (isItsOwn && sureLoss > LOSS_FROM) this.#untilMs = nowMs + KEPT_MS;
     if (isItsOwn && sureLoss > LOSS_TWICE_FROM) this.#twiceUntilMs = nowMs + KEPT_MS;
     const extraMs = EXTRA_MS + (nowMs < this.#twiceUntilMs ? TWICE_MS : 0);

@@ -1,7 +1,7 @@
 import { levelOf, nextTrend, qualityBetween, sampleOf, worse, type QualityTrend } from './quality.js';
 import { describe, expect, test } from '@jest/globals';
 
-describe('the level of a line', () => {
+describe('the level of a connection', () => {
   test.each([
     [{}, 'good'],
     [{ roundTripMs: 40, jitterMs: 5 }, 'good'],
@@ -11,8 +11,8 @@ describe('the level of a line', () => {
     [{ lossPercent: 15 }, 'poor'],
     [{ roundTripMs: 1200 }, 'poor'],
     [{ jitterMs: 300 }, 'poor'],
-  ] as const)('%j is %s', (line, level) => {
-    expect(levelOf(line)).toBe(level);
+  ] as const)('%j is %s', (quality, level) => {
+    expect(levelOf(quality)).toBe(level);
   });
 
   test('the worse of two levels counts', () => {

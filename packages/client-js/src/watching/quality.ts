@@ -7,7 +7,7 @@ const MEASURE_EVERY_MS = 2_000;
 
 interface Measured {
   level: QualityLevel;
-  line: LineQuality;
+  quality: ConnectionQuality;
   isRelayed: boolean;
 }
 
@@ -16,10 +16,10 @@ export class OwnQuality {
   readonly #session: Session;
   readonly #connections: () => RTCPeerConnection[];
   readonly #onChange: (level: QualityLevel) => void;
-  readonly #samples = new WeakMap<RTCPeerConnection, LineSample>();
+  readonly #samples = new WeakMap<RTCPeerConnection, ConnectionSample>();
   readonly #timer: ReturnType<typeof setInterval>;
   #trend: QualityTrend | undefined;
-  /** What the present gateway knows. */
+  /** Last report to the present gateway. */
   #reported: string | undefined;
 
   constructor(session: Session, connections: () => RTCPeerConnection[], onChange: (level: QualityLevel) => void) {
@@ -45,7 +45,7 @@ export class OwnQuality {
   async #measure(): Promise<void> {
     const all = await Promise.all(this.#connections().map((connection) => this.#measureOne(connection)));
     const measured = all.filter((one) => one !== undefined);
-    // Without media there is nothing to report but the end of a bad line.
+    // Without media there is nothing to report but the end of a bad connection.
     if (measured.length === 0 && this.#trend === undefined) return;
     const before = this.level;
     const worst = measured.reduce<QualityLevel>((level, one) => worse(level, one.level), 'good');
@@ -58,14 +58,14 @@ export class OwnQuality {
   async #measureOne(connection: RTCPeerConnection): Promise<Measured | undefined> {
     const { connectionState } = connection;
     if (connectionState === 'disconnected' || connectionState === 'failed')
-      return { level: 'lost', line: {}, isRelayed: false };
+      return { level: 'lost', quality: {}, isRelayed: false };
     if (connectionState !== 'connected') return undefined;
     const now = sampleOf(await connection.getStats());
     const before = this.#samples.get(connection);
     this.#samples.set(connection, now);
     if (before === undefined) return undefined;
-    const line = qualityBetween(before, now);
-    return { level: levelOf(line), line, isRelayed: now.isRelayed };
+    const quality = qualityBetween(before, now);
+    return { level: levelOf(quality), quality, isRelayed: now.isRelayed };
   }
 
   #report(level: QualityLevel, measured: readonly Measured[]): void {
@@ -75,7 +75,7 @@ export class OwnQuality {
     this.#reported = report;
     const message: QualityRequest = { type: 'quality', level, relay };
     for (const field of ['lossPercent', 'roundTripMs', 'jitterMs'] as const) {
-      const values = measured.flatMap(({ line }) => line[field] ?? []);
+      const values = measured.flatMap(({ quality }) => quality[field] ?? []);
       if (values.length > 0) message[field] = Math.min(Math.round(Math.max(...values) * 10) / 10, 60_000);
     }
     this.#session.post(message);
@@ -83,7 +83,7 @@ export class OwnQuality {
 }
 
 /** How well media passes in one direction. Undefined values were not measured. */
-export interface LineQuality {
+export interface ConnectionQuality {
   lossPercent?: number | undefined;
   roundTripMs?: number | undefined;
   jitterMs?: number | undefined;
@@ -94,10 +94,10 @@ const LEVELS: readonly QualityLevel[] = ['good', 'fair', 'poor', 'lost'];
 const BETTER_IN_A_ROW = 3;
 
 /**
- * Rates a line as the E-model of ITU-T G.107 rates a telephone call: a score up to 93, from which delay and loss take
+ * Rates a connection as the E-model of ITU-T G.107 rates a telephone call: a score up to 93, from which delay and loss take
  * away. Jitter counts twice, because the receiver's buffer grows with it.
  */
-export function levelOf({ lossPercent = 0, roundTripMs = 0, jitterMs = 0 }: LineQuality): QualityLevel {
+export function levelOf({ lossPercent = 0, roundTripMs = 0, jitterMs = 0 }: ConnectionQuality): QualityLevel {
   const delayMs = roundTripMs / 2 + 2 * jitterMs + 10;
   const delayImpairment = delayMs < 160 ? delayMs / 40 : (delayMs - 120) / 10;
   const score = 93.2 - delayImpairment - 2.5 * lossPercent;
@@ -123,7 +123,7 @@ export function nextTrend(trend: QualityTrend | undefined, measured: QualityLeve
   return { level: measured, betterInARow: 0 };
 }
 
-export type LineSample = ReturnType<typeof sampleOf>;
+export type ConnectionSample = ReturnType<typeof sampleOf>;
 
 export function sampleOf(report: RTCStatsReport) {
   const entries = entriesOf(report);
@@ -145,7 +145,7 @@ export function sampleOf(report: RTCStatsReport) {
   };
 }
 
-export function qualityBetween(before: LineSample, now: LineSample): LineQuality {
+export function qualityBetween(before: ConnectionSample, now: ConnectionSample): ConnectionQuality {
   const sending = percentOf(now.sentLost - before.sentLost, now.sent - before.sent);
   const receivedLost = now.receivedLost - before.receivedLost;
   const receiving = percentOf(receivedLost, now.received - before.received + receivedLost);

@@ -5,7 +5,7 @@ import { decide } from './controller.js';
 import { INITIAL, resumed, type DownlinkState } from './state.js';
 import { HIGHEST } from './ladder.js';
 import type { Line } from './line.js';
-import { CAMERA, simulate, type LineNow } from './simulated-line.testkit.js';
+import { CAMERA, modeOf, simulate, type LineNow } from './simulated-line.testkit.js';
 
 /** Another number tries other histories. */
 const FIRST_SEED = 0;
@@ -18,8 +18,8 @@ function dice(seed: number) {
   return { random, upTo, isNow: (chance: number) => random() < chance };
 }
 
-const isInFull = ({ mode, levels }: DownlinkState) =>
-  mode === 'free' && [...levels.values()].every((level) => level === HIGHEST);
+const isInFull = (state: DownlinkState) =>
+  modeOf(state) === 'free' && [...state.levels.values()].every((level) => level === HIGHEST);
 
 /** Any values, also those that no line could have. */
 function anyLine({ random, upTo, isNow }: ReturnType<typeof dice>): Line | undefined {

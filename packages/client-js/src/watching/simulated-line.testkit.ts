@@ -1,9 +1,10 @@
 import { randomFrom } from '@callplane/testing';
 import type { Competitor } from './allocate.js';
+import { brakeAt } from './brake.js';
 import { decide } from './controller.js';
 import { HIGHEST } from './ladder.js';
 import { lineBetween, NO_BASELINE, type Baseline, type DownlinkSample, type StreamCounters } from './line.js';
-import { brakeAt, INITIAL, type DownlinkState } from './state.js';
+import { INITIAL, type DownlinkState } from './state.js';
 
 /** The line at one moment. */
 export interface LineNow {
@@ -36,6 +37,11 @@ export interface Simulated {
   queueMs: number;
   /** Received, in bits per second. */
   bps: number;
+}
+
+export function modeOf({ budget, probe }: DownlinkState): 'free' | 'held' | 'probing' {
+  if (budget.name === 'free') return 'free';
+  return probe.name === 'waiting' ? 'held' : 'probing';
 }
 
 const STEP_MS = 500;

@@ -1,6 +1,6 @@
-import type { TrackQualityChange } from '../events.js';
 import { Displays } from '../playback/displays.js';
-import type { PeerTarget, QualityLevel } from '../protocol.generated.js';
+import type { PeerTarget, QualityLevel, TrackReference } from '../protocol.generated.js';
+import type { TrackQuality } from '../remote/participant.js';
 import type { Roster } from '../remote/roster.js';
 import type { Session } from '../signaling/session.js';
 import type { Subscriptions } from '../subscriptions.js';
@@ -15,11 +15,11 @@ export interface WatchingContext {
   subscriptions: Subscriptions;
   connections: () => Record<PeerTarget, RTCPeerConnection | undefined>;
   onLevel: (level: QualityLevel) => void;
-  onTrackQuality: (change: TrackQualityChange) => void;
+  onTrackQuality: (track: TrackReference, quality: TrackQuality) => void;
 }
 
 /**
- * Watches the network and the page: measures this participant's line, and receives as much of each track as the page
+ * Watches the network and the page: measures this participant's connections, and receives as much of each track as the page
  * displays and the network carries. This code is loaded later, because a call can begin without it.
  */
 export class Watching {
@@ -32,11 +32,14 @@ export class Watching {
     const present = () => Object.values(connections()).filter((one) => one !== undefined);
     this.quality = new OwnQuality(context.session, present, onLevel);
     if (!isAdaptive) return;
-    const tracks = () => [...roster.participants.values()].flatMap((one) => [...one.tracks.values()]);
+    const tracks = () =>
+      [...roster.participants.values()].flatMap(({ tracks, isSpeaking }) =>
+        [...tracks.values()].map((track) => ({ track, isSpeaking })),
+      );
     this.downlink = new Downlink({
       now: context.now,
       connection: () => connections().subscriber,
-      videos: () => tracks().filter((one) => one.kind === 'video' && one.mediaStreamTrack !== undefined),
+      videos: () => tracks().filter(({ track }) => track.kind === 'video' && track.mediaStreamTrack !== undefined),
       subscriptions,
       onQuality: context.onTrackQuality,
     });

@@ -108,6 +108,11 @@ export class PublicError extends Error {
   }
 }
 
+/** The caller may try again after some seconds. */
+export function rateLimited(message: string, retryAfterSeconds = 1): PublicError {
+  return new PublicError('RATE_LIMITED', { message, headers: { 'retry-after': String(retryAfterSeconds) } });
+}
+
 /** An invalid request is told its first failure, because many clients show nothing but the message. */
 function defaultMessage(code: ErrorCode, details: readonly ErrorDetail[] = []): string {
   const [first] = details;

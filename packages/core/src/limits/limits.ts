@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import { LRUCache } from 'lru-cache';
 
 /** How long `GET /v1/events` may wait: below the 60 s after which load balancers usually give up a request. */
 export const EVENT_WAIT_SECONDS_MAX = 30;
@@ -92,13 +93,11 @@ export class TokenBucket {
  */
 export class KeyedPace {
   readonly #times: PaceTimes;
-  readonly #keysMax: number;
-  /** In the order of charging. */
-  readonly #buckets = new Map<string, TokenBucket>();
+  readonly #buckets: LRUCache<string, TokenBucket>;
 
   constructor(pace: Pace, keysMax: number) {
     this.#times = paceTimes(pace);
-    this.#keysMax = keysMax;
+    this.#buckets = new LRUCache({ max: keysMax });
   }
 
   get size(): number {
@@ -107,18 +106,14 @@ export class KeyedPace {
 
   /** Milliseconds until the bucket of this key has a token; 0 when it has one. */
   waitMs(key: string, nowMs: number): number {
-    return this.#buckets.get(key)?.waitMs(nowMs) ?? 0;
+    return this.#buckets.peek(key)?.waitMs(nowMs) ?? 0;
   }
 
   charge(key: string, nowMs: number): void {
     if (this.#times.intervalMs === 0) return;
     const bucket = this.#buckets.get(key) ?? new TokenBucket(this.#times);
     bucket.charge(nowMs);
-    this.#buckets.delete(key);
     this.#buckets.set(key, bucket);
-    if (this.#buckets.size <= this.#keysMax) return;
-    const [oldest] = this.#buckets.keys();
-    if (oldest !== undefined) this.#buckets.delete(oldest);
   }
 }
 
@@ -132,12 +127,4 @@ export function addressKey(address: string | undefined): string {
   if (parsed.kind() === 'ipv4') return parsed.toString();
   const bytes = parsed.toByteArray().fill(0, 8);
   return `${ipaddr.fromByteArray(bytes).toString()}/64`;
-}
-
-/** Entries that a map remembers. Beyond it, all are forgotten. */
-const ENTRIES_MAX = 10_000;
-
-export function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  if (map.size >= ENTRIES_MAX) map.clear();
-  map.set(key, value);
 }

@@ -1,18 +1,17 @@
 import type { Tenant } from '../api-keys/api-key.js';
+import { optionDefaults, optionsOf } from '../options/option-table.js';
+import { ROOM_OPTIONS, type RoomOptions } from './room-options.js';
 
 /** `created` → `active` (first join) → `ending` (end accepted) → `ended` (clean-up complete). */
 export const ROOM_STATUSES = ['created', 'active', 'ending', 'ended'] as const;
 export type RoomStatus = (typeof ROOM_STATUSES)[number];
 
 /** A room as stored; its project is the project of its environment. */
-export interface RoomState {
+export interface RoomState extends RoomOptions {
   id: string;
   name: string;
   metadata: Record<string, unknown>;
   status: RoomStatus;
-  maxParticipants: number;
-  /** How long the room may be empty until it ends. Null: the setting of the deployment. */
-  emptyTimeoutSeconds: number | null;
   createdAt: Date;
   startedAt: Date | null;
   endedAt: Date | null;
@@ -24,9 +23,6 @@ export interface LiveRoomState extends RoomState {
 }
 
 export const ROOM_NAME_LENGTH_MAX = 120;
-export const ROOM_MAX_PARTICIPANTS_DEFAULT = 100;
-export const ROOM_MAX_PARTICIPANTS_MAX = 100_000;
-export const ROOM_EMPTY_TIMEOUT_SECONDS = { min: 60, max: 604_800 } as const;
 
 /** The statuses in which tokens are issued and joins are accepted; both stop with `ending`. */
 export const OPEN_ROOM_STATUSES: readonly RoomStatus[] = ['created', 'active'];
@@ -37,6 +33,18 @@ export function isOpen(status: RoomStatus): boolean {
 
 export function afterJoin<Room extends { status: RoomStatus; startedAt: Date | null }>(room: Room, now: Date): Room {
   return room.status === 'created' ? { ...room, status: 'active', startedAt: now } : room;
+}
+
+/** A room at its creation. */
+export function newRoom(fields: Pick<RoomState, 'id' | 'name' | 'createdAt'> & Partial<RoomState>): RoomState {
+  return {
+    metadata: {},
+    status: 'created',
+    ...optionDefaults(ROOM_OPTIONS),
+    startedAt: null,
+    endedAt: null,
+    ...fields,
+  };
 }
 
 /** Presents a room for the API and for its own events. */
@@ -53,8 +61,7 @@ export function presentRoom(tenant: Tenant, room: RoomState) {
     name: room.name,
     metadata: room.metadata,
     status: room.status,
-    maxParticipants: room.maxParticipants,
-    emptyTimeoutSeconds: room.emptyTimeoutSeconds,
+    ...optionsOf(ROOM_OPTIONS, room),
     createdAt: room.createdAt.toISOString(),
     startedAt: room.startedAt === null ? null : room.startedAt.toISOString(),
     endedAt: room.endedAt === null ? null : room.endedAt.toISOString(),

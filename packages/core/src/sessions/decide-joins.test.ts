@@ -19,7 +19,7 @@ const candidate = (
 });
 
 describe('joins of one batch', () => {
-  test('are refused one by one for the reason of each', () => {
+  test('each refused join gets its own reason', () => {
     const { decisions } = decideJoins(
       room({ maxParticipants: 2, liveSessions: 1 }),
       [

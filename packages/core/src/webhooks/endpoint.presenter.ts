@@ -1,7 +1,9 @@
 import type { EventType } from '../events/event.js';
-import type { ALL_EVENTS, EndpointOrdering } from './vocabulary.js';
+import { optionDefaults, optionsOf } from '../options/option-table.js';
+import { ENDPOINT_OPTIONS, type EndpointOptions } from './endpoint-options.js';
+import { ALL_EVENTS } from './vocabulary.js';
 
-export interface WebhookEndpointState {
+export interface WebhookEndpointState extends EndpointOptions {
   id: string;
   url: string;
   events: (EventType | typeof ALL_EVENTS)[];
@@ -13,19 +15,29 @@ export interface WebhookEndpointState {
   /** Of the secret that signs new runs from `nextActivatesAt` on; both are null unless a rotation waits. */
   nextSigningKeyVersion: number | null;
   nextActivatesAt: Date | null;
-  ordering: EndpointOrdering;
-  /** Maximum number of attempts that begin in a second; null for no limit. */
-  maxPerSecond: number | null;
-  /** Maximum number of attempts at once, over all workers; null for no limit. */
-  maxConcurrent: number | null;
-  /** Whether its deliveries also carry the headers of the Standard Webhooks specification. */
-  standardWebhooks: boolean;
-  /** Whether rejected deliveries are tried again, instead of failing for good. */
-  retryRejected: boolean;
   /** Time of the first failed attempt since the last success; null if there is none. */
   failingSince: Date | null;
   createdAt: Date;
   updatedAt: Date;
+}
+
+/** An endpoint at its creation. */
+export function newWebhookEndpoint(
+  fields: Pick<WebhookEndpointState, 'id' | 'url' | 'createdAt'> & Partial<WebhookEndpointState>,
+): WebhookEndpointState {
+  return {
+    events: [ALL_EVENTS],
+    description: null,
+    enabled: true,
+    disabledReason: null,
+    signingKeyVersion: 1,
+    nextSigningKeyVersion: null,
+    nextActivatesAt: null,
+    ...optionDefaults(ENDPOINT_OPTIONS),
+    failingSince: null,
+    updatedAt: fields.createdAt,
+    ...fields,
+  };
 }
 
 export function presentWebhookEndpoint(endpoint: WebhookEndpointState) {
@@ -39,11 +51,7 @@ export function presentWebhookEndpoint(endpoint: WebhookEndpointState) {
     signingKeyVersion: endpoint.signingKeyVersion,
     nextSigningKeyVersion: endpoint.nextSigningKeyVersion,
     nextActivatesAt: endpoint.nextActivatesAt === null ? null : endpoint.nextActivatesAt.toISOString(),
-    ordering: endpoint.ordering,
-    maxPerSecond: endpoint.maxPerSecond,
-    maxConcurrent: endpoint.maxConcurrent,
-    standardWebhooks: endpoint.standardWebhooks,
-    retryRejected: endpoint.retryRejected,
+    ...optionsOf(ENDPOINT_OPTIONS, endpoint),
     failingSince: endpoint.failingSince === null ? null : endpoint.failingSince.toISOString(),
     createdAt: endpoint.createdAt.toISOString(),
     updatedAt: endpoint.updatedAt.toISOString(),

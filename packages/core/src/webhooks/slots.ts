@@ -1,4 +1,4 @@
-import { remember } from '../limits/limits.js';
+import { LRUCache } from 'lru-cache';
 import { CONCURRENCY_PER_WORKER } from '../operations/operation.js';
 
 /** Expected duration of an endpoint's next attempt, in milliseconds; null if the endpoint was never tried. */
@@ -75,8 +75,9 @@ const NEW_STEPS = 250;
  * An environment is active for this time after its last turn, in milliseconds. For as long after a slow attempt in the fast
  * lane, its turns stay in the slow lane. It outlasts the delays between the first attempts, 5 and 30 s.
  */
-const ACTIVE_MS = 60_000;
-const REMEMBERED_MAX = 1000;
+export const ACTIVE_MS = 60_000;
+/** Environments whose use a worker remembers. Before its slots have served all, the use of the first has faded. */
+const ENVIRONMENTS_MAX = 10_000;
 
 /**
  * How long each environment has used the slots of one lane lately. BullMQ serves jobs with a small priority first, so
@@ -84,7 +85,7 @@ const REMEMBERED_MAX = 1000;
  * environment has used much more since goes back in the line.
  */
 export class SlotUsage {
-  readonly #used = new Map<string, { ms: number; atMs: number }>();
+  readonly #used = new LRUCache<string, { ms: number; atMs: number }>({ max: ENVIRONMENTS_MAX });
 
   /** Charges a turn when it begins. @returns a function that charges its real duration instead, when it ends. */
   begin(environmentId: string, slotMs: SlotMs, nowMs: number): (endedAtMs: number) => void {
@@ -103,48 +104,22 @@ export class SlotUsage {
   }
 
   hasOthers(environmentId: string, nowMs: number): boolean {
-    for (const [other, { atMs }] of this.#used) if (other !== environmentId && nowMs - atMs < ACTIVE_MS) return true;
+    // The latest first.
+    for (const [other, { atMs }] of this.#used.entries()) {
+      if (other !== environmentId) return nowMs - atMs < ACTIVE_MS;
+    }
     return false;
   }
 
   #add(environmentId: string, ms: number, nowMs: number): void {
     this.#used.set(environmentId, { ms: this.#usedMs(environmentId, nowMs) + ms, atMs: nowMs });
-    if (this.#used.size <= REMEMBERED_MAX) return;
-    for (const [other, { atMs }] of [...this.#used]) {
-      if (nowMs - atMs >= ACTIVE_MS && this.#usedMs(other, nowMs) < STEP_MS) this.#used.delete(other);
-    }
   }
 
   #usedMs(environmentId: string, nowMs: number): number {
-    const used = this.#used.get(environmentId);
+    const used = this.#used.peek(environmentId);
     return used === undefined ? 0 : Math.max(0, used.ms * Math.exp((used.atMs - nowMs) / FADE_MS));
   }
 }
 
 /** Slots that the turns of the slow lane, or of one environment beside others, may hold at once. */
 export const SHARED_SLOTS_MAX = CONCURRENCY_PER_WORKER - 1;
-
-export class FastSlots {
-  readonly #held = new Map<string, number>();
-  /** Until when the turns of an environment stay out of the fast lane, in milliseconds. */
-  readonly #suspects = new Map<string, number>();
-
-  /** @param slots 1 takes a slot, -1 returns it. */
-  hold(environmentId: string, slots: 1 | -1): void {
-    const held = (this.#held.get(environmentId) ?? 0) + slots;
-    if (held === 0) this.#held.delete(environmentId);
-    else this.#held.set(environmentId, held);
-  }
-
-  isFull(environmentId: string): boolean {
-    return (this.#held.get(environmentId) ?? 0) >= SHARED_SLOTS_MAX;
-  }
-
-  suspect(environmentId: string, nowMs: number): void {
-    remember(this.#suspects, environmentId, nowMs + ACTIVE_MS);
-  }
-
-  isSuspect(environmentId: string, nowMs: number): boolean {
-    return (this.#suspects.get(environmentId) ?? 0) > nowMs;
-  }
-}

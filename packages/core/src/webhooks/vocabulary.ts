@@ -21,12 +21,6 @@ export const RECOVERY_STATUSES = ['pending', 'completed', 'cancelled'] as const;
 export type RecoveryStatus = (typeof RECOVERY_STATUSES)[number];
 
 export const ENDPOINTS_PER_ENVIRONMENT_MAX = 50;
-/** `room`: the deliveries of a room go to the endpoint one after another, in the order of its events. */
-export const ENDPOINT_ORDERINGS = ['none', 'room'] as const;
-export type EndpointOrdering = (typeof ENDPOINT_ORDERINGS)[number];
-/** Maximum values of an endpoint's own limits: attempts that begin in a second, and attempts at once. */
-export const PER_SECOND_MAX = 1000;
-export const CONCURRENT_MAX = 100;
 /** Longest time until a new signing secret is activated, in seconds. */
 export const ACTIVATE_IN_SECONDS_MAX = 7 * 86_400;
 /** Constants of the webhook contract; the signature contract serves them too. */

@@ -7,7 +7,7 @@ import {
 } from '@callplane/core';
 import type { Database, Db, TypedSql } from '../client/database.js';
 import { newIdInSql } from '../client/sql.js';
-import { readWanted, type WantedRow } from '../client/wanted-rows.js';
+import { readRequested, type RowRequest } from '../client/row-requests.js';
 import { Prisma } from '../generated/client.js';
 import { isUnleased, OPERATION_COLUMNS, WAKE_UP_COLUMNS } from './operation.sql.js';
 
@@ -41,14 +41,14 @@ export async function findOperation(db: Db, tenant: Tenant, operationId: string)
 export function findOperationsOf(
   db: TypedSql,
   kind: OperationKind,
-  wanted: readonly WantedRow[],
+  requests: readonly RowRequest[],
 ): Promise<(OperationState | null)[]> {
-  return readWanted<OperationState>(
-    wanted,
+  return readRequested<OperationState>(
+    requests,
     (table) => db.$queryRaw`
-      SELECT wanted.at::int AS at, o.* FROM ${table} CROSS JOIN LATERAL (
+      SELECT request.at::int AS at, o.* FROM ${table} CROSS JOIN LATERAL (
         SELECT ${OPERATION_COLUMNS} FROM runtime_operations
-        WHERE subject_id = wanted.id AND kind = ${kind} AND environment_id = wanted.environment_id
+        WHERE subject_id = request.id AND kind = ${kind} AND environment_id = request.environment_id
       ) o`,
   );
 }

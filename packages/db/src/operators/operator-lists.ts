@@ -1,14 +1,16 @@
 /** Reads of `rtc` for operators: across tenants, and therefore by bare id. Request handlers must never call them. */
-import type {
-  EventType,
-  OperationError,
-  OperationKind,
-  OperationStatus,
-  ParticipantStatus,
-  RoomStatus,
-  Tenant,
+import {
+  ROOM_OPTIONS,
+  type EventType,
+  type OperationError,
+  type OperationKind,
+  type OperationStatus,
+  type ParticipantStatus,
+  type RoomStatus,
+  type Tenant,
 } from '@callplane/core';
 import type { Db } from '../client/database.js';
+import { selectedOptions } from '../client/options.sql.js';
 
 export interface ListFilter {
   environmentId: string | null;
@@ -73,8 +75,7 @@ const ROOM = {
   ...ROW,
   name: true,
   status: true,
-  maxParticipants: true,
-  emptyTimeoutSeconds: true,
+  ...selectedOptions(ROOM_OPTIONS),
   startedAt: true,
   endedAt: true,
   _count: { select: { sessions: { where: { endedAt: null } } } },

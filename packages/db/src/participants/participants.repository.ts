@@ -8,7 +8,7 @@ import type {
 } from '@callplane/core';
 import { texts } from '../client/sql.js';
 import type { Db, TypedSql } from '../client/database.js';
-import { readWanted, type WantedRow } from '../client/wanted-rows.js';
+import { readRequested, type RowRequest } from '../client/row-requests.js';
 import { Prisma } from '../generated/client.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
 import { LIVE_PARTICIPANT_COLUMNS } from './participant.sql.js';
@@ -55,10 +55,10 @@ export async function insertParticipantsIfOpen(
         AS new (id, environment_id, room_id, external_id, name, metadata, role, created_at, token_id, permissions,
           expires_at, at)
     ), room AS MATERIALIZED (
-      SELECT wanted.room_id AS id, wanted.environment_id, locked.status
-      FROM (SELECT DISTINCT room_id, environment_id FROM new) wanted CROSS JOIN LATERAL (
+      SELECT named.room_id AS id, named.environment_id, locked.status
+      FROM (SELECT DISTINCT room_id, environment_id FROM new) named CROSS JOIN LATERAL (
         -- The lock makes this and acceptRoomEnd wait for each other, so that the clean-up misses no participant.
-        SELECT status FROM rooms WHERE id = wanted.room_id AND environment_id = wanted.environment_id
+        SELECT status FROM rooms WHERE id = named.room_id AND environment_id = named.environment_id
         ${lock}
       ) locked
     ), participant AS (
@@ -113,23 +113,23 @@ async function insertOneIfOpen(
   return room?.status ?? null;
 }
 
-export interface WantedParticipant extends WantedRow {
+export interface ParticipantRequest extends RowRequest {
   roomId: string;
 }
 
 /** @returns the participants in the order of the requests; null if the room has no such participant. */
 export async function findParticipants(
   db: TypedSql,
-  wanted: readonly WantedParticipant[],
+  requests: readonly ParticipantRequest[],
 ): Promise<(LiveParticipantState | null)[]> {
-  const rows = await readWanted<LiveParticipantState>(
-    wanted,
+  const rows = await readRequested<LiveParticipantState>(
+    requests,
     (table) => db.$queryRaw`
-      SELECT wanted.at::int AS at, ${LIVE_PARTICIPANT_COLUMNS}
+      SELECT request.at::int AS at, ${LIVE_PARTICIPANT_COLUMNS}
       FROM ${table} JOIN participants
-        ON participants.id = wanted.id AND participants.environment_id = wanted.environment_id`,
+        ON participants.id = request.id AND participants.environment_id = request.environment_id`,
   );
-  return rows.map((row, at) => (row?.roomId === wanted[at]?.roomId ? row : null));
+  return rows.map((row, at) => (row?.roomId === requests[at]?.roomId ? row : null));
 }
 
 export function listParticipants(

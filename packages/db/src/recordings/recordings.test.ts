@@ -22,7 +22,15 @@ async function record(roomId: string, maxDurationSeconds = 3600, startedAt = new
   // Its media server records.
   await saveCapturePass(rooms.database.sql, 'm1', new Date());
   const id = newId('recording');
-  const recording = { id, participantId: null, mode: 'tracks' as const, audioOnly: false, metadata: {}, maxDurationSeconds, startedAt };
+  const recording = {
+    id,
+    participantId: null,
+    mode: 'tracks' as const,
+    audioOnly: false,
+    metadata: {},
+    maxDurationSeconds,
+    startedAt,
+  };
   const outcome = await rooms.database.transaction((tx) => startRecording(tx, rooms.tenant, roomId, recording));
   expect(outcome).toMatchObject({ deliveries: [] });
   return id;
@@ -107,10 +115,18 @@ describe('what a media server records', () => {
     await saveCapturePass(rooms.database.sql, 'm9', new Date());
     await stop(roomId, id);
     const open = async (endedAt: Date) =>
-      new Map((await openMediaServers(rooms.database.sql, { roomId, endedAt })).map(({ nodeId, isLost }) => [nodeId, isLost]));
+      new Map(
+        (await openMediaServers(rooms.database.sql, { roomId, endedAt })).map(({ nodeId, isLost }) => [nodeId, isLost]),
+      );
     const endedAt = new Date(Date.now() + 1);
-    expect(await open(endedAt)).toEqual(new Map([['m1', false], ['m9', false]]));
-    for (const nodeId of ['m1', 'm9']) await saveCapturePass(rooms.database.sql, nodeId, new Date(endedAt.getTime() + 1));
+    expect(await open(endedAt)).toEqual(
+      new Map([
+        ['m1', false],
+        ['m9', false],
+      ]),
+    );
+    for (const nodeId of ['m1', 'm9'])
+      await saveCapturePass(rooms.database.sql, nodeId, new Date(endedAt.getTime() + 1));
     expect(await open(endedAt)).toEqual(new Map());
     // A server without a pass for minutes after the end counts as lost.
     const long = new Date(Date.now() - 600_000);

@@ -1,11 +1,21 @@
-import { isOpen, roomUpdated, sameJson, type LiveRoomState, type RoomState, type Tenant } from '@callplane/core';
+import {
+  isOpen,
+  ROOM_OPTIONS,
+  roomUpdated,
+  sameJson,
+  type LiveRoomState,
+  type RoomOptions,
+  type RoomState,
+  type Tenant,
+} from '@callplane/core';
 import type { Database } from '../client/database.js';
+import { optionColumns, optionParameters } from '../client/options.sql.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { findRoom } from './rooms.repository.js';
 
-export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata' | 'maxParticipants' | 'emptyTimeoutSeconds'>>;
+export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata'> & RoomOptions>;
 
 export type RoomUpdate =
   | { outcome: 'not_found' | 'room_ended' }
@@ -37,8 +47,7 @@ export function updateRoom(
     if (isSame) return { outcome: 'updated', room, version: null, deliveries: [] };
     const [written] = await sql.$queryRaw<{ version: number }[]>`
       UPDATE rooms SET name = ${after.name}, metadata = ${JSON.stringify(after.metadata)}::jsonb,
-        max_participants = ${after.maxParticipants}, empty_timeout_seconds = ${after.emptyTimeoutSeconds}::int,
-        version = version + 1
+        (${optionColumns(ROOM_OPTIONS)}) = ROW(${optionParameters(ROOM_OPTIONS, after)}), version = version + 1
       WHERE id = ${roomId} RETURNING version`;
     const { deliveries } = await writeEvents(sql, [roomUpdated({ tenant, room: after, now }, after.participantCount)]);
     return { outcome: 'updated', room: after, version: written?.version ?? null, deliveries };

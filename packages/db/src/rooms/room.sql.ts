@@ -1,10 +1,11 @@
-import { OPEN_ROOM_STATUSES, type RoomState } from '@callplane/core';
+import { OPEN_ROOM_STATUSES, ROOM_OPTIONS, type RoomState } from '@callplane/core';
+import { optionFields } from '../client/options.sql.js';
 import { literals } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
 
 /** The columns of a `RoomState`; the table must have the name or alias `rooms`. */
 export const ROOM_COLUMNS = Prisma.sql`rooms.id, rooms.name, rooms.metadata, rooms.status,
-  rooms.max_participants AS "maxParticipants", rooms.empty_timeout_seconds AS "emptyTimeoutSeconds",
+  ${optionFields(ROOM_OPTIONS, 'rooms')},
   rooms.created_at AS "createdAt", rooms.started_at AS "startedAt", rooms.ended_at AS "endedAt"`;
 
 /** The columns of a `LiveRoomState`. The count reads participant_sessions_live_in_room_idx. */

@@ -1,4 +1,5 @@
 import {
+  ROOM_OPTIONS,
   ROOM_STATUSES,
   type NewEvent,
   type LiveRoomState,
@@ -6,20 +7,21 @@ import {
   type RoomStatus,
   type Tenant,
 } from '@callplane/core';
+import { optionColumns, optionRows } from '../client/options.sql.js';
 import { newRows } from '../client/sql.js';
 import type { Db, TypedSql } from '../client/database.js';
-import { readWanted, type WantedRow } from '../client/wanted-rows.js';
+import { readRequested, type RowRequest } from '../client/row-requests.js';
 import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { LIVE_ROOM_COLUMNS } from './room.sql.js';
 
-type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'emptyTimeoutSeconds' | 'createdAt'>;
-
 export interface RoomToInsert {
   tenant: Tenant;
-  room: NewRoom;
+  room: Omit<RoomState, 'status' | 'startedAt' | 'endedAt'>;
   created: NewEvent;
 }
+
+const OPTION_COLUMNS = optionColumns(ROOM_OPTIONS);
 
 /**
  * Inserts rooms of any tenants, their first events and these events' deliveries, in one statement.
@@ -30,17 +32,15 @@ export async function insertRooms(db: TypedSql, rooms: readonly RoomToInsert[]):
   const states = rooms.map(({ room }) => room);
   const deliveries = await db.$queryRaw<WrittenDelivery[]>`
     WITH room AS (
-      INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, empty_timeout_seconds,
-        empty_since, created_at, last_sequence)
-      SELECT id, environment_id, name, metadata::jsonb, 'created', max_participants, empty_timeout_seconds,
-        now(), created_at::timestamptz, 1
+      INSERT INTO rooms (id, environment_id, name, metadata, status, ${OPTION_COLUMNS}, empty_since, created_at,
+        last_sequence)
+      SELECT id, environment_id, name, metadata::jsonb, 'created', ${OPTION_COLUMNS}, now(), created_at::timestamptz, 1
       FROM ${newRows({
         id: ['text', states.map(({ id }) => id)],
         environment_id: ['text', rooms.map(({ tenant }) => tenant.environmentId)],
         name: ['text', states.map(({ name }) => name)],
         metadata: ['text', states.map(({ metadata }) => JSON.stringify(metadata))],
-        max_participants: ['int', states.map(({ maxParticipants }) => maxParticipants)],
-        empty_timeout_seconds: ['int', states.map(({ emptyTimeoutSeconds }) => emptyTimeoutSeconds)],
+        ...optionRows(ROOM_OPTIONS, states),
         created_at: ['text', states.map(({ createdAt }) => createdAt.toISOString())],
       })}
     ), ${insertEvents(events)}
@@ -51,14 +51,14 @@ export async function insertRooms(db: TypedSql, rooms: readonly RoomToInsert[]):
 }
 
 /** @returns the rooms in the order of the requests; null if the environment has no such room. */
-export async function findRooms(db: TypedSql, wanted: readonly WantedRow[]): Promise<(LiveRoomState | null)[]> {
-  const [one] = wanted;
-  if (wanted.length === 1 && one !== undefined) return [await findRoom(db, one.tenant, one.id)];
-  return readWanted<LiveRoomState>(
-    wanted,
+export async function findRooms(db: TypedSql, requests: readonly RowRequest[]): Promise<(LiveRoomState | null)[]> {
+  const [one] = requests;
+  if (requests.length === 1 && one !== undefined) return [await findRoom(db, one.tenant, one.id)];
+  return readRequested<LiveRoomState>(
+    requests,
     (table) => db.$queryRaw`
-      SELECT wanted.at::int AS at, ${LIVE_ROOM_COLUMNS}
-      FROM ${table} JOIN rooms ON rooms.id = wanted.id AND rooms.environment_id = wanted.environment_id`,
+      SELECT request.at::int AS at, ${LIVE_ROOM_COLUMNS}
+      FROM ${table} JOIN rooms ON rooms.id = request.id AND rooms.environment_id = request.environment_id`,
   );
 }
 

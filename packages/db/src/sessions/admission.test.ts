@@ -80,7 +80,7 @@ describe('a join', () => {
     const before = await rooms.events(roomId);
     let asked = 0;
     // The client is gone at the last check: the join has written everything by then and is rolled back.
-    const outcome = await joinOne(rooms.database, rooms.inputOf(roomId, ada, { isWanted: () => ++asked < 2 }), NOON);
+    const outcome = await joinOne(rooms.database, rooms.inputOf(roomId, ada, { isWaiting: () => ++asked < 2 }), NOON);
     expect([outcome, asked]).toEqual([{ outcome: 'abandoned' }, 2]);
     expect(await rooms.events(roomId)).toEqual(before);
     expect((await rooms.sessions(roomId)).map(({ id, endReason }) => [id, endReason])).toEqual([[ada.sessionId, null]]);

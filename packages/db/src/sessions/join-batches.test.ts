@@ -92,14 +92,14 @@ describe('a batch of joins', () => {
     await join(roomId, inputsOf(roomId, [invited[4]!]));
     const goneAt = (call: number) => {
       let calls = 0;
-      return { isWanted: () => (calls += 1) < call };
+      return { isWaiting: () => (calls += 1) < call };
     };
     const outcomes = await join(roomId, [
       rooms.inputOf(roomId, invited[0]!),
       // The first call comes before the transaction.
       rooms.inputOf(roomId, invited[1]!, goneAt(2)),
       rooms.inputOf(roomId, invited[2]!, goneAt(3)),
-      rooms.inputOf(roomId, invited[3]!, { isWanted: () => true }),
+      rooms.inputOf(roomId, invited[3]!, { isWaiting: () => true }),
       rooms.inputOf(roomId, invited[4]!),
     ]);
     expect(outcomesOf(outcomes)).toEqual(['joined', 'abandoned', 'abandoned', 'joined', 'joined']);

@@ -119,7 +119,7 @@ async function joinLocked(
   const room = hopeful.length === 0 ? null : await lockRoom(sql, roomId, hopeful);
   const joined = await join(sql, { people, room }, inputs, 'held', batch);
   if (joined === null) throw new Error('the joins were not written under their locks');
-  const left = joined.accepted.filter((input) => input.isWanted?.() === false);
+  const left = joined.accepted.filter((input) => input.isWaiting?.() === false);
   if (left.length > 0) throw new AbandonedJoins([...left, ...joined.gone]);
   return joined.outcomes;
 }
@@ -141,7 +141,7 @@ async function join(
   const { room } = joining;
   // Asked late: locks may have taken long.
   const gone = inputs.filter(
-    (input) => refusedAtOnce(candidateOf(input, joining)) === null && input.isWanted?.() === false,
+    (input) => refusedAtOnce(candidateOf(input, joining)) === null && input.isWaiting?.() === false,
   );
   const staying = inputs.filter((input) => !gone.includes(input));
   const { decisions, rosterPaged } = decideJoins(

@@ -2,7 +2,7 @@ import type { QualitySeconds, SessionRecord, Tenant, TrackIdentity } from '@call
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
-export interface SessionsWanted {
+export interface SessionQuery {
   roomId: string;
   participantId: string | null;
   beforeId: string | null;
@@ -14,12 +14,12 @@ type SessionRow = Omit<SessionRecord, 'tracks'> & {
 };
 
 /** Lists sessions newest first: ids sort by the time of creation. */
-export async function listSessions(db: TypedSql, tenant: Tenant, wanted: SessionsWanted): Promise<SessionRecord[]> {
+export async function listSessions(db: TypedSql, tenant: Tenant, query: SessionQuery): Promise<SessionRecord[]> {
   // One index each: (participant_id, id) and (room_id, id).
   const of =
-    wanted.participantId === null
-      ? Prisma.sql`s.room_id = ${wanted.roomId}`
-      : Prisma.sql`s.participant_id = ${wanted.participantId} AND s.room_id = ${wanted.roomId}`;
+    query.participantId === null
+      ? Prisma.sql`s.room_id = ${query.roomId}`
+      : Prisma.sql`s.participant_id = ${query.participantId} AND s.room_id = ${query.roomId}`;
   const rows = await db.$queryRaw<SessionRow[]>`
     SELECT s.id, s.room_id AS "roomId", s.participant_id AS "participantId", s.started_at AS "startedAt",
       s.ended_at AS "endedAt", s.end_reason AS "endReason", s.permissions,
@@ -33,8 +33,8 @@ export async function listSessions(db: TypedSql, tenant: Tenant, wanted: Session
       ), '[]') AS tracks
     FROM participant_sessions s
     WHERE ${of} AND s.environment_id = ${tenant.environmentId}
-      ${wanted.beforeId === null ? Prisma.empty : Prisma.sql`AND s.id < ${wanted.beforeId}`}
-    ORDER BY s.id DESC LIMIT ${wanted.limit}`;
+      ${query.beforeId === null ? Prisma.empty : Prisma.sql`AND s.id < ${query.beforeId}`}
+    ORDER BY s.id DESC LIMIT ${query.limit}`;
   return rows.map(({ tracks, ...session }) => ({
     ...session,
     tracks: tracks.map(({ publishedAt, unpublishedAt, ...track }) => ({

@@ -45,7 +45,7 @@ export interface JoinInput {
    * Called right before the join is written, and again before the commit if it needs a transaction. A client that has
    * gone by then may have joined elsewhere, so its join writes nothing.
    */
-  isWanted?: () => boolean;
+  isWaiting?: () => boolean;
 }
 
 export type ResumeOutcome =

@@ -1,6 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { newId, PERMISSIONS, type RoomStatus, type Tenant } from '@callplane/core';
-import { createTestDatabase, inviteTestParticipant, joinOne, PATIENT_DEADLINES, stopAtEnd } from '@callplane/testing';
+import {
+  createTestDatabase,
+  inviteTestParticipant,
+  joinOne,
+  PATIENT_DEADLINES,
+  roomRow,
+  stopAtEnd,
+} from '@callplane/testing';
 import { acceptParticipantRemoval } from '../operations/participant-removal.js';
 import { acceptRoomEnd } from '../operations/room-end.js';
 import { Database } from '../client/database.js';
@@ -58,20 +65,9 @@ export async function startTestRooms({ poolMax = 20 } = {}) {
       maxParticipants = 100,
       status = 'created',
     }: { maxParticipants?: number; status?: RoomStatus } = {}): Promise<string> {
-      const id = newId('room');
-      await prisma.room.create({
-        data: {
-          id,
-          environmentId: tenant.environmentId,
-          name: 'Room',
-          metadata: {},
-          status,
-          maxParticipants,
-          createdAt: NOON,
-          startedAt: status === 'created' ? null : NOON,
-        },
-      });
-      return id;
+      const startedAt = status === 'created' ? null : NOON;
+      const data = roomRow(tenant, { status, maxParticipants, createdAt: NOON, startedAt });
+      return (await prisma.room.create({ data })).id;
     },
     invite,
     inputOf,

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { deliveryRow, participantRow, sessionRow } from '@callplane/testing';
 import { DAY_MS, dayOf, firstIdAt, newId, noUsage, type UsageDay } from '@callplane/core';
 import fc from 'fast-check';
 import { purgeExpiredRooms } from '../rooms/room-retention.js';
@@ -29,27 +30,13 @@ async function stays(list: readonly Stay[], environmentId = rooms.tenant.environ
   const { prisma } = rooms.database;
   const rows = list.map((stay) => ({ ...stay, n: (sessions += 1) }));
   await prisma.participant.createMany({
-    data: rows.map(({ room, n }) => ({
-      id: `part_${n}`,
-      environmentId,
-      roomId: room,
-      name: 'Ada',
-      metadata: {},
-      role: 'participant',
-      createdAt: DAY,
-      tokenExpiresAt: at(1),
-    })),
+    data: rows.map(({ room, n }) => participantRow({ environmentId }, room, { id: `part_${n}`, createdAt: DAY })),
   });
   await prisma.participantSession.createMany({
-    data: rows.map(({ room, begin, end, n }) => ({
-      id: `sess_${n}`,
-      environmentId,
-      roomId: room,
-      participantId: `part_${n}`,
-      startedAt: begin,
-      endedAt: end,
-      endReason: end === null ? null : 'left',
-    })),
+    data: rows.map(({ room, begin, end, n }) => {
+      const more = { id: `sess_${n}`, startedAt: begin, endedAt: end, endReason: end === null ? null : 'left' };
+      return sessionRow({ environmentId }, { roomId: room, participantId: `part_${n}` }, more);
+    }),
   });
   return rows.map(({ n }) => `sess_${n}`);
 }
@@ -219,15 +206,10 @@ async function deliveries(times: readonly Date[]): Promise<void> {
     data: { id: eventId, environmentId, type: 'webhook.test', body: '{}', createdAt: DAY },
   });
   await prisma.webhookDelivery.createMany({
-    data: times.map((time) => ({
-      id: firstIdAt('delivery', time),
-      environmentId,
-      endpointId,
-      eventId,
-      eventType: 'webhook.test',
-      status: 'succeeded',
-      createdAt: time,
-      completedAt: time,
-    })),
+    data: times.map((time) =>
+      deliveryRow({ environmentId }, { endpointId, eventId, eventType: 'webhook.test' }, time, {
+        id: firstIdAt('delivery', time),
+      }),
+    ),
   });
 }

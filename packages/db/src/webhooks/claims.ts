@@ -2,7 +2,7 @@ import { SLOT_MS_MIN, SLOW_FROM_MS, TURN_DELIVERIES_MAX, type Lane, type SlotMs 
 import type { Database, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import type { ClaimedDelivery } from './delivery-leases.js';
-import { IS_OPEN, SIGNING_KEY_VERSION } from './webhooks.sql.js';
+import { ENDPOINT_OPTION_FIELDS, IS_OPEN, SIGNING_KEY_VERSION } from './webhooks.sql.js';
 
 /** Time of `max_per_second` that a claim may catch up, in milliseconds (docs/webhooks.md): 4 % more attempts in a second. */
 const RATE_BURST_MS = 40;
@@ -120,7 +120,7 @@ async function claimWith(
       WHERE e.id = endpoint.id AND endpoint.max_per_second IS NOT NULL AND (SELECT count(*) FROM claimed) > 0
       RETURNING e.next_attempt_at
     )
-    SELECT e.slot_ms AS "slotMs", e.max_concurrent AS "maxConcurrent", e.is_limited AS "isLimited",
+    SELECT e.slot_ms AS "slotMs", ${ENDPOINT_OPTION_FIELDS}, e.is_limited AS "isLimited",
       CASE WHEN e.max_per_second IS NOT NULL THEN
         ceil(extract(epoch FROM coalesce((SELECT next_attempt_at FROM paced), e.token_at) - now()) * 1000)::float8
       END AS "paceMs", (SELECT count(*) FROM due) > (SELECT count(*) FROM chosen) AS "isMore",
@@ -131,8 +131,7 @@ async function claimWith(
       c.run_attempts AS "runAttempt", c.url, c.secret_version AS "secretVersion", c.secret_sealed AS "secretSealed",
       c.body, c.traceparent, c.lease_token::text AS "leaseToken", now() AS "startedAt",
       (extract(epoch FROM now() - c.run_started_at) * 1000)::float8 AS "runAgeMs",
-      (extract(epoch FROM now() - c.due_at) * 1000)::float8 AS "lagMs", e.standard_webhooks AS "standardWebhooks",
-      e.retry_rejected AS "retryRejected"
+      (extract(epoch FROM now() - c.due_at) * 1000)::float8 AS "lagMs"
     FROM endpoint e LEFT JOIN claimed c ON true ORDER BY c.due_at`;
   const [state] = rows;
   if (state === undefined) return { endpoint: null, claimed: [], isMore: false, nextInMs: null };

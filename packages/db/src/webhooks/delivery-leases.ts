@@ -1,4 +1,10 @@
-import { newId, type AfterAttempt, type AttemptExchange, type DiagnosedAttempt } from '@callplane/core';
+import {
+  newId,
+  type AfterAttempt,
+  type AttemptExchange,
+  type DiagnosedAttempt,
+  type EndpointOptions,
+} from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { NOTE_STANDING } from './webhooks.sql.js';
@@ -7,7 +13,7 @@ import { NOTE_STANDING } from './webhooks.sql.js';
  * A delivery that this worker has claimed. All times are PostgreSQL's, so the workers' clocks need not agree. A worker
  * that starts the attempt later adds the time that it has waited, measured on its own clock.
  */
-export interface ClaimedDelivery {
+export interface ClaimedDelivery extends EndpointOptions {
   id: string;
   environmentId: string;
   endpointId: string;
@@ -30,8 +36,6 @@ export interface ClaimedDelivery {
   runAgeMs: number;
   /** Time from the due time to the start of the attempt. */
   lagMs: number;
-  standardWebhooks: boolean;
-  retryRejected: boolean;
   roomId: string | null;
 }
 

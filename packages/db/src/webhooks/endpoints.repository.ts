@@ -1,13 +1,16 @@
 import {
+  ENDPOINT_OPTIONS,
   ENDPOINTS_PER_ENVIRONMENT_MAX,
   endpointEvent,
   HUNG_FROM_MS,
   type DeliveryFailureReason,
+  type EndpointOptions,
   type RecoveryStatus,
   type Tenant,
   type WebhookEndpointState,
 } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
+import { optionColumns, optionParameters } from '../client/options.sql.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { lockEnvironment } from '../tenants/tenants.repository.js';
@@ -15,18 +18,7 @@ import type { DueEndpoint } from './due-endpoints.js';
 import { ENDPOINT_COLUMNS, IS_OPEN } from './webhooks.sql.js';
 
 type WebhookEndpointChange = Partial<
-  Pick<
-    WebhookEndpointState,
-    | 'url'
-    | 'events'
-    | 'description'
-    | 'enabled'
-    | 'ordering'
-    | 'maxPerSecond'
-    | 'maxConcurrent'
-    | 'standardWebhooks'
-    | 'retryRejected'
-  >
+  Pick<WebhookEndpointState, 'url' | 'events' | 'description' | 'enabled'> & EndpointOptions
 >;
 
 /** @returns false when the environment has reached its limit. */
@@ -36,17 +28,16 @@ export async function insertWebhookEndpoint(
   endpoint: WebhookEndpointState,
   secretSealed: string,
 ): Promise<boolean> {
-  const { id, url, description, enabled, ordering, maxPerSecond, maxConcurrent } = endpoint;
+  const { id, url, description, enabled } = endpoint;
   const createdAt = endpoint.createdAt.toISOString();
   await lockEnvironment(tx, environmentId);
   // A statement of its own, whose snapshot has the endpoints that others have committed meanwhile.
   const created = await tx.$executeRaw`
     WITH endpoint AS (
       INSERT INTO webhook_endpoints (id, environment_id, url, events, description, enabled, signing_key_version,
-        ordering, max_per_second, max_concurrent, standard_webhooks, retry_rejected, created_at, updated_at)
+        ${optionColumns(ENDPOINT_OPTIONS)}, created_at, updated_at)
       SELECT ${id}, ${environmentId}, ${url}, ${endpoint.events}::text[], ${description}, ${enabled}::boolean,
-        ${endpoint.signingKeyVersion}::int, ${ordering}, ${maxPerSecond}::int, ${maxConcurrent}::int,
-        ${endpoint.standardWebhooks}::boolean, ${endpoint.retryRejected}::boolean, ${createdAt}::timestamptz,
+        ${endpoint.signingKeyVersion}::int, ${optionParameters(ENDPOINT_OPTIONS, endpoint)}, ${createdAt}::timestamptz,
         ${createdAt}::timestamptz
       WHERE (SELECT count(*) FROM webhook_endpoints WHERE environment_id = ${environmentId} AND deleted_at IS NULL)
         < ${ENDPOINTS_PER_ENVIRONMENT_MAX}::int

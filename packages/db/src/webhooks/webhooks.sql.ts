@@ -1,4 +1,11 @@
-import { ENDPOINT_FAILS_AFTER_MS, ENDPOINT_FAILURE_RECENT_MS, REPLAYS_MAX, SLOW_FROM_MS } from '@callplane/core';
+import {
+  ENDPOINT_OPTIONS,
+  ENDPOINT_FAILS_AFTER_MS,
+  ENDPOINT_FAILURE_RECENT_MS,
+  REPLAYS_MAX,
+  SLOW_FROM_MS,
+} from '@callplane/core';
+import { optionFields } from '../client/options.sql.js';
 import { Prisma } from '../generated/client.js';
 
 /** Whether a delivery is open: the condition of the partial index `webhook_deliveries_line_idx`. */
@@ -28,13 +35,15 @@ export const SIGNING_KEY_VERSION = Prisma.sql`CASE WHEN e.next_activates_at <= n
 
 const WAITS = Prisma.sql`e.next_activates_at > now()`;
 
+/** The columns of the options of an endpoint `e`. */
+export const ENDPOINT_OPTION_FIELDS = optionFields(ENDPOINT_OPTIONS, 'e');
+
 /** The columns of a `WebhookEndpointState`, of the endpoint `e`. A next secret shows only until its activation. */
 export const ENDPOINT_COLUMNS = Prisma.sql`e.id, e.url, e.events, e.description, e.enabled,
   e.disabled_reason AS "disabledReason", ${SIGNING_KEY_VERSION} AS "signingKeyVersion",
   CASE WHEN ${WAITS} THEN e.next_signing_key_version END AS "nextSigningKeyVersion",
-  CASE WHEN ${WAITS} THEN e.next_activates_at END AS "nextActivatesAt", e.ordering,
-  e.max_per_second AS "maxPerSecond", e.max_concurrent AS "maxConcurrent", e.standard_webhooks AS "standardWebhooks",
-  e.retry_rejected AS "retryRejected", e.failing_since AS "failingSince", e.created_at AS "createdAt", e.updated_at AS "updatedAt"`;
+  CASE WHEN ${WAITS} THEN e.next_activates_at END AS "nextActivatesAt", ${ENDPOINT_OPTION_FIELDS},
+  e.failing_since AS "failingSince", e.created_at AS "createdAt", e.updated_at AS "updatedAt"`;
 
 // `slot_ms`: the expected duration of the next attempt, written when it doubles, halves or changes the lane.
 // `failing_since`: all attempts have failed since. Workers choose the lane by the first; a sweep disables endpoints

@@ -5,6 +5,7 @@
  * types from the signaling protocol. Reads the build output, so `npm run build` comes first.
  * With `--check` it writes nothing; if files are not up to date, it names them and exits with 1.
  */
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -54,7 +55,9 @@ export async function main(args: string[]): Promise<void> {
   ];
   const stale = files.filter(({ path, content }) => contentOf(path) !== content);
   if (check && stale.length > 0) {
-    throw new Failure(`Not up to date: ${stale.map(({ path }) => path).join(', ')}. Run "npm run generate"`);
+    for (const { path, content } of stale) console.log(diffOf(path, content));
+    const paths = stale.map(({ path }) => path).join(', ');
+    throw new Failure(`Not up to date: ${paths}. Added fields and routes are allowed: run "npm run generate"`);
   }
   for (const { path, content } of stale) {
     writeFileSync(join(root, path), content);
@@ -217,6 +220,12 @@ async function built(path: string): Promise<any> {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new Failure(`${path} cannot be loaded; run "npm run build" first`, String(error));
   }
+}
+
+function diffOf(path: string, content: string) {
+  const known = contentOf(path) === undefined ? '/dev/null' : path;
+  return spawnSync('git', ['diff', '--no-index', '--', known, '-'], { cwd: root, input: content, encoding: 'utf8' })
+    .stdout;
 }
 
 function contentOf(path: string) {

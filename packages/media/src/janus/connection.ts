@@ -75,8 +75,6 @@ const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 export class JanusConnection {
   /** Resolves with the reason when the connection ends. */
   readonly ended: Promise<MediaError>;
-  /** The ids of the sessions that the connection held when it ended. Janus may still have them. */
-  readonly lostSessions: number[] = [];
   readonly #pending = new Map<string, Pending>();
   readonly #sessions = new Map<number, SessionListener>();
   /**
@@ -201,7 +199,6 @@ export class JanusConnection {
     }
     this.#pending.clear();
     const sessions = [...this.#sessions.values()];
-    this.lostSessions.push(...this.#sessions.keys());
     this.#sessions.clear();
     for (const session of sessions) session.onLost(lost);
     this.#end(lost);

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { eventually, startTestJanus, stopAtEnd, type TestJanus, hasMediaRoom } from '@callplane/testing';
+import { eventually, hasMediaRoom, startTcpProxy, startTestJanus, stopAtEnd, type TestJanus } from '@callplane/testing';
 import fc from 'fast-check';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { MediaError } from '../types.js';
+import { MediaNodes } from '../nodes.js';
 import { reconnectDelayMs, type MediaNode } from './node.js';
 import { PROBE_ROOM } from './probe.js';
 import { JANUS_VERSION_MIN } from './version.js';
@@ -78,10 +79,27 @@ describe('a failing Janus', () => {
 
     janus.thaw();
     await node.untilUp(UP_WITHIN_MS);
-    // A thawed Janus still has its rooms. The node ends the sessions that its lost connection held.
+    // A thawed Janus still has its rooms.
     expect(await hasMediaRoom(node, 'room')).toBe(true);
-    await eventually(async () => (await node.listFeeds('room')).length === 0);
-    expect(await node.destroySession(session.id)).toBe('absent');
+  });
+
+  test('a session that another process claims while its node is away stays open when the node is back', async () => {
+    const { hostname: host, port } = new URL(janus.url);
+    const proxy = await startTcpProxy([{ host, port: Number(port) }]);
+    const away = nodeOn({ ...janus, url: `ws://127.0.0.1:${proxy.port}` }, { id: 'away' });
+    await away.untilUp(UP_WITHIN_MS);
+    await node.ensureRoom('room');
+    const session = await away.openSession();
+    const publisher = await session.attachPublisher('room', 'ada-1');
+    const closed = once(publisher, 'closed');
+    proxy.cut();
+    await closed;
+    const claimed = await node.claimSession(session.id);
+    proxy.restore();
+    await away.untilUp(UP_WITHIN_MS);
+    await away.ping();
+    await claimed.attachPublisher('room', 'bob-1');
+    expect((await node.listFeeds('room')).sort()).toEqual(['ada-1', 'bob-1']);
   });
 
   test('a closed node rejects every call and lets its process exit', async () => {
@@ -329,6 +347,14 @@ describe('a server that violates the Janus protocol', () => {
     const allowed = await scriptedServer(() => 'usual', { version: '1.1.2', allowOutdated: true });
     await allowed.node.untilUp(UP_WITHIN_MS);
     expect([allowed.node.version, allowed.node.isOutdated]).toEqual(['1.1.2', true]);
+    for (const one of [node, allowed.node]) {
+      const error = { reason: 'outdated', message: `${one.id} runs Janus 1.1.2, before 1.4.1` };
+      await expect(new MediaNodes([one]).ping()).rejects.toMatchObject(error);
+    }
+    const { node: current } = await scriptedServer(() => 'usual');
+    await current.untilUp(UP_WITHIN_MS);
+    await new MediaNodes([current]).ping();
+    await expect(new MediaNodes([]).ping()).rejects.toThrow('no media server is up');
   });
 
   test.each([

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { MediaError, type IceCandidate, type MediaPeerEvents, type PublishOptions } from '../types.js';
+import { MediaError, type IceCandidate, type MediaPeerEvents } from '../types.js';
 import type { JanusRequest, RequestOptions } from './connection.js';
 import { pluginData, sdpIn, textOf, type JanusMessage, type SessionDescription } from './messages.js';
 
@@ -9,12 +9,6 @@ export interface PluginAnswer {
 }
 
 type PluginRequest = { request: string } & Record<string, unknown>;
-
-/** Receives a handle's notices. `onLost` reports the end of the session, which also ends the handle. */
-export interface HandleListener {
-  onNotice(message: JanusMessage): void;
-  onLost(error: MediaError): void;
-}
 
 /** The session of a handle, as the handle uses it. */
 export interface HandleSession {
@@ -28,25 +22,25 @@ export interface HandleSession {
    * Sends a request and resolves to its answer. Rejects with a JanusError, or a MediaError `timeout` or `unavailable`.
    */
   request(message: JanusRequest, options?: RequestOptions): Promise<JanusMessage>;
-  listen(handleId: number, listener: HandleListener): void;
+  /** Gives the handle its notices from now on, and the end of the session, which also ends the handle. */
+  listen(handle: JanusHandle): void;
   unlisten(handleId: number): void;
 }
 
 /** A handle of the VideoRoom plug-in: one user of the plug-in, with at most one peer connection. */
-export class JanusHandle extends EventEmitter<MediaPeerEvents> implements HandleListener {
-  readonly handleId: number;
-  protected readonly session: HandleSession;
+export class JanusHandle extends EventEmitter<MediaPeerEvents> {
   #detached: Promise<void> | undefined;
   /** Resolves once Janus has acknowledged the last change. */
   #acknowledged: Promise<void> = Promise.resolve();
   /** Why this process can use the handle no more. */
   #over: MediaError | undefined;
 
-  constructor(session: HandleSession, handleId: number) {
+  constructor(
+    protected readonly session: HandleSession,
+    readonly handleId: number,
+  ) {
     super();
-    this.session = session;
-    this.handleId = handleId;
-    session.listen(handleId, this);
+    session.listen(this);
   }
 
   /** Janus may carry out requests that are under way together in any order: each one has a thread of its own. */
@@ -148,7 +142,7 @@ export class JanusHandle extends EventEmitter<MediaPeerEvents> implements Handle
     jsep: SessionDescription | undefined,
     options: RequestOptions,
   ): Promise<PluginAnswer> {
-    const message = { janus: 'message', handle_id: this.handleId, body, ...(jsep === undefined ? {} : { jsep }) };
+    const message = { janus: 'message', handle_id: this.handleId, body, jsep };
     const answer = await this.session.request(message, { ...options, awaitsEvent: true, name: body.request });
     return { data: pluginData(answer), sdp: sdpIn(answer) };
   }
@@ -156,13 +150,13 @@ export class JanusHandle extends EventEmitter<MediaPeerEvents> implements Handle
 
 /** A handle that has joined a room as a publisher. The caller publishes one offer at a time. */
 export class MediaPublisher extends JanusHandle {
-  readonly feedId: string;
-  #isPublished: boolean;
-
-  constructor(session: HandleSession, handleId: number, feedId: string, isPublished: boolean) {
+  constructor(
+    session: HandleSession,
+    handleId: number,
+    readonly feedId: string,
+    private isPublished: boolean,
+  ) {
     super(session, handleId);
-    this.feedId = feedId;
-    this.#isPublished = isPublished;
   }
 
   static async attach(session: HandleSession, roomId: string, feedId: string): Promise<MediaPublisher> {
@@ -176,14 +170,18 @@ export class MediaPublisher extends JanusHandle {
     return publisher;
   }
 
-  /** Offers all streams to publish from now on; also changes an earlier offer. Resolves to the SDP answer. */
-  async publish(sdp: string, { audioActivePackets }: PublishOptions = {}): Promise<string> {
+  /**
+   * Offers all streams to publish from now on; also changes an earlier offer.
+   * @param audioActivePackets number of audio packets (20 ms each) whose average level decides whether a track carries
+   *   speech; the room has a default
+   * @returns the SDP answer
+   */
+  async publish(sdp: string, audioActivePackets?: number): Promise<string> {
     // Janus takes `publish` for the first offer of a peer connection and `configure` for later ones.
-    const request = this.#isPublished ? 'configure' : 'publish';
-    const level = audioActivePackets === undefined ? {} : { audio_active_packets: audioActivePackets };
-    const answer = await this.change({ request, ...level }, { type: 'offer', sdp });
+    const request = this.isPublished ? 'configure' : 'publish';
+    const answer = await this.change({ request, audio_active_packets: audioActivePackets }, { type: 'offer', sdp });
     if (answer.sdp === undefined) throw new MediaError('invalid_sdp', 'Janus did not answer the offer');
-    this.#isPublished = true;
+    this.isPublished = true;
     return answer.sdp;
   }
 

@@ -73,38 +73,22 @@ export function textOf(value: unknown): string {
 }
 
 /** Error codes of Janus: of its core (src/apierror.h) and of its VideoRoom plug-in (janus_videoroom.c). */
-export const JANUS = {
-  joinFirst: 424,
-  alreadyJoined: 425,
-  noSuchRoom: 426,
-  roomExists: 427,
-  noSuchFeed: 428,
-  invalidSdpType: 431,
-  idExists: 436,
-  invalidSdp: 437,
-  sessionNotFound: 458,
-  handleNotFound: 459,
-  jsepUnknownType: 464,
-  jsepInvalidSdp: 465,
-  unexpectedAnswer: 469,
-  webrtcState: 471,
-} as const;
+export const JANUS = { noSuchRoom: 426, roomExists: 427, noSuchFeed: 428, sessionNotFound: 458 } as const;
 
-const MEANING: Readonly<Record<number, MediaErrorCode>> = {
-  [JANUS.joinFirst]: 'closed',
-  [JANUS.alreadyJoined]: 'closed',
-  [JANUS.noSuchRoom]: 'no_such_room',
-  [JANUS.noSuchFeed]: 'no_such_feed',
-  [JANUS.invalidSdpType]: 'invalid_sdp',
-  [JANUS.idExists]: 'feed_exists',
-  [JANUS.invalidSdp]: 'invalid_sdp',
-  [JANUS.sessionNotFound]: 'unavailable',
-  [JANUS.handleNotFound]: 'closed',
-  [JANUS.jsepUnknownType]: 'invalid_sdp',
-  [JANUS.jsepInvalidSdp]: 'invalid_sdp',
-  [JANUS.unexpectedAnswer]: 'invalid_sdp',
-  [JANUS.webrtcState]: 'closed',
-};
+const CODES_OF = {
+  no_such_room: [JANUS.noSuchRoom],
+  no_such_feed: [JANUS.noSuchFeed],
+  unavailable: [JANUS.sessionNotFound],
+  /** The id exists already. */
+  feed_exists: [436],
+  /** Join first, joined already, no such handle, wrong state of the peer connection. */
+  closed: [424, 425, 459, 471],
+  /** A type or text of SDP that Janus does not take, an answer without an offer. */
+  invalid_sdp: [431, 437, 464, 465, 469],
+} satisfies Partial<Record<MediaErrorCode, readonly number[]>>;
+const MEANING = new Map(
+  Object.entries(CODES_OF).flatMap(([meaning, codes]) => codes.map((code) => [code, meaning as MediaErrorCode])),
+);
 
 /** An error that Janus answered; `janusCode` is its number. The message quotes Janus, which names only ids. */
 export class JanusError extends MediaError {
@@ -113,7 +97,7 @@ export class JanusError extends MediaError {
     readonly janusCode: number,
     reason: string,
   ) {
-    super(MEANING[janusCode] ?? 'refused', `Janus refused "${request}" (${janusCode}: ${reason})`);
+    super(MEANING.get(janusCode) ?? 'refused', `Janus refused "${request}" (${janusCode}: ${reason})`);
   }
 }
 

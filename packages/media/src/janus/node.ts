@@ -6,11 +6,10 @@ import { JanusHandle } from './handle.js';
 import { isJanusError, JANUS } from './messages.js';
 import { janusRooms } from './rooms.js';
 import { MediaSession } from './session.js';
-import { VideoRoomProbe } from './probe.js';
+import { videoRoomProbe } from './probe.js';
 import { isOutdated, JANUS_VERSION_MIN, versionIn } from './version.js';
 
 export interface MediaNodeOptions {
-  /** Its name in MEDIA_NODES or in the registry. */
   id: string;
   /** Its WebSocket interface, `ws://host:port`. */
   url: string;
@@ -20,14 +19,11 @@ export interface MediaNodeOptions {
   adminKey: string;
   /** From 0 up to 1. Spreads the reconnections of many processes. */
   random: () => number;
-  /** Upper limit for all video of one publisher together, in bits per second. Default 2500000. */
-  videoBitrateMaxBps?: number;
   /** Whether a Janus before {@link JANUS_VERSION_MIN} may be used. By default the node stays down. */
   allowOutdated?: boolean | undefined;
   deadlines?: Partial<JanusDeadlines>;
 }
 
-const VIDEO_BITRATE_MAX_BPS = 2_500_000;
 const RECONNECT_FIRST_MS = 100;
 const RECONNECT_MAX_MS = 2_000;
 
@@ -35,7 +31,8 @@ interface Standing {
   connection: JanusConnection;
   /** Session of the room requests and the pings. */
   control: MediaSession;
-  probe: VideoRoomProbe;
+  /** Asks VideoRoom, and resolves once it has answered. */
+  probe: () => Promise<void>;
   rooms: ReturnType<typeof janusRooms>;
 }
 
@@ -45,7 +42,6 @@ interface Standing {
  */
 export class MediaNode extends EventEmitter<MediaNodeEvents> {
   readonly id: string;
-  readonly #options: MediaNodeOptions;
   readonly #deadlines: JanusDeadlines;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
@@ -53,15 +49,12 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
   #version: string | null = null;
   #absence: unknown;
   #downSinceMs = performance.now();
-  /** Sessions of lost connections, which Janus may still have with unused peer connections. */
-  #lostSessions: number[] = [];
 
-  constructor(options: MediaNodeOptions) {
+  constructor(private readonly options: MediaNodeOptions) {
     super();
     // Each waiting caller adds a listener: a large number of listeners is no leak.
     this.setMaxListeners(0);
     this.id = options.id;
-    this.#options = options;
     this.#deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines };
     this.#running = this.#run();
   }
@@ -76,7 +69,6 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     return this.#version;
   }
 
-  /** Whether that version is before {@link JANUS_VERSION_MIN}. */
   get isOutdated(): boolean {
     return this.#version !== null && isOutdated(this.#version);
   }
@@ -156,7 +148,6 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     return MediaSession.claim(this.#up().connection, sessionId);
   }
 
-  /** Ends a session with its peers, whichever process holds it. */
   async destroySession(sessionId: number): Promise<'destroyed' | 'absent'> {
     try {
       await this.#up().connection.request({ janus: 'destroy', session_id: sessionId });
@@ -199,23 +190,21 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
         failures = 0;
         this.#standing = standing;
         this.emit('up');
-        void this.#endLostSessions();
         const error = await standing.connection.ended;
         this.#absence = error;
         this.#downSinceMs = performance.now();
         this.#standing = undefined;
-        this.#lostSessions.push(...standing.connection.lostSessions);
         // Closing the node is not a loss.
         if (!this.#closing.signal.aborted) this.emit('down', error);
       }
       failures += 1;
-      const pauseMs = reconnectDelayMs(failures, this.#options.random);
+      const pauseMs = reconnectDelayMs(failures, this.options.random);
       await delay(pauseMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
   async #connect(): Promise<Standing> {
-    const { url, apiSecret, adminKey, videoBitrateMaxBps = VIDEO_BITRATE_MAX_BPS } = this.#options;
+    const { url, apiSecret, adminKey } = this.options;
     const connection = await JanusConnection.open({ url, apiSecret, deadlines: this.#deadlines }, this.#closing.signal);
     try {
       await this.#checkVersion(connection);
@@ -223,12 +212,12 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
       const handle = new JanusHandle(control, await control.attach('control'));
       // Room requests and pings need this handle, so its end closes the connection.
       handle.on('closed', (reason) => connection.close(`control handle ended: ${reason}`));
-      const rooms = janusRooms(handle, { adminKey, videoBitrateMaxBps });
+      const rooms = janusRooms(handle, adminKey);
       const makeRoom = adminKey === '' ? null : (roomId: string) => rooms.ensure(roomId);
-      const probe = new VideoRoomProbe(handle, makeRoom, this.#deadlines.videoRoomMs);
+      const probe = videoRoomProbe(handle, makeRoom, this.#deadlines.videoRoomMs);
       const standing = { connection, control, probe, rooms };
       // The core of a Janus whose VideoRoom is frozen answers all the same.
-      await probe.ask();
+      await probe();
       void this.#keepPinging(standing);
       return standing;
     } catch (error) {
@@ -242,18 +231,13 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     const isNews = version !== this.#version;
     this.#version = version;
     if (isNews && this.isOutdated) this.emit('outdated', version);
-    if (!this.isOutdated || this.#options.allowOutdated === true) return;
+    if (!this.isOutdated || this.options.allowOutdated === true) return;
     throw new MediaError('outdated', `Janus ${version} is older than ${JANUS_VERSION_MIN}`);
-  }
-
-  /** One after another, so that these requests do not delay requests of clients that come back. */
-  async #endLostSessions(): Promise<void> {
-    for (const id of this.#lostSessions.splice(0)) await this.destroySession(id).catch(() => undefined);
   }
 
   async #ping({ control, probe }: Standing): Promise<void> {
     const core = control.request({ janus: 'keepalive' }, { name: 'ping', deadlineMs: this.#deadlines.pingMs });
-    await Promise.all([core, probe.ask()]);
+    await Promise.all([core, probe()]);
   }
 
   /** Pings until the connection has ended. Ends it when a ping stays unanswered. */

@@ -15,11 +15,8 @@ const AUDIO_ACTIVE_PACKETS = 25;
 /** The average level of speech, in dBov without its sign. Chromium's noise suppression leaves about 70 to 90. */
 const TALKING_BELOW_DBOV = 50;
 
-interface JanusRoomOptions {
-  adminKey: string;
-  /** Upper limit for all video of one publisher together, in bits per second. */
-  videoBitrateMaxBps: number;
-}
+/** Upper limit for all video of one publisher together, in bits per second. */
+const VIDEO_BITRATE_MAX_BPS = 2_500_000;
 
 /**
  * Derives the secret that manages a room. Any process with the node's key can destroy the room, even if another process
@@ -33,7 +30,7 @@ function roomSecret(adminKey: string, roomId: string): string {
 const PROBE_PREFIX = 'probe-';
 
 /** The room requests over one handle: Janus manual, "VideoRoom plug-in", synchronous requests. */
-export function janusRooms(control: JanusHandle, { adminKey, videoBitrateMaxBps }: JanusRoomOptions) {
+export function janusRooms(control: JanusHandle, adminKey: string) {
   const managed = (roomId: string) => ({ room: roomId, secret: roomSecret(adminKey, roomId) });
   const exists = async (roomId: string): Promise<boolean> =>
     (await control.request({ request: 'exists', room: roomId })).data['exists'] === true;
@@ -57,7 +54,7 @@ export function janusRooms(control: JanusHandle, { adminKey, videoBitrateMaxBps 
           // Every browser supports VP8, and Janus prefers the first codec of an offer. The others are sent by publishers
           // that offer them alone.
           videocodec: 'vp8,vp9,h264,av1',
-          bitrate: videoBitrateMaxBps,
+          bitrate: VIDEO_BITRATE_MAX_BPS,
           bitrate_cap: true,
         });
       } catch (error) {

@@ -201,7 +201,7 @@ describe('talking', () => {
       const peer = await createRtcPeer();
       peer.addVideo();
       const microphone = feedId === 'ada' ? peer.addAudio() : undefined;
-      await peer.acceptAnswer(await publisher.publish(await peer.offer(), { audioActivePackets: 10 }));
+      await peer.acceptAnswer(await publisher.publish(await peer.offer(), 10));
       peer.onCandidate((candidate) => void publisher.addCandidate(candidate).catch(() => undefined));
       return { peer, microphone };
     };

@@ -1,6 +1,6 @@
 import { MediaError } from '../types.js';
 import type { JanusConnection, JanusRequest, RequestOptions, SessionListener } from './connection.js';
-import { JanusHandle, MediaPublisher, type HandleListener, type HandleSession } from './handle.js';
+import { JanusHandle, MediaPublisher, type HandleSession } from './handle.js';
 import { idIn, isJanusError, JANUS, type JanusMessage } from './messages.js';
 import { MediaSubscriber } from './subscriber.js';
 
@@ -9,16 +9,15 @@ import { MediaSubscriber } from './subscriber.js';
  * half a minute.
  */
 export class MediaSession implements HandleSession, SessionListener {
-  readonly id: number;
-  readonly #connection: JanusConnection;
-  readonly #handles = new Map<number, HandleListener>();
+  readonly #handles = new Map<number, JanusHandle>();
   readonly #keepAlive: NodeJS.Timeout;
   /** Why this process cannot use the session any more. */
   #over: MediaError | undefined;
 
-  private constructor(connection: JanusConnection, id: number) {
-    this.#connection = connection;
-    this.id = id;
+  private constructor(
+    private readonly connection: JanusConnection,
+    readonly id: number,
+  ) {
     connection.listen(id, this);
     // A missing answer means nothing: the ping of the connection detects a frozen server.
     const keepAlive = () => this.request({ janus: 'keepalive' }).catch(() => undefined);
@@ -52,7 +51,6 @@ export class MediaSession implements HandleSession, SessionListener {
     return this.#over === undefined;
   }
 
-  /** Joins a room as a publisher, without publishing anything yet. */
   attachPublisher(roomId: string, feedId: string): Promise<MediaPublisher> {
     return MediaPublisher.attach(this, roomId, feedId);
   }
@@ -84,7 +82,7 @@ export class MediaSession implements HandleSession, SessionListener {
   async destroy(): Promise<void> {
     if (!this.isOpen) return;
     this.#finish(new MediaError('closed', 'The session was destroyed'));
-    await this.#connection.request({ janus: 'destroy', session_id: this.id }).catch(() => undefined);
+    await this.connection.request({ janus: 'destroy', session_id: this.id }).catch(() => undefined);
   }
 
   /** Forgets the session without a request: another process may have claimed it. Idempotent. */
@@ -104,15 +102,15 @@ export class MediaSession implements HandleSession, SessionListener {
   async request(message: JanusRequest, options?: RequestOptions): Promise<JanusMessage> {
     if (this.#over !== undefined) throw this.#over;
     try {
-      return await this.#connection.request({ ...message, session_id: this.id }, options);
+      return await this.connection.request({ ...message, session_id: this.id }, options);
     } catch (error) {
       if (error instanceof MediaError && isJanusError(error, JANUS.sessionNotFound)) this.onLost(error);
       throw error;
     }
   }
 
-  listen(handleId: number, listener: HandleListener): void {
-    this.#handles.set(handleId, listener);
+  listen(handle: JanusHandle): void {
+    this.#handles.set(handle.handleId, handle);
   }
 
   unlisten(handleId: number): void {
@@ -136,6 +134,6 @@ export class MediaSession implements HandleSession, SessionListener {
     this.#over = error;
     clearInterval(this.#keepAlive);
     this.#handles.clear();
-    this.#connection.unlisten(this.id, this);
+    this.connection.unlisten(this.id, this);
   }
 }

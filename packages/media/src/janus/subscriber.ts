@@ -31,13 +31,13 @@ const LAYER_MAX = 2;
  * a time, and none while an offer is unanswered: browsers fail on the order of media sections otherwise.
  */
 export class MediaSubscriber extends JanusHandle {
-  readonly #roomId: string;
-  #isJoined: boolean;
-
-  constructor(session: HandleSession, handleId: number, roomId: string, isJoined: boolean) {
+  constructor(
+    session: HandleSession,
+    handleId: number,
+    private readonly roomId: string,
+    private isJoined: boolean,
+  ) {
     super(session, handleId);
-    this.#roomId = roomId;
-    this.#isJoined = isJoined;
   }
 
   /**
@@ -81,7 +81,7 @@ export class MediaSubscriber extends JanusHandle {
   async listSections(known: StreamReference | undefined): Promise<ListedSection[]> {
     // Janus has no request for it. It answers the switch of a section that does not exist with the list, but only if the
     // stream exists.
-    let stream = known ?? (await publishedStreams(this.session, this.#roomId))[0];
+    let stream = known ?? (await publishedStreams(this.session, this.roomId))[0];
     const answer = await this.#whileAbsent(
       () => (stream === undefined ? null : this.#switch([{ ...stream, subscriberMid: NO_SECTION }])),
       (_, published) => {
@@ -126,7 +126,7 @@ export class MediaSubscriber extends JanusHandle {
 
   async #subscribe(add: SubscriberChange['add'], remove: readonly string[]): Promise<PluginAnswer> {
     const streams = add.map(({ feedId, mid, ...settings }) => ({ feed: feedId, mid, ...requestOf(settings) }));
-    if (this.#isJoined) {
+    if (this.isJoined) {
       return this.change({
         request: 'update',
         ...(streams.length === 0 ? {} : { subscribe: streams }),
@@ -134,9 +134,9 @@ export class MediaSubscriber extends JanusHandle {
       });
     }
     // With automatic updates, Janus makes offers on its own, which would collide with the requested ones.
-    const join = { request: 'join', ptype: 'subscriber', room: this.#roomId, autoupdate: false, streams };
+    const join = { request: 'join', ptype: 'subscriber', room: this.roomId, autoupdate: false, streams };
     const answer = await this.change(join);
-    this.#isJoined = true;
+    this.isJoined = true;
     return answer;
   }
 
@@ -163,7 +163,7 @@ export class MediaSubscriber extends JanusHandle {
         return await request();
       } catch (error) {
         if (!isJanusError(error, JANUS.noSuchFeed) || tries === TRIES_MAX) throw error;
-        const published = await publishedStreams(this.session, this.#roomId);
+        const published = await publishedStreams(this.session, this.roomId);
         const isPublished = ({ feedId, mid }: StreamReference) =>
           published.some((one) => one.feedId === feedId && one.mid === mid);
         drop(isPublished, published);
@@ -178,7 +178,6 @@ function offerIn(answer: PluginAnswer): SubscriberOffer | null {
   return answer.sdp === undefined ? null : { sdp: answer.sdp, sections: sectionsIn(answer) };
 }
 
-/** All media sections, as Janus lists them. */
 function sectionsIn({ data }: PluginAnswer): ListedSection[] {
   return objectsIn(data['streams']).map((section) => {
     const { 'substream-target': spatial, 'temporal-layer-target': temporal } = objectOf(section['simulcast']);
@@ -198,14 +197,11 @@ function layerIn(value: unknown): number | undefined {
   return typeof value === 'number' && value < LAYER_MAX ? value : undefined;
 }
 
-/** Janus' words for the settings; absent ones stay absent. */
-function requestOf({ paused, ...layers }: StreamSettings): Record<string, number | boolean> {
-  return { fallback: FALLBACK_US, ...layersOf(layers), ...(paused === undefined ? {} : { send: !paused }) };
+/** Janus' words for the settings. JSON leaves absent ones out. */
+function requestOf({ paused, ...layers }: StreamSettings) {
+  return { fallback: FALLBACK_US, ...layersOf(layers), send: paused === undefined ? undefined : !paused };
 }
 
-function layersOf({ spatial, temporal }: StreamLayers): Record<string, number> {
-  return {
-    ...(spatial === undefined ? {} : { substream: spatial }),
-    ...(temporal === undefined ? {} : { temporal }),
-  };
+function layersOf({ spatial, temporal }: StreamLayers) {
+  return { substream: spatial, temporal };
 }

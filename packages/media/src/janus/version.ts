@@ -11,7 +11,6 @@ export function versionIn({ body }: JanusMessage): string {
   return textOf(body['version_string']) || '0';
 }
 
-/** Whether the version is before {@link JANUS_VERSION_MIN}. */
 export function isOutdated(version: string): boolean {
   return version.localeCompare(JANUS_VERSION_MIN, 'en', { numeric: true }) < 0;
 }

@@ -111,7 +111,7 @@ describe('batches', () => {
   });
 
   test('refuse items beyond the bounds, of a busy tenant before the others', async () => {
-    const waitingMax = { all: 4, ofTenant: 2 };
+    const waitingMax = { all: 4, perKey: 2 };
     const { batches, running, tick } = setUp({ tenantOf: (item) => item.slice(0, 1), waitingMax });
     const first = batches.add('a', 'w');
     await tick();

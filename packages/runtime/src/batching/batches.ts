@@ -1,7 +1,9 @@
-/** Runs work when its turn comes, e.g. `pLimit`. */
-export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
+import { FairQueue, type FairQueueSettings } from '../fairness/fair-queue.js';
 
-interface QueueSettings<Item> {
+/** Limits how much work runs at once, e.g. `pLimit`. */
+export type Limit = <T>(work: () => Promise<T>) => Promise<T>;
+
+export interface BatchSettings<Item, Result> extends Pick<FairQueueSettings<Item>, 'waitingMax' | 'waitMsMax'> {
   /**
    * Items of the same owner are never in one batch. They run in the order in which they were added. Not together with
    * `tenantOf`.
@@ -12,11 +14,6 @@ interface QueueSettings<Item> {
    * others. Default: first come, first served.
    */
   tenantOf?(item: Item): string;
-  /** Maximum number of items of a key that wait for a batch: in all, and of one tenant. Default: no limit. */
-  waitingMax?: { all: number; ofTenant: number };
-}
-
-export interface BatchSettings<Item, Result> extends QueueSettings<Item> {
   /**
    * Runs a batch. The results are in the order of the items. One that is a promise does not delay the next batch. If
    * `run` rejects, all items of the batch are rejected, or run alone (`runsAlone`).
@@ -26,18 +23,16 @@ export interface BatchSettings<Item, Result> extends QueueSettings<Item> {
   /** How many batches of a key run at once. Default: 1. */
   atOnce?: number;
   /** Limits how many batches run at once, over all keys. A batch that waits for its turn keeps filling. */
-  turns?: Turns;
+  limit?: Limit;
   /**
    * Whether the items of a batch of several that failed with this error run again, each in a batch of its own, so that
    * a bad item fails alone. The failed batch must have changed nothing.
    */
   runsAlone?(error: unknown): boolean;
-  /** How long an item waits for its batch to start, in milliseconds. After that it is rejected. Default: no limit. */
-  waitMsMax?: number;
   onBatch?(size: number, durationMs: number): void;
 }
 
-/** The key of batches whose items all share one queue, and the line of items without tenants and owners. */
+/** The key of batches whose items all share one queue, and of items without tenants and owners. */
 export const ONE_QUEUE = '';
 
 const ALONE_AT_ONCE = 4;
@@ -49,8 +44,15 @@ export class OverloadedError extends Error {
   }
 }
 
-interface Line<Item, Result> {
-  queue: BatchQueue<Item, Result>;
+interface Queued<Item, Result> {
+  item: Item;
+  resolve: (result: Result | Promise<Result>) => void;
+  reject: (error: unknown) => void;
+}
+
+/** The items and batches of one key. */
+interface Work<Item, Result> {
+  queue: FairQueue<Queued<Item, Result>>;
   running: number;
   /** Whether a batch starts at the end of the current event-loop tick. */
   isStarting: boolean;
@@ -64,16 +66,23 @@ interface Line<Item, Result> {
  */
 export class Batches<Item, Result> {
   readonly #settings: BatchSettings<Item, Result>;
+  readonly #queueSettings: FairQueueSettings<Queued<Item, Result>>;
   /** The keys with an item that waits or runs. */
-  readonly #lines = new Map<string, Line<Item, Result>>();
+  readonly #work = new Map<string, Work<Item, Result>>();
 
   constructor(settings: BatchSettings<Item, Result>) {
+    const { waitingMax, waitMsMax } = settings;
     this.#settings = settings;
+    this.#queueSettings = {
+      waitingMax,
+      waitMsMax,
+      onExpired: ({ reject }) => reject(new OverloadedError(`for ${waitMsMax} ms`)),
+    };
   }
 
   get waiting(): number {
     let sum = 0;
-    for (const { queue } of this.#lines.values()) sum += queue.size;
+    for (const { queue } of this.#work.values()) sum += queue.size;
     return sum;
   }
 
@@ -83,54 +92,56 @@ export class Batches<Item, Result> {
    */
   add(key: string, item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      let line = this.#lines.get(key);
-      if (line === undefined) {
-        line = { queue: new BatchQueue(this.#settings), running: 0, isStarting: false };
-        this.#lines.set(key, line);
+      let work = this.#work.get(key);
+      if (work === undefined) {
+        work = { queue: new FairQueue(this.#queueSettings), running: 0, isStarting: false };
+        this.#work.set(key, work);
       }
-      const { queue } = line;
-      const queued: Queued<Item, Result> = { item, resolve, reject };
-      const refusal = queue.push(queued);
+      const { ownerOf, tenantOf, atOnce = 1 } = this.#settings;
+      const refusal = work.queue.push((ownerOf ?? tenantOf)?.(item) ?? ONE_QUEUE, { item, resolve, reject });
       if (refusal !== null) {
         reject(new OverloadedError(refusal));
         return;
       }
-      const { atOnce = 1, waitMsMax } = this.#settings;
-      if (waitMsMax !== undefined) {
-        const expire = (): void => {
-          if (queue.remove(queued)) reject(new OverloadedError(`for ${waitMsMax} ms`));
-        };
-        // Not in the timer itself: after a pause of the process, Node fires timers before it reads the answers of
-        // PostgreSQL, and the answer of one batch starts the next.
-        queued.timer = setTimeout(() => setImmediate(expire), waitMsMax);
-      }
-      if (line.running < atOnce && !line.isStarting) {
-        line.isStarting = true;
-        setImmediate(() => this.#start(key, line));
+      if (work.running < atOnce && !work.isStarting) {
+        work.isStarting = true;
+        setImmediate(() => this.#start(key, work));
       }
     });
   }
 
-  #start(key: string, line: Line<Item, Result>): void {
-    line.isStarting = false;
-    line.running += 1;
-    void this.#drain(key, line);
+  #start(key: string, work: Work<Item, Result>): void {
+    work.isStarting = false;
+    work.running += 1;
+    void this.#drain(key, work);
   }
 
   /** Never rejects. */
-  async #drain(key: string, line: Line<Item, Result>): Promise<void> {
-    const { queue } = line;
-    const { sizeMax, turns = (work) => work() } = this.#settings;
-    while (queue.size > 0) {
-      await turns(async () => {
-        const batch = queue.take(sizeMax);
+  async #drain(key: string, work: Work<Item, Result>): Promise<void> {
+    const { limit = (run) => run() } = this.#settings;
+    while (work.queue.size > 0) {
+      await limit(async () => {
+        const batch = this.#take(work.queue);
         // Another drain may have taken the items meanwhile.
         if (batch.length > 0) await this.#runAll(key, batch);
       });
     }
     // In the same tick as the last look at the queue, so that no item is added between and finds a running batch.
-    line.running -= 1;
-    if (line.running === 0 && !line.isStarting) this.#lines.delete(key);
+    work.running -= 1;
+    if (work.running === 0 && !work.isStarting) this.#work.delete(key);
+  }
+
+  #take(queue: FairQueue<Queued<Item, Result>>): Queued<Item, Result>[] {
+    const { sizeMax, ownerOf } = this.#settings;
+    const owners = new Set<string>();
+    let size = 0;
+    return queue.take((owner) => {
+      if (size === sizeMax) return 'stop';
+      if (owners.has(owner)) return 'skip';
+      if (ownerOf !== undefined) owners.add(owner);
+      size += 1;
+      return 'take';
+    });
   }
 
   async #runAll(key: string, batch: Queued<Item, Result>[]): Promise<void> {
@@ -166,79 +177,5 @@ export class Batches<Item, Result> {
     } finally {
       this.#settings.onBatch?.(batch.length, performance.now() - startedAtMs);
     }
-  }
-}
-
-interface Queued<Item, Result> {
-  item: Item;
-  resolve: (result: Result | Promise<Result>) => void;
-  reject: (error: unknown) => void;
-  timer?: NodeJS.Timeout;
-}
-
-class BatchQueue<Item, Result> {
-  readonly #settings: QueueSettings<Item>;
-  /** The items of each tenant or owner, oldest first. The lines are in the order of their turns. */
-  readonly #lines = new Map<string, Queued<Item, Result>[]>();
-  #size = 0;
-
-  constructor(settings: QueueSettings<Item>) {
-    this.#settings = settings;
-  }
-
-  get size(): number {
-    return this.#size;
-  }
-
-  /** @returns why the item was not added, or null. */
-  push(queued: Queued<Item, Result>): string | null {
-    const { waitingMax } = this.#settings;
-    const name = this.#nameOf(queued);
-    const line = this.#lines.get(name);
-    if (waitingMax !== undefined) {
-      if (this.#size >= waitingMax.all) return `${waitingMax.all} items`;
-      if ((line?.length ?? 0) >= waitingMax.ofTenant) return `${waitingMax.ofTenant} items of one tenant`;
-    }
-    if (line === undefined) this.#lines.set(name, [queued]);
-    else line.push(queued);
-    this.#size += 1;
-    return null;
-  }
-
-  take(max: number): Queued<Item, Result>[] {
-    const isOnePerOwner = this.#settings.ownerOf !== undefined;
-    const taken: Queued<Item, Result>[] = [];
-    const served: [string, Queued<Item, Result>[]][] = [];
-    for (const [name, line] of this.#lines) {
-      if (taken.length >= max) break;
-      // A lone tenant fills the rest of the batch.
-      const count = this.#lines.size === 1 && !isOnePerOwner ? max - taken.length : 1;
-      taken.push(...line.splice(0, count));
-      this.#lines.delete(name);
-      if (line.length === 0) continue;
-      // The loop comes to a line that is added again: a tenant gets its next turn, an owner has to wait.
-      if (isOnePerOwner) served.push([name, line]);
-      else this.#lines.set(name, line);
-    }
-    for (const [name, line] of served) this.#lines.set(name, line);
-    this.#size -= taken.length;
-    for (const { timer } of taken) clearTimeout(timer);
-    return taken;
-  }
-
-  remove(queued: Queued<Item, Result>): boolean {
-    const name = this.#nameOf(queued);
-    const line = this.#lines.get(name) ?? [];
-    const at = line.indexOf(queued);
-    if (at === -1) return false;
-    line.splice(at, 1);
-    if (line.length === 0) this.#lines.delete(name);
-    this.#size -= 1;
-    return true;
-  }
-
-  #nameOf({ item }: Queued<Item, Result>): string {
-    const { ownerOf, tenantOf } = this.#settings;
-    return (ownerOf ?? tenantOf)?.(item) ?? ONE_QUEUE;
   }
 }

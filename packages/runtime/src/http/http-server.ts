@@ -100,7 +100,7 @@ export function createHttpServer(listener: RequestListener, options: HttpServerO
       socket.destroy();
       return;
     }
-    refuseInTurn(
+    refuseAfterAnswers(
       socket,
       exchanges,
       (broken) => {
@@ -119,7 +119,7 @@ export function createHttpServer(listener: RequestListener, options: HttpServerO
     const refusal: Refusal = { status: 405, code: 'METHOD_NOT_ALLOWED', requestId: requestIdOf(request) };
     const exchanges = exchangesOf(socket);
     exchanges.isRefused = true;
-    refuseInTurn(socket, exchanges, () => refuseSocket(socket, refusal, deadlines.lingerMs), deadlines.lingerMs);
+    refuseAfterAnswers(socket, exchanges, () => refuseSocket(socket, refusal, deadlines.lingerMs), deadlines.lingerMs);
   });
   return server;
 }
@@ -142,7 +142,7 @@ function closeWaiting(open: ReadonlySet<Exchange>): void {
  * broken, the listener has received it: it is the newest exchange, and `refuse` gets it. If the listener has answered
  * it already, it gets no second answer.
  */
-function refuseInTurn(
+function refuseAfterAnswers(
   socket: Socket,
   { open, newest }: Exchanges,
   refuse: (broken: Exchange | null) => void,

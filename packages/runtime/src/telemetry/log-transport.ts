@@ -7,7 +7,7 @@ type OtlpLogger = ReturnType<LoggerProvider['getLogger']>;
 
 /** `SeverityNumber` of OpenTelemetry. */
 const SEVERITY: Readonly<Record<string, number>> = { debug: 5, info: 9, warn: 13, error: 17 };
-interface Line {
+interface LogLine {
   time: string;
   level: string;
   message: string;
@@ -31,11 +31,11 @@ export class LogTransport extends Transport {
   }
 
   override log(info: { message: unknown }, done: () => void): void {
-    if (info.message !== this.#omitted) this.#emit(JSON.parse(JSON.stringify(info, redacted)) as Line);
+    if (info.message !== this.#omitted) this.#emit(JSON.parse(JSON.stringify(info, redacted)) as LogLine);
     done();
   }
 
-  #emit(line: Line): void {
+  #emit(line: LogLine): void {
     // Addresses of clients stay on standard output.
     const { time, level, message, app: _app, ip: _ip, traceId, spanId, error, ...fields } = line;
     const hasSpan = traceId !== undefined && spanId !== undefined;
@@ -61,6 +61,10 @@ function redacted(key: string, value: unknown): unknown {
   return typeof shown === 'string' ? redactText(shown) : shown;
 }
 
-function exceptionOf({ name = 'Error', message = '', stack = '' }: NonNullable<Line['error']>): Record<string, string> {
+function exceptionOf({
+  name = 'Error',
+  message = '',
+  stack = '',
+}: NonNullable<LogLine['error']>): Record<string, string> {
   return { 'exception.type': name, 'exception.message': message, 'exception.stacktrace': stack };
 }

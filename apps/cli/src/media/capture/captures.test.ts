@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync, appendFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  appendFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -47,7 +56,14 @@ beforeEach(async () => {
 
 async function newRoom(): Promise<string> {
   const id = newId('room');
-  const room = { id, environmentId: tenant.environmentId, name: 'Room', metadata: {}, status: 'active', mediaNodeId: 'm1' };
+  const room = {
+    id,
+    environmentId: tenant.environmentId,
+    name: 'Room',
+    metadata: {},
+    status: 'active',
+    mediaNodeId: 'm1',
+  };
   await database.prisma.room.create({
     data: { ...room, maxParticipants: 9, createdAt: new Date(), startedAt: new Date() },
   });
@@ -81,7 +97,9 @@ function begin(roomId: string, name = NAME, atMs = nowMs): string {
 const rows = () => database.prisma.recordingCapture.findMany({ orderBy: { name: 'asc' } });
 async function stored(roomId: string): Promise<string> {
   const [row] = await rows();
-  const chunks = Array.from({ length: row?.chunks ?? 0 }, (_, n) => captureChunkKey({ roomId, nodeId: 'm1', name: NAME }, n));
+  const chunks = Array.from({ length: row?.chunks ?? 0 }, (_, n) =>
+    captureChunkKey({ roomId, nodeId: 'm1', name: NAME }, n),
+  );
   const parts = await Promise.all(chunks.map(async (chunk) => buffer(await store.read(chunk))));
   return Buffer.concat(parts).toString('latin1');
 }
@@ -127,7 +145,14 @@ describe('a file that grows', () => {
     nowMs += 30_000;
     await captures.pass();
     const [first] = await rows();
-    expect(first).toMatchObject({ roomId, nodeId: 'm1', kind: 'audio', feedId: 'sess_1-1-1', section: 0, closed: false });
+    expect(first).toMatchObject({
+      roomId,
+      nodeId: 'm1',
+      kind: 'audio',
+      feedId: 'sess_1-1-1',
+      section: 0,
+      closed: false,
+    });
     appendFileSync(path, 'more');
     await captures.pass();
     expect(await rows()).toMatchObject([{ chunks: 1 }]);

@@ -1,6 +1,6 @@
-import type { Call, CallEvents, LocalTrack, RemoteTrack } from '@callplane/client-js';
+import type { Call, PublishedTrack, RemoteTrack } from '@callplane/client-js';
 import type { Room } from '@callplane/server/requests';
-import { type SubmitEvent, useEffect, useReducer, useRef, useState } from 'react';
+import { type SubmitEvent, useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import { useApi, useApiAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Check, Field, FormError, InputField, Select } from '../../components/fields.js';
@@ -138,13 +138,21 @@ function RunningCall({ admission, onEnd }: { admission: Admission; onEnd: (why: 
   const url = session?.signalingUrl ?? `${location.origin.replace(/^http/, 'ws')}/v1/signaling`;
   const { call, problem, onProblem } = useCall(admission, url, onEnd);
   if (call === undefined) return <Loading what="the call" lines={3} />;
-  const own = [...call.tracks.values()];
+  return <PresentCall call={call} problem={problem} onProblem={onProblem} />;
+}
+
+function PresentCall({ call, problem, onProblem }: { call: Call; problem: string; onProblem: (text: string) => void }) {
+  const { state, participantCount, isAudioBlocked, tracks, participants } = useSyncExternalStore(
+    call.subscribe,
+    call.getSnapshot,
+  );
+  const own = [...tracks.values()];
   return (
     <div className="stack">
       <div className="row">
-        <Badge tone={call.state === 'connected' ? 'good' : 'warn'}>{call.state}</Badge>
-        <span className="quiet">{plural(call.participantCount, 'participant')} in the room</span>
-        {call.isAudioBlocked && (
+        <Badge tone={state === 'connected' ? 'good' : 'warn'}>{state}</Badge>
+        <span className="quiet">{plural(participantCount, 'participant')} in the room</span>
+        {isAudioBlocked && (
           <Button kind="primary" onClick={() => void call.startAudio()}>
             Play the sound
           </Button>
@@ -157,8 +165,8 @@ function RunningCall({ admission, onEnd }: { admission: Admission; onEnd: (why: 
       )}
       <ul className="call-grid">
         <Person name="You" tracks={own} isOwn />
-        {[...call.participants.values()].map(({ participantId, name, tracks, connectionQuality }) => (
-          <Person key={participantId} name={name} tracks={[...tracks.values()]} quality={connectionQuality} />
+        {[...participants.values()].map(({ participantId, name, tracks: theirs, connectionQuality }) => (
+          <Person key={participantId} name={name} tracks={[...theirs.values()]} quality={connectionQuality} />
         ))}
       </ul>
       <Controls call={call} own={own} onProblem={onProblem} />
@@ -168,12 +176,12 @@ function RunningCall({ admission, onEnd }: { admission: Admission; onEnd: (why: 
 
 interface ControlsProps {
   call: Call;
-  own: readonly LocalTrack[];
+  own: readonly PublishedTrack[];
   onProblem: (text: string) => void;
 }
 
 function Controls({ call, own, onProblem }: ControlsProps) {
-  const toggle = ({ muted, trackId }: LocalTrack) => {
+  const toggle = ({ muted, trackId }: PublishedTrack) => {
     const changing = muted ? call.unmute(trackId) : call.mute(trackId);
     changing.catch((error: unknown) => onProblem(messageOf(error)));
   };
@@ -200,7 +208,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-type Track = LocalTrack | RemoteTrack;
+type Track = PublishedTrack | RemoteTrack;
 
 function Person({
   name,
@@ -235,27 +243,21 @@ function Person({
   );
 }
 
-function Media({ track }: { track: Track }) {
-  const ref = useRef<HTMLVideoElement & HTMLAudioElement>(null);
-  useEffect(() => {
-    const element = ref.current;
-    if (element === null) return undefined;
-    track.attach(element);
-    return () => void track.detach(element);
-  }, [track]);
-  return track.kind === 'video' ? <video ref={ref} aria-hidden="true" /> : <audio ref={ref} />;
+function Media({ track: { kind, attach, detach } }: { track: Track }) {
+  // Both stay the same while the track is published.
+  const ref = useCallback(
+    (element: HTMLMediaElement | null) => {
+      if (element === null) return undefined;
+      attach(element);
+      return () => void detach(element);
+    },
+    [attach, detach],
+  );
+  return kind === 'video' ? <video ref={ref} aria-hidden="true" /> : <audio ref={ref} />;
 }
 
 /** Characters of a message that the page shows. */
 const MESSAGE_SHOWN_MAX = 200;
-
-/** Events after which the page shows something else. */
-const SHOWN: readonly (keyof CallEvents)[] = [
-  ...(['state', 'mediaState', 'connectionQuality', 'permissionsChanged', 'rosterPaged'] as const),
-  ...(['participantJoined', 'participantLeft', 'participantUpdated', 'viewerCount'] as const),
-  ...(['trackPublished', 'trackUnpublished', 'trackSubscribed', 'trackUnsubscribed', 'trackUpdated'] as const),
-  ...(['localTrackPublished', 'localTrackUpdated', 'localTrackUnpublished', 'audioPlaybackBlocked'] as const),
-];
 
 /** Joins with a token, and leaves when the page closes. Loads the SDK only now: no other page needs it. */
 function useCall(
@@ -265,7 +267,6 @@ function useCall(
 ): { call: Call | undefined; problem: string; onProblem: (text: string) => void } {
   const [call, setCall] = useState<Call>();
   const [problem, setProblem] = useState('');
-  const [, render] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
     const closing = new AbortController();
     const { signal } = closing;
@@ -273,7 +274,6 @@ function useCall(
     const join = async () => {
       const { connect } = await import('@callplane/client-js');
       joined = await connect({ url, token, signal });
-      for (const name of SHOWN) joined.on(name, render);
       joined.on('message', ({ isFromServer, participant, data }) => {
         const sender = isFromServer ? 'the server' : (participant?.name ?? 'a participant who left');
         toast(`Message from ${sender}: ${JSON.stringify(data).slice(0, MESSAGE_SHOWN_MAX)}`);

@@ -1,11 +1,13 @@
+import { ROOM_OPTIONS } from '@callplane/core/options';
 import type { Room } from '@callplane/server/requests';
 import { useState } from 'react';
 import { useApi, useAskedAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Facts, LoadedPage, Page } from '../../components/layout.js';
+import { optionFacts } from '../../components/options.js';
 import { Tabs } from '../../components/tabs.js';
 import { Id, Json, Time } from '../../components/text.js';
-import { countText, durationText } from '../../format.js';
+import { countText } from '../../format.js';
 import { Link } from '../../navigation/location.js';
 import { useScope } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
@@ -31,7 +33,6 @@ export default function RoomPage({ parameters }: { parameters: Record<string, st
 function RoomView({ room }: { room: Room }) {
   const mayReadEvents = useScope('webhooks:read');
   const mayReadPeople = useScope('participants:read');
-  const { emptyTimeoutSeconds: timeout } = room;
   const tabs = [
     ...(mayReadPeople
       ? [{ name: 'participants', label: 'Participants', content: () => <Participants room={room} /> }]
@@ -53,11 +54,7 @@ function RoomView({ room }: { room: Room }) {
         <Facts
           facts={[
             ['In the room', countText(room.participantCount)],
-            ['Capacity', `${countText(room.maxParticipants)} participants`],
-            [
-              'Ends while empty',
-              timeout === null ? 'as the deployment is set' : `after ${durationText(timeout * 1_000)}`,
-            ],
+            ...optionFacts(ROOM_OPTIONS, room),
             ['Created', <Time value={room.createdAt} />],
             ['Started', <Time value={room.startedAt} />],
             ['Ended', <Time value={room.endedAt} />],

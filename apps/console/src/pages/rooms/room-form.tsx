@@ -1,8 +1,10 @@
+import { optionDefaults, optionsOf, ROOM_OPTIONS, type RoomOptions } from '@callplane/core/options';
 import type { Room } from '@callplane/server/requests';
 import { useState, type SubmitEvent } from 'react';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
 import { FormEnd, InputField } from '../../components/fields.js';
+import { OptionFields } from '../../components/options.js';
 import { Badge, type Tone } from '../../components/text.js';
 import { navigate } from '../../navigation/location.js';
 import { changesOf } from '../changes-of.js';
@@ -13,15 +15,14 @@ export function RoomStatus({ status }: { status: Room['status'] }) {
   return <Badge tone={TONES[status]}>{status}</Badge>;
 }
 
-type RoomFields = Pick<Room, 'name' | 'maxParticipants' | 'emptyTimeoutSeconds'>;
-const NEW_ROOM: RoomFields = { name: '', maxParticipants: 100, emptyTimeoutSeconds: null };
+type RoomFields = Pick<Room, 'name' | keyof RoomOptions>;
+const NEW_ROOM: RoomFields = { name: '', ...optionDefaults(ROOM_OPTIONS) };
 
 export function RoomForm({ room, onClose }: { room?: Room; onClose: () => void }) {
   const [opened] = useState<RoomFields>(room ?? NEW_ROOM);
-  const [name, setName] = useState(opened.name);
-  const [capacity, setCapacity] = useState(String(opened.maxParticipants));
-  const { emptyTimeoutSeconds } = opened;
-  const [minutes, setMinutes] = useState(emptyTimeoutSeconds === null ? '' : String(emptyTimeoutSeconds / 60));
+  const [edited, setEdited] = useState<Partial<RoomFields>>({});
+  const values = { ...opened, ...edited };
+  const set = (changes: Partial<RoomFields>) => setEdited((before) => ({ ...before, ...changes }));
   const create = useApiAction('createRoom', {
     done: 'The room has been created.',
     onDone: ({ id }) => navigate(`/rooms/${id}`),
@@ -30,11 +31,9 @@ export function RoomForm({ room, onClose }: { room?: Room; onClose: () => void }
   const update = useApiAction('updateRoom', { done: 'The room has been changed.', onDone: onClose, isForm: true });
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    const timeout = minutes === '' ? null : Math.round(Number(minutes) * 60);
-    const fields: RoomFields = { name, maxParticipants: Number(capacity), emptyTimeoutSeconds: timeout };
     // Only the fields that this form changes, so that it does not undo the change of another session.
-    const changed = changesOf(opened, fields);
-    if (room === undefined) create.mutate(fields);
+    const changed = changesOf(opened, edited);
+    if (room === undefined) create.mutate({ name: values.name, ...optionsOf(ROOM_OPTIONS, values) });
     else if (Object.keys(changed).length === 0) onClose();
     else update.mutate({ roomId: room.id, ...changed });
   };
@@ -48,29 +47,15 @@ export function RoomForm({ room, onClose }: { room?: Room; onClose: () => void }
             ? 'Nobody joins by this. Participants join with tokens that your backend issues.'
             : 'Clients in the call see the new name at once. Webhooks get room.updated.'}
         </p>
-        <InputField label="Name" required maxLength={120} autoComplete="off" value={name} onValue={setName} />
         <InputField
-          label="Participants at most"
-          hint={
-            isNew ? '1 to 100,000 at the same time.' : 'A lower number removes nobody. It only refuses further joins.'
-          }
-          type="number"
+          label="Name"
           required
-          min={1}
-          max={100_000}
-          value={capacity}
-          onValue={setCapacity}
+          maxLength={120}
+          autoComplete="off"
+          value={values.name}
+          onValue={(name) => set({ name })}
         />
-        <InputField
-          label="Minutes until it ends while it is empty"
-          hint="1 minute to 7 days, also if nobody joins. Without a number, the setting of the deployment."
-          type="number"
-          min={1}
-          max={10_080}
-          step="any"
-          value={minutes}
-          onValue={setMinutes}
-        />
+        <OptionFields table={ROOM_OPTIONS} values={values} set={set} />
         <FormEnd error={error} action={isNew ? 'Create the room' : 'Save'} isBusy={isPending} onCancel={onClose} />
       </form>
     </Dialog>

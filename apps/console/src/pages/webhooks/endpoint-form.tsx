@@ -1,8 +1,10 @@
+import { ENDPOINT_OPTIONS, optionDefaults } from '@callplane/core/options';
 import type { InputOf, WebhookEndpoint, WebhookEndpointWithSecret } from '@callplane/server/requests';
 import { useState, type SubmitEvent } from 'react';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
 import { Check, FormEnd, InputField } from '../../components/fields.js';
+import { OptionFields } from '../../components/options.js';
 import { navigate } from '../../navigation/location.js';
 import { changesOf } from '../changes-of.js';
 import { SecretDialog } from './rotate-secret.js';
@@ -16,11 +18,7 @@ const NEW_ENDPOINT: EndpointFields = {
   url: '',
   description: null,
   events: ['*'],
-  ordering: 'none',
-  maxPerSecond: null,
-  maxConcurrent: null,
-  standardWebhooks: false,
-  retryRejected: false,
+  ...optionDefaults(ENDPOINT_OPTIONS),
 };
 
 /** Registers an endpoint and shows its secret once, or changes one. A field that is not edited follows the endpoint. */
@@ -62,7 +60,10 @@ export function EndpointForm({ endpoint, onClose }: { endpoint?: WebhookEndpoint
         <p className="quiet">{endpoint === undefined ? NEW_TEXT : EDIT_TEXT}</p>
         <NameFields {...part} />
         <EventFields {...part} />
-        <SendingFields {...part} />
+        <fieldset className="fieldset">
+          <legend>Sending</legend>
+          <OptionFields table={ENDPOINT_OPTIONS} {...part} />
+        </fieldset>
         {endpoint?.updatedAt !== openedAt && (
           <p className="notice warn" role="status">
             The endpoint has changed since you opened this form, which shows its new values. Saving changes only the
@@ -138,54 +139,6 @@ function EventFields({ values: { events }, set }: Part) {
           ))}
         </div>
       )}
-    </fieldset>
-  );
-}
-
-const limitOf = (text: string) => (text === '' ? null : Number(text));
-
-function SendingFields({ values, set }: Part) {
-  return (
-    <fieldset className="fieldset">
-      <legend>Sending</legend>
-      <Check
-        label="Events of a room in their order"
-        hint="The next event waits until the one before it has succeeded or failed for good. One event for each round trip."
-        checked={values.ordering === 'room'}
-        onChange={({ target }) => set({ ordering: target.checked ? 'room' : 'none' })}
-      />
-      <div className="fields">
-        <InputField
-          label="Attempts a second"
-          hint="1 to 1,000; empty for no limit."
-          type="number"
-          min={1}
-          max={1_000}
-          value={values.maxPerSecond ?? ''}
-          onValue={(text) => set({ maxPerSecond: limitOf(text) })}
-        />
-        <InputField
-          label="Attempts at once"
-          hint="1 to 100; empty for no limit."
-          type="number"
-          min={1}
-          max={100}
-          value={values.maxConcurrent ?? ''}
-          onValue={(text) => set({ maxConcurrent: limitOf(text) })}
-        />
-      </div>
-      <Check
-        label="Standard Webhooks headers"
-        hint="Also sends webhook-id, webhook-timestamp and webhook-signature, for libraries of that specification."
-        checked={values.standardWebhooks}
-        onChange={(event) => set({ standardWebhooks: event.target.checked })}
-      />
-      <Check
-        label="Retry rejected deliveries"
-        hint="After a redirect or a 4xx answer that is final otherwise, such as 400, the delivery is tried again. 410 stays final."
-        checked={values.retryRejected}
-        onChange={(event) => set({ retryRejected: event.target.checked })}
-      />
     </fieldset>
   );
 }

@@ -1,6 +1,8 @@
+import { ENDPOINT_OPTIONS } from '@callplane/core/options';
 import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useApi } from '../../api/hooks.js';
 import { Facts, LoadedPage, Page } from '../../components/layout.js';
+import { optionFacts } from '../../components/options.js';
 import { Tabs } from '../../components/tabs.js';
 import { Id, Time } from '../../components/text.js';
 import { useScope } from '../../session/session.js';
@@ -57,18 +59,14 @@ function Endpoint({ endpoint }: { endpoint: WebhookEndpoint }) {
 }
 
 function factsOf(endpoint: WebhookEndpoint, failureRate: string | undefined) {
-  const { events, ordering, maxPerSecond, maxConcurrent } = endpoint;
+  const { events } = endpoint;
   return [
     ['Identifier', <Id value={endpoint.id} />],
     ['Failures since', <Time value={endpoint.failingSince} full />],
     ['Failed in the last hour', failureRate ?? 'Nothing was tried'],
     ['Events', events.length > 2 ? <span title={events.join(', ')}>{eventsText(events)}</span> : eventsText(events)],
-    ['Order', ordering === 'room' ? 'Events of a room in their order' : 'None: nothing waits'],
-    ['Attempts a second', maxPerSecond ?? 'No limit'],
-    ['Attempts at once', maxConcurrent ?? 'No limit'],
+    ...optionFacts(ENDPOINT_OPTIONS, endpoint),
     ['Signing secret', <SigningSecret {...endpoint} />],
-    ['Standard Webhooks headers', endpoint.standardWebhooks ? 'Sent too' : 'Not sent'],
-    ['Rejected deliveries', endpoint.retryRejected ? 'Tried again, except after 410' : 'Fail at once'],
     ['Created', <Time value={endpoint.createdAt} />],
     ['Changed', <Time value={endpoint.updatedAt} />],
   ] as const;

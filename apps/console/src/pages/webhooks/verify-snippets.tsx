@@ -115,8 +115,5 @@ func verify(r *http.Request, body []byte, secrets map[string]string) bool {
 	return hmac.Equal([]byte(match[2]), []byte(hex.EncodeToString(mac.Sum(nil))))
 }`;
 
-/**
- * Code of a receiver that verifies the signature. VERSION stands for the version of its secret. More:
- * docs/receivers.md.
- */
+/** Code of a receiver that verifies the signature with the secret of VERSION. More: docs/receivers.md. */
 const SNIPPETS = { 'Node.js': NODE, Python: PYTHON, PHP, Go: GO };

@@ -1,8 +1,9 @@
 import { boundDetails, boundMessage, type ErrorDetail } from '@callplane/core';
 import { ERROR_CODES, type ErrorCode, type ServerMessage } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
+import type { Client } from './client.js';
 
-/** Refusals of one connection that get a log line of their own. The rest is counted in the line of its end. */
+/** Refusals of one client that get a log line of their own. The rest is counted in the line of its end. */
 const REFUSALS_LOGGED_MAX = 20;
 const FAILURES_LOGGED_MAX = 5;
 
@@ -34,15 +35,9 @@ export function errorMessage(
   };
 }
 
-interface LoggedConnection {
-  readonly id: string;
-  readonly logFields: Record<string, unknown>;
-  refusalsLogged: number;
-}
-
 export function logRefusal(
   logger: Logger,
-  connection: LoggedConnection,
+  client: Client,
   refusal: {
     type: string;
     code: string;
@@ -51,16 +46,15 @@ export function logRefusal(
     cause?: unknown;
   },
 ): void {
-  const refused = (connection.logFields['refused'] ??= {}) as Record<string, number>;
+  const refused = (client.logFields['refused'] ??= {}) as Record<string, number>;
   refused[refusal.code] = (refused[refusal.code] ?? 0) + 1;
-  connection.refusalsLogged += 1;
-  if (connection.refusalsLogged > REFUSALS_LOGGED_MAX) return;
+  if (Object.values(refused).reduce((sum, count) => sum + count, 0) > REFUSALS_LOGGED_MAX) return;
   const { cause, details = [], ...fields } = refusal;
   // Without paths, which may hold names that the client chose.
   const failures = [...new Set(details.map(({ message }) => boundMessage(message)))].slice(0, FAILURES_LOGGED_MAX);
   logger.info('request refused', {
-    connectionId: connection.id,
-    sessionId: connection.logFields['sessionId'],
+    connectionId: client.id,
+    sessionId: client.logFields['sessionId'],
     ...fields,
     ...(failures.length === 0 ? {} : { failures }),
     ...(cause === undefined ? {} : { error: cause }),

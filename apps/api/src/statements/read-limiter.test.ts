@@ -3,13 +3,14 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Deps } from '../deps.js';
 import type { Route } from '../http/route.js';
 import { apiRoutes } from '../routes.js';
-import { READS_WAITING_MAX, ReadTurns } from './read-turns.js';
+import { ReadLimiter } from './read-limiter.js';
+import { WAITING_MAX } from './shared-statements.js';
 
-let turns: ReadTurns;
+let limiter: ReadLimiter;
 /** Lists that run, with the function that ends them. */
 let running: { name: string; end: (failure?: Error) => void }[];
 beforeEach(() => {
-  turns = new ReadTurns(5);
+  limiter = new ReadLimiter(5);
   running = [];
 });
 
@@ -17,8 +18,8 @@ const read = (name: string) => () =>
   new Promise<string>((resolve, reject) => {
     running.push({ name, end: (failure) => (failure === undefined ? resolve(name) : reject(failure)) });
   });
-const list = (environmentId: string, name = environmentId) => turns.list(environmentId, read(name));
-const heavy = (environmentId: string, name = environmentId) => turns.heavy(environmentId, read(name));
+const list = (environmentId: string, name = environmentId) => limiter.list(environmentId, read(name));
+const heavy = (environmentId: string, name = environmentId) => limiter.heavy(environmentId, read(name));
 const names = () => running.map(({ name }) => name);
 async function endFirst(failure?: Error): Promise<void> {
   running.shift()!.end(failure);
@@ -50,9 +51,9 @@ describe('lists', () => {
   });
 
   test('are refused beyond the bound or after too long a wait, while others continue', async () => {
-    turns = new ReadTurns(2, 20);
+    limiter = new ReadLimiter(2, 20);
     const first = list('a', 'first');
-    const waiting = Array.from({ length: READS_WAITING_MAX }, () => list('a').catch((error: unknown) => error));
+    const waiting = Array.from({ length: WAITING_MAX.perKey }, () => list('a').catch((error: unknown) => error));
     await expect(list('a', 'more')).rejects.toMatchObject({ code: 'RATE_LIMITED', headers: { 'retry-after': '1' } });
     for (const refused of await Promise.all(waiting)) expect(refused).toMatchObject({ code: 'RATE_LIMITED' });
     await endFirst();
@@ -65,7 +66,7 @@ describe('lists', () => {
 
   test('of every route take turns, and the one that waits for events takes them for its reads', async () => {
     const reads = { list: (environmentId: string) => Promise.resolve(`turn of ${environmentId}`) };
-    const routes = apiRoutes({ readTurns: reads, console: null } as unknown as Deps).filter(
+    const routes = apiRoutes({ readLimiter: reads, console: null } as unknown as Deps).filter(
       (route) => route.list !== undefined,
     );
     const call = { caller: { environmentId: 'a' } } as unknown as Parameters<(typeof routes)[number]['handle']>[0];
@@ -93,7 +94,7 @@ describe('heavy reads', () => {
 
   test.each(['readOverview', 'readUsage'])('%s is one of its environment', async (operationId) => {
     const reads = { heavy: (environmentId: string) => Promise.reject(new Error(`turn of ${environmentId}`)) };
-    const deps = { readTurns: reads, console: null } as unknown as Deps;
+    const deps = { readLimiter: reads, console: null } as unknown as Deps;
     const route = apiRoutes(deps).find((one) => one.operationId === operationId)!;
     const caller = { environmentId: 'env_a', keyType: 'secret', scopes: SCOPES };
     const call = { caller, query: { from: '2026-11-01', to: '2026-11-02' } };

@@ -1,0 +1,93 @@
+import {
+  optionEntries,
+  optionText,
+  type Option,
+  type OptionTable,
+  type OptionValue,
+  type OptionValues,
+} from '@callplane/core/options';
+import { useState } from 'react';
+import { durationText } from '../format.js';
+import { Check, Field, InputField, Select } from './fields.js';
+
+/** The inputs of a table of options. */
+export function OptionFields<Table extends OptionTable>({
+  table,
+  values,
+  set,
+}: {
+  table: Table;
+  values: OptionValues<Table>;
+  set: (changes: Partial<OptionValues<Table>>) => void;
+}) {
+  return optionEntries(table, values).map(([name, option, value]) => (
+    <OptionField
+      key={name}
+      option={option}
+      value={value}
+      onValue={(changed) => set({ [name]: changed } as Partial<OptionValues<Table>>)}
+    />
+  ));
+}
+
+function OptionField(props: { option: Option; value: OptionValue; onValue: (value: OptionValue) => void }) {
+  const { option, value, onValue } = props;
+  const [label, hint] = option.input;
+  switch (option.type) {
+    case 'boolean':
+      return (
+        <Check label={label} hint={hint} checked={value === true} onChange={({ target }) => onValue(target.checked)} />
+      );
+    case 'choice':
+      return (
+        <Field label={label} hint={hint}>
+          {(attributes) => (
+            <Select {...attributes} options={Object.entries(option.texts)} value={String(value)} onValue={onValue} />
+          )}
+        </Field>
+      );
+    case 'integer':
+      return <NumberField option={option} value={value} onValue={onValue} />;
+  }
+}
+
+/** A number, or nothing for null. Seconds are asked for in minutes. */
+function NumberField({
+  option,
+  value,
+  onValue,
+}: {
+  option: Extract<Option, { type: 'integer' }>;
+  value: OptionValue;
+  onValue: (value: number | null) => void;
+}) {
+  const scale = option.unit === 'seconds' ? 60 : 1;
+  const parse = (text: string) => (text === '' ? null : Math.round(Number(text) * scale));
+  // Keeps the typed text, such as "1.", as long as it means the value.
+  const [typed, setTyped] = useState('');
+  const [label, hint] = option.input;
+  return (
+    <InputField
+      label={label}
+      hint={hint}
+      type="number"
+      required={option.default !== null}
+      min={option.min / scale}
+      max={option.max / scale}
+      step={scale === 1 ? 1 : 'any'}
+      value={parse(typed) === value ? typed : typeof value === 'number' ? value / scale : ''}
+      onValue={(text) => {
+        setTyped(text);
+        onValue(parse(text));
+      }}
+    />
+  );
+}
+
+/** Labels and values of options, for `Facts`. */
+export function optionFacts<Table extends OptionTable>(table: Table, values: OptionValues<Table>) {
+  return optionEntries(table, values).map(([, option, value]) => {
+    const isDuration = option.type === 'integer' && option.unit === 'seconds' && typeof value === 'number';
+    return [option.label, isDuration ? `after ${durationText(value * 1000)}` : optionText(option, value)] as const;
+  });
+}

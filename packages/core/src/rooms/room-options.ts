@@ -1,0 +1,49 @@
+import type { OptionTable, OptionValues } from '../options/option-table.js';
+
+/** The options of a room, beside its name and its metadata. */
+export const ROOM_OPTIONS = {
+  maxParticipants: {
+    column: 'max_participants',
+    type: 'integer',
+    min: 1,
+    max: 100_000,
+    default: 100,
+    description: {
+      read: null,
+      create: 'Maximum number of participants that are connected at the same time.',
+      update:
+        'Maximum number of participants that are connected at the same time. A number below the present one removes ' +
+        'no participant: joins are refused until enough have left.',
+    },
+    input: ['Participants at most', '1 to 100,000 at the same time. A lower number removes nobody.'],
+    label: 'Capacity',
+    unit: 'participants',
+  },
+  emptyTimeoutSeconds: {
+    column: 'empty_timeout_seconds',
+    type: 'integer',
+    min: 60,
+    max: 604_800,
+    default: null,
+    description: {
+      read:
+        'Seconds until the room ends while it has no participants, from its creation or from the time at which the ' +
+        'last one left. Null: the setting of the deployment.',
+      create:
+        'Seconds until the room ends while it has no participants. Also ends a room that nobody joins. Null: the ' +
+        'setting of the deployment.',
+      update:
+        'Seconds until the room ends while it has no participants. Null: the setting of the deployment. Counts from ' +
+        'the time since which the room is empty.',
+    },
+    input: [
+      'Minutes until it ends while it is empty',
+      '1 minute to 7 days, also if nobody joins. Without a number, the setting of the deployment.',
+    ],
+    label: 'Ends while empty',
+    none: 'as the deployment is set',
+    unit: 'seconds',
+  },
+} as const satisfies OptionTable;
+
+export type RoomOptions = OptionValues<typeof ROOM_OPTIONS>;

@@ -1,0 +1,71 @@
+import type { OptionTable, OptionValues } from '../options/option-table.js';
+
+/** The options of a webhook endpoint, beside its URL, its events, its description and whether it is enabled. */
+export const ENDPOINT_OPTIONS = {
+  ordering: {
+    column: 'ordering',
+    type: 'choice',
+    default: 'none',
+    description:
+      '`room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it ' +
+      'has succeeded or failed for good. `none`: nothing waits.',
+    input: [
+      'Order',
+      'In order, the next event waits until the one before it has succeeded or failed for good: one event for each round trip.',
+    ],
+    label: 'Order',
+    texts: { none: 'None: nothing waits', room: 'Events of a room in their order' },
+  },
+  maxPerSecond: {
+    column: 'max_per_second',
+    type: 'integer',
+    min: 1,
+    max: 1000,
+    default: null,
+    description: 'Maximum number of attempts that begin in a second, over all workers. Null for no limit.',
+    input: ['Attempts a second', '1 to 1,000; empty for no limit.'],
+    label: 'Attempts a second',
+    none: 'No limit',
+  },
+  maxConcurrent: {
+    column: 'max_concurrent',
+    type: 'integer',
+    min: 1,
+    max: 100,
+    default: null,
+    description: 'Maximum number of attempts at once, over all workers. Null for no limit.',
+    input: ['Attempts at once', '1 to 100; empty for no limit.'],
+    label: 'Attempts at once',
+    none: 'No limit',
+  },
+  standardWebhooks: {
+    column: 'standard_webhooks',
+    type: 'boolean',
+    default: false,
+    description:
+      'Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, ' +
+      '`webhook-timestamp` and `webhook-signature`.',
+    input: [
+      'Standard Webhooks headers',
+      'Also sends webhook-id, webhook-timestamp and webhook-signature, for libraries of that specification.',
+    ],
+    label: 'Standard Webhooks headers',
+    texts: { true: 'Sent too', false: 'Not sent' },
+  },
+  retryRejected: {
+    column: 'retry_rejected',
+    type: 'boolean',
+    default: false,
+    description:
+      'Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after ' +
+      '503. 410 stays final.',
+    input: [
+      'Retry rejected deliveries',
+      'After a redirect or a 4xx answer that is final otherwise, such as 400, the delivery is tried again. 410 stays final.',
+    ],
+    label: 'Rejected deliveries',
+    texts: { true: 'Tried again, except after 410', false: 'Fail at once' },
+  },
+} as const satisfies OptionTable;
+
+export type EndpointOptions = OptionValues<typeof ENDPOINT_OPTIONS>;
