@@ -174,7 +174,7 @@ describe('a recorded call that ends with its room', () => {
     await eventually(async () => (await fetch(body.url)).status === 404);
   });
 
-  test('leaves nothing of what Janus wrote', async () => {
+  test('leaves none of the files that Janus wrote', async () => {
     await eventually(() => !existsSync(captured(roomId)));
     expect(existsSync(join(stage.recordingsFolder, 'captures', roomId))).toBe(false);
   });
@@ -190,7 +190,7 @@ describe('a recorded call that ends with its room', () => {
 });
 
 describe('a recording of the sound of one participant', () => {
-  test('stops at a request while the call goes on, and nobody is recorded any more', async () => {
+  test('stops at a request while the call continues, and Janus records nobody any more', async () => {
     const roomId = await stage.newRoom();
     const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
     await mediaFlows([ada.page, bob.page]);

@@ -40,8 +40,8 @@ export const RecorderConfig = Type.Object({
     minimum: 50,
     maximum: 10_000,
     description:
-      'Interval in milliseconds between scans for recordings that no job announced, and for those that have reached ' +
-      'their longest duration.',
+      'Interval in milliseconds between scans for recordings that no job announced, and for recordings that have ' +
+      'reached their longest duration.',
   }),
   ...healthSettings,
   ...processSettings,

@@ -4,7 +4,7 @@ import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { OperationMetrics } from './metrics.js';
 
-/** What every worker has that works on operations. Its steps may need more. */
+/** The dependencies of every worker that works on operations. Its steps may need more. */
 export interface OperationDeps {
   database: Database;
   producer: JobProducer;

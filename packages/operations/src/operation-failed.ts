@@ -2,7 +2,7 @@ import { operationFailed, type OperationError, type OperationState } from '@call
 import { findParticipants, findRoom, writeEvents, type DueEndpoint, type TypedSql } from '@callplane/db';
 import type { Kind, Subject } from './kind.js';
 
-/** Writes what follows from a run that has failed. Call it in the transaction that settles the operation. */
+/** Writes the effects of a failed run. Call it in the transaction that settles the operation. */
 export async function writeOperationFailed<Deps>(
   tx: TypedSql,
   kind: Kind<Deps> | undefined,

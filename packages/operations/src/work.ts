@@ -17,7 +17,7 @@ const SETTLE_PAUSE_MS = 500;
 /**
  * Works on one operation: claims it, runs its steps, and settles it as completed with the effect of its kind. If a step
  * throws, this function does not throw. It settles the operation with a retry or as failed, unless the lease was lost.
- * @param kinds those of the app.
+ * @param kinds the kinds of the app.
  * @returns milliseconds until the next attempt; null if there is none, or if the row was not this worker's to claim:
  * settled, held by another worker, or not due yet.
  * @throws if PostgreSQL is unavailable. The row stays unchanged, and a scan finds it again.

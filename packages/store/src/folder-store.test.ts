@@ -10,7 +10,7 @@ const store = new FolderStore(join(folder, 'store'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('the store in a folder', () => {
-  test('returns what was put last under a name', async () => {
+  test('returns the latest object of a name', async () => {
     await store.put('a/b/1', Buffer.from('first'));
     await store.put('a/b/1', Buffer.from('second'));
     expect((await buffer(await store.read('a/b/1'))).toString()).toBe('second');

@@ -1,2 +1,2 @@
 export * from './folder-store.js';
-export type { ObjectStore, StoredObject } from './object-store.js';
+export type { ObjectStore } from './object-store.js';

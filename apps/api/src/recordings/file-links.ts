@@ -25,7 +25,7 @@ function sign(key: Buffer, name: string, expires: string): Buffer {
 
 const LINK_ROUTE = '/recordings/:recordingId/:file';
 
-/** Serves files of recordings to those who have a link. */
+/** Serves files of recordings to callers with a link. */
 export function recordingFiles(
   { masterKeys, clock }: Pick<Deps, 'masterKeys' | 'clock'>,
   store: NonNullable<Deps['recordings']>,

@@ -85,7 +85,7 @@ describe('the end of a recording', () => {
     expect(await eventsOf(roomId)).toEqual(['room.created', 'recording.started', 'recording.stopped']);
   });
 
-  test('gives it a place among those that wait, each environment in its turn', async () => {
+  test('gives it a place in the queue, each environment in its turn', async () => {
     const roomId = await api.room();
     const mine: string[] = [];
     for (let n = 0; n < 3; n += 1) mine.push((await start(roomId)).body.id);

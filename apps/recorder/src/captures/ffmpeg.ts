@@ -5,7 +5,7 @@ const NICENESS = '10';
 const ERROR_CHARACTERS_MAX = 2000;
 
 /** @throws an error with what ffmpeg has said */
-export function ffmpeg(args: readonly string[], signal?: AbortSignal): Promise<void> {
+function ffmpeg(args: readonly string[], signal?: AbortSignal): Promise<void> {
   const all = ['-n', NICENESS, 'ffmpeg', '-nostdin', '-hide_banner', '-loglevel', 'error', '-y', ...args];
   return new Promise((resolve, reject) => {
     const child = spawn('nice', all, {

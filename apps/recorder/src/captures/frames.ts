@@ -37,7 +37,7 @@ export class Reorder {
 export type Depacketizer = (packet: Packet) => Frame | null;
 
 /** Each packet is a frame (RFC 7587). */
-export const opusFrames = (): Depacketizer => (packet) => ({
+const opusFrames = (): Depacketizer => (packet) => ({
   timestamp: packet.timestamp,
   data: packet.payload,
   keySize: null,

@@ -24,7 +24,7 @@ export class WebmWriter {
     return new WebmWriter(file, size === null);
   }
 
-  /** @param ms not before that of the frame before; pictures then get the next millisecond. */
+  /** @param ms time of the frame. A picture that is not later than the one before gets the next millisecond. */
   async write(ms: number, data: Buffer, isKey: boolean): Promise<void> {
     const atMs = Math.max(Math.round(ms), this.#isSound ? Math.max(0, this.#lastMs) : this.#lastMs + 1);
     this.#lastMs = atMs;

@@ -27,7 +27,7 @@ export interface Making {
 /**
  * Makes a file of each part of a capture, each with a checkpoint.
  * @param made the files of earlier attempts
- * @returns what is in no file
+ * @returns media of the capture that is in no file
  */
 export async function makeTracks(
   { deps, claim, attempt: { signal }, recording, scratch }: Making,

@@ -54,7 +54,7 @@ describe('the parts of a capture', () => {
     ]);
   });
 
-  test('are those of the recorded participant, and of sound if pictures are left out', () => {
+  test('belong to the recorded participant, and to sound if pictures are left out', () => {
     const others = { ...RECORDING, participantId: 'part_bob' };
     expect(planParts(others, CAPTURE, [span({})])).toEqual([]);
     expect(planParts({ ...RECORDING, participantId: 'part_ada' }, CAPTURE, [span({})])).toHaveLength(1);

@@ -1,7 +1,7 @@
 import type { RecordingSpan, RecordingToProcess, StoredCapture } from '@callplane/db';
 
 /** The track that a part of a capture belongs to. */
-export interface TrackOfPart {
+interface TrackOfPart {
   participantId: string | null;
   trackId: string | null;
   source: RecordingSpan['source'] | null;
@@ -17,7 +17,7 @@ export interface PlannedPart {
 /**
  * The parts of a capture that the recording shows. A media section can carry several tracks one after another; each
  * begins with its first span. The first track begins with the capture, because its row is written a little later.
- * @param spans those of the room, the oldest first
+ * @param spans all spans of the room, the oldest first
  * @returns none if the recording shows none of its tracks. A capture of which no row names a track is one part.
  */
 export function planParts(

@@ -160,7 +160,7 @@ describe('the processing of a recording', () => {
     expect(await files()).toHaveLength(1);
   });
 
-  test('waits for a media server that still ships, and goes on without one that is lost', async () => {
+  test('waits for a media server that still ships, and completes without a lost one', async () => {
     await ship('a', capture('opus', packets(10)), { nodeId: 'm2', closed: false });
     await agentPassed('m2', new Date(Date.now() - 1000));
     expect(await work()).toBeGreaterThan(0);

@@ -91,7 +91,7 @@ async function isDeleted(deps: Deps, claim: ClaimedOperation): Promise<boolean> 
   return (await findRecordingOf(deps.database.sql, claim))?.isDeleted !== false;
 }
 
-/** What the media server has recorded after the last chunk that it shipped. */
+/** The time after the last chunk that the media server has shipped. */
 function lostGap({ startedAt, endedAt }: RecordingToProcess, { shippedAt }: StoredCapture): RecordingGap {
   const startMs = Math.max(0, shippedAt.getTime() - startedAt.getTime());
   return { startMs, durationMs: endedAt.getTime() - startedAt.getTime() - startMs, reason: 'media_server_lost' };

@@ -2,7 +2,7 @@ import type { TrackSource } from '../participants/participant.js';
 
 /** `tracks`: a file for each track. */
 export const RECORDING_MODES = ['tracks'] as const;
-export type RecordingMode = (typeof RECORDING_MODES)[number];
+type RecordingMode = (typeof RECORDING_MODES)[number];
 
 /** `recording` → `processing` (stopped) → `completed` or `failed`. */
 export const RECORDING_STATUSES = ['recording', 'processing', 'completed', 'failed'] as const;
@@ -93,7 +93,7 @@ export function presentRecording(recording: RecordingState) {
   };
 }
 
-/** Names in the store. Those of one recording, and of the captures of one room, have a common beginning. */
+/** Names in the store. All files of a recording, and all captures of a room, have a common beginning. */
 export const recordingPrefix = (recordingId: string): string => `recordings/${recordingId}/`;
 export const recordingFileKey = (
   recordingId: string,

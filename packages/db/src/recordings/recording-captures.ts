@@ -18,7 +18,7 @@ export interface StoredCapture {
   name: string;
   kind: 'audio' | 'video';
   feedId: string;
-  /** Place of the media section among those of the publisher. */
+  /** Place of the media section among all sections of the publisher. */
   section: number;
   /** By PostgreSQL's clock. */
   startedAt: Date;
@@ -32,7 +32,7 @@ export interface StoredCapture {
 export const CAPTURE_COLUMNS = Prisma.sql`room_id AS "roomId", node_id AS "nodeId", name, kind, feed_id AS "feedId",
   section, started_at AS "startedAt", shipped_at AS "shippedAt", bytes::float8 AS bytes, chunks, closed`;
 
-/** What a media server records at this moment. `now` is PostgreSQL's clock. */
+/** The rooms that a media server records at this moment. `now` is PostgreSQL's clock. */
 export async function wantedCaptures(db: TypedSql, nodeId: string): Promise<{ now: Date; wanted: WantedCapture[] }> {
   const [row] = await db.$queryRaw<[{ now: Date; wanted: WantedCapture[] }]>`
     SELECT now() AS now, coalesce((

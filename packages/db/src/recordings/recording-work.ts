@@ -97,7 +97,7 @@ export function saveRecordingFile(
   });
 }
 
-/** Replaces the gaps by those that an attempt has found. */
+/** Replaces the gaps by the ones of this attempt. */
 export async function saveRecordingGaps(db: TypedSql, recordingId: string, gaps: readonly RecordingGap[]) {
   await db.$executeRaw`UPDATE recordings SET gaps = ${JSON.stringify(gaps)}::jsonb WHERE id = ${recordingId}`;
 }

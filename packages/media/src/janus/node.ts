@@ -127,7 +127,7 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
   }
 
   /**
-   * Starts or stops the recording of all streams of a room, also of those that come later.
+   * Starts or stops the recording of all streams of a room, later ones included.
    * @param how null stops the recording.
    * @returns false if the server has no such room
    */

@@ -20,7 +20,7 @@ export interface CaptureLoop {
 }
 
 /**
- * Records until `signal` aborts. The media server goes on recording then, for the next agent.
+ * Records until `signal` aborts. The media server continues to record, and the next agent ships its files.
  * @returns at once if the settings name no folders
  * @throws UsageError if a setting is missing
  */

@@ -29,7 +29,7 @@ beforeAll(async () => {
   tenant = await createTestTenant(database);
 });
 
-/** What the agent has asked the media server for. */
+/** Requests of the agent to the media server. */
 let asked: string[];
 let folder: string;
 let store: FolderStore;

@@ -49,7 +49,7 @@ export class Captures {
   readonly #deps: CaptureDeps;
   /** The recordings of each room that this process has begun, and its passes since. */
   readonly #begun = new Map<string, { recordings: string; passes: number }>();
-  /** What the store has of each room. */
+  /** The files of each room, as far as the store has them. */
   readonly #stored = new Map<string, Map<string, Shipping>>();
 
   constructor(deps: CaptureDeps) {

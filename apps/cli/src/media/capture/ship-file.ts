@@ -4,7 +4,7 @@ import { captureChunkKey } from '@callplane/core';
 import { saveCapture, type StoredCapture, type TypedSql } from '@callplane/db';
 import type { ObjectStore } from '@callplane/store';
 
-/** A file that grows is shipped this often, in milliseconds, or once so much is new. */
+/** A file that grows is shipped at this interval, in milliseconds, or once this number of bytes is new. */
 const SHIP_EVERY_MS = 30_000;
 const SHIP_BYTES = 4 * 1024 * 1024;
 const CHUNK_BYTES_MAX = 8 * 1024 * 1024;
@@ -30,7 +30,7 @@ export interface ShipDeps {
 }
 
 /**
- * Ships what is new in a file, and deletes a closed one once the store has all of it and its row says so.
+ * Ships the new part of a file, and deletes a closed one once the store has all of it and its row says so.
  * @throws an error with the code ENOENT if the media server has just closed and renamed the file
  */
 export async function shipFile(deps: ShipDeps, path: string, shipping: Shipping, isClosed: boolean): Promise<void> {
