@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { root } from './files.mjs';
 
 /** The number that was reached. It only falls. */
-export const IDIOMS_MAX = 121;
+export const IDIOMS_MAX = 102;
 
 const VERB = String.raw`(?:is|are|was|were|has|have|had|do|does|did|can|could|may|might|must|shall|should|will|would|[a-z]{3,}(?:s|ed))`;
 const IDIOMS = [

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 
 const leasesHeld = async () => {
-  const [row] = await stack.database.prisma.$queryRaw<{ count: number }[]>`
+  const [row] = await stack.database.sql.$queryRaw<{ count: number }[]>`
     SELECT count(*)::int AS count FROM runtime_operations WHERE lease_expires_at > now()`;
   return row?.count ?? 0;
 };

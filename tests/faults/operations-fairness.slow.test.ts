@@ -13,12 +13,12 @@ beforeAll(async () => {
 
 /** Accepted ends of empty rooms that no job announces. */
 async function acceptEnds(): Promise<void> {
-  const { prisma } = stack.database;
-  await prisma.$executeRaw`
+  const { sql } = stack.database;
+  await sql.$executeRaw`
     INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at)
     SELECT 'room_' || lpad(n::text, 26, '0'), ${stack.tenant.environmentId}, 'Room', '{}', 'ending', 2, now()
     FROM generate_series(1, ${ENDS}::int) n`;
-  await prisma.$executeRaw`
+  await sql.$executeRaw`
     INSERT INTO runtime_operations (id, environment_id, room_id, kind, subject_id, status, created_at)
     SELECT 'op' || substr(id, 5), environment_id, id, 'room.end', id, 'pending', now() FROM rooms WHERE status = 'ending'`;
 }

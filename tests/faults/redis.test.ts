@@ -99,7 +99,7 @@ test('a retry whose job Redis lost comes within 15 s of being due', async () => 
   receiver.answer = () => 200;
   await stack.producer.redis.flushall();
   // Makes the retry due earlier than the worker expects.
-  await stack.database.prisma.$executeRaw`
+  await stack.database.sql.$executeRaw`
     UPDATE webhook_deliveries SET due_at = now() - interval '1 second' WHERE status = 'pending'`;
   const dueAtMs = performance.now();
   await stack.allDelivered();

@@ -125,7 +125,7 @@ const OPEN = { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' 
 /** @param databaseUrl a PostgreSQL of the test's own; the shared one of the run by default. */
 export async function startWebhookStack(databaseUrl?: string): Promise<WebhookStack> {
   const stack = await startStack(databaseUrl);
-  const { prisma } = stack.database;
+  const { prisma, sql } = stack.database;
   return {
     ...stack,
     spawnApi: (env) => stack.spawnApi({ ...OPEN, ...env }),
@@ -157,7 +157,7 @@ export async function startWebhookStack(databaseUrl?: string): Promise<WebhookSt
       );
     },
     async leasesLost() {
-      const rows = await prisma.$queryRaw<{ eventId: string; count: number }[]>`
+      const rows = await sql.$queryRaw<{ eventId: string; count: number }[]>`
         SELECT d.event_id AS "eventId", count(*)::int AS count
         FROM webhook_attempts a JOIN webhook_deliveries d ON d.id = a.delivery_id
         WHERE a.error_code = 'LEASE_EXPIRED' GROUP BY 1`;

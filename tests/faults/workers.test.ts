@@ -30,7 +30,7 @@ test('workers that are frozen beyond their leases write nothing over their succe
     await tx.$queryRaw`SELECT 1 FROM runtime_operations WHERE id = ${operationId} FOR UPDATE`;
     await stack.producer.wakeOperations([accepted!.wake!]);
     await eventually(async () => {
-      const [row] = await stack.database.prisma.$queryRaw<{ count: number }[]>`
+      const [row] = await stack.database.sql.$queryRaw<{ count: number }[]>`
         SELECT count(*)::int AS count FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock'`;
       return row?.count === 1;

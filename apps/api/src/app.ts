@@ -2,23 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
 import { KeyedPace, PublicError, type Pace } from '@callplane/core';
 import { createHttpServer, hostProblem, type Health, type Logger } from '@callplane/runtime';
-import express, { type Express, type Request, type Response } from 'express';
+import express, { type Express, type RequestHandler, type Response } from 'express';
 import { consolePages } from './console/console-pages.js';
+import { CONTEXT_ROUTE, readContext } from './context/context.routes.js';
+import { JWKS_ROUTE, publicRouter } from './context/public.routes.js';
 import type { Deps } from './deps.js';
-import { publicRouter } from './context/public.routes.js';
-import { authenticate, type Directories } from './http/authenticate.js';
-import { errorHandler } from './http/errors.js';
+import { authenticate, type AuthenticateOptions, type Directories } from './http/authenticate.js';
+import { errorHandler, onlyMethods } from './http/errors.js';
 import { rateLimit, type Bucket } from './http/rate-limit.js';
-import {
-  contextOf,
-  requestContext,
-  requestLog,
-  signInRequests,
-  unlimitedRequests,
-  type RequestMetrics,
-} from './http/request-context.js';
-import { serveRoutes } from './http/router.js';
+import { contextOf, requestContext, requestLog, type RequestMetrics } from './http/request-context.js';
 import { refuseUnread, securityHeaders, UnreadAnswers } from './http/respond.js';
+import { serveRoutes } from './http/serve.js';
 import { docsRouter } from './openapi/docs.routes.js';
 import { recordingFiles } from './recordings/file-links.js';
 import { apiRoutes } from './routes.js';
@@ -40,8 +34,8 @@ export interface AppSettings {
 }
 
 /**
- * Builds the Express app. Authentication (401) and rate limits (429) are checked before a route is looked for. All steps
- * of a request under `/v1` are one middleware: Express takes several microseconds for each.
+ * Builds the Express app. Under `/v1`, authentication (401) and rate limits (429) are checked before a route is looked
+ * for.
  */
 export function createApp(deps: Deps, settings: AppSettings): Express {
   const routes = apiRoutes(deps);
@@ -52,34 +46,22 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   app.set('query parser', 'simple');
   app.set('trust proxy', settings.trustProxy);
 
-  const open = requestContext(securityHeaders());
-  const log = requestLog(deps.logger, settings.requests);
-  const isUnlimited = unlimitedRequests(routes);
   const unknownKeyPace = new KeyedPace(settings.unknownKeys, ADDRESSES_MAX);
-  const kinds = { isUnlimited, isSignIn: signInRequests(routes) };
-  const identify = authenticate(settings.callers, unknownKeyPace, settings.requests, kinds);
-  const isLimited = settings.limits.reads.perSecond > 0 || settings.limits.writes.perSecond > 0;
-  const limit = isLimited ? rateLimit(deps.producer, deps.logger, settings.limits, isUnlimited) : null;
+  const identify = (options?: AuthenticateOptions) =>
+    authenticate(settings.callers, unknownKeyPace, settings.requests, options);
+  const limit = rateLimit(deps.producer, deps.logger, settings.limits);
   const unread = new UnreadAnswers();
-  const requireRoom = refuseUnread(unread, isUnlimited);
-  const serve = serveRoutes(routes, unread);
-  app.use(async (request, response, next) => {
-    open(request, response);
-    log(request, response);
-    requireOneHost(request);
-    if (!`${request.path}/`.startsWith('/v1/')) {
-      next();
-      return;
-    }
-    // Answers under `/v1` contain tokens, credentials and private data.
-    contextOf(response).headers['cache-control'] = 'no-store';
-    // The path of a gateway. The SDK asks whether a server answers, and browsers hide answers that other sites may not load.
-    if (request.path === '/v1/signaling') contextOf(response).headers['cross-origin-resource-policy'] = 'cross-origin';
-    await identify(request, response);
-    if (limit !== null) await limit(request, response);
-    requireRoom(request, response);
-    await serve(request, response);
-  });
+
+  app.use(requestContext(securityHeaders()), requestLog(deps.logger, settings.requests), requireOneHost);
+  app.use('/v1', privateAnswers);
+  // Two routes have checks of their own. Other methods of the same paths pass the checks of all routes.
+  const signalingUrl = deps.console?.signalingUrl ?? null;
+  app.get(CONTEXT_ROUTE.path, identify({ limitsUnknownKeys: false }), readContext(signalingUrl));
+  app.post('/v1/console/sessions', identify({ acceptsLoginCode: true }));
+  app.use('/v1', identify(), limit, refuseUnread(unread));
+  app.use(serveRoutes(routes, unread));
+  app.all(CONTEXT_ROUTE.path, onlyMethods(['get']));
+
   app.use(publicRouter({ health: settings.health, signingKeys: deps.signingKeys }));
   if (deps.recordings !== null) app.use(recordingFiles(deps, deps.recordings));
   if (deps.console !== null) app.use('/console', consolePages(settings.consoleFolder, deps.console.signalingUrl));
@@ -87,9 +69,18 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   app.use(() => {
     throw new PublicError('ROUTE_NOT_FOUND');
   });
-  app.use(errorHandler(routes));
+  app.use(errorHandler([CONTEXT_ROUTE, ...routes, JWKS_ROUTE]));
   return app;
 }
+
+/** Answers under `/v1` contain tokens, credentials and private data. */
+const privateAnswers: RequestHandler = (request, response, next) => {
+  const { headers } = contextOf(response);
+  headers['cache-control'] = 'no-store';
+  // The path of a gateway. The SDK asks whether a server answers, and browsers hide answers that other sites may not load.
+  if (request.path === '/signaling') headers['cross-origin-resource-policy'] = 'cross-origin';
+  next();
+};
 
 /**
  * The target of a request in the form that Express understands: a path that begins with a slash, with an optional
@@ -121,14 +112,16 @@ function escapeUndecodable(target: string): string {
 }
 
 /** Rejects a request whose `Host` is missing, repeated or malformed. Runs before all other checks of the request. */
-function requireOneHost(request: Request): void {
+const requireOneHost: RequestHandler = (request, _response, next) => {
   const message = hostProblem(request);
-  if (message === null) return;
-  throw new PublicError('VALIDATION_FAILED', {
-    details: [{ path: 'headers.host', message }],
-    headers: { connection: 'close' },
-  });
-}
+  if (message !== null) {
+    throw new PublicError('VALIDATION_FAILED', {
+      details: [{ path: 'headers.host', message }],
+      headers: { connection: 'close' },
+    });
+  }
+  next();
+};
 
 /**
  * Idle timeout of connections, in milliseconds. It is longer than the idle timeout of a load balancer (nginx: 60 s), so

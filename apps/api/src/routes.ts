@@ -1,4 +1,3 @@
-import { contextRoutes } from './context/context.routes.js';
 import { consoleRoutes } from './console/console.routes.js';
 import type { Deps } from './deps.js';
 import { eventRoutes } from './events/events.routes.js';
@@ -20,21 +19,9 @@ import { deliveryRoutes } from './webhooks/deliveries.routes.js';
 import { endpointRoutes } from './webhooks/endpoints.routes.js';
 import { recoveryRoutes } from './webhooks/recoveries.routes.js';
 
-/** All routes under `/v1`, in the order of the documentation. `GET` has connections of its own. */
+/** The routes under `/v1` behind the rate limits, in the order of the documentation. */
 export function apiRoutes(deps: Deps): Route[] {
-  const reading = routesWith({ ...deps, database: deps.reads }).map((route) => inTurn(deps, route));
-  return routesWith(deps).map((route, index) => (route.method === 'get' ? (reading[index] ?? route) : route));
-}
-
-/** A list takes turns with the others of its environment. One that waits for events takes turns for its reads only. */
-function inTurn({ readLimiter }: Deps, route: Route): Route {
-  if (route.list === undefined || route.waits === true) return route;
-  return { ...route, handle: (call) => readLimiter.list(call.caller.environmentId, () => route.handle(call)) };
-}
-
-function routesWith(deps: Deps): Route[] {
   return [
-    ...contextRoutes(deps),
     ...consoleRoutes(deps),
     ...createRoomRoutes(deps),
     ...roomRoutes(deps),

@@ -14,6 +14,7 @@ import { Scan, workOnOperation as workOnKind, type Kinds } from '@callplane/oper
 import { JobProducer } from '@callplane/queue';
 import { createLogger, createMetrics } from '@callplane/runtime';
 import {
+  execute,
   createTestDatabase,
   createTestTenant,
   eventually,
@@ -196,7 +197,7 @@ export async function startTestWorker({
       return (await worker.endRoom(await worker.newRoom())).operation.id;
     },
     row: (id) => database.prisma.runtimeOperation.findUniqueOrThrow({ where: { id } }),
-    sql: (statement) => database.prisma.$executeRawUnsafe(statement),
+    sql: (statement) => execute(database, statement),
   };
   return worker;
 }

@@ -17,7 +17,7 @@ import { endConsoleSessions, insertConsoleSession, listConsoleSessions } from '@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { configOf, notifyApps, withDatabase, type Cli } from './cli.js';
 import { UsageError } from './failure.js';
-import { ENV_OPTION, environmentOf, notFound, parseDuration, parseScopes, unknownEnvironment } from './options.js';
+import { ENV_OPTION, environmentOf, notFound, parseDuration, parseScopes } from './options.js';
 import { addCommand, addList, print, type OutputOptions } from './output.js';
 import { serviceUrl, URL_OPTION } from './service-access.js';
 
@@ -50,11 +50,9 @@ export function consoleCommands(cli: Cli): Command {
     description: 'List open sessions and unused links',
     example: 'rtc console sessions list --env env_01…',
     filters: [new Option(...ENV_OPTION)],
-    rows: async ({ prisma }, options: OutputOptions & { env?: string }) => {
-      const environmentId = await environmentOf(prisma, options.env);
-      const rows = await listConsoleSessions(prisma, environmentId, cli.clock.now());
-      if (rows === null) throw unknownEnvironment(environmentId);
-      return rows;
+    rows: async (database, options: OutputOptions & { env?: string }) => {
+      const { environmentId } = await environmentOf(database.prisma, options.env);
+      return listConsoleSessions(database.sql, environmentId, cli.clock.now());
     },
     columns: {
       SESSION: (row) => row.id,
@@ -80,13 +78,12 @@ function makeLink(cli: Cli, options: LoginOptions): Promise<void> {
   const scopes = readOnly ? readScopes(all) : all;
   if (scopes.length === 0) throw new UsageError('None of --scopes only reads. Omit --read-only or --scopes.');
   return withDatabase(cli, async (database) => {
-    const environmentId = await environmentOf(database.prisma, options.env);
+    const { environmentId } = await environmentOf(database.prisma, options.env);
     const code = formatLoginCode(randomBytes(API_KEY_RANDOM_BYTES));
     const lifetimeSeconds = options.ttl ?? CONSOLE_SESSION_SECONDS;
     const id = newId('consoleSession');
     const session = { id, environmentId, apiKeyId: null, scopes, readOnly, lifetimeSeconds };
     const outcome = await insertConsoleSession(database, session, { codeHash: hashApiKey(code) }, cli.clock.now());
-    if (outcome === 'environment_not_found') throw unknownEnvironment(environmentId);
     if (outcome === 'limit') {
       const how = '"rtc console sessions revoke" ends one.';
       throw new UsageError(`The environment has ${CONSOLE_SESSIONS_MAX} open sessions and links. ${how}`);
@@ -104,8 +101,10 @@ function revoke(cli: Cli, options: RevokeOptions, id: string | undefined): Promi
     throw new UsageError('Give the id of a session or --all. "rtc console sessions list" lists sessions.');
   }
   return withDatabase(cli, async ({ prisma }, config) => {
-    const which = id === undefined ? { environmentId: await environmentOf(prisma, options.env) } : { id };
-    const ended = await endConsoleSessions(prisma, which);
+    const ended = await endConsoleSessions(
+      prisma,
+      id === undefined ? { environmentId: (await environmentOf(prisma, options.env)).environmentId } : { id },
+    );
     if (id !== undefined && ended.length === 0) {
       throw notFound('Session', id, 'console sessions list');
     }

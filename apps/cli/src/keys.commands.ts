@@ -14,15 +14,7 @@ import { insertApiKey, listApiKeys, revokeApiKey, type ApiKeyRow, type Database 
 import { Command, Option } from 'commander';
 import { notifyApps, withDatabase, type Cli } from './cli.js';
 import { UsageError } from './failure.js';
-import {
-  ENV_OPTION,
-  environmentOf,
-  notFound,
-  parseDuration,
-  parseName,
-  parseScopes,
-  unknownEnvironment,
-} from './options.js';
+import { ENV_OPTION, environmentOf, notFound, parseDuration, parseName, parseScopes } from './options.js';
 import { addCommand, addList, print, type OutputOptions } from './output.js';
 import { quoted } from './terminal.js';
 
@@ -56,10 +48,8 @@ export function keysCommands(cli: Cli): Command {
     example: 'rtc keys list --env env_01…',
     filters: [new Option(...ENV_OPTION)],
     rows: async ({ prisma }, options: OutputOptions & { env?: string }) => {
-      const environmentId = await environmentOf(prisma, options.env);
-      const rows = await listApiKeys(prisma, environmentId);
-      if (rows === null) throw unknownEnvironment(environmentId);
-      return rows;
+      const { environmentId } = await environmentOf(prisma, options.env);
+      return listApiKeys(prisma, environmentId);
     },
     columns: {
       KEY: (row) => row.id,
@@ -82,7 +72,7 @@ function createKey(cli: Cli, options: CreateOptions): Promise<void> {
     throw new UsageError('A publishable key has no scopes. Omit --scopes.');
   }
   return withDatabase(cli, async ({ prisma }) => {
-    const environmentId = await environmentOf(prisma, options.env);
+    const { environmentId } = await environmentOf(prisma, options.env);
     const made = await insertKey(cli, prisma, { ...options, environmentId });
     print(cli, options, made, `Key ${made.id}, shown only once:\n${made.key}`);
   });
@@ -106,8 +96,7 @@ export async function insertKey(cli: Cli, prisma: Database['prisma'], options: N
     expiresAt: options.expiresIn === undefined ? null : new Date(now.getTime() + options.expiresIn * 1000),
   };
   const id = newId('apiKey');
-  const outcome = await insertApiKey(prisma, { id, ...row, keyHash: new Uint8Array(hashApiKey(key)) });
-  if (outcome === 'environment_not_found') throw unknownEnvironment(environmentId);
+  await insertApiKey(prisma, { id, ...row, keyHash: new Uint8Array(hashApiKey(key)) });
   return { id, key, ...row };
 }
 

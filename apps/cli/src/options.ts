@@ -5,11 +5,12 @@ import {
   EVENT_TYPES,
   isAcceptedTime,
   SCOPES,
+  type Tenant,
   trimName,
   unstorableReason,
   USAGE_DAYS_MAX,
 } from '@callplane/core';
-import { listEnvironments, listProjects, type ListFilter, type Db } from '@callplane/db';
+import { listEnvironments, listProjects, tenantOfEnvironment, type ListFilter, type Db } from '@callplane/db';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Cli } from './cli.js';
 import { UsageError } from './failure.js';
@@ -150,8 +151,12 @@ export async function projectOf(db: Db, given: string | undefined): Promise<stri
   return only.id;
 }
 
-export async function environmentOf(db: Db, given: string | undefined, how = '--env'): Promise<string> {
-  if (given !== undefined) return given;
+export async function environmentOf(db: Db, given: string | undefined, how = '--env'): Promise<Tenant> {
+  if (given !== undefined) {
+    const tenant = await tenantOfEnvironment(db, given);
+    if (tenant === null) throw notFound('Environment', given, 'environments list --project …');
+    return tenant;
+  }
   const projects = await listProjects(db);
   const environments = (await Promise.all(projects.map(({ id }) => listEnvironments(db, id)))).flatMap(
     (rows) => rows ?? [],
@@ -161,7 +166,7 @@ export async function environmentOf(db: Db, given: string | undefined, how = '--
     throw new UsageError('There is no environment yet: "rtc environments create --project <id> --name <name>".');
   }
   if (environments.length > 1) throw new UsageError(`Give ${how}, one of: ${namesOf(environments)}.`);
-  return only.id;
+  return { environmentId: only.id, projectId: only.projectId };
 }
 
 function namesOf(rows: readonly { id: string; name: string }[]): string {
@@ -172,8 +177,4 @@ function namesOf(rows: readonly { id: string; name: string }[]): string {
 /** @param list the command that lists the objects, such as `rooms list`. */
 export function notFound(what: string, id: string, list: string): UsageError {
   return new UsageError(`${what} ${quoted(id)} not found. See "rtc ${list}".`);
-}
-
-export function unknownEnvironment(id: string): UsageError {
-  return notFound('Environment', id, 'environments list --project …');
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { newId, RECOVERIES_PENDING_MAX, RECOVERY_STATUSES, type RecoveryStatus } from '@callplane/core';
+import { newId, RECOVERIES_PENDING_MAX, RECOVERY_STATUSES, type RecoveryStatus, type Tenant } from '@callplane/core';
 import {
   cancelRecovery,
   findRecoveryById,
@@ -88,13 +88,10 @@ export function recover(cli: Cli, options: RecoverOptions, endpointId: string): 
   const until = wanted < now ? wanted : now;
   if (since >= until) throw new UsageError('--since must be before --until and in the past.');
   return withDatabase(cli, async (database) => {
-    const tenant = await tenantOfWebhookEndpoint(database.prisma, endpointId);
-    if (tenant === null) throw noEndpoint(endpointId);
+    const tenant = await tenantOf(database, endpointId);
     const { dryRun = false, failedOnly = false } = options;
     const recovery = { id: newId('recovery'), endpointId, since, until, dryRun, includePending: !failedOnly };
-    const created = await database.prisma.$transaction((tx) =>
-      insertRecovery(tx, tenant, { ...recovery, createdAt: now }),
-    );
+    const created = await insertRecovery(database, tenant, { ...recovery, createdAt: now });
     if (created === 'not_found') throw noEndpoint(endpointId);
     if (created === 'limit') {
       throw new CommandError(
@@ -124,6 +121,13 @@ async function recoveryOf(db: Database['prisma'], recoveryId: string): Promise<R
   const row = await findRecoveryById(db, recoveryId);
   if (row === null) throw notFound('Recovery', recoveryId, 'recoveries list');
   return row;
+}
+
+/** The tenant of an endpoint that exists. */
+export async function tenantOf({ prisma }: Database, endpointId: string): Promise<Tenant> {
+  const tenant = await tenantOfWebhookEndpoint(prisma, endpointId);
+  if (tenant === null) throw noEndpoint(endpointId);
+  return tenant;
 }
 
 export function noEndpoint(endpointId: string): UsageError {

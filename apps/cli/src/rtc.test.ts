@@ -5,6 +5,7 @@ import { isLoginCode, parseApiKey, SCOPES } from '@callplane/core';
 import { Database, findApiKeysByHash } from '@callplane/db';
 import { NoticeListener } from '@callplane/queue';
 import {
+  execute,
   appMain,
   createTestDatabase,
   eventually,
@@ -387,7 +388,7 @@ async function identityOf(key: string) {
 
 async function emptyDatabase(): Promise<string> {
   const name = `cli_${randomBytes(8).toString('hex')}`;
-  await database.prisma.$executeRawUnsafe(`CREATE DATABASE ${name}`);
+  await execute(database, `CREATE DATABASE ${name}`);
   const url = new URL(target.url);
   url.pathname = `/${name}`;
   return url.href;

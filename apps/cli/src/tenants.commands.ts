@@ -1,26 +1,17 @@
-import { API_KEY_TYPES, DAY_MS, dayOf, newId, presentUsageDay } from '@callplane/core';
+import { API_KEY_TYPES, DAY_MS, dayOf, newId, presentUsageDay, type Tenant } from '@callplane/core';
 import {
   createEnvironment,
   createProject,
   listEnvironments,
   listProjects,
   readUsage,
-  tenantOfEnvironment,
   type Database,
 } from '@callplane/db';
 import { Command, Option } from 'commander';
 import { withDatabase, type Cli } from './cli.js';
 import { UsageError } from './failure.js';
 import { insertKey } from './keys.commands.js';
-import {
-  environmentOf,
-  notFound,
-  parseDays,
-  parseName,
-  PROJECT_OPTION,
-  projectOf,
-  unknownEnvironment,
-} from './options.js';
+import { environmentOf, notFound, parseDays, parseName, PROJECT_OPTION, projectOf } from './options.js';
 import { addCommand, addList, print, printList, type OutputOptions } from './output.js';
 import { quoted } from './terminal.js';
 
@@ -102,8 +93,8 @@ export function environmentsCommands(cli: Cli): Command {
     .option('--days <count>', 'number of days up to today, 1 to 92', parseDays, USAGE_DAYS_DEFAULT)
     .action((given: string | undefined, options: OutputOptions & { days: number }) =>
       withDatabase(cli, async (database) => {
-        const environmentId = await environmentOf(database.prisma, given, 'the environment');
-        printList(cli, options, await usageOf(cli, database, environmentId, options.days), {
+        const tenant = await environmentOf(database.prisma, given, 'the environment');
+        printList(cli, options, await usageOf(cli, database, tenant, options.days), {
           DAY: ({ day }) => day,
           ROOMS: ({ rooms }) => rooms,
           'PARTICIPANT MINUTES': ({ participantMinutes }) => participantMinutes,
@@ -131,12 +122,10 @@ function addEnvironment(cli: Cli, options: OutputOptions & { project?: string; n
   });
 }
 
-async function usageOf(cli: Cli, database: Database, environmentId: string, days: number) {
-  const tenant = await tenantOfEnvironment(database.prisma, environmentId);
-  if (tenant === null) throw unknownEnvironment(environmentId);
+async function usageOf(cli: Cli, { sql }: Database, tenant: Tenant, days: number) {
   const now = cli.clock.now();
   const last = dayOf(now);
-  const rows = await readUsage(database, tenant, new Date(last.getTime() - (days - 1) * DAY_MS), last, now);
+  const rows = await readUsage(sql, tenant, new Date(last.getTime() - (days - 1) * DAY_MS), last, now);
   return rows.map(presentUsageDay);
 }
 

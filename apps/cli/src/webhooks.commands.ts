@@ -5,17 +5,14 @@ import {
   generateSigningSecret,
   presentWebhookEndpoint,
   seal,
-  type Tenant,
 } from '@callplane/core';
 import {
   endSecretRotation,
   findEventById,
   listAllEvents,
   listAllWebhookEndpoints,
-  type Prisma,
   rotateWebhookSecret,
   setWebhookEndpointEnabled,
-  tenantOfWebhookEndpoint,
 } from '@callplane/db';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Cli, foundLater, masterKeysOf, wakeDeliveries, withDatabase } from './cli.js';
@@ -34,7 +31,7 @@ import {
   TYPE_FILTER,
 } from './options.js';
 import { addCommand, addList, type OutputOptions, print } from './output.js';
-import { noEndpoint, recover, type RecoverOptions } from './recoveries.commands.js';
+import { noEndpoint, recover, type RecoverOptions, tenantOf } from './recoveries.commands.js';
 import { quoted } from './terminal.js';
 
 const DISABLED_BY_OPERATOR = 'Disabled by the operator.';
@@ -97,9 +94,8 @@ function setEnabled(
   change: { enabled: boolean; reason: string | null },
 ): Promise<void> {
   return withDatabase(cli, async (database, config) => {
-    const changed = await database.prisma.$transaction(async (tx) =>
-      setWebhookEndpointEnabled(tx, await tenantOf(tx, endpointId), endpointId, change, cli.clock.now()),
-    );
+    const tenant = await tenantOf(database, endpointId);
+    const changed = await setWebhookEndpointEnabled(database, tenant, endpointId, change, cli.clock.now());
     if (changed === null) throw noEndpoint(endpointId);
     const notified = await wakeDeliveries(config, changed.deliveries);
     const text = change.enabled
@@ -173,9 +169,8 @@ function rotate(cli: Cli, options: OutputOptions & { activateIn: number }, endpo
     const signingSecret = generateSigningSecret(randomBytes(32));
     const sealVersion = (version: number) => seal(masterKeys, signingSecret, `webhook-secret:${endpointId}:${version}`);
     const rotation = { sealVersion, activateInSeconds: options.activateIn };
-    const rotated = await database.prisma.$transaction(async (tx) =>
-      rotateWebhookSecret(tx, await tenantOf(tx, endpointId), endpointId, rotation, cli.clock.now()),
-    );
+    const tenant = await tenantOf(database, endpointId);
+    const rotated = await rotateWebhookSecret(database, tenant, endpointId, rotation, cli.clock.now());
     if (rotated === null) throw noEndpoint(endpointId);
     if (rotated === 'SECRET_ROTATION_WAITS') {
       throw new CommandError(
@@ -191,20 +186,18 @@ function rotate(cli: Cli, options: OutputOptions & { activateIn: number }, endpo
 
 function endRotation(cli: Cli, options: OutputOptions, endpointId: string, end: 'activate' | 'cancel'): Promise<void> {
   return withDatabase(cli, async (database) => {
-    const endpoint = await database.prisma.$transaction(async (tx) =>
-      endSecretRotation(tx, await tenantOf(tx, endpointId), endpointId, end, cli.clock.now()),
+    const endpoint = await endSecretRotation(
+      database,
+      await tenantOf(database, endpointId),
+      endpointId,
+      end,
+      cli.clock.now(),
     );
     if (endpoint === null) throw noEndpoint(endpointId);
     if (endpoint === 'NO_SECRET_ROTATION') throw new CommandError(`No new secret of ${endpointId} waits.`);
     const text = `Version ${endpoint.signingKeyVersion} signs new runs of ${endpointId}.`;
     print(cli, options, presentWebhookEndpoint(endpoint), text);
   });
-}
-
-async function tenantOf(tx: Prisma.TransactionClient, endpointId: string): Promise<Tenant> {
-  const tenant = await tenantOfWebhookEndpoint(tx, endpointId);
-  if (tenant === null) throw noEndpoint(endpointId);
-  return tenant;
 }
 
 /** @returns seconds */

@@ -20,6 +20,7 @@ import {
 import { JobProducer } from '@callplane/queue';
 import { createLogger, createMetrics } from '@callplane/runtime';
 import {
+  execute,
   createTestDatabase,
   createTestTenant,
   PATIENT_DEADLINES,
@@ -235,7 +236,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
       }
       return attempted !== null;
     },
-    sql: (statement) => prisma.$executeRawUnsafe(statement),
+    sql: (statement) => execute(database, statement),
   };
   return worker;
 }

@@ -1,5 +1,6 @@
 import { createPortFilter, PublicError, WEBHOOK_PORTS_DEFAULT, type Caller, type TurnSettings } from '@callplane/core';
 import { isDatabaseUnavailable } from '@callplane/db';
+import type { Response } from 'express';
 import type { Deps } from '../../../apps/api/src/deps.js';
 import { EventWaiter, readNewest } from '../../../apps/api/src/events/event-waiter.js';
 import type { Reply } from '../../../apps/api/src/http/route.js';
@@ -12,7 +13,7 @@ import { StreamHub, streamReads } from '../../../apps/api/src/stream/stream-hub.
 import { OverloadedError, systemClock } from '../../../packages/runtime/src/index.js';
 import { MASTER_KEYS, SIGNER, TOKENS, openDatabase, type Parts } from './tasks.js';
 
-/** A validated request, as the router passes it on. */
+/** A validated request, as the server passes it on. */
 export interface ApiRequest {
   readonly operationId: string;
   readonly caller: Caller;
@@ -57,9 +58,9 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
     turn: {} as TurnSettings,
     tokens: TOKENS,
     webhooks: { allowHttp: false, isAllowed: () => true, isAllowedPort: createPortFilter(WEBHOOK_PORTS_DEFAULT) },
-    recordings: null,
     operationWaitMs: 500,
     console: null,
+    recordings: null,
     logger,
     clock: systemClock,
   };
@@ -67,25 +68,18 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
   const answerOf = async ({ operationId, caller, params, body, idempotencyKey }: ApiRequest): Promise<Reply> => {
     const route = routes.get(operationId);
     if (route === undefined) throw new Error(`there is no route ${operationId}`);
-    return route.handle({
+    const reply = await route.handle({
       caller,
       params: params ?? {},
       query: {},
       body: body ?? {},
       bodyAsSent: body ?? {},
       cursor: { position: null, encode: () => '' },
-      preference: { waitMs: null, applied: null },
-      startedAtMs: performance.now(),
       idempotencyKey: idempotencyKey ?? null,
-      isSecure: () => true,
-      origin: () => 'https://callplane.test',
-      lastEventId: null,
-      isKeyValid: () => Promise.resolve(true),
-      log: () => undefined,
-      recheckKey: () => Promise.resolve(),
-      onClosed: () => undefined,
-      waited: () => undefined,
+      response: responseWithoutSocket(),
     });
+    if (reply === null) throw new Error(`the route ${operationId} answers by itself`);
+    return reply;
   };
   return {
     async handle(request) {
@@ -99,6 +93,12 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
       }
     },
   };
+}
+
+/** For handlers that read headers of their request or its time. */
+function responseWithoutSocket(): Response {
+  const locals = { context: { startedAtMs: performance.now(), logFields: {} } };
+  return { locals, req: { get: () => undefined } } as unknown as Response;
 }
 
 function publicError(error: unknown): { status: number; code: string; cause?: unknown } {

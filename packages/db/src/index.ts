@@ -25,7 +25,6 @@ export * from './recordings/recording-ends.js';
 export * from './recordings/recording-work.js';
 export * from './recordings/recordings.repository.js';
 export * from './rooms/room-retention.js';
-export * from './rooms/room-update.js';
 export * from './rooms/rooms.repository.js';
 export { Prisma } from './generated/client.js';
 export * from './webhooks/claims.js';

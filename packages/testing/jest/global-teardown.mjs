@@ -2,5 +2,10 @@ import { stopKeptServers } from './environment.mjs';
 
 export default async function globalTeardown() {
   await stopKeptServers();
-  await globalThis.stopSharedPostgres?.();
+  try {
+    const folder = process.env.CALLPLANE_STATEMENTS;
+    if (folder !== undefined) await (await import('../dist/statements/check-statements.js')).checkStatements(folder);
+  } finally {
+    await globalThis.stopSharedPostgres?.();
+  }
 }

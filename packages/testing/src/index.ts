@@ -29,6 +29,7 @@ export {
   createTestTenant,
   disconnectOne,
   endOne,
+  execute,
   insertTestEndpoint,
   insertTestParticipant,
   inviteTestParticipant,

@@ -20,6 +20,7 @@ import {
   insertWebhookEndpoint,
   joinSessions,
   markDisconnected,
+  Prisma,
   resumeSessions,
   updateOwnMetadata,
   type Database,
@@ -175,4 +176,9 @@ function only<T>(results: readonly T[]): T {
   const [result] = results;
   if (result === undefined || results.length > 1) throw new Error(`${results.length} results of one input`);
   return result;
+}
+
+/** Runs a statement that no parameters can express, such as one that changes the schema. */
+export async function execute({ sql }: Pick<Database, 'sql'>, statement: string): Promise<number> {
+  return sql.$executeRaw`${Prisma.raw(statement)}`;
 }

@@ -86,6 +86,14 @@ export async function spawnApp(options: TestAppOptions): Promise<TestApp> {
   }
 }
 
+/** Records the statements of the app if Jest's workers do so. */
+function recording(): NodeJS.ProcessEnv {
+  const folder = process.env['CALLPLANE_STATEMENTS'];
+  if (folder === undefined) return {};
+  const recorder = join(repositoryRoot, 'packages/testing/jest/record-statements.mjs');
+  return { CALLPLANE_STATEMENTS: folder, NODE_OPTIONS: `--import ${recorder}` };
+}
+
 async function spawnOnce({ name, main = appMain(name), env, untilReady = true }: TestAppOptions): Promise<TestApp> {
   if (!existsSync(main)) throw new Error(`${main} is not there: run \`npm run build\``);
   const ports = { PORT: await freePort(), HEALTH_PORT: await freePort(), METRICS_PORT: await freePort() };
@@ -98,6 +106,7 @@ async function spawnOnce({ name, main = appMain(name), env, untilReady = true }:
     env: {
       PATH: process.env['PATH'],
       NODE_ENV: 'test',
+      ...recording(),
       HOST: '127.0.0.1',
       HEALTH_HOST: '127.0.0.1',
       LOG_FORMAT: 'json',

@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs';
-import { dirname, extname, join } from 'node:path';
+import { extname } from 'node:path';
 import { parseUrl, PublicError } from '@callplane/core';
 import type { NextFunction, Request, Response } from 'express';
 import { contextOf, isRead } from '../http/request-context.js';
-import { pageFiles, pageSecurityHeaders } from '../http/respond.js';
+import { folderAbove, pageFiles, pageSecurityHeaders } from '../http/respond.js';
 
 /**
  * Serves the console. `index.html` shows the page of every path without a file extension.
@@ -44,12 +43,5 @@ function policy(signalingUrl: string | null): string {
   ].join('; ');
 }
 
-/** The folder of the built console above this module, in the repository or in the image. */
-export function findConsole(): string | null {
-  for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
-    for (const candidate of [join(folder, 'apps', 'console', 'dist'), join(folder, 'console-pages')]) {
-      if (existsSync(join(candidate, 'index.html'))) return candidate;
-    }
-    if (folder === dirname(folder)) return null;
-  }
-}
+/** The folder of the built console, in the repository or in the image. */
+export const findConsole = (): string | null => folderAbove('apps/console/dist/index.html', 'console-pages/index.html');

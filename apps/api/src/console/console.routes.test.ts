@@ -150,7 +150,7 @@ describe('a link', () => {
   test('opens nothing else, and not after its time', async () => {
     const code = await link(api.tenant, true);
     expect((await api.call('GET', '/v1/rooms', { key: code })).status).toBe(401);
-    await api.database.prisma.$executeRaw`
+    await api.database.sql.$executeRaw`
       UPDATE console_sessions SET created_at = now() - interval '1 hour', expires_at = now()
       WHERE code_hash = ${new Uint8Array(hashApiKey(code))}`;
     expect((await api.call('POST', SESSIONS, { key: code, body: {} })).status).toBe(401);

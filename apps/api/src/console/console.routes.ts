@@ -15,6 +15,7 @@ import { Type } from 'typebox';
 import { ContextSchema, presentContext } from '../context/context.routes.js';
 import type { ConsoleSettings, Deps } from '../deps.js';
 import { UNAUTHENTICATED } from '../http/authenticate.js';
+import { contextOf } from '../http/request-context.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
 import { namedObject } from '../http/schemas.js';
 import { consoleCookie } from './console-cookie.js';
@@ -40,15 +41,15 @@ export function consoleRoutes(deps: Deps): Route[] {
         'sets the cookie of a session, which every route accepts instead of the key. The session has the scopes of ' +
         'the key or link. It ends after 8 hours, after one hour without a request, and with its key.',
       scope: null,
-      acceptsLoginCode: true,
+      document: { security: [{ apiKey: [] }] },
       setsCookie: true,
       body: CreateConsoleSessionBody,
       responses: { 201: { description: 'The context of the session.', schema: ContextSchema } },
       errors: ['INSUFFICIENT_SCOPE', 'CONSOLE_SESSION_LIMIT_REACHED'],
-      async handle({ caller, body, isSecure, log }) {
+      async handle({ caller, body, response }) {
         const { secret, seconds, context } = await signIn(deps, caller, body.readOnly ?? false);
-        log({ consoleSessionId: context.session.id });
-        const headers = { 'set-cookie': consoleCookie(secret, isSecure(), seconds) };
+        contextOf(response).logFields['consoleSessionId'] = context.session.id;
+        const headers = { 'set-cookie': consoleCookie(secret, response.req.secure, seconds) };
         return { status: 201, body: presentContext(context, console.signalingUrl), headers };
       },
     }),
@@ -62,9 +63,9 @@ export function consoleRoutes(deps: Deps): Route[] {
       setsCookie: true,
       responses: { 204: { description: 'The session has ended.', schema: null } },
       errors: ['CONSOLE_SESSION_NOT_FOUND'],
-      async handle({ caller, isSecure }) {
+      async handle({ caller, response }) {
         await signOut(deps, console, caller);
-        return { status: 204, headers: { 'set-cookie': consoleCookie('', isSecure(), 0) } };
+        return { status: 204, headers: { 'set-cookie': consoleCookie('', response.req.secure, 0) } };
       },
     }),
   ]);

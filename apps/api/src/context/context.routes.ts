@@ -5,9 +5,11 @@ import {
   SCOPES,
   type Caller,
 } from '@callplane/core';
+import type { RequestHandler } from 'express';
 import { Type } from 'typebox';
-import type { Deps } from '../deps.js';
-import { defineRoute, tagged, type Route } from '../http/route.js';
+import { contextOf } from '../http/request-context.js';
+import { respond } from '../http/respond.js';
+import type { PlainRoute } from '../http/route.js';
 import { namedObject, oneOf, orNull, present, timestamp } from '../http/schemas.js';
 
 const ConsoleSessionSchema = namedObject('ConsoleSession', {
@@ -46,22 +48,24 @@ export function presentContext(
   return { ...context, session: present(ConsoleSessionSchema, { ...session, ...shown }) };
 }
 
-export function contextRoutes({ console }: Pick<Deps, 'console'>): Route[] {
-  return tagged('Context', [
-    defineRoute({
-      method: 'get',
-      path: '/v1/',
-      operationId: 'readContext',
-      summary: 'Read the context of the API key',
-      description: 'Accepts a secret or a publishable key, or a console session, which it describes. Needs no scope.',
-      scope: null,
-      rateLimited: false,
-      ignoresBody: true,
-      responses: {
-        200: { description: 'The project, environment, type and scopes of the key.', schema: ContextSchema },
-      },
-      handle: ({ caller }) =>
-        Promise.resolve({ status: 200, body: presentContext(caller, console?.signalingUrl ?? null) }),
-    }),
-  ]);
+export const CONTEXT_ROUTE: PlainRoute = {
+  method: 'get',
+  path: '/v1/',
+  operationId: 'readContext',
+  summary: 'Read the context of the API key',
+  description: 'Accepts a secret or a publishable key, or a console session, which it describes. Needs no scope.',
+  tag: 'Context',
+  response: { description: 'The project, environment, type and scopes of the key.', schema: ContextSchema },
+  headers: [],
+  errors: ['UNAUTHENTICATED', 'CROSS_SITE_REQUEST', 'INTERNAL', 'UNAVAILABLE'],
+};
+
+/** Ignores the query and the body, and has no rate limit, because the answer only says who the caller is. */
+export function readContext(signalingUrl: string | null): RequestHandler {
+  return (_request, response) => {
+    const context = contextOf(response);
+    context.route = CONTEXT_ROUTE.path;
+    if (context.caller === null) throw new Error('the context was read without authentication');
+    respond(response, { status: 200, body: presentContext(context.caller, signalingUrl) });
+  };
 }

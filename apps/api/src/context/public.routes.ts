@@ -1,9 +1,10 @@
-import { PublicError } from '@callplane/core';
-import type { Health, HealthReport } from '@callplane/runtime';
-import { Router, type Request, type Response } from 'express';
+import type { Health } from '@callplane/runtime';
+import { Router, type RequestHandler } from 'express';
 import { Type } from 'typebox';
+import { onlyMethods } from '../http/errors.js';
 import { contextOf } from '../http/request-context.js';
 import { respond } from '../http/respond.js';
+import type { PlainRoute, Reply } from '../http/route.js';
 import type { SigningKeyRing } from '../signing-keys/signing-key-ring.js';
 import { namedObject } from '../http/schemas.js';
 
@@ -30,37 +31,38 @@ const JwksSchema = namedObject(
  */
 const JWKS_MAX_AGE_SECONDS = 60;
 
-export const JWKS_ROUTE = {
+export const JWKS_ROUTE: PlainRoute = {
+  method: 'get',
   path: '/.well-known/jwks.json',
   operationId: 'readJwks',
   summary: 'Read the public keys that verify participant tokens',
   description: `Needs no API key. Verifiers may cache the response for ${JWKS_MAX_AGE_SECONDS} seconds. Read it again for an unknown \`kid\`.`,
   tag: 'Keys',
-  answer: { description: 'The public keys.', schema: JwksSchema },
-} as const;
+  response: { description: 'The public keys.', schema: JwksSchema },
+  headers: ['JwksCacheControl'],
+  errors: ['INTERNAL', 'UNAVAILABLE'],
+  isPublic: true,
+};
 
 /** Serves the routes outside `/v1` that need no API key: health and public keys. */
 export function publicRouter(deps: { health: Health; signingKeys: SigningKeyRing }): Router {
   const router = Router({ caseSensitive: true, strict: true });
-  const get = (path: string, answer: (response: Response) => Promise<void> | void): void => {
-    const layer = router.route(path);
-    layer.get(async (_request: Request, response: Response) => {
+  const get = (path: string, answer: () => Promise<Reply> | Reply): void => {
+    const serve: RequestHandler = async (_request, response) => {
       contextOf(response).route = path;
-      await answer(response);
-    });
-    layer.all(() => {
-      throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } });
-    });
+      respond(response, await answer());
+    };
+    router
+      .route(path)
+      .get(serve)
+      .all(onlyMethods(['get']));
   };
-  const report = (response: Response, { status, body }: HealthReport): void => respond(response, { status, body });
-  get('/livez', (response) => report(response, deps.health.livez()));
-  get('/readyz', async (response) => report(response, await deps.health.readyz()));
-  get(JWKS_ROUTE.path, async (response) =>
-    respond(response, {
-      status: 200,
-      body: await deps.signingKeys.jwks(),
-      headers: { 'cache-control': `public, max-age=${JWKS_MAX_AGE_SECONDS}` },
-    }),
-  );
+  get('/livez', () => deps.health.livez());
+  get('/readyz', () => deps.health.readyz());
+  get(JWKS_ROUTE.path, async () => ({
+    status: 200,
+    body: await deps.signingKeys.jwks(),
+    headers: { 'cache-control': `public, max-age=${JWKS_MAX_AGE_SECONDS}` },
+  }));
   return router;
 }

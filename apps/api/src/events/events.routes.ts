@@ -10,11 +10,14 @@ import {
   newestEvents,
   roomExists,
 } from '@callplane/db';
+import type { Response } from 'express';
 import type { Static } from 'typebox';
 import type { Deps } from '../deps.js';
+import { UNAUTHENTICATED } from '../http/authenticate.js';
 import type { PageCursor } from '../http/cursor.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/list-route.js';
-import { type Call, defineRoute, type UntaggedRoute } from '../http/route.js';
+import { contextOf } from '../http/request-context.js';
+import { defineRoute, type UntaggedRoute } from '../http/route.js';
 import { BEFORE_ALL, roomPosition, type EventWaiter } from './event-waiter.js';
 import { EVENT_LIST, EventPage, EventPath, EventSchema, LATEST, ListEventsQuery } from './events.schemas.js';
 
@@ -33,11 +36,10 @@ export function eventRoutes(deps: Deps): UntaggedRoute[] {
       scope: 'webhooks:read',
       query: ListEventsQuery,
       list: EVENT_LIST,
-      waits: true,
       errors: ['ROOM_NOT_FOUND'],
       responses: { 200: { description: 'One page of events after the position.', schema: EventPage } },
       async handle(call) {
-        const { rows, nextCursor } = await pageOfEvents(deps, call.caller, call.query, call.cursor, call);
+        const { rows, nextCursor } = await pageOfEvents(deps, call.caller, call.query, call.cursor, call.response);
         return { status: 200, body: { data: rows.map(({ body }) => JSON.parse(body) as object), nextCursor } };
       },
     }),
@@ -53,7 +55,7 @@ export function eventRoutes(deps: Deps): UntaggedRoute[] {
       errors: ['EVENT_NOT_FOUND'],
       responses: { 200: { description: 'The event.', schema: EventSchema } },
       async handle({ caller, params }) {
-        const body = await findEventBody(deps.database.prisma, caller, params.eventId);
+        const body = await findEventBody(deps.reads.prisma, caller, params.eventId);
         if (body === null) throw new PublicError('EVENT_NOT_FOUND');
         return { status: 200, body: JSON.parse(body) as object };
       },
@@ -62,8 +64,7 @@ export function eventRoutes(deps: Deps): UntaggedRoute[] {
 }
 
 type EventsQuery = Static<typeof ListEventsQuery>;
-type EventsDeps = Pick<Deps, 'database' | 'eventWaiter' | 'readLimiter'>;
-type WaitingCall = Pick<Call<unknown, unknown, unknown>, 'startedAtMs' | 'recheckKey' | 'onClosed' | 'waited'>;
+type EventsDeps = Pick<Deps, 'reads' | 'eventWaiter' | 'readLimiter'>;
 
 /**
  * Reads events after a position, oldest first, and waits for one if the query says so. A page with events always has a
@@ -75,7 +76,7 @@ async function pageOfEvents(
   tenant: Tenant,
   query: EventsQuery,
   cursor: PageCursor<EventPosition>,
-  call: WaitingCall,
+  response: Response,
 ): Promise<{ rows: EventRow[]; nextCursor: string | null }> {
   const isLatest = query.after === LATEST;
   const after = await startOf(deps, tenant, query, cursor);
@@ -87,21 +88,21 @@ async function pageOfEvents(
   if (
     events.length === 0 &&
     query.roomId !== undefined &&
-    !(await roomExists(deps.database.prisma, tenant, query.roomId))
+    !(await roomExists(deps.reads.prisma, tenant, query.roomId))
   ) {
     throw new PublicError('ROOM_NOT_FOUND');
   }
   const waitMs = (query.wait ?? 0) * 1000;
   if (events.length === 0 && waitMs > 0) {
     const wait = deps.eventWaiter.enter({ environmentId: tenant.environmentId, roomId: query.roomId ?? null });
-    events = await awaitEvents(wait, after, read, waitMs, call);
+    events = await awaitEvents(wait, after, read, waitMs, response);
   }
   const last = events.at(-1) ?? (isLatest ? after : null);
   return { rows: events, nextCursor: last === null ? null : cursor.encode(last) };
 }
 
 function readEvents(
-  { database: { prisma, sql } }: EventsDeps,
+  { reads: { prisma, sql } }: EventsDeps,
   tenant: Tenant,
   query: EventsQuery,
   after: EventPosition | null,
@@ -122,18 +123,20 @@ async function awaitEvents(
   after: EventPosition | null,
   read: (from: EventPosition | null) => Promise<EventRow[]>,
   waitMs: number,
-  call: WaitingCall,
+  response: Response,
 ): Promise<EventRow[]> {
-  call.onClosed(() => wait.cancel());
-  const deadlineMs = call.startedAtMs + waitMs;
+  if (response.closed) wait.cancel();
+  else response.once('close', () => wait.cancel());
+  const context = contextOf(response);
+  const deadlineMs = context.startedAtMs + waitMs;
   try {
     for (let seen = after; ;) {
       const waitsSinceMs = performance.now();
       const newest = await wait
         .next(seen, deadlineMs - waitsSinceMs)
-        .finally(() => call.waited(performance.now() - waitsSinceMs));
+        .finally(() => (context.waitedMs += performance.now() - waitsSinceMs));
       // The key may have been revoked meanwhile.
-      await call.recheckKey();
+      if (!(await context.isKeyValid())) throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
       if (newest === null) return [];
       const events = await read(seen);
       if (events.length > 0) return events;
@@ -153,7 +156,7 @@ async function startOf(
 ): Promise<EventPosition | null> {
   if (cursor.position !== null) return cursor.position;
   if (after === undefined) return null;
-  const { prisma, sql } = deps.database;
+  const { prisma, sql } = deps.reads;
   if (after !== LATEST) {
     // The id works until retention deletes the event.
     const position = await findEventPosition(prisma, tenant, after);

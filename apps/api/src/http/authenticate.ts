@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import {
   addressKey,
   hashApiKeyHex,
@@ -9,16 +10,11 @@ import {
   type Clock,
   type KeyedPace,
 } from '@callplane/core';
-import type { Request, Response } from 'express';
+import { Batches, ONE_QUEUE } from '@callplane/runtime';
+import type { Request, RequestHandler } from 'express';
 import { LRUCache } from 'lru-cache';
 import { consoleSecretOf, refuseCrossSite } from '../console/console-cookie.js';
-import {
-  contextOf,
-  type CallerDirectory,
-  type LookUpOptions,
-  type MatchesRoute,
-  type RequestMetrics,
-} from './request-context.js';
+import { contextOf, type CallerDirectory, type LookUpOptions, type RequestMetrics } from './request-context.js';
 
 export interface Directories {
   keys: CallerDirectory;
@@ -51,8 +47,15 @@ interface Credential {
   directory: CallerDirectory;
 }
 
+export interface AuthenticateOptions {
+  /** Whether the code of a login link is accepted in place of an API key. */
+  acceptsLoginCode?: boolean;
+  /** Whether too many unknown keys get 429. Otherwise they get 401, like a single one. */
+  limitsUnknownKeys?: boolean;
+}
+
 /**
- * Rejects requests without a valid API key, and without a console session.
+ * Rejects requests without a valid API key, and without a console session. A request with a known caller passes.
  *
  * Requests with keys that do not exist are rate limited per client address. Many clients may share one address, so the
  * limit itself never rejects a valid key: `CallerCache` then still looks up the keys that it has not seen, but many of
@@ -62,29 +65,34 @@ export function authenticate(
   directories: Directories,
   unknownKeyPace: KeyedPace,
   metrics: Pick<RequestMetrics, 'unauthenticated'>,
-  { isUnlimited, isSignIn }: { isUnlimited: MatchesRoute; isSignIn: MatchesRoute },
-) {
-  return async (request: Request, response: Response): Promise<void> => {
-    const credential = credentialOf(directories, request, isSignIn);
+  { acceptsLoginCode = false, limitsUnknownKeys = true }: AuthenticateOptions = {},
+): RequestHandler {
+  return async (request, response, next) => {
+    const context = contextOf(response);
+    if (context.caller !== null) {
+      next();
+      return;
+    }
+    const credential = credentialOf(directories, request, acceptsLoginCode);
     if (credential === null) {
       metrics.unauthenticated('no_key');
       throw unauthenticated(formFailure(request.headers));
     }
     const { secret, directory } = credential;
     const hash = hashApiKeyHex(secret);
-    const context = contextOf(response);
     const waitMs = directory.hasSeen(hash) ? 0 : unknownKeyPace.waitMs(addressKey(context.ip), performance.now());
     const caller = await directory.find(hash, { inBatch: waitMs > 0, isRequest: true });
     if (caller !== null) {
       context.caller = caller;
       context.isKeyValid = async (options) => (await directory.find(hash, options)) !== null;
       if (caller.session !== undefined) refuseCrossSite(request);
+      next();
       return;
     }
     const isUnknown = !directory.hasSeen(hash);
     const isLimited = isUnknown && waitMs > 0;
     metrics.unauthenticated(isLimited ? 'too_many' : 'invalid_key');
-    if (isLimited && !isUnlimited(request)) {
+    if (isLimited && limitsUnknownKeys) {
       throw new PublicError('RATE_LIMITED', { headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) } });
     }
     if (isUnknown && !isLimited) unknownKeyPace.charge(addressKey(context.ip), performance.now());
@@ -93,14 +101,14 @@ export function authenticate(
 }
 
 /** The credential of a request; null if there is none in the right form. The header wins over the cookie. */
-function credentialOf({ keys, console }: Directories, request: Request, isSignIn: MatchesRoute): Credential | null {
+function credentialOf({ keys, console }: Directories, request: Request, acceptsLoginCode: boolean): Credential | null {
   const { authorization } = request.headers;
   // The checksum in a key, a code or a cookie rejects typos without a look-up.
   if (authorization !== undefined) {
     const key = bearerToken(authorization);
     if (key === null) return null;
     if (parseApiKey(key) !== null) return { secret: key, directory: keys };
-    const isLogin = console !== null && isSignIn(request) && isLoginCode(key);
+    const isLogin = console !== null && acceptsLoginCode && isLoginCode(key);
     return isLogin ? { secret: key, directory: console.links } : null;
   }
   const secret = console === null ? null : consoleSecretOf(request);
@@ -130,7 +138,10 @@ const UNKNOWN_MS = 1000;
  * unknown keys evicts no existing key.
  */
 const KEYS_MAX = 10_000;
-/** Keys in one batched look-up. Look-ups are batched for client addresses that have sent too many unknown keys. */
+/**
+ * Keys in one batched look-up, and keys that wait for the next one. Look-ups are batched for client addresses that have
+ * sent too many unknown keys.
+ */
 const BATCH_MAX = 500;
 const BATCH_EVERY_MS = 100;
 
@@ -138,12 +149,6 @@ interface Entry {
   readonly key: StoredKey | null;
   /** When the query began. The result may lack a revocation that happened after this time. */
   readonly readAtMs: number;
-}
-
-interface Waiting {
-  readonly id: string;
-  readonly resolve: (key: StoredKey | null) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** Caches API keys so that most requests need no database query. */
@@ -154,8 +159,7 @@ export class CallerCache implements CallerDirectory {
   readonly #known = new LRUCache<string, Entry>({ max: KEYS_MAX });
   readonly #unknown = new LRUCache<string, Entry>({ max: KEYS_MAX });
   readonly #loading = new Map<string, Promise<Entry>>();
-  #batch: Waiting[] = [];
-  #isBatchDue = false;
+  readonly #batches: Batches<string, StoredKey | null>;
 
   /** @param load finds keys by their hexadecimal hashes. The result omits unknown keys. */
   constructor(
@@ -166,6 +170,18 @@ export class CallerCache implements CallerDirectory {
     this.#load = load;
     this.#clock = clock;
     this.#monotonicMs = monotonicMs;
+    this.#batches = new Batches({
+      run: async (_key, hashes) => {
+        const keys = await load(hashes);
+        return hashes.map((hash) => keys.get(hash) ?? null);
+      },
+      sizeMax: BATCH_MAX,
+      waitingMax: { all: BATCH_MAX, perKey: BATCH_MAX },
+      limit: async (work) => {
+        await setTimeout(BATCH_EVERY_MS);
+        return work();
+      },
+    });
   }
 
   hasSeen(id: string): boolean {
@@ -198,8 +214,10 @@ export class CallerCache implements CallerDirectory {
     const underWay = this.#loading.get(id);
     if (underWay !== undefined) return underWay;
     const readAtMs = this.#monotonicMs();
-    const isBatched = inBatch === 'if_room' ? this.#batch.length < BATCH_MAX : inBatch === true;
-    const loading = (isBatched ? this.#inBatch(id) : this.#load([id]).then((keys) => keys.get(id) ?? null))
+    const isBatched = inBatch === 'if_room' ? this.#batches.waiting < BATCH_MAX : inBatch === true;
+    const loading = (
+      isBatched ? this.#batches.add(ONE_QUEUE, id) : this.#load([id]).then((keys) => keys.get(id) ?? null)
+    )
       .then((key) => {
         const entry = { key, readAtMs };
         // `forget` ran during the query: the result may be from before the revocation and must not be cached.
@@ -214,35 +232,5 @@ export class CallerCache implements CallerDirectory {
       });
     this.#loading.set(id, loading);
     return loading;
-  }
-
-  #inBatch(id: string): Promise<StoredKey | null> {
-    if (this.#batch.length >= BATCH_MAX) {
-      return Promise.reject(new PublicError('UNAVAILABLE', { headers: { 'retry-after': '1' } }));
-    }
-    return new Promise((resolve, reject) => {
-      this.#batch.push({ id, resolve, reject });
-      if (!this.#isBatchDue) this.#scheduleBatch();
-    });
-  }
-
-  #scheduleBatch(): void {
-    this.#isBatchDue = true;
-    setTimeout(() => void this.#readBatch(), BATCH_EVERY_MS);
-  }
-
-  /** Never rejects. */
-  async #readBatch(): Promise<void> {
-    const batch = this.#batch;
-    this.#batch = [];
-    try {
-      const keys = await this.#load(batch.map(({ id }) => id));
-      for (const { id, resolve } of batch) resolve(keys.get(id) ?? null);
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
-    // Clears the flag only now, so that two batches never overlap and the pause begins after each one.
-    this.#isBatchDue = false;
-    if (this.#batch.length > 0) this.#scheduleBatch();
   }
 }

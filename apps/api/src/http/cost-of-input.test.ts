@@ -85,7 +85,7 @@ test('every array in a request schema has maxItems', () => {
 });
 
 test('measures metadata as PostgreSQL returns it, without the added spaces', async () => {
-  const { prisma } = api.database;
+  const { sql } = api.database;
   const number = fc.oneof(
     fc.double({ noNaN: true, noDefaultInfinity: true }),
     fc.constantFrom(1e308, 5e-324, -1e21, 1e-7, 1.5e-7, 0, -0),
@@ -101,7 +101,7 @@ test('measures metadata as PostgreSQL returns it, without the added spaces', asy
   }));
   await fc.assert(
     fc.asyncProperty(fc.array(metadata, { minLength: 1, maxLength: 20 }), async (values) => {
-      const rows = await prisma.$queryRaw<{ text: string }[]>`
+      const rows = await sql.$queryRaw<{ text: string }[]>`
         SELECT value::jsonb::text AS text FROM unnest(${values.map((value) => JSON.stringify(value))}::text[])
           WITH ORDINALITY AS given(value, position) ORDER BY position`;
       const returned = rows.map(({ text: stored }) => Buffer.byteLength(withoutSpaces(stored)));

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { ErrorDetail } from '@callplane/core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Type, type Static, type TObject, type TProperties } from 'typebox';
 
@@ -63,8 +64,6 @@ export interface PageCursor<Position = Record<string, unknown>> {
 // The test of the request schemas also checks the schemas of cursors.
 const ajv = new Ajv2020({ strict: true, validateSchema: false, meta: false });
 
-export type ListCursors = ReturnType<typeof cursorsOf>;
-
 /** Compiles the schema of a list. Called once per route. */
 export function cursorsOf(list: List) {
   const names = Object.keys(list.position.properties);
@@ -83,20 +82,23 @@ export function cursorsOf(list: List) {
   };
 
   return {
-    list,
-    /**
-     * @param text the query parameter; undefined for the first page.
-     * @returns null if the text is not a cursor of this list and scope.
-     */
-    read(scope: CursorScope, text: string | undefined): PageCursor | null {
-      const page = (position: Record<string, unknown> | null) => ({
+    /** Reads the cursor from the query. Adds a failure unless it is a cursor of this list, path and filters. */
+    read(
+      { environmentId, path, query }: Omit<CursorScope, 'filters'> & { query: Readonly<Record<string, unknown>> },
+      details: ErrorDetail[],
+    ): PageCursor {
+      const { [list.parameter]: text, limit: _, projectId: _p, environmentId: _e, ...others } = query;
+      const filters = Object.fromEntries(Object.entries(others).filter(([name]) => !list.unbound.includes(name)));
+      const scope = { environmentId, path, filters };
+      const page = (position: Record<string, unknown> | null): PageCursor => ({
         position,
-        encode: (next: Record<string, unknown>) => encode(scope, next),
+        encode: (next) => encode(scope, next),
       });
-      if (text === undefined || list.takesElsewhere(text)) return page(null);
-      if (text.length > CURSOR_CHARACTERS_MAX) return null;
-      const decoded = decode(scope, text);
-      return isPosition(decoded) ? page(decoded) : null;
+      if (typeof text !== 'string' || list.takesElsewhere(text)) return page(null);
+      const decoded = text.length > CURSOR_CHARACTERS_MAX ? null : decode(scope, text);
+      if (isPosition(decoded)) return page(decoded);
+      details.push({ path: `query.${list.parameter}`, message: list.refusal });
+      return page(null);
     },
   };
 }

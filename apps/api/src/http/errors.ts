@@ -1,7 +1,7 @@
 import { boundDetails, boundMessage, PublicError } from '@callplane/core';
 import { isDatabaseUnavailable } from '@callplane/db';
 import { OverloadedError } from '@callplane/runtime';
-import type { NextFunction, Request, Response } from 'express';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { contextOf } from './request-context.js';
 import { noRouteMessages } from './no-route.js';
 import { send } from './respond.js';
@@ -31,8 +31,16 @@ function toPublicError(error: unknown): PublicError {
   return new PublicError('INTERNAL', { cause: error });
 }
 
+/** Refuses every request. Express runs it after the handlers of these methods. */
+export function onlyMethods(methods: readonly string[]): RequestHandler {
+  const allow = methods.flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()])).join(', ');
+  return () => {
+    throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow } });
+  };
+}
+
 /** The last middleware. Answers with the error body, whichever layer threw. */
-export function errorHandler(routes: readonly Route[]) {
+export function errorHandler(routes: readonly Pick<Route, 'method' | 'path'>[]) {
   const messageOf = noRouteMessages(routes);
   return (thrown: unknown, request: Request, response: Response, _next: NextFunction): void => {
     const context = contextOf(response);

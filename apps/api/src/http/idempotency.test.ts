@@ -93,8 +93,8 @@ describe('Idempotency-Key', () => {
   test('stores the generated values instead of the answer, and repeats the answer even if the room has changed', async () => {
     const metadata = { text: randomBytes(12_000).toString('base64') };
     const first = await create('large', { name: ' Large ', metadata });
-    const { prisma } = api.database;
-    const [{ bytes }] = await prisma.$queryRaw<[{ bytes: number }]>`
+    const { prisma, sql } = api.database;
+    const [{ bytes }] = await sql.$queryRaw<[{ bytes: number }]>`
       SELECT pg_column_size(r.*)::int AS bytes FROM idempotency_records r WHERE key = 'large'`;
     expect(bytes).toBeLessThan(400);
     await prisma.room.update({ where: { id: first.body.id }, data: { name: 'Renamed', metadata: {} } });

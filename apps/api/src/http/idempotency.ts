@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { open, PublicError, seal, type Tenant } from '@callplane/core';
+import { open, PublicError, seal, type ErrorDetail, type Tenant } from '@callplane/core';
 import { findIdempotencyRecord, saveIdempotencyRecord, tryLockIdempotencyKey, type TypedSql } from '@callplane/db';
+import type { Request } from 'express';
 import type { Deps } from '../deps.js';
 import type { Reply } from './route.js';
 
@@ -62,6 +63,15 @@ export async function idempotently<Made extends object>(
     await saveIdempotencyRecord(tx, scope, { requestHash, made: kept }, times);
     return work.answer(made);
   });
+}
+
+/** Reads the `Idempotency-Key` of a request: 1 to 255 printable ASCII characters. Adds failures to `details`. */
+export function readIdempotencyKey({ headers }: Pick<Request, 'headers'>, details: ErrorDetail[]): string | null {
+  const key = headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (typeof key === 'string' && /^[\x20-\x7e]{1,255}$/.test(key)) return key;
+  details.push({ path: 'headers.idempotency-key', message: 'must be 1 to 255 printable ASCII characters' });
+  return null;
 }
 
 /** Serialises JSON with sorted keys, so that key order does not affect the result. */

@@ -1,4 +1,5 @@
 import { type Static, type TObject, type TProperties, type TString, Type } from 'typebox';
+import type { Deps } from '../deps.js';
 import { defineList } from './cursor.js';
 import type { Call, RouteShape, StaticOr, UntaggedRoute } from './route.js';
 import { namedObject, orNull } from './schemas.js';
@@ -59,12 +60,14 @@ interface ListRoute<
   onEmpty?: (call: ListCall) => Promise<void>;
 }
 
+/** Declares a list. It takes turns with the other lists of its environment. */
 export function listRoute<
   Row,
   Params extends TObject | undefined = undefined,
   Filters extends TProperties = TProperties,
   Position extends { id: TString } = { id: TString },
 >(
+  deps: Pick<Deps, 'readLimiter'>,
   list: ListRoute<
     Params,
     Filters,
@@ -91,11 +94,14 @@ export function listRoute<
     list: defineList(shape.operationId, position),
     responses: { 200: { description: `One page of ${items}.`, schema: page(item) } },
     async handle(call) {
-      const { cursor, query } = call as Call<unknown, { limit?: number }, unknown, { id: string }>;
+      const { caller, cursor, query } = call as Call<unknown, { limit?: number }, unknown, { id: string }>;
       const { limit = PAGE_LIMIT_DEFAULT } = query;
       const beforeId = cursor.position?.id ?? null;
-      const found = await read(call, { position: cursor.position, beforeId, limit: limit + 1 });
-      if (found.length === 0) await onEmpty?.(call);
+      const found = await deps.readLimiter.list(caller.environmentId, async () => {
+        const part = await read(call, { position: cursor.position, beforeId, limit: limit + 1 });
+        if (part.length === 0) await onEmpty?.(call);
+        return part;
+      });
       const rows = found.slice(0, limit);
       const last = found.length > limit ? rows.at(-1) : undefined;
       const nextCursor = last === undefined ? null : cursor.encode(positionOf(last));

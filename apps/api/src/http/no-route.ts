@@ -1,6 +1,5 @@
 import { cutText, ERROR_TABLE, escapeSteering, nearestOf, type PublicError } from '@callplane/core';
 import type { Request } from 'express';
-import { JWKS_ROUTE } from '../context/public.routes.js';
 import type { Route } from './route.js';
 
 const PATH_CHARACTERS_MAX = 200;
@@ -16,7 +15,7 @@ interface Known {
  * route or the methods of the path.
  */
 export function noRouteMessages(routes: readonly Pick<Route, 'method' | 'path'>[]) {
-  const known = [...routes, { ...JWKS_ROUTE, method: 'get' }].map(({ method, path }): Known => {
+  const known = routes.map(({ method, path }): Known => {
     return { method: method.toUpperCase(), path, segments: segmentsOf(path) };
   });
   return ({ code, headers, message }: PublicError, { method, originalUrl }: Request): string => {

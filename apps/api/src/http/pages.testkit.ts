@@ -9,11 +9,7 @@ import { securityHeaders } from './respond.js';
 /** Serves pages without the rest of the API. Returns a function that asks for one and follows no redirect. */
 export async function servePages(mount: string, pages: RequestHandler) {
   const app = express();
-  const open = requestContext(securityHeaders());
-  app.use((request, response, next) => {
-    open(request, response);
-    next();
-  });
+  app.use(requestContext(securityHeaders()));
   app.use(mount, pages);
   app.use(errorHandler([]));
   const server = app.listen(0, '127.0.0.1');

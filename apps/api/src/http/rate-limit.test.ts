@@ -174,6 +174,8 @@ describe('the limit of unknown keys', () => {
   test('GET /v1/ answers 401 instead of 429 beyond the limit', async () => {
     for (let n = 0; n < 10; n++) expect(await statusOf(unknownKey(), {}, '/v1/')).toBe(401);
     expect(await statusOf(unknownKey(), {}, '/v1/rooms')).toBe(429);
+    const headers = { 'x-forwarded-for': address };
+    expect((await api.call('POST', '/v1/', { key: unknownKey(), headers })).status).toBe(429);
     expect(await statusOf(tenant.key, {}, '/v1/')).toBe(200);
   });
 

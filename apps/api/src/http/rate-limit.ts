@@ -1,9 +1,9 @@
 import { bucketTimes, PublicError, TokenBucket, type PaceTimes } from '@callplane/core';
 import { KEY_PREFIX, type JobProducer, type RedisClient, type RedisTrouble } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
-import type { Request, Response } from 'express';
+import type { RequestHandler } from 'express';
 import { LRUCache } from 'lru-cache';
-import { contextOf, isRead, type MatchesRoute } from './request-context.js';
+import { contextOf, isRead } from './request-context.js';
 
 /** A token bucket with `burst` tokens, refilled at `perSecond`. A rate of 0 disables the limit. */
 export interface Bucket {
@@ -43,16 +43,18 @@ export function rateLimit(
   { redis, health }: Pick<JobProducer, 'redis' | 'health'>,
   logger: Logger,
   limits: { reads: Bucket; writes: Bucket },
-  isUnlimited: MatchesRoute,
-) {
+): RequestHandler {
   const reads = limiter(redis, 'reads', limits.reads);
   const writes = limiter(redis, 'writes', limits.writes);
   const isShared = sharing(logger);
 
-  return async (request: Request, response: Response): Promise<void> => {
+  return async (request, response, next) => {
     const bucket = isRead(request) ? reads : writes;
     const { caller, headers } = contextOf(response);
-    if (bucket === null || caller === null || isUnlimited(request)) return;
+    if (bucket === null || caller === null) {
+      next();
+      return;
+    }
     const shared = isShared(health.trouble) ? await bucket.takeShared(caller.keyId) : null;
     // Redis failed although its health is good (`trouble` is null). Probes it now, because until the probe notices the
     // fault, every request waits for a failing command.
@@ -62,6 +64,7 @@ export function rateLimit(
     headers['ratelimit-policy'] = bucket.policy;
     headers['ratelimit'] = `"${bucket.name}";r=${remaining};t=${seconds}`;
     if (refused) throw new PublicError('RATE_LIMITED', { headers: { 'retry-after': String(seconds) } });
+    next();
   };
 }
 

@@ -8,8 +8,7 @@ import {
   type Metrics,
   type Span,
 } from '@callplane/runtime';
-import type { Request, Response } from 'express';
-import type { Route } from './route.js';
+import type { Request, RequestHandler, Response } from 'express';
 
 export interface LookUpOptions {
   /**
@@ -61,8 +60,8 @@ export interface RequestContext {
  * Creates the context of each request. Keeps a well-formed incoming `x-request-id`, otherwise generates one.
  * @param headers that every answer carries.
  */
-export function requestContext(headers: Readonly<Record<string, string>>) {
-  return (request: Request, response: Response): void => {
+export function requestContext(headers: Readonly<Record<string, string>>): RequestHandler {
+  return (request, response, next) => {
     const requestId = requestIdOf(request);
     const { traceparent } = request.headers;
     const sent = traceparent === undefined ? null : parseTraceparent(traceparent);
@@ -84,6 +83,7 @@ export function requestContext(headers: Readonly<Record<string, string>>) {
       headers: { ...headers, 'x-request-id': requestId },
     };
     response.locals['context'] = context;
+    next();
   };
 }
 
@@ -107,39 +107,9 @@ export function isRead({ method }: Pick<Request, 'method'>): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** Whether a request is for one of some routes. */
-export type MatchesRoute = (request: Pick<Request, 'method' | 'path'>) => boolean;
-
-export function unlimitedRequests(routes: readonly Route[]): MatchesRoute {
-  return requestsOf(routes.filter(({ rateLimited }) => rateLimited === false));
-}
-
-export function signInRequests(routes: readonly Route[]): MatchesRoute {
-  return requestsOf(routes.filter(({ acceptsLoginCode }) => acceptsLoginCode === true));
-}
-
-/**
- * Authentication and rate limits apply before a route is matched, so paths are compared as text.
- * @throws Error if a route has a parameter in its path.
- */
-function requestsOf(routes: readonly Route[]): MatchesRoute {
-  const known = new Set<string>();
-  for (const { method, path } of routes) {
-    if (path.includes('{')) throw new Error(`${path} cannot be compared as text: its path has a parameter`);
-    known.add(`${method} ${withoutSlash(path)}`);
-  }
-  return (request) => {
-    const method = isRead(request) ? 'get' : request.method.toLowerCase();
-    return known.has(`${method} ${withoutSlash(request.path)}`);
-  };
-}
-
-/** A slash at the end of a path is ignored. */
-export const withoutSlash = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : path);
-
 /** Writes one wide log line and the metrics of each request, once the answer is sent or the caller disconnects. */
-export function requestLog(logger: Logger, metrics: RequestMetrics) {
-  return (request: Request, response: Response): void => {
+export function requestLog(logger: Logger, metrics: RequestMetrics): RequestHandler {
+  return (request, response, next) => {
     response.once('close', () => {
       const context = contextOf(response);
       const { caller, refusal } = context;
@@ -159,7 +129,7 @@ export function requestLog(logger: Logger, metrics: RequestMetrics) {
       if (context.waitedMs > 0) fields['waitedMs'] = Math.round(context.waitedMs);
       if (context.traceparent !== null) fields['traceId'] = traceIdOf(context.traceparent);
       if (context.span !== null) fields['spanId'] = context.span.spanId;
-      if (context.route === null) fields['path'] = request.path.slice(0, 200);
+      if (context.route === null) fields['path'] = request.originalUrl.split('?', 1)[0]?.slice(0, 200);
       if (refusal !== null) fields['parserCode'] = refusal.parserCode;
       else if (!response.writableFinished) fields['aborted'] = true;
       const errorCode = refusal?.errorCode ?? context.errorCode;
@@ -178,6 +148,7 @@ export function requestLog(logger: Logger, metrics: RequestMetrics) {
       else if (status === 200 && HEALTH_ROUTES.has(context.route)) logger.debug('request', fields);
       else logger.info('request', fields);
     });
+    next();
   };
 }
 

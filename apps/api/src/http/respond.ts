@@ -1,10 +1,11 @@
+import { existsSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { PublicError, rateLimited } from '@callplane/core';
 import { KeyedBound } from '@callplane/runtime';
-import express, { type Request, type RequestHandler, type Response } from 'express';
+import express, { type RequestHandler, type Response } from 'express';
 import helmet from 'helmet';
-import { contextOf, type MatchesRoute } from './request-context.js';
+import { contextOf } from './request-context.js';
 import type { Reply } from './route.js';
 
 /** Bytes of answers that the callers of one environment may leave unread. The largest answer has about 4 MiB. */
@@ -40,10 +41,11 @@ export class UnreadAnswers {
 }
 
 /** Refuses requests of environments without room for another answer, before any work: changes must not happen then. */
-export function refuseUnread(unread: UnreadAnswers, isUnlimited: MatchesRoute) {
-  return (request: Request, response: Response): void => {
+export function refuseUnread(unread: UnreadAnswers): RequestHandler {
+  return (_request, response, next) => {
     const { caller } = contextOf(response);
-    if (caller !== null && !isUnlimited(request)) unread.requireRoom(caller.environmentId, 1);
+    if (caller !== null) unread.requireRoom(caller.environmentId, 1);
+    next();
   };
 }
 
@@ -148,6 +150,15 @@ export function pageFiles(
   return (request, response, next) => {
     void files(request, response, (error?: unknown) => next(error ?? new PublicError('ROUTE_NOT_FOUND')));
   };
+}
+
+/** The folder of the first of these files in any folder above this module; null if none exists. */
+export function folderAbove(...files: readonly string[]): string | null {
+  for (let above = import.meta.dirname; ; above = dirname(above)) {
+    const found = files.map((file) => join(above, file)).find((path) => existsSync(path));
+    if (found !== undefined) return dirname(found);
+    if (above === dirname(above)) return null;
+  }
 }
 
 /** Names in `assets` contain a hash of their content. */

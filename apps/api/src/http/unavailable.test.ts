@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import {
+  execute,
   createTestDatabase,
   eventually,
   spawnApp,
@@ -8,6 +9,7 @@ import {
   type TestServer,
 } from '@callplane/testing';
 import { startTestApi, type Sent, type TestApi } from '../api.testkit.js';
+import { CONTEXT_ROUTE } from '../context/context.routes.js';
 import { createResources, pathOf, type PathValues } from '../hostile-requests.testkit.js';
 import { bodyExamples } from '../openapi/examples.js';
 import { apiRoutes } from '../routes.js';
@@ -65,7 +67,8 @@ async function expectUnavailable(): Promise<void> {
     expect([method, path, status, body.error?.code]).toEqual([method, path, 503, 'UNAVAILABLE']);
     expect(Number(headers['retry-after'])).toBeGreaterThan(0);
   }
-  for (const route of apiRoutes({} as never).filter(({ method, streams }) => method === 'get' && streams !== true)) {
+  const reads = apiRoutes({} as never).filter(({ method, path }) => method === 'get' && path !== '/v1/stream');
+  for (const route of [CONTEXT_ROUTE, ...reads]) {
     const query = route.path === '/v1/usage' ? '?from=2026-11-01&to=2026-11-02' : '';
     const path = `${pathOf(route.path, 'GET', values)}${query}`;
     // No clean-up has begun.
@@ -92,16 +95,16 @@ test.each(['api', 'signaling'])(
 
 test('answers writes with 503 and reads with 200 while PostgreSQL is read-only, and recovers by itself', async () => {
   const setReadOnly = (value: 'on' | 'off') =>
-    api.database.prisma.$transaction(async (tx) => {
-      await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE');
+    api.database.transaction(async (tx) => {
+      await tx.$executeRaw`SET TRANSACTION READ WRITE`;
       const [{ name }] = await tx.$queryRaw<[{ name: string }]>`SELECT current_database() AS name`;
-      await tx.$executeRawUnsafe(`ALTER DATABASE "${name}" SET default_transaction_read_only = ${value}`);
+      await execute({ sql: tx }, `ALTER DATABASE "${name}" SET default_transaction_read_only = ${value}`);
     });
   await setReadOnly('on');
   // The setting applies to new connections only, so end all open ones, this one last.
-  await api.database.prisma.$queryRaw`
+  await api.database.sql.$queryRaw`
     SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity WHERE datname = current_database()
-    ORDER BY pid = pg_backend_pid()`.catch(() => undefined);
+    ORDER BY pid = pg_backend_pid()`.then(null, () => undefined);
   await eventually(async () => (await api.call('POST', '/v1/rooms', { body: { name: 'A' } })).status === 503);
   await expectUnavailable();
   const ready = await fetch(`${api.url}/readyz`);
@@ -113,22 +116,21 @@ test('answers writes with 503 and reads with 200 while PostgreSQL is read-only, 
 });
 
 test('answers writes with 503 while the disk is full, is not ready, and recovers by itself', async () => {
-  await api.database.prisma.$transaction(async (tx) => {
+  await api.database.transaction(async (tx) => {
     // Connections of the tests may still be read-only.
-    await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE');
-    await tx.$executeRawUnsafe(`CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`);
+    await tx.$executeRaw`SET TRANSACTION READ WRITE`;
+    await tx.$executeRaw`CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`;
     const tables = await tx.$queryRaw<{ name: string }[]>`
       SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`;
     for (const { name } of tables) {
-      await tx.$executeRawUnsafe(
-        `CREATE TRIGGER disk_full BEFORE INSERT OR UPDATE OR DELETE ON ${name} EXECUTE FUNCTION disk_full()`,
-      );
+      const event = 'INSERT OR UPDATE OR DELETE';
+      await execute({ sql: tx }, `CREATE TRIGGER disk_full BEFORE ${event} ON ${name} EXECUTE FUNCTION disk_full()`);
     }
-    await tx.$executeRawUnsafe(`CREATE FUNCTION no_file() RETURNS event_trigger LANGUAGE plpgsql AS
-      $$ BEGIN RAISE EXCEPTION 'could not create file: No space left on device' USING ERRCODE = '53100'; END $$`);
-    await tx.$executeRawUnsafe(`CREATE EVENT TRIGGER no_file ON ddl_command_start WHEN TAG IN ('CREATE TABLE AS')
-      EXECUTE FUNCTION no_file()`);
+    await tx.$executeRaw`CREATE FUNCTION no_file() RETURNS event_trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'could not create file: No space left on device' USING ERRCODE = '53100'; END $$`;
+    await tx.$executeRaw`CREATE EVENT TRIGGER no_file ON ddl_command_start WHEN TAG IN ('CREATE TABLE AS')
+      EXECUTE FUNCTION no_file()`;
   });
   await expectUnavailable();
   // A connection that is still read-only closes at its first check.
@@ -138,10 +140,10 @@ test('answers writes with 503 while the disk is full, is not ready, and recovers
     return body.checks.postgres === 'read-only' ? null : { status: answer.status, body };
   });
   expect(ready).toMatchObject({ status: 503, body: { checks: { postgres: 'disk-full' } } });
-  await api.database.prisma.$transaction(async (tx) => {
-    await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE');
-    await tx.$executeRawUnsafe('DROP EVENT TRIGGER no_file');
-    await tx.$executeRawUnsafe('DROP FUNCTION disk_full CASCADE');
+  await api.database.transaction(async (tx) => {
+    await tx.$executeRaw`SET TRANSACTION READ WRITE`;
+    await tx.$executeRaw`DROP EVENT TRIGGER no_file`;
+    await tx.$executeRaw`DROP FUNCTION disk_full CASCADE`;
   });
   expect((await fetch(`${api.url}/readyz`)).status).toBe(200);
   expect((await api.call('POST', '/v1/rooms', { body: { name: 'A' } })).status).toBe(201);

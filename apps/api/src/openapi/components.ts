@@ -9,11 +9,12 @@ type Json = Record<string, unknown>;
 const COMPONENTS = '#/components/schemas/';
 
 /**
- * Collects the schemas of the document. A schema with a title becomes a component, and every use refers to it. A schema
- * without a title is inlined.
+ * Collects the components of the document. A schema with a title becomes a component, and every use refers to it. A
+ * schema without a title is inlined. Error responses that several operations share become one component.
  */
-export class SchemaComponents {
+export class Components {
   readonly #schemas = new Map<string, Json>();
+  readonly #responses = new Map<string, Json>();
 
   refer(schema: unknown): unknown {
     if (Array.isArray(schema)) return schema.map((item) => this.refer(item));
@@ -50,10 +51,46 @@ export class SchemaComponents {
     return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, this.refer(schema)]));
   }
 
-  /** All components, sorted by name. */
-  all(): Json {
-    return Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
+  /**
+   * The error responses of these codes, by status.
+   * @param isLimited whether they come from behind the rate limit.
+   */
+  failures(codes: readonly ErrorCode[], isLimited: boolean): Json {
+    const byStatus = new Map<number, ErrorCode[]>();
+    for (const code of codes) {
+      const { status } = ERROR_TABLE[code];
+      byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+    }
+    return Object.fromEntries([...byStatus].map(([status, same]) => [status, this.#failure(status, same, isLimited)]));
   }
+
+  #failure(status: number, codes: readonly ErrorCode[], isLimited: boolean): Json {
+    const name = codes.map(pascalCase).join('Or') + (isLimited || status === 401 ? '' : 'WithoutRateLimit');
+    if (!this.#responses.has(name)) {
+      const examples = codes.map((code) => [code, { value: errorExample(code, ERROR_TABLE[code].message) }]);
+      this.#responses.set(name, {
+        description: codes.map((code) => `\`${code}\`: ${ERROR_TABLE[code].message}`).join('\n\n'),
+        headers: headers(status, isLimited),
+        content: {
+          'application/json': {
+            // The codes of the answer are in its description and its examples. With a schema of its own for each answer,
+            // generators write hundreds of classes.
+            schema: this.refer(ErrorSchema),
+            examples: Object.fromEntries(examples) as Json,
+          },
+        },
+      });
+    }
+    return { $ref: `#/components/responses/${name}` };
+  }
+
+  all(): Json {
+    return { headers: HEADER_COMPONENTS, responses: sorted(this.#responses), schemas: sorted(this.#schemas) };
+  }
+}
+
+function sorted(components: ReadonlyMap<string, Json>): Json {
+  return Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Adds the schema of each value to a discriminator: generators do not derive the mapping from `const`. */
@@ -69,111 +106,78 @@ function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null;
 }
 
-/** Every response header that a caller can use, keyed by its component name. */
+const text = { type: 'string' };
+
+/** Name, description and schema of every response header that a caller can use, by the name of its component. */
 const HEADERS = {
-  RequestId: {
-    name: 'x-request-id',
-    required: true,
-    description: 'Identifies the request in logs. The server keeps a well-formed `x-request-id` of the request.',
-    schema: { type: 'string', pattern: REQUEST_ID_PATTERN.source },
-  },
-  RetryAfter: {
-    name: 'retry-after',
-    required: true,
-    description: 'Seconds to wait before sending the request again.',
-    schema: { type: 'integer', minimum: 1 },
-  },
-  WwwAuthenticate: {
-    name: 'www-authenticate',
-    required: true,
-    description: 'The authentication scheme.',
-    schema: { type: 'string', const: 'Bearer' },
-  },
-  Allow: {
-    name: 'allow',
-    required: true,
-    description: 'The methods that the path accepts.',
-    schema: { type: 'string' },
-  },
-  IdempotencyReplayed: {
-    name: 'idempotency-replayed',
-    required: false,
-    description: 'Present if the server repeats the first response for the same `Idempotency-Key`.',
-    schema: { type: 'string', const: 'true' },
-  },
-  PreferenceApplied: {
-    name: 'preference-applied',
-    required: false,
-    description: 'The preference that the server applied (RFC 7240).',
-    schema: { type: 'string' },
-  },
-  RateLimit: {
-    name: 'ratelimit',
-    required: false,
-    description:
-      'Requests left in the rate limit, and seconds until the limit is full again ' +
+  RequestId: [
+    'x-request-id',
+    'Identifies the request in logs. The server keeps a well-formed `x-request-id` of the request.',
+    { ...text, pattern: REQUEST_ID_PATTERN.source },
+  ],
+  RetryAfter: ['retry-after', 'Seconds to wait before sending the request again.', { type: 'integer', minimum: 1 }],
+  WwwAuthenticate: ['www-authenticate', 'The authentication scheme.', { ...text, const: 'Bearer' }],
+  Allow: ['allow', 'The methods that the path accepts.', text],
+  IdempotencyReplayed: [
+    'idempotency-replayed',
+    'Present if the server repeats the first response for the same `Idempotency-Key`.',
+    { ...text, const: 'true' },
+  ],
+  PreferenceApplied: ['preference-applied', 'The preference that the server applied (RFC 7240).', text],
+  RateLimit: [
+    'ratelimit',
+    'Requests left in the rate limit, and seconds until the limit is full again ' +
       '(draft-ietf-httpapi-ratelimit-headers-10). Absent if no limit is configured.',
-    schema: { type: 'string' },
-  },
-  RateLimitPolicy: {
-    name: 'ratelimit-policy',
-    required: false,
-    description: 'The rate limit: requests (`q`) per window in seconds (`w`).',
-    schema: { type: 'string' },
-  },
-  SetCookie: {
-    name: 'set-cookie',
-    required: true,
-    description: 'The cookie of the console session: `HttpOnly`, `SameSite=Strict`, over https also `Secure`.',
-    schema: { type: 'string' },
-  },
-  JwksCacheControl: {
-    name: 'cache-control',
-    required: true,
-    description: 'How long a verifier may cache the keys.',
-    schema: { type: 'string' },
-  },
+    text,
+  ],
+  RateLimitPolicy: ['ratelimit-policy', 'The rate limit: requests (`q`) per window in seconds (`w`).', text],
+  SetCookie: [
+    'set-cookie',
+    'The cookie of the console session: `HttpOnly`, `SameSite=Strict`, over https also `Secure`.',
+    text,
+  ],
+  JwksCacheControl: ['cache-control', 'How long a verifier may cache the keys.', text],
 } as const;
 
-type HeaderName = keyof typeof HEADERS;
+/** An answer may lack these headers. It has all others that are documented for it. */
+const OPTIONAL: readonly string[] = ['IdempotencyReplayed', 'PreferenceApplied', 'RateLimit', 'RateLimitPolicy'];
 
-const RATE_LIMIT_HEADERS: readonly HeaderName[] = ['RateLimit', 'RateLimitPolicy'];
+export type HeaderName = keyof typeof HEADERS;
 
-export const HEADER_COMPONENTS = Object.fromEntries(
-  Object.entries(HEADERS).map(([component, { name: _name, ...header }]) => [component, header]),
+const HEADER_COMPONENTS = Object.fromEntries(
+  Object.entries(HEADERS).map(([component, [, description, schema]]) => [
+    component,
+    { required: !OPTIONAL.includes(component), description, schema },
+  ]),
 );
 
-export function headers(names: readonly HeaderName[]): Record<string, { $ref: string }> {
-  return Object.fromEntries(
-    names.map((component) => [HEADERS[component].name, { $ref: `#/components/headers/${component}` }]),
-  );
-}
-
-/** The headers of an answer of this route with this status. */
-export function headersOf(route: Route, status: number): HeaderName[] {
-  const isLimited = route.rateLimited !== false && status !== 401;
-  const isSuccess = status < 300;
-  return [
-    ...errorHeaders(status),
-    ...(isSuccess && route.idempotent === true ? (['IdempotencyReplayed'] as const) : []),
-    ...(isSuccess && route.prefers === true ? (['PreferenceApplied'] as const) : []),
-    ...(isSuccess && route.setsCookie === true ? (['SetCookie'] as const) : []),
-    ...(isLimited ? RATE_LIMIT_HEADERS : []),
-  ];
-}
-
-/** The headers of every answer with this status, whatever the route. */
-function errorHeaders(status: number): HeaderName[] {
-  return [
+/**
+ * The headers of an answer.
+ * @param own the headers of its route alone.
+ * @param isLimited whether it comes from behind the rate limit.
+ */
+export function headers(
+  status: number,
+  isLimited: boolean,
+  own: readonly HeaderName[] = [],
+): Record<string, { $ref: string }> {
+  const names: HeaderName[] = [
     'RequestId',
     ...(status === 401 ? (['WwwAuthenticate'] as const) : []),
     ...(status === 405 ? (['Allow'] as const) : []),
     ...(status === 429 || status === 503 ? (['RetryAfter'] as const) : []),
+    ...own,
+    ...(isLimited && status !== 401 ? (['RateLimit', 'RateLimitPolicy'] as const) : []),
   ];
+  return Object.fromEntries(names.map((name) => [HEADERS[name][0], { $ref: `#/components/headers/${name}` }]));
 }
 
 /** Errors that every route may answer. */
-const ALWAYS: readonly ErrorCode[] = ['UNAUTHENTICATED', 'INTERNAL', 'UNAVAILABLE'];
+const ALWAYS: readonly ErrorCode[] = [
+  ...(['UNAUTHENTICATED', 'RATE_LIMITED', 'CROSS_SITE_REQUEST', 'INTERNAL', 'UNAVAILABLE'] as const),
+  // A route without a body schema rejects a body, so it has these errors too.
+  ...(['VALIDATION_FAILED', 'MALFORMED_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const),
+];
 
 const ErrorSchema = namedObject('Error', {
   error: strictObject({
@@ -195,77 +199,13 @@ const ErrorSchema = namedObject('Error', {
   }),
 });
 
-function errorCodesOf(route: Route): ErrorCode[] {
+export function errorCodesOf(route: Route): ErrorCode[] {
   return [
-    ...ALWAYS,
-    ...(route.rateLimited === false ? [] : (['RATE_LIMITED'] as const)),
     ...(route.scope === null ? [] : (['INSUFFICIENT_SCOPE'] as const)),
-    'CROSS_SITE_REQUEST',
-    // A route without a body schema rejects a body, so it has these errors too.
-    ...(route.ignoresBody === true
-      ? []
-      : (['VALIDATION_FAILED', 'MALFORMED_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const)),
+    ...ALWAYS,
     ...(route.idempotent === true ? (['IDEMPOTENCY_CONFLICT', 'IDEMPOTENCY_KEY_REUSED'] as const) : []),
     ...(route.errors ?? []),
   ];
-}
-
-/** Collects the error responses. Responses that several operations share become one component. */
-export class FailureComponents {
-  readonly #schemas: SchemaComponents;
-  readonly #responses = new Map<string, Json>();
-
-  constructor(schemas: SchemaComponents) {
-    this.#schemas = schemas;
-  }
-
-  ofRoute(route: Route): Json {
-    const byStatus = new Map<number, ErrorCode[]>();
-    for (const code of errorCodesOf(route)) {
-      const { status } = ERROR_TABLE[code];
-      byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
-    }
-    return Object.fromEntries(
-      [...byStatus].map(([status, codes]) => [status, this.#refer(codes, headersOf(route, status))]),
-    );
-  }
-
-  /**
-   * The response of an error outside the documented routes.
-   * @param isLimited whether the error comes from under `/v1`, behind the rate limit.
-   */
-  refer(code: ErrorCode, isLimited: boolean): Json {
-    const sent = errorHeaders(ERROR_TABLE[code].status);
-    return this.#refer([code], isLimited ? [...sent, ...RATE_LIMIT_HEADERS] : sent);
-  }
-
-  /** All components, sorted by name. */
-  all(): Json {
-    return Object.fromEntries([...this.#responses].sort(([a], [b]) => (a < b ? -1 : 1)));
-  }
-
-  #refer(codes: readonly ErrorCode[], sent: readonly HeaderName[]): Json {
-    const isUnlimited = !sent.includes('RateLimit') && !codes.includes('UNAUTHENTICATED');
-    const name = codes.map(pascalCase).join('Or') + (isUnlimited ? 'WithoutRateLimit' : '');
-    if (!this.#responses.has(name)) this.#responses.set(name, this.#response(codes, sent));
-    return { $ref: `#/components/responses/${name}` };
-  }
-
-  #response(codes: readonly ErrorCode[], sent: readonly HeaderName[]): Json {
-    const examples = codes.map((code) => [code, { value: errorExample(code, ERROR_TABLE[code].message) }]);
-    return {
-      description: codes.map((code) => `\`${code}\`: ${ERROR_TABLE[code].message}`).join('\n\n'),
-      headers: headers(sent),
-      content: {
-        'application/json': {
-          // The codes of the answer are in its description and its examples. With a schema of its own for each answer,
-          // generators write hundreds of classes.
-          schema: this.#schemas.refer(ErrorSchema),
-          examples: Object.fromEntries(examples) as Json,
-        },
-      },
-    };
-  }
 }
 
 /** `ROOM_NOT_FOUND` → `RoomNotFound` */

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Database } from '@callplane/db';
-import { createTestDatabase, repositoryRoot, stopAtEnd } from '@callplane/testing';
+import { execute, createTestDatabase, repositoryRoot, stopAtEnd } from '@callplane/testing';
 
 const EXAMPLES = join(repositoryRoot, 'packages/server-js/examples');
 
@@ -33,7 +33,7 @@ export async function customerDatabase(baseUrl: string, key: string): Promise<Cu
   stopAtEnd(() => database.close());
   const sql = readFileSync(join(EXAMPLES, 'consume-events.sql'), 'utf8');
   for (const statement of sql.split(/;\n/)) {
-    if (statement.trim() !== '') await database.prisma.$executeRawUnsafe(statement);
+    if (statement.trim() !== '') await execute(database, statement);
   }
   return {
     database,

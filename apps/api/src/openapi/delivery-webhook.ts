@@ -1,7 +1,7 @@
 import { EVENT_TYPES, SIGNATURE_CONTRACT } from '@callplane/core';
 import { eventSchema, EventSchema } from '../events/events.schemas.js';
 import { EXAMPLE_IDS, exampleOf } from './examples.js';
-import type { SchemaComponents } from './components.js';
+import type { Components } from './components.js';
 
 type Json = Record<string, unknown>;
 
@@ -45,7 +45,7 @@ const REQUEST_HEADERS = [
 ];
 
 /** The `webhooks` object: the request that a receiver gets, and how its answer is interpreted. */
-export function deliveryWebhook(components: SchemaComponents): Json {
+export function deliveryWebhook(components: Components): Json {
   return {
     event: {
       post: {

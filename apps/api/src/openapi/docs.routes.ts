@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { PublicError } from '@callplane/core';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
 import { contextOf, isRead } from '../http/request-context.js';
-import { pageFiles, pageSecurityHeaders } from '../http/respond.js';
+import { folderAbove, pageFiles, pageSecurityHeaders } from '../http/respond.js';
 
 /**
  * A file goes only to a caller that has got its answer before: a thousand pipelined requests would keep the process busy
@@ -91,11 +91,9 @@ function policyOf(scripts: string[]): string {
   ].join('; ');
 }
 
-/** `npm run generate` writes the document. It lies in `docs` above this module: of the repository, or of the image. */
+/** `npm run generate` writes the document into `docs` of the repository, or of the image. */
 function findDocs(): string {
-  for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
-    const docs = join(folder, 'docs');
-    if (existsSync(join(docs, 'openapi.json'))) return docs;
-    if (folder === dirname(folder)) throw new Error('docs/openapi.json is missing');
-  }
+  const folder = folderAbove('docs/openapi.json');
+  if (folder === null) throw new Error('docs/openapi.json is missing');
+  return folder;
 }

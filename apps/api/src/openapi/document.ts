@@ -1,7 +1,8 @@
-import type { TSchema } from 'typebox';
+import { Type, type TSchema } from 'typebox';
+import { CONTEXT_ROUTE } from '../context/context.routes.js';
 import { JWKS_ROUTE } from '../context/public.routes.js';
-import type { Route } from '../http/route.js';
-import { FailureComponents, HEADER_COMPONENTS, headers, headersOf, SchemaComponents } from './components.js';
+import type { PlainRoute, Route } from '../http/route.js';
+import { Components, errorCodesOf, type HeaderName, headers } from './components.js';
 import { deliveryWebhook } from './delivery-webhook.js';
 import { bodyExamples, exampleOf } from './examples.js';
 
@@ -43,17 +44,17 @@ its \`id\` to drop repetitions.
 `;
 
 export function openApiDocument(routes: readonly Route[]): Json {
-  const components = new SchemaComponents();
-  const failures = new FailureComponents(components);
+  const components = new Components();
   // No operation refers to these errors: they answer paths and methods that the document does not list.
-  failures.refer('ROUTE_NOT_FOUND', true);
-  failures.refer('METHOD_NOT_ALLOWED', true);
+  components.failures(['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED'], true);
   const paths: Record<string, Json> = {};
+  const addPlain = (route: PlainRoute) => (paths[route.path] = { get: plainOperation(route, components) });
+  addPlain(CONTEXT_ROUTE);
   for (const route of routes) {
     paths[route.path] ??= {};
-    (paths[route.path] as Json)[route.method] = operation(route, components, failures);
+    (paths[route.path] as Json)[route.method] = operation(route, components);
   }
-  paths[JWKS_ROUTE.path] = { get: jwksOperation(components, failures) };
+  addPlain(JWKS_ROUTE);
   const webhooks = deliveryWebhook(components);
   return {
     openapi: '3.1.0',
@@ -64,7 +65,7 @@ export function openApiDocument(routes: readonly Route[]): Json {
     },
     servers: [{ url: '/' }],
     security: [{ apiKey: [] }, { consoleSession: [] }],
-    tags: [...new Set([...routes, JWKS_ROUTE].map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set([CONTEXT_ROUTE, ...routes, JWKS_ROUTE].map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
     webhooks,
     components: {
@@ -79,14 +80,12 @@ export function openApiDocument(routes: readonly Route[]): Json {
             '`X-Callplane-CSRF: 1` and the `Origin` of the API.',
         },
       },
-      headers: HEADER_COMPONENTS,
-      responses: failures.all(),
-      schemas: components.all(),
+      ...components.all(),
     },
   };
 }
 
-function operation(route: Route, components: SchemaComponents, failures: FailureComponents): Json {
+function operation(route: Route, components: Components): Json {
   const parameters = [
     ...fields(route.params, 'path', components),
     ...fields(route.query, 'query', components),
@@ -98,13 +97,12 @@ function operation(route: Route, components: SchemaComponents, failures: Failure
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     tags: [route.tag],
-    ...(route.streams === true ? { 'x-stream': true } : {}),
-    ...(route.acceptsLoginCode === true ? { security: [{ apiKey: [] }] } : {}),
+    ...route.document,
     // The reference page shows badges, but not other extensions.
     ...(route.scope === null ? {} : { 'x-scope': route.scope, 'x-badges': [{ name: `scope ${route.scope}` }] }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.body === undefined ? {} : { requestBody: requestBody(route, route.body, components) }),
-    responses: { ...successes(route, components), ...failures.ofRoute(route) },
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, components) }),
+    responses: { ...successes(route, components), ...components.failures(errorCodesOf(route), true) },
   };
 }
 
@@ -132,7 +130,7 @@ const PREFER: Parameter = {
   schema: { type: 'string' },
 };
 
-function fields(schema: TSchema | undefined, place: 'path' | 'query', components: SchemaComponents): Parameter[] {
+function fields(schema: TSchema | undefined, place: 'path' | 'query', components: Components): Parameter[] {
   if (schema === undefined) return [];
   const { properties, required = [] } = schema as unknown as { properties: Record<string, Json>; required?: string[] };
   return Object.entries(properties).map(([name, property]) => {
@@ -158,11 +156,11 @@ function withExample(parameter: Parameter): Json {
  * Documents a request body. Its schema is inlined and never a component: outside a request body, openapi-typescript
  * treats fields with a default as required.
  */
-function requestBody({ bodyOptional }: Route, schema: TSchema, components: SchemaComponents): Json {
+function requestBody(schema: TSchema, components: Components): Json {
   const { title } = schema as unknown as { title?: string };
   const examples = Object.entries(bodyExamples(schema)).map(([name, value]) => [name, { value }]);
   return {
-    required: bodyOptional !== true,
+    required: !Type.IsOptional(schema),
     content: {
       'application/json': {
         schema: { ...(title === undefined ? {} : { title }), ...components.inline(schema as unknown as Json) },
@@ -172,43 +170,37 @@ function requestBody({ bodyOptional }: Route, schema: TSchema, components: Schem
   };
 }
 
-function successes(route: Route, components: SchemaComponents): Json {
+function successes(route: Route, components: Components): Json {
+  const own: HeaderName[] = [
+    ...(route.idempotent === true ? (['IdempotencyReplayed'] as const) : []),
+    ...(route.prefers === true ? (['PreferenceApplied'] as const) : []),
+    ...(route.setsCookie === true ? (['SetCookie'] as const) : []),
+  ];
   return Object.fromEntries(
-    Object.entries(route.responses).map(([status, { description, schema }]) => [
+    Object.entries(route.responses).map(([status, response]) => [
       status,
-      route.streams === true
-        ? { description, headers: headers(headersOf(route, Number(status))), content: STREAM_CONTENT }
-        : success(description, schema, headers(headersOf(route, Number(status))), components),
+      success(response, headers(Number(status), true, own), components),
     ]),
   );
 }
 
-const STREAM_CONTENT = {
-  'text/event-stream': {
-    schema: { type: 'string', description: 'Server-sent events, as the HTML standard defines them.' },
-    example:
-      'id: 4712.evt_01m7xhkw0cfvqteeeq2c3fv3q5\nevent: changes\ndata: {"changes":[{"kind":"rooms","type":"room.created"}]}\n\n',
-  },
-};
-
-function success(description: string, schema: TSchema | null, sent: Json, components: SchemaComponents): Json {
-  if (schema === null) return { description, headers: sent };
-  const content = { 'application/json': { schema: components.refer(schema), example: exampleOf(schema) } };
-  return { description, headers: sent, content };
+function success({ description, schema, content }: Route['responses'][number], sent: Json, components: Components) {
+  if (schema === null) return { description, headers: sent, ...(content === undefined ? {} : { content }) };
+  const json = { schema: components.refer(schema), example: exampleOf(schema) };
+  return { description, headers: sent, content: { 'application/json': json } };
 }
 
-function jwksOperation(components: SchemaComponents, failures: FailureComponents): Json {
-  const { operationId, summary, description, tag, answer } = JWKS_ROUTE;
+function plainOperation(route: PlainRoute, components: Components): Json {
+  const { operationId, summary, description, tag, response, isPublic = false } = route;
   return {
     operationId,
     summary,
     description,
     tags: [tag],
-    security: [],
+    ...(isPublic ? { security: [] } : {}),
     responses: {
-      200: success(answer.description, answer.schema, headers(['RequestId', 'JwksCacheControl']), components),
-      500: failures.refer('INTERNAL', false),
-      503: failures.refer('UNAVAILABLE', false),
+      200: success(response, headers(200, false, route.headers), components),
+      ...components.failures(route.errors, false),
     },
   };
 }

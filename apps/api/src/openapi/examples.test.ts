@@ -73,8 +73,22 @@ describe('the API', () => {
       const response = await api.call(method, target, { ...caller, ...body });
       // `call` has already checked the answer against the document.
       expect([name, response.status < 300, response.text]).toEqual([name, true, response.text]);
+      if (method === 'PATCH' || response.status === 201) await expectStored(path, target, body.body, response.body);
     }
   });
+
+  /** A read returns the values that were sent and answered: a statement may lack a field. */
+  async function expectStored(path: string, target: string, sent: Json, answer: Json): Promise<void> {
+    const isRead = (one: string) => one.startsWith(`${path}/{`) && one.endsWith('}') && 'get' in document['paths'][one];
+    if ('post' in document['paths'][path] && !Object.keys(document['paths']).some(isRead)) return;
+    const [resource] = target.split('?');
+    const at = 'patch' in document['paths'][path] ? resource! : `${resource}/${answer['id']}`;
+    const { body: stored } = await api.call('GET', at);
+    const values = (names: Json, of: Json) => Object.keys(names).map((name) => [name, of[name]]);
+    const both = Object.fromEntries(Object.entries(answer).filter(([name]) => name in stored));
+    expect(values(both, stored)).toEqual(values(both, answer));
+    expect(values(sent, stored)).toEqual(values(sent, sent));
+  }
 });
 
 /** Signs in to the console. Returns the headers of its page, because no API key ends a session. */

@@ -105,14 +105,11 @@ describe('the example of a consumer on PostgreSQL', () => {
     // Both consumers stop within their transactions: one waits for the counters, the other one for the cursor.
     let release!: () => void;
     const held = new Promise<void>((resolve) => (release = resolve));
-    const locked = database.prisma.$transaction(
-      async (tx) => {
-        // A stronger lock would get a transaction id, and hide the events of later transactions.
-        await tx.$executeRaw`LOCK TABLE event_counts IN EXCLUSIVE MODE`;
-        await held;
-      },
-      { timeout: 120_000 },
-    );
+    const locked = database.transaction(async (tx) => {
+      // A stronger lock would get a transaction id, and hide the events of later transactions.
+      await tx.$executeRaw`LOCK TABLE event_counts IN EXCLUSIVE MODE`;
+      await held;
+    });
     await makeEvents(20);
     await eventually(async () => {
       const [row] = await database.sql.$queryRaw<{ waiting: number }[]>`

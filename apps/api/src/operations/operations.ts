@@ -3,6 +3,7 @@ import { findOperation, type AcceptedOperation } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
+import { contextOf } from '../http/request-context.js';
 import type { Call, Reply } from '../http/route.js';
 import { namedObject, oneOf, orNull, timestamp } from '../http/schemas.js';
 
@@ -34,7 +35,7 @@ export const OPERATION_ANSWERS = {
 const READ_EVERY_MS = 250;
 
 type OperationDeps = Pick<Deps, 'database' | 'logger' | 'producer' | 'settlements' | 'operationWaitMs'>;
-type OperationCall = Pick<Call<unknown, unknown, unknown>, 'caller' | 'preference' | 'startedAtMs' | 'log'>;
+type OperationCall = Pick<Call<unknown, unknown, unknown>, 'caller' | 'response'>;
 
 /**
  * Answers a DELETE whose operation has been committed. Wakes a worker and waits briefly for completion. Answers 204 if
@@ -47,13 +48,13 @@ export async function answerOperation(
   accepted: AcceptedOperation,
   call: OperationCall,
 ): Promise<Reply> {
-  call.log({ operationId: accepted.operation.id });
+  contextOf(call.response).logFields['operationId'] = accepted.operation.id;
   const { wake } = accepted;
   // Nothing waits for this notice to be sent. If it is lost, the worker sends another one, and the signaling instances
   // poll every few seconds.
   if (wake !== null && roomId !== null) void publishRoomChanged(deps.producer.redis, roomId, accepted.roomVersion);
-  const operation = await wakeAndWait(deps, accepted, call);
-  const { applied } = call.preference;
+  const { waitMs, applied } = parsePrefer(call.response.req.get('prefer'));
+  const operation = await wakeAndWait(deps, accepted, call, waitMs ?? deps.operationWaitMs);
   const headers: Record<string, string> = applied === null ? {} : { 'preference-applied': applied };
   if (operation.status === 'completed') return { status: 204, headers };
   return { status: 202, body: presentOperation(operation), headers };
@@ -62,11 +63,13 @@ export async function answerOperation(
 async function wakeAndWait(
   deps: OperationDeps,
   { operation, wake }: AcceptedOperation,
-  call: OperationCall,
+  { caller, response }: OperationCall,
+  waitMs: number,
 ): Promise<OperationState> {
+  const { startedAtMs, logFields } = contextOf(response);
   if (operation.status !== 'pending') return operation;
   // Counts from the arrival of the request, so that a slow Redis cannot extend the wait while the wake-up is sent.
-  const deadline = call.startedAtMs + (call.preference.waitMs ?? deps.operationWaitMs);
+  const deadline = startedAtMs + waitMs;
   const watch = deps.settlements.watch(operation.id);
   try {
     if (wake !== null) {
@@ -74,7 +77,7 @@ async function wakeAndWait(
       if (!isWoken) {
         // The operation is not lost: a scan of a worker finds its row, but only seconds later. Waiting would be in
         // vain: Redis is unusable, or this process has lately sent as many jobs of the environment as it may.
-        call.log({ wakeUp: 'not sent' });
+        logFields['wakeUp'] = 'not sent';
         return operation;
       }
     }
@@ -85,10 +88,31 @@ async function wakeAndWait(
       const { isListening } = deps.settlements;
       const isOver = await watch.settledWithin(isListening ? remainingMs : Math.min(remainingMs, READ_EVERY_MS));
       // The row is authoritative, and a notice is only a hint.
-      current = (await findOperation(deps.database.prisma, call.caller, operation.id)) ?? current;
+      current = (await findOperation(deps.database.prisma, caller, operation.id)) ?? current;
       if (isOver) return current;
     }
   } finally {
     watch.stop();
   }
+}
+
+const WAIT_SECONDS_MAX = 10;
+
+/**
+ * Parses `Prefer: wait=N` (whole seconds, capped at 10) and `Prefer: respond-async`, which means no wait unless `wait`
+ * is given too (RFC 7240). Ignores every other preference.
+ * @returns `waitMs` is null without a preference.
+ */
+export function parsePrefer(header = ''): { waitMs: number | null; applied: string | null } {
+  const preferences = header.split(',').map((part) => (part.split(';')[0] ?? '').trim().toLowerCase());
+  const wait = preferences
+    .map((preference) => /^wait\s*=\s*"?(\d{1,9})"?$/.exec(preference)?.[1])
+    .find((n) => n !== undefined);
+  if (wait !== undefined) {
+    const seconds = Math.min(Number(wait), WAIT_SECONDS_MAX);
+    return { waitMs: seconds * 1000, applied: `wait=${seconds}` };
+  }
+  return preferences.includes('respond-async')
+    ? { waitMs: 0, applied: 'respond-async' }
+    : { waitMs: null, applied: null };
 }

@@ -23,12 +23,12 @@ async function joins(tenant: TestTenant, ...times: Date[]): Promise<void> {
 /** Lets participants be connected, each in the next one of the rooms whose ids begin so. */
 async function connect({ environmentId }: TestTenant, roomPrefix: string, count: number): Promise<void> {
   const ids = newId('participant').slice('part_'.length, 20);
-  const { prisma } = api.database;
-  await prisma.$executeRaw`
+  const { sql } = api.database;
+  await sql.$executeRaw`
     INSERT INTO participants (id, environment_id, room_id, name, metadata, role, created_at, token_expires_at)
     SELECT 'part_' || ${ids} || n, ${environmentId}, rooms.id, 'Ada', '{}', 'participant', now(), now()
     FROM generate_series(1, ${count}::int) n JOIN rooms ON rooms.id IN (${roomPrefix}, ${roomPrefix} || n)`;
-  await prisma.$executeRaw`
+  await sql.$executeRaw`
     INSERT INTO participant_sessions (id, environment_id, room_id, participant_id, started_at)
     SELECT 'sess_' || id, environment_id, room_id, id, now() FROM participants WHERE starts_with(id, 'part_' || ${ids})`;
 }
@@ -120,13 +120,13 @@ test('no figure counts more than 10,000 rows, and says that there are more', asy
   const endpointId = await insertTestEndpoint(api.database, tenant);
   const { environmentId } = tenant;
   const roomPrefix = newId('room');
-  await api.database.prisma.$executeRaw`
+  await api.database.sql.$executeRaw`
     INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at, started_at)
     SELECT ${roomPrefix} || n, ${environmentId}, 'Room', '{}', 'active', 1, now(), now()
     FROM generate_series(1, 10001) n`;
   await connect(tenant, roomPrefix, 10_001);
   await joins(tenant, ago(1));
-  await api.database.prisma.$executeRaw`
+  await api.database.sql.$executeRaw`
     INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)
     SELECT left(d.id, 20) || lpad(n::text, 10, '0'), d.environment_id, d.endpoint_id, d.event_id, d.event_type,
       'pending', now()

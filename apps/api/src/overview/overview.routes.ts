@@ -112,7 +112,7 @@ export function overviewRoutes(deps: Deps): Route[] {
   ]);
 }
 
-type OverviewDeps = Pick<Deps, 'database' | 'clock'>;
+type OverviewDeps = Pick<Deps, 'reads' | 'clock'>;
 
 async function readOverview(deps: OverviewDeps, tenant: Tenant, may: { calls: boolean; webhooks: boolean }) {
   const now = deps.clock.now();
@@ -127,7 +127,7 @@ async function readOverview(deps: OverviewDeps, tenant: Tenant, may: { calls: bo
   return { at: now.toISOString(), calls, webhooks };
 }
 
-async function readCalls({ database: { sql } }: OverviewDeps, tenant: Tenant, span: Span) {
+async function readCalls({ reads: { sql } }: OverviewDeps, tenant: Tenant, span: Span) {
   const [live, joins] = await Promise.all([
     countLive(sql, tenant, OVERVIEW_ROWS_MAX + 1),
     countJoins(sql, tenant, span, OVERVIEW_ROWS_MAX + 1),
@@ -145,7 +145,7 @@ async function readCalls({ database: { sql } }: OverviewDeps, tenant: Tenant, sp
   };
 }
 
-async function readWebhooks({ database: { sql } }: OverviewDeps, tenant: Tenant, span: Span) {
+async function readWebhooks({ reads: { sql } }: OverviewDeps, tenant: Tenant, span: Span) {
   const endpoints = await listOverviewEndpoints(sql, tenant);
   // The endpoints share the rows that may be read.
   const each = Math.max(1, Math.floor(OVERVIEW_ROWS_MAX / Math.max(1, endpoints.length)));

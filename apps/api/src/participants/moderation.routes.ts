@@ -113,6 +113,6 @@ async function refuse(
     case 'room_ended':
       throw new PublicError('ROOM_ENDED');
     case 'not_found':
-      return participantNotFound(deps, tenant, roomId);
+      return participantNotFound(deps.database, tenant, roomId);
   }
 }

@@ -11,7 +11,7 @@ import {
   TRACK_KINDS,
   TRACK_SOURCES,
 } from '@callplane/core';
-import { acceptParticipantRemoval, listParticipants } from '@callplane/db';
+import { acceptParticipantRemoval, type Database, listParticipants } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
@@ -75,7 +75,7 @@ export const permissionsGiven = Type.Array(oneOf(PERMISSIONS), {
 
 export function participantRoutes(deps: Deps): Route[] {
   return tagged('Participants', [
-    listRoute({
+    listRoute(deps, {
       path: '/v1/rooms/{roomId}/participants',
       operationId: 'listParticipants',
       summary: 'List participants, the latest first',
@@ -96,10 +96,10 @@ export function participantRoutes(deps: Deps): Route[] {
       errors: ['ROOM_NOT_FOUND'],
       read({ caller, params, query: { status = null, externalId = null } }, { position, limit }) {
         const after = position && { connectedAt: new Date(position.connectedAtMs), id: position.id };
-        return listParticipants(deps.database.sql, caller, params.roomId, { status, externalId, after, limit });
+        return listParticipants(deps.reads.sql, caller, params.roomId, { status, externalId, after, limit });
       },
       positionOf: ({ connectedAt, id }) => ({ connectedAtMs: connectedAt?.getTime() ?? 0, id }),
-      onEmpty: ({ caller, params }) => requireRoom(deps, caller, params.roomId),
+      onEmpty: ({ caller, params }) => requireRoom(deps.reads, caller, params.roomId),
       present: (participant) => presentLiveParticipant(participant, deps.clock.now()),
     }),
     defineRoute({
@@ -133,7 +133,12 @@ export function participantRoutes(deps: Deps): Route[] {
         const { roomId, participantId } = params;
         // Once this commits, the participant is blocked and its tokens are revoked. A worker does the clean-up.
         const accepted = await acceptParticipantRemoval(deps.database, caller, roomId, participantId, deps.clock.now());
-        return answerOperation(deps, roomId, accepted ?? (await participantNotFound(deps, caller, roomId)), call);
+        return answerOperation(
+          deps,
+          roomId,
+          accepted ?? (await participantNotFound(deps.database, caller, roomId)),
+          call,
+        );
       },
     }),
     defineRoute({
@@ -157,21 +162,17 @@ export function participantRoutes(deps: Deps): Route[] {
 }
 
 async function readParticipant(
-  deps: Pick<Deps, 'database' | 'statements'>,
+  { reads, statements }: Pick<Deps, 'reads' | 'statements'>,
   tenant: Tenant,
   roomId: string,
   participantId: string,
 ): Promise<LiveParticipantState> {
-  const participant = await deps.statements.findParticipant({ tenant, roomId, id: participantId });
-  return participant ?? participantNotFound(deps, tenant, roomId);
+  const participant = await statements.findParticipant({ tenant, roomId, id: participantId });
+  return participant ?? participantNotFound(reads, tenant, roomId);
 }
 
 /** Throws the error of a missing room or participant. */
-export async function participantNotFound(
-  deps: Pick<Deps, 'database'>,
-  tenant: Tenant,
-  roomId: string,
-): Promise<never> {
-  await requireRoom(deps, tenant, roomId);
+export async function participantNotFound(database: Database, tenant: Tenant, roomId: string): Promise<never> {
+  await requireRoom(database, tenant, roomId);
   throw new PublicError('PARTICIPANT_NOT_FOUND');
 }

@@ -15,6 +15,7 @@ import { Type, type Static } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
 import { listRoute } from '../http/list-route.js';
+import { contextOf } from '../http/request-context.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
 import { metadataObject, namedObject, oneOf, orNull, present, timestamp, trimmedText } from '../http/schemas.js';
 import { requireRoom, RoomPath } from '../rooms/rooms.routes.js';
@@ -76,13 +77,14 @@ export function tokenRoutes(deps: Deps): Route[] {
       body: IssueTokenBody,
       responses: { 201: { description: 'The token.', schema: TokenSchema } },
       errors: ['ROOM_NOT_FOUND', 'ROOM_ENDED'],
-      async handle({ caller, params, body, log }) {
+      async handle({ caller, params, body, response }) {
         const issued = await issueToken(deps, caller, params.roomId, body);
-        log({ participantId: issued.participantId, tokenId: issued.tokenId });
+        const { participantId, tokenId } = issued;
+        Object.assign(contextOf(response).logFields, { participantId, tokenId });
         return { status: 201, body: issued };
       },
     }),
-    listRoute({
+    listRoute(deps, {
       path: '/v1/rooms/{roomId}/tokens',
       operationId: 'listTokens',
       summary: 'List issued tokens, newest first',
@@ -92,11 +94,11 @@ export function tokenRoutes(deps: Deps): Route[] {
       item: IssuedTokenSchema,
       items: 'tokens',
       errors: ['ROOM_NOT_FOUND'],
-      read: ({ caller, params }, part) => listTokens(deps.database.sql, caller, params.roomId, part),
+      read: ({ caller, params }, part) => listTokens(deps.reads.sql, caller, params.roomId, part),
       // A participant has one token, so its id is the position of the token.
       position: { id: idOf('part') },
       positionOf: ({ participantId }) => ({ id: participantId }),
-      onEmpty: ({ caller, params }) => requireRoom(deps, caller, params.roomId),
+      onEmpty: ({ caller, params }) => requireRoom(deps.reads, caller, params.roomId),
       present(token) {
         const state = useOf(token, deps.clock.now());
         return present(IssuedTokenSchema, { ...token, state, usedAt: token.connectedAt });

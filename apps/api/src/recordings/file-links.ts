@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { PublicError, recordingFileKey, type MasterKeys, type RecordingFile } from '@callplane/core';
 import { Router, type Request, type Response } from 'express';
 import type { Deps } from '../deps.js';
+import { onlyMethods } from '../http/errors.js';
 import { contextOf } from '../http/request-context.js';
 
 /** The path of a link to one file, which works until `expiresAt`. */
@@ -57,9 +58,7 @@ export function recordingFiles(
       next(isGone ? new PublicError('RECORDING_NOT_FOUND') : error);
     });
   });
-  layer.all(() => {
-    throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } });
-  });
+  layer.all(onlyMethods(['get']));
   return router;
 }
 

@@ -25,7 +25,7 @@ export function recordingRoutes(deps: Deps): Route[] {
   } as const;
   return tagged('Recordings', [
     startRoute(deps),
-    listRoute({
+    listRoute(deps, {
       ...list,
       path: '/v1/rooms/{roomId}/recordings',
       operationId: 'listRoomRecordings',
@@ -33,28 +33,18 @@ export function recordingRoutes(deps: Deps): Route[] {
       params: RoomPath,
       filters: { status },
       errors: ['ROOM_NOT_FOUND'],
-      read: ({ caller, params, query }, { beforeId, limit }) =>
-        listRecordings(deps.database.sql, caller, {
-          roomId: params.roomId,
-          status: query.status ?? null,
-          beforeId,
-          limit,
-        }),
-      onEmpty: ({ caller, params }) => requireRoom(deps, caller, params.roomId),
+      read: ({ caller, params: { roomId }, query: { status = null } }, part) =>
+        listRecordings(deps.reads.sql, caller, { roomId, status, ...part }),
+      onEmpty: ({ caller, params }) => requireRoom(deps.reads, caller, params.roomId),
     }),
-    listRoute({
+    listRoute(deps, {
       ...list,
       path: '/v1/recordings',
       operationId: 'listRecordings',
       summary: 'List recordings, newest first',
       filters: { status, roomId: Type.Optional(pathId('Returns only recordings of this room.')) },
-      read: ({ caller, query }, { beforeId, limit }) =>
-        listRecordings(deps.database.sql, caller, {
-          roomId: query.roomId ?? null,
-          status: query.status ?? null,
-          beforeId,
-          limit,
-        }),
+      read: ({ caller, query: { roomId = null, status = null } }, part) =>
+        listRecordings(deps.reads.sql, caller, { roomId, status, ...part }),
     }),
     defineRoute({
       method: 'get',
@@ -66,7 +56,7 @@ export function recordingRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The recording.', schema: RecordingSchema } },
       errors: ['RECORDING_NOT_FOUND'],
       async handle({ caller, params }) {
-        const recording = await findRecording(deps.database.sql, caller, params.recordingId);
+        const recording = await findRecording(deps.reads.sql, caller, params.recordingId);
         if (recording === null) throw new PublicError('RECORDING_NOT_FOUND');
         return { status: 200, body: presentRecording(recording) };
       },
@@ -114,18 +104,17 @@ export function recordingRoutes(deps: Deps): Route[] {
       description: 'The link is for one file, and needs no API key.',
       scope: 'recordings:read',
       params: RecordingFilePath,
-      body: LinkBody,
-      bodyOptional: true,
+      body: Type.Optional(LinkBody),
       responses: { 200: { description: 'The link.', schema: LinkSchema } },
       errors: ['RECORDING_NOT_FOUND'],
-      async handle({ caller, params, body, origin }) {
+      async handle({ caller, params, body, response: { req } }) {
         const recording = await findRecording(deps.database.sql, caller, params.recordingId);
         const file = recording?.files.find(({ id }) => id === params.fileId);
         if (file === undefined) throw new PublicError('RECORDING_NOT_FOUND');
         const { expiresInSeconds = RECORDING_LINK_SECONDS.default } = body;
         const expiresAt = new Date(deps.clock.now().getTime() + expiresInSeconds * 1000);
         const path = fileLink(deps.masterKeys, params.recordingId, file, expiresAt);
-        return { status: 200, body: { url: origin() + path, expiresAt: expiresAt.toISOString() } };
+        return { status: 200, body: { url: `${req.protocol}://${req.host}${path}`, expiresAt: expiresAt.toISOString() } };
       },
     }),
   ]);

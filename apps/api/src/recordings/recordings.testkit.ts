@@ -8,7 +8,7 @@ export const recorderRuns = ({ database }: TestApi, leaseMs = 600_000) =>
 
 /** Pretends that the agent of a media server has made a pass. */
 export const mediaServerRecords = ({ database }: TestApi, secondsAgo = 0) =>
-  database.prisma.$executeRaw`
+  database.sql.$executeRaw`
     INSERT INTO media_nodes (id, captured_at) VALUES ('m1', now() - ${secondsAgo}::int * interval '1 second')
     ON CONFLICT (id) DO UPDATE SET captured_at = excluded.captured_at`;
 

@@ -10,6 +10,7 @@ import {
 import type { Static } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
+import { contextOf } from '../http/request-context.js';
 import { defineRoute, type Reply, type UntaggedRoute } from '../http/route.js';
 import { RoomPath } from '../rooms/rooms.routes.js';
 import { RecordingSchema, StartRecordingBody } from './recordings.schemas.js';
@@ -49,7 +50,7 @@ export function startRoute(deps: Deps): UntaggedRoute {
     body: StartRecordingBody,
     responses: { 202: { description: 'The recording.', schema: RecordingSchema } },
     errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'ROOM_ENDED', 'RECORDING_UNAVAILABLE'],
-    async handle({ caller, params: { roomId }, body, bodyAsSent, idempotencyKey, log }) {
+    async handle({ caller, params: { roomId }, body, bodyAsSent, idempotencyKey, response }) {
       if (deps.recordings === null) throw refusal('unavailable');
       let deliveries: DueEndpoint[] = [];
       const make = async (tx: TypedSql): Promise<Made> => {
@@ -60,7 +61,7 @@ export function startRoute(deps: Deps): UntaggedRoute {
         return made;
       };
       const answer = (made: Made): Reply => {
-        log({ recordingId: made.id });
+        contextOf(response).logFields['recordingId'] = made.id;
         return { status: 202, body: presentRecording(stateAtStart(caller, roomId, recordingOf(body, made))) };
       };
       const request = { route: 'POST /v1/rooms/{roomId}/recordings', body: { roomId, body: bodyAsSent } };

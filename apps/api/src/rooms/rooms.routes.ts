@@ -8,7 +8,7 @@ import {
   type LiveRoomState,
   type Tenant,
 } from '@callplane/core';
-import { acceptRoomEnd, listRooms, roomExists, updateRoom, type RoomPatch } from '@callplane/db';
+import { acceptRoomEnd, type Database, listRooms, roomExists, updateRoom, type RoomPatch } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
@@ -67,7 +67,7 @@ const UpdateRoomBody = namedObject('UpdateRoom', {
 
 export function roomRoutes(deps: Deps): Route[] {
   return tagged('Rooms', [
-    listRoute({
+    listRoute(deps, {
       path: '/v1/rooms',
       operationId: 'listRooms',
       summary: 'List rooms, newest first',
@@ -86,7 +86,7 @@ export function roomRoutes(deps: Deps): Route[] {
       item: RoomSchema,
       items: 'rooms',
       read: ({ caller, query: { status = null, name = null, namePrefix = null } }, part) =>
-        listRooms(deps.database.sql, caller, { status, name, namePrefix, ...part }),
+        listRooms(deps.reads.sql, caller, { status, name, namePrefix, ...part }),
       present: (room, { caller }) => presentLiveRoom(caller, room),
     }),
     defineRoute({
@@ -155,7 +155,7 @@ export function roomRoutes(deps: Deps): Route[] {
         const { roomId } = params;
         const operation = await deps.statements.findRoomOperation({ tenant: caller, id: roomId });
         if (operation !== null) return { status: 200, body: presentOperation(operation) };
-        await requireRoom(deps, caller, roomId);
+        await requireRoom(deps.reads, caller, roomId);
         throw new PublicError('OPERATION_NOT_FOUND');
       },
     }),
@@ -179,6 +179,6 @@ async function changeRoom(
   return update.room;
 }
 
-export async function requireRoom({ database }: Pick<Deps, 'database'>, tenant: Tenant, roomId: string): Promise<void> {
-  if (!(await roomExists(database.prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
+export async function requireRoom({ prisma }: Database, tenant: Tenant, roomId: string): Promise<void> {
+  if (!(await roomExists(prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
 }

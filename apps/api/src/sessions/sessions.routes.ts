@@ -43,7 +43,7 @@ const SessionSchema = namedObject('Session', {
 });
 
 export function sessionRoutes(deps: Deps): Route[] {
-  const ofRoom = listRoute({
+  const ofRoom = listRoute(deps, {
     path: '/v1/rooms/{roomId}/sessions',
     operationId: 'listRoomSessions',
     summary: 'List the sessions of a room, newest first',
@@ -55,11 +55,11 @@ export function sessionRoutes(deps: Deps): Route[] {
     items: 'sessions',
     errors: ['ROOM_NOT_FOUND'],
     read: ({ caller, params: { roomId } }, part) =>
-      listSessions(deps.database.sql, caller, { roomId, participantId: null, ...part }),
-    onEmpty: ({ caller, params }) => requireRoom(deps, caller, params.roomId),
+      listSessions(deps.reads.sql, caller, { roomId, participantId: null, ...part }),
+    onEmpty: ({ caller, params }) => requireRoom(deps.reads, caller, params.roomId),
     present: presentSessionRecord,
   });
-  const ofParticipant = listRoute({
+  const ofParticipant = listRoute(deps, {
     path: '/v1/rooms/{roomId}/participants/{participantId}/sessions',
     operationId: 'listParticipantSessions',
     summary: 'List the sessions of a participant, newest first',
@@ -69,10 +69,10 @@ export function sessionRoutes(deps: Deps): Route[] {
     item: SessionSchema,
     items: 'sessions',
     errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND'],
-    read: ({ caller, params }, part) => listSessions(deps.database.sql, caller, { ...params, ...part }),
+    read: ({ caller, params }, part) => listSessions(deps.reads.sql, caller, { ...params, ...part }),
     async onEmpty({ caller, params: { roomId, participantId } }) {
       const found = await deps.statements.findParticipant({ tenant: caller, roomId, id: participantId });
-      if (found === null) await participantNotFound(deps, caller, roomId);
+      if (found === null) await participantNotFound(deps.reads, caller, roomId);
     },
     present: presentSessionRecord,
   });

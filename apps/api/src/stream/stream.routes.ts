@@ -2,6 +2,7 @@ import { mayUse, PATH_ID_PATTERN, STREAM_KIND_NAMES, STREAM_KINDS, type StreamKi
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { requireScope } from '../http/authorize.js';
+import { contextOf } from '../http/request-context.js';
 import { defineRoute, tagged, type Route, type UnvalidatedParts } from '../http/route.js';
 import { strictObject } from '../http/schemas.js';
 
@@ -28,6 +29,14 @@ const StreamQuery = strictObject({
   ),
 });
 
+const STREAM_CONTENT = {
+  'text/event-stream': {
+    schema: { type: 'string', description: 'Server-sent events, as the HTML standard defines them.' },
+    example:
+      'id: 4712.evt_01m7xhkw0cfvqteeeq2c3fv3q5\nevent: changes\ndata: {"changes":[{"kind":"rooms","type":"room.created"}]}\n\n',
+  },
+};
+
 export function streamRoutes({ streams }: Pick<Deps, 'streams'>): Route[] {
   return tagged('Events', [
     defineRoute({
@@ -40,27 +49,24 @@ export function streamRoutes({ streams }: Pick<Deps, 'streams'>): Route[] {
         'changes were missed: read everything again. `end` says why the stream ends: connect again. Send the last `id` as ' +
         '`Last-Event-ID` to continue. Rooms and operations need `rooms:read`, participants `participants:read`.',
       scope: null,
-      streams: true,
+      document: { 'x-stream': true },
       query: StreamQuery,
       errors: ['INSUFFICIENT_SCOPE'],
-      responses: { 200: { description: 'A stream of changes.', schema: null } },
-      async handle({ caller, query, lastEventId, isKeyValid, waited, startedAtMs }) {
-        const kinds = kindsOf(caller, query.kinds);
+      responses: { 200: { description: 'A stream of changes.', schema: null, content: STREAM_CONTENT } },
+      async handle({ caller, query, response }) {
+        const context = contextOf(response);
         const open = await streams.prepare({
           tenant: caller,
-          kinds,
+          kinds: kindsOf(caller, query.kinds),
           roomId: query.roomId ?? null,
-          after: lastEventId ?? query.after ?? null,
-          isKeyValid,
+          after: response.req.get('last-event-id') ?? query.after ?? null,
+          // A flood of unknown keys, which fills the batches, must not keep the stream of a revoked key open.
+          isKeyValid: () => context.isKeyValid({ inBatch: 'if_room' }),
         });
-        return {
-          status: 200,
-          stream: (response, headers) => {
-            // Before the listener that writes the log line of the request.
-            response.prependOnceListener('close', () => waited(performance.now() - startedAtMs));
-            open(response, headers);
-          },
-        };
+        // Before the listener that writes the log line of the request.
+        response.prependOnceListener('close', () => (context.waitedMs += performance.now() - context.startedAtMs));
+        open(response, context.headers);
+        return null;
       },
     }),
   ]);

@@ -63,7 +63,7 @@ export function usageRoutes(deps: Deps): Route[] {
         const [first, last] = [parseDay(from), parseDay(to)];
         if (first === null || last === null) throw new Error('the days were not validated');
         const days = await deps.readLimiter.heavy(caller.environmentId, () =>
-          readUsage(deps.database, caller, first, last, deps.clock.now()),
+          readUsage(deps.reads.sql, caller, first, last, deps.clock.now()),
         );
         return { status: 200, body: { from, to, interval: 'day', days: days.map(presentUsageDay) } };
       },

@@ -59,7 +59,7 @@ export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
         return { status: 202, body: present(DeliverySchema, await testEndpoint(deps, caller, params.endpointId)) };
       },
     }),
-    listRoute({
+    listRoute(deps, {
       path: PATH,
       operationId: 'listDeliveries',
       summary: 'List the deliveries of an endpoint, newest first',
@@ -72,11 +72,11 @@ export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
       items: 'deliveries',
       errors: ['WEBHOOK_NOT_FOUND'],
       read: ({ caller, params, query }, part) =>
-        listDeliveries(deps.database.sql, caller, filterOf({ ...query, ...params }), part),
-      onEmpty: ({ caller, params }) => requireEndpoint(deps, caller, params.endpointId),
+        listDeliveries(deps.reads.sql, caller, filterOf({ ...query, ...params }), part),
+      onEmpty: ({ caller, params }) => requireEndpoint(deps.reads, caller, params.endpointId),
       present: (delivery) => present(DeliverySchema, delivery),
     }),
-    listRoute({
+    listRoute(deps, {
       path: '/v1/deliveries',
       operationId: 'listAllDeliveries',
       summary: 'List the deliveries of all endpoints, newest first',
@@ -87,9 +87,9 @@ export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
       item: DeliverySchema,
       items: 'deliveries',
       errors: ['WEBHOOK_NOT_FOUND'],
-      read: ({ caller, query }, part) => listDeliveries(deps.database.sql, caller, filterOf(query), part),
+      read: ({ caller, query }, part) => listDeliveries(deps.reads.sql, caller, filterOf(query), part),
       async onEmpty({ caller, query: { endpointId } }) {
-        if (endpointId !== undefined) await requireEndpoint(deps, caller, endpointId);
+        if (endpointId !== undefined) await requireEndpoint(deps.reads, caller, endpointId);
       },
       present: (delivery) => present(DeliverySchema, delivery),
     }),
@@ -106,8 +106,8 @@ export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
       errors: ['WEBHOOK_NOT_FOUND', 'DELIVERY_NOT_FOUND'],
       async handle({ caller, params: { endpointId, deliveryId } }) {
         const { delivery, eventBody, attempts } =
-          (await findDeliveryDetail(deps.database.sql, caller, endpointId, deliveryId, 1)) ??
-          (await notFoundBelow(deps, caller, endpointId, 'DELIVERY_NOT_FOUND'));
+          (await findDeliveryDetail(deps.reads.sql, caller, endpointId, deliveryId, 1)) ??
+          (await notFoundBelow(deps.reads, caller, endpointId, 'DELIVERY_NOT_FOUND'));
         const [lastAttempt] = attempts;
         return {
           status: 200,
@@ -121,7 +121,7 @@ export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
         };
       },
     }),
-    listRoute({
+    listRoute(deps, {
       path: `${PATH}/{deliveryId}/attempts`,
       operationId: 'listAttempts',
       summary: 'List the attempts of a delivery over all its runs, newest first',
@@ -132,10 +132,10 @@ export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
       items: 'attempts',
       errors: ['WEBHOOK_NOT_FOUND', 'DELIVERY_NOT_FOUND'],
       async read({ caller, params: { endpointId, deliveryId } }, part) {
-        const { sql, prisma } = deps.database;
+        const { sql, prisma } = deps.reads;
         const { eventId } =
           (await findDelivery(sql, caller, endpointId, deliveryId)) ??
-          (await notFoundBelow(deps, caller, endpointId, 'DELIVERY_NOT_FOUND'));
+          (await notFoundBelow(deps.reads, caller, endpointId, 'DELIVERY_NOT_FOUND'));
         return (await listAttempts(prisma, deliveryId, part)).map((attempt) => ({ ...attempt, eventId }));
       },
       present: (attempt) => presentAttempt(attempt, attempt.eventId),

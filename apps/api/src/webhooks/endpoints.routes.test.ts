@@ -74,13 +74,13 @@ describe('POST /v1/webhooks', () => {
 
   test('changes an endpoint while a worker claims under its limits, without a deadlock', async () => {
     const { id, path } = await webhook(api, { maxConcurrent: 5 });
-    const { prisma } = api.database;
+    const { sql } = api.database;
     let change: ReturnType<typeof api.call> | undefined;
     await api.database.transaction(async (tx) => {
       await tx.$queryRaw`SELECT 1 FROM webhook_endpoints WHERE id = ${id} FOR NO KEY UPDATE`;
       change = api.call('PATCH', path, { body: { maxConcurrent: null, description: 'Billing' } });
       await eventually(async () => {
-        const [row] = await prisma.$queryRaw<[{ count: number }]>`
+        const [row] = await sql.$queryRaw<[{ count: number }]>`
           SELECT count(*)::int AS count FROM pg_stat_activity
           WHERE datname = current_database() AND wait_event_type = 'Lock'`;
         return row.count === 1;
@@ -284,7 +284,7 @@ describe('a rotation that waits', () => {
     expect(open(keys, stored.secretSealed, `webhook-secret:${id}:2`)).toBe(next);
     expect(await versionOfDelivery(path)).toBe(1);
 
-    await api.database.prisma.$executeRaw`UPDATE webhook_endpoints SET next_activates_at = now() WHERE id = ${id}`;
+    await api.database.sql.$executeRaw`UPDATE webhook_endpoints SET next_activates_at = now() WHERE id = ${id}`;
     expect(await shown(path)).toEqual([2, null, null]);
     expect(await versionOfDelivery(path)).toBe(2);
     expect((await rotate(path, 60)).body).toMatchObject({ signingKeyVersion: 2, nextSigningKeyVersion: 3 });

@@ -15,6 +15,7 @@ import {
   updateWebhookEndpoint,
   type TypedSql,
 } from '@callplane/db';
+import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
 import { idempotently } from '../http/idempotency.js';
@@ -84,7 +85,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
         return idempotently(deps, caller, request, { make, answer });
       },
     }),
-    listRoute({
+    listRoute(deps, {
       path: '/v1/webhooks',
       operationId: 'listWebhooks',
       summary: 'List webhook endpoints, newest first',
@@ -92,7 +93,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       position: { id: idOf('whep') },
       item: EndpointSchema,
       items: 'endpoints',
-      read: ({ caller }, part) => listWebhookEndpoints(deps.database.sql, caller, part),
+      read: ({ caller }, part) => listWebhookEndpoints(deps.reads.sql, caller, part),
       present: (endpoint) => presentWebhookEndpoint(endpoint),
     }),
     defineRoute({
@@ -105,7 +106,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       responses: { 200: { description: 'The endpoint.', schema: EndpointSchema } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params }) {
-        const endpoint = found(await findWebhookEndpoint(deps.database.sql, caller, params.endpointId));
+        const endpoint = found(await findWebhookEndpoint(deps.reads.sql, caller, params.endpointId));
         return { status: 200, body: presentWebhookEndpoint(endpoint) };
       },
     }),
@@ -127,9 +128,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
         const { url, ...others } = body;
         const change = { ...others, ...(url === undefined ? {} : { url: normalUrl(url) }) };
         const { endpoint, deliveries } = found(
-          await deps.database.prisma.$transaction((tx) =>
-            updateWebhookEndpoint(tx, caller, params.endpointId, change, deps.clock.now()),
-          ),
+          await updateWebhookEndpoint(deps.database, caller, params.endpointId, change, deps.clock.now()),
         );
         void deps.producer.wakeDeliveries(deliveries);
         return { status: 200, body: presentWebhookEndpoint(endpoint) };
@@ -148,9 +147,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       responses: { 204: { description: 'The endpoint is removed.', schema: null } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params }) {
-        const isRemoved = await deps.database.prisma.$transaction((tx) =>
-          deleteWebhookEndpoint(tx, caller, params.endpointId, deps.clock.now()),
-        );
+        const isRemoved = await deleteWebhookEndpoint(deps.database, caller, params.endpointId, deps.clock.now());
         if (!isRemoved) throw new PublicError('WEBHOOK_NOT_FOUND');
         return { status: 204 };
       },
@@ -165,8 +162,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
         'that have begun keep the old one: select the secret by `x-service-signing-key-version` when you verify.',
       scope: 'webhooks:write',
       params: EndpointPath,
-      body: RotateSecretBody,
-      bodyOptional: true,
+      body: Type.Optional(RotateSecretBody),
       responses: { 200: { description: 'The endpoint, with its new secret.', schema: EndpointWithSecretSchema } },
       errors: ['WEBHOOK_NOT_FOUND', 'SECRET_ROTATION_WAITS'],
       async handle({ caller, params: { endpointId }, body }) {
@@ -175,9 +171,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
           sealVersion: (version: number) => sealSecret(deps.masterKeys, signingSecret, endpointId, version),
           activateInSeconds: body.activateInSeconds ?? 0,
         };
-        const rotated = await deps.database.prisma.$transaction((tx) =>
-          rotateWebhookSecret(tx, caller, endpointId, rotation, deps.clock.now()),
-        );
+        const rotated = await rotateWebhookSecret(deps.database, caller, endpointId, rotation, deps.clock.now());
         return { status: 200, body: presentWithSecret(withoutConflict(rotated), signingSecret) };
       },
     }),

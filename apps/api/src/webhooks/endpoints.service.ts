@@ -12,7 +12,13 @@ import {
   type Tenant,
   type WebhookEndpointState,
 } from '@callplane/core';
-import { endSecretRotation, insertWebhookEndpoint, webhookEndpointExisted, type TypedSql } from '@callplane/db';
+import {
+  type Database,
+  endSecretRotation,
+  insertWebhookEndpoint,
+  webhookEndpointExisted,
+  type TypedSql,
+} from '@callplane/db';
 import type { Static } from 'typebox';
 import type { Deps } from '../deps.js';
 import type { CreateEndpointBody } from './endpoints.schemas.js';
@@ -70,9 +76,7 @@ export async function endRotation(
   endpointId: string,
   end: 'activate' | 'cancel',
 ): Promise<WebhookEndpointState> {
-  return withoutConflict(
-    await database.prisma.$transaction((tx) => endSecretRotation(tx, tenant, endpointId, end, clock.now())),
-  );
+  return withoutConflict(await endSecretRotation(database, tenant, endpointId, end, clock.now()));
 }
 
 export function sealSecret(masterKeys: MasterKeys, secret: string, endpointId: string, version: number): string {
@@ -90,21 +94,17 @@ export function found<T>(row: T | null): T {
 }
 
 /** Throws unless there is, or was, such an endpoint. */
-export async function requireEndpoint(
-  { database }: Pick<Deps, 'database'>,
-  tenant: Tenant,
-  endpointId: string,
-): Promise<void> {
-  if (!(await webhookEndpointExisted(database.prisma, tenant, endpointId))) throw new PublicError('WEBHOOK_NOT_FOUND');
+export async function requireEndpoint({ prisma }: Database, tenant: Tenant, endpointId: string): Promise<void> {
+  if (!(await webhookEndpointExisted(prisma, tenant, endpointId))) throw new PublicError('WEBHOOK_NOT_FOUND');
 }
 
 /** Throws the error of a missing endpoint, or of a missing object of it. */
 export async function notFoundBelow(
-  deps: Pick<Deps, 'database'>,
+  database: Database,
   tenant: Tenant,
   endpointId: string,
   code: ErrorCode,
 ): Promise<never> {
-  await requireEndpoint(deps, tenant, endpointId);
+  await requireEndpoint(database, tenant, endpointId);
   throw new PublicError(code);
 }

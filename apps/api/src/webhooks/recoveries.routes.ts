@@ -84,13 +84,13 @@ export function recoveryRoutes(deps: Deps): UntaggedRoute[] {
         const { dryRun = false, includePending = true } = body;
         const id = newId('recovery');
         const begun = { id, ...params, ...windowOf(body, createdAt), dryRun, includePending, createdAt };
-        const recovery = await deps.database.prisma.$transaction((tx) => insertRecovery(tx, caller, begun));
+        const recovery = await insertRecovery(deps.database, caller, begun);
         if (recovery === 'not_found') throw new PublicError('WEBHOOK_NOT_FOUND');
         if (recovery === 'limit') throw tooManyRecoveries();
         return { status: 202, body: present(RecoverySchema, recovery) };
       },
     }),
-    listRoute({
+    listRoute(deps, {
       path: PATH,
       operationId: 'listRecoveries',
       summary: 'List the recoveries of an endpoint, newest first',
@@ -101,8 +101,8 @@ export function recoveryRoutes(deps: Deps): UntaggedRoute[] {
       item: RecoverySchema,
       items: 'recoveries',
       errors: ['WEBHOOK_NOT_FOUND'],
-      read: ({ caller, params }, part) => listRecoveries(deps.database.prisma, caller, params.endpointId, part),
-      onEmpty: ({ caller, params }) => requireEndpoint(deps, caller, params.endpointId),
+      read: ({ caller, params }, part) => listRecoveries(deps.reads.prisma, caller, params.endpointId, part),
+      onEmpty: ({ caller, params }) => requireEndpoint(deps.reads, caller, params.endpointId),
       present: (recovery) => present(RecoverySchema, recovery),
     }),
     defineRoute({
@@ -117,8 +117,8 @@ export function recoveryRoutes(deps: Deps): UntaggedRoute[] {
       async handle({ caller, params }) {
         const { endpointId, recoveryId } = params;
         const recovery =
-          (await findRecovery(deps.database.prisma, caller, endpointId, recoveryId)) ??
-          (await notFoundBelow(deps, caller, endpointId, 'RECOVERY_NOT_FOUND'));
+          (await findRecovery(deps.reads.prisma, caller, endpointId, recoveryId)) ??
+          (await notFoundBelow(deps.reads, caller, endpointId, 'RECOVERY_NOT_FOUND'));
         return { status: 200, body: present(RecoverySchema, recovery) };
       },
     }),
@@ -137,7 +137,7 @@ export function recoveryRoutes(deps: Deps): UntaggedRoute[] {
         const { endpointId, recoveryId } = params;
         const { prisma } = deps.database;
         const isFound = await cancelRecovery(prisma, caller, endpointId, recoveryId, deps.clock.now());
-        if (!isFound) await notFoundBelow(deps, caller, endpointId, 'RECOVERY_NOT_FOUND');
+        if (!isFound) await notFoundBelow(deps.database, caller, endpointId, 'RECOVERY_NOT_FOUND');
         return { status: 204 };
       },
     }),

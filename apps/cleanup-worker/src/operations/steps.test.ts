@@ -17,7 +17,7 @@ const sessionOf = (participantId: string) =>
 const roomOf = (id: string) => worker.deps.database.prisma.room.findUniqueOrThrow({ where: { id } });
 /** The number of PostgreSQL sessions that wait for a lock of another transaction. */
 const waitingOnLocks = async () => {
-  const [row] = await worker.deps.database.prisma.$queryRaw<{ count: number }[]>`
+  const [row] = await worker.deps.database.sql.$queryRaw<{ count: number }[]>`
     SELECT count(*)::int AS count FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'`;
   return row?.count ?? 0;
@@ -65,10 +65,10 @@ describe('room.end', () => {
     const id = await worker.workOn(worker.endRoom(roomId));
 
     expect(await worker.row(id)).toMatchObject({ status: 'completed', attempts: 1 });
-    const { prisma } = worker.deps.database;
+    const { prisma, sql } = worker.deps.database;
     expect(await prisma.participant.count({ where: { roomId, leftAt: NOON } })).toBe(5000);
     expect(await prisma.participantSession.count({ where: { roomId, endReason: 'room_ended' } })).toBe(5000);
-    const batches = await prisma.$queryRaw<{ rows: number }[]>`
+    const batches = await sql.$queryRaw<{ rows: number }[]>`
       SELECT count(*)::int AS rows FROM participants WHERE room_id = ${roomId} GROUP BY xmin::text`;
     expect(batches.length).toBeGreaterThanOrEqual(3);
     expect(Math.max(...batches.map(({ rows }) => rows))).toBeLessThanOrEqual(2000);
@@ -112,9 +112,9 @@ describe('room.end', () => {
     const roomId = await worker.newRoom();
     const { database } = worker.deps;
     let issued: Promise<string | null> | undefined;
-    await database.prisma.$transaction(async (tx) => {
+    await database.transaction(async (tx) => {
       // Takes the row lock that the accepting statement holds until its commit.
-      await tx.room.update({ where: { id: roomId }, data: { status: 'ending' } });
+      await tx.$executeRaw`UPDATE rooms SET status = 'ending' WHERE id = ${roomId}`;
       issued = issueToken(database.sql, roomId, newId('participant'));
       await eventually(async () => (await waitingOnLocks()) === 1);
     });

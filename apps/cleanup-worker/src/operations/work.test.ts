@@ -84,9 +84,9 @@ describe('the worker of an operation', () => {
     const { operation } = await worker.endRoom(roomId);
     const { id } = operation;
     for (let attempt = 1; attempt <= ATTEMPTS_PER_RUN; attempt += 1) {
-      const [{ now: earliest }] = await worker.deps.database.prisma.$queryRaw<[{ now: Date }]>`SELECT now()`;
+      const [{ now: earliest }] = await worker.deps.database.sql.$queryRaw<[{ now: Date }]>`SELECT now()`;
       const retryInMs = await workOnOperation(worker.deps, id, failing('connect ECONNREFUSED 10.11.12.13:8088'));
-      const [{ now: latest }] = await worker.deps.database.prisma.$queryRaw<[{ now: Date }]>`SELECT now()`;
+      const [{ now: latest }] = await worker.deps.database.sql.$queryRaw<[{ now: Date }]>`SELECT now()`;
       const row = await worker.row(id);
       expect(row).toMatchObject({ attempts: attempt, runAttempts: attempt, leaseToken: null, leaseExpiresAt: null });
       expect(row.lastError).toEqual({

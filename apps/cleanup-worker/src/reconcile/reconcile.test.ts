@@ -119,7 +119,7 @@ test('a concurrent join prevents the end of an empty room', async () => {
     await tx.$queryRaw`SELECT 1 FROM rooms WHERE id = ${roomId} FOR NO KEY UPDATE`;
     joining = join();
     await eventually(async () => {
-      const [row] = await database.prisma.$queryRaw<{ count: number }[]>`
+      const [row] = await database.sql.$queryRaw<{ count: number }[]>`
         SELECT count(*)::int AS count FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock'`;
       return row?.count === 1;

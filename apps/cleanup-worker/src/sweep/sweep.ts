@@ -57,6 +57,6 @@ export async function sweepRooms(deps: Deps, retentionDays: number, signal: Abor
 
 /** Rolls up the usage of days that are complete. Almost every call finds none. */
 export async function sweepUsage({ database, logger }: Deps): Promise<void> {
-  const days = await rollUpUsage(database);
+  const days = await rollUpUsage(database.sql);
   if (days > 0) logger.info('usage rolled up', { days });
 }

@@ -16,6 +16,7 @@ import { isOutdated } from '@callplane/media';
 import type { RedisExamination, SentinelFacts } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
 import {
+  execute,
   breakRedis,
   createTestDatabase,
   createTestTenant,
@@ -368,7 +369,7 @@ describe('rtc doctor', () => {
 
     const target = await createTestDatabase();
     const database = new Database({ url: target.url, poolMax: 1 });
-    await database.prisma.$executeRawUnsafe('CREATE DATABASE doctor_empty');
+    await execute(database, 'CREATE DATABASE doctor_empty');
     await database.close();
     const url = new URL(target.url);
     url.pathname = '/doctor_empty';

@@ -84,7 +84,7 @@ async function moveRooms(database: Database, nodeId: string) {
       const state = `${nodeId} takes no new rooms, and keeps its own`;
       throw new CommandError(`No other media server is up and in service: ${state}.`);
     }
-    const placement = await placeRoom(database, room.roomId, room, target);
+    const placement = await placeRoom(database.sql, room.roomId, room, target);
     if (placement.mediaNodeId === nodeId) continue;
     moved.push({ roomId: room.roomId, version: placement.version });
     const load = loads.get(target);

@@ -15,6 +15,7 @@ import { grantMediaAgentRights } from '@callplane/migrations';
 import { NoticeListener, RoomBus } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
 import {
+  execute,
   createTestDatabase,
   createTestTenant,
   eventually,
@@ -39,8 +40,8 @@ beforeAll(async () => {
   tenant = await createTestTenant(database);
 });
 beforeEach(async () => {
-  await database.prisma.$executeRaw`UPDATE rooms SET media_node_id = NULL`;
-  await database.prisma.$executeRaw`DELETE FROM media_nodes`;
+  await database.sql.$executeRaw`UPDATE rooms SET media_node_id = NULL`;
+  await database.sql.$executeRaw`DELETE FROM media_nodes`;
   for (const id of ['m1', 'm2', 'm3'])
     await recordNodeState(database.sql, id, id === 'm3' ? 'down' : 'up', { version: '1.4.1' });
 });
@@ -175,7 +176,7 @@ test('register and remove change the registry, and refuse surprising requests', 
     expect([command, result.code, stderr]).toEqual([command, code, expect.stringMatching(reason)]);
     expect(stderr).not.toContain('hush');
   }
-  await database.prisma.$executeRaw`UPDATE media_nodes SET heartbeat_at = now() - interval '1 minute' WHERE id = 'm4'`;
+  await database.sql.$executeRaw`UPDATE media_nodes SET heartbeat_at = now() - interval '1 minute' WHERE id = 'm4'`;
   const roomId = await roomOn('m4');
   expect((await rtc('media remove m4')).stderr).toMatch(/m4 carries 1 rooms with 1 sessions: run "rtc media drain/);
   expect(await json('media remove m4 --force')).toEqual({ id: 'm4', rooms: 1, sessions: 1 });
@@ -229,6 +230,6 @@ function jumpingClock(): Clock {
 }
 
 async function dropRole(role: string): Promise<void> {
-  await database.prisma.$executeRawUnsafe(`DROP OWNED BY ${role}`);
-  await database.prisma.$executeRawUnsafe(`DROP ROLE ${role}`);
+  await execute(database, `DROP OWNED BY ${role}`);
+  await execute(database, `DROP ROLE ${role}`);
 }

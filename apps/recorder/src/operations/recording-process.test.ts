@@ -166,13 +166,14 @@ describe('the processing of a recording', () => {
     expect(await work()).toBeGreaterThan(0);
     expect(await row()).toMatchObject({ status: 'processing', files: [] });
     const end = new Date(Date.now() - 200_000);
+    const at = end.toISOString();
     await deps.database.prisma.recording.update({
       where: { id: recordingId },
       data: { startedAt: new Date(end.getTime() - 60_000), endedAt: end },
     });
-    await deps.database.prisma.$executeRaw`
-      UPDATE recording_captures SET started_at = ${end}::timestamptz - interval '59 s',
-        shipped_at = ${end}::timestamptz - interval '20 s' WHERE room_id = ${roomId}`;
+    await deps.database.sql.$executeRaw`
+      UPDATE recording_captures SET started_at = ${at}::timestamptz - interval '59 s',
+        shipped_at = ${at}::timestamptz - interval '20 s' WHERE room_id = ${roomId}`;
     await agentPassed('m2', new Date(end.getTime() - 20_000));
     expect(await work()).toBeNull();
     expect(await row()).toMatchObject({

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { CLOSE_REASONS, PROTOCOL_LIMITS, type CloseReason } from '@callplane/protocol';
 import { publishNotice } from '@callplane/queue';
-import { connectToTestRedis, eventually } from '@callplane/testing';
+import { execute, connectToTestRedis, eventually } from '@callplane/testing';
 import { connectClient, type TestClient } from '../client.testkit.js';
 import { startTestSignaling, type TestInstance, type TestSignaling } from '../signaling.testkit.js';
 
@@ -86,8 +86,7 @@ const PROVOKE: Record<CloseReason, () => Promise<TestInstance>> = {
   },
   async unavailable() {
     const { token } = await kit.invite(await kit.newRoom());
-    const rename = (from: string, to: string) =>
-      kit.database.prisma.$executeRawUnsafe(`ALTER TABLE ${from} RENAME TO ${to}`);
+    const rename = (from: string, to: string) => execute(kit.database, `ALTER TABLE ${from} RENAME TO ${to}`);
     await rename('signing_keys', 'signing_keys_away');
     try {
       // The gateway reads the keys again after the notice, and cannot while their table has another name.

@@ -124,7 +124,7 @@ async function move({ database, logger, places }: MoveRoomsDeps, rooms: Rooms, r
   const to = await places.pick();
   if (state === null || to === null || to === state.mediaNodeId) return;
   const { mediaNodeId, mediaGeneration } = state;
-  const placement = await placeRoom(database, roomId, { mediaNodeId, mediaGeneration }, to);
+  const placement = await placeRoom(database.sql, roomId, { mediaNodeId, mediaGeneration }, to);
   if (placement.mediaGeneration === mediaGeneration + 1 && placement.mediaNodeId === to) {
     logger.info('room moved', { roomId, from: mediaNodeId, to });
   }

@@ -15,7 +15,7 @@ beforeEach(() => worker.clock.set(NOON));
 
 /** Seconds until the delivery is due, by PostgreSQL's clock. */
 async function dueInSeconds(id: string): Promise<number> {
-  const [row] = await worker.deps.database.prisma.$queryRaw<{ seconds: number }[]>`
+  const [row] = await worker.deps.database.sql.$queryRaw<{ seconds: number }[]>`
     SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM webhook_deliveries WHERE id = ${id}`;
   return row!.seconds;
 }
@@ -119,7 +119,7 @@ describe('a delivery', () => {
     const next = 'whsec_next';
     const sealVersion = (version: number) => sealTestSecret(next, `webhook-secret:${endpointId}:${version}`);
     const rotation = { sealVersion, activateInSeconds: 3600 };
-    await database.prisma.$transaction((tx) => rotateWebhookSecret(tx, worker.tenant, endpointId, rotation, NOON));
+    await rotateWebhookSecret(database, worker.tenant, endpointId, rotation, NOON);
     const [before] = await worker.emit(endpointId);
     const send = async (id: string) => {
       await makeDue(id);

@@ -185,9 +185,10 @@ test('switching the order off sends the deliveries that waited', async () => {
   const endpointId = await limitedEndpoint({ ordering: 'room' });
   await worker.emitToRoom(endpointId, newId('room'), 5);
   expect((await claim(endpointId)).claimed).toHaveLength(1);
-  const off = (tx: Parameters<typeof updateWebhookEndpoint>[0]) =>
-    updateWebhookEndpoint(tx, worker.tenant, endpointId, { ordering: 'none' }, NOON);
-  expect(await worker.deps.database.prisma.$transaction(off)).toMatchObject({ deliveries: [{ endpointId }] });
+  const change = { ordering: 'none' } as const;
+  expect(await updateWebhookEndpoint(worker.deps.database, worker.tenant, endpointId, change, NOON)).toMatchObject({
+    deliveries: [{ endpointId }],
+  });
   expect((await claim(endpointId)).claimed).toHaveLength(4);
 });
 
@@ -197,9 +198,7 @@ test('switching the order on applies to deliveries that are pending already', as
   // In flight while the order is switched on.
   const [inFlight] = await worker.claim(endpointId, 1);
   expect(first).toBe(inFlight!.id);
-  const on = (tx: Parameters<typeof updateWebhookEndpoint>[0]) =>
-    updateWebhookEndpoint(tx, worker.tenant, endpointId, { ordering: 'room' }, NOON);
-  await worker.deps.database.prisma.$transaction(on);
+  await updateWebhookEndpoint(worker.deps.database, worker.tenant, endpointId, { ordering: 'room' }, NOON);
   expect(ids(await claim(endpointId))).toEqual([]);
   for (const id of [second, third]) expect(await read(endpointId, id!)).toMatchObject({ blockedBy: first });
   await settle(inFlight!, 'succeeded');
@@ -249,8 +248,8 @@ test('concurrent claims never put two deliveries of a room in flight, nor more t
 test('concurrent claims exceed the maximum rate by no more than its burst', async () => {
   const endpointId = await limitedEndpoint({ maxPerSecond: 10 });
   await worker.emit(endpointId, 40);
-  const { prisma } = worker.deps.database;
-  const [{ ms: startedAtMs }] = await prisma.$queryRaw<[{ ms: number }]>`
+  const { sql } = worker.deps.database;
+  const [{ ms: startedAtMs }] = await sql.$queryRaw<[{ ms: number }]>`
     SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms`;
   const times: number[] = [];
   let refusals = 0;

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { Prisma } from '@callplane/db';
 import { createTestTenant, eventually } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
@@ -26,9 +27,8 @@ beforeEach(async () => {
 
 const waitingJobs = () => worker.deps.producer.waitingCount(['webhook-delivery', 'webhook-delivery-slow']);
 const count = async (table: string) => {
-  const rows = await worker.deps.database.prisma.$queryRawUnsafe<{ n: number }[]>(
-    `SELECT count(*)::int AS n FROM ${table}`,
-  );
+  const rows = await worker.deps.database.sql.$queryRaw<{ n: number }[]>`
+    SELECT count(*)::int AS n FROM ${Prisma.raw(table)}`;
   return rows[0]!.n;
 };
 

@@ -62,7 +62,7 @@ const STEP_MS = 10;
 /** The largest that BullMQ takes. */
 const PRIORITY_MAX = 2 ** 21 - 1;
 /**
- * Steps by which an environment may exceed twice the use that a job knew, before the job goes back in the line: each time
+ * Steps by which an environment may exceed twice the use that a job knew, before the job goes back in the queue: each time
  * costs a round trip to Redis.
  */
 const SLACK_STEPS = 10;
@@ -82,7 +82,7 @@ const ENVIRONMENTS_MAX = 10_000;
 /**
  * How long each environment has used the slots of one lane lately. BullMQ serves jobs with a small priority first, so
  * the environment with the least use is next. A job keeps the priority of the moment at which it was added. A turn whose
- * environment has used much more since goes back in the line.
+ * environment has used much more since goes back in the queue.
  */
 export class SlotUsage {
   readonly #used = new LRUCache<string, { ms: number; atMs: number }>({ max: ENVIRONMENTS_MAX });
@@ -98,7 +98,7 @@ export class SlotUsage {
     return Math.min(PRIORITY_MAX, 1 + Math.floor(this.#usedMs(environmentId, nowMs) / STEP_MS));
   }
 
-  /** Whether a job must go back in the line. @param priority of the job; 0 for an endpoint that was never tried. */
+  /** Whether a job must go back in the queue. @param priority of the job; 0 for an endpoint that was never tried. */
   isAhead(environmentId: string, priority: number, nowMs: number): boolean {
     return this.priority(environmentId, nowMs) > 2 * (priority === 0 ? NEW_STEPS : priority) + SLACK_STEPS;
   }

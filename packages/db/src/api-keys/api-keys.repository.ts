@@ -2,7 +2,6 @@ import type { ApiKeyType, Scope, Tenant } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
 import type { ApiKey } from '../generated/client.js';
 import { ROW } from '../operators/operator-lists.js';
-import { environmentExists } from '../tenants/tenants.repository.js';
 
 export type ApiKeyRow = Omit<ApiKey, 'keyHash' | 'type' | 'scopes'> & { type: ApiKeyType; scopes: Scope[] };
 
@@ -13,11 +12,8 @@ type NewApiKey = Omit<ApiKeyRow, 'revokedAt'> & { keyHash: Uint8Array<ArrayBuffe
 type ApiKeyIdentity = Tenant &
   Pick<ApiKeyRow, 'scopes' | 'expiresAt' | 'revokedAt'> & { keyId: string; keyType: ApiKeyType };
 
-export async function insertApiKey(db: Db, key: NewApiKey): Promise<'created' | 'environment_not_found'> {
-  // Environments are never deleted, so one that exists here still exists for the insert.
-  if (!(await environmentExists(db, key.environmentId))) return 'environment_not_found';
+export async function insertApiKey(db: Db, key: NewApiKey): Promise<void> {
   await db.apiKey.create({ data: key, select: { id: true } });
-  return 'created';
 }
 
 /** Finds keys by hash, for the authentication of every request. Hashes and the keys of the map are hexadecimal. */
@@ -31,9 +27,8 @@ export async function findApiKeysByHash(db: TypedSql, hashes: readonly string[])
   return new Map(rows.map(({ hash, ...identity }) => [hash, identity]));
 }
 
-/** Lists keys oldest first, including revoked and expired ones. @returns null when the environment does not exist. */
-export async function listApiKeys(db: Db, environmentId: string): Promise<ApiKeyRow[] | null> {
-  if (!(await environmentExists(db, environmentId))) return null;
+/** Lists keys oldest first, including revoked and expired ones. */
+export async function listApiKeys(db: Db, environmentId: string): Promise<ApiKeyRow[]> {
   const keys = { where: { environmentId }, orderBy: { id: 'asc' } } as const;
   const select = { ...ROW, type: true, name: true, keyHint: true, scopes: true, expiresAt: true, revokedAt: true };
   return (await db.apiKey.findMany({ ...keys, select })) as ApiKeyRow[];

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import {
+  execute,
   createTestDatabase,
   eventually,
   PATIENT_DEADLINES,
@@ -58,9 +59,9 @@ test('reports a read-only PostgreSQL as unavailable for writes, and replaces its
   const admin = open(settings);
   // In separate transactions, because `ALTER DATABASE` is a write as well.
   const setReadOnly = (value: 'on' | 'off') =>
-    admin.prisma.$transaction(async (tx) => {
-      await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE');
-      await tx.$executeRawUnsafe(`ALTER DATABASE "${name}" SET default_transaction_read_only = ${value}`);
+    admin.transaction(async (sql) => {
+      await sql.$executeRaw`SET TRANSACTION READ WRITE`;
+      await execute({ sql }, `ALTER DATABASE "${name}" SET default_transaction_read_only = ${value}`);
     });
   await setReadOnly('on');
   const database = open(settings);
@@ -69,8 +70,8 @@ test('reports a read-only PostgreSQL as unavailable for writes, and replaces its
   for (const ask of [
     create,
     () => database.sql.$queryRaw`INSERT INTO projects (id, name, created_at) VALUES ('proj_1', 'A', now())`,
-    () => database.prisma.$executeRaw`DELETE FROM projects`,
-    () => database.prisma.$transaction((tx) => tx.project.create({ data: write })),
+    () => database.sql.$executeRaw`DELETE FROM projects`,
+    () => database.transaction((tx) => tx.$executeRaw`INSERT INTO projects VALUES ('proj_1', 'A', now())`),
   ]) {
     expect((await outcome(ask())).result).toBe('unavailable');
   }
@@ -89,14 +90,16 @@ test.each([
 ])('reports SQLSTATE %s (%s) as unavailable on every path of a statement', async (code) => {
   const { url: own } = await ownDatabase();
   const database = open({ url: own, deadlines: PATIENT_DEADLINES });
-  await database.prisma.$executeRawUnsafe(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN RAISE EXCEPTION 'refused by the test' USING ERRCODE = '${code}'; END $$`);
-  await database.prisma.$executeRawUnsafe('CREATE TRIGGER refuse BEFORE INSERT ON projects EXECUTE FUNCTION refuse()');
+  await execute(
+    database,
+    `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'refused by the test' USING ERRCODE = '${code}'; END $$`,
+  );
+  await execute(database, 'CREATE TRIGGER refuse BEFORE INSERT ON projects EXECUTE FUNCTION refuse()');
   const write = { id: 'proj_1', name: 'A', createdAt: new Date() };
   for (const ask of [
     () => database.prisma.project.create({ data: write }),
     () => database.sql.$queryRaw`INSERT INTO projects (id, name, created_at) VALUES ('proj_1', 'A', now())`,
-    () => database.prisma.$transaction((tx) => tx.project.create({ data: write })),
     () => database.transaction((tx) => tx.$executeRaw`INSERT INTO projects VALUES ('proj_1', 'A', now())`),
   ]) {
     expect((await outcome(ask())).result).toBe('unavailable');
@@ -111,11 +114,9 @@ test('enforces the deadlines of connections, statements and transactions in a pr
   const forEver = async (tx: TypedSql) => {
     for (;;) await tx.$queryRaw`SELECT 1 FROM pg_sleep(0.1)`;
   };
-  for (const begin of [() => connected.transaction(forEver), () => connected.prisma.$transaction(forEver)]) {
-    const { result, ms } = await outcome(begin());
-    expect(result).toBe('unavailable');
-    expect(ms).toBeGreaterThanOrEqual(DEADLINES.transactionMs - 1);
-  }
+  const { result, ms } = await outcome(connected.transaction(forEver));
+  expect(result).toBe('unavailable');
+  expect(ms).toBeGreaterThanOrEqual(DEADLINES.transactionMs - 1);
 
   postgres.freeze();
   const [unanswered, crowdedOut, unbegun, unopened] = await Promise.all([
@@ -188,7 +189,7 @@ test('accepts a server that a pooler wrongly reports as a standby', async () => 
 test('works with a database, role and schema path whose settings of sessions are others', async () => {
   const { url: own, name } = await ownDatabase();
   const admin = open({ url: own });
-  await admin.prisma.$executeRawUnsafe('CREATE SCHEMA other');
+  await execute(admin, 'CREATE SCHEMA other');
   for (const setting of [
     "datestyle TO 'German, DMY'",
     "timezone TO 'America/Los_Angeles'",
@@ -202,7 +203,7 @@ test('works with a database, role and schema path whose settings of sessions are
     'idle_session_timeout TO 1',
     "search_path TO 'other'",
   ]) {
-    await admin.prisma.$executeRawUnsafe(`ALTER DATABASE "${name}" SET ${setting}`);
+    await execute(admin, `ALTER DATABASE "${name}" SET ${setting}`);
   }
   const database = open({ url: own });
   await database.checkReady();
@@ -219,7 +220,7 @@ test('works with a database, role and schema path whose settings of sessions are
 
 test('is not ready behind a pooler with other settings of sessions', async () => {
   const { url: own, name } = await ownDatabase();
-  await open({ url: own }).prisma.$executeRawUnsafe(`ALTER DATABASE "${name}" SET datestyle TO 'German, DMY'`);
+  await execute(open({ url: own }), `ALTER DATABASE "${name}" SET datestyle TO 'German, DMY'`);
   const { throughPooler } = await startTestPgBouncer(own);
   const pooled = open({ url: throughPooler(own), pooler: 'transaction' });
   await expect(pooled.checkReady()).rejects.toMatchObject({ reason: 'session' });
@@ -227,64 +228,57 @@ test('is not ready behind a pooler with other settings of sessions', async () =>
 
 describe('a conflict', () => {
   /** Two transactions that lock two rows in opposite orders. */
-  async function deadlock(run: (database: Database, first: string, second: string) => PromiseLike<unknown>) {
+  test('of transactions is repeated', async () => {
     const { url: own } = await ownDatabase();
     let repeats = 0;
     const onRepeat = () => void (repeats += 1);
     const database = open({ url: own, poolMax: 3, deadlines: PATIENT_DEADLINES, onRepeat });
     const data = ['a', 'b'].map((id) => ({ id, name: '-', createdAt: new Date() }));
     await database.prisma.project.createMany({ data });
-    await Promise.all([run(database, 'a', 'b'), run(database, 'b', 'a')]);
-    expect((await database.prisma.project.findMany()).map(({ name }) => name.length)).toEqual([3, 3]);
-    expect(repeats).toBeGreaterThan(0);
-  }
-  /** Resolves for the first time once both transactions hold their first row. */
-  function both() {
+    // Resolves for the first time once both transactions hold their first row.
     let count = 0;
     let meet: () => void = () => undefined;
     const met = new Promise<void>((resolve) => (meet = resolve));
-    return () => {
-      if (++count >= 2) meet();
-      return met;
-    };
-  }
-
-  test('of transactions is repeated', async () => {
-    const together = both();
-    await deadlock((database, first, second) =>
+    const append = (first: string, second: string) =>
       database.transaction(async (sql) => {
         await sql.$executeRaw`UPDATE projects SET name = name || 'x' WHERE id = ${first}`;
-        await together();
+        if (++count >= 2) meet();
+        await met;
         await sql.$executeRaw`UPDATE projects SET name = name || 'x' WHERE id = ${second}`;
-      }),
-    );
+      });
+    await Promise.all([append('a', 'b'), append('b', 'a')]);
+    expect((await database.prisma.project.findMany()).map(({ name }) => name.length)).toEqual([3, 3]);
+    expect(repeats).toBeGreaterThan(0);
   });
 
-  test('of transactions of models is repeated', async () => {
-    const together = both();
-    const append = async (tx: Parameters<Parameters<Database['prisma']['$transaction']>[0]>[0], id: string) => {
-      const { name } = await tx.project.update({ where: { id }, data: {} });
-      await tx.project.update({ where: { id }, data: { name: `${name}x` } });
-    };
-    await deadlock((database, first, second) =>
-      database.prisma.$transaction(async (tx) => {
-        await append(tx, first);
-        await together();
-        await append(tx, second);
-      }),
+  test('of the call of a model is repeated', async () => {
+    const { url: own } = await ownDatabase();
+    let repeats = 0;
+    const database = open({ url: own, onRepeat: () => void (repeats += 1) });
+    await execute(database, `CREATE SEQUENCE tries`);
+    await execute(
+      database,
+      `CREATE FUNCTION conflict() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN IF nextval('tries') < 3 THEN RAISE SQLSTATE '40P01'; END IF; RETURN new; END $$`,
     );
+    await execute(database, 'CREATE TRIGGER conflict BEFORE INSERT ON projects EXECUTE FUNCTION conflict()');
+    await database.prisma.project.create({ data: { id: 'proj_1', name: 'A', createdAt: new Date() } });
+    expect(repeats).toBe(2);
   });
 
   test('of a lone statement is repeated, and an endless one is an outage', async () => {
     const { url: own } = await ownDatabase();
     let repeats = 0;
     const database = open({ url: own, poolMax: 3, onRepeat: () => void (repeats += 1) });
-    await database.prisma.$executeRawUnsafe(`CREATE SEQUENCE tries`);
-    await database.prisma.$executeRawUnsafe(`CREATE FUNCTION conflict_until(n int) RETURNS int LANGUAGE plpgsql AS $$
-      BEGIN IF nextval('tries') < n THEN RAISE SQLSTATE '40001'; END IF; RETURN 1; END $$`);
+    await execute(database, `CREATE SEQUENCE tries`);
+    await execute(
+      database,
+      `CREATE FUNCTION conflict_until(n int) RETURNS int LANGUAGE plpgsql AS $$
+      BEGIN IF nextval('tries') < n THEN RAISE SQLSTATE '40001'; END IF; RETURN 1; END $$`,
+    );
     expect(await database.sql.$queryRaw`SELECT conflict_until(3) AS one`).toEqual([{ one: 1 }]);
     expect(repeats).toBe(2);
-    expect((await outcome(database.prisma.$queryRaw`SELECT conflict_until(1000) AS one`)).result).toBe('unavailable');
+    expect((await outcome(database.sql.$queryRaw`SELECT conflict_until(1000) AS one`)).result).toBe('unavailable');
     expect(repeats).toBe(6);
   });
 });
@@ -334,7 +328,7 @@ test('survives a connection that fails in the read that gives it to the next cal
   await database.ping();
   const first = outcome(database.sql.$queryRaw`SELECT pg_sleep(0.1)`);
   const work = () => Promise.resolve('never run');
-  const waiting = [database.transaction(work), database.prisma.$transaction(work)].map(outcome);
+  const waiting = [database.transaction(work), database.transaction(work)].map(outcome);
   await eventually(() => database.connections().waiting === 2);
   proxy.endAfterNextStatement();
   expect((await first).result).toBe('done');

@@ -1,7 +1,6 @@
 import type { Clock } from '@callplane/core';
 import { PrismaPg } from '@prisma/adapter-pg';
-import { PrismaClient, type Prisma } from '../generated/client.js';
-import { repeatConflicts } from './conflicts.js';
+import { PrismaClient } from '../generated/client.js';
 import { connectionTarget, type ConnectionSettings } from './connection-config.js';
 import { Hosts } from './hosts.js';
 import { Pool } from './pool.js';
@@ -15,7 +14,8 @@ import {
   type SessionWishes,
 } from './session.js';
 import { statementNames, typedSql, type NameOf, type TypedSql } from './sql.js';
-import { isDiskFull, TransactionLateError, UnfitServerError } from './unavailable.js';
+import { repeatConflicts, runTransaction, type Repeat } from './transactions.js';
+import { isDiskFull, UnfitServerError } from './unavailable.js';
 
 export type { TypedSql };
 
@@ -49,8 +49,8 @@ const DEADLINES: Deadlines = { connectMs: 3000, statementMs: 10_000, transaction
 const KEEP_ALIVE_MS = 10_000;
 /** How much longer than PostgreSQL's own statement timeout the client waits for a result, in milliseconds. */
 const ANSWER_LATER_MS = 1000;
-/** Functions that use models take it first, then the tenant. */
-export type Db = PrismaClient | Prisma.TransactionClient;
+/** Models. Functions that use them take it first, then the tenant. Statements and transactions are {@link Database}'s. */
+export type Db = Omit<PrismaClient, `$${'transaction' | 'queryRaw' | 'executeRaw'}${'' | 'Unsafe'}`>;
 
 export class Database {
   #prisma: PrismaClient | undefined;
@@ -59,12 +59,13 @@ export class Database {
    * which costs more than a short statement itself (docs/decisions/0003-models-and-sql.md).
    */
   readonly sql: TypedSql;
-  readonly #deadlines: Deadlines;
+  readonly #begin: string;
+  readonly #transactionMs: number;
+  readonly #repeat: Repeat;
   readonly #pool: Pool;
   readonly #hosts: Hosts;
   readonly #nameOf: NameOf;
   readonly #onError: (error: Error) => void;
-  readonly #onRepeat: () => void;
   /** Null behind a pooler, which would show the name of one process to another. */
   readonly #name: string | null;
   /** Whether PostgreSQL has refused a statement because its disk is full, and {@link checkDisk} has not passed since. */
@@ -72,13 +73,14 @@ export class Database {
 
   /** @throws an error of one line if the URL cannot be parsed, or a file cannot be read. */
   constructor(settings: DatabaseSettings) {
-    this.#deadlines = settings.deadlines ?? DEADLINES;
-    const { connectMs, statementMs, transactionMs } = this.#deadlines;
+    const { connectMs, statementMs, transactionMs } = settings.deadlines ?? DEADLINES;
     const target = connectionTarget(settings);
     this.#hosts = new Hosts(target, settings.poolMax);
     const hostMs = target.connectTimeoutMs ?? connectMs / target.hosts.length;
     const isPooled = settings.pooler === 'transaction';
-    this.#onRepeat = () => settings.onRepeat?.();
+    this.#begin = isPooled ? beginWithDeadlines({ statementMs, transactionMs }) : 'BEGIN';
+    this.#transactionMs = transactionMs;
+    this.#repeat = repeatConflicts(() => settings.onRepeat?.());
     this.#name = isPooled ? null : (settings.applicationName ?? null);
     this.#pool = new Pool(
       {
@@ -93,9 +95,8 @@ export class Database {
         connectMs,
         hostMs: Math.min(hostMs, connectMs),
         answerMs: statementMs + ANSWER_LATER_MS,
-        begin: isPooled ? beginWithDeadlines({ statementMs, transactionMs }) : 'BEGIN',
         onDiskFull: () => (this.#wasDiskFull = true),
-        onRepeat: this.#onRepeat,
+        repeat: this.#repeat,
       },
     );
     this.#onError = (error: Error): void => settings.onConnectionError?.(error);
@@ -106,20 +107,12 @@ export class Database {
     this.sql = typedSql(this.#pool, this.#nameOf);
   }
 
-  get prisma(): PrismaClient {
-    this.#prisma ??= this.#newPrisma();
-    return this.#prisma;
-  }
-
-  #newPrisma(): PrismaClient {
-    const prisma = new PrismaClient({
+  get prisma(): Db {
+    this.#prisma ??= new PrismaClient({
       adapter: new PrismaPg(this.#pool, { statementNameGenerator: this.#nameOf, onConnectionError: this.#onError }),
       errorFormat: 'minimal',
-      transactionOptions: { maxWait: this.#deadlines.connectMs, timeout: this.#deadlines.transactionMs },
     });
-    const once = prisma.$transaction.bind(prisma) as (...args: unknown[]) => Promise<unknown>;
-    const repeated = (...args: unknown[]) => repeatConflicts(() => once(...args), this.#onRepeat);
-    return Object.assign(prisma, { $transaction: repeated });
+    return this.#prisma;
   }
 
   async ping(): Promise<void> {
@@ -176,38 +169,12 @@ export class Database {
     }
   }
 
-  /**
-   * Runs `work` in one transaction, which commits all its writes or none, and again after a conflict. Flows that use
-   * models alone take `prisma.$transaction`, whose interpreter costs more than the statements themselves: six trivial
-   * statements take 0.4 ms of CPU here and 3.2 ms there (measured).
-   */
+  /** Runs `work` in one transaction, which commits all its writes or none. After a conflict it begins from the start. */
   transaction<T>(work: (sql: TypedSql) => PromiseLike<T>): Promise<T> {
-    return repeatConflicts(() => this.#transactionOnce(work), this.#onRepeat);
-  }
-
-  async #transactionOnce<T>(work: (sql: TypedSql) => PromiseLike<T>): Promise<T> {
-    const client = await this.#pool.connect();
-    let isOver = false;
-    let lost: Error | undefined;
-    const sql = typedSql(client, this.#nameOf, () => {
-      // The statement would run outside of the transaction.
-      if (isOver) throw new Error('the transaction is over');
-    });
-    try {
-      await client.query('BEGIN');
-      const result = await this.#inTime(work(sql));
-      isOver = true;
-      await client.query('COMMIT');
-      return result;
-    } catch (error) {
-      isOver = true;
-      // A transaction that is late may still run a statement: only closing its connection ends both.
-      if (error instanceof TransactionLateError) lost = error;
-      else await client.query('ROLLBACK').catch((failure: unknown) => (lost = failure as Error));
-      throw error;
-    } finally {
-      client.release(lost);
-    }
+    const rules = { begin: this.#begin, milliseconds: this.#transactionMs };
+    return this.#repeat(() =>
+      runTransaction(this.#pool, rules, (client, check) => work(typedSql(client, this.#nameOf, check))),
+    );
   }
 
   connections(): { used: number; idle: number; waiting: number } {
@@ -219,15 +186,5 @@ export class Database {
     await this.#prisma?.$disconnect();
     if (!this.#pool.ended) await this.#pool.end();
     this.#hosts.close();
-  }
-
-  /** The error rolls the transaction back, and later statements of `work` in it fail. */
-  async #inTime<T>(work: PromiseLike<T>): Promise<T> {
-    const { transactionMs } = this.#deadlines;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new TransactionLateError(transactionMs)), transactionMs);
-    });
-    return Promise.race([work, late]).finally(() => clearTimeout(timer));
   }
 }

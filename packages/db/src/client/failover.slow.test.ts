@@ -127,7 +127,7 @@ test('sslmode encrypts, and checks certificate and name, as libpq does', async (
     { url: urlOf(ports, 'sslmode=verify-full', { host: 'localhost' }) },
   ]) {
     expect(await outcome(open(refused).ping())).toBe('unavailable');
-    expect(await outcome(open(refused).prisma.$queryRaw`SELECT 1`)).toBe('unavailable');
+    expect(await outcome(open(refused).sql.$queryRaw`SELECT 1`)).toBe('unavailable');
   }
 });
 
@@ -149,11 +149,11 @@ test('a password and a CA that are replaced in their files need no restart', asy
 
   await admin.query(`ALTER ROLE app PASSWORD 'second'`);
   await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'`);
-  for (const ask of [() => database.ping(), () => database.prisma.$queryRaw`SELECT 1`]) {
+  for (const ask of [() => database.ping(), () => database.sql.$queryRaw`SELECT 1`]) {
     await eventually(async () => (await outcome(ask())) === 'unavailable');
   }
   writeFileSync(passwordFile, 'second\n');
-  expect(await outcome(database.prisma.$queryRaw`SELECT 1`)).toBe('done');
+  expect(await outcome(database.sql.$queryRaw`SELECT 1`)).toBe('done');
 });
 
 test('while a synchronous standby is away, writes hold a bounded number of connections, reads succeed, and no row is lost', async () => {

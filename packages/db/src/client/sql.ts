@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
+import { channel } from 'node:diagnostics_channel';
 import { newId, type IdKind } from '@callplane/core';
-import type { PoolClient, QueryResult } from 'pg';
+import type pg from 'pg';
 import { Prisma } from '../generated/client.js';
-import type { Pool } from './pool.js';
 
 /** SQL: `Database.sql`, or a transaction. Functions that run statements take it first, then the tenant. */
 export interface TypedSql {
-  $queryRaw<T = unknown>(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): PromiseLike<T>;
+  /** `npm test` compares the declared rows with PostgreSQL's description of the statement. */
+  $queryRaw<Rows = unknown>(parts: TemplateStringsArray, ...values: unknown[]): PromiseLike<Rows>;
   /** @returns the number of rows that the statement has changed. */
-  $executeRaw(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): PromiseLike<number>;
+  $executeRaw(parts: TemplateStringsArray, ...values: unknown[]): PromiseLike<number>;
   /** Never present. The compiler therefore accepts no Prisma client in place of `Database.sql`. */
   readonly $connect?: never;
 }
@@ -18,24 +19,29 @@ const PREPARED_STATEMENTS_MAX = 300;
 
 export type NameOf = (query: { sql: string; args: unknown[] }) => string;
 
+/** The statements that run, for the tests. Nobody else subscribes. */
+const statements = channel('callplane.statements');
+
 /** @param check called before each statement; throws if it may not run any more. */
 export function typedSql(
-  connection: Pick<Pool, 'query'> | Pick<PoolClient, 'query'>,
+  connection: Pick<pg.ClientBase, 'query'>,
   nameOf: NameOf,
   check: () => void = () => undefined,
 ): TypedSql {
-  const run = async (query: TemplateStringsArray | Prisma.Sql, values: unknown[]): Promise<QueryResult> => {
+  const run = async (parts: TemplateStringsArray, values: unknown[]): Promise<pg.QueryResult> => {
     check();
     // Each access to `text` joins the parts of the statement anew.
-    const { text, values: args } = query instanceof Prisma.Sql ? query : Prisma.sql(query, ...values);
-    return connection.query({ name: nameOf({ sql: text, args }), text, values: args });
+    const { text, values: args } = Prisma.sql(parts, ...values);
+    const result = await connection.query({ name: nameOf({ sql: text, args }), text, values: args });
+    if (statements.hasSubscribers) statements.publish({ text, parts, rows: result.rows });
+    return result;
   };
   return {
-    async $queryRaw<T>(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): Promise<T> {
-      return (await run(query, values)).rows as T;
+    async $queryRaw<Rows>(parts: TemplateStringsArray, ...values: unknown[]): Promise<Rows> {
+      return (await run(parts, values)).rows as Rows;
     },
-    async $executeRaw(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): Promise<number> {
-      return (await run(query, values)).rowCount ?? 0;
+    async $executeRaw(parts: TemplateStringsArray, ...values: unknown[]): Promise<number> {
+      return (await run(parts, values)).rowCount ?? 0;
     },
   };
 }
@@ -46,6 +52,7 @@ export function statementNames(): NameOf {
   return ({ sql, args }) => {
     const known = names.get(sql);
     if (known !== undefined) return known;
+    statements.publish({ text: sql });
     // The empty name is PostgreSQL's unnamed statement, which is parsed each time and never cached.
     if (args.length === 0 || names.size >= PREPARED_STATEMENTS_MAX) return '';
     const name = `cp_${createHash('sha256').update(sql).digest('base64url').slice(0, 22)}`;

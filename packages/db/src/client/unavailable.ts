@@ -67,7 +67,7 @@ export class UnfitServerError extends Error {
   }
 }
 
-function stateOf(error: unknown): string {
+export function stateOf(error: unknown): string {
   return String((error as { code?: unknown } | null | undefined)?.code);
 }
 

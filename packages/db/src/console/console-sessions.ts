@@ -9,8 +9,8 @@ import {
   type Tenant,
 } from '@callplane/core';
 import type { Database, Db, TypedSql } from '../client/database.js';
-import type { ConsoleSession as StoredSession } from '../generated/client.js';
-import { environmentExists, lockEnvironment } from '../tenants/tenants.repository.js';
+import { Prisma, type ConsoleSession as StoredSession } from '../generated/client.js';
+import { lockEnvironment } from '../tenants/tenants.repository.js';
 
 export interface ConsoleIdentity extends Caller {
   readonly session: ConsoleSession;
@@ -29,40 +29,33 @@ type NewConsoleSession = Pick<StoredSession, 'id' | 'environmentId' | 'apiKeyId'
 type IdentityRow = Omit<ConsoleSession, 'source'> &
   Omit<ConsoleIdentity, 'session' | 'keyId' | 'keyType'> & { hash: string; apiKeyId: string | null };
 
-/** Links that work and open sessions, oldest first. A session ends with its key. */
-async function findOpen(db: Db, environmentId: string, now: Date) {
-  const idleSince = new Date(now.getTime() - CONSOLE_SESSION_IDLE_SECONDS * 1000);
-  const sessions = await db.consoleSession.findMany({
-    where: { environmentId, expiresAt: { gt: now }, OR: [{ secretHash: null }, { usedAt: { gt: idleSince } }] },
-    orderBy: { id: 'asc' },
-  });
-  const endedKeys = await db.apiKey.findMany({
-    where: { environmentId, OR: [{ revokedAt: { not: null } }, { expiresAt: { lte: now } }] },
-    select: { id: true },
-  });
-  const ended = new Set(endedKeys.map(({ id }) => id));
-  return sessions.filter(({ apiKeyId }) => apiKeyId === null || !ended.has(apiKeyId));
+/** Links that work and open sessions `s` of an environment. A session ends with its key `k`. */
+function openOf(environmentId: string, now: Date): Prisma.Sql {
+  const at = Prisma.sql`${now.toISOString()}::timestamptz`;
+  return Prisma.sql`console_sessions s LEFT JOIN api_keys k ON k.id = s.api_key_id
+    WHERE s.environment_id = ${environmentId} AND least(s.expires_at, k.expires_at) > ${at} AND k.revoked_at IS NULL
+      AND (s.secret_hash IS NULL OR s.used_at > ${at} - ${CONSOLE_SESSION_IDLE_SECONDS}::int * interval '1 second')`;
 }
 
 /** @param hash of the value of its cookie, or of the code of the link that it makes. */
 export function insertConsoleSession(
   database: Database,
-  { scopes, ...session }: NewConsoleSession,
+  { id, environmentId, apiKeyId, scopes, readOnly, lifetimeSeconds }: NewConsoleSession,
   hash: { secretHash: Uint8Array } | { codeHash: Uint8Array },
   now: Date,
-): Promise<'opened' | 'environment_not_found' | 'limit'> {
-  const [hashes, seconds] =
-    'codeHash' in hash
-      ? [{ codeHash: new Uint8Array(hash.codeHash) }, CONSOLE_LINK_SECONDS]
-      : [{ secretHash: new Uint8Array(hash.secretHash) }, session.lifetimeSeconds];
-  return database.prisma.$transaction(async (tx) => {
-    if (!(await lockEnvironment(tx, session.environmentId))) return 'environment_not_found';
-    const open = await findOpen(tx, session.environmentId, now);
-    if (open.length >= CONSOLE_SESSIONS_MAX) return 'limit';
-    const expiresAt = new Date(now.getTime() + seconds * 1000);
-    const times = { createdAt: now, usedAt: now, expiresAt };
-    await tx.consoleSession.createMany({ data: [{ ...session, ...hashes, ...times, scopes: [...scopes] }] });
-    return 'opened';
+): Promise<'opened' | 'limit'> {
+  const at = Prisma.sql`${now.toISOString()}::timestamptz`;
+  const [codeHash, secretHash, seconds] =
+    'codeHash' in hash ? [hash.codeHash, null, CONSOLE_LINK_SECONDS] : [null, hash.secretHash, lifetimeSeconds];
+  return database.transaction(async (tx) => {
+    await lockEnvironment(tx, environmentId);
+    const opened = await tx.$executeRaw`
+      INSERT INTO console_sessions (id, environment_id, api_key_id, code_hash, secret_hash, scopes, read_only,
+        lifetime_seconds, created_at, used_at, expires_at)
+      SELECT ${id}, ${environmentId}, ${apiKeyId}, ${codeHash}::bytea, ${secretHash}::bytea, ${[...scopes]}::text[],
+        ${readOnly}::boolean, ${lifetimeSeconds}::int, ${at}, ${at}, ${at} + ${seconds}::int * interval '1 second'
+      WHERE (SELECT count(*) FROM ${openOf(environmentId, now)}) < ${CONSOLE_SESSIONS_MAX}::int`;
+    return opened === 0 ? 'limit' : 'opened';
   });
 }
 
@@ -140,14 +133,21 @@ export async function touchConsoleSession(db: Db, { environmentId }: Tenant, id:
   await db.consoleSession.updateMany({ where: { id, environmentId }, data: { usedAt: now } });
 }
 
-/** Lists open sessions and unused links, oldest first. @returns null when the environment does not exist. */
-export async function listConsoleSessions(db: Db, environmentId: string, now: Date) {
-  if (!(await environmentExists(db, environmentId))) return null;
-  const rows = await findOpen(db, environmentId, now);
-  return rows.map(({ secretHash, codeHash: _, lifetimeSeconds: __, ...row }) => ({
-    ...row,
-    state: secretHash === null ? 'link' : 'open',
-  }));
+type ConsoleSessionListing = Omit<StoredSession, 'codeHash' | 'secretHash' | 'lifetimeSeconds'> & {
+  state: 'link' | 'open';
+};
+
+/** Lists open sessions and unused links, oldest first. */
+export function listConsoleSessions(
+  db: TypedSql,
+  environmentId: string,
+  now: Date,
+): PromiseLike<ConsoleSessionListing[]> {
+  return db.$queryRaw<ConsoleSessionListing[]>`
+    SELECT s.id, s.environment_id AS "environmentId", s.api_key_id AS "apiKeyId", s.scopes, s.read_only AS "readOnly",
+      s.created_at AS "createdAt", s.expires_at AS "expiresAt", s.used_at AS "usedAt",
+      CASE WHEN s.secret_hash IS NULL THEN 'link' ELSE 'open' END AS state
+    FROM ${openOf(environmentId, now)} ORDER BY s.id`;
 }
 
 /** @returns the ended ones, with the hexadecimal hash for the notice `consoleSessionEnded`; null for a link. */

@@ -72,18 +72,11 @@ export async function listEvents(
     ...(type === null ? [] : [Prisma.sql`type = ${type}`]),
     ...(since === null ? [] : [Prisma.sql`created_at >= ${since.toISOString()}::timestamptz`]),
   ];
-  return readVisible<EventRow>(db, tenant, Prisma.sql`${POSITION}, body`, conditions, limit);
+  return db.$queryRaw<EventRow[]>`SELECT ${POSITION}, body FROM ${visible(tenant, conditions, limit)}`;
 }
 
-function readVisible<Row>(
-  db: TypedSql,
-  { environmentId }: Tenant,
-  columns: Prisma.Sql,
-  conditions: readonly Prisma.Sql[],
-  limit: number,
-): PromiseLike<Row[]> {
-  return db.$queryRaw<Row[]>`
-    SELECT ${columns} FROM events
+function visible({ environmentId }: Tenant, conditions: readonly Prisma.Sql[], limit: number): Prisma.Sql {
+  return Prisma.sql`events
     WHERE environment_id = ${environmentId} AND ${Prisma.join([IS_VISIBLE, ...conditions], ' AND ')}
     ORDER BY transaction_id, id LIMIT ${limit}`;
 }
@@ -111,8 +104,8 @@ export function listEventChanges(
   { after, until, limit }: { after: EventPosition; until: EventPosition | null; limit: number },
 ): PromiseLike<EventChange[]> {
   const conditions = [isAfter(after), ...(until === null ? [] : [isUpTo(until)])];
-  const columns = Prisma.sql`${POSITION}, type, participant_id AS "participantId"`;
-  return readVisible<EventChange>(db, tenant, columns, conditions, limit);
+  return db.$queryRaw<EventChange[]>`
+    SELECT ${POSITION}, type, participant_id AS "participantId" FROM ${visible(tenant, conditions, limit)}`;
 }
 
 /** The position of an event of the environment; null when the event does not exist. */

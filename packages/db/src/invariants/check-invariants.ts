@@ -52,8 +52,10 @@ export async function checkInvariants(database: Database, newest: number): Promi
 async function check(database: Database, invariant: Invariant, newest: number): Promise<InvariantResult> {
   try {
     return await database.transaction(async (sql) => {
-      for (const setting of SETTINGS) await sql.$executeRaw(setting);
-      const [row] = await sql.$queryRaw<[Omit<InvariantResult, 'invariant'>]>(queryOf(invariant, newest));
+      for (const setting of SETTINGS) await sql.$executeRaw`${setting}`;
+      const [row] = await sql.$queryRaw<
+        [Omit<InvariantResult, 'invariant'>]
+      >`SELECT * FROM (${queryOf(invariant, newest)}) result`;
       return { invariant, ...row };
     });
   } catch (error) {

@@ -1,10 +1,9 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { endOne, insertTestEndpoint } from '@callplane/testing';
+import { execute, endOne, insertTestEndpoint } from '@callplane/testing';
 import { endRoomPresence, writeSessionsEnded } from '../sessions/session-ends.js';
 import { findRoom } from '../rooms/rooms.repository.js';
 import { startTestRooms, track, type TestRooms } from '../sessions/sessions.testkit.js';
 import { publishTracks } from '../sessions/session-tracks.js';
-import { Prisma } from '../generated/client.js';
 import { checkInvariants, queryOf } from './check-invariants.js';
 import { INVARIANTS } from './invariants.js';
 
@@ -54,9 +53,9 @@ async function brokenBy(statement: string): Promise<[name: string, ids: string[]
   const looking = rooms.database.transaction(async (tx) => {
     // Without foreign keys, which protect some of them.
     await tx.$executeRaw`SET LOCAL session_replication_role = replica`;
-    await tx.$executeRaw(Prisma.raw(statement));
+    await execute({ sql: tx }, statement);
     for (const invariant of INVARIANTS) {
-      const [row] = await tx.$queryRaw<[{ broken: number; ids: string[] }]>(queryOf(invariant, 1000));
+      const [row] = await tx.$queryRaw<[{ broken: number; ids: string[] }]>`${queryOf(invariant, 1000)}`;
       if (row.broken > 0) found.push([invariant.name, row.ids]);
     }
     throw new RollBack();

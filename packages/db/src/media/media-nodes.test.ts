@@ -12,12 +12,12 @@ test('lets one of several concurrent moves of a room win, and returns its placem
   const roomId = await rooms.newRoom();
   await rooms.enter(roomId, { mediaNodeId: 'a' });
   const snapshot = await rooms.snapshot(roomId);
-  const standing = await Promise.all(['b', 'c', 'd'].map((to) => placeRoom(rooms.database, roomId, snapshot, to)));
+  const standing = await Promise.all(['b', 'c', 'd'].map((to) => placeRoom(rooms.database.sql, roomId, snapshot, to)));
   const ids = new Set(standing.map(({ mediaNodeId }) => mediaNodeId));
   expect(ids.size).toBe(1);
   expect(standing.map(({ mediaGeneration }) => mediaGeneration)).toEqual([2, 2, 2]);
   const [now] = standing;
-  expect(await placeRoom(rooms.database, roomId, now!, null)).toEqual({
+  expect(await placeRoom(rooms.database.sql, roomId, now!, null)).toEqual({
     mediaNodeId: null,
     mediaGeneration: 3,
     version: 3,
@@ -32,7 +32,7 @@ test('does not move a room that is ending', async () => {
   await rooms.enter(roomId, { mediaNodeId: 'a' });
   const snapshot = await rooms.snapshot(roomId);
   await rooms.end(roomId);
-  expect(await placeRoom(rooms.database, roomId, snapshot, 'b')).toEqual({
+  expect(await placeRoom(rooms.database.sql, roomId, snapshot, 'b')).toEqual({
     mediaNodeId: 'a',
     mediaGeneration: 1,
     version: 2,

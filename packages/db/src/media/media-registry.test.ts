@@ -14,15 +14,15 @@ beforeAll(async () => {
   rooms = await startTestRooms();
 });
 beforeEach(async () => {
-  await rooms.database.prisma.$executeRaw`UPDATE rooms SET media_node_id = NULL`;
-  await rooms.database.prisma.$executeRaw`DELETE FROM media_nodes`;
+  await rooms.database.sql.$executeRaw`UPDATE rooms SET media_node_id = NULL`;
+  await rooms.database.sql.$executeRaw`DELETE FROM media_nodes`;
 });
 const register = (id: string, url: string, hasAgent = true, capacity: number | null = null) =>
   registerMediaNode(rooms.database.sql, { id, url, hasAgent, capacity });
 const nodeOf = async (id: string) => (await listMediaNodes(rooms.database.sql)).find((node) => node.id === id);
 /** Moves the last heartbeat into the past. */
 const silence = (id: string, seconds: number) =>
-  rooms.database.prisma
+  rooms.database.sql
     .$executeRaw`UPDATE media_nodes SET heartbeat_at = now() - ${seconds}::int * interval '1 second' WHERE id = ${id}`;
 
 test('registers a media server once, and tells heartbeats from changes of its address', async () => {
@@ -72,7 +72,7 @@ test('removes a silent media server only if workers fail to reach it and it carr
   await silence('beats', 3599);
   await recordNodeState(rooms.database.sql, 'reached', 'up');
   for (const id of ['carries', 'beats', 'gone', 'long-unseen']) await recordNodeState(rooms.database.sql, id, 'down');
-  await rooms.database.prisma
+  await rooms.database.sql
     .$executeRaw`UPDATE media_nodes SET checked_at = now() - interval '1 hour' WHERE id = 'long-unseen'`;
   expect(await removeSilentNodes(rooms.database.sql)).toEqual(['gone']);
   expect((await listRegisteredNodes(rooms.database.prisma)).map(({ id }) => id)).toEqual([

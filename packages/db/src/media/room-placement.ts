@@ -1,5 +1,5 @@
 import { OPEN_ROOM_STATUSES, type RoomStatus } from '@callplane/core';
-import type { Database, Db, TypedSql } from '../client/database.js';
+import type { Db, TypedSql } from '../client/database.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
 import type { RoomPlacement } from '../sessions/session.js';
 
@@ -10,22 +10,23 @@ import type { RoomPlacement } from '../sessions/session.js';
  * `expected`.
  */
 export async function placeRoom(
-  database: Database,
+  db: TypedSql,
   roomId: string,
   expected: RoomPlacement,
   toNodeId: string | null,
 ): Promise<RoomPlacement & { version: number }> {
-  const [moved] = await database.sql.$queryRaw<(RoomPlacement & { version: number })[]>`
+  const [moved] = await db.$queryRaw<(RoomPlacement & { version: number })[]>`
     UPDATE rooms SET media_node_id = ${toNodeId}::text, media_generation = media_generation + 1,
       version = version + 1
     WHERE id = ${roomId} AND media_generation = ${expected.mediaGeneration}::int
       AND media_node_id IS NOT DISTINCT FROM ${expected.mediaNodeId}::text AND ${isRoomOpen}
     RETURNING media_node_id AS "mediaNodeId", media_generation AS "mediaGeneration", version`;
   if (moved !== undefined) return moved;
-  return database.prisma.room.findUniqueOrThrow({
-    where: { id: roomId },
-    select: { mediaNodeId: true, mediaGeneration: true, version: true },
-  });
+  const [standing] = await db.$queryRaw<(RoomPlacement & { version: number })[]>`
+    SELECT media_node_id AS "mediaNodeId", media_generation AS "mediaGeneration", version
+    FROM rooms WHERE id = ${roomId}`;
+  if (standing === undefined) throw new Error(`no room ${roomId} to place`);
+  return standing;
 }
 
 export interface RoomOnNode extends RoomPlacement {

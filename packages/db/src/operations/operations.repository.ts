@@ -1,10 +1,4 @@
-import {
-  startsNewRun,
-  type OperationKind,
-  type OperationState,
-  type OperationStatus,
-  type Tenant,
-} from '@callplane/core';
+import { startsNewRun, type OperationKind, type OperationState, type Tenant } from '@callplane/core';
 import type { Database, Db, TypedSql } from '../client/database.js';
 import { newIdInSql } from '../client/sql.js';
 import { readRequested, type RowRequest } from '../client/row-requests.js';
@@ -27,12 +21,10 @@ export interface AcceptedOperation {
   roomVersion: number | null;
 }
 
-const STATE = { id: true, kind: true, status: true, attempts: true, lastError: true, completedAt: true } as const;
-
 export async function findOperation(db: Db, tenant: Tenant, operationId: string): Promise<OperationState | null> {
   const operation = await db.runtimeOperation.findFirst({
     where: { id: operationId, environmentId: tenant.environmentId },
-    select: STATE,
+    select: { id: true, kind: true, status: true, attempts: true, lastError: true, completedAt: true },
   });
   return operation as OperationState | null;
 }
@@ -88,17 +80,25 @@ export function accepted(row: AcceptedRow, roomVersion: number | null): Accepted
  * @returns null when there is no such clean-up, because its room or participant does not exist.
  */
 export async function acceptAgain(
-  { sql, prisma }: Database,
-  subject: { environmentId: string; roomId: string; subjectId: string; kind: OperationKind },
+  { sql }: Database,
+  {
+    environmentId,
+    roomId,
+    subjectId,
+    kind,
+  }: { environmentId: string; roomId: string; subjectId: string; kind: OperationKind },
 ): Promise<AcceptedOperation | null> {
-  const find = () => prisma.runtimeOperation.findFirst({ where: subject, select: STATE });
-  const asItIs = (operation: unknown) => ({ operation: operation as OperationState, wake: null, roomVersion: null });
-  const operation = await find();
-  if (operation === null) return null;
-  if (!startsNewRun(operation.status as OperationStatus)) return asItIs(operation);
-  const rerun = await makeDue(sql, operation.id, 'failed');
+  const find = async (): Promise<AcceptedOperation | null> => {
+    const [operation] = await sql.$queryRaw<OperationState[]>`
+      SELECT ${OPERATION_COLUMNS} FROM runtime_operations
+      WHERE subject_id = ${subjectId} AND kind = ${kind} AND room_id = ${roomId} AND environment_id = ${environmentId}`;
+    return operation === undefined ? null : { operation, wake: null, roomVersion: null };
+  };
+  const found = await find();
+  if (found === null || !startsNewRun(found.operation.status)) return found;
+  const rerun = await makeDue(sql, found.operation.id, 'failed');
   // Without a row, a concurrent request has begun the run.
-  return rerun === null ? asItIs(await find()) : accepted(rerun, null);
+  return rerun === null ? find() : accepted(rerun, null);
 }
 
 /**

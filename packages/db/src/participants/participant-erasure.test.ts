@@ -106,7 +106,7 @@ describe('deliveries of an erased event', () => {
     expect(await eraseAll(null)).toBe(2);
     expect(await countEventsToErase(rooms.database, participantId)).toBe(0);
     expect(await bodies()).not.toMatch(PERSONAL);
-    const echoes = await rooms.database.prisma.$queryRaw`
+    const echoes = await rooms.database.sql.$queryRaw`
       SELECT a.id FROM webhook_attempts a JOIN webhook_deliveries d ON d.id = a.delivery_id
       WHERE d.event_type LIKE 'participant.%' AND (a.response_body IS NOT NULL OR a.exchange -> 'responseHeaders' IS NOT NULL)`;
     expect(echoes).toEqual([]);

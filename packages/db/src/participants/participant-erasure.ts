@@ -27,26 +27,34 @@ export function requestErasure(
   participantId: string,
   now: Date,
 ): Promise<'requested' | 'unknown' | 'in a call'> {
-  return database.prisma.$transaction(async (tx) => {
+  const at = Prisma.sql`${now.toISOString()}::timestamptz`;
+  return database.transaction(async (tx) => {
     // Locks the participant, as joins do first, so that no join can run in between.
     const [participant] = await lockParticipants(tx, Prisma.sql`id = ${participantId}`);
-    const ofTenant =
-      participant ?? (await tx.event.findFirst({ where: { participantId }, select: { environmentId: true } }));
-    if (ofTenant === null) return 'unknown';
     if (participant !== undefined) {
-      const live = await tx.participantSession.count({ where: { participantId, endedAt: null } });
-      if (live > 0) return 'in a call';
-      await tx.participant.update({ where: { id: participantId }, data: { ...ERASED_PARTICIPANT } });
+      const { name, externalId, metadata } = ERASED_PARTICIPANT;
       // The tokens hold the name, so they must not admit another join.
-      await tx.participantToken.updateMany({ where: { participantId, revokedAt: null }, data: { revokedAt: now } });
+      const erased = await tx.$executeRaw`
+        WITH participant AS (
+          UPDATE participants SET name = ${name}, external_id = ${externalId}, metadata = ${JSON.stringify(metadata)}::jsonb
+          WHERE id = ${participantId}
+            AND NOT EXISTS (SELECT 1 FROM participant_sessions WHERE participant_id = ${participantId} AND ended_at IS NULL)
+          RETURNING id
+        ), tokens AS (
+          UPDATE participant_tokens SET revoked_at = ${at}
+          FROM participant WHERE participant_id = participant.id AND revoked_at IS NULL
+        )
+        SELECT id FROM participant`;
+      if (erased === 0) return 'in a call';
     }
-    const { environmentId } = ofTenant;
-    await tx.participantErasure.upsert({
-      where: { participantId },
-      create: { participantId, environmentId, requestedAt: now },
-      update: { requestedAt: now },
-    });
-    return 'requested';
+    const requested = await tx.$executeRaw`
+      INSERT INTO participant_erasures (participant_id, environment_id, requested_at)
+      SELECT ${participantId}, environment_id, ${at} FROM (
+        SELECT environment_id FROM participants WHERE id = ${participantId}
+        UNION ALL (SELECT environment_id FROM events WHERE participant_id = ${participantId} LIMIT 1)
+      ) known LIMIT 1
+      ON CONFLICT (participant_id) DO UPDATE SET requested_at = excluded.requested_at`;
+    return requested === 0 ? 'unknown' : 'requested';
   });
 }
 

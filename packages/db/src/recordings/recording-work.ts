@@ -31,15 +31,16 @@ export interface RecordingSpan {
   endedAt: Date | null;
 }
 
-/** @returns null if a deletion has removed the recording. */
+/** @returns null if the recording still runs, or a deletion has removed it. */
 export async function findRecordingOf(
   db: TypedSql,
   { subjectId }: Pick<ClaimedOperation, 'subjectId'>,
 ): Promise<RecordingToProcess | null> {
-  const [row] = await db.$queryRaw<RecordingToProcess[]>`
+  const [row] = await db.$queryRaw<(RecordingState & { isDeleted: boolean })[]>`
     SELECT ${STORED_COLUMNS}, NULL::int AS "queuePosition", deleted_at IS NOT NULL AS "isDeleted"
-    FROM recordings WHERE id = ${subjectId} AND status <> 'recording'`;
-  return row ?? null;
+    FROM recordings WHERE id = ${subjectId}`;
+  if (row === undefined || row.endedAt === null) return null;
+  return { ...row, endedAt: row.endedAt };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { eventually, insertTestEndpoint } from '@callplane/testing';
 import { beforeEach, expect, test } from '@jest/globals';
 import { listEvents } from '../events/events.repository.js';
+import { Prisma } from '../generated/client.js';
 import { NOON, startTestRooms, track, type TestRooms } from '../sessions/sessions.testkit.js';
 import { publishTracks } from '../sessions/session-tracks.js';
 import { countExpiredRooms, purgeExpiredRooms, type PurgeStep } from './room-retention.js';
@@ -49,7 +50,8 @@ async function purgeAll(): Promise<PurgeStep[]> {
 }
 
 async function count(table: string): Promise<number> {
-  const [row] = await rooms.database.prisma.$queryRawUnsafe<[{ n: number }]>(`SELECT count(*)::int AS n FROM ${table}`);
+  const [row] = await rooms.database.sql.$queryRaw<[{ n: number }]>`
+    SELECT count(*)::int AS n FROM ${Prisma.raw(table)}`;
   return row.n;
 }
 

@@ -53,7 +53,7 @@ export async function countExpiredRooms(db: TypedSql, which: ExpiredRooms): Prom
  * The usage of the days is rolled up first. Rooms that ended on a day without a roll-up are kept.
  */
 export async function purgeExpiredRooms(database: Database, which: ExpiredRooms): Promise<PurgeStep> {
-  await rollUpUsage(database);
+  await rollUpUsage(database.sql);
   return database.transaction(async (tx) => {
     const held = await tx.$queryRaw<{ id: string }[]>`
       SELECT id FROM rooms WHERE ${isExpired(which)} AND rooms.ended_at < ${ROLLED_UP_UNTIL}

@@ -1,18 +1,23 @@
 import {
+  isOpen,
   ROOM_OPTIONS,
   ROOM_STATUSES,
+  roomUpdated,
+  sameJson,
   type NewEvent,
   type LiveRoomState,
+  type RoomOptions,
   type RoomState,
   type RoomStatus,
   type Tenant,
 } from '@callplane/core';
-import { optionColumns, optionRows } from '../client/options.sql.js';
+import { optionColumns, optionParameters, optionRows } from '../client/options.sql.js';
 import { newRows } from '../client/sql.js';
-import type { Db, TypedSql } from '../client/database.js';
+import type { Database, Db, TypedSql } from '../client/database.js';
 import { readRequested, type RowRequest } from '../client/row-requests.js';
-import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../events/write-events.js';
+import { fanOut, insertEvents, numberEvents, writeEvents, type WrittenDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { LIVE_ROOM_COLUMNS } from './room.sql.js';
 
 export interface RoomToInsert {
@@ -73,12 +78,48 @@ export async function findRoom(
   return row ?? null;
 }
 
-export async function roomExists(db: Db, tenant: Tenant, roomId: string): Promise<boolean> {
-  const room = await db.room.findFirst({
-    where: { id: roomId, environmentId: tenant.environmentId },
-    select: { id: true },
+/** The fields that an owner may change. */
+export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata'> & RoomOptions>;
+
+export type RoomUpdate =
+  | { outcome: 'not_found' | 'room_ended' }
+  | {
+      outcome: 'updated';
+      room: LiveRoomState;
+      /** The room's version after the change; null if nothing has changed. */
+      version: number | null;
+      deliveries: DueEndpoint[];
+    };
+
+/**
+ * Changes an open room and writes its event, in one transaction. Writes nothing if nothing changes. A capacity below the
+ * number of participants removes none of them: joins are refused until enough have left.
+ */
+export function updateRoom(
+  database: Database,
+  tenant: Tenant,
+  roomId: string,
+  patch: RoomPatch,
+  now: Date,
+): Promise<RoomUpdate> {
+  return database.transaction(async (sql) => {
+    const room = await findRoom(sql, tenant, roomId, Prisma.sql`FOR NO KEY UPDATE`);
+    if (room === null) return { outcome: 'not_found' };
+    if (!isOpen(room.status)) return { outcome: 'room_ended' };
+    const after: LiveRoomState = { ...room, ...patch };
+    const isSame = (Object.keys(patch) as (keyof RoomPatch)[]).every((key) => sameJson(after[key], room[key]));
+    if (isSame) return { outcome: 'updated', room, version: null, deliveries: [] };
+    const [written] = await sql.$queryRaw<{ version: number }[]>`
+      UPDATE rooms SET name = ${after.name}, metadata = ${JSON.stringify(after.metadata)}::jsonb,
+        (${OPTION_COLUMNS}) = ROW(${optionParameters(ROOM_OPTIONS, after)}), version = version + 1
+      WHERE id = ${roomId} RETURNING version`;
+    const { deliveries } = await writeEvents(sql, [roomUpdated({ tenant, room: after, now }, after.participantCount)]);
+    return { outcome: 'updated', room: after, version: written?.version ?? null, deliveries };
   });
-  return room !== null;
+}
+
+export async function roomExists(db: Db, { environmentId }: Tenant, roomId: string): Promise<boolean> {
+  return (await db.room.count({ where: { id: roomId, environmentId } })) > 0;
 }
 
 interface RoomListPage {

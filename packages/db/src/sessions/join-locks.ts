@@ -158,7 +158,7 @@ export async function lockRoom(
     FOR NO KEY UPDATE OF rooms`;
   if (row === undefined) return null;
   // A statement of its own: the snapshot of the one before is older than the lock.
-  const [live] = await sql.$queryRaw<{ count: number }[]>`${countLive(roomId)}`;
+  const [live] = await sql.$queryRaw<{ count: number }[]>`SELECT (${countLive(roomId)}) AS count`;
   const { own, ...room } = row;
   return toRoom({ ...room, liveSessions: live?.count ?? 0 }, own);
 }

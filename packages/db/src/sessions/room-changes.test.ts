@@ -63,7 +63,7 @@ describe('each visible change increments the version and is found since the one 
       version,
       null,
     ]);
-    await placeRoom(database, roomId, await changes(roomId, version), 'm2');
+    await placeRoom(database.sql, roomId, await changes(roomId, version), 'm2');
     expect((await changes(roomId, version)).mediaNodeId).toBe('m2');
     version += 1;
     await rooms.remove(roomId, bob.participantId);

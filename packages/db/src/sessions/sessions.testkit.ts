@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { newId, PERMISSIONS, type RoomStatus, type Tenant } from '@callplane/core';
 import {
+  execute,
   createTestDatabase,
   inviteTestParticipant,
   joinOne,
@@ -101,7 +102,7 @@ export async function startTestRooms({ poolMax = 20 } = {}) {
         select: { id: true, endReason: true, participantId: true },
         orderBy: { id: 'asc' },
       }),
-    sql: (statement: string): Promise<unknown> => prisma.$executeRawUnsafe(statement),
+    sql: (statement: string): Promise<unknown> => execute(database, statement),
   };
 }
 

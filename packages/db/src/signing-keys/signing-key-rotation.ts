@@ -1,5 +1,6 @@
 import { TOKEN_TTL_SECONDS, type MasterKeys } from '@callplane/core';
 import type { Database } from '../client/database.js';
+import { Prisma } from '../generated/client.js';
 import { generateSigningKey } from './signing-key.js';
 
 /**
@@ -48,23 +49,19 @@ export async function rotateSigningKey(
  * @returns the id of the key that this call activated, null when none was due.
  */
 export function activateDueSigningKey(database: Database, now: Date): Promise<string | null> {
-  const isDue = { status: 'next', activatesAt: { lte: now } };
-  return database.prisma.$transaction(async (tx) => {
-    // Locks the row. A second caller waits here for the first, and then finds no row that is still `next`.
-    const { count } = await tx.signingKey.updateMany({ where: isDue, data: { status: 'next' } });
-    if (count === 0) return null;
-    const due = await tx.signingKey.findFirstOrThrow({ where: isDue, select: { id: true } });
-    const verifiesSeconds = TOKEN_TTL_SECONDS.max + RETIREMENT_MARGIN_SECONDS;
-    await tx.signingKey.updateMany({
-      where: { status: 'active' },
-      data: {
-        status: 'retired',
-        privateKeySealed: null,
-        retiredAt: now,
-        verifiesUntil: new Date(now.getTime() + verifiesSeconds * 1000),
-      },
-    });
-    await tx.signingKey.update({ where: { id: due.id }, data: { status: 'active' }, select: { id: true } });
+  const at = Prisma.sql`${now.toISOString()}::timestamptz`;
+  const verifiesSeconds = TOKEN_TTL_SECONDS.max + RETIREMENT_MARGIN_SECONDS;
+  return database.transaction(async (tx) => {
+    // A second caller waits here for the first, and then finds no row that is still `next`.
+    const [due] = await tx.$queryRaw<{ id: string }[]>`
+      SELECT id FROM signing_keys WHERE status = 'next' AND activates_at <= ${at} FOR UPDATE`;
+    if (due === undefined) return null;
+    // Two statements, because only one key may be active at any moment.
+    await tx.$executeRaw`
+      UPDATE signing_keys SET status = 'retired', private_key_sealed = NULL, retired_at = ${at},
+        verifies_until = ${at} + ${verifiesSeconds}::int * interval '1 second'
+      WHERE status = 'active'`;
+    await tx.$executeRaw`UPDATE signing_keys SET status = 'active' WHERE id = ${due.id}`;
     return due.id;
   });
 }

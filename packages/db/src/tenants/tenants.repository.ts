@@ -31,14 +31,7 @@ export async function listEnvironments(db: Db, projectId: string): Promise<Envir
 /**
  * Lets transactions that count rows of an environment run one after the other, so that they cannot exceed a limit
  * together. Other work with the environment takes weaker locks.
- * @returns whether the environment exists.
  */
-export async function lockEnvironment(tx: TypedSql, environmentId: string): Promise<boolean> {
-  const found = await tx.$queryRaw<unknown[]>`
-    SELECT 1 AS found FROM environments WHERE id = ${environmentId} FOR NO KEY UPDATE`;
-  return found.length > 0;
-}
-
-export async function environmentExists(db: Db, environmentId: string): Promise<boolean> {
-  return (await db.environment.findUnique({ where: { id: environmentId }, select: { id: true } })) !== null;
+export async function lockEnvironment(tx: TypedSql, environmentId: string): Promise<void> {
+  await tx.$executeRaw`SELECT FROM environments WHERE id = ${environmentId} FOR NO KEY UPDATE`;
 }

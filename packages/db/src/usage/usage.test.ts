@@ -42,7 +42,7 @@ async function stays(list: readonly Stay[], environmentId = rooms.tenant.environ
 }
 
 const read = (first: number, last: number, now: Date, tenant = rooms.tenant) =>
-  readUsage(rooms.database, tenant, at(first), at(last), now);
+  readUsage(rooms.database.sql, tenant, at(first), at(last), now);
 const usage = (day: number, more: Partial<UsageDay>): UsageDay => ({ ...noUsage(at(day)), ...more });
 
 /** The same figures, computed one instant after the other. */
@@ -143,7 +143,7 @@ describe('the roll-up', () => {
   const now = new Date();
   const yesterday = new Date(dayOf(new Date(now.getTime() - HOUR_MS)).getTime() - DAY_MS);
   const before = (count: number) => new Date(yesterday.getTime() - count * DAY_MS);
-  const readDays = (first: Date, last: Date) => readUsage(rooms.database, rooms.tenant, first, last, now);
+  const readDays = (first: Date, last: Date) => readUsage(rooms.database.sql, rooms.tenant, first, last, now);
 
   test('covers every complete day since the first session, changes no figure, and runs once', async () => {
     const room = await rooms.newRoom();
@@ -152,10 +152,10 @@ describe('the roll-up', () => {
       { room, begin: before(1), end: null },
     ]);
     const live = await readDays(before(6), now);
-    const counts = await Promise.all([rollUpUsage(rooms.database), rollUpUsage(rooms.database)]);
+    const counts = await Promise.all([rollUpUsage(rooms.database.sql), rollUpUsage(rooms.database.sql)]);
     // One that begins a little later may skip the days that the other one has finished.
     expect(Math.max(...counts)).toBe(6);
-    expect(await rollUpUsage(rooms.database)).toBe(0);
+    expect(await rollUpUsage(rooms.database.sql)).toBe(0);
     expect(await readDays(before(6), now)).toEqual(live);
     expect(await rooms.database.prisma.usageRollup.count()).toBe(6);
   });

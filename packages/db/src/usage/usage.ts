@@ -1,29 +1,33 @@
 import { DAY_MS, dayOf, daysBetween, firstIdAt, noUsage, type Tenant, type UsageDay } from '@callplane/core';
-import type { Database, TypedSql } from '../client/database.js';
+import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
-type UsageRow = Omit<UsageDay, 'participantMs'> & { participantMs: bigint | number };
+/** 64 bits, in decimal, because node-postgres gives them so. */
+type UsageRow = Omit<UsageDay, 'participantMs'> & { participantMs: string };
 
 /**
  * The usage of the tenant by UTC day, the first and the last one included. Days that are rolled up are read, later ones
  * are computed from the sessions. Days after `now` have no usage.
  */
 export async function readUsage(
-  { prisma, sql }: Database,
+  db: TypedSql,
   { environmentId }: Tenant,
   first: Date,
   last: Date,
   now: Date,
 ): Promise<UsageDay[]> {
-  const { _max: latest } = await prisma.usageRollup.aggregate({ _max: { day: true } });
-  const stored = await prisma.usageDay.findMany({
-    where: { environmentId, day: { gte: first, lte: last } },
-    omit: { environmentId: true },
-  });
-  const begin = latest.day === null ? first : new Date(Math.max(first.getTime(), latest.day.getTime() + DAY_MS));
+  const [rollup] = await db.$queryRaw<{ until: Date | null }[]>`SELECT ${ROLLED_UP_UNTIL} AS until`;
+  const stored = await db.$queryRaw<UsageRow[]>`
+    SELECT day::timestamp AT TIME ZONE 'UTC' AS day, rooms, participant_ms AS "participantMs",
+      peak_participants AS "peakParticipants", measured_sessions AS "measuredSessions",
+      relayed_sessions AS "relayedSessions", deliveries
+    FROM usage_days
+    WHERE environment_id = ${environmentId} AND day BETWEEN ${dateOf(first)}::date AND ${dateOf(last)}::date`;
+  const begin = new Date(Math.max(first.getTime(), rollup?.until?.getTime() ?? 0));
   const end = new Date(Math.min(last.getTime(), dayOf(now).getTime()));
-  const computed = await computeUsage(sql, environmentId, daysBetween(begin, end), now);
-  const byDay = new Map([...stored.map(toUsage), ...computed].map((usage) => [usage.day.getTime(), usage]));
+  const days = daysBetween(begin, end);
+  const computed = days.length === 0 ? [] : await computeUsage(db, environmentId, days, now);
+  const byDay = new Map([...stored, ...computed].map((row) => [row.day.getTime(), toUsage(row)]));
   return daysBetween(first, last).map((day) => byDay.get(day.getTime()) ?? noUsage(day));
 }
 
@@ -31,17 +35,12 @@ export async function readUsage(
  * Computes the usage of consecutive days from the sessions. A session that is still open counts until `now`. The cost
  * grows with the sessions that have not ended before the first day, and with the deliveries of the days.
  */
-async function computeUsage(
-  db: TypedSql,
-  environmentId: string,
-  days: readonly Date[],
-  now: Date,
-): Promise<UsageDay[]> {
-  const [first, last] = [days[0], days.at(-1)];
-  if (first === undefined || last === undefined) return [];
-  const end = new Date(last.getTime() + DAY_MS);
+function usageOf(environmentId: string, days: readonly Date[], now: Date): Prisma.Sql {
   const ends = days.map((day) => new Date(day.getTime() + DAY_MS));
-  const rows = await db.$queryRaw<UsageRow[]>`
+  const [first, end] = [Math.min(...days.map(Number)), Math.max(...ends.map(Number))].map((at) =>
+    new Date(at).toISOString(),
+  );
+  return Prisma.sql`
     WITH day AS (
       SELECT * FROM unnest(${days.map((day) => day.toISOString())}::timestamptz[],
         ${ends.map((day) => day.toISOString())}::timestamptz[], ${days.map((day) => firstIdAt('delivery', day))}::text[],
@@ -50,14 +49,14 @@ async function computeUsage(
       SELECT id, room_id, started_at, ended_at, relayed_seconds > 0 AS relayed,
         good_seconds + fair_seconds + poor_seconds + lost_seconds > 0 AS measured
       FROM participant_sessions
-      WHERE environment_id = ${environmentId} AND ended_at > ${first.toISOString()}::timestamptz
-        AND started_at < ${end.toISOString()}::timestamptz
+      WHERE environment_id = ${environmentId} AND ended_at > ${first}::timestamptz
+        AND started_at < ${end}::timestamptz
       UNION ALL
       SELECT id, room_id, started_at, ${now.toISOString()}::timestamptz, relayed_seconds > 0,
         good_seconds + fair_seconds + poor_seconds + lost_seconds > 0
       FROM participant_sessions
       WHERE environment_id = ${environmentId} AND ended_at IS NULL
-        AND started_at < least(${end.toISOString()}::timestamptz, ${now.toISOString()}::timestamptz)
+        AND started_at < least(${end}::timestamptz, ${now.toISOString()}::timestamptz)
     ), part AS MATERIALIZED (
       SELECT day.start, session.room_id, session.relayed, session.measured,
         greatest(session.started_at, day.start) AS begins_at, least(session.ended_at, day.stop) AS ends_at
@@ -87,8 +86,13 @@ async function computeUsage(
       ) AS deliveries
     FROM day LEFT JOIN total ON total.start = day.start LEFT JOIN peak ON peak.start = day.start
     ORDER BY day.start`;
-  return rows.map(toUsage);
 }
+
+function computeUsage(db: TypedSql, environmentId: string, days: Date[], now: Date): PromiseLike<UsageRow[]> {
+  return db.$queryRaw<UsageRow[]>`SELECT * FROM (${usageOf(environmentId, days, now)}) computed`;
+}
+
+const dateOf = (day: Date): string => day.toISOString().slice(0, 10);
 
 function toUsage({ participantMs, ...usage }: UsageRow): UsageDay {
   return { ...usage, participantMs: Number(participantMs) };
@@ -110,9 +114,9 @@ export const ROLLED_UP_UNTIL = Prisma.sql`(SELECT (max(day) + 1)::timestamp AT T
  * Rolls up the days that are complete. Concurrent calls and repetitions after a crash write the same rows.
  * @returns the number of days.
  */
-export async function rollUpUsage(database: Database): Promise<number> {
+export async function rollUpUsage(db: TypedSql): Promise<number> {
   // The first call reads the whole table for its oldest session; every later call continues after the last day.
-  const [state] = await database.sql.$queryRaw<[{ last: Date | null; oldest: Date | null; now: Date }]>`
+  const [state] = await db.$queryRaw<[{ last: Date | null; oldest: Date | null; now: Date }]>`
     SELECT last, CASE WHEN last IS NULL THEN (SELECT min(started_at) FROM participant_sessions) END AS oldest,
       now() AS now
     FROM (SELECT max(day)::timestamp AT TIME ZONE 'UTC' AS last FROM usage_rollups) rollup`;
@@ -121,20 +125,24 @@ export async function rollUpUsage(database: Database): Promise<number> {
   let day = state.last === null ? first : new Date(state.last.getTime() + DAY_MS);
   let count = 0;
   for (; day <= lastComplete && count < DAYS_MAX; day = new Date(day.getTime() + DAY_MS)) {
-    await rollUpDay(database, day, state.now);
+    await rollUpDay(db, day, state.now);
     count += 1;
   }
   return count;
 }
 
-async function rollUpDay({ prisma, sql }: Database, day: Date, now: Date): Promise<void> {
-  for (const { id } of await prisma.environment.findMany({ orderBy: { id: 'asc' }, select: { id: true } })) {
-    const [usage] = await computeUsage(sql, id, [day], now);
-    if (usage !== undefined && (usage.participantMs > 0 || usage.rooms > 0 || usage.deliveries > 0)) {
-      // A row that is there stays: a slow call must not overwrite a finished day, whose rooms may have been deleted.
-      const data = [{ ...usage, environmentId: id, participantMs: BigInt(usage.participantMs) }];
-      await prisma.usageDay.createMany({ data, skipDuplicates: true });
-    }
+async function rollUpDay(db: TypedSql, day: Date, now: Date): Promise<void> {
+  const date = Prisma.sql`${dateOf(day)}::date`;
+  for (const { id } of await db.$queryRaw<{ id: string }[]>`SELECT id FROM environments ORDER BY id`) {
+    // A row that is there stays: a slow call must not overwrite a finished day, whose rooms may have been deleted.
+    await db.$executeRaw`
+      INSERT INTO usage_days (environment_id, day, rooms, participant_ms, peak_participants, measured_sessions,
+        relayed_sessions, deliveries)
+      SELECT ${id}, ${date}, rooms, "participantMs", "peakParticipants", "measuredSessions", "relayedSessions",
+        deliveries
+      FROM (${usageOf(id, [day], now)}) computed
+      WHERE "participantMs" > 0 OR rooms > 0 OR deliveries > 0
+      ON CONFLICT DO NOTHING`;
   }
-  await prisma.usageRollup.createMany({ data: [{ day }], skipDuplicates: true });
+  await db.$executeRaw`INSERT INTO usage_rollups (day) VALUES (${date}) ON CONFLICT DO NOTHING`;
 }

@@ -136,14 +136,12 @@ async function claimWith(
   const [state] = rows;
   if (state === undefined) return { endpoint: null, claimed: [], isMore: false, nextInMs: null };
   const { slotMs, maxConcurrent, isLimited, paceMs, isMore, nextInMs } = state;
-  const claimed = rows.filter((row): row is ClaimRow & ClaimedDelivery => row.id !== null);
+  const claimed = rows.filter((row) => row.id !== null);
   return { endpoint: { slotMs, maxConcurrent, isLimited, paceMs }, claimed, isMore, nextInMs };
 }
 
 /** A claimed delivery, or one row without any. Every row has the same state of the endpoint. */
-type ClaimRow = ClaimedEndpoint &
-  Pick<Claim, 'isMore' | 'nextInMs'> &
-  Omit<ClaimedDelivery, 'id'> & { id: string | null };
+type ClaimRow = ClaimedEndpoint & Pick<Claim, 'isMore' | 'nextInMs'> & (ClaimedDelivery | { id: null });
 
 /** The oldest due deliveries. The limit is a literal: with a parameter, PostgreSQL plans for a tenth of all rows. */
 const dueOf = (endpointId: string): Prisma.Sql => Prisma.sql`

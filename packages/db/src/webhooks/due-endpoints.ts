@@ -21,7 +21,7 @@ export async function findDueEndpoints(
   forMs: number,
   page: { afterId: string; limit: number },
 ): Promise<{ due: DueEndpoint[]; nextId: string | null }> {
-  const rows = await db.$queryRaw<{ id: string; endpointId: string | null; environmentId: string; slotMs: SlotMs }[]>`
+  const rows = await db.$queryRaw<({ id: string } & (DueEndpoint | { endpointId: null }))[]>`
     WITH RECURSIVE first AS (
       (SELECT endpoint_id, due_at, 1 AS n FROM webhook_deliveries
        WHERE status = 'pending' AND endpoint_id > ${page.afterId} ORDER BY endpoint_id, due_at LIMIT 1)
@@ -35,8 +35,6 @@ export async function findDueEndpoints(
     LEFT JOIN webhook_endpoints e ON e.id = first.endpoint_id AND e.enabled AND e.deleted_at IS NULL
       AND first.due_at <= now() - ${forMs}::int * interval '1 millisecond'
     ORDER BY first.endpoint_id`;
-  const due = rows.flatMap(({ endpointId, environmentId, slotMs }) =>
-    endpointId === null ? [] : [{ endpointId, environmentId, slotMs }],
-  );
+  const due = rows.flatMap(({ id: _, ...endpoint }) => (endpoint.endpointId === null ? [] : [endpoint]));
   return { due, nextId: rows.length < page.limit ? null : (rows.at(-1)?.id ?? null) };
 }

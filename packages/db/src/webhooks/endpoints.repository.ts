@@ -3,19 +3,23 @@ import {
   ENDPOINTS_PER_ENVIRONMENT_MAX,
   endpointEvent,
   HUNG_FROM_MS,
+  sameJson,
   type DeliveryFailureReason,
   type EndpointOptions,
   type RecoveryStatus,
   type Tenant,
   type WebhookEndpointState,
 } from '@callplane/core';
-import type { Db, TypedSql } from '../client/database.js';
+import type { Database, Db, TypedSql } from '../client/database.js';
 import { optionColumns, optionParameters } from '../client/options.sql.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { lockEnvironment } from '../tenants/tenants.repository.js';
 import type { DueEndpoint } from './due-endpoints.js';
 import { ENDPOINT_COLUMNS, IS_OPEN } from './webhooks.sql.js';
+
+/** The deliveries have waited for the change: the caller wakes them. */
+type EndpointUpdate = { endpoint: WebhookEndpointState; deliveries: DueEndpoint[] };
 
 type WebhookEndpointChange = Partial<
   Pick<WebhookEndpointState, 'url' | 'events' | 'description' | 'enabled'> & EndpointOptions
@@ -66,12 +70,8 @@ export function lockWebhookEndpoint(tx: TypedSql, tenant: Tenant, endpointId: st
 }
 
 /** Whether the endpoint exists or was deleted: its deliveries stay readable after the deletion. */
-export async function webhookEndpointExisted(db: Db, tenant: Tenant, endpointId: string): Promise<boolean> {
-  const endpoint = await db.webhookEndpoint.findFirst({
-    where: { id: endpointId, environmentId: tenant.environmentId },
-    select: { id: true },
-  });
-  return endpoint !== null;
+export async function webhookEndpointExisted(db: Db, { environmentId }: Tenant, endpointId: string): Promise<boolean> {
+  return (await db.webhookEndpoint.count({ where: { id: endpointId, environmentId } })) > 0;
 }
 
 /** Newest first. */
@@ -92,39 +92,46 @@ export function listWebhookEndpoints(
  * A new URL clears the failures of the endpoint, and goes to the slow lane until it has answered. It does not make the
  * endpoint one that was never tried: turns of these go first, and a tenant could go first with every change. Enabling
  * clears the failures, too.
- * @returns the deliveries to wake: they waited for this change. Null when the environment has no such endpoint.
+ * @returns null when the environment has no such endpoint.
  */
-export async function updateWebhookEndpoint(
-  tx: Prisma.TransactionClient,
+export function updateWebhookEndpoint(
+  database: Database,
   tenant: Tenant,
   endpointId: string,
   change: WebhookEndpointChange,
   now: Date,
-): Promise<{ endpoint: WebhookEndpointState; deliveries: DueEndpoint[] } | null> {
+): Promise<EndpointUpdate | null> {
+  return database.transaction((tx) => update(tx, tenant, endpointId, change, now));
+}
+
+async function update(
+  tx: TypedSql,
+  tenant: Tenant,
+  endpointId: string,
+  change: WebhookEndpointChange,
+  now: Date,
+): Promise<EndpointUpdate | null> {
   const endpoint = await lockWebhookEndpoint(tx, tenant, endpointId);
   if (endpoint === null) return null;
-  const isMoved = change.url !== undefined && change.url !== endpoint.url;
-  const isEnabling = change.enabled === true && !endpoint.enabled;
   const differs = (Object.keys(change) as (keyof WebhookEndpointChange)[]).some(
-    (name) => JSON.stringify(change[name]) !== JSON.stringify(endpoint[name]),
+    (name) => !sameJson(change[name], endpoint[name]),
   );
   if (!differs) return { endpoint, deliveries: [] };
-  if (isMoved) {
-    const slotMs = { lt: HUNG_FROM_MS };
-    await tx.webhookEndpoint.updateMany({ where: { id: endpointId, slotMs }, data: { slotMs: HUNG_FROM_MS } });
-  }
-  const { slotMs } = await tx.webhookEndpoint.update({
-    where: { id: endpointId },
-    data: {
-      ...change,
-      updatedAt: now,
-      ...(isMoved ? { failingSince: null, failingReportedSince: null } : {}),
-      ...(isEnabling ? { disabledReason: null, failingSince: null, failingReportedSince: null } : {}),
-    },
-    select: { slotMs: true },
-  });
-  const updated = await findWebhookEndpoint(tx, tenant, endpointId);
-  if (updated === null) return null;
+  const after = { ...endpoint, ...change };
+  const isMoved = after.url !== endpoint.url;
+  const isEnabling = after.enabled && !endpoint.enabled;
+  const [written] = await tx.$queryRaw<(WebhookEndpointState & Pick<DueEndpoint, 'slotMs'>)[]>`
+    UPDATE webhook_endpoints e SET url = ${after.url}, events = ${after.events}::text[],
+      description = ${after.description}, enabled = ${after.enabled}::boolean,
+      (${optionColumns(ENDPOINT_OPTIONS)}) = ROW(${optionParameters(ENDPOINT_OPTIONS, after)}),
+      updated_at = ${now.toISOString()}::timestamptz,
+      slot_ms = CASE WHEN ${isMoved} AND e.slot_ms < ${HUNG_FROM_MS}::int THEN ${HUNG_FROM_MS}::int ELSE e.slot_ms END,
+      failing_since = CASE WHEN NOT ${isMoved || isEnabling} THEN e.failing_since END,
+      failing_reported_since = CASE WHEN NOT ${isMoved || isEnabling} THEN e.failing_reported_since END,
+      disabled_reason = CASE WHEN NOT ${isEnabling} THEN e.disabled_reason END
+    WHERE e.id = ${endpointId} RETURNING ${ENDPOINT_COLUMNS}, e.slot_ms AS "slotMs"`;
+  if (written === undefined) return null;
+  const { slotMs, ...updated } = written;
   const wake = { endpointId, environmentId: tenant.environmentId, slotMs };
   return { endpoint: updated, deliveries: updated.enabled ? [wake] : [] };
 }
@@ -134,23 +141,27 @@ export async function updateWebhookEndpoint(
  * and notifies the environment's other endpoints that work.
  * @returns null when the environment has no such endpoint.
  */
-export async function setWebhookEndpointEnabled(
-  tx: Prisma.TransactionClient,
+export function setWebhookEndpointEnabled(
+  database: Database,
   tenant: Tenant,
   endpointId: string,
   { enabled, reason }: { enabled: boolean; reason: string | null },
   now: Date,
-): Promise<{ endpoint: WebhookEndpointState; deliveries: DueEndpoint[] } | null> {
-  const before = await lockWebhookEndpoint(tx, tenant, endpointId);
-  if (before === null) return null;
-  if (enabled) return updateWebhookEndpoint(tx, tenant, endpointId, { enabled }, now);
-  const change = { enabled: false, disabledReason: reason, updatedAt: now };
-  await tx.webhookEndpoint.update({ where: { id: endpointId }, data: change, select: { id: true } });
-  const endpoint = { ...before, ...change };
-  if (!before.enabled) return { endpoint, deliveries: [] };
-  const event = endpointEvent('webhook.disabled', tenant, endpoint, now);
-  const { deliveries } = await writeEvents(tx, [event], { about: endpointId });
-  return { endpoint, deliveries };
+): Promise<EndpointUpdate | null> {
+  return database.transaction(async (tx) => {
+    const before = await lockWebhookEndpoint(tx, tenant, endpointId);
+    if (before === null) return null;
+    if (enabled) return update(tx, tenant, endpointId, { enabled }, now);
+    await tx.$executeRaw`
+      UPDATE webhook_endpoints
+      SET enabled = false, disabled_reason = ${reason}, updated_at = ${now.toISOString()}::timestamptz
+      WHERE id = ${endpointId}`;
+    const endpoint = { ...before, enabled, disabledReason: reason, updatedAt: now };
+    if (!before.enabled) return { endpoint, deliveries: [] };
+    const event = endpointEvent('webhook.disabled', tenant, endpoint, now);
+    const { deliveries } = await writeEvents(tx, [event], { about: endpointId });
+    return { endpoint, deliveries };
+  });
 }
 
 /**
@@ -162,34 +173,38 @@ export async function setWebhookEndpointEnabled(
  * no other transaction has locked them: waiting in the reverse order could deadlock.
  * @returns false when the environment has no such endpoint.
  */
-export async function deleteWebhookEndpoint(
-  tx: Prisma.TransactionClient,
-  tenant: Tenant,
+export function deleteWebhookEndpoint(
+  database: Database,
+  { environmentId }: Tenant,
   endpointId: string,
   now: Date,
 ): Promise<boolean> {
-  if ((await findWebhookEndpoint(tx, tenant, endpointId)) === null) return false;
-  await tx.$queryRaw`
-    SELECT 1 AS locked FROM webhook_deliveries
-    WHERE endpoint_id = ${endpointId} AND ${IS_OPEN} ORDER BY id FOR NO KEY UPDATE`;
-  const { count } = await tx.webhookEndpoint.updateMany({
-    where: { id: endpointId, environmentId: tenant.environmentId, deletedAt: null },
-    data: { deletedAt: now, updatedAt: now },
+  const at = Prisma.sql`${now.toISOString()}::timestamptz`;
+  return database.transaction(async (tx) => {
+    await tx.$queryRaw`
+      SELECT 1 AS locked FROM webhook_deliveries
+      WHERE endpoint_id = ${endpointId} AND environment_id = ${environmentId} AND ${IS_OPEN}
+      ORDER BY id FOR NO KEY UPDATE`;
+    const deleted = await tx.$executeRaw`
+      UPDATE webhook_endpoints SET deleted_at = ${at}, updated_at = ${at}
+      WHERE id = ${endpointId} AND environment_id = ${environmentId} AND deleted_at IS NULL`;
+    if (deleted === 0) return false;
+    await tx.$executeRaw`
+      WITH cancelled AS (
+        UPDATE webhook_recoveries
+        SET status = ${'cancelled' satisfies RecoveryStatus}, completed_at = ${at}, lease_token = NULL,
+          lease_expires_at = NULL
+        WHERE endpoint_id = ${endpointId} AND status = ${'pending' satisfies RecoveryStatus}
+      )
+      UPDATE webhook_deliveries
+      SET status = 'failed', failure_reason = ${'endpoint_deleted' satisfies DeliveryFailureReason},
+        completed_at = ${at}, lease_token = NULL, lease_expires_at = NULL
+      WHERE id IN (
+        SELECT id FROM webhook_deliveries
+        WHERE endpoint_id = ${endpointId} AND ${IS_OPEN} FOR NO KEY UPDATE SKIP LOCKED
+      )`;
+    return true;
   });
-  if (count === 0) return false;
-  await tx.$executeRaw`
-    UPDATE webhook_deliveries
-    SET status = 'failed', failure_reason = ${'endpoint_deleted' satisfies DeliveryFailureReason}, completed_at = ${now},
-      lease_token = NULL, lease_expires_at = NULL
-    WHERE id IN (
-      SELECT id FROM webhook_deliveries
-      WHERE endpoint_id = ${endpointId} AND ${IS_OPEN} FOR NO KEY UPDATE SKIP LOCKED
-    )`;
-  await tx.webhookRecovery.updateMany({
-    where: { endpointId, status: 'pending' satisfies RecoveryStatus },
-    data: { status: 'cancelled' satisfies RecoveryStatus, completedAt: now, leaseToken: null, leaseExpiresAt: null },
-  });
-  return true;
 }
 
 /**
@@ -208,51 +223,58 @@ interface SecretRotation {
  * version is not given again, because a receiver may hold its secret.
  * @returns null when the environment has no such endpoint; a conflict when a rotation waits.
  */
-export async function rotateWebhookSecret(
-  tx: Prisma.TransactionClient,
+export function rotateWebhookSecret(
+  database: Database,
   tenant: Tenant,
   endpointId: string,
   { sealVersion, activateInSeconds }: SecretRotation,
   now: Date,
 ): Promise<WebhookEndpointState | 'SECRET_ROTATION_WAITS' | null> {
-  const endpoint = await lockWebhookEndpoint(tx, tenant, endpointId);
-  if (endpoint === null) return null;
-  if (endpoint.nextSigningKeyVersion !== null) return 'SECRET_ROTATION_WAITS';
-  const { _max } = await tx.webhookSecret.aggregate({ where: { endpointId }, _max: { version: true } });
-  const version = Math.max(_max.version ?? 0, endpoint.signingKeyVersion) + 1;
-  await tx.webhookSecret.create({
-    data: { endpointId, version, secretSealed: sealVersion(version), createdAt: now },
+  const at = Prisma.sql`${now.toISOString()}::timestamptz`;
+  return database.transaction(async (tx) => {
+    const endpoint = await lockWebhookEndpoint(tx, tenant, endpointId);
+    if (endpoint === null) return null;
+    if (endpoint.nextSigningKeyVersion !== null) return 'SECRET_ROTATION_WAITS';
+    const [newest] = await tx.$queryRaw<{ version: number }[]>`
+      SELECT version FROM webhook_secrets WHERE endpoint_id = ${endpointId} ORDER BY version DESC LIMIT 1`;
+    const version = Math.max(newest?.version ?? 0, endpoint.signingKeyVersion) + 1;
+    // An earlier rotation whose time has come is replaced: its version becomes the stored one.
+    const [current, next] = activateInSeconds === 0 ? [version, null] : [endpoint.signingKeyVersion, version];
+    const [rotated] = await tx.$queryRaw<WebhookEndpointState[]>`
+      WITH secret AS (
+        INSERT INTO webhook_secrets (endpoint_id, version, secret_sealed, created_at)
+        VALUES (${endpointId}, ${version}::int, ${sealVersion(version)}, ${at})
+      )
+      UPDATE webhook_endpoints e
+      SET signing_key_version = ${current}::int, next_signing_key_version = ${next}::int,
+        next_activates_at = CASE WHEN ${next}::int IS NOT NULL
+          THEN now() + ${activateInSeconds}::int * interval '1 second' END, updated_at = ${at}
+      WHERE e.id = ${endpointId} RETURNING ${ENDPOINT_COLUMNS}`;
+    return rotated ?? null;
   });
-  // An earlier rotation whose time has come is replaced: its version becomes the stored one.
-  const [current, next] = activateInSeconds === 0 ? [version, null] : ([endpoint.signingKeyVersion, version] as const);
-  await tx.$executeRaw`
-    UPDATE webhook_endpoints
-    SET signing_key_version = ${current}::int, next_signing_key_version = ${next}::int,
-      next_activates_at = CASE WHEN ${next}::int IS NOT NULL THEN now() + ${activateInSeconds}::int * interval '1 second' END,
-      updated_at = ${now.toISOString()}::timestamptz
-    WHERE id = ${endpointId}`;
-  return findWebhookEndpoint(tx, tenant, endpointId);
 }
 
 /**
  * Ends the rotation that waits: `activate` signs new runs with its secret at once, `cancel` never does.
  * @returns null when the environment has no such endpoint; a conflict when no rotation waits, as after its activation.
  */
-export async function endSecretRotation(
-  tx: Prisma.TransactionClient,
+export function endSecretRotation(
+  database: Database,
   tenant: Tenant,
   endpointId: string,
   end: 'activate' | 'cancel',
   now: Date,
 ): Promise<WebhookEndpointState | 'NO_SECRET_ROTATION' | null> {
-  const endpoint = await lockWebhookEndpoint(tx, tenant, endpointId);
-  if (endpoint === null) return null;
-  if (endpoint.nextSigningKeyVersion === null) return 'NO_SECRET_ROTATION';
-  const signingKeyVersion = end === 'activate' ? endpoint.nextSigningKeyVersion : endpoint.signingKeyVersion;
-  await tx.webhookEndpoint.update({
-    where: { id: endpointId },
-    data: { signingKeyVersion, nextSigningKeyVersion: null, nextActivatesAt: null, updatedAt: now },
-    select: { id: true },
+  return database.transaction(async (tx) => {
+    const endpoint = await lockWebhookEndpoint(tx, tenant, endpointId);
+    if (endpoint === null) return null;
+    if (endpoint.nextSigningKeyVersion === null) return 'NO_SECRET_ROTATION';
+    const version = end === 'activate' ? endpoint.nextSigningKeyVersion : endpoint.signingKeyVersion;
+    const [ended] = await tx.$queryRaw<WebhookEndpointState[]>`
+      UPDATE webhook_endpoints e
+      SET signing_key_version = ${version}::int, next_signing_key_version = NULL, next_activates_at = NULL,
+        updated_at = ${now.toISOString()}::timestamptz
+      WHERE e.id = ${endpointId} RETURNING ${ENDPOINT_COLUMNS}`;
+    return ended ?? null;
   });
-  return findWebhookEndpoint(tx, tenant, endpointId);
 }

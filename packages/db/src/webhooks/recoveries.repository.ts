@@ -1,5 +1,5 @@
 import { RECOVERIES_PENDING_MAX, type RecoveryStatus, type Tenant } from '@callplane/core';
-import type { Db } from '../client/database.js';
+import type { Database, Db } from '../client/database.js';
 import type { Prisma } from '../generated/client.js';
 import { lockWebhookEndpoint } from './endpoints.repository.js';
 
@@ -30,22 +30,28 @@ type Outcome = 'status' | 'matched' | 'replayed' | 'woken' | 'skipped' | 'comple
  * enabled.
  * @returns `limit` when too many recoveries of the endpoint are pending.
  */
-export async function insertRecovery(
-  tx: Prisma.TransactionClient,
+export function insertRecovery(
+  database: Database,
   tenant: Tenant,
   recovery: Omit<RecoveryRow, Outcome>,
 ): Promise<RecoveryRow | 'not_found' | 'limit'> {
-  const { endpointId } = recovery;
-  // One after the other, so that their number cannot exceed the limit.
-  if ((await lockWebhookEndpoint(tx, tenant, endpointId)) === null) return 'not_found';
-  const status = 'pending' satisfies RecoveryStatus;
-  const pending = await tx.webhookRecovery.count({ where: { endpointId, status } });
-  if (pending >= RECOVERIES_PENDING_MAX) return 'limit';
-  const created = await tx.webhookRecovery.create({
-    data: { ...recovery, environmentId: tenant.environmentId, status },
-    select: RECOVERY_FIELDS,
+  const { id, endpointId, dryRun, includePending } = recovery;
+  const [since, until, createdAt] = [recovery.since, recovery.until, recovery.createdAt].map((at) => at.toISOString());
+  return database.transaction(async (tx) => {
+    // One after the other, so that their number cannot exceed the limit.
+    if ((await lockWebhookEndpoint(tx, tenant, endpointId)) === null) return 'not_found';
+    const [created] = await tx.$queryRaw<RecoveryRow[]>`
+      INSERT INTO webhook_recoveries (id, environment_id, endpoint_id, since, until, dry_run, include_pending, status,
+        created_at)
+      SELECT ${id}, ${tenant.environmentId}, ${endpointId}, ${since}::timestamptz, ${until}::timestamptz,
+        ${dryRun}::boolean, ${includePending}::boolean, 'pending', ${createdAt}::timestamptz
+      WHERE (SELECT count(*) FROM webhook_recoveries WHERE endpoint_id = ${endpointId} AND status = 'pending')
+        < ${RECOVERIES_PENDING_MAX}::int
+      RETURNING id, endpoint_id AS "endpointId", since, until, dry_run AS "dryRun",
+        include_pending AS "includePending", status, matched, replayed, woken, skipped, created_at AS "createdAt",
+        completed_at AS "completedAt"`;
+    return created ?? 'limit';
   });
-  return created as RecoveryRow;
 }
 
 export async function findRecovery(

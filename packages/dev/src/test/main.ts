@@ -14,7 +14,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { SHORT_RUN_FLAGS } from '@callplane/local-servers';
@@ -95,6 +95,7 @@ async function runJest(program: string, args: string[], tier: Tier): Promise<Fil
     if (tier === 'image') await Promise.all([makeImage('api', join(scratch, 'api')), makeJanus()]);
     const exitCode = await jest(program, args, {
       CALLPLANE_TEST_TIER: tier,
+      ...(tier === 'quick' || tier === 'all' ? recordStatements(join(scratch, 'statements')) : {}),
       ...(tier === 'image' ? { CALLPLANE_TEST_IMAGES: scratch } : {}),
       CALLPLANE_TEST_COUNTS: countsFile,
     });
@@ -104,6 +105,13 @@ async function runJest(program: string, args: string[], tier: Tier): Promise<Fil
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
+}
+
+/** Jest's teardown compares the statements that the tests run with their types (packages/testing/src/statements). */
+function recordStatements(folder: string): NodeJS.ProcessEnv {
+  mkdirSync(folder);
+  const recorder = join(root, 'packages', 'testing', 'jest', 'record-statements.mjs');
+  return { CALLPLANE_STATEMENTS: folder, NODE_OPTIONS: `--import ${recorder}` };
 }
 
 /**
@@ -172,8 +180,8 @@ function jest(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<
       ...tools,
       // Tests run `node` by its name, too.
       PATH: [dirname(program), tools.PATH].join(delimiter),
-      NODE_OPTIONS: [process.env['NODE_OPTIONS'], ...NODE_OPTIONS].filter(Boolean).join(' '),
       ...env,
+      NODE_OPTIONS: [process.env['NODE_OPTIONS'], ...NODE_OPTIONS, env['NODE_OPTIONS']].filter(Boolean).join(' '),
     },
   });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));

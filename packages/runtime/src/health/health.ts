@@ -11,7 +11,7 @@ export interface HealthCheck {
   optional?: boolean;
 }
 
-export interface HealthReport {
+interface HealthReport {
   status: 200 | 503;
   /** The value of a failed check is `unavailable`, or the `reason` of its error if it has one. */
   body: { status: 'ok' | 'degraded' | 'unavailable'; checks?: Record<string, string>; instance?: string };

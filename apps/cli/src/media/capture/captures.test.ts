@@ -15,7 +15,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { captureChunkKey, newId } from '@callplane/core';
 import { Database } from '@callplane/db';
 import { FolderStore } from '@callplane/store';
-import { createTestDatabase, createTestTenant, stopAtEnd, type TestTenant } from '@callplane/testing';
+import { createTestDatabase, createTestTenant, execute, stopAtEnd, type TestTenant } from '@callplane/testing';
 import { Captures, type CaptureDeps } from './captures.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'callplane-captures-'));
@@ -36,7 +36,7 @@ let store: FolderStore;
 let nowMs: number;
 let deps: CaptureDeps;
 beforeEach(async () => {
-  await database.prisma.$executeRawUnsafe('TRUNCATE recordings, recording_captures');
+  await execute(database, 'TRUNCATE recordings, recording_captures');
   asked = [];
   folder = mkdtempSync(join(scratch, 'captures-'));
   store = new FolderStore(mkdtempSync(join(scratch, 'store-')));
