@@ -2761,7 +2761,7 @@ export interface components {
         /**
          * @description `UNAVAILABLE`: The database is temporarily unavailable. Try again shortly.
          *
-         *     `RECORDING_UNAVAILABLE`: This deployment cannot record at present: "rtc doctor" says what is missing.
+         *     `RECORDING_UNAVAILABLE`: The deployment cannot record at present: it lacks a store, a recorder, or an agent that records.
          */
         UnavailableOrRecordingUnavailable: {
             headers: {

@@ -114,7 +114,8 @@ export function recordingRoutes(deps: Deps): Route[] {
         const { expiresInSeconds = RECORDING_LINK_SECONDS.default } = body;
         const expiresAt = new Date(deps.clock.now().getTime() + expiresInSeconds * 1000);
         const path = fileLink(deps.masterKeys, params.recordingId, file, expiresAt);
-        return { status: 200, body: { url: `${req.protocol}://${req.host}${path}`, expiresAt: expiresAt.toISOString() } };
+        const url = `${req.protocol}://${req.host}${path}`;
+        return { status: 200, body: { url, expiresAt: expiresAt.toISOString() } };
       },
     }),
   ]);

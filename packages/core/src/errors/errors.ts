@@ -67,7 +67,7 @@ export const ERROR_TABLE = {
   INTERNAL: { status: 500, message: 'Internal error. Quote the requestId when you report it.' },
   RECORDING_UNAVAILABLE: {
     status: 503,
-    message: 'This deployment cannot record at present: "rtc doctor" says what is missing.',
+    message: 'The deployment cannot record at present: it lacks a store, a recorder, or an agent that records.',
   },
   UNAVAILABLE: { status: 503, message: 'The database is temporarily unavailable. Try again shortly.' },
 } as const satisfies Record<string, { status: number; message: string }>;
