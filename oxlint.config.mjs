@@ -9,6 +9,8 @@ const mayImport = {
   'packages/queue': ['core'],
   'packages/runtime': ['core'],
   'packages/media': ['core'],
+  'packages/store': [],
+  'packages/operations': ['core', 'db', 'queue', 'runtime'],
   'packages/protocol': [],
   'packages/local-servers': [],
   'packages/dev': ['core', 'db', 'local-servers', 'media', 'protocol', 'queue', 'runtime'],
@@ -16,9 +18,11 @@ const mayImport = {
   'packages/webhook-verifier': [],
   'packages/server-js': ['webhook-verifier'],
   'packages/testing': ['core', 'db', 'migrations', 'queue', 'runtime', 'local-servers'],
-  'apps/{api,cleanup-worker,webhook-worker,signaling}': ['core', 'db', 'queue', 'runtime', 'media', 'protocol'],
+  'apps/{api,cleanup-worker,recorder,webhook-worker,signaling}': [
+    ...['core', 'db', 'queue', 'runtime', 'media', 'protocol', 'operations', 'store'],
+  ],
   // Only `rtc` migrates.
-  'apps/cli': ['core', 'db', 'migrations', 'queue', 'runtime', 'media', 'protocol', 'server'],
+  'apps/cli': ['core', 'db', 'migrations', 'queue', 'runtime', 'media', 'protocol', 'server', 'store'],
   // The browser SDK depends on nothing at run time; the protocol's types are generated into it.
   'packages/client-js': [],
   'apps/demo': ['client-js'],
@@ -32,6 +36,8 @@ const everyPackage = [
   'queue',
   'runtime',
   'media',
+  'operations',
+  'store',
   'protocol',
   'local-servers',
   'webhook-verifier',
@@ -42,6 +48,7 @@ const everyPackage = [
   'lab',
   'api',
   'cleanup-worker',
+  'recorder',
   'webhook-worker',
   'signaling',
   'demo',
@@ -309,7 +316,7 @@ export default {
       files: [`apps/signaling/src/${folder}/**/*.ts`],
       excludeFiles: notTests,
       rules: {
-        'no-restricted-imports': importRule(mayImport['apps/{api,cleanup-worker,webhook-worker,signaling}'], [
+        'no-restricted-imports': importRule(mayImport['apps/{api,cleanup-worker,recorder,webhook-worker,signaling}'], [
           prismaStaysInDb,
           bullmqStaysInQueue,
           promStaysInRuntime,

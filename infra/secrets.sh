@@ -30,7 +30,7 @@ done
 # Each app logs in to Redis with a user of its own, whose rights infra/redis/users.acl has. A file redis_url names a Redis
 # of your own.
 redis_url=$(cat secrets/redis_url 2>/dev/null || echo redis://redis:6379)
-for app in api signaling cleanup-worker webhook-worker cli; do
+for app in api signaling cleanup-worker recorder webhook-worker cli; do
   made "$(echo "$app" | tr - _)_redis_url" "$(sed -E "s#^(rediss?(\\+sentinel)?://)([^@/]*@)?#\\1callplane-$app:$(openssl rand -hex 24)@#" <<EOF
 $redis_url
 EOF

@@ -75,7 +75,7 @@ test('writes dev.json for scripts, readable for its user alone, and shows a secr
 
 test('ends empty rooms after 15 minutes, and shows where each app has its metrics', async () => {
   expect(environmentOf(local.pidOf('cleanup-worker'))['ROOM_EMPTY_TIMEOUT_SECONDS']).toBe('900');
-  const apps = ['api', 'cleanup-worker', 'webhook-worker', 'signaling'];
+  const apps = ['api', 'cleanup-worker', 'webhook-worker', 'recorder', 'signaling'];
   expect(Object.keys(dev.metricsUrls)).toEqual(apps);
   for (const name of apps) {
     expect(npm.output()).toContain(`${dev.metricsUrls[name]}   (${name})`);

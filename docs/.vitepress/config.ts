@@ -23,6 +23,7 @@ const READERS = [
       { text: 'Receivers', link: '/receivers' },
       { text: 'Webhook verifier', link: '/webhook-verifier' },
       { text: 'STUN and TURN', link: '/turn' },
+      { text: 'Recordings', link: '/recordings' },
       { text: 'Server SDK', link: '/server-sdk' },
     ],
   },

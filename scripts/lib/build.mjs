@@ -5,7 +5,18 @@ import { root } from './files.mjs';
 import { run } from './run.mjs';
 
 /** The programs of `npm start`. The laboratory, the tests' own package and their own imports are not part of it. */
-const STARTED = ['api', 'cleanup-worker', 'webhook-worker', 'signaling', 'cli', 'console', 'demo', 'dev', 'server'];
+const STARTED = [
+  'api',
+  'cleanup-worker',
+  'recorder',
+  'webhook-worker',
+  'signaling',
+  'cli',
+  'console',
+  'demo',
+  'dev',
+  'server',
+];
 
 /**
  * The packages that a command needs, each with its imports; undefined for all.

@@ -11,6 +11,7 @@ function startPrograms(env = process.env) {
     ...(env['REDIS_URL'] ? [] : ['redis-server']),
     ...(env['TURN_URLS'] ? [] : ['turnserver']),
     ...(env['MEDIA_NODES'] ? [] : ['janus']),
+    'ffmpeg',
   ];
 }
 
@@ -25,7 +26,7 @@ export function checkRedis() {
 
 /**
  * Installs the missing programs of the local start where that is possible, and otherwise prints instructions. Only
- * Redis is required; the start continues without coturn or Janus.
+ * Redis is required; the start continues without coturn, Janus or ffmpeg.
  * @param {{ say: (line: string) => void, step: import('./progress.mjs').Step, signal: AbortSignal }} context
  */
 export async function ensureStartPrograms({ say, step, signal }) {
@@ -35,6 +36,7 @@ export async function ensureStartPrograms({ say, step, signal }) {
   const off = [
     ...(missing.includes('turnserver') ? ['coturn is not installed: STUN and TURN are off.'] : []),
     ...(missing.includes('janus') && older === undefined ? ['There is no Janus: audio and video are off.'] : []),
+    ...(missing.includes('ffmpeg') ? ['ffmpeg is not installed: recordings are off.'] : []),
     ...(older === undefined
       ? []
       : [

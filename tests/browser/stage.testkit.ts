@@ -1,4 +1,16 @@
-import { startTestCoturn, startTestJanus, type TestApp, type TestCoturn, type TestJanus } from '@callplane/testing';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  spawnApp,
+  startMediaAgent,
+  startTestCoturn,
+  startTestJanus,
+  stopAtEnd,
+  temporaryDirectory,
+  type TestApp,
+  type TestCoturn,
+  type TestJanus,
+} from '@callplane/testing';
 import { startStack } from '../faults/faults.testkit.js';
 
 const EVERYTHING = [
@@ -12,6 +24,8 @@ const EVERYTHING = [
 
 export interface StageOptions {
   relay?: boolean;
+  /** Whether calls can be recorded: with an agent beside the Janus and a recorder. */
+  recordings?: boolean;
 }
 
 /** All servers and apps of a call, as processes of this test file. */
@@ -21,6 +35,9 @@ export interface Stage {
   readonly signaling: TestApp;
   readonly janus: TestJanus;
   readonly coturn: TestCoturn | undefined;
+  /** The folder of the store; it stays empty unless calls can be recorded. */
+  readonly recordingsFolder: string;
+  readonly databaseUrl: string;
   /** The default signaling URL of the clients. */
   readonly url: string;
   /** Starts one more gateway. */
@@ -36,16 +53,27 @@ export interface Stage {
 
 export const signalingUrl = (port: number | string) => `ws://127.0.0.1:${port}/v1/signaling`;
 
-export async function openStage({ relay = false }: StageOptions = {}): Promise<Stage> {
+export async function openStage({ relay = false, recordings = false }: StageOptions = {}): Promise<Stage> {
   const [stack, janus, coturn] = await Promise.all([
     startStack(),
     startTestJanus(),
     relay ? startTestCoturn() : undefined,
   ]);
   const { key } = stack.tenant;
-  const env = mediaSettings(janus, coturn);
+  const recordingsFolder = temporaryDirectory('recordings');
+  stopAtEnd(() => rm(recordingsFolder, { recursive: true, force: true }));
+  const env = { ...mediaSettings(janus, coturn), ...(recordings ? { RECORDINGS_FOLDER: recordingsFolder } : {}) };
   const spawnSignaling = (more?: Record<string, string>) => stack.spawnSignaling({ ...env, ...more });
   const [api, signaling] = await Promise.all([stack.spawnApi(env), spawnSignaling(), stack.spawnWorker(env)]);
+
+  if (recordings) {
+    startMediaAgent(janus, 'one', { databaseUrl: stack.databaseUrl, recordingsFolder });
+    const scratch = join(recordingsFolder, 'scratch');
+    await spawnApp({
+      name: 'recorder',
+      env: { DATABASE_URL: stack.databaseUrl, REDIS_URL: stack.redis.url, RECORDER_SCRATCH_FOLDER: scratch, ...env },
+    });
+  }
 
   const stage: Stage = {
     api,
@@ -53,6 +81,8 @@ export async function openStage({ relay = false }: StageOptions = {}): Promise<S
     signaling,
     janus,
     coturn,
+    recordingsFolder,
+    databaseUrl: stack.databaseUrl,
     url: signalingUrl(new URL(signaling.url).port),
     spawnSignaling,
     call: (method, path, body) => stack.call(api, method, path, body === undefined ? {} : { body }),

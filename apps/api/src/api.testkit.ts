@@ -94,6 +94,8 @@ const SETTINGS = {
   TRUST_PROXY: '1',
   TURN_URLS: 'turn:turn.example.com',
   TURN_SECRET: 'test-turn-secret',
+  // Nothing is stored there.
+  RECORDINGS_FOLDER: '/tmp/callplane-test-recordings',
   // No worker runs, so no clean-up completes in time.
   ROOM_END_WAIT_MS: '50',
   RATE_LIMIT_READS_PER_SECOND: '0',

@@ -14,6 +14,7 @@ import { contextOf, requestContext, requestLog, type RequestMetrics } from './ht
 import { refuseUnread, securityHeaders, UnreadAnswers } from './http/respond.js';
 import { serveRoutes } from './http/serve.js';
 import { docsRouter } from './openapi/docs.routes.js';
+import { recordingFiles } from './recordings/file-links.js';
 import { apiRoutes } from './routes.js';
 
 /** Client addresses whose unknown keys one instance counts. */
@@ -62,6 +63,7 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   app.all(CONTEXT_ROUTE.path, onlyMethods(['get']));
 
   app.use(publicRouter({ health: settings.health, signingKeys: deps.signingKeys }));
+  if (deps.recordings !== null) app.use(recordingFiles(deps, deps.recordings));
   if (deps.console !== null) app.use('/console', consolePages(settings.consoleFolder, deps.console.signalingUrl));
   app.use(docsRouter());
   app.use(() => {

@@ -3,6 +3,7 @@ import {
   encryptionSettings,
   processSettings,
   proxySettings,
+  recordingSettings,
   redisSettings,
   tokenSettings,
   turnSettings,
@@ -33,6 +34,7 @@ export const ApiConfig = Type.Object({
   ...tokenSettings,
   ...turnSettings,
   ...webhookDestinationSettings,
+  ...recordingSettings,
   ROOM_END_WAIT_MS: Type.Integer({
     default: 500,
     minimum: 0,

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import type { Invited, TestApi } from './api.testkit.js';
 import type { Route } from './http/route.js';
 import { bodyExamples } from './openapi/examples.js';
+import { recording } from './recordings/recordings.testkit.js';
 import { apiRoutes } from './routes.js';
 import { attempt, delivery, finish, webhook } from './webhooks/webhooks.testkit.js';
 
@@ -23,6 +24,7 @@ export async function createResources(api: TestApi): Promise<PathValues> {
   await enter(api, roomId, person);
   const { trackId, sessionId } = await enter(api, roomId, person);
 
+  await recording(api, roomId);
   const endpoint = await webhook(api);
   await delivery(api, endpoint.path);
   const { id: deliveryId } = await delivery(api, endpoint.path);
@@ -44,6 +46,7 @@ export async function createResources(api: TestApi): Promise<PathValues> {
     deliveryId,
     recoveryId: recovery.body.id,
     eventId,
+    ...(await recording(api, roomId)),
   };
 }
 

@@ -7,6 +7,7 @@ import { overviewRoutes } from './overview/overview.routes.js';
 import { moderationRoutes } from './participants/moderation.routes.js';
 import { participantRoutes } from './participants/participants.routes.js';
 import { tokenRoutes } from './participants/tokens.routes.js';
+import { recordingRoutes } from './recordings/recordings.routes.js';
 import { messageRoutes } from './rooms/messages.routes.js';
 import { createRoomRoutes } from './rooms/create-room.js';
 import { roomRoutes } from './rooms/rooms.routes.js';
@@ -29,6 +30,7 @@ export function apiRoutes(deps: Deps): Route[] {
     ...participantRoutes(deps),
     ...moderationRoutes(deps),
     ...sessionRoutes(deps),
+    ...recordingRoutes(deps),
     ...overviewRoutes(deps),
     ...usageRoutes(deps),
     ...turnRoutes(deps),

@@ -1,29 +1,20 @@
-import { CONCURRENCY_PER_WORKER, OPERATION_KINDS, QUEUE_OF_OPERATION, type OperationKind } from '@callplane/core';
+import { CONCURRENCY_PER_WORKER } from '@callplane/core';
 import { Database, isDatabaseUnavailable, probeWrite, sweepLeases } from '@callplane/db';
-import {
-  JobProducer,
-  JobWorkers,
-  QUEUE_NAMES,
-  readRedisTarget,
-  REDIS_TROUBLES,
-  type OperationJob,
-} from '@callplane/queue';
+import { runOperations } from '@callplane/operations';
+import { JobProducer, QUEUE_NAMES, readRedisTarget, REDIS_TROUBLES } from '@callplane/queue';
 import { AppProcess, Elections, orExit, systemClock } from '@callplane/runtime';
-import pLimit, { type LimitFunction } from 'p-limit';
 import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
 import { followRegistry, openMediaNodes, untilNodesUp } from './media/media-clean-up.js';
-import { operationMetrics, relayMetrics } from './metrics.js';
+import { cleanupMetrics, relayMetrics } from './metrics.js';
 import { Certificates } from './observe/certificates.js';
 import { Observer, RedisObserver } from './observe/observe.js';
 import { KINDS } from './operations/kinds.js';
-import { workOnOperation } from './operations/work.js';
 import { createRelays, parseTurnServers } from './relays/relays.js';
 import { closeEndedRelays, endEmptyRooms, endLostSessions, forgetDeadInstances } from './reconcile/presence.js';
 import { MediaOrphans } from './reconcile/media-orphans.js';
 import { OutageWatch, WATCH_EVERY_MS } from './reconcile/outage-watch.js';
-import { SCAN_FAST_MS, Scan } from './scan.js';
-import { settleExhausted, sweepErasures, sweepExpired, sweepRooms, sweepUsage } from './sweep/sweep.js';
+import { sweepErasures, sweepExpired, sweepRooms, sweepUsage } from './sweep/sweep.js';
 
 // README.md beside this file: the way of an operation from its row to its notice, and the file of each step.
 
@@ -68,7 +59,7 @@ const deps: Deps = {
   media,
   relays: createRelays(turnServers, relayMetrics(metrics)),
   logger,
-  metrics: operationMetrics(metrics),
+  metrics: cleanupMetrics(metrics),
   clock: systemClock,
   random: Math.random,
   leaseMs: config.LEASE_MS,
@@ -80,37 +71,9 @@ const deps: Deps = {
 await media.refresh().catch(() => undefined);
 await untilNodesUp(media);
 
-// The jobs and the scan share the slots of their kinds.
-const limits = new Map(Object.values(KINDS).map(({ slots }) => [slots, pLimit(slots.concurrency)]));
-const limitOf = (kind: OperationKind) => limits.get(KINDS[kind].slots) as LimitFunction;
-// A process that drains gives jobs that wait for a slot back at once.
-const work = (operationId: string, kind: OperationKind): Promise<number | null> =>
-  limitOf(kind)(() => (app.lifecycle.isClosing ? 0 : workOnOperation(deps, operationId)));
-const scan = new Scan(deps, config.SWEEP_INTERVAL_MS, work);
-app.repeat(
-  'scan',
-  Math.min(SCAN_FAST_MS, config.SWEEP_INTERVAL_MS),
-  (signal) => scan.tick(signal),
-  isDatabaseUnavailable,
-);
-const kindOf = Object.fromEntries(OPERATION_KINDS.map((kind) => [QUEUE_OF_OPERATION[kind], kind]));
-app.own(
-  'operations',
-  new JobWorkers<OperationJob>({
-    redisUrl: redis,
-    queues: Object.fromEntries(
-      OPERATION_KINDS.map((kind) => [QUEUE_OF_OPERATION[kind], KINDS[kind].slots.concurrency]),
-    ),
-    work: ({ operationId }, { queue }) => work(operationId, kindOf[queue] as OperationKind),
-    events: {
-      ...app.redisEvents('operations'),
-      onFailed: (error, job) => {
-        const message = isDatabaseUnavailable(error) ? 'operation waits for PostgreSQL' : 'operation job failed';
-        logger.error(message, { operationId: job?.operationId, error });
-      },
-    },
-  }),
-);
+// One process does each task of an election for all cleanup workers.
+const elections = new Elections(sweepLeases(database.sql, app.processName), app);
+runOperations(app, deps, KINDS, { redis, elections, sweepIntervalMs: config.SWEEP_INTERVAL_MS });
 
 const orphans = new MediaOrphans(deps);
 // On a connection of its own, because the metrics matter most while all others wait for a standby.
@@ -131,10 +94,7 @@ for (const [name, intervalMs, work] of [
 ] as const) {
   app.repeat(name, intervalMs, work, isDatabaseUnavailable);
 }
-// One process does each of these for all cleanup workers.
-const elections = new Elections(sweepLeases(database.sql, app.processName), app);
 for (const [name, intervalMs, work] of [
-  ['exhausted', config.SWEEP_INTERVAL_MS, () => settleExhausted(deps)],
   ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps)],
   ['erasures', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepErasures(deps, signal)],
   ['usage', EXPIRED_INTERVAL_MS, () => sweepUsage(deps)],
@@ -148,7 +108,7 @@ for (const [name, intervalMs, work] of [
 
 const healthPort = await app.serveHealth(config);
 await app.started('working', {
-  queues: Object.values(QUEUE_OF_OPERATION),
+  kinds: Object.keys(KINDS),
   concurrency: CONCURRENCY_PER_WORKER,
   healthPort,
 });

@@ -1,7 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { workOnOperation } from './operations/work.js';
-import { Scan } from './scan.js';
-import { startTestWorker, withSteps, type TestWorker } from './worker.testkit.js';
+import { scanOf, startTestWorker, withSteps, type TestWorker, workOnOperation } from './worker.testkit.js';
 
 let worker: TestWorker;
 beforeAll(async () => {
@@ -13,7 +11,7 @@ test('metrics count attempts, finished runs and swept operations by kind', async
   const failing = await worker.newOperation();
   await workOnOperation(worker.deps, failing, withSteps({ name: 'fail', run: () => Promise.reject(new Error('no')) }));
   await worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '1 minute' WHERE id = '${failing}'`);
-  await new Scan(worker.deps, 0, () => Promise.reject(new Error('not now'))).tick(new AbortController().signal);
+  await scanOf(worker.deps, 0, () => Promise.reject(new Error('not now'))).tick(new AbortController().signal);
   const lines = (await worker.metrics()).split('\n');
   for (const line of [
     'callplane_operation_attempts_total{kind="room.end",outcome="completed",app="cleanup-worker"} 1',

@@ -3,9 +3,7 @@ import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
 import { claimOperation, findDueOperations } from '@callplane/db';
 import { breakRedis, createTestTenant, eventually } from '@callplane/testing';
-import { Scan } from './scan.js';
-import { workOnOperation } from './operations/work.js';
-import { startTestWorker, type TestWorker } from './worker.testkit.js';
+import { KIND_NAMES, scanOf, startTestWorker, type TestWorker, workOnOperation } from './worker.testkit.js';
 
 let worker: TestWorker;
 beforeAll(async () => {
@@ -37,10 +35,11 @@ async function due(environmentId: string, count: number, seconds = 60): Promise<
   return rows.map(({ id }) => id);
 }
 
-const found = async (limit = 100) => (await findDueOperations(worker.deps.database.sql, limit)).map(({ id }) => id);
+const found = async (limit = 100) =>
+  (await findDueOperations(worker.deps.database.sql, KIND_NAMES, limit)).map(({ id }) => id);
 const { signal } = new AbortController();
 /** Its first scan is due at once, like all others. */
-const scanOf = (work: (operationId: string) => Promise<unknown>): Scan => new Scan(worker.deps, 0, work);
+const scanNow = (work: (operationId: string) => Promise<unknown>) => scanOf(worker.deps, 0, work);
 
 describe('due operations', () => {
   test('are pending, due, and held by no living worker', async () => {
@@ -53,7 +52,9 @@ describe('due operations', () => {
     await set(exhausted, 'attempts = 8, run_attempts = 8');
     await set(completed, "status = 'completed', completed_at = now()");
     expect(new Set(await found())).toEqual(new Set([open, lost]));
-    const lateMs = new Map((await findDueOperations(worker.deps.database.sql, 9)).map((row) => [row.id, row.lateMs]));
+    const lateMs = new Map(
+      (await findDueOperations(worker.deps.database.sql, KIND_NAMES, 9)).map((row) => [row.id, row.lateMs]),
+    );
     expect(lateMs.get(open!)).toBeGreaterThanOrEqual(60_000);
     // It could not begin before its lease was over.
     expect(lateMs.get(lost!)).toBeLessThan(60_000);
@@ -63,7 +64,7 @@ describe('due operations', () => {
     const small = await createTestTenant(worker.deps.database);
     await due(worker.tenant.environmentId, 2000);
     const theirs = await due(small.environmentId, 2, 1);
-    const rows = await findDueOperations(worker.deps.database.sql, 10);
+    const rows = await findDueOperations(worker.deps.database.sql, KIND_NAMES, 10);
     expect(rows.map(({ place }) => place)).toEqual([1, 1, 2, 2, 3, 4, 5, 6, 7, 8]);
     expect(rows.filter(({ environmentId }) => environmentId === small.environmentId).map(({ id }) => id)).toEqual(
       theirs,
@@ -74,7 +75,7 @@ describe('due operations', () => {
 describe('a scan', () => {
   test('adds the jobs that are missing, once, with the place of a row as its priority', async () => {
     const [first, second] = await due(worker.tenant.environmentId, 2);
-    const scan = scanOf(() => Promise.reject(new Error('must not run')));
+    const scan = scanNow(() => Promise.reject(new Error('must not run')));
     const { redis } = worker.deps.producer;
     const prefix = 'callplane:participant-remove';
     for (let scans = 0; scans < 3; scans += 1) await scan.tick(signal);
@@ -88,7 +89,7 @@ describe('a scan', () => {
     const repair = await breakRedis(worker.redis, 'read-only');
     try {
       await eventually(() => worker.deps.producer.health.trouble === 'read-only');
-      await scanOf((id) => workOnOperation(worker.deps, id)).tick(signal);
+      await scanNow((id) => workOnOperation(worker.deps, id)).tick(signal);
       expect(await found()).toEqual([]);
     } finally {
       await repair();
@@ -105,7 +106,7 @@ describe('a scan', () => {
     const $queryRaw = (...args: Parameters<typeof sql.$queryRaw>) =>
       (cuts -= 1) < 0 ? sql.$queryRaw(...args) : Promise.reject(Object.assign(new Error('cut'), { code: '57014' }));
     const deps = { ...worker.deps, random: () => 0, database: { sql: { $queryRaw } } } as never;
-    const scan = new Scan(deps, 60_000, () => Promise.resolve());
+    const scan = scanOf(deps, 60_000, () => Promise.resolve());
     await expect(scan.tick(signal)).rejects.toThrow('cut');
     await scan.tick(signal);
     const job = `callplane:participant-remove:${id}_r1_a0`;

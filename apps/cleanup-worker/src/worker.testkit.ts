@@ -10,6 +10,7 @@ import {
   type HeldSession,
 } from '@callplane/db';
 import { MediaNodes } from '@callplane/media';
+import { Scan, workOnOperation as workOnKind, type Kinds } from '@callplane/operations';
 import { JobProducer } from '@callplane/queue';
 import { createLogger, createMetrics } from '@callplane/runtime';
 import {
@@ -32,10 +33,9 @@ import {
   type TestTenant,
 } from '@callplane/testing';
 import type { Deps } from './deps.js';
-import { operationMetrics, relayMetrics } from './metrics.js';
-import type { Kind, Step } from './operations/kind.js';
+import { cleanupMetrics, relayMetrics } from './metrics.js';
+import type { CleanUpStep } from './operations/kind.js';
 import { KINDS } from './operations/kinds.js';
-import { workOnOperation } from './operations/work.js';
 import { createRelays, type TurnServer } from './relays/relays.js';
 
 /** The fixed time of the clock in these tests. Rows get times relative to it. */
@@ -114,7 +114,7 @@ export async function startTestWorker({
     leaseMs,
     graceMs: 15_000,
     relays: createRelays(turnServers, relayMetrics(metrics)),
-    metrics: operationMetrics(metrics),
+    metrics: cleanupMetrics(metrics),
     random: Math.random,
   };
   const tenant = await createTestTenant(database);
@@ -210,8 +210,18 @@ export function after(seconds: number): Date {
   return new Date(NOON.getTime() + seconds * 1000);
 }
 
+/** Works on an operation as this app does. */
+export const workOnOperation = (deps: Deps, operationId: string, kinds: Kinds<Deps> = KINDS): Promise<number | null> =>
+  workOnKind(deps, operationId, kinds);
+
+export const KIND_NAMES = Object.keys(KINDS) as OperationKind[];
+
+/** A scan of this app that is due at once. */
+export const scanOf = (deps: Deps, intervalMs: number, work: (operationId: string) => Promise<unknown>): Scan =>
+  new Scan(deps, KIND_NAMES, intervalMs, work);
+
 /** The kinds with other steps. */
-export const withSteps = (...steps: Step[]): Record<OperationKind, Kind> => ({
+export const withSteps = (...steps: CleanUpStep[]) => ({
   'room.end': { ...KINDS['room.end'], steps },
   'participant.remove': { ...KINDS['participant.remove'], steps },
 });

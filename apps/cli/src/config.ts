@@ -2,6 +2,7 @@ import {
   databaseConnectionSettings,
   encryptionSettings,
   mediaSettings,
+  recordingSettings,
   redisSettings,
   SECRET,
 } from '@callplane/runtime';
@@ -49,6 +50,17 @@ export const CliConfig = Type.Object({
     }),
   ),
   MEDIA_API_SECRET: mediaSettings.MEDIA_API_SECRET,
+  MEDIA_ADMIN_KEY: mediaSettings.MEDIA_ADMIN_KEY,
+  MEDIA_CAPTURE_FOLDER: Type.Optional(
+    Type.String({
+      pattern: '^/.',
+      expected: 'an absolute path',
+      description:
+        'Folder that the media server writes recordings into and `media agent` ships them from, under the same path for ' +
+        'both. Without it that server records nothing.',
+    }),
+  ),
+  ...recordingSettings,
   WEBHOOK_ALLOWED_CIDRS: Type.Array(Type.String(), {
     default: [],
     expected: 'a list of address ranges like backend=10.0.5.0/24,127.0.0.0/8',

@@ -107,7 +107,7 @@ describe('rtc console', () => {
     expect(base).toBe('https://calls.example.com/console/');
     expect(isLoginCode(code)).toBe(true);
     expect(made).toMatchObject({ environmentId, readOnly: true, lifetimeSeconds: 1800 });
-    expect(made.scopes).toEqual(['rooms:read', 'participants:read', 'webhooks:read']);
+    expect(made.scopes).toEqual(['rooms:read', 'participants:read', 'recordings:read', 'webhooks:read']);
     const row = await database.prisma.consoleSession.findUniqueOrThrow({ where: { id: made.id } });
     expect(Buffer.from(row.codeHash!)).toEqual(createHash('sha256').update(code).digest());
     const sessions = ['console', 'sessions'];

@@ -1,9 +1,10 @@
-import { CONCURRENCY_PER_WORKER, LEASE_SECONDS, QUEUE_OF_OPERATION } from '@callplane/core';
+import { CONCURRENCY_PER_WORKER, LEASE_SECONDS, QUEUE_OF_OPERATION, type OperationKind } from '@callplane/core';
 import { probeWrite } from '@callplane/db';
+import { Scan, SCAN_FAST_MS, settleExhausted, workOnOperation } from '@callplane/operations';
 import pLimit from 'p-limit';
 import type { Deps } from '../../../apps/cleanup-worker/src/deps.js';
-import { operationMetrics, relayMetrics } from '../../../apps/cleanup-worker/src/metrics.js';
-import { workOnOperation } from '../../../apps/cleanup-worker/src/operations/work.js';
+import { cleanupMetrics, relayMetrics } from '../../../apps/cleanup-worker/src/metrics.js';
+import { KINDS } from '../../../apps/cleanup-worker/src/operations/kinds.js';
 import {
   endEmptyRooms,
   endLostSessions,
@@ -12,8 +13,7 @@ import {
 import { MediaOrphans } from '../../../apps/cleanup-worker/src/reconcile/media-orphans.js';
 import { OutageWatch, WATCH_EVERY_MS } from '../../../apps/cleanup-worker/src/reconcile/outage-watch.js';
 import { createRelays } from '../../../apps/cleanup-worker/src/relays/relays.js';
-import { SCAN_FAST_MS, Scan } from '../../../apps/cleanup-worker/src/scan.js';
-import { settleExhausted, sweepErasures, sweepExpired } from '../../../apps/cleanup-worker/src/sweep/sweep.js';
+import { sweepErasures, sweepExpired } from '../../../apps/cleanup-worker/src/sweep/sweep.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
 import { noMetrics, openDatabase, periodicTasks, type Parts } from './tasks.js';
 
@@ -34,7 +34,7 @@ export function startCleanupWorker({ redis, media, databaseUrl, logger, name }: 
     media: media.nodes(),
     relays: createRelays([], relayMetrics(noMetrics)),
     logger,
-    metrics: operationMetrics(noMetrics),
+    metrics: cleanupMetrics(noMetrics),
     clock: systemClock,
     random: () => Math.random(),
     leaseMs: LEASE_SECONDS * 1000,
@@ -42,17 +42,20 @@ export function startCleanupWorker({ redis, media, databaseUrl, logger, name }: 
     outages,
   };
   const slots = pLimit(CONCURRENCY_PER_WORKER);
-  const work = (operationId: string): Promise<number | null> => slots(() => workOnOperation(deps, operationId));
-  const scan = new Scan(deps, SWEEP_INTERVAL_MS, work);
-  for (const queue of Object.values(QUEUE_OF_OPERATION)) {
-    redis.work(queue, CONCURRENCY_PER_WORKER, work, (error) => logger.error('operation job failed', { error }));
+  const work = (operationId: string): Promise<number | null> => slots(() => workOnOperation(deps, operationId, KINDS));
+  const names = Object.keys(KINDS) as OperationKind[];
+  const scan = new Scan(deps, names, SWEEP_INTERVAL_MS, work);
+  for (const name of names) {
+    redis.work(QUEUE_OF_OPERATION[name], CONCURRENCY_PER_WORKER, work, (error) =>
+      logger.error('operation job failed', { error }),
+    );
   }
   const orphans = new MediaOrphans(deps);
   const { repeat, repeatElected } = periodicTasks('cleanup-worker', name, database, logger);
   repeat('scan', SCAN_FAST_MS, (signal) => scan.tick(signal));
   repeat('outage watch', WATCH_EVERY_MS, () => outages.look());
   repeat('media', SWEEP_INTERVAL_MS, () => orphans.pass());
-  repeatElected('exhausted', SWEEP_INTERVAL_MS, () => settleExhausted(deps));
+  repeatElected('exhausted', SWEEP_INTERVAL_MS, () => settleExhausted(deps, KINDS));
   repeatElected('expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps));
   // Every minute in production, which is longer than the end of a run.
   repeatElected('erasures', SWEEP_INTERVAL_MS, (signal) => sweepErasures(deps, signal));

@@ -37,7 +37,12 @@ export class SimRedis {
     this.#world = world;
     this.#random = random;
     const queue = (name: string) => new OperationQueue(name, world, random, () => this.isAway);
-    this.#operations = { 'room-end': queue('room-end'), 'participant-remove': queue('participant-remove') };
+    this.#operations = {
+      'room-end': queue('room-end'),
+      'participant-remove': queue('participant-remove'),
+      'recording-process': queue('recording-process'),
+      'recording-delete': queue('recording-delete'),
+    };
     this.#turns = new TurnQueues(world, random, () => this.weather);
   }
 

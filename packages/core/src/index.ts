@@ -9,6 +9,7 @@ export * from './text/json.js';
 export * from './operations/operation.js';
 export * from './options.js';
 export * from './participants/participant.js';
+export * from './recordings/recording.js';
 export * from './rooms/room.js';
 export * from './secrets/sealed-box.js';
 export * from './sessions/decide-joins.js';

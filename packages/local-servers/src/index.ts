@@ -3,7 +3,7 @@
  * Production does not use this package: there the operator runs these servers.
  */
 export { startCoturn, type CoturnOptions } from './coturn.js';
-export { startJanus, type JanusOptions } from './janus.js';
+export { captureFolderOf, startJanus, type JanusOptions } from './janus.js';
 export { freePort, hostIPv4, isPortFree } from './ports.js';
 export { startPostgres, type PostgresOptions, type PostgresServer } from './postgres.js';
 export { redisUrlOf, startRedis, startSentinel, type RedisCertificates } from './redis.js';

@@ -46,6 +46,7 @@ export async function startJanus(options: JanusOptions): Promise<LocalServer> {
   const library = modulesOf(program);
   serverDirectory(dir);
   serverDirectory(etc);
+  serverDirectory(captureFolderOf(dir));
   rmSync(pidFile, { force: true });
   for (const [kind, modules] of Object.entries(MODULES)) {
     const folder = join(dir, kind);
@@ -66,6 +67,11 @@ export async function startJanus(options: JanusOptions): Promise<LocalServer> {
     isReady: () => answersPing(options.wsPort),
     onSpawn: options.onSpawn,
   });
+}
+
+/** The folder that a Janus in this directory may write recordings into. */
+export function captureFolderOf(dir: string): string {
+  return join(resolve(dir), 'captures');
 }
 
 function janusProgram(): string {
@@ -117,6 +123,8 @@ function configuration(options: JanusOptions, dir: string, pidFile: string): Rec
         reclaim_session_timeout: 30,
         hide_dependencies: true,
         event_loops: availableParallelism(),
+        // The agent sees by it whether a file still grows.
+        recordings_tmp_ext: 'part',
       },
       media: {
         rtp_port_range: `${options.rtpPortMin}-${options.rtpPortMax}`,

@@ -13,6 +13,13 @@ export interface MediaRoom {
   feeds: number;
 }
 
+export interface RoomRecording {
+  /** Where the server writes the files. */
+  folder: string;
+  /** After this time without a key frame, the server asks the publisher of a video for one. */
+  keyFrameSeconds: number;
+}
+
 export interface IceCandidate {
   candidate: string;
   sdpMid?: string | null | undefined;

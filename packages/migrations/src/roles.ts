@@ -25,13 +25,15 @@ const GATEWAY_RIGHTS: readonly string[] = [
 
 /**
  * Rights of the agents beside media servers: they register their server, and take its rooms off it when it stops. They
- * can read nothing of tenants but ids of rooms.
+ * can read nothing of tenants but ids of rooms and recordings.
  */
 const MEDIA_AGENT_RIGHTS: readonly string[] = [
   'SELECT, INSERT, UPDATE ON media_nodes',
   'SELECT (id, status, media_node_id, media_generation, version) ON rooms',
   'UPDATE (media_node_id, media_generation, version) ON rooms',
   'SELECT (id, room_id, ended_at) ON participant_sessions',
+  'SELECT (id, room_id, status, started_at, max_duration_seconds, deleted_at) ON recordings',
+  'SELECT, INSERT, UPDATE ON recording_captures',
 ];
 
 /** PostgreSQL: invalid_authorization_specification and invalid_password. */

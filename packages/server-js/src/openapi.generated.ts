@@ -287,6 +287,105 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/rooms/{roomId}/recordings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the recordings of a room, newest first */
+        get: operations["listRoomRecordings"];
+        put?: never;
+        /**
+         * Start a recording
+         * @description Records until the recording is stopped, its room ends, or its longest duration is over. The files exist once its status is `completed`; the event `recording.completed` says so.
+         */
+        post: operations["startRecording"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/recordings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List recordings, newest first */
+        get: operations["listRecordings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/recordings/{recordingId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a recording */
+        get: operations["readRecording"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a recording and its files
+         * @description Reads no longer find the recording from then on. A durable operation deletes its files.
+         */
+        delete: operations["deleteRecording"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/recordings/{recordingId}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop a recording
+         * @description Ends the recording, and makes its files as a durable operation. A recording that has ended stays as it is. The end of a room stops its recordings as well.
+         */
+        post: operations["stopRecording"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/recordings/{recordingId}/files/{fileId}/url": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a link to a file
+         * @description The link is for one file, and needs no API key.
+         */
+        post: operations["createRecordingLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/overview": {
         parameters: {
             query?: never;
@@ -720,7 +819,7 @@ export interface components {
             keyId: string;
             /** @enum {string} */
             keyType: "secret" | "publishable";
-            scopes: ("rooms:create" | "rooms:read" | "rooms:update" | "rooms:end" | "tokens:create" | "participants:read" | "participants:update" | "participants:remove" | "webhooks:read" | "webhooks:write")[];
+            scopes: ("rooms:create" | "rooms:read" | "rooms:update" | "rooms:end" | "tokens:create" | "participants:read" | "participants:update" | "participants:remove" | "recordings:read" | "recordings:write" | "webhooks:read" | "webhooks:write")[];
             session?: components["schemas"]["ConsoleSession"];
         };
         CallsOverview: {
@@ -786,7 +885,7 @@ export interface components {
                  * @description Error code for programs. See docs/errors.md.
                  * @enum {string}
                  */
-                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "SECRET_ROTATION_WAITS" | "NO_SECRET_ROTATION" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "UNAVAILABLE";
+                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "RECORDING_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "RECORDING_ACTIVE" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "SECRET_ROTATION_WAITS" | "NO_SECRET_ROTATION" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "RECORDING_UNAVAILABLE" | "UNAVAILABLE";
                 /** @description Error message for people. The text may change. */
                 message: string;
                 /** @description The value of the `x-request-id` header. */
@@ -800,7 +899,7 @@ export interface components {
             };
         };
         /** @description The `type` determines the content of `data`. Later versions may add types: ignore types that you do not know. */
-        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookEndpointFailingEvent"] | components["schemas"]["WebhookEndpointRecoveredEvent"] | components["schemas"]["WebhookTestEvent"];
+        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["RecordingStartedEvent"] | components["schemas"]["RecordingStoppedEvent"] | components["schemas"]["RecordingCompletedEvent"] | components["schemas"]["RecordingFailedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookEndpointFailingEvent"] | components["schemas"]["WebhookEndpointRecoveredEvent"] | components["schemas"]["WebhookTestEvent"];
         EventPage: {
             data: components["schemas"]["Event"][];
             nextCursor: string | null;
@@ -1067,6 +1166,207 @@ export interface components {
             /** @description Whether the participant or the server has muted it. */
             muted: boolean;
         };
+        Recording: {
+            /** @description Recording identifier, `rec_…`. */
+            id: string;
+            roomId: string;
+            /**
+             * @description `tracks`: a file for each track, and another one after each reconnection.
+             * @enum {string}
+             */
+            mode: "tracks";
+            audioOnly: boolean;
+            participantId: string | null;
+            metadata: {
+                [key: string]: unknown;
+            };
+            maxDurationSeconds: number;
+            /**
+             * @description `recording` → `processing` (stopped) → `completed` or `failed`.
+             * @enum {string}
+             */
+            status: "recording" | "processing" | "completed" | "failed";
+            /** @description Progress of the processing, 0 to 100. */
+            progress: number;
+            queuePosition: number | null;
+            lastError: {
+                code: string;
+                message: string;
+            } | null;
+            /**
+             * Format: date-time
+             * @description Begin of the recording.
+             */
+            startedAt: string;
+            endedAt: string | null;
+            completedAt: string | null;
+            durationMs: number | null;
+            /** @description Media that is in no file. */
+            gaps: components["schemas"]["RecordingGap"][];
+            /** @description In the order in which they were made. */
+            files: components["schemas"]["RecordingFile"][];
+        };
+        RecordingCompletedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "recording.completed";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                room: components["schemas"]["StoredRoom"];
+                recording: components["schemas"]["Recording"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        RecordingFailedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "recording.failed";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                room: components["schemas"]["StoredRoom"];
+                recording: components["schemas"]["Recording"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        RecordingFile: {
+            /** @description File identifier, `recf_…`. */
+            id: string;
+            /** @enum {string} */
+            kind: "track";
+            participantId: string | null;
+            trackId: string | null;
+            source: ("microphone" | "camera" | "screen" | "screen_audio") | null;
+            /** @description `audio/webm` (Opus) or `video/webm` (VP8). */
+            contentType: string;
+            bytes: number;
+            sha256: string;
+            /** @description Begin of the file in the recording, in milliseconds. */
+            startMs: number;
+            durationMs: number;
+            width: number | null;
+            height: number | null;
+        };
+        RecordingGap: {
+            startMs: number;
+            durationMs: number;
+            /** @enum {string} */
+            reason: "media_server_lost" | "codec_unsupported";
+        };
+        RecordingLink: {
+            /** @description Needs no API key. Supports ranges, so players can seek. */
+            url: string;
+            /**
+             * Format: date-time
+             * @description Until when the link works.
+             */
+            expiresAt: string;
+        };
+        RecordingPage: {
+            data: components["schemas"]["Recording"][];
+            nextCursor: string | null;
+        };
+        RecordingStartedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "recording.started";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                room: components["schemas"]["StoredRoom"];
+                recording: components["schemas"]["Recording"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        RecordingStoppedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "recording.stopped";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                room: components["schemas"]["StoredRoom"];
+                recording: components["schemas"]["Recording"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
         Room: {
             /** @description Room identifier, `room_…`. */
             id: string;
@@ -1222,7 +1522,7 @@ export interface components {
             /** @description Operation identifier, `op_…`. */
             id: string;
             /** @enum {string} */
-            kind: "room.end" | "participant.remove";
+            kind: "room.end" | "participant.remove" | "recording.process" | "recording.delete";
             /**
              * @description `pending` until the operation is `completed` or `failed`.
              * @enum {string}
@@ -1641,7 +1941,7 @@ export interface components {
             id: string;
             eventId: string;
             /** @enum {string} */
-            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
             endpointId: string;
             roomId: string | null;
             /** @description URL of this run. Before its first attempt, the endpoint's current URL. */
@@ -1671,7 +1971,7 @@ export interface components {
             id: string;
             eventId: string;
             /** @enum {string} */
-            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
             endpointId: string;
             roomId: string | null;
             /** @description URL of this run. Before its first attempt, the endpoint's current URL. */
@@ -1747,7 +2047,7 @@ export interface components {
             id: string;
             url: string;
             /** @description Event types that the endpoint receives. `*` means all types, including types of later versions. */
-            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
+            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
             enabled: boolean;
@@ -1853,7 +2153,7 @@ export interface components {
             id: string;
             url: string;
             /** @description Event types that the endpoint receives. `*` means all types, including types of later versions. */
-            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
+            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
             enabled: boolean;
@@ -2244,6 +2544,30 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description `RECORDING_ACTIVE`: The recording is still running. Stop it first. */
+        RecordingActive: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `RECORDING_NOT_FOUND`: Recording or file not found in this environment. */
+        RecordingNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /**
          * @description `REPLAY_COUNT_MISMATCH`: The replay count does not match. See details.
          *
@@ -2423,6 +2747,23 @@ export interface components {
         };
         /** @description `UNAVAILABLE`: The database is temporarily unavailable. Try again shortly. */
         Unavailable: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                "retry-after": components["headers"]["RetryAfter"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `UNAVAILABLE`: The database is temporarily unavailable. Try again shortly.
+         *
+         *     `RECORDING_UNAVAILABLE`: The deployment cannot record at present: it lacks a store, a recorder, or an agent that records.
+         */
+        UnavailableOrRecordingUnavailable: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 "retry-after": components["headers"]["RetryAfter"];
@@ -3848,6 +4189,606 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listRoomRecordings: {
+        parameters: {
+            query?: {
+                status?: "recording" | "processing" | "completed" | "failed";
+                /** @description Maximum number of rows. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of recordings. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
+                     *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *           "mode": "tracks",
+                     *           "audioOnly": false,
+                     *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *           "metadata": {
+                     *             "team": "blue",
+                     *             "tags": [
+                     *               "weekly"
+                     *             ]
+                     *           },
+                     *           "maxDurationSeconds": 1,
+                     *           "status": "recording",
+                     *           "progress": 1,
+                     *           "queuePosition": null,
+                     *           "lastError": null,
+                     *           "startedAt": "2026-11-20T10:00:00.000Z",
+                     *           "endedAt": null,
+                     *           "completedAt": null,
+                     *           "durationMs": null,
+                     *           "gaps": [
+                     *             {
+                     *               "startMs": 1,
+                     *               "durationMs": 1,
+                     *               "reason": "media_server_lost"
+                     *             }
+                     *           ],
+                     *           "files": [
+                     *             {
+                     *               "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
+                     *               "kind": "track",
+                     *               "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *               "trackId": "camera",
+                     *               "source": null,
+                     *               "contentType": "…",
+                     *               "bytes": 1,
+                     *               "sha256": "…",
+                     *               "startMs": 1,
+                     *               "durationMs": 1,
+                     *               "width": null,
+                     *               "height": null
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RecordingPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RoomNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    startRecording: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Kept for 24 hours. A request with the same key and body gets the first response again. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description `tracks` makes a file for each track.
+                     * @enum {string}
+                     */
+                    mode: "tracks";
+                    /**
+                     * @description Whether pictures are left out.
+                     * @default false
+                     */
+                    audioOnly?: boolean;
+                    /** @description Records only this participant of the room. */
+                    participantId?: string;
+                    /**
+                     * @description The recording stops by itself after this time.
+                     * @default 14400
+                     */
+                    maxDurationSeconds?: number;
+                    /**
+                     * @description Application-defined. At most 16 KiB of JSON, measured as a read returns it, with numbers written in full.
+                     * @default {}
+                     */
+                    metadata?: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The recording. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "idempotency-replayed": components["headers"]["IdempotencyReplayed"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
+                     *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *       "mode": "tracks",
+                     *       "audioOnly": false,
+                     *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *       "metadata": {
+                     *         "team": "blue",
+                     *         "tags": [
+                     *           "weekly"
+                     *         ]
+                     *       },
+                     *       "maxDurationSeconds": 1,
+                     *       "status": "recording",
+                     *       "progress": 1,
+                     *       "queuePosition": null,
+                     *       "lastError": null,
+                     *       "startedAt": "2026-11-20T10:00:00.000Z",
+                     *       "endedAt": null,
+                     *       "completedAt": null,
+                     *       "durationMs": null,
+                     *       "gaps": [
+                     *         {
+                     *           "startMs": 1,
+                     *           "durationMs": 1,
+                     *           "reason": "media_server_lost"
+                     *         }
+                     *       ],
+                     *       "files": [
+                     *         {
+                     *           "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
+                     *           "kind": "track",
+                     *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *           "trackId": "camera",
+                     *           "source": null,
+                     *           "contentType": "…",
+                     *           "bytes": 1,
+                     *           "sha256": "…",
+                     *           "startMs": 1,
+                     *           "durationMs": 1,
+                     *           "width": null,
+                     *           "height": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Recording"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
+            409: components["responses"]["IdempotencyConflictOrRoomEnded"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["UnavailableOrRecordingUnavailable"];
+        };
+    };
+    listRecordings: {
+        parameters: {
+            query?: {
+                status?: "recording" | "processing" | "completed" | "failed";
+                /** @description Returns only recordings of this room. */
+                roomId?: string;
+                /** @description Maximum number of rows. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of recordings. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
+                     *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *           "mode": "tracks",
+                     *           "audioOnly": false,
+                     *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *           "metadata": {
+                     *             "team": "blue",
+                     *             "tags": [
+                     *               "weekly"
+                     *             ]
+                     *           },
+                     *           "maxDurationSeconds": 1,
+                     *           "status": "recording",
+                     *           "progress": 1,
+                     *           "queuePosition": null,
+                     *           "lastError": null,
+                     *           "startedAt": "2026-11-20T10:00:00.000Z",
+                     *           "endedAt": null,
+                     *           "completedAt": null,
+                     *           "durationMs": null,
+                     *           "gaps": [
+                     *             {
+                     *               "startMs": 1,
+                     *               "durationMs": 1,
+                     *               "reason": "media_server_lost"
+                     *             }
+                     *           ],
+                     *           "files": [
+                     *             {
+                     *               "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
+                     *               "kind": "track",
+                     *               "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *               "trackId": "camera",
+                     *               "source": null,
+                     *               "contentType": "…",
+                     *               "bytes": 1,
+                     *               "sha256": "…",
+                     *               "startMs": 1,
+                     *               "durationMs": 1,
+                     *               "width": null,
+                     *               "height": null
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RecordingPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readRecording: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Recording in the key's environment.
+                 * @example rec_01m7xhkw0cfvqteeeq2c3fv3q8
+                 */
+                recordingId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The recording. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
+                     *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *       "mode": "tracks",
+                     *       "audioOnly": false,
+                     *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *       "metadata": {
+                     *         "team": "blue",
+                     *         "tags": [
+                     *           "weekly"
+                     *         ]
+                     *       },
+                     *       "maxDurationSeconds": 1,
+                     *       "status": "recording",
+                     *       "progress": 1,
+                     *       "queuePosition": null,
+                     *       "lastError": null,
+                     *       "startedAt": "2026-11-20T10:00:00.000Z",
+                     *       "endedAt": null,
+                     *       "completedAt": null,
+                     *       "durationMs": null,
+                     *       "gaps": [
+                     *         {
+                     *           "startMs": 1,
+                     *           "durationMs": 1,
+                     *           "reason": "media_server_lost"
+                     *         }
+                     *       ],
+                     *       "files": [
+                     *         {
+                     *           "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
+                     *           "kind": "track",
+                     *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *           "trackId": "camera",
+                     *           "source": null,
+                     *           "contentType": "…",
+                     *           "bytes": 1,
+                     *           "sha256": "…",
+                     *           "startMs": 1,
+                     *           "durationMs": 1,
+                     *           "width": null,
+                     *           "height": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Recording"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RecordingNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteRecording: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N` waits up to N seconds (at most 10) for completion. `respond-async` does not wait (RFC 7240). */
+                Prefer?: string;
+            };
+            path: {
+                /**
+                 * @description Recording in the key's environment.
+                 * @example rec_01m7xhkw0cfvqteeeq2c3fv3q8
+                 */
+                recordingId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The clean-up is pending: poll the runtime operation. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "preference-applied": components["headers"]["PreferenceApplied"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q8",
+                     *       "kind": "room.end",
+                     *       "status": "pending",
+                     *       "attempts": 1,
+                     *       "lastError": null,
+                     *       "completedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RuntimeOperation"];
+                };
+            };
+            /** @description The clean-up is complete. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "preference-applied": components["headers"]["PreferenceApplied"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RecordingNotFound"];
+            409: components["responses"]["RecordingActive"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    stopRecording: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Recording in the key's environment.
+                 * @example rec_01m7xhkw0cfvqteeeq2c3fv3q8
+                 */
+                recordingId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The recording. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
+                     *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *       "mode": "tracks",
+                     *       "audioOnly": false,
+                     *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *       "metadata": {
+                     *         "team": "blue",
+                     *         "tags": [
+                     *           "weekly"
+                     *         ]
+                     *       },
+                     *       "maxDurationSeconds": 1,
+                     *       "status": "recording",
+                     *       "progress": 1,
+                     *       "queuePosition": null,
+                     *       "lastError": null,
+                     *       "startedAt": "2026-11-20T10:00:00.000Z",
+                     *       "endedAt": null,
+                     *       "completedAt": null,
+                     *       "durationMs": null,
+                     *       "gaps": [
+                     *         {
+                     *           "startMs": 1,
+                     *           "durationMs": 1,
+                     *           "reason": "media_server_lost"
+                     *         }
+                     *       ],
+                     *       "files": [
+                     *         {
+                     *           "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
+                     *           "kind": "track",
+                     *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *           "trackId": "camera",
+                     *           "source": null,
+                     *           "contentType": "…",
+                     *           "bytes": 1,
+                     *           "sha256": "…",
+                     *           "startMs": 1,
+                     *           "durationMs": 1,
+                     *           "width": null,
+                     *           "height": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Recording"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RecordingNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createRecordingLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Recording in the key's environment.
+                 * @example rec_01m7xhkw0cfvqteeeq2c3fv3q8
+                 */
+                recordingId: string;
+                /**
+                 * @description File of the recording.
+                 * @example recf_01m7xhkw0cfvqteeeq2c3fv3q9
+                 */
+                fileId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description How long the link works.
+                     * @default 3600
+                     */
+                    expiresInSeconds?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The link. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "url": "https://example.com/hooks/calls",
+                     *       "expiresAt": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RecordingLink"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RecordingNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     readOverview: {
         parameters: {
             query?: never;
@@ -4243,7 +5184,7 @@ export interface operations {
                      *       "*"
                      *     ]
                      */
-                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
+                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
                     /** @description Free text for people. Trimmed, 1-500 characters. */
                     description?: string;
                     /**
@@ -4458,7 +5399,7 @@ export interface operations {
                      */
                     url?: string;
                     /** @description Event types that the endpoint receives. `*` means all types, including types of later versions. */
-                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
+                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
                     description?: string | null;
                     /** @description `true` also clears `disabledReason` and sends the deliveries that were held back. */
                     enabled?: boolean;
@@ -4785,7 +5726,7 @@ export interface operations {
                 /** @description Returns only deliveries of the events of this room. */
                 roomId?: string;
                 status?: "pending" | "delivering" | "succeeded" | "failed";
-                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
                 /** @description Returns only failed deliveries with this reason. */
                 failureReason?: "attempts_exhausted" | "rejected" | "unsafe_destination" | "run_expired" | "endpoint_deleted";
                 /** @description Returns only deliveries that were created at this time or later. */
@@ -4870,7 +5811,7 @@ export interface operations {
                 /** @description Returns only deliveries of the events of this room. */
                 roomId?: string;
                 status?: "pending" | "delivering" | "succeeded" | "failed";
-                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
                 /** @description Returns only failed deliveries with this reason. */
                 failureReason?: "attempts_exhausted" | "rejected" | "unsafe_destination" | "run_expired" | "endpoint_deleted";
                 /** @description Returns only deliveries that were created at this time or later. */
@@ -5607,7 +6548,7 @@ export interface operations {
                 environmentId?: string;
                 /** @description Returns only the events of this room, ordered by their sequence. */
                 roomId?: string;
-                type?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+                type?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
                 /** @description `nextCursor` of an earlier page, or the id of an event. The list starts after it. `latest` stands for the newest event: the answer then always has a `nextCursor`. */
                 after?: string;
                 /** @description The list starts with the first event that was created at this time or later. No effect with `after`. */

@@ -18,6 +18,11 @@ export type ParticipantToken = components['schemas']['ParticipantToken'];
 export type PublicKey = components['schemas']['PublicKey'];
 export type PublicKeySet = components['schemas']['PublicKeySet'];
 export type PublishedTrack = components['schemas']['PublishedTrack'];
+export type Recording = components['schemas']['Recording'];
+export type RecordingFile = components['schemas']['RecordingFile'];
+export type RecordingGap = components['schemas']['RecordingGap'];
+export type RecordingLink = components['schemas']['RecordingLink'];
+export type RecordingPage = components['schemas']['RecordingPage'];
 export type Room = components['schemas']['Room'];
 export type RoomPage = components['schemas']['RoomPage'];
 export type RuntimeOperation = components['schemas']['RuntimeOperation'];
@@ -197,6 +202,56 @@ export interface Operations {
    * `GET /v1/rooms/{roomId}/participants/{participantId}/sessions`, scope `participants:read`.
    */
   listParticipantSessions: ListOperation<'listParticipantSessions'>;
+  /**
+   * Start a recording.
+   *
+   * Records until the recording is stopped, its room ends, or its longest duration is over. The files exist once its status is `completed`; the event `recording.completed` says so.
+   *
+   * `POST /v1/rooms/{roomId}/recordings`, scope `recordings:write`.
+   */
+  startRecording: Operation<'startRecording'>;
+  /**
+   * List the recordings of a room, newest first.
+   *
+   * `GET /v1/rooms/{roomId}/recordings`, scope `recordings:read`.
+   */
+  listRoomRecordings: ListOperation<'listRoomRecordings'>;
+  /**
+   * List recordings, newest first.
+   *
+   * `GET /v1/recordings`, scope `recordings:read`.
+   */
+  listRecordings: ListOperation<'listRecordings'>;
+  /**
+   * Read a recording.
+   *
+   * `GET /v1/recordings/{recordingId}`, scope `recordings:read`.
+   */
+  readRecording: Operation<'readRecording'>;
+  /**
+   * Delete a recording and its files.
+   *
+   * Reads no longer find the recording from then on. A durable operation deletes its files.
+   *
+   * `DELETE /v1/recordings/{recordingId}`, scope `recordings:write`.
+   */
+  deleteRecording: Operation<'deleteRecording'>;
+  /**
+   * Stop a recording.
+   *
+   * Ends the recording, and makes its files as a durable operation. A recording that has ended stays as it is. The end of a room stops its recordings as well.
+   *
+   * `POST /v1/recordings/{recordingId}/stop`, scope `recordings:write`.
+   */
+  stopRecording: Operation<'stopRecording'>;
+  /**
+   * Create a link to a file.
+   *
+   * The link is for one file, and needs no API key.
+   *
+   * `POST /v1/recordings/{recordingId}/files/{fileId}/url`, scope `recordings:read`.
+   */
+  createRecordingLink: Operation<'createRecordingLink'>;
   /**
    * Read the live figures.
    *

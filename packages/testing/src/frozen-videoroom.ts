@@ -38,7 +38,10 @@ export async function freezeVideoRoom(session: JanusSession, adminKey: string): 
   stopAtEnd(() => rm(dir, { recursive: true, force: true }));
   // Janus runs as another user.
   chmodSync(dir, 0o777);
-  execFileSync('mkfifo', ['-m', '666', join(dir, 'frozen-audio-0.mjr')]);
+  // The second name is for a Janus with `recordings_tmp_ext`.
+  for (const name of ['frozen-audio-0.mjr', 'frozen-audio-0.mjr.part']) {
+    execFileSync('mkfifo', ['-m', '666', join(dir, name)]);
+  }
   const handle_id = await session.attach('freezes VideoRoom');
   const ask = (body: Record<string, unknown>, awaitsEvent: boolean, jsep = {}) =>
     session.request({ janus: 'message', handle_id, body, ...jsep }, { awaitsEvent });

@@ -15,6 +15,7 @@ export {
 export { newCertificate, type TestCertificate } from './certificate.js';
 export { eventually, testClock, type TestClock } from './eventually.js';
 export { deliveryRow, participantRow, roomRow, sessionRow } from './literals.js';
+export { startMediaAgent } from './media-agent.js';
 export { startTestPgBouncer } from './pgbouncer.js';
 export { startNginx, startTestNginx, type TestNginx } from './nginx.js';
 export { repositoryRoot, stopAtEnd } from './resources.js';

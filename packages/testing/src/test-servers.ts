@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  captureFolderOf,
   childrenOf,
   freePort,
   hostIPv4,
@@ -120,6 +121,8 @@ export type TestJanus = TestServer & {
   adminSecret: string;
   /** Its administration interface. */
   adminUrl: string;
+  /** Where it may write recordings. */
+  captureFolder: string;
   log(): string;
 };
 
@@ -137,7 +140,11 @@ export async function startTestJanus(): Promise<TestJanus> {
     startJanus({ dir: join(dir, 'janus'), wsPort, adminPort, rtpPortMin: 30_000, rtpPortMax: 30_999, ...facts });
   const server = await testServer(dir, start);
   const log = () => readFileSync(join(dir, 'janus', 'janus.log'), 'utf8');
-  return Object.assign(server, facts, { adminUrl: `ws://127.0.0.1:${adminPort}`, log });
+  return Object.assign(server, facts, {
+    adminUrl: `ws://127.0.0.1:${adminPort}`,
+    captureFolder: captureFolderOf(join(dir, 'janus')),
+    log,
+  });
 }
 
 /** Whether a Janus has a room. */

@@ -3,7 +3,7 @@
 export interface components {
     schemas: {
         /** @description The `type` determines the content of `data`. Later versions may add types: ignore types that you do not know. */
-        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookEndpointFailingEvent"] | components["schemas"]["WebhookEndpointRecoveredEvent"] | components["schemas"]["WebhookTestEvent"];
+        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["RecordingStartedEvent"] | components["schemas"]["RecordingStoppedEvent"] | components["schemas"]["RecordingCompletedEvent"] | components["schemas"]["RecordingFailedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookEndpointFailingEvent"] | components["schemas"]["WebhookEndpointRecoveredEvent"] | components["schemas"]["WebhookTestEvent"];
         OperationFailedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
             id: string;
@@ -132,6 +132,194 @@ export interface components {
                 sessionId: string | null;
                 /** @description All permissions of the participant from now on. */
                 permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        Recording: {
+            /** @description Recording identifier, `rec_…`. */
+            id: string;
+            roomId: string;
+            /**
+             * @description `tracks`: a file for each track, and another one after each reconnection.
+             * @enum {string}
+             */
+            mode: "tracks";
+            audioOnly: boolean;
+            participantId: string | null;
+            metadata: {
+                [key: string]: unknown;
+            };
+            maxDurationSeconds: number;
+            /**
+             * @description `recording` → `processing` (stopped) → `completed` or `failed`.
+             * @enum {string}
+             */
+            status: "recording" | "processing" | "completed" | "failed";
+            /** @description Progress of the processing, 0 to 100. */
+            progress: number;
+            queuePosition: number | null;
+            lastError: {
+                code: string;
+                message: string;
+            } | null;
+            /**
+             * Format: date-time
+             * @description Begin of the recording.
+             */
+            startedAt: string;
+            endedAt: string | null;
+            completedAt: string | null;
+            durationMs: number | null;
+            /** @description Media that is in no file. */
+            gaps: components["schemas"]["RecordingGap"][];
+            /** @description In the order in which they were made. */
+            files: components["schemas"]["RecordingFile"][];
+        };
+        RecordingCompletedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "recording.completed";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                room: components["schemas"]["StoredRoom"];
+                recording: components["schemas"]["Recording"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        RecordingFailedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "recording.failed";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                room: components["schemas"]["StoredRoom"];
+                recording: components["schemas"]["Recording"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        RecordingFile: {
+            /** @description File identifier, `recf_…`. */
+            id: string;
+            /** @enum {string} */
+            kind: "track";
+            participantId: string | null;
+            trackId: string | null;
+            source: ("microphone" | "camera" | "screen" | "screen_audio") | null;
+            /** @description `audio/webm` (Opus) or `video/webm` (VP8). */
+            contentType: string;
+            bytes: number;
+            sha256: string;
+            /** @description Begin of the file in the recording, in milliseconds. */
+            startMs: number;
+            durationMs: number;
+            width: number | null;
+            height: number | null;
+        };
+        RecordingGap: {
+            startMs: number;
+            durationMs: number;
+            /** @enum {string} */
+            reason: "media_server_lost" | "codec_unsupported";
+        };
+        RecordingStartedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "recording.started";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                room: components["schemas"]["StoredRoom"];
+                recording: components["schemas"]["Recording"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        RecordingStoppedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "recording.stopped";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                room: components["schemas"]["StoredRoom"];
+                recording: components["schemas"]["Recording"];
             } & {
                 [key: string]: unknown;
             };
@@ -292,7 +480,7 @@ export interface components {
             /** @description Operation identifier, `op_…`. */
             id: string;
             /** @enum {string} */
-            kind: "room.end" | "participant.remove";
+            kind: "room.end" | "participant.remove" | "recording.process" | "recording.delete";
             /**
              * @description `pending` until the operation is `completed` or `failed`.
              * @enum {string}
@@ -492,7 +680,7 @@ export interface components {
             id: string;
             url: string;
             /** @description Event types that the endpoint receives. `*` means all types, including types of later versions. */
-            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
+            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
             enabled: boolean;

@@ -225,6 +225,7 @@ CREATE TABLE media_nodes (
     capacity INTEGER,
     registered_at TIMESTAMPTZ(3),
     heartbeat_at TIMESTAMPTZ(3),
+    captured_at TIMESTAMPTZ(3),
     CONSTRAINT media_nodes_state CHECK (state IN ('up', 'down')),
     CONSTRAINT media_nodes_url CHECK (url ~ '^wss?://' AND length(url) <= 2048),
     CONSTRAINT media_nodes_capacity CHECK (capacity BETWEEN 1 AND 1000000),
@@ -275,6 +276,101 @@ CREATE INDEX runtime_operations_participant_id_idx ON runtime_operations (partic
 CREATE UNIQUE INDEX runtime_operations_subject_id_kind_key ON runtime_operations (subject_id, kind);
 CREATE INDEX runtime_operations_due_idx ON runtime_operations (due_at) WHERE status = 'pending';
 CREATE INDEX runtime_operations_environment_due_idx ON runtime_operations (environment_id, due_at) WHERE status = 'pending';
+
+-- A recording of a room. Only a finished one has its end; `files` and `gaps` are written by the worker that holds the
+-- lease of its operation.
+CREATE TABLE recordings (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    environment_id TEXT COLLATE "C" NOT NULL,
+    room_id TEXT COLLATE "C" NOT NULL REFERENCES rooms ON DELETE RESTRICT ON UPDATE RESTRICT,
+    participant_id TEXT COLLATE "C" REFERENCES participants ON DELETE RESTRICT ON UPDATE RESTRICT,
+    mode TEXT NOT NULL,
+    audio_only BOOLEAN NOT NULL,
+    metadata JSONB NOT NULL,
+    max_duration_seconds INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    progress INTEGER NOT NULL DEFAULT 0,
+    files JSONB NOT NULL DEFAULT '[]',
+    gaps JSONB NOT NULL DEFAULT '[]',
+    last_error JSONB,
+    started_at TIMESTAMPTZ(3) NOT NULL,
+    ended_at TIMESTAMPTZ(3),
+    completed_at TIMESTAMPTZ(3),
+    deleted_at TIMESTAMPTZ(3),
+    CONSTRAINT recordings_mode CHECK (mode IN ('tracks')),
+    CONSTRAINT recordings_status CHECK (status IN ('recording', 'processing', 'completed', 'failed')),
+    CONSTRAINT recordings_progress CHECK (progress BETWEEN 0 AND 100),
+    CONSTRAINT recordings_max_duration_seconds CHECK (max_duration_seconds BETWEEN 1 AND 86400),
+    CONSTRAINT recordings_ended_at CHECK ((status = 'recording') = (ended_at IS NULL)),
+    CONSTRAINT recordings_completed_at CHECK ((status = 'completed') = (completed_at IS NOT NULL)),
+    CONSTRAINT recordings_deleted_at CHECK (deleted_at IS NULL OR status <> 'recording')
+);
+CREATE INDEX recordings_environment_id_id_idx ON recordings (environment_id, id DESC);
+CREATE INDEX recordings_room_id_id_idx ON recordings (room_id, id DESC);
+CREATE INDEX recordings_participant_id_idx ON recordings (participant_id);
+-- The recordings that are wanted now: by media servers, by the trigger below, and by the sweep of the longest durations.
+CREATE INDEX recordings_running_idx ON recordings (room_id) WHERE status = 'recording';
+
+-- A file that a media server has written, as far as the store has it.
+CREATE TABLE recording_captures (
+    room_id TEXT COLLATE "C" NOT NULL REFERENCES rooms ON DELETE CASCADE ON UPDATE RESTRICT,
+    node_id TEXT COLLATE "C" NOT NULL,
+    name TEXT COLLATE "C" NOT NULL,
+    kind TEXT NOT NULL,
+    feed_id TEXT COLLATE "C" NOT NULL,
+    section INTEGER NOT NULL,
+    started_at TIMESTAMPTZ(3) NOT NULL,
+    shipped_at TIMESTAMPTZ(3) NOT NULL,
+    bytes BIGINT NOT NULL,
+    chunks INTEGER NOT NULL,
+    closed BOOLEAN NOT NULL,
+    PRIMARY KEY (room_id, node_id, name),
+    CONSTRAINT recording_captures_kind CHECK (kind IN ('audio', 'video')),
+    CONSTRAINT recording_captures_sizes CHECK (bytes > 0 AND chunks > 0)
+);
+
+-- From when to when a track had a place on a media server and was muted or not. Written only while the room is recorded.
+CREATE TABLE recording_spans (
+    id BIGSERIAL PRIMARY KEY,
+    room_id TEXT COLLATE "C" NOT NULL REFERENCES rooms ON DELETE CASCADE ON UPDATE RESTRICT,
+    participant_id TEXT COLLATE "C" NOT NULL,
+    session_id TEXT COLLATE "C" NOT NULL,
+    track_id TEXT COLLATE "C" NOT NULL,
+    kind TEXT NOT NULL,
+    source TEXT NOT NULL,
+    feed_id TEXT COLLATE "C" NOT NULL,
+    mid TEXT NOT NULL,
+    muted BOOLEAN NOT NULL,
+    started_at TIMESTAMPTZ(3) NOT NULL,
+    ended_at TIMESTAMPTZ(3)
+);
+CREATE INDEX recording_spans_room_id_idx ON recording_spans (room_id);
+CREATE INDEX recording_spans_open_idx ON recording_spans (session_id, track_id) WHERE ended_at IS NULL;
+
+-- Writes the spans in the transaction that changes a track, whichever process changes it. The definer's rights let the
+-- gateway's role change tracks without rights on recordings.
+CREATE FUNCTION callplane_record_span() RETURNS TRIGGER LANGUAGE plpgsql SECURITY DEFINER SET search_path = public AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND (NEW.muted, NEW.feed_id, NEW.mid) = (OLD.muted, OLD.feed_id, OLD.mid) THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP <> 'INSERT' THEN
+        UPDATE recording_spans SET ended_at = clock_timestamp()
+        WHERE session_id = OLD.session_id AND track_id = OLD.track_id AND ended_at IS NULL;
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        INSERT INTO recording_spans (room_id, participant_id, session_id, track_id, kind, source, feed_id, mid, muted,
+            started_at)
+        SELECT s.room_id, s.participant_id, s.id, NEW.track_id, NEW.kind, NEW.source, NEW.feed_id, NEW.mid, NEW.muted,
+            clock_timestamp()
+        FROM participant_sessions s
+        WHERE s.id = NEW.session_id
+            AND EXISTS (SELECT FROM recordings r WHERE r.room_id = s.room_id AND r.status = 'recording');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER session_tracks_record_span AFTER INSERT OR DELETE OR UPDATE OF muted, feed_id, mid ON session_tracks
+    FOR EACH ROW EXECUTE FUNCTION callplane_record_span();
 
 -- A retired key has no private part.
 CREATE TABLE signing_keys (

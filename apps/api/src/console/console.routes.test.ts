@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 
 const SESSIONS = '/v1/console/sessions';
-const READ_SCOPES = ['rooms:read', 'participants:read', 'webhooks:read'];
+const READ_SCOPES = ['rooms:read', 'participants:read', 'recordings:read', 'webhooks:read'];
 /** Headers of the console's page for a request that changes something. */
 const own = (cookie: string) => ({ cookie, origin: api.url, 'x-callplane-csrf': '1' });
 

@@ -7,6 +7,7 @@ import {
   participantJoined,
   participantLeft,
   participantUpdated,
+  recordingEvent,
   roomCreated,
   roomEnded,
   roomStarted,
@@ -18,6 +19,7 @@ import {
   type NewEvent,
   type OperationState,
   type ParticipantState,
+  type RecordingState,
   type RoomState,
   type WebhookEndpointState,
 } from '@callplane/core';
@@ -102,6 +104,25 @@ const TRACK = '"track":{"trackId":"cam","kind":"video","source":"camera"}';
 const OPERATION =
   '{"id":"op_1","kind":"participant.remove","status":"failed","attempts":8,' +
   '"lastError":{"code":"STEP_FAILED","message":"The step \\"x\\" failed."},"completedAt":null}';
+const recording: RecordingState = {
+  ...{ id: 'rec_1', environmentId: 'env_1', roomId: 'room_1', participantId: null, mode: 'tracks', audioOnly: false },
+  ...{ metadata: {}, maxDurationSeconds: 60, status: 'completed', progress: 100, queuePosition: null, lastError: null },
+  ...{ startedAt: at(1), endedAt: at(2), completedAt: at(3), gaps: [] },
+  files: [
+    {
+      ...{ id: 'recf_1', kind: 'track', participantId: 'part_1', trackId: 'cam', source: 'camera' },
+      ...{ contentType: 'video/webm', bytes: 9, sha256: 'ab', startMs: 5, durationMs: 70, width: 640, height: 360 },
+      madeFrom: 'internal',
+    },
+  ],
+};
+const RECORDING =
+  '{"id":"rec_1","roomId":"room_1","mode":"tracks","audioOnly":false,"participantId":null,"metadata":{},' +
+  '"maxDurationSeconds":60,"status":"completed","progress":100,"queuePosition":null,"lastError":null,' +
+  '"startedAt":"2026-11-22T08:01:00.000Z","endedAt":"2026-11-22T08:02:00.000Z",' +
+  '"completedAt":"2026-11-22T08:03:00.000Z","durationMs":60000,"gaps":[],"files":[{"id":"recf_1","kind":"track",' +
+  '"participantId":"part_1","trackId":"cam","source":"camera","contentType":"video/webm","bytes":9,"sha256":"ab",' +
+  '"startMs":5,"durationMs":70,"width":640,"height":360}]}';
 const WEBHOOK =
   '{"id":"whep_1","url":"https://example.com/","events":["*"],"description":null,"enabled":false,' +
   '"disabledReason":"by an operator","signingKeyVersion":2,"nextSigningKeyVersion":3,' +
@@ -136,6 +157,14 @@ const EVENTS: readonly [type: EventType, event: NewEvent | undefined, data: stri
   ['track.unpublished', trackEvent('track.unpublished', subject, session, track), `{${SESSION},${TRACK}}`, 'part_1'],
   ['track.muted', trackEvent('track.muted', subject, session, track), `{${SESSION},${TRACK}}`, 'part_1'],
   ['track.unpublished', unpublishedAtEnd, `{${SESSION.replace(PARTICIPANT, LEFT)},${TRACK}}`, 'part_1'],
+  ...(['recording.started', 'recording.stopped', 'recording.completed', 'recording.failed'] as const).map(
+    (type): [EventType, NewEvent, string, null] => [
+      type,
+      recordingEvent(type, subject, recording),
+      `{"room":${ROOM},"recording":${RECORDING}}`,
+      null,
+    ],
+  ),
   ['operation.failed', operationFailed(subject, operation, null), `{"operation":${OPERATION},"room":${ROOM}}`, null],
   [
     'operation.failed',

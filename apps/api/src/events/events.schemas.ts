@@ -13,6 +13,7 @@ import { pageLimit } from '../http/list-route.js';
 import { namedObject, oneOf, orNull, pathId, timestamp } from '../http/schemas.js';
 import { OperationSchema } from '../operations/operations.js';
 import { StoredParticipantSchema, trackFields } from '../participants/participants.routes.js';
+import { RecordingSchema } from '../recordings/recordings.schemas.js';
 import { RoomSchema, StoredRoomSchema } from '../rooms/rooms.routes.js';
 import { EndpointSchema } from '../webhooks/endpoints.schemas.js';
 
@@ -26,6 +27,8 @@ const trackData = {
   ...sessionData,
   track: namedObject('Track', { ...trackFields }),
 };
+
+const recordingData = { room: StoredRoomSchema, recording: RecordingSchema };
 
 const DATA: Record<EventType, TProperties> = {
   'room.created': { room: RoomSchema },
@@ -43,6 +46,10 @@ const DATA: Record<EventType, TProperties> = {
   'track.published': trackData,
   'track.unpublished': trackData,
   'track.muted': trackData,
+  'recording.started': recordingData,
+  'recording.stopped': recordingData,
+  'recording.completed': recordingData,
+  'recording.failed': recordingData,
   'operation.failed': {
     operation: OperationSchema,
     room: StoredRoomSchema,

@@ -3,6 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { newId } from '@callplane/core';
 import { startTestApi, type TestApi } from '../api.testkit.js';
+import { makeRecordable, recording } from '../recordings/recordings.testkit.js';
 import { apiRoutes } from '../routes.js';
 import { delivery, finish, webhook } from '../webhooks/webhooks.testkit.js';
 import { openApiDocument } from './document.js';
@@ -137,6 +138,7 @@ async function realIds(operationId: string): Promise<(text: string) => string> {
   const recovery = await api.call('POST', `${endpoint.path}/recoveries`, { body: { since: '2026-01-01T00:00:00Z' } });
   const room = `/v1/rooms/${roomId}`;
   const headers = { prefer: 'respond-async' };
+  if (operationId === 'startRecording') await makeRecordable(api);
   if (operationId === 'readRoomOperation') await api.call('DELETE', room, { headers });
   if (operationId === 'readParticipantOperation')
     await api.call('DELETE', `${room}/participants/${participantId}`, { headers });
@@ -150,6 +152,7 @@ async function realIds(operationId: string): Promise<(text: string) => string> {
     endpointId: endpoint.id,
     deliveryId: sent.id,
     recoveryId: recovery.body.id,
+    ...(await recording(api, roomId)),
   } as never;
   return (text) =>
     Object.entries(EXAMPLE_IDS).reduce(

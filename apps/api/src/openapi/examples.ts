@@ -13,6 +13,8 @@ export const EXAMPLE_IDS = {
   eventId: 'evt_01m7xhkw0cfvqteeeq2c3fv3q5',
   deliveryId: 'dlv_01m7xhkw0cfvqteeeq2c3fv3q6',
   recoveryId: 'rcv_01m7xhkw0cfvqteeeq2c3fv3q7',
+  recordingId: 'rec_01m7xhkw0cfvqteeeq2c3fv3q8',
+  fileId: 'recf_01m7xhkw0cfvqteeeq2c3fv3q9',
 } as const;
 
 const TIME = '2026-11-20T10:00:00.000Z';

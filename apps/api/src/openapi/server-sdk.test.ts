@@ -28,6 +28,11 @@ function summary(event: WebhookEvent): string {
     case 'track.unpublished':
     case 'track.muted':
       return `${event.type} ${event.data.participant.name}`;
+    case 'recording.started':
+    case 'recording.stopped':
+    case 'recording.completed':
+    case 'recording.failed':
+      return `${event.type} ${event.data.recording.id}`;
     case 'operation.failed':
       return `${event.data.operation.id} failed: ${event.data.participant?.name ?? event.data.room.name}`;
     case 'webhook.disabled':

@@ -40,11 +40,11 @@ type OperationCall = Pick<Call<unknown, unknown, unknown>, 'caller' | 'response'
 /**
  * Answers a DELETE whose operation has been committed. Wakes a worker and waits briefly for completion. Answers 204 if
  * the clean-up is complete, otherwise 202 with the operation.
- * @param roomId the room whose signaling instances disconnect the affected participants at once.
+ * @param roomId the room whose signaling instances disconnect the affected participants at once; null: none.
  */
 export async function answerOperation(
   deps: OperationDeps,
-  roomId: string,
+  roomId: string | null,
   accepted: AcceptedOperation,
   call: OperationCall,
 ): Promise<Reply> {
@@ -52,7 +52,7 @@ export async function answerOperation(
   const { wake } = accepted;
   // Nothing waits for this notice to be sent. If it is lost, the worker sends another one, and the signaling instances
   // poll every few seconds.
-  if (wake !== null) void publishRoomChanged(deps.producer.redis, roomId, accepted.roomVersion);
+  if (wake !== null && roomId !== null) void publishRoomChanged(deps.producer.redis, roomId, accepted.roomVersion);
   const { waitMs, applied } = parsePrefer(call.response.req.get('prefer'));
   const operation = await wakeAndWait(deps, accepted, call, waitMs ?? deps.operationWaitMs);
   const headers: Record<string, string> = applied === null ? {} : { 'preference-applied': applied };

@@ -1,10 +1,9 @@
-import type { OperationKind } from '@callplane/core';
-import type { Kind } from './kind.js';
+import type { CleanUpKind } from './kind.js';
 import { PARTICIPANT_REMOVE } from './participant-remove/participant-remove.js';
 import { ROOM_END } from './room-end/room-end.js';
 
 /** The kinds that this app works on. */
-export const KINDS: Record<OperationKind, Kind> = {
+export const KINDS = {
   'room.end': ROOM_END,
   'participant.remove': PARTICIPANT_REMOVE,
-};
+} as const satisfies Record<string, CleanUpKind>;

@@ -13,9 +13,8 @@ import {
 } from '@callplane/testing';
 import { endLostSessions } from '../reconcile/presence.js';
 import { MediaOrphans } from '../reconcile/media-orphans.js';
-import { NOON, startTestWorker, type Entered, type TestWorker } from '../worker.testkit.js';
+import { NOON, startTestWorker, type Entered, type TestWorker, workOnOperation } from '../worker.testkit.js';
 import { KINDS } from './kinds.js';
-import { workOnOperation } from './work.js';
 
 let janus: TestJanus;
 let worker: TestWorker;

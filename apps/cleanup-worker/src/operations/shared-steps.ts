@@ -1,13 +1,13 @@
 import { mediaPlacesOfParticipant, sessionsAmong } from '@callplane/db';
 import { destroyMediaRoom, endMediaSessions, removeFeedsOf } from '../media/media-clean-up.js';
-import type { Step } from './kind.js';
+import type { CleanUpStep } from './kind.js';
 
 /**
  * Runs after the sessions have ended, so that an unresponsive TURN server delays only the outcome of the operation. If
  * a server is `down`, it runs no coturn and relays nothing. If it is `unreachable`, it may still relay, so the operation
  * is tried again.
  */
-export const CLOSE_RELAYS_STEP: Step = {
+export const CLOSE_RELAYS_STEP: CleanUpStep = {
   name: 'close the relays',
   async run(deps, claim, { note }) {
     if (!deps.relays.isConfigured) return;
@@ -38,7 +38,7 @@ const COMPLETE_WITHOUT_SERVER_FROM_ATTEMPT = 4;
  * after the first clean-up, or the server may have been unreachable then. The first clean-up has already waited for a
  * disconnected server, so this one waits 0 ms.
  */
-export const CHECK_MEDIA_STEP: Step = {
+export const CHECK_MEDIA_STEP: CleanUpStep = {
   name: 'check that no media flows',
   async run(deps, claim, { note }) {
     const participant = claim.participantId;

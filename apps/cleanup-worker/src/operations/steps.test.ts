@@ -2,8 +2,7 @@ import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
 import type { AcceptedOperation, TypedSql } from '@callplane/db';
 import { eventually, inviteTestParticipant } from '@callplane/testing';
-import { after, before, NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
-import { workOnOperation } from './work.js';
+import { after, before, NOON, startTestWorker, type TestWorker, workOnOperation } from '../worker.testkit.js';
 
 let worker: TestWorker;
 beforeAll(async () => {

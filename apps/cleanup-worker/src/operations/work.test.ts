@@ -4,10 +4,10 @@ import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS } from '@callplane/core';
 import { assertLease, claimOperation, settleOperation } from '@callplane/db';
 import { NoticeListener } from '@callplane/queue';
 import { eventually, stopAtEnd } from '@callplane/testing';
-import { startTestWorker, withSteps, type TestWorker } from '../worker.testkit.js';
-import type { Attempt, Step } from './kind.js';
+import { startTestWorker, withSteps, type TestWorker, workOnOperation } from '../worker.testkit.js';
+import type { Attempt } from '@callplane/operations';
+import type { CleanUpStep } from './kind.js';
 import { KINDS } from './kinds.js';
-import { workOnOperation } from './work.js';
 
 let worker: TestWorker;
 const notices: string[] = [];
@@ -123,7 +123,7 @@ describe('the worker of an operation', () => {
 });
 
 describe('a worker whose lease was taken over', () => {
-  async function overtaken(steps: (takeOver: () => Promise<void>) => Step[]) {
+  async function overtaken(steps: (takeOver: () => Promise<void>) => CleanUpStep[]) {
     const roomId = await worker.newRoom();
     const participantId = await worker.newParticipant(roomId, { connectedAt: worker.clock.now(), inSession: true });
     const { id } = (await worker.endRoom(roomId)).operation;
@@ -142,7 +142,7 @@ describe('a worker whose lease was taken over', () => {
     expect(await prisma.room.findUnique({ where: { id: roomId } })).toMatchObject({ status: 'ending' });
     return id;
   }
-  const steal = (run: () => Promise<void>): Step => ({ name: 'stall', run });
+  const steal = (run: () => Promise<void>): CleanUpStep => ({ name: 'stall', run });
 
   test('writes nothing in its next step', () => overtaken((take) => [steal(take), ...KINDS['room.end'].steps]));
   test('writes nothing in the transaction that settles the operation', () => overtaken((take) => [steal(take)]));
@@ -174,7 +174,7 @@ describe('a worker whose lease was taken over', () => {
 });
 
 describe('an attempt of a kind that may take longer than its lease', () => {
-  const long = (run: Step['run']) => {
+  const long = (run: CleanUpStep['run']) => {
     const kind = { ...KINDS['room.end'], steps: [{ name: 'convert', run }], isLong: true };
     return { 'room.end': kind, 'participant.remove': kind };
   };

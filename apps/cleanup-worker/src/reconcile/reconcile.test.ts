@@ -1,8 +1,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { MediaNodes } from '@callplane/media';
 import { endOne, eventually, joinOne, stopAtEnd } from '@callplane/testing';
-import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
-import { workOnOperation } from '../operations/work.js';
+import { NOON, startTestWorker, type TestWorker, workOnOperation } from '../worker.testkit.js';
 import { endEmptyRooms, endLostSessions, forgetDeadInstances } from './presence.js';
 
 let worker: TestWorker;

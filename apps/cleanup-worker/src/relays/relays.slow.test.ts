@@ -12,10 +12,9 @@ import {
   turnCredential,
   type TestCoturn,
 } from '@callplane/testing';
-import { workOnOperation } from '../operations/work.js';
 import { closeRelays, parseTurnServers, type TurnServer } from './relays.js';
 import { closeEndedRelays } from '../reconcile/presence.js';
-import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
+import { NOON, startTestWorker, type TestWorker, workOnOperation } from '../worker.testkit.js';
 
 const PASSWORD = 'test-turn-admin-password';
 let coturn: TestCoturn;

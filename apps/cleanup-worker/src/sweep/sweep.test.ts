@@ -5,7 +5,9 @@ import { claimOperation } from '@callplane/db';
 import { NoticeListener, publishNotice } from '@callplane/queue';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { after, before, NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
-import { settleExhausted, sweepExpired } from './sweep.js';
+import { settleExhausted } from '@callplane/operations';
+import { KINDS } from '../operations/kinds.js';
+import { sweepExpired } from './sweep.js';
 
 let worker: TestWorker;
 const notices: string[] = [];
@@ -35,7 +37,7 @@ describe('an operation whose lease expires in the last attempt', () => {
     await worker.sql(
       `UPDATE runtime_operations SET lease_expires_at = now() - interval '1 second' WHERE id <> '${held}'`,
     );
-    await settleExhausted(worker.deps);
+    await settleExhausted(worker.deps, KINDS);
     expect(await worker.row(last)).toMatchObject({
       status: 'failed',
       attempts: 8,

@@ -3,6 +3,7 @@ import {
   isDatabaseUnavailable,
   registerMediaNode,
   setNodeDraining,
+  silenceAgent,
   type Database,
   type NodeRegistration,
   type RegistrationOutcome,
@@ -11,6 +12,7 @@ import { pause } from '@callplane/runtime';
 import { notifyApps, type Cli } from '../cli.js';
 import type { CliConfig } from '../config.js';
 import { UsageError } from '../failure.js';
+import { captureUntil } from './capture/capture-loop.js';
 import { drainServer } from './drain.js';
 
 /** How often the agent checks its media server and registers it. */
@@ -60,13 +62,14 @@ export async function runAgent(deps: AgentDeps, settings: AgentSettings, signal:
 }
 
 async function serve(deps: AgentDeps, settings: AgentSettings, signal: AbortSignal): Promise<void> {
-  const { config, say } = deps;
+  const { cli, config, database, say } = deps;
   const { node } = settings;
   const { MEDIA_API_SECRET: apiSecret } = config;
   if (apiSecret === undefined) throw new UsageError('Set MEDIA_API_SECRET to the secret of the media servers.');
   const { JANUS_VERSION_MIN, MediaNode } = await import('@callplane/media');
-  // The agent makes no rooms, so it needs no admin key.
-  const options = { id: node.id, url: node.url, apiSecret, adminKey: '', random: Math.random };
+  // The agent makes no rooms, but the recording of one needs its secret.
+  const adminKey = config.MEDIA_ADMIN_KEY ?? '';
+  const options = { id: node.id, url: node.url, apiSecret, adminKey, random: Math.random };
   // The apps decide whether they use an outdated server.
   const janus = new MediaNode({ ...options, allowOutdated: true });
   janus.on('outdated', (version) =>
@@ -74,6 +77,11 @@ async function serve(deps: AgentDeps, settings: AgentSettings, signal: AbortSign
   );
   let last: Step | null = null;
   let hasRegistered = false;
+  const stopped = new AbortController();
+  const nowMs = () => cli.clock.now().getTime();
+  const capturing = captureUntil(stopped.signal, { nodeId: node.id, janus, database, config, nowMs, say });
+  // It ends only with an error or a stop.
+  const failed = capturing.then(() => new Promise<never>(() => undefined));
   try {
     await janus.untilUp(FIRST_CONNECTION_MS).catch(() => undefined);
     while (!signal.aborted) {
@@ -82,12 +90,16 @@ async function serve(deps: AgentDeps, settings: AgentSettings, signal: AbortSign
       const isNews = step !== last && !(step === 'known' && last === 'registered');
       if (isNews) say(step, LINES[step](node));
       last = step;
-      await pause(HEARTBEAT_EVERY_MS, signal);
+      await Promise.race([pause(HEARTBEAT_EVERY_MS, signal), failed]);
     }
+    // Calls are recorded until they have moved.
+    if (settings.drainSeconds !== null && hasRegistered) await drain(deps, node, settings.drainSeconds);
   } finally {
+    stopped.abort();
+    await capturing.catch(() => undefined);
+    if (hasRegistered) await silenceAgent(database.sql, node.id).catch(() => undefined);
     await janus.close();
   }
-  if (settings.drainSeconds !== null && hasRegistered) await drain(deps, node, settings.drainSeconds);
 }
 
 /** One heartbeat. The first one of an agent that drains puts its server back into service. */

@@ -10,6 +10,8 @@ export const SCOPES = [
   'participants:read',
   'participants:update',
   'participants:remove',
+  'recordings:read',
+  'recordings:write',
   'webhooks:read',
   'webhooks:write',
 ] as const;

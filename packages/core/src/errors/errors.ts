@@ -21,11 +21,13 @@ export const ERROR_TABLE = {
   EVENT_NOT_FOUND: { status: 404, message: 'Event not found in this environment.' },
   RECOVERY_NOT_FOUND: { status: 404, message: 'Recovery not found for this webhook endpoint.' },
   OPERATION_NOT_FOUND: { status: 404, message: 'No runtime operation exists for this resource.' },
+  RECORDING_NOT_FOUND: { status: 404, message: 'Recording or file not found in this environment.' },
   CONSOLE_SESSION_NOT_FOUND: { status: 404, message: 'The request has an API key, not a console session.' },
   ROUTE_NOT_FOUND: { status: 404, message: 'Route not found.' },
   METHOD_NOT_ALLOWED: { status: 405, message: 'The route does not support this method. See the Allow header.' },
   REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
   ROOM_ENDED: { status: 409, message: 'The room is ending or has ended.' },
+  RECORDING_ACTIVE: { status: 409, message: 'The recording is still running. Stop it first.' },
   PARTICIPANT_REMOVED: { status: 409, message: 'The participant was removed from the room.' },
   REPLAY_COUNT_MISMATCH: { status: 409, message: 'The replay count does not match. See details.' },
   DELIVERY_NOT_TERMINAL: {
@@ -63,6 +65,10 @@ export const ERROR_TABLE = {
   RATE_LIMITED: { status: 429, message: 'Too many requests. See Retry-After.' },
   HEADERS_TOO_LARGE: { status: 431, message: 'The request headers are too large.' },
   INTERNAL: { status: 500, message: 'Internal error. Quote the requestId when you report it.' },
+  RECORDING_UNAVAILABLE: {
+    status: 503,
+    message: 'The deployment cannot record at present: it lacks a store, a recorder, or an agent that records.',
+  },
   UNAVAILABLE: { status: 503, message: 'The database is temporarily unavailable. Try again shortly.' },
 } as const satisfies Record<string, { status: number; message: string }>;
 

@@ -8,6 +8,7 @@ import {
   type SessionEndReason,
   type TrackIdentity,
 } from '../participants/participant.js';
+import { presentRecording, type RecordingEventType, type RecordingState } from '../recordings/recording.js';
 import { presentRoom, presentLiveRoom, type RoomState } from '../rooms/room.js';
 import { presentWebhookEndpoint, type WebhookEndpointState } from '../webhooks/endpoint.presenter.js';
 import type { EventType } from './event.js';
@@ -145,6 +146,11 @@ export function trackEvent(
   track: TrackIdentity,
 ): NewEvent {
   return sessionEvent(type, subject, session, { track: presentTrack(track) });
+}
+
+export function recordingEvent(type: RecordingEventType, subject: RoomSubject, recording: RecordingState): NewEvent {
+  const data = { room: presentRoom(subject.tenant, subject.room), recording: presentRecording(recording) };
+  return roomEvent(type, subject, data);
 }
 
 /**

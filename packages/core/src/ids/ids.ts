@@ -16,6 +16,8 @@ export const ID_PREFIXES = {
   recovery: 'rcv',
   request: 'req',
   consoleSession: 'cses',
+  recording: 'rec',
+  recordingFile: 'recf',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;
@@ -50,6 +52,8 @@ const ID_NAMES: Readonly<Record<IdKind, string>> = {
   recovery: 'a recovery',
   request: 'a request',
   consoleSession: 'a console session',
+  recording: 'a recording',
+  recordingFile: 'a file of a recording',
 };
 
 /**

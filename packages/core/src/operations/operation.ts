@@ -33,6 +33,8 @@ export function backoffMs(runAttempt: number, random: Random): number | null {
 export const QUEUE_OF_OPERATION = {
   'room.end': 'room-end',
   'participant.remove': 'participant-remove',
+  'recording.process': 'recording-process',
+  'recording.delete': 'recording-delete',
 } as const;
 export type OperationKind = keyof typeof QUEUE_OF_OPERATION;
 export const OPERATION_KINDS = Object.keys(QUEUE_OF_OPERATION) as OperationKind[];

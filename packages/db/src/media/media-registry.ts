@@ -67,6 +67,13 @@ export async function registerMediaNode(db: TypedSql, node: NodeRegistration): P
   return row.outcome;
 }
 
+/** The agent has stopped: it counts as silent from now on, and another one may register another address. */
+export async function silenceAgent(db: TypedSql, nodeId: string): Promise<void> {
+  await db.$executeRaw`
+    UPDATE media_nodes SET heartbeat_at = now() - ${AGENT_SILENT_MS}::int * interval '1 millisecond'
+    WHERE id = ${nodeId} AND heartbeat_at IS NOT NULL`;
+}
+
 /** @returns whether it had a row, which also has its drain setting and its last observation. */
 export async function removeMediaNode(db: Db, nodeId: string): Promise<boolean> {
   return (await db.mediaNode.deleteMany({ where: { id: nodeId } })).count > 0;

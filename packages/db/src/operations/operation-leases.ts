@@ -1,5 +1,6 @@
 import type { OperationError, OperationKind, OperationState, Tenant } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
+import { literals } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
 import { isExhausted, isUnleased, OPERATION_COLUMNS, WAKEABLE_COLUMNS } from './operation.sql.js';
 import type { WakeableOperation } from './operations.repository.js';
@@ -12,6 +13,8 @@ export interface ClaimedOperation {
   projectId: string;
   roomId: string;
   participantId: string | null;
+  /** The room, the participant or the recording that the operation is about. */
+  subjectId: string;
   /** Trace context of the request that created the operation; the events of the clean-up carry it. */
   traceparent: string | null;
   run: number;
@@ -58,7 +61,7 @@ export async function claimOperation(
     WHERE id = ${operationId} AND status = 'pending' AND due_at <= now()
       AND ${isUnleased} AND NOT ${isExhausted}
     RETURNING id, kind, environment_id AS "environmentId", ${PROJECT_ID},
-      room_id AS "roomId", participant_id AS "participantId", traceparent, run, run_attempts AS "runAttempts",
+      room_id AS "roomId", participant_id AS "participantId", subject_id AS "subjectId", traceparent, run, run_attempts AS "runAttempts",
       lease_token::text AS "leaseToken",
       (extract(epoch FROM now() - due_at) * 1000)::int AS "lagMs"`;
   return claimed ?? null;
@@ -99,7 +102,7 @@ const LEASE_EXPIRED: OperationError = {
   message: 'The last attempt was not settled in time: its worker stopped.',
 };
 
-type SettledOperation = OperationState & Tenant & Pick<ClaimedOperation, 'roomId' | 'participantId'>;
+type SettledOperation = OperationState & Tenant & Pick<ClaimedOperation, 'roomId' | 'participantId' | 'subjectId'>;
 
 /** @throws LeaseLost */
 export async function settleOperation(
@@ -116,10 +119,14 @@ export async function settleOperation(
  * Settles one row as failed whose worker died in the run's last attempt, because no attempt is left.
  * @returns null when there is no such row.
  */
-export function settleExhaustedOperation(db: TypedSql): Promise<SettledOperation | null> {
+export function settleExhaustedOperation(
+  db: TypedSql,
+  kinds: readonly OperationKind[],
+): Promise<SettledOperation | null> {
   const which = Prisma.sql`id = (
       SELECT id FROM runtime_operations
       WHERE status = 'pending' AND due_at <= now() AND ${isExhausted} AND lease_expires_at <= now()
+        AND kind IN (${literals(kinds)})
       ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
     )`;
   return settle(db, which, { status: 'failed', error: LEASE_EXPIRED });
@@ -136,17 +143,18 @@ async function settle(db: TypedSql, which: Prisma.Sql, end: AttemptEnd): Promise
       lease_token = NULL, lease_expires_at = NULL
     WHERE ${which}
     RETURNING ${OPERATION_COLUMNS}, room_id AS "roomId", participant_id AS "participantId",
-      environment_id AS "environmentId", ${PROJECT_ID}`;
+      subject_id AS "subjectId", environment_id AS "environmentId", ${PROJECT_ID}`;
   return settled ?? null;
 }
 
 /**
- * The operations that a worker may claim now: the first of every environment before the second of any. Reads all due
- * rows, so that a tenant with many of them cannot hide another's operations.
+ * The operations of these kinds that a worker may claim now: the first of every environment before the second of any.
+ * Reads all due rows, so that a tenant with many of them cannot hide another's operations.
  * @returns `place` within the environment, from 1 on; `lateMs` since it became due, or its last lease expired.
  */
 export function findDueOperations(
   db: TypedSql,
+  kinds: readonly OperationKind[],
   limit: number,
 ): PromiseLike<(WakeableOperation & { place: number; lateMs: number })[]> {
   return db.$queryRaw`
@@ -156,6 +164,7 @@ export function findDueOperations(
       SELECT *, row_number() OVER (PARTITION BY environment_id ORDER BY due_at) AS place
       FROM runtime_operations
       WHERE status = 'pending' AND due_at <= now() AND ${isUnleased} AND NOT ${isExhausted}
+        AND kind IN (${literals(kinds)})
     ) due
     ORDER BY place, due_at LIMIT ${limit}::int`;
 }

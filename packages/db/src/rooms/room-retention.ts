@@ -27,12 +27,13 @@ const ROWS_PER_STEP = 1000;
  */
 export const PURGED_AFTER_SECONDS_MIN = TURN_TTL_SECONDS.max;
 
-/** Keeps a room with a pending operation: a participant can be removed from an ended room. */
+/** Keeps a room with a pending operation, because a participant can be removed from an ended room, or with a recording. */
 const isExpired = ({ olderThanSeconds, environmentId }: ExpiredRooms): Prisma.Sql => Prisma.sql`
   rooms.status = 'ended'
   AND rooms.ended_at <= now() - greatest(${olderThanSeconds}::int, ${PURGED_AFTER_SECONDS_MIN}::int) * interval '1 second'
   ${environmentId === null ? Prisma.empty : Prisma.sql`AND rooms.environment_id = ${environmentId}`}
-  AND NOT EXISTS (SELECT 1 FROM runtime_operations o WHERE o.room_id = rooms.id AND o.status = 'pending')`;
+  AND NOT EXISTS (SELECT 1 FROM runtime_operations o WHERE o.room_id = rooms.id AND o.status = 'pending')
+  AND NOT EXISTS (SELECT 1 FROM recordings r WHERE r.room_id = rooms.id)`;
 
 export async function countExpiredRooms(db: TypedSql, which: ExpiredRooms): Promise<number> {
   const [{ count }] = await db.$queryRaw<[{ count: number }]>`

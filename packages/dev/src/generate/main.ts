@@ -19,6 +19,7 @@ import { eventTypes, openApiTypes, operationFacts, operationTypes, withFunctions
 const APPS: { folder: string; schema: string; about: string }[] = [
   { folder: 'api', schema: 'ApiConfig', about: 'Serves HTTP.' },
   { folder: 'cleanup-worker', schema: 'CleanupWorkerConfig', about: 'Ends rooms and removes participants.' },
+  { folder: 'recorder', schema: 'RecorderConfig', about: 'Makes the files of recordings.' },
   { folder: 'webhook-worker', schema: 'WebhookWorkerConfig', about: 'Delivers webhooks.' },
   { folder: 'signaling', schema: 'SignalingConfig', about: 'The WebSocket gateway ([signaling.md](signaling.md)).' },
   {

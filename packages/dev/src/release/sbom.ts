@@ -2,7 +2,7 @@ import { run, toolsEnvironment } from '../bootstrap.js';
 
 /** Options of pnpm for the packages in the images (infra/Dockerfile). The image of the API has the console's bundle. */
 export const IN_IMAGES = [
-  ...['api', 'signaling', 'cleanup-worker', 'webhook-worker', 'cli', 'console'].flatMap((app) => [
+  ...['api', 'signaling', 'cleanup-worker', 'recorder', 'webhook-worker', 'cli', 'console'].flatMap((app) => [
     '--filter',
     `@callplane/${app}...`,
   ]),

@@ -11,6 +11,7 @@ export const APPS = [
   { name: 'api', readyPort: 'PORT' },
   { name: 'cleanup-worker', readyPort: 'HEALTH_PORT' },
   { name: 'webhook-worker', readyPort: 'HEALTH_PORT' },
+  { name: 'recorder', readyPort: 'HEALTH_PORT' },
   { name: 'signaling', readyPort: 'PORT' },
 ] as const;
 

@@ -13,6 +13,7 @@ import { APPS, startApp, type App } from './app.js';
 import { developmentKeys, migrate } from './development.js';
 import { heldPort } from './held-ports.js';
 import { keepRunning } from './keep-running.js';
+import { startMediaAgent } from './media-agent.js';
 import { openRecord, type RunRecord } from './record.js';
 import { handleSignals, onEnter, screen } from './terminal.js';
 import { startServers, type LocalServers } from './servers.js';
@@ -99,9 +100,11 @@ async function start(context: Context): Promise<void> {
   const appsReady = step(`Starting ${APPS.map(({ name }) => name).join(', ')}`, () =>
     allOf(APPS.map((app) => runApp(context, { app, settings, record, onLine, env: envOf(app) }))),
   );
+  const mediaNode = servers.media['MEDIA_NODES'];
+  const agentReady = mediaNode === undefined ? undefined : runMediaAgent(context, { settings, record, env, mediaNode });
   // New keys need only the database. Whether kept keys are still valid, only the API can tell.
   const keysReady = developmentKeys(settings, env, stopSignal, appsReady, step);
-  await allOf([appsReady, keysReady]);
+  await allOf([appsReady, keysReady, ...(agentReady === undefined ? [] : [agentReady])]);
   const keys = await keysReady;
   stopSignal.throwIfAborted();
   const demoPort = await chooseDemoPort(settings);
@@ -183,6 +186,8 @@ function appEnvironment(settings: Settings, encryptionKeys: string, servers: Loc
     // Ends the rooms of earlier tries.
     ROOM_EMPTY_TIMEOUT_SECONDS: '900',
     ENCRYPTION_KEYS: encryptionKeys,
+    RECORDINGS_FOLDER: join(settings.dataDir, 'recordings'),
+    RECORDER_SCRATCH_FOLDER: join(settings.dataDir, 'recorder'),
     ...servers.turn,
     ...servers.media,
     ...given,
@@ -220,6 +225,27 @@ async function runApp(context: Context, { app, settings, record, env, onLine }: 
       onLine: (line) => onLine(name, line),
       // A little more than the app's own deadline for finishing its work.
       stopWithinMs: settings.shutdownDeadlineMs + 2_000,
+      onSpawn: (pid) => record.spawned(name, pid),
+      stopSignal,
+    });
+  const { stop } = await keepRunning({ name, begin, say, stopSignal });
+  started.apps.push(stop);
+}
+
+interface AgentPlan extends Pick<AppPlan, 'settings' | 'record' | 'env'> {
+  /** The local Janus. */
+  mediaNode: string;
+}
+
+async function runMediaAgent(context: Context, { settings, record, env, mediaNode }: AgentPlan): Promise<void> {
+  const { say, stopSignal, started } = context;
+  const [id = '', url = ''] = mediaNode.split('=');
+  const name = 'media-agent';
+  const begin = () =>
+    startMediaAgent({
+      node: { id, url },
+      env,
+      logFile: join(settings.dataDir, 'logs', `${name}.log`),
       onSpawn: (pid) => record.spawned(name, pid),
       stopSignal,
     });

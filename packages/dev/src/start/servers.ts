@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import {
+  captureFolderOf,
   hostIPv4,
   startCoturn,
   startJanus,
@@ -103,7 +104,12 @@ export async function startServers(plan: ServersPlan) {
       adminSecret: secrets.mediaAdminSecret,
     };
     const { url } = await start('janus', () => startWatchedJanus({ ...options, ...common('janus') }));
-    return { MEDIA_NODES: `local=${url}`, MEDIA_API_SECRET: apiSecret, MEDIA_ADMIN_KEY: adminKey };
+    return {
+      MEDIA_NODES: `local=${url}`,
+      MEDIA_API_SECRET: apiSecret,
+      MEDIA_ADMIN_KEY: adminKey,
+      MEDIA_CAPTURE_FOLDER: captureFolderOf(options.dir),
+    };
   };
 
   // The bootstrap has installed the programs where that is possible. Only Redis is required.

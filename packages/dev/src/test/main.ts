@@ -36,7 +36,7 @@ const TIERS = ['rest', 'all', 'full', 'image', 'lab', 'containers'] as const;
 const OWN_FLAGS = ['--retry', '--recommended', ...TIERS.map((tier) => `--${tier}`)];
 type Tier = 'quick' | 'some' | (typeof TIERS)[number];
 
-const QUICK_PROGRAMS = ['redis-server', 'janus', 'chromium-headless-shell'];
+const QUICK_PROGRAMS = ['redis-server', 'janus', 'chromium-headless-shell', 'ffmpeg'];
 const PROGRAMS = [...QUICK_PROGRAMS, 'turnserver', 'nginx', 'prometheus', 'pgbouncer'];
 const PROGRAMS_OF: Partial<Record<Tier, string[]>> = {
   quick: QUICK_PROGRAMS,

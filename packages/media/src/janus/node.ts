@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { MediaError, type MediaNodeEvents, type MediaRoom } from '../types.js';
+import { MediaError, type MediaNodeEvents, type MediaRoom, type RoomRecording } from '../types.js';
 import { DEFAULT_DEADLINES, JanusConnection, type JanusDeadlines } from './connection.js';
 import { JanusHandle } from './handle.js';
 import { isJanusError, JANUS } from './messages.js';
@@ -124,6 +124,15 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
   /** Stops (`muted`) or resumes the forwarding of one stream, whatever its publisher sends. */
   async moderate(roomId: string, feedId: string, mid: string, muted: boolean): Promise<void> {
     await this.#up().rooms.moderate(roomId, feedId, mid, muted);
+  }
+
+  /**
+   * Starts or stops the recording of all streams of a room, later ones included.
+   * @param how null stops the recording.
+   * @returns false if the server has no such room
+   */
+  async record(roomId: string, how: RoomRecording | null): Promise<boolean> {
+    return this.#up().rooms.record(roomId, how);
   }
 
   async openSession(): Promise<MediaSession> {

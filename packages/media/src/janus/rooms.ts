@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import { MediaError, type MediaRoom, type StreamReference } from '../types.js';
+import { MediaError, type MediaRoom, type RoomRecording, type StreamReference } from '../types.js';
 import { JanusHandle, type HandleSession } from './handle.js';
 import { isJanusError, JANUS, objectsIn, textOf } from './messages.js';
 import { PROBE_ROOM } from './probe.js';
@@ -101,6 +101,24 @@ export function janusRooms(control: JanusHandle, adminKey: string) {
         return 'removed';
       } catch (error) {
         if (isJanusError(error, JANUS.noSuchRoom, JANUS.noSuchFeed)) return 'absent';
+        throw error;
+      }
+    },
+
+    /**
+     * Starts or stops the recording of all streams of a room.
+     * @param how null stops it.
+     * @returns false if there is no such room
+     */
+    async record(roomId: string, how: RoomRecording | null): Promise<boolean> {
+      try {
+        const { folder, keyFrameSeconds = 0 } = how ?? {};
+        const into = folder === undefined ? {} : { new_rec_dir: folder };
+        await control.request({ request: 'edit', ...managed(roomId), ...into, new_fir_freq: keyFrameSeconds });
+        await control.request({ request: 'enable_recording', ...managed(roomId), record: how !== null });
+        return true;
+      } catch (error) {
+        if (isJanusError(error, JANUS.noSuchRoom)) return false;
         throw error;
       }
     },

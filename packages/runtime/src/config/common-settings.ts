@@ -250,6 +250,19 @@ export const mediaSettings = {
   }),
 };
 
+/** The store of recordings, for the apps that write to it or read from it. */
+export const recordingSettings = {
+  RECORDINGS_FOLDER: Type.Optional(
+    Type.String({
+      pattern: '^/.',
+      expected: 'an absolute path',
+      description:
+        'Folder of recordings and of what media servers have shipped, the same for API, recorders and agents. Without ' +
+        'it nothing is recorded.',
+    }),
+  ),
+};
+
 /** How long a session outlives its connection. The gateway's timer and the cleanup worker's sweep use it. */
 export const sessionSettings = {
   RECONNECT_GRACE_SECONDS: Type.Integer({

@@ -92,6 +92,8 @@ const NEVER_NULL: Record<string, string> = {
 /** Columns that PostgreSQL fills itself, with the reason. */
 const FILLED: Record<string, string> = {
   'events.transaction_id': 'the transaction that writes the event, which only PostgreSQL knows',
+  'recording_spans.ended_at': 'the trigger of `session_tracks`',
+  'recording_spans.id': 'its sequence',
   'signaling_instances.started_at': 'the time of the first heartbeat',
   'usage_rollups.rolled_up_at': 'the time of the roll-up',
 };
@@ -101,6 +103,7 @@ const LATER: Record<string, string> = {
   'media_nodes.version': 'a worker observes it',
   'participant_sessions.end_reason': 'the end of the session',
   'participant_sessions.media': 'the gateway writes it once media flows',
+  'recordings.last_error': 'the processing fails',
   'rooms.media_node_id': 'the first join places the room',
   'runtime_operations.last_error': 'an attempt fails',
   'webhook_deliveries.failure_reason': 'the last attempt fails',

@@ -12,14 +12,14 @@ import {
 import { publishRoomChanged } from '@callplane/queue';
 import { endMediaSessions, removeFeedsOf } from '../../media/media-clean-up.js';
 import { writeLeft } from '../events.js';
-import { CLEAN_UP_SLOTS, type Kind, type Step } from '../kind.js';
+import { CLEAN_UP_SLOTS, type CleanUpKind, type CleanUpStep } from '../kind.js';
 import { CHECK_MEDIA_STEP, CLOSE_RELAYS_STEP } from '../shared-steps.js';
 
 /** How long the signaling instance may take to close the connection, and the interval between checks. */
 const LET_GO_WITHIN_MS = 2000;
 const LOOK_EVERY_MS = 50;
 
-const STEPS: readonly Step[] = [
+const STEPS: readonly CleanUpStep[] = [
   {
     name: 'notify the signaling instances',
     async run(deps, claim) {
@@ -76,7 +76,7 @@ function participantOf({ id, participantId }: ClaimedOperation): string {
 }
 
 /** Disconnects a participant and blocks its identity. */
-export const PARTICIPANT_REMOVE: Kind = {
+export const PARTICIPANT_REMOVE: CleanUpKind = {
   steps: STEPS,
   slots: CLEAN_UP_SLOTS,
   isLong: false,

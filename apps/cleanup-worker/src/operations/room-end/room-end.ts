@@ -1,12 +1,12 @@
 import { roomEnded } from '@callplane/core';
-import { assertLease, endRoomPresence, markRoomEnded, writeEvents } from '@callplane/db';
+import { assertLease, endRoomPresence, markRoomEnded, stopRecordings, writeEvents } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import { destroyMediaRoom } from '../../media/media-clean-up.js';
 import { writeLeft } from '../events.js';
-import { CLEAN_UP_SLOTS, type Kind, type Step } from '../kind.js';
+import { CLEAN_UP_SLOTS, type CleanUpKind, type CleanUpStep } from '../kind.js';
 import { CHECK_MEDIA_STEP, CLOSE_RELAYS_STEP } from '../shared-steps.js';
 
-const STEPS: readonly Step[] = [
+const STEPS: readonly CleanUpStep[] = [
   {
     // On this notice, each instance reads that the room is ending, and disconnects its participants. An instance that
     // misses the notice reads the room within seconds anyway.
@@ -15,6 +15,19 @@ const STEPS: readonly Step[] = [
       // The notice has no version, so every instance that still listens reads the room. Instances that have seen the
       // end no longer listen.
       await publishRoomChanged(deps.producer.redis, claim.roomId, null);
+    },
+  },
+  {
+    // The agents beside the media servers record no room that is ending. Before the step that destroys the media room, so
+    // that recordings end with the media.
+    name: 'stop the recordings',
+    async run(deps, claim) {
+      const { operations, deliveries } = await deps.database.transaction(async (tx) => {
+        await assertLease(tx, claim);
+        return stopRecordings(tx, claim, claim.roomId, null, deps.clock.now());
+      });
+      await deps.producer.wakeOperations(operations);
+      await deps.producer.wakeDeliveries(deliveries);
     },
   },
   {
@@ -48,7 +61,7 @@ const STEPS: readonly Step[] = [
 ];
 
 /** Ends a room for everyone. */
-export const ROOM_END: Kind = {
+export const ROOM_END: CleanUpKind = {
   steps: STEPS,
   async complete(tx, claim, now) {
     const room = await markRoomEnded(tx, claim, claim.roomId, now);

@@ -3,11 +3,9 @@ import { afterFailure, ATTEMPTS_PER_RUN, QUEUE_OF_OPERATION, traceIdOf, type Ope
 import { claimOperation, LeaseLost, patiently, settleOperation, type ClaimedOperation } from '@callplane/db';
 import { publishNotice } from '@callplane/queue';
 import { startSpan, type Span } from '@callplane/runtime';
-import type { Deps } from '../deps.js';
-import { writeOperationFailed } from './events.js';
-import type { Attempt, Kind } from './kind.js';
-import { KINDS } from './kinds.js';
+import type { Attempt, Kind, Kinds, OperationDeps } from './kind.js';
 import { keepLease } from './lease.js';
+import { writeOperationFailed } from './operation-failed.js';
 
 /**
  * How long to retry settling a failure while PostgreSQL is unavailable, and the pause between tries, in milliseconds.
@@ -19,15 +17,15 @@ const SETTLE_PAUSE_MS = 500;
 /**
  * Works on one operation: claims it, runs its steps, and settles it as completed with the effect of its kind. If a step
  * throws, this function does not throw. It settles the operation with a retry or as failed, unless the lease was lost.
- * @param kinds tests pass others.
+ * @param kinds the kinds of the app.
  * @returns milliseconds until the next attempt; null if there is none, or if the row was not this worker's to claim:
  * settled, held by another worker, or not due yet.
  * @throws if PostgreSQL is unavailable. The row stays unchanged, and a scan finds it again.
  */
-export async function workOnOperation(
+export async function workOnOperation<Deps extends OperationDeps>(
   deps: Deps,
   operationId: string,
-  kinds: Readonly<Record<ClaimedOperation['kind'], Kind>> = KINDS,
+  kinds: Kinds<Deps>,
 ): Promise<number | null> {
   const claimed = await claimOperation(deps.database.sql, operationId, randomUUID(), deps.leaseMs);
   if (claimed === null) return null;
@@ -37,6 +35,7 @@ export async function workOnOperation(
   const startedAt = performance.now();
   const noted: Record<string, unknown> = {};
   const kind = kinds[claim.kind];
+  if (kind === undefined) throw new Error(`${claim.id} is of the kind ${claim.kind}, which another app works on`);
   const lease = keepLease(deps, claim, kind.isLong);
   const note: Attempt['note'] = (fields) => Object.assign(noted, fields);
   const outcome = await attempt(deps, claim, kind, { note, signal: lease.signal });
@@ -82,7 +81,12 @@ type Outcome =
 /** The step of the transaction that settles an operation as completed. */
 const COMPLETE = 'complete the operation';
 
-async function attempt(deps: Deps, claim: ClaimedOperation, kind: Kind, how: Attempt): Promise<Outcome> {
+async function attempt<Deps extends OperationDeps>(
+  deps: Deps,
+  claim: ClaimedOperation,
+  kind: Kind<Deps>,
+  how: Attempt,
+): Promise<Outcome> {
   let step = '';
   const inSpan = async (name: string, work: () => Promise<void>): Promise<void> => {
     step = name;
@@ -102,11 +106,15 @@ async function attempt(deps: Deps, claim: ClaimedOperation, kind: Kind, how: Att
     return { outcome: 'completed' };
   } catch (error) {
     if (error instanceof LeaseLost || how.signal.aborted) return { outcome: 'lease_lost', step };
-    return settleFailure(deps, claim, step, error);
+    return settleFailure(deps, claim, kind, step, error);
   }
 }
 
-async function complete(deps: Deps, claim: ClaimedOperation, { complete: write }: Kind): Promise<void> {
+async function complete<Deps extends OperationDeps>(
+  deps: Deps,
+  claim: ClaimedOperation,
+  { complete: write }: Kind<Deps>,
+): Promise<void> {
   const { database, producer } = deps;
   const now = deps.clock.now();
   const end = { status: 'completed', now } as const;
@@ -139,7 +147,13 @@ function spanOf(claim: ClaimedOperation): Span | null {
   });
 }
 
-async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, error: unknown): Promise<Outcome> {
+async function settleFailure<Deps extends OperationDeps>(
+  deps: Deps,
+  claim: ClaimedOperation,
+  kind: Kind<Deps>,
+  step: string,
+  error: unknown,
+): Promise<Outcome> {
   // API callers read this error. It names only the step, because the cause (in the log) may contain internal hosts.
   const lastError: OperationError = { code: 'STEP_FAILED', message: `The step "${step}" failed.` };
   const next = afterFailure(claim.runAttempts, deps.random);
@@ -149,7 +163,7 @@ async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, 
       const deliveries = await patiently(until, SETTLE_PAUSE_MS, () =>
         deps.database.transaction(async (tx) => {
           const operation = await settleOperation(tx, claim, { status: 'failed', error: lastError });
-          return writeOperationFailed(tx, claim, operation, deps.clock.now());
+          return writeOperationFailed(tx, kind, claim, operation, deps.clock.now());
         }),
       );
       await deps.producer.wakeDeliveries(deliveries);

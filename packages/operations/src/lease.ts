@@ -1,5 +1,5 @@
 import { LeaseLost, renewLease, type ClaimedOperation } from '@callplane/db';
-import type { Deps } from '../deps.js';
+import type { OperationDeps } from './kind.js';
 
 /** Share of a lease after which it is renewed, and of the pause after a renewal that PostgreSQL did not answer. */
 const RENEW_AFTER = 0.5;
@@ -11,7 +11,7 @@ const TRY_AGAIN_AFTER = 0.1;
  * @returns a signal that aborts with {@link LeaseLost} when another worker may have the row; call `release` at the end
  */
 export function keepLease(
-  { database, leaseMs, logger }: Pick<Deps, 'database' | 'leaseMs' | 'logger'>,
+  { database, leaseMs, logger }: Pick<OperationDeps, 'database' | 'leaseMs' | 'logger'>,
   claim: ClaimedOperation,
   isLong: boolean,
 ): { signal: AbortSignal; release: () => void } {

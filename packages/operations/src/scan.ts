@@ -1,6 +1,6 @@
 import { CONCURRENCY_PER_WORKER, type OperationKind } from '@callplane/core';
 import { findDueOperations } from '@callplane/db';
-import type { Deps } from './deps.js';
+import type { OperationDeps } from './kind.js';
 
 /** Interval of scans after a full page, and while Redis is in trouble, in milliseconds. */
 export const SCAN_FAST_MS = 1000;
@@ -11,7 +11,7 @@ const PAGE_WITHOUT_REDIS = 2 * CONCURRENCY_PER_WORKER;
 /** From then on the job of an operation counts as lost, in milliseconds: a scan has passed it. */
 const LATE_MS = 8000;
 
-type ScanDeps = Pick<Deps, 'database' | 'producer' | 'logger' | 'metrics' | 'random'>;
+type ScanDeps = Pick<OperationDeps, 'database' | 'producer' | 'logger' | 'metrics' | 'random'>;
 
 /**
  * Finds due operations in PostgreSQL and adds their jobs, in case they have none: their retry was planned by a worker
@@ -19,16 +19,19 @@ type ScanDeps = Pick<Deps, 'database' | 'producer' | 'logger' | 'metrics' | 'ran
  */
 export class Scan {
   readonly #deps: ScanDeps;
+  readonly #kinds: readonly OperationKind[];
   readonly #intervalMs: number;
   readonly #work: (operationId: string, kind: OperationKind) => Promise<unknown>;
   #nextAtMs: number;
 
   constructor(
     deps: ScanDeps,
+    kinds: readonly OperationKind[],
     intervalMs: number,
     work: (operationId: string, kind: OperationKind) => Promise<unknown>,
   ) {
     this.#deps = deps;
+    this.#kinds = kinds;
     this.#intervalMs = intervalMs;
     this.#work = work;
     // The workers scan at different times.
@@ -46,7 +49,7 @@ export class Scan {
     const limit = hasRedis ? PAGE : PAGE_WITHOUT_REDIS;
     let isFull: boolean;
     do {
-      const rows = await findDueOperations(database.sql, limit);
+      const rows = await findDueOperations(database.sql, this.#kinds, limit);
       this.#report(rows.filter(({ lateMs }) => lateMs > LATE_MS));
       isFull = rows.length === limit;
       if (hasRedis) {

@@ -1,0 +1,21 @@
+import { PublicError, type RecordingState, type Tenant } from '@callplane/core';
+import { findRecording, stopRecordings } from '@callplane/db';
+import type { Deps } from '../deps.js';
+
+/** @returns the recording as it is then, also if it had ended before */
+export async function stopRecording(
+  { database, producer, clock }: Pick<Deps, 'database' | 'producer' | 'clock'>,
+  tenant: Tenant,
+  recordingId: string,
+): Promise<RecordingState> {
+  const before = await findRecording(database.sql, tenant, recordingId);
+  if (before === null) throw new PublicError('RECORDING_NOT_FOUND');
+  if (before.status !== 'recording') return before;
+  const { operations, deliveries } = await database.transaction((tx) =>
+    stopRecordings(tx, tenant, before.roomId, recordingId, clock.now()),
+  );
+  // The request waits for neither: scans of the workers find the rows.
+  void producer.wakeOperations(operations);
+  void producer.wakeDeliveries(deliveries);
+  return (await findRecording(database.sql, tenant, recordingId)) ?? before;
+}

@@ -1,0 +1,225 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  appendFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { captureChunkKey, newId } from '@callplane/core';
+import { Database } from '@callplane/db';
+import { FolderStore } from '@callplane/store';
+import { createTestDatabase, createTestTenant, execute, stopAtEnd, type TestTenant } from '@callplane/testing';
+import { Captures, type CaptureDeps } from './captures.js';
+
+const scratch = mkdtempSync(join(tmpdir(), 'callplane-captures-'));
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+let database: Database;
+let tenant: TestTenant;
+beforeAll(async () => {
+  database = new Database({ url: (await createTestDatabase()).url, poolMax: 2 });
+  stopAtEnd(() => database.close());
+  tenant = await createTestTenant(database);
+});
+
+/** Requests of the agent to the media server. */
+let asked: string[];
+let folder: string;
+let store: FolderStore;
+let nowMs: number;
+let deps: CaptureDeps;
+beforeEach(async () => {
+  await execute(database, 'TRUNCATE recordings, recording_captures');
+  asked = [];
+  folder = mkdtempSync(join(scratch, 'captures-'));
+  store = new FolderStore(mkdtempSync(join(scratch, 'store-')));
+  nowMs = Date.now();
+  deps = {
+    db: database.sql,
+    record: (_roomId, how) => {
+      asked.push(how === null ? 'stop' : `record ${how.keyFrameSeconds}`);
+      return Promise.resolve(true);
+    },
+    store,
+    nodeId: 'm1',
+    folder,
+    nowMs: () => nowMs,
+  };
+});
+
+async function newRoom(): Promise<string> {
+  const id = newId('room');
+  const room = {
+    id,
+    environmentId: tenant.environmentId,
+    name: 'Room',
+    metadata: {},
+    status: 'active',
+    mediaNodeId: 'm1',
+  };
+  await database.prisma.room.create({
+    data: { ...room, maxParticipants: 9, createdAt: new Date(), startedAt: new Date() },
+  });
+  return id;
+}
+
+async function record(roomId: string): Promise<string> {
+  const id = newId('recording');
+  const { environmentId } = tenant;
+  const recording = { id, environmentId, roomId, mode: 'tracks', audioOnly: false, metadata: {}, status: 'recording' };
+  await database.prisma.recording.create({ data: { ...recording, maxDurationSeconds: 600, startedAt: new Date() } });
+  return id;
+}
+
+const end = (id: string, status = 'processing') =>
+  database.prisma.recording.update({
+    where: { id },
+    data: { status, endedAt: new Date(), completedAt: status === 'completed' ? new Date() : null },
+  });
+
+const NAME = 'videoroom-room-user-sess_1-1-1-1795902233244954-audio-0';
+/** A file as Janus begins it, with the first packet's arrival. */
+function begin(roomId: string, name = NAME, atMs = nowMs): string {
+  mkdirSync(join(folder, roomId), { recursive: true });
+  const path = join(folder, roomId, `${name}.mjr.part`);
+  const header = Buffer.from(JSON.stringify({ t: 'a', c: 'opus', s: atMs * 1000, u: atMs * 1000 }));
+  writeFileSync(path, Buffer.concat([Buffer.from('MJR00002'), Buffer.from([0, header.length]), header]));
+  return path;
+}
+
+const rows = () => database.prisma.recordingCapture.findMany({ orderBy: { name: 'asc' } });
+async function stored(roomId: string): Promise<string> {
+  const [row] = await rows();
+  const chunks = Array.from({ length: row?.chunks ?? 0 }, (_, n) =>
+    captureChunkKey({ roomId, nodeId: 'm1', name: NAME }, n),
+  );
+  const parts = await Promise.all(chunks.map(async (chunk) => buffer(await store.read(chunk))));
+  return Buffer.concat(parts).toString('latin1');
+}
+
+describe('the agent', () => {
+  test('records the rooms that want it, and asks for key frames often at first', async () => {
+    const roomId = await newRoom();
+    await record(roomId);
+    const captures = new Captures(deps);
+    for (let pass = 0; pass < 6; pass += 1) expect(await captures.pass()).toEqual({ absent: 0, isDiskFull: false });
+    expect(asked).toEqual([...Array<string>(5).fill('record 1'), 'record 10']);
+  });
+
+  test('begins the files anew with each recording of the room, and stops with the last one', async () => {
+    const roomId = await newRoom();
+    const captures = new Captures(deps);
+    const ids = [await record(roomId)];
+    await captures.pass();
+    ids.push(await record(roomId));
+    await captures.pass();
+    await end(ids[0]!);
+    await captures.pass();
+    await end(ids[1]!);
+    await captures.pass();
+    expect(asked).toEqual(['record 1', 'stop', 'record 1', 'stop', 'record 1', 'stop']);
+  });
+
+  test('looks for a room that is not there yet again, and says so', async () => {
+    await record(await newRoom());
+    deps = { ...deps, record: () => Promise.resolve(false) };
+    expect(await new Captures(deps).pass()).toMatchObject({ absent: 1 });
+  });
+});
+
+describe('a file that grows', () => {
+  test('is shipped every 30 s, and its rest with the end of the recording', async () => {
+    const roomId = await newRoom();
+    const id = await record(roomId);
+    const captures = new Captures(deps);
+    const path = begin(roomId);
+    await captures.pass();
+    expect(await rows()).toEqual([]);
+    nowMs += 30_000;
+    await captures.pass();
+    const [first] = await rows();
+    expect(first).toMatchObject({
+      roomId,
+      nodeId: 'm1',
+      kind: 'audio',
+      feedId: 'sess_1-1-1',
+      section: 0,
+      closed: false,
+    });
+    appendFileSync(path, 'more');
+    await captures.pass();
+    expect(await rows()).toMatchObject([{ chunks: 1 }]);
+    await end(id);
+    renameSync(path, path.replace('.part', ''));
+    await captures.pass();
+    expect(await rows()).toMatchObject([{ chunks: 2, closed: true }]);
+    expect(await stored(roomId)).toMatch(/^MJR00002.*more$/s);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('has its begin by the clock of PostgreSQL', async () => {
+    const roomId = await newRoom();
+    const id = await record(roomId);
+    nowMs += 3_600_000;
+    begin(roomId);
+    await end(id);
+    await new Captures(deps).pass();
+    const [row] = await rows();
+    expect(Math.abs(row!.startedAt.getTime() - Date.now())).toBeLessThan(60_000);
+  });
+
+  test('is continued by the next agent from the size that the row has', async () => {
+    const roomId = await newRoom();
+    const id = await record(roomId);
+    const captures = new Captures(deps);
+    const path = begin(roomId);
+    await captures.pass();
+    nowMs += 30_000;
+    await captures.pass();
+    appendFileSync(path, 'after the restart');
+    await end(id);
+    await new Captures(deps).pass();
+    expect(await stored(roomId)).toMatch(/^MJR00002.*}after the restart$/s);
+  });
+
+  test('stays on the disk while the store is away, and the pass does not count', async () => {
+    const roomId = await newRoom();
+    const id = await record(roomId);
+    const path = begin(roomId);
+    await end(id);
+    const put = () => Promise.reject(new Error('away'));
+    const away = { ...deps, store: { put } as unknown as FolderStore };
+    await database.prisma.mediaNode.deleteMany();
+    await expect(new Captures(away).pass()).rejects.toThrow('away');
+    expect(existsSync(path)).toBe(true);
+    expect(await database.prisma.mediaNode.findMany()).toEqual([]);
+    await new Captures(deps).pass();
+    expect(existsSync(path)).toBe(false);
+    expect(await rows()).toMatchObject([{ closed: true }]);
+  });
+
+  test('stays on the disk while the media server does not answer: it may still write', async () => {
+    const roomId = await newRoom();
+    const id = await record(roomId);
+    const path = begin(roomId);
+    await end(id);
+    const silent = { ...deps, record: () => Promise.reject(new Error('no answer')) };
+    await expect(new Captures(silent).pass()).rejects.toThrow('no answer');
+    expect(existsSync(path)).toBe(true);
+  });
+});
+
+test('files that no recording needs any more are deleted without being shipped', async () => {
+  const roomId = await newRoom();
+  begin(roomId);
+  await end(await record(roomId), 'completed');
+  await new Captures(deps).pass();
+  expect([await rows(), readdirSync(folder)]).toEqual([[], []]);
+});

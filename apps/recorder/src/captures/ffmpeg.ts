@@ -1,0 +1,38 @@
+import { spawn } from 'node:child_process';
+
+/** Below the calls of the same machine. */
+const NICENESS = '10';
+const ERROR_CHARACTERS_MAX = 2000;
+
+/** @throws an error with what ffmpeg has said */
+function ffmpeg(args: readonly string[], signal?: AbortSignal): Promise<void> {
+  const all = ['-n', NICENESS, 'ffmpeg', '-nostdin', '-hide_banner', '-loglevel', 'error', '-y', ...args];
+  return new Promise((resolve, reject) => {
+    const child = spawn('nice', all, {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      killSignal: 'SIGKILL',
+      ...(signal === undefined ? {} : { signal }),
+    });
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-ERROR_CHARACTERS_MAX)));
+    child.once('error', reject);
+    child.once('close', (code) => {
+      if (code === 0) resolve();
+      else reject(new Error(`ffmpeg exited with ${code ?? 'a signal'}: ${said.trim()}`));
+    });
+  });
+}
+
+export async function hasFfmpeg(): Promise<boolean> {
+  try {
+    await ffmpeg(['-version']);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Writes the same track with an index in front and a duration, so that players can seek. */
+export function addIndex(from: string, to: string, signal: AbortSignal): Promise<void> {
+  return ffmpeg(['-i', from, '-map', '0', '-c', 'copy', '-cues_to_front', '1', '-f', 'webm', to], signal);
+}

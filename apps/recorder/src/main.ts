@@ -1,0 +1,67 @@
+import { mkdir, rm } from 'node:fs/promises';
+import type { OperationKind } from '@callplane/core';
+import {
+  Database,
+  findOverdueRecordings,
+  isDatabaseUnavailable,
+  RECORDER_TASK,
+  stopRecordings,
+  sweepLeases,
+} from '@callplane/db';
+import { operationMetrics, runOperations } from '@callplane/operations';
+import { JobProducer, QUEUE_NAMES, readRedisTarget, REDIS_TROUBLES } from '@callplane/queue';
+import { AppProcess, Elections, orExit, systemClock } from '@callplane/runtime';
+import { FolderStore } from '@callplane/store';
+import { hasFfmpeg } from './captures/ffmpeg.js';
+import { RecorderConfig } from './config.js';
+import type { Deps } from './deps.js';
+import { kindsOf } from './operations/kinds.js';
+
+const OVERDUE_PER_SWEEP = 100;
+
+const app = AppProcess.start('recorder', RecorderConfig);
+const { config, logger, metrics } = app;
+const database = app.ownDatabase(new Database(app.databaseSettings));
+const redis = orExit('REDIS_URL', () => readRedisTarget(config));
+const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
+
+const kinds = kindsOf(config.RECORDER_CONCURRENCY);
+const missing = [
+  ...(config.RECORDINGS_FOLDER === undefined ? ['RECORDINGS_FOLDER'] : []),
+  ...((await hasFfmpeg()) ? [] : ['ffmpeg']),
+];
+if (config.RECORDINGS_FOLDER === undefined || missing.length > 0) {
+  // Without the lease of a recorder, requests to record are refused.
+  logger.warn('recordings are off', { missing });
+} else {
+  await rm(config.RECORDER_SCRATCH_FOLDER, { recursive: true, force: true });
+  await mkdir(config.RECORDER_SCRATCH_FOLDER, { recursive: true });
+  const deps: Deps = {
+    database,
+    producer,
+    logger,
+    metrics: operationMetrics(metrics, Object.keys(kinds) as OperationKind[]),
+    clock: systemClock,
+    random: Math.random,
+    leaseMs: config.RECORDER_LEASE_MS,
+    store: new FolderStore(config.RECORDINGS_FOLDER),
+    scratchFolder: config.RECORDER_SCRATCH_FOLDER,
+  };
+  const elections = new Elections(sweepLeases(database.sql, app.processName), app);
+  const sweepIntervalMs = config.RECORDER_SWEEP_INTERVAL_MS;
+  runOperations(app, deps, kinds, { redis, elections, sweepIntervalMs });
+  app.repeatElected(elections, RECORDER_TASK, sweepIntervalMs, () => stopOverdue(deps), isDatabaseUnavailable);
+}
+
+const healthPort = await app.serveHealth(config);
+await app.started('working', { kinds: Object.keys(kinds), concurrency: config.RECORDER_CONCURRENCY, healthPort });
+
+async function stopOverdue(deps: Deps): Promise<void> {
+  for (const { recordingId, roomId, ...tenant } of await findOverdueRecordings(deps.database.sql, OVERDUE_PER_SWEEP)) {
+    const { operations, deliveries } = await deps.database.transaction((tx) =>
+      stopRecordings(tx, tenant, roomId, recordingId, deps.clock.now()),
+    );
+    await deps.producer.wakeOperations(operations);
+    await deps.producer.wakeDeliveries(deliveries);
+  }
+}

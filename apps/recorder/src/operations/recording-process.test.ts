@@ -1,0 +1,212 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  captureChunkKey,
+  newId,
+  recordingFileKey,
+  type OperationKind,
+  type StoredRecordingFile,
+} from '@callplane/core';
+import { acceptRecordingDeletion, Database, saveCapture, saveCapturePass, stopRecordings } from '@callplane/db';
+import { operationMetrics, workOnOperation } from '@callplane/operations';
+import { JobProducer } from '@callplane/queue';
+import { createLogger, createMetrics, systemClock } from '@callplane/runtime';
+import { FolderStore, type ObjectStore } from '@callplane/store';
+import { createTestDatabase, createTestTenant, startTestRedis, stopAtEnd, type TestTenant } from '@callplane/testing';
+import { capture, type TestPacket } from '../captures/captures.testkit.js';
+import type { Deps } from '../deps.js';
+import { kindsOf } from './kinds.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'callplane-recorder-test-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const kinds = kindsOf(1);
+
+let deps: Deps;
+let tenant: TestTenant;
+let store: FolderStore;
+beforeAll(async () => {
+  const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
+  const database = new Database({ url, poolMax: 5 });
+  const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
+  stopAtEnd(() => Promise.all([producer.close(), database.close()]));
+  tenant = await createTestTenant(database);
+  store = new FolderStore(join(folder, 'store'));
+  const scratchFolder = join(folder, 'scratch');
+  mkdirSync(scratchFolder);
+  deps = {
+    database,
+    producer,
+    logger: createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'recorder', new PassThrough()),
+    metrics: operationMetrics(createMetrics({ app: 'recorder' }), Object.keys(kinds) as OperationKind[]),
+    clock: systemClock,
+    random: Math.random,
+    leaseMs: 60_000,
+    store,
+    scratchFolder,
+  };
+});
+
+const BEGAN_MS = 60_000;
+let roomId: string;
+let recordingId: string;
+let operationId: string;
+let beganAtMs: number;
+/** A recording of a minute that has just ended. */
+beforeEach(async () => {
+  const { prisma } = deps.database;
+  const { environmentId } = tenant;
+  [roomId, recordingId] = [newId('room'), newId('recording')];
+  beganAtMs = Date.now() - BEGAN_MS;
+  const startedAt = new Date(beganAtMs);
+  await prisma.room.create({
+    data: {
+      id: roomId,
+      environmentId,
+      name: 'Room',
+      metadata: {},
+      status: 'active',
+      maxParticipants: 9,
+      createdAt: startedAt,
+      startedAt,
+    },
+  });
+  await prisma.recording.create({
+    data: {
+      ...{ id: recordingId, environmentId, roomId, mode: 'tracks', audioOnly: false, metadata: {} },
+      ...{ maxDurationSeconds: 600, status: 'recording', startedAt },
+    },
+  });
+  const stopped = await deps.database.transaction((tx) => stopRecordings(tx, tenant, roomId, null, new Date()));
+  operationId = stopped.operations[0]!.id;
+});
+
+const packets = (count: number): TestPacket[] =>
+  Array.from({ length: count }, (_, n) => ({
+    arrivalMs: n * 20,
+    sequence: n + 1,
+    timestamp: n * 960,
+    // A frame of silence.
+    payload: Buffer.from([0xf8, 0xff, 0xfe]),
+  }));
+
+/** Stores a capture in two chunks, as the agent does. */
+async function ship(name: string, bytes: Buffer, more: { nodeId?: string; closed?: boolean } = {}): Promise<void> {
+  const { nodeId = 'm1', closed = true } = more;
+  const half = Math.ceil(bytes.length / 2);
+  for (const [n, part] of [bytes.subarray(0, half), bytes.subarray(half)].entries()) {
+    await store.put(captureChunkKey({ roomId, nodeId, name }, n), part);
+  }
+  const startedAt = new Date(beganAtMs + 1000);
+  const feedId = `${newId('session')}-1-1`;
+  const row = { roomId, nodeId, name, kind: 'audio', feedId, section: 0, startedAt } as const;
+  await saveCapture(deps.database.sql, { ...row, bytes: bytes.length, chunks: 2, closed });
+}
+const agentPassed = (nodeId = 'm1', at = new Date(Date.now() + 1000)) => saveCapturePass(deps.database.sql, nodeId, at);
+async function work(more: Partial<Deps> = {}): Promise<number | null> {
+  await deps.database.prisma.runtimeOperation.updateMany({
+    where: { status: 'pending' },
+    data: { dueAt: new Date(Date.now() - 1000) },
+  });
+  return workOnOperation({ ...deps, ...more }, operationId, kinds);
+}
+const row = () => deps.database.prisma.recording.findUniqueOrThrow({ where: { id: recordingId } });
+const files = async () => (await row()).files as unknown as StoredRecordingFile[];
+
+describe('the processing of a recording', () => {
+  test('makes a file of each capture, forgets the captures, and leaves nothing in the scratch folder', async () => {
+    await ship('a', capture('opus', packets(100)));
+    await ship('b', capture('opus', packets(50)));
+    await agentPassed();
+    expect(await work()).toBeNull();
+    expect(await row()).toMatchObject({ status: 'completed', progress: 100, gaps: [] });
+    const [first, second] = await files();
+    expect([first?.startMs, first?.durationMs, second?.durationMs].map((ms) => Math.round(ms! / 100))).toEqual([
+      10, 20, 10,
+    ]);
+    expect(await store.size(recordingFileKey(recordingId, first!))).toBe(first!.bytes);
+    expect(await deps.database.prisma.recordingCapture.count({ where: { roomId } })).toBe(0);
+    expect(existsSync(join(store.folder, 'captures', roomId))).toBe(false);
+    expect(readdirSync(deps.scratchFolder)).toEqual([]);
+  });
+
+  test('continues after the last file that is stored, and keeps the captures until then', async () => {
+    await ship('a', capture('opus', packets(10)));
+    await ship('b', capture('opus', packets(10)));
+    await agentPassed();
+    const put: string[] = [];
+    const failing: ObjectStore = {
+      put: (name, object) => (put.push(name) === 2 ? Promise.reject(new Error('away')) : store.put(name, object)),
+      read: (name) => store.read(name),
+      size: (name) => store.size(name),
+      removeAll: (prefix) => store.removeAll(prefix),
+    };
+    expect(await work({ store: failing })).toBeGreaterThan(0);
+    const [first] = await files();
+    expect([(await files()).length, (await row()).status]).toEqual([1, 'processing']);
+    expect(await work({ store: failing })).toBeNull();
+    expect((await files()).map(({ id }) => id)).toEqual([first!.id, expect.any(String)]);
+    expect(put).toHaveLength(3);
+  });
+
+  test('tells of a codec that it does not know, and makes the other files', async () => {
+    await ship('a', capture('pcmu', packets(100)));
+    await ship('b', capture('opus', packets(10)));
+    await agentPassed();
+    await work();
+    expect(await row()).toMatchObject({ status: 'completed', gaps: [{ startMs: 1000, reason: 'codec_unsupported' }] });
+    expect(await files()).toHaveLength(1);
+  });
+
+  test('waits for a media server that still ships, and completes without a lost one', async () => {
+    await ship('a', capture('opus', packets(10)), { nodeId: 'm2', closed: false });
+    await agentPassed('m2', new Date(Date.now() - 1000));
+    expect(await work()).toBeGreaterThan(0);
+    expect(await row()).toMatchObject({ status: 'processing', files: [] });
+    const end = new Date(Date.now() - 200_000);
+    const at = end.toISOString();
+    await deps.database.prisma.recording.update({
+      where: { id: recordingId },
+      data: { startedAt: new Date(end.getTime() - 60_000), endedAt: end },
+    });
+    await deps.database.sql.$executeRaw`
+      UPDATE recording_captures SET started_at = ${at}::timestamptz - interval '59 s',
+        shipped_at = ${at}::timestamptz - interval '20 s' WHERE room_id = ${roomId}`;
+    await agentPassed('m2', new Date(end.getTime() - 20_000));
+    expect(await work()).toBeNull();
+    expect(await row()).toMatchObject({
+      status: 'completed',
+      gaps: [{ startMs: 40_000, durationMs: 20_000, reason: 'media_server_lost' }],
+    });
+    expect(await files()).toHaveLength(1);
+  });
+
+  test('fails after its last attempt, with a reason, and keeps the captures', async () => {
+    await ship('a', capture('opus', packets(10)));
+    await store.removeAll(`captures/${roomId}/`);
+    await agentPassed();
+    await deps.database.prisma.runtimeOperation.update({
+      where: { id: operationId },
+      data: { attempts: 7, runAttempts: 7 },
+    });
+    expect(await work()).toBeNull();
+    expect(await row()).toMatchObject({ status: 'failed', lastError: { code: 'STEP_FAILED' } });
+    expect(await deps.database.prisma.recordingCapture.count({ where: { roomId } })).toBe(1);
+    const events = await deps.database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
+    expect(events.map(({ type }) => type)).toEqual(['recording.stopped', 'recording.failed', 'operation.failed']);
+  });
+});
+
+test('the deletion of a recording deletes its files, its captures and its row', async () => {
+  await ship('a', capture('opus', packets(10)));
+  await agentPassed();
+  await work();
+  const [file] = await files();
+  const accepted = await acceptRecordingDeletion(deps.database, tenant, recordingId, new Date());
+  if (accepted === null || accepted === 'running') throw new Error('not accepted');
+  expect(await workOnOperation(deps, accepted.operation.id, kinds)).toBeNull();
+  expect(await deps.database.prisma.recording.count({ where: { id: recordingId } })).toBe(0);
+  expect(await store.size(recordingFileKey(recordingId, file!))).toBeNull();
+});

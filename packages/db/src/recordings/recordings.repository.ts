@@ -1,0 +1,120 @@
+import { isOpen, recordingEvent, type RecordingState, type RecordingStatus, type Tenant } from '@callplane/core';
+import type { TypedSql } from '../client/database.js';
+import { writeEvents } from '../events/write-events.js';
+import { Prisma } from '../generated/client.js';
+import { findRoom } from '../rooms/rooms.repository.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
+import { RECORDING_COLUMNS, WAITING } from './recording.sql.js';
+
+/** The periodic task of which a running recorder holds the lease. */
+export const RECORDER_TASK = 'longest durations';
+/** Without a pass of its agent in this time, a media server does not record. */
+const CAPTURE_SILENT_SECONDS = 30;
+
+export type NewRecording = Pick<
+  RecordingState,
+  'id' | 'participantId' | 'mode' | 'audioOnly' | 'metadata' | 'maxDurationSeconds' | 'startedAt'
+>;
+
+export type RecordingRefusal = 'room_not_found' | 'room_ended' | 'participant_not_found' | 'unavailable';
+
+/**
+ * Starts a recording, and writes its event and the spans of the tracks that are published now.
+ * @param tx a transaction
+ */
+export async function startRecording(
+  tx: TypedSql,
+  tenant: Tenant,
+  roomId: string,
+  recording: NewRecording,
+): Promise<RecordingRefusal | { deliveries: DueEndpoint[] }> {
+  // A gateway that publishes tracks of one of these sessions has committed them now, or sees the recording.
+  await tx.$queryRaw`
+    SELECT 1 FROM participant_sessions s WHERE room_id = ${roomId} AND ended_at IS NULL ORDER BY id FOR SHARE`;
+  const room = await findRoom(tx, tenant, roomId, Prisma.sql`FOR NO KEY UPDATE`);
+  if (room === null) return 'room_not_found';
+  if (!isOpen(room.status)) return 'room_ended';
+  if (!(await isRecordable(tx, roomId))) return 'unavailable';
+  const { id, participantId, mode, audioOnly, metadata, maxDurationSeconds, startedAt } = recording;
+  const inserted = await tx.$executeRaw`
+    INSERT INTO recordings (id, environment_id, room_id, participant_id, mode, audio_only, metadata,
+      max_duration_seconds, status, started_at)
+    SELECT ${id}, ${tenant.environmentId}, ${roomId}, ${participantId}::text, ${mode}, ${audioOnly},
+      ${JSON.stringify(metadata)}::jsonb, ${maxDurationSeconds}::int, 'recording', ${startedAt.toISOString()}::timestamptz
+    WHERE ${participantId}::text IS NULL
+      OR EXISTS (SELECT FROM participants WHERE id = ${participantId}::text AND room_id = ${roomId})`;
+  if (inserted === 0) return 'participant_not_found';
+  await tx.$executeRaw`
+    INSERT INTO recording_spans (room_id, participant_id, session_id, track_id, kind, source, feed_id, mid, muted,
+      started_at)
+    SELECT s.room_id, s.participant_id, s.id, t.track_id, t.kind, t.source, t.feed_id, t.mid, t.muted,
+      ${startedAt.toISOString()}::timestamptz
+    FROM participant_sessions s JOIN session_tracks t ON t.session_id = s.id
+    WHERE s.room_id = ${roomId} AND s.ended_at IS NULL AND NOT EXISTS (
+      SELECT FROM recording_spans p WHERE p.session_id = s.id AND p.track_id = t.track_id AND p.ended_at IS NULL)`;
+  const state = stateAtStart(tenant, roomId, recording);
+  return writeEvents(tx, [recordingEvent('recording.started', { tenant, room, now: startedAt }, state)]);
+}
+
+export function stateAtStart({ environmentId }: Tenant, roomId: string, recording: NewRecording): RecordingState {
+  return {
+    ...recording,
+    environmentId,
+    roomId,
+    status: 'recording',
+    progress: 0,
+    queuePosition: null,
+    lastError: null,
+    endedAt: null,
+    completedAt: null,
+    gaps: [],
+    files: [],
+  };
+}
+
+/** Whether a recorder runs, and the media server of the room records; any server if the room has none. */
+async function isRecordable(db: TypedSql, roomId: string): Promise<boolean> {
+  const [row] = await db.$queryRaw<{ isRecordable: boolean }[]>`
+    SELECT EXISTS (SELECT FROM sweeps WHERE name = ${`recorder ${RECORDER_TASK}`} AND held_until > now())
+      AND EXISTS (
+        SELECT FROM media_nodes n, rooms r
+        WHERE r.id = ${roomId} AND n.id = coalesce(r.media_node_id, n.id)
+          AND n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'
+      ) AS "isRecordable"`;
+  return row?.isRecordable === true;
+}
+
+export async function findRecording(
+  db: TypedSql,
+  { environmentId }: Tenant,
+  recordingId: string,
+): Promise<RecordingState | null> {
+  const [row] = await db.$queryRaw<RecordingState[]>`
+    SELECT ${RECORDING_COLUMNS} FROM recordings ${WAITING}
+    WHERE recordings.id = ${recordingId} AND environment_id = ${environmentId} AND deleted_at IS NULL`;
+  return row ?? null;
+}
+
+export interface RecordingFilter {
+  roomId: string | null;
+  status: RecordingStatus | null;
+  beforeId: string | null;
+  limit: number;
+}
+
+/** Newest first. */
+export function listRecordings(
+  db: TypedSql,
+  { environmentId }: Tenant,
+  { roomId, status, beforeId, limit }: RecordingFilter,
+): PromiseLike<RecordingState[]> {
+  const filters = [
+    ...(roomId === null ? [] : [Prisma.sql`AND recordings.room_id = ${roomId}`]),
+    ...(status === null ? [] : [Prisma.sql`AND recordings.status = ${status}`]),
+    ...(beforeId === null ? [] : [Prisma.sql`AND recordings.id < ${beforeId}`]),
+  ];
+  return db.$queryRaw<RecordingState[]>`
+    SELECT ${RECORDING_COLUMNS} FROM recordings ${WAITING}
+    WHERE environment_id = ${environmentId} AND deleted_at IS NULL ${filters.length === 0 ? Prisma.empty : Prisma.join(filters, ' ')}
+    ORDER BY recordings.id DESC LIMIT ${limit}`;
+}

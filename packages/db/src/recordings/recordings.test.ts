@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto';
+import { newId } from '@callplane/core';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { claimOperation } from '../operations/operation-leases.js';
+import { publishTracks, setTracksMuted } from '../sessions/session-tracks.js';
+import { endSessions } from '../sessions/session-ends.js';
+import { NOON, startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
+import { takeSweep } from '../sweeps/sweep-lease.js';
+import { saveCapture, saveCapturePass, wantedCaptures } from './recording-captures.js';
+import { findOverdueRecordings, stopRecordings } from './recording-ends.js';
+import { cancelProcessing, openMediaServers, settleRecording } from './recording-work.js';
+import { startRecording } from './recordings.repository.js';
+
+let rooms: TestRooms;
+beforeAll(async () => {
+  rooms = await startTestRooms();
+  const lease = { name: 'recorder longest durations', holder: 'test', leaseMs: 600_000, finishedMsAgo: null };
+  await takeSweep(rooms.database.sql, lease);
+});
+
+async function record(roomId: string, maxDurationSeconds = 3600, startedAt = new Date()): Promise<string> {
+  // Its media server records.
+  await saveCapturePass(rooms.database.sql, 'm1', new Date());
+  const id = newId('recording');
+  const recording = {
+    id,
+    participantId: null,
+    mode: 'tracks' as const,
+    audioOnly: false,
+    metadata: {},
+    maxDurationSeconds,
+    startedAt,
+  };
+  const outcome = await rooms.database.transaction((tx) => startRecording(tx, rooms.tenant, roomId, recording));
+  expect(outcome).toMatchObject({ deliveries: [] });
+  return id;
+}
+
+const stop = (roomId: string, id: string | null = null) =>
+  rooms.database.transaction((tx) => stopRecordings(tx, rooms.tenant, roomId, id, new Date()));
+
+const enter = async (roomId: string) => (await rooms.enter(roomId, { mediaNodeId: 'm1' })).held;
+
+const track = (trackId: string, mid: string, muted = false) =>
+  ({ trackId, kind: 'audio', source: 'microphone', muted, feedId: 'feed', mid }) as const;
+const publish = (held: Awaited<ReturnType<typeof enter>>, ...tracks: ReturnType<typeof track>[]) =>
+  publishTracks(rooms.database, held, tracks, NOON);
+const spansOf = async (roomId: string) =>
+  (await rooms.database.prisma.recordingSpan.findMany({ where: { roomId }, orderBy: { id: 'asc' } })).map(
+    ({ trackId, mid, muted, endedAt }) => `${trackId} ${mid}${muted ? ' muted' : ''}${endedAt === null ? '' : ' over'}`,
+  );
+
+describe('the spans of a room', () => {
+  test('begin with the recording, and follow every change of a track', async () => {
+    const roomId = await rooms.newRoom();
+    const held = await enter(roomId);
+    await publish(held, track('mic', '0'));
+    expect(await spansOf(roomId)).toEqual([]);
+    await record(roomId);
+    expect(await spansOf(roomId)).toEqual(['mic 0']);
+    await setTracksMuted(rooms.database, [{ held, trackId: 'mic', muted: true }]);
+    await publish(held, track('mic', '0', true), track('other', '1'));
+    expect(await spansOf(roomId)).toEqual(['mic 0 over', 'mic 0 muted', 'other 1']);
+    await endSessions(rooms.database, roomId, [held], 'left', NOON);
+    expect(await spansOf(roomId)).toEqual(['mic 0 over', 'mic 0 muted over', 'other 1 over']);
+  });
+
+  test('end after the recording, and do not begin any more', async () => {
+    const roomId = await rooms.newRoom();
+    const held = await enter(roomId);
+    await record(roomId);
+    await publish(held, track('mic', '0'));
+    await stop(roomId);
+    await publish(held, track('new', '1'));
+    expect(await spansOf(roomId)).toEqual(['mic 0 over']);
+  });
+
+  test('have a track that is published while the recording starts', async () => {
+    for (let n = 0; n < 10; n += 1) {
+      const roomId = await rooms.newRoom();
+      const held = await enter(roomId);
+      await Promise.all([record(roomId), publish(held, track('mic', '0'))]);
+      expect(await spansOf(roomId)).toEqual(['mic 0']);
+    }
+  });
+});
+
+describe('what a media server records', () => {
+  const wanted = async (nodeId = 'm1') =>
+    new Map((await wantedCaptures(rooms.database.sql, nodeId)).wanted.map((each) => [each.roomId, each.recordings]));
+
+  test('are the rooms on it with a running recording, until the room ends or the longest duration is over', async () => {
+    const [roomId, ending, overdue] = [await rooms.newRoom(), await rooms.newRoom(), await rooms.newRoom()];
+    for (const each of [roomId, ending, overdue]) await enter(each);
+    const ids = [await record(roomId), await record(roomId)];
+    await record(ending);
+    const late = await record(overdue, 10, new Date(Date.now() - 11_000));
+    await rooms.end(ending);
+    const now = await wanted();
+    expect([now.get(roomId), now.has(ending), now.has(overdue)]).toEqual([ids.sort().join(' '), false, false]);
+    expect((await wanted('m2')).has(roomId)).toBe(false);
+    const overdueIds = (await findOverdueRecordings(rooms.database.sql, 100)).map(({ recordingId }) => recordingId);
+    expect(overdueIds).toEqual([late]);
+    const { recordings } = await stop(overdue, late);
+    // As long as it may be, however late the sweep is.
+    expect(recordings[0]!.endedAt!.getTime() - recordings[0]!.startedAt.getTime()).toBe(10_000);
+  });
+
+  test('is complete once a pass of its agent has begun after the end', async () => {
+    const roomId = await rooms.newRoom();
+    await enter(roomId);
+    const id = await record(roomId);
+    const capture = { roomId, nodeId: 'm9', name: 'file', kind: 'audio', feedId: 'feed', section: 0 } as const;
+    await saveCapture(rooms.database.sql, { ...capture, startedAt: new Date(), bytes: 1, chunks: 1, closed: false });
+    await saveCapturePass(rooms.database.sql, 'm9', new Date());
+    await stop(roomId, id);
+    const open = async (endedAt: Date) =>
+      new Map(
+        (await openMediaServers(rooms.database.sql, { roomId, endedAt })).map(({ nodeId, isLost }) => [nodeId, isLost]),
+      );
+    const endedAt = new Date(Date.now() + 1);
+    expect(await open(endedAt)).toEqual(
+      new Map([
+        ['m1', false],
+        ['m9', false],
+      ]),
+    );
+    for (const nodeId of ['m1', 'm9'])
+      await saveCapturePass(rooms.database.sql, nodeId, new Date(endedAt.getTime() + 1));
+    expect(await open(endedAt)).toEqual(new Map());
+    // A server without a pass for minutes after the end counts as lost.
+    const long = new Date(Date.now() - 600_000);
+    await saveCapturePass(rooms.database.sql, 'm9', long);
+    expect((await open(long)).get('m9')).toBe(true);
+  });
+});
+
+describe('the processing of a recording', () => {
+  test('is cancelled by a deletion unless a worker holds it', async () => {
+    const roomId = await rooms.newRoom();
+    const [first, second] = [await record(roomId), await record(roomId)];
+    await stop(roomId);
+    const { sql } = rooms.database;
+    const operation = await rooms.database.prisma.runtimeOperation.findFirstOrThrow({ where: { subjectId: second } });
+    await claimOperation(sql, operation.id, randomUUID(), 60_000);
+    const cancel = (id: string) => rooms.database.transaction((tx) => cancelProcessing(tx, id, NOON));
+    expect([await cancel(first), await cancel(first), await cancel(second)]).toEqual([true, true, false]);
+  });
+
+  test('ends with an event, and not for a recording that was deleted', async () => {
+    const roomId = await rooms.newRoom();
+    const id = await record(roomId);
+    await stop(roomId);
+    const subject = { ...rooms.tenant, subjectId: id, roomId };
+    const settle = (end: Parameters<typeof settleRecording>[2]) =>
+      rooms.database.transaction((tx) => settleRecording(tx, subject, end, new Date()));
+    await settle({ status: 'failed', error: { code: 'STEP_FAILED', message: 'no' } });
+    // An operator has started another run.
+    await settle({ status: 'completed' });
+    await settle({ status: 'completed' });
+    const types = (await rooms.events(roomId)).map(({ type }) => type).filter((type) => type.startsWith('recording.'));
+    expect(types).toEqual(['recording.started', 'recording.stopped', 'recording.failed', 'recording.completed']);
+  });
+});

@@ -1,0 +1,2 @@
+export * from './folder-store.js';
+export type { ObjectStore } from './object-store.js';

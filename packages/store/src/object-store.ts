@@ -1,0 +1,19 @@
+import type { Readable } from 'node:stream';
+
+/** An object that is about to be stored: bytes, or a file. */
+export type StoredObject = Buffer | { path: string };
+
+/**
+ * Where captures and recordings are kept. Names are paths of letters, digits, dots, hyphens and underscores, with
+ * slashes between them.
+ */
+export interface ObjectStore {
+  /** Resolves once the object would survive a loss of power. Replaces an object of this name. */
+  put(name: string, object: StoredObject): Promise<void>;
+  /** @throws an error with the code ENOENT if there is no such object */
+  read(name: string): Promise<Readable>;
+  /** The size in bytes; null if there is no such object. */
+  size(name: string): Promise<number | null>;
+  /** Deletes all objects whose names begin with this path, which ends in a slash. */
+  removeAll(prefix: string): Promise<void>;
+}
