@@ -22,6 +22,7 @@ export * from './participants/moderation.js';
 export * from './participants/participants.repository.js';
 export * from './recordings/recording-captures.js';
 export * from './recordings/recording-ends.js';
+export * from './recordings/recording-retention.js';
 export * from './recordings/recording-work.js';
 export * from './recordings/recordings.repository.js';
 export * from './rooms/room-retention.js';
