@@ -179,7 +179,11 @@ const TOKEN_TONES: Record<Token['state'], Tone> = {
 
 const COLUMNS: readonly Column<Token>[] = [
   { title: 'Participant', width: '2fr', cell: ({ participantName }) => participantName },
-  { title: 'State', width: '7rem', cell: ({ state }) => <Badge tone={TOKEN_TONES[state]}>{state.replace('_', ' ')}</Badge> },
+  {
+    title: 'State',
+    width: '7rem',
+    cell: ({ state }) => <Badge tone={TOKEN_TONES[state]}>{state.replace('_', ' ')}</Badge>,
+  },
   {
     title: 'Permissions',
     width: '2fr',
