@@ -16,7 +16,7 @@ export type NewRecording = Pick<
   'id' | 'participantId' | 'mode' | 'audioOnly' | 'metadata' | 'maxDurationSeconds' | 'startedAt'
 >;
 
-export type RecordingRefusal = 'room_not_found' | 'room_ended' | 'participant_not_found' | 'unavailable';
+export type RecordingRefusal = 'room_not_found' | 'room_ended' | 'participant_not_found' | 'no_recorder' | 'no_agent';
 
 /**
  * Starts a recording, and writes its event and the spans of the tracks that are published now.
@@ -34,7 +34,8 @@ export async function startRecording(
   const room = await findRoom(tx, tenant, roomId, Prisma.sql`FOR NO KEY UPDATE`);
   if (room === null) return 'room_not_found';
   if (!isOpen(room.status)) return 'room_ended';
-  if (!(await isRecordable(tx, roomId))) return 'unavailable';
+  const lack = await lackOf(tx, roomId);
+  if (lack !== null) return lack;
   const { id, participantId, mode, audioOnly, metadata, maxDurationSeconds, startedAt } = recording;
   const inserted = await tx.$executeRaw`
     INSERT INTO recordings (id, environment_id, room_id, participant_id, mode, audio_only, metadata,
@@ -72,16 +73,36 @@ export function stateAtStart({ environmentId }: Tenant, roomId: string, recordin
   };
 }
 
-/** Whether a recorder runs, and the media server of the room records; any server if the room has none. */
-async function isRecordable(db: TypedSql, roomId: string): Promise<boolean> {
-  const [row] = await db.$queryRaw<{ isRecordable: boolean }[]>`
-    SELECT EXISTS (SELECT FROM sweeps WHERE name = ${`recorder ${RECORDER_TASK}`} AND held_until > now())
-      AND EXISTS (
-        SELECT FROM media_nodes n, rooms r
-        WHERE r.id = ${roomId} AND n.id = coalesce(r.media_node_id, n.id)
-          AND n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'
-      ) AS "isRecordable"`;
-  return row?.isRecordable === true;
+const hasRecorder = Prisma.sql`
+  EXISTS (SELECT FROM sweeps WHERE name = ${`recorder ${RECORDER_TASK}`} AND held_until > now())`;
+/** Whether a media server records; the table has the name `n`. */
+const records = Prisma.sql`n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'`;
+
+/** What a recording of this room needs: a recorder, and its media server's agent; any agent if the room has none. */
+async function lackOf(db: TypedSql, roomId: string): Promise<'no_recorder' | 'no_agent' | null> {
+  const [row] = await db.$queryRaw<[{ hasRecorder: boolean; hasAgent: boolean }]>`
+    SELECT ${hasRecorder} AS "hasRecorder", EXISTS (
+      SELECT FROM media_nodes n, rooms r WHERE r.id = ${roomId} AND n.id = coalesce(r.media_node_id, n.id) AND ${records}
+    ) AS "hasAgent"`;
+  if (!row.hasRecorder) return 'no_recorder';
+  return row.hasAgent ? null : 'no_agent';
+}
+
+export interface RecordingFacts {
+  /** Whether a recorder with a store and ffmpeg runs. */
+  hasRecorder: boolean;
+  /** Media servers that record, and the ones that have stopped to. */
+  recording: number;
+  silent: number;
+}
+
+/** For a diagnosis of the deployment. */
+export async function readRecordingFacts(db: TypedSql): Promise<RecordingFacts> {
+  const [facts] = await db.$queryRaw<[RecordingFacts]>`
+    SELECT ${hasRecorder} AS "hasRecorder", count(*) FILTER (WHERE ${records})::int AS recording,
+      count(*) FILTER (WHERE NOT (${records}))::int AS silent
+    FROM media_nodes n WHERE captured_at IS NOT NULL`;
+  return facts;
 }
 
 export async function findRecording(
