@@ -9,7 +9,7 @@ import {
   sweepLeases,
 } from '@callplane/db';
 import { operationMetrics, runOperations } from '@callplane/operations';
-import { JobProducer, QUEUE_NAMES, readRedisTarget, REDIS_TROUBLES } from '@callplane/queue';
+import { JobProducer, publishRoomChanged, QUEUE_NAMES, readRedisTarget, REDIS_TROUBLES } from '@callplane/queue';
 import { AppProcess, Elections, orExit, systemClock } from '@callplane/runtime';
 import { openStore } from '@callplane/store';
 import { hasFfmpeg } from './captures/ffmpeg.js';
@@ -62,6 +62,7 @@ async function stopOverdue(deps: Deps): Promise<void> {
     const { operations, deliveries } = await deps.database.transaction((tx) =>
       stopRecordings(tx, tenant, roomId, recordingId, deps.clock.now()),
     );
+    await publishRoomChanged(deps.producer.redis, roomId, null);
     await deps.producer.wakeOperations(operations);
     await deps.producer.wakeDeliveries(deliveries);
   }

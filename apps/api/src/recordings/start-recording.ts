@@ -7,6 +7,7 @@ import {
   type RecordingRefusal,
   type TypedSql,
 } from '@callplane/db';
+import { publishRoomChanged } from '@callplane/queue';
 import type { Static } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
@@ -77,6 +78,7 @@ export function startRoute(deps: Deps): UntaggedRoute {
         idempotencyKey === null
           ? answer(await deps.database.transaction(make))
           : await idempotently(deps, caller, { ...request, key: idempotencyKey }, { make, answer });
+      void publishRoomChanged(deps.producer.redis, roomId, null);
       void deps.producer.wakeDeliveries(deliveries);
       return reply;
     },

@@ -1,4 +1,11 @@
-import { isOpen, recordingEvent, type RecordingState, type RecordingStatus, type Tenant } from '@callplane/core';
+import {
+  isOpen,
+  recordingEvent,
+  type RecordingState,
+  type RecordingStatus,
+  type RoomState,
+  type Tenant,
+} from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
@@ -53,8 +60,25 @@ export async function startRecording(
     FROM participant_sessions s JOIN session_tracks t ON t.session_id = s.id
     WHERE s.room_id = ${roomId} AND s.ended_at IS NULL AND NOT EXISTS (
       SELECT FROM recording_spans p WHERE p.session_id = s.id AND p.track_id = t.track_id AND p.ended_at IS NULL)`;
-  const state = stateAtStart(tenant, roomId, recording);
-  return writeEvents(tx, [recordingEvent('recording.started', { tenant, room, now: startedAt }, state)]);
+  const subject = { tenant, room: { ...room, ...(await followRecordings(tx, roomId)) }, now: startedAt };
+  return writeEvents(tx, [recordingEvent('recording.started', subject, stateAtStart(tenant, roomId, recording))]);
+}
+
+/**
+ * Lets the participants know whether their room is recorded. Call it after each start and end of a recording, in a
+ * transaction that has locked the room.
+ * @returns undefined if nothing has changed for them
+ */
+export async function followRecordings(
+  tx: TypedSql,
+  roomId: string,
+): Promise<Pick<RoomState, 'recordingSince'> | undefined> {
+  const [changed] = await tx.$queryRaw<Pick<RoomState, 'recordingSince'>[]>`
+    UPDATE rooms SET recording_since = running.since, version = version + 1
+    FROM (SELECT min(started_at) AS since FROM recordings WHERE room_id = ${roomId} AND status = 'recording') running
+    WHERE rooms.id = ${roomId} AND (rooms.recording_since IS NULL) <> (running.since IS NULL)
+    RETURNING rooms.recording_since AS "recordingSince"`;
+  return changed;
 }
 
 export function stateAtStart({ environmentId }: Tenant, roomId: string, recording: NewRecording): RecordingState {
