@@ -29,6 +29,7 @@ export async function enterCall(entry: Entry, onEnd: (close: CloseInfo) => void)
   const stopControls = listenForControls(call, onProblem);
 
   announceOthers(call);
+  showRecording(call);
   call.on('problem', (error) => onProblem(readable(error)));
   call.on('closed', (close) => {
     stopStatistics();
@@ -42,7 +43,8 @@ export async function enterCall(entry: Entry, onEnd: (close: CloseInfo) => void)
     onEnd(close);
   });
   button('toggle-audio').focus();
-  announce(`You joined. ${call.participantCount - 1} others are here.`);
+  const recorded = call.recordingSince === null ? '' : ' The call is recorded.';
+  announce(`You joined. ${call.participantCount - 1} others are here.${recorded}`);
   // Not awaited: without a camera, or without permission to use it, the user can still watch and listen.
   void toolbar.begin(await entry.devices());
 }
@@ -75,6 +77,19 @@ function announceOthers(call: Call): void {
   call.on('participantLeft', ({ name }) => announceSmall(`${name} left`));
   call.on('trackPublished', ({ source, participantId }) => {
     if (source === 'screen') announce(`${call.participants.get(participantId)?.name} shares a screen`);
+  });
+}
+
+function showRecording(call: Call): void {
+  const show = (since: string | null) => {
+    const badge = element('recording', HTMLElement);
+    badge.hidden = since === null;
+    if (since !== null) badge.title = `Since ${new Date(since).toLocaleTimeString()}`;
+  };
+  show(call.recordingSince);
+  call.on('recordingChanged', (since) => {
+    show(since);
+    announce(since === null ? 'The recording has ended' : 'The call is recorded from now on');
   });
 }
 

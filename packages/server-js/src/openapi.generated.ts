@@ -1390,6 +1390,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            recordingSince: string | null;
             /** @description Participants in the room at this moment, also the ones that lost their connection a moment ago. */
             participantCount: number;
         };
@@ -1707,6 +1708,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            recordingSince: string | null;
         };
         Track: {
             trackId: string;
@@ -3070,6 +3072,7 @@ export interface operations {
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,
+                     *           "recordingSince": null,
                      *           "participantCount": 1
                      *         }
                      *       ],
@@ -3150,6 +3153,7 @@ export interface operations {
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
+                     *       "recordingSince": null,
                      *       "participantCount": 1
                      *     }
                      */
@@ -3210,6 +3214,7 @@ export interface operations {
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
+                     *       "recordingSince": null,
                      *       "participantCount": 1
                      *     }
                      */
@@ -3346,6 +3351,7 @@ export interface operations {
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
+                     *       "recordingSince": null,
                      *       "participantCount": 1
                      *     }
                      */
@@ -5957,6 +5963,7 @@ export interface operations {
                      *             "createdAt": "2026-11-20T10:00:00.000Z",
                      *             "startedAt": null,
                      *             "endedAt": null,
+                     *             "recordingSince": null,
                      *             "participantCount": 1
                      *           }
                      *         }
@@ -6602,6 +6609,7 @@ export interface operations {
                      *               "createdAt": "2026-11-20T10:00:00.000Z",
                      *               "startedAt": null,
                      *               "endedAt": null,
+                     *               "recordingSince": null,
                      *               "participantCount": 1
                      *             }
                      *           }
@@ -6680,6 +6688,7 @@ export interface operations {
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,
+                     *           "recordingSince": null,
                      *           "participantCount": 1
                      *         }
                      *       }

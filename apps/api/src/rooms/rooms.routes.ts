@@ -45,6 +45,7 @@ const storedRoom = {
   createdAt: timestamp('When the room was created.'),
   startedAt: orNull(timestamp('When the first participant joined.')),
   endedAt: orNull(timestamp('When the clean-up of the ended room was complete.')),
+  recordingSince: orNull(timestamp('Since when the room is recorded. Null: no recording runs.')),
 };
 
 export const RoomSchema = namedObject('Room', {

@@ -142,6 +142,7 @@ describe('the processing of a recording', () => {
       read: (name) => store.read(name),
       size: (name) => store.size(name),
       removeAll: (prefix) => store.removeAll(prefix),
+      link: () => store.link(),
     };
     expect(await work({ store: failing })).toBeGreaterThan(0);
     const [first] = await files();

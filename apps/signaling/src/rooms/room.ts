@@ -29,7 +29,7 @@ export class Room {
   completeAtMs = performance.now();
   readonly #members = new Map<string, RoomMember>();
   #departures: NodeJS.Timeout | undefined;
-  /** The name, metadata and capacity that the members know; null until the room was read. */
+  /** The content of the room that the members know; null until the room was read. */
   #toldInfo: string | null = null;
   readonly #updates = new Paced(
     () => UPDATES_EVERY_MS,
@@ -223,7 +223,7 @@ export class Room {
   }
 }
 
-/** The fields that the server can change. Clients see the status by other means. */
+/** The fields that change while a room is open. Clients see the status by other means. */
 function contentOf({ room }: RoomInfo): string {
-  return JSON.stringify([room.name, room.metadata, room.maxParticipants]);
+  return JSON.stringify([room.name, room.metadata, room.maxParticipants, room.recordingSince]);
 }

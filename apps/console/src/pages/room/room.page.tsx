@@ -6,7 +6,7 @@ import { Button } from '../../components/button.js';
 import { Facts, LoadedPage, Page } from '../../components/layout.js';
 import { optionFacts } from '../../components/options.js';
 import { Tabs } from '../../components/tabs.js';
-import { Id, Json, Time, Badge, type Tone } from '../../components/text.js';
+import { Badge, Id, Json, Time, type Tone } from '../../components/text.js';
 import { countText } from '../../format.js';
 import { Link } from '../../navigation/location.js';
 import { useScope } from '../../session/session.js';
@@ -47,7 +47,12 @@ function RoomView({ room }: { room: Room }) {
     <Page
       title={room.name}
       up={UP}
-      badge={<RoomStatus status={room.status} />}
+      badge={
+        <>
+          <RoomStatus status={room.status} />
+          <span role="status">{room.recordingSince !== null && <Badge tone="bad">recording</Badge>}</span>
+        </>
+      }
       subtitle={<Id value={room.id} label="room's identifier" />}
       actions={<Actions room={room} />}
     >
