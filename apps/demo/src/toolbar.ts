@@ -4,7 +4,6 @@ import { VIDEO } from './preview.js';
 
 /** One button each for microphone, camera and screen; its label names the effect of a press. */
 export class Toolbar {
-  readonly #onProblem: (text: string) => void;
   /** Sources with an operation in progress: a second press must not overtake the first. */
   readonly #busy = new Set<TrackSource>();
   /** The request of a press during an operation. The label may already show the new state then. */
@@ -12,9 +11,8 @@ export class Toolbar {
 
   constructor(
     private readonly call: Call,
-    onProblem: (text: string) => void,
+    private readonly onProblem: (text: string) => void,
   ) {
-    this.#onProblem = onProblem;
     button('toggle-audio').onclick = () => void this.toggleDevice('microphone');
     button('toggle-video').onclick = () => void this.toggleDevice('camera');
     button('toggle-screen').onclick = () => void this.toggleScreen();
@@ -85,7 +83,7 @@ export class Toolbar {
       const isDenied = error instanceof CallplaneError && error.code === 'device_permission_denied';
       // The user closed the browser's dialog, which needs no message.
       if (source === 'screen' && isDenied) return;
-      this.#onProblem(readable(error, source));
+      this.onProblem(readable(error, source));
     } finally {
       this.#busy.delete(source);
       this.show();

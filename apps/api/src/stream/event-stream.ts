@@ -67,7 +67,6 @@ export function streamHead(headers: Readonly<Record<string, string>>): Record<st
 export class EventStream {
   readonly filter: StreamFilter;
   readonly openedAtMs: number;
-  readonly #monotonicMs: () => number;
   /** Messages that came before the client got the missed changes; null from then on. */
   #queue: (() => void)[] | null = [];
   #sentAtMs: number;
@@ -78,10 +77,9 @@ export class EventStream {
     private readonly response: ServerResponse,
     headers: Readonly<Record<string, string>>,
     filter: StreamFilter,
-    monotonicMs: () => number = () => performance.now(),
+    private readonly monotonicMs: () => number = () => performance.now(),
   ) {
     this.filter = filter;
-    this.#monotonicMs = monotonicMs;
     this.openedAtMs = this.#sentAtMs = monotonicMs();
     response.writeHead(200, streamHead(headers));
     this.#write(`retry: ${RETRY_MS}\n\n`);
@@ -126,7 +124,7 @@ export class EventStream {
 
   /** Keeps the connection open, and tells the position behind events that the client does not want. */
   heartbeat(): void {
-    if (this.#queue !== null || this.#monotonicMs() - this.#sentAtMs < STREAM_HEARTBEAT_MS) return;
+    if (this.#queue !== null || this.monotonicMs() - this.#sentAtMs < STREAM_HEARTBEAT_MS) return;
     this.#write(`${this.#id()}: heartbeat\n\n`);
   }
 
@@ -153,7 +151,7 @@ export class EventStream {
 
   #write(text: string): void {
     if (this.isOver) return;
-    this.#sentAtMs = this.#monotonicMs();
+    this.#sentAtMs = this.monotonicMs();
     this.response.write(text);
     // A client that does not read would fill our memory. It connects again and gets the missed changes.
     if (this.response.writableLength > STREAM_UNREAD_BYTES_MAX) this.response.destroy();

@@ -11,8 +11,6 @@ const QUEUED_CHARS_OF_ALL = 32 * 1024 * 1024;
 export class Inbox<Message> implements Holder {
   /** A client cannot stall its inbox: the gateway alone empties it. */
   readonly stalledSeconds = 0;
-  readonly #handle: (message: Message) => void | Promise<void>;
-  readonly #onCut: () => void;
   readonly #queue: { message: Message; chars: number }[] = [];
   #queuedChars = 0;
   #charsMax = QUEUED_CHARS_BEFORE_ARRIVAL_MAX;
@@ -25,13 +23,10 @@ export class Inbox<Message> implements Holder {
    * @param onCut called when this connection must end, because most messages wait here while too many of all do
    */
   constructor(
-    handle: (message: Message) => void | Promise<void>,
-    onCut: () => void,
+    private readonly handle: (message: Message) => void | Promise<void>,
+    private readonly onCut: () => void,
     private readonly all: EvictingBound = Inbox.#ofProcess,
-  ) {
-    this.#handle = handle;
-    this.#onCut = onCut;
-  }
+  ) {}
 
   /** @returns false, without handling the message, if too many wait */
   push(message: Message, chars: number): boolean {
@@ -52,7 +47,7 @@ export class Inbox<Message> implements Holder {
 
   cut(): void {
     this.stop();
-    this.#onCut();
+    this.onCut();
   }
 
   #setQueued(chars: number): void {
@@ -63,7 +58,7 @@ export class Inbox<Message> implements Holder {
   #run(first: Message | undefined): void {
     this.#isHandling = true;
     for (let message = first; message !== undefined; message = this.#next()) {
-      const pending = this.#handle(message);
+      const pending = this.handle(message);
       if (pending !== undefined) {
         void pending.then(() => this.#handled());
         return;

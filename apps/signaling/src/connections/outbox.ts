@@ -37,7 +37,6 @@ export class Outbox implements Holder {
   bytesSent = 0;
   /** Seconds in a row in which the operating system has taken nothing, although something waits. */
   stalledSeconds = 0;
-  readonly #onCut: () => void;
   /** The frames that are not encoded, their bytes, and the memory that their texts take. */
   #frames: FrameText[] = [];
   #waitingBytes = 0;
@@ -59,10 +58,9 @@ export class Outbox implements Holder {
   constructor(
     private readonly webSocket: WebSocket,
     private readonly socket: Duplex,
-    onCut: () => void,
+    private readonly onCut: () => void,
     private readonly all: EvictingBound = Outbox.#ofProcess,
   ) {
-    this.#onCut = onCut;
     socket.once('close', () => this.#flush());
   }
 
@@ -123,7 +121,7 @@ export class Outbox implements Holder {
 
   cut(): void {
     this.#held = 0;
-    this.#onCut();
+    this.onCut();
   }
 
   get #isStalled(): boolean {

@@ -13,20 +13,17 @@ type Labels = Record<string, string | number>;
 
 /** Gives the metrics of prom-client to OpenTelemetry, with the same names and labels. */
 export class PrometheusProducer implements MetricProducer {
-  readonly #read: () => Promise<MetricValues[]>;
   /** Counters of the process began with it. */
   readonly #startTime = hrTimeOf(Date.now() - process.uptime() * 1000);
 
   constructor(
-    read: () => Promise<MetricValues[]>,
+    private readonly read: () => Promise<MetricValues[]>,
     private readonly resource: Resource,
-  ) {
-    this.#read = read;
-  }
+  ) {}
 
   async collect(): Promise<CollectionResult> {
     const span = { startTime: this.#startTime, endTime: hrTimeOf(Date.now()) };
-    const metrics = (await this.#read()).flatMap((metric) => metricOf(metric, span));
+    const metrics = (await this.read()).flatMap((metric) => metricOf(metric, span));
     return {
       resourceMetrics: { resource: this.resource, scopeMetrics: [{ scope: { name: 'callplane' }, metrics }] },
       errors: [],
