@@ -15,8 +15,8 @@ import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
 import { listRoute } from '../http/list-route.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { optionSchemas } from '../http/option-schemas.js';
 import {
+  optionSchemas,
   exactText,
   metadata,
   metadataObject,

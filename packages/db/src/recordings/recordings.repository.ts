@@ -102,7 +102,7 @@ const hasRecorder = Prisma.sql`
 /** Whether a media server records; the table has the name `n`. */
 const records = Prisma.sql`n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'`;
 
-/** What a recording of this room needs: a recorder, and its media server's agent; any agent if the room has none. */
+/** A recording of this room needs a recorder, and its media server's agent; any agent if the room has none. */
 async function lackOf(db: TypedSql, roomId: string): Promise<'no_recorder' | 'no_agent' | null> {
   const [row] = await db.$queryRaw<[{ hasRecorder: boolean; hasAgent: boolean }]>`
     SELECT ${hasRecorder} AS "hasRecorder", EXISTS (

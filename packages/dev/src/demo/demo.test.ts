@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { temporaryDirectory } from '@callplane/testing';
-import { startDemo, type Demo } from './demo.js';
-import { createDemoDoor } from './pages.js';
+import { startDemo, type Demo, createDemoDoor } from './demo.js';
 
 const received: { path: string; authorization: string | undefined; body: any }[] = [];
 let api: Server;
