@@ -157,7 +157,6 @@ interface Entry {
 /** Caches API keys so that most requests need no database query. */
 export class CallerCache implements CallerDirectory {
   readonly #load: (keyHashes: readonly string[]) => Promise<ReadonlyMap<string, StoredKey>>;
-  readonly #clock: Clock;
   readonly #monotonicMs: () => number;
   readonly #known = new LRUCache<string, Entry>({ max: KEYS_MAX });
   readonly #unknown = new LRUCache<string, Entry>({ max: KEYS_MAX });
@@ -167,11 +166,10 @@ export class CallerCache implements CallerDirectory {
   /** @param load finds keys by their hexadecimal hashes. The result omits unknown keys. */
   constructor(
     load: (keyHashes: readonly string[]) => Promise<ReadonlyMap<string, StoredKey>>,
-    clock: Clock,
+    private readonly clock: Clock,
     monotonicMs: () => number = () => performance.now(),
   ) {
     this.#load = load;
-    this.#clock = clock;
     this.#monotonicMs = monotonicMs;
     this.#batches = new Batches({
       run: async (_key, hashes) => {
@@ -200,7 +198,7 @@ export class CallerCache implements CallerDirectory {
     else entry = await this.#read(id, inBatch);
     const { key } = entry;
     if (key === null || key.revokedAt !== null) return null;
-    return key.expiresAt === null || key.expiresAt > this.#clock.now() ? key : null;
+    return key.expiresAt === null || key.expiresAt > this.clock.now() ? key : null;
   }
 
   forget(keyHashHex: string): void {

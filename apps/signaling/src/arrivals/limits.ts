@@ -35,7 +35,7 @@ export class ArrivalLimits {
   ) {
     this.joins = paceTimes(paces.joins);
     this.resumptions = paceTimes(paces.resumptions);
-    this.#failures = new KeyedPace(paces.failures, KEYS_MAX);
+    this.#failures = new KeyedPace(paceTimes(paces.failures), KEYS_MAX);
     this.#metrics = metrics;
     this.#logger = logger;
     this.#monotonicMs = monotonicMs;

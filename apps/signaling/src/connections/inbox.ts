@@ -18,7 +18,6 @@ export class Inbox<Message> implements Holder {
   #charsMax = QUEUED_CHARS_BEFORE_ARRIVAL_MAX;
   #isHandling = false;
   #isStopped = false;
-  readonly #all: EvictingBound;
   static readonly #ofProcess = new EvictingBound(QUEUED_CHARS_OF_ALL);
 
   /**
@@ -28,11 +27,10 @@ export class Inbox<Message> implements Holder {
   constructor(
     handle: (message: Message) => void | Promise<void>,
     onCut: () => void,
-    all: EvictingBound = Inbox.#ofProcess,
+    private readonly all: EvictingBound = Inbox.#ofProcess,
   ) {
     this.#handle = handle;
     this.#onCut = onCut;
-    this.#all = all;
   }
 
   /** @returns false, without handling the message, if too many wait */
@@ -59,7 +57,7 @@ export class Inbox<Message> implements Holder {
 
   #setQueued(chars: number): void {
     this.#queuedChars = chars;
-    this.#all.set(this, chars);
+    this.all.set(this, chars);
   }
 
   #run(first: Message | undefined): void {

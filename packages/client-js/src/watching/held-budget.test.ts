@@ -7,7 +7,16 @@ import { modeOf } from './simulated-line.testkit.js';
 import { INITIAL, type DownlinkState } from './state.js';
 
 describe('the downlink controller, while a budget is held', () => {
-  const LINE: Line = { seconds: 0.5, bps: 50_000, audioBps: 0, packets: 25, loss: 0, lossAtFirst: 0, queueMs: 0, concealed: 0 };
+  const LINE: Line = {
+    seconds: 0.5,
+    bps: 50_000,
+    audioBps: 0,
+    packets: 25,
+    loss: 0,
+    lossAtFirst: 0,
+    queueMs: 0,
+    concealed: 0,
+  };
   const held = (level: number, more: Partial<DownlinkState> = {}): DownlinkState => ({
     ...INITIAL,
     budget: { ...INITIAL.budget, name: 'held', bps: 200_000 },
