@@ -46,6 +46,7 @@ if (config.RECORDINGS_FOLDER === undefined || missing.length > 0) {
     leaseMs: config.RECORDER_LEASE_MS,
     store: new FolderStore(config.RECORDINGS_FOLDER),
     scratchFolder: config.RECORDER_SCRATCH_FOLDER,
+    compositeFormat: config.RECORDER_COMPOSITE_FORMAT,
   };
   const elections = new Elections(sweepLeases(database.sql, app.processName), app);
   const sweepIntervalMs = config.RECORDER_SWEEP_INTERVAL_MS;

@@ -19,6 +19,7 @@ const REFUSALS: Readonly<Record<RecordingRefusal, ErrorCode>> = {
   room_not_found: 'ROOM_NOT_FOUND',
   room_ended: 'ROOM_ENDED',
   participant_not_found: 'PARTICIPANT_NOT_FOUND',
+  active: 'RECORDING_ACTIVE',
   unavailable: 'RECORDING_UNAVAILABLE',
 };
 
@@ -43,13 +44,13 @@ export function startRoute(deps: Deps): UntaggedRoute {
     summary: 'Start a recording',
     description:
       'Records until the recording is stopped, its room ends, or its longest duration is over. The files exist once its ' +
-      'status is `completed`; the event `recording.completed` says so.',
+      'status is `completed`; the event `recording.completed` says so. A room has at most one composite at a time.',
     scope: 'recordings:write',
     idempotent: true,
     params: RoomPath,
     body: StartRecordingBody,
     responses: { 202: { description: 'The recording.', schema: RecordingSchema } },
-    errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'ROOM_ENDED', 'RECORDING_UNAVAILABLE'],
+    errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'ROOM_ENDED', 'RECORDING_ACTIVE', 'RECORDING_UNAVAILABLE'],
     async handle({ caller, params: { roomId }, body, bodyAsSent, idempotencyKey, response }) {
       if (deps.recordings === null) throw refusal('unavailable');
       let deliveries: DueEndpoint[] = [];
@@ -81,6 +82,7 @@ function recordingOf(input: Static<typeof StartRecordingBody>, { id, startedAt }
     participantId: input.participantId ?? null,
     mode: input.mode,
     audioOnly: input.audioOnly ?? false,
+    layout: input.mode === 'composite' && input.audioOnly !== true ? (input.layout ?? 'grid') : null,
     metadata: input.metadata ?? {},
     maxDurationSeconds: input.maxDurationSeconds ?? RECORDING_DURATION_SECONDS.default,
     startedAt: new Date(startedAt),

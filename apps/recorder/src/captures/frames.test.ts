@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { vp8 } from './captures.testkit.js';
+import { vp8 } from '@callplane/testing';
 import { Reorder, vp8Frames } from './frames.js';
 import type { Packet } from './packets.js';
 
