@@ -19,8 +19,8 @@ Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
 const MARGIN = 14;
 const SMALL_TILE_WIDTH = 400;
 /** Mean widths of letters, as shares of the font's size. */
-const WIDE = 1;
-const NARROW = 0.55;
+const WIDE = 0.85;
+const NARROW = 0.45;
 const isWide = /\p{Script=Han}|\p{Script=Hangul}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Extended_Pictographic}/u;
 const letters = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 

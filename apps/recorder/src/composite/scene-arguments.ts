@@ -22,8 +22,6 @@ const SOUND_CODECS: Record<CompositeFormat, readonly string[]> = {
 export const BYTES_PER_MINUTE = 30_000_000;
 /** The same input makes the same bytes. */
 const EXACT = ['-fflags', '+bitexact', '-flags:v', '+bitexact', '-flags:a', '+bitexact'];
-/** A larger picture is shown as none: a sender could take all memory with one. */
-const PIXELS_MAX = 4096 * 2304;
 const TILE = '0x202020';
 const NO_PICTURE = '0x303848';
 /** Sounds of several people may exceed the range of a sample in a scene; a limiter follows. */
@@ -55,7 +53,7 @@ export function sceneArguments(
     const chains = tiles.map((tile, index) => {
       const source = tile.fileId === null ? undefined : pictures.get(tile.fileId);
       // From the key frame before the scene on: the picture at its begin is the latest one.
-      const more = ['-threads', '1', '-max_pixels', String(PIXELS_MAX), '-reinit_filter', '0', '-noaccurate_seek'];
+      const more = ['-threads', '1', '-reinit_filter', '0', '-noaccurate_seek'];
       return `${source === undefined ? blank(tile) : fitted(open(source, more), tile)}[t${index}]`;
     });
     graph.push(...chains, `${joined(tiles)},pad=${WIDTH}:${HEIGHT},ass=${labels}[v]`);
