@@ -34,7 +34,7 @@ import {
 } from '@callplane/testing';
 import type { Deps } from './deps.js';
 import { cleanupMetrics, relayMetrics } from './metrics.js';
-import type { CleanUpStep } from './operations/kind.js';
+import type { CleanUpStep } from './operations/shared-steps.js';
 import { KINDS } from './operations/kinds.js';
 import { createRelays, type TurnServer } from './relays/relays.js';
 

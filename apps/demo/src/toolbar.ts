@@ -1,7 +1,6 @@
 import { CallplaneError, isSupported, type Call, type LocalTrack, type TrackSource } from '@callplane/client-js';
-import { announce, button, setIcon } from './elements.js';
+import { announce, button, setIcon, readable } from './elements.js';
 import { VIDEO } from './preview.js';
-import { readable } from './problems.js';
 
 /** One button each for microphone, camera and screen; its label names the effect of a press. */
 export class Toolbar {

@@ -9,9 +9,9 @@ import {
   sweepLeases,
 } from '@callplane/db';
 import { operationMetrics, runOperations } from '@callplane/operations';
-import { JobProducer, QUEUE_NAMES, readRedisTarget, REDIS_TROUBLES } from '@callplane/queue';
+import { JobProducer, publishRoomChanged, QUEUE_NAMES, readRedisTarget, REDIS_TROUBLES } from '@callplane/queue';
 import { AppProcess, Elections, orExit, systemClock } from '@callplane/runtime';
-import { FolderStore } from '@callplane/store';
+import { openStore } from '@callplane/store';
 import { hasFfmpeg } from './captures/ffmpeg.js';
 import { RecorderConfig } from './config.js';
 import type { Deps } from './deps.js';
@@ -26,11 +26,12 @@ const redis = orExit('REDIS_URL', () => readRedisTarget(config));
 const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
 const kinds = kindsOf(config.RECORDER_CONCURRENCY);
+const store = await openStore(config);
 const missing = [
-  ...(config.RECORDINGS_FOLDER === undefined ? ['RECORDINGS_FOLDER'] : []),
+  ...(store === null ? ['RECORDINGS_S3_BUCKET or RECORDINGS_FOLDER'] : []),
   ...((await hasFfmpeg()) ? [] : ['ffmpeg']),
 ];
-if (config.RECORDINGS_FOLDER === undefined || missing.length > 0) {
+if (store === null || missing.length > 0) {
   // Without the lease of a recorder, requests to record are refused.
   logger.warn('recordings are off', { missing });
 } else {
@@ -44,7 +45,7 @@ if (config.RECORDINGS_FOLDER === undefined || missing.length > 0) {
     clock: systemClock,
     random: Math.random,
     leaseMs: config.RECORDER_LEASE_MS,
-    store: new FolderStore(config.RECORDINGS_FOLDER),
+    store,
     scratchFolder: config.RECORDER_SCRATCH_FOLDER,
     compositeFormat: config.RECORDER_COMPOSITE_FORMAT,
   };
@@ -62,6 +63,7 @@ async function stopOverdue(deps: Deps): Promise<void> {
     const { operations, deliveries } = await deps.database.transaction((tx) =>
       stopRecordings(tx, tenant, roomId, recordingId, deps.clock.now()),
     );
+    await publishRoomChanged(deps.producer.redis, roomId, null);
     await deps.producer.wakeOperations(operations);
     await deps.producer.wakeDeliveries(deliveries);
   }

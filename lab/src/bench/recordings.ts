@@ -86,7 +86,10 @@ async function measure(bench: Bench, one: Case): Promise<void> {
     let peakKiB = 0;
     for (;;) {
       const memory = treeOf(recorder.pid!).map((pid) => residentKiB(pid));
-      peakKiB = Math.max(peakKiB, memory.reduce((sum, each) => sum + each));
+      peakKiB = Math.max(
+        peakKiB,
+        memory.reduce((sum, each) => sum + each),
+      );
       const { status } = await api.call('GET', `/v1/recordings/${recordingId}`);
       if (status === 'failed') throw new Error(`${recordingId} has failed`);
       if (status === 'completed') break;
@@ -95,7 +98,12 @@ async function measure(bench: Bench, one: Case): Promise<void> {
     const tookSeconds = (performance.now() - beganMs) / 1000;
     const after = usedSeconds(recorder.pid!);
     const [own, children] = [after.own - before.own, after.children - before.children];
-    rounds.push({ minute: ((own + children) * 60) / SECONDS, ratio: (own + children) / children, peakKiB, tookSeconds });
+    rounds.push({
+      minute: ((own + children) * 60) / SECONDS,
+      ratio: (own + children) / children,
+      peakKiB,
+      tookSeconds,
+    });
   }
   await recorder.stop();
   const of = (name: keyof (typeof rounds)[number]) => median(rounds.map((each) => each[name]));
@@ -155,7 +163,10 @@ async function recorded({ stage, database, store, media }: Bench, { people, mode
 /** Processor time of a process, and of its children that have ended. */
 function usedSeconds(pid: number): { own: number; children: number } {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ').map(Number);
+  const fields = text
+    .slice(text.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number);
   return { own: (fields[11]! + fields[12]!) / 100, children: (fields[13]! + fields[14]!) / 100 };
 }
 

@@ -138,6 +138,7 @@ export class Engine {
       closeInfo: session.closeInfo,
       sessionId: this.#welcome?.sessionId,
       room: presence.room,
+      recordingSince: presence.room?.recordingSince ?? null,
       participant: presence.own,
       permissions,
       mediaState: this.#mediaState,

@@ -1391,6 +1391,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            recordingSince: string | null;
             /** @description Participants in the room at this moment, also the ones that lost their connection a moment ago. */
             participantCount: number;
         };
@@ -1708,6 +1709,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            recordingSince: string | null;
         };
         Track: {
             trackId: string;
@@ -3089,6 +3091,7 @@ export interface operations {
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,
+                     *           "recordingSince": null,
                      *           "participantCount": 1
                      *         }
                      *       ],
@@ -3169,6 +3172,7 @@ export interface operations {
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
+                     *       "recordingSince": null,
                      *       "participantCount": 1
                      *     }
                      */
@@ -3229,6 +3233,7 @@ export interface operations {
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
+                     *       "recordingSince": null,
                      *       "participantCount": 1
                      *     }
                      */
@@ -3365,6 +3370,7 @@ export interface operations {
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
+                     *       "recordingSince": null,
                      *       "participantCount": 1
                      *     }
                      */
@@ -5986,6 +5992,7 @@ export interface operations {
                      *             "createdAt": "2026-11-20T10:00:00.000Z",
                      *             "startedAt": null,
                      *             "endedAt": null,
+                     *             "recordingSince": null,
                      *             "participantCount": 1
                      *           }
                      *         }
@@ -6631,6 +6638,7 @@ export interface operations {
                      *               "createdAt": "2026-11-20T10:00:00.000Z",
                      *               "startedAt": null,
                      *               "endedAt": null,
+                     *               "recordingSince": null,
                      *               "participantCount": 1
                      *             }
                      *           }
@@ -6709,6 +6717,7 @@ export interface operations {
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,
+                     *           "recordingSince": null,
                      *           "participantCount": 1
                      *         }
                      *       }

@@ -64,5 +64,6 @@ export {
   type TestServer,
 } from './test-servers.js';
 export { overRedis, connectToTestRedis, startTestRedis, startTestSentinels } from './test-redis.js';
+export { S3_PROGRAM, S3_SKIPPED, startTestS3, type TestS3 } from './s3.js';
 export { openTurnClient, relaysByUser, turnCredential, type TurnClientOptions } from './turn-client.js';
 export { randomFrom, startUdpShaper, type UdpShaper } from './udp-shaper.js';

@@ -353,6 +353,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            recordingSince: string | null;
             /** @description Participants in the room at this moment, also the ones that lost their connection a moment ago. */
             participantCount: number;
         };
@@ -536,6 +537,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            recordingSince: string | null;
         };
         Track: {
             trackId: string;

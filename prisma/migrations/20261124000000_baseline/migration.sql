@@ -85,6 +85,7 @@ CREATE TABLE rooms (
     empty_since TIMESTAMPTZ(3),
     version INTEGER NOT NULL DEFAULT 0,
     roster_paged BOOLEAN NOT NULL DEFAULT false,
+    recording_since TIMESTAMPTZ(3),
     CONSTRAINT rooms_name_length CHECK (char_length(name) BETWEEN 1 AND 120),
     CONSTRAINT rooms_metadata_object CHECK (jsonb_typeof(metadata) = 'object'),
     CONSTRAINT rooms_status CHECK (status IN ('created', 'active', 'ending', 'ended')),

@@ -9,6 +9,9 @@ import {
   type Caller,
   type Clock,
   type KeyedPace,
+  mayUse,
+  scopeFailure,
+  type Scope,
 } from '@callplane/core';
 import { Batches, ONE_QUEUE } from '@callplane/runtime';
 import type { Request, RequestHandler } from 'express';
@@ -233,4 +236,13 @@ export class CallerCache implements CallerDirectory {
     this.#loading.set(id, loading);
     return loading;
   }
+}
+
+/** @throws PublicError INSUFFICIENT_SCOPE, which names the scopes, unless the caller has at least one of them. */
+export function requireScope(
+  caller: Pick<Caller, 'keyType' | 'scopes' | 'session'>,
+  ...scopes: readonly Scope[]
+): void {
+  if (scopes.some((scope) => mayUse(caller, scope))) return;
+  throw new PublicError('INSUFFICIENT_SCOPE', { message: scopeFailure(caller, scopes) });
 }

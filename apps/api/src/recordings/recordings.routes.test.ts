@@ -72,21 +72,25 @@ describe('the start of a recording', () => {
 
   test('is 503 without a recorder, without a media server that records, and without a store', async () => {
     const roomId = await api.room();
-    const refused = async () => (await start(roomId)).body.error?.code as string | undefined;
+    const refusedFor = (cause: string) => ({
+      status: 503,
+      headers: { 'retry-after': '10' },
+      body: { error: { code: 'RECORDING_UNAVAILABLE', message: expect.stringContaining(cause) } },
+    });
     await recorderRuns(api, -1);
-    expect(await refused()).toBe('RECORDING_UNAVAILABLE');
+    expect(await start(roomId)).toMatchObject(refusedFor('no recorder'));
     await recorderRuns(api);
     await mediaServerRecords(api, 60);
-    expect(await refused()).toBe('RECORDING_UNAVAILABLE');
+    expect(await start(roomId)).toMatchObject(refusedFor('no agent'));
     await mediaServerRecords(api);
     // Another server records, but the room is on this one.
     await api.database.prisma.room.update({ where: { id: roomId }, data: { mediaNodeId: 'm2' } });
-    expect(await refused()).toBe('RECORDING_UNAVAILABLE');
+    expect(await start(roomId)).toMatchObject(refusedFor('no agent'));
     const without = await startTestApi({ RECORDINGS_FOLDER: '' });
     const answer = await without.call('POST', `/v1/rooms/${await without.room()}/recordings`, {
       body: { mode: 'tracks' },
     });
-    expect([answer.status, answer.body.error.code]).toEqual([503, 'RECORDING_UNAVAILABLE']);
+    expect(answer).toMatchObject(refusedFor('no store'));
   });
 });
 

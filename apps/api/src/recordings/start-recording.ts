@@ -7,6 +7,7 @@ import {
   type RecordingRefusal,
   type TypedSql,
 } from '@callplane/db';
+import { publishRoomChanged } from '@callplane/queue';
 import type { Static } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
@@ -15,20 +16,28 @@ import { defineRoute, type Reply, type UntaggedRoute } from '../http/route.js';
 import { RoomPath } from '../rooms/rooms.routes.js';
 import { RecordingSchema, StartRecordingBody } from './recordings.schemas.js';
 
-const REFUSALS: Readonly<Record<RecordingRefusal, ErrorCode>> = {
-  room_not_found: 'ROOM_NOT_FOUND',
-  room_ended: 'ROOM_ENDED',
-  participant_not_found: 'PARTICIPANT_NOT_FOUND',
-  active: 'RECORDING_ACTIVE',
-  unavailable: 'RECORDING_UNAVAILABLE',
+type Refusal = RecordingRefusal | 'no_store';
+
+const REFUSALS: Readonly<Record<Refusal, [code: ErrorCode, message?: string]>> = {
+  room_not_found: ['ROOM_NOT_FOUND'],
+  room_ended: ['ROOM_ENDED'],
+  participant_not_found: ['PARTICIPANT_NOT_FOUND'],
+  active: ['RECORDING_ACTIVE'],
+  no_store: ['RECORDING_UNAVAILABLE', 'The deployment cannot record: its API has no store.'],
+  no_recorder: ['RECORDING_UNAVAILABLE', 'The deployment cannot record at present: no recorder with ffmpeg runs.'],
+  no_agent: [
+    'RECORDING_UNAVAILABLE',
+    'The deployment cannot record at present: the media server has no agent that records.',
+  ],
 };
 
 /** A recorder or an agent that has just started counts a moment later. */
 const RETRY_AFTER_SECONDS = '10';
 
-function refusal(reason: RecordingRefusal): PublicError {
-  const headers = reason === 'unavailable' ? { 'retry-after': RETRY_AFTER_SECONDS } : {};
-  return new PublicError(REFUSALS[reason], { headers });
+function refusal(reason: Refusal): PublicError {
+  const [code, message] = REFUSALS[reason];
+  if (message === undefined) return new PublicError(code);
+  return new PublicError(code, { message, headers: { 'retry-after': RETRY_AFTER_SECONDS } });
 }
 
 interface Made {
@@ -52,7 +61,7 @@ export function startRoute(deps: Deps): UntaggedRoute {
     responses: { 202: { description: 'The recording.', schema: RecordingSchema } },
     errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'ROOM_ENDED', 'RECORDING_ACTIVE', 'RECORDING_UNAVAILABLE'],
     async handle({ caller, params: { roomId }, body, bodyAsSent, idempotencyKey, response }) {
-      if (deps.recordings === null) throw refusal('unavailable');
+      if (deps.recordings === null) throw refusal('no_store');
       let deliveries: DueEndpoint[] = [];
       const make = async (tx: TypedSql): Promise<Made> => {
         const made = { id: newId('recording'), startedAt: deps.clock.now().toISOString() };
@@ -70,6 +79,7 @@ export function startRoute(deps: Deps): UntaggedRoute {
         idempotencyKey === null
           ? answer(await deps.database.transaction(make))
           : await idempotently(deps, caller, { ...request, key: idempotencyKey }, { make, answer });
+      void publishRoomChanged(deps.producer.redis, roomId, null);
       void deps.producer.wakeDeliveries(deliveries);
       return reply;
     },

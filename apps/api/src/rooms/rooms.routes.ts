@@ -15,8 +15,8 @@ import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
 import { listRoute } from '../http/list-route.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { optionSchemas } from '../http/option-schemas.js';
 import {
+  optionSchemas,
   exactText,
   metadata,
   metadataObject,
@@ -45,6 +45,7 @@ const storedRoom = {
   createdAt: timestamp('When the room was created.'),
   startedAt: orNull(timestamp('When the first participant joined.')),
   endedAt: orNull(timestamp('When the clean-up of the ended room was complete.')),
+  recordingSince: orNull(timestamp('Since when the room is recorded. Null: no recording runs.')),
 };
 
 export const RoomSchema = namedObject('Room', {

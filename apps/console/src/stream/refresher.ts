@@ -1,5 +1,5 @@
 import type { Query, QueryClient } from '@tanstack/react-query';
-import { refreshQuery } from '../api/refresh.js';
+import { refreshQuery } from '../api/hooks.js';
 import { nowMs } from '../moving-time.js';
 
 const TICK_MS = 250;

@@ -113,4 +113,5 @@ export const failingFrom = (n: number, written: string[] = []): ObjectStore => (
   read: (name) => store.read(name),
   size: (name) => store.size(name),
   removeAll: (prefix) => store.removeAll(prefix),
+  link: () => store.link(),
 });

@@ -27,6 +27,8 @@ export interface PresenceEvents {
   ownParticipantUpdated: protocol.RemoteParticipant;
   /** The server has changed the name, the metadata or the capacity of the room. */
   roomUpdated: Room;
+  /** A recording of the room has started, or the last one has ended. The event has `recordingSince`. */
+  recordingChanged: string | null;
   /** The room has become too large to report everyone: from now on it is paged. */
   rosterPaged: Counts;
 }
@@ -119,7 +121,10 @@ export class Presence {
     const before = this.room;
     const after = (this.room = keptJson(before, room as unknown as Room));
     const contentOf = ({ name, metadata, maxParticipants }: Room) => JSON.stringify([name, metadata, maxParticipants]);
-    if (before !== undefined && contentOf(before) !== contentOf(after)) this.#context.emit('roomUpdated', after);
+    if (before === undefined) return;
+    if (contentOf(before) !== contentOf(after)) this.#context.emit('roomUpdated', after);
+    const { recordingSince } = after;
+    if (before.recordingSince !== recordingSince) this.#context.emit('recordingChanged', recordingSince);
   }
 
   #applyOwn(change: protocol.Change): void {

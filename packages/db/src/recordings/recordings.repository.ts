@@ -1,4 +1,11 @@
-import { isOpen, recordingEvent, type RecordingState, type RecordingStatus, type Tenant } from '@callplane/core';
+import {
+  isOpen,
+  recordingEvent,
+  type RecordingState,
+  type RecordingStatus,
+  type RoomState,
+  type Tenant,
+} from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
@@ -16,7 +23,13 @@ export type NewRecording = Pick<
   'id' | 'participantId' | 'mode' | 'audioOnly' | 'layout' | 'metadata' | 'maxDurationSeconds' | 'startedAt'
 >;
 
-export type RecordingRefusal = 'room_not_found' | 'room_ended' | 'participant_not_found' | 'active' | 'unavailable';
+export type RecordingRefusal =
+  | 'room_not_found'
+  | 'room_ended'
+  | 'participant_not_found'
+  | 'active'
+  | 'no_recorder'
+  | 'no_agent';
 
 /**
  * Starts a recording, and writes its event and the spans of the tracks that are published now.
@@ -34,7 +47,8 @@ export async function startRecording(
   const room = await findRoom(tx, tenant, roomId, Prisma.sql`FOR NO KEY UPDATE`);
   if (room === null) return 'room_not_found';
   if (!isOpen(room.status)) return 'room_ended';
-  if (!(await isRecordable(tx, roomId))) return 'unavailable';
+  const lack = await lackOf(tx, roomId);
+  if (lack !== null) return lack;
   const { id, participantId, mode, audioOnly, layout, metadata, maxDurationSeconds, startedAt } = recording;
   // The lock of the room makes this a limit.
   const active = await tx.$queryRaw<unknown[]>`
@@ -56,8 +70,25 @@ export async function startRecording(
     FROM participant_sessions s JOIN session_tracks t ON t.session_id = s.id
     WHERE s.room_id = ${roomId} AND s.ended_at IS NULL AND NOT EXISTS (
       SELECT FROM recording_spans p WHERE p.session_id = s.id AND p.track_id = t.track_id AND p.ended_at IS NULL)`;
-  const state = stateAtStart(tenant, roomId, recording);
-  return writeEvents(tx, [recordingEvent('recording.started', { tenant, room, now: startedAt }, state)]);
+  const subject = { tenant, room: { ...room, ...(await followRecordings(tx, roomId)) }, now: startedAt };
+  return writeEvents(tx, [recordingEvent('recording.started', subject, stateAtStart(tenant, roomId, recording))]);
+}
+
+/**
+ * Lets the participants know whether their room is recorded. Call it after each start and end of a recording, in a
+ * transaction that has locked the room.
+ * @returns undefined if nothing has changed for them
+ */
+export async function followRecordings(
+  tx: TypedSql,
+  roomId: string,
+): Promise<Pick<RoomState, 'recordingSince'> | undefined> {
+  const [changed] = await tx.$queryRaw<Pick<RoomState, 'recordingSince'>[]>`
+    UPDATE rooms SET recording_since = running.since, version = version + 1
+    FROM (SELECT min(started_at) AS since FROM recordings WHERE room_id = ${roomId} AND status = 'recording') running
+    WHERE rooms.id = ${roomId} AND (rooms.recording_since IS NULL) <> (running.since IS NULL)
+    RETURNING rooms.recording_since AS "recordingSince"`;
+  return changed;
 }
 
 export function stateAtStart({ environmentId }: Tenant, roomId: string, recording: NewRecording): RecordingState {
@@ -76,16 +107,36 @@ export function stateAtStart({ environmentId }: Tenant, roomId: string, recordin
   };
 }
 
-/** Whether a recorder runs, and the media server of the room records; any server if the room has none. */
-async function isRecordable(db: TypedSql, roomId: string): Promise<boolean> {
-  const [row] = await db.$queryRaw<{ isRecordable: boolean }[]>`
-    SELECT EXISTS (SELECT FROM sweeps WHERE name = ${`recorder ${RECORDER_TASK}`} AND held_until > now())
-      AND EXISTS (
-        SELECT FROM media_nodes n, rooms r
-        WHERE r.id = ${roomId} AND n.id = coalesce(r.media_node_id, n.id)
-          AND n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'
-      ) AS "isRecordable"`;
-  return row?.isRecordable === true;
+const hasRecorder = Prisma.sql`
+  EXISTS (SELECT FROM sweeps WHERE name = ${`recorder ${RECORDER_TASK}`} AND held_until > now())`;
+/** Whether a media server records; the table has the name `n`. */
+const records = Prisma.sql`n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'`;
+
+/** A recording of this room needs a recorder, and its media server's agent; any agent if the room has none. */
+async function lackOf(db: TypedSql, roomId: string): Promise<'no_recorder' | 'no_agent' | null> {
+  const [row] = await db.$queryRaw<[{ hasRecorder: boolean; hasAgent: boolean }]>`
+    SELECT ${hasRecorder} AS "hasRecorder", EXISTS (
+      SELECT FROM media_nodes n, rooms r WHERE r.id = ${roomId} AND n.id = coalesce(r.media_node_id, n.id) AND ${records}
+    ) AS "hasAgent"`;
+  if (!row.hasRecorder) return 'no_recorder';
+  return row.hasAgent ? null : 'no_agent';
+}
+
+export interface RecordingFacts {
+  /** Whether a recorder with a store and ffmpeg runs. */
+  hasRecorder: boolean;
+  /** Media servers that record, and the ones that have stopped to. */
+  recording: number;
+  silent: number;
+}
+
+/** For a diagnosis of the deployment. */
+export async function readRecordingFacts(db: TypedSql): Promise<RecordingFacts> {
+  const [facts] = await db.$queryRaw<[RecordingFacts]>`
+    SELECT ${hasRecorder} AS "hasRecorder", count(*) FILTER (WHERE ${records})::int AS recording,
+      count(*) FILTER (WHERE NOT (${records}))::int AS silent
+    FROM media_nodes n WHERE captured_at IS NOT NULL`;
+  return facts;
 }
 
 export async function findRecording(

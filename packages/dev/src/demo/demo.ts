@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage } from 'node:http';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect, type AddressInfo, type Socket, isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { demoPages, createDemoDoor, type PagesSettings } from './pages.js';
+import { createReadStream, realpathSync, statSync } from 'node:fs';
+import { extname, join, sep } from 'node:path';
 
 export interface DemoSettings extends PagesSettings {
   /** 0 picks a free port. */
@@ -60,4 +61,204 @@ function passOn(request: IncomingMessage, socket: Duplex, head: Buffer, gatewayU
   });
   socket.on('error', () => gateway.destroy()).on('close', () => gateway.destroy());
   gateway.on('error', () => socket.destroy()).on('close', () => socket.destroy());
+}
+
+const TYPES: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.json': 'application/json',
+  '.map': 'application/json',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.woff2': 'font/woff2',
+};
+const BODY_BYTES_MAX = 4096;
+const API_DEADLINE_MS = 5000;
+const ROOMS_MAX = 1000;
+const EVERYTHING = [
+  'room:join',
+  'audio:publish',
+  'video:publish',
+  'screen:publish',
+  'messages:send',
+  'metadata:update',
+];
+
+interface PagesSettings {
+  dir: string;
+  apiUrl: string;
+  apiKey: string;
+  onError: (message: string, error: unknown) => void;
+}
+
+function demoPages(settings: PagesSettings, door: DemoDoor) {
+  const backend = demoBackend(settings);
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const path = request.url?.split('?')[0] ?? '/';
+    const fail = (status: number, code: string, message: string): void =>
+      json(response, status, { error: { code, message } });
+    if (!door.knowsHost(request)) {
+      fail(403, 'ORIGIN_NOT_ALLOWED', 'The demo is not served under this host name. Add the name to DEMO_HOSTS.');
+    } else if (path === '/demo') response.writeHead(302, { location: '/demo/' }).end();
+    else if (path !== '/demo/api/join') {
+      const file = path.startsWith('/demo/') ? path.slice('/demo/'.length) : '..';
+      serveFile(settings.dir, file, response, () => fail(404, 'ROUTE_NOT_FOUND', 'File not found.'));
+    } else if (request.method !== 'POST') fail(405, 'METHOD_NOT_ALLOWED', 'POST only');
+    else if (!door.isSameOrigin(request)) fail(403, 'ORIGIN_NOT_ALLOWED', 'Only the demo page may request a token.');
+    else if (!isJson(request)) {
+      fail(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send the body as "Content-Type: application/json".');
+    } else {
+      backend(request).then(
+        (joined) => {
+          if (joined === null) fail(400, 'VALIDATION_FAILED', 'room and name must have 1 to 60 characters');
+          else json(response, 200, joined);
+        },
+        (error: unknown) => {
+          settings.onError('demo token request failed', error);
+          fail(502, 'UNAVAILABLE', 'The API did not answer.');
+        },
+      );
+    }
+  };
+}
+
+function demoBackend(api: PagesSettings) {
+  /** Room ids by room name. An ended room is replaced by a new one. */
+  const rooms = new Map<string, Promise<string>>();
+  const call = async (path: string, body: object): Promise<{ status: number; body: Record<string, unknown> }> => {
+    const response = await fetch(new URL(path, api.apiUrl), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${api.apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(API_DEADLINE_MS),
+    });
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+  const roomNamed = (name: string): Promise<string> => {
+    let room = rooms.get(name);
+    if (room === undefined) {
+      room = call('/v1/rooms', { name }).then(({ status, body }) => {
+        if (status !== 201) throw new Error(`creating a room failed: the API answered ${status}`);
+        return String(body['id']);
+      });
+      room.catch(() => rooms.delete(name));
+      for (const oldest of rooms.keys()) if (rooms.size >= ROOMS_MAX) rooms.delete(oldest);
+      rooms.set(name, room);
+    }
+    return room;
+  };
+  /** @returns null if `room` or `name` is not a valid name. */
+  return async (request: IncomingMessage): Promise<object | null> => {
+    const { room, name } = await readBody(request);
+    if (!isName(room) || !isName(name)) return null;
+    for (let tries = 1; ; tries++) {
+      const roomId = await roomNamed(room.trim());
+      const issued = await call(`/v1/rooms/${roomId}/tokens`, { participantName: name, permissions: EVERYTHING });
+      if (issued.status === 201) {
+        const { token, participantId } = issued.body;
+        return { token, roomId, participantId };
+      }
+      // The room has ended, or the database was replaced: the name gets a new room.
+      rooms.delete(room.trim());
+      if (tries === 2) throw new Error(`issuing a token failed: the API answered ${issued.status}`);
+    }
+  };
+}
+
+function isJson({ headers }: IncomingMessage): boolean {
+  return /^\s*application\/json\s*(;|$)/i.test(headers['content-type'] ?? '');
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '' && value.length <= 60;
+}
+
+async function readBody(request: IncomingMessage): Promise<Record<string, unknown>> {
+  let text = '';
+  for await (const chunk of request) {
+    text += String(chunk);
+    if (text.length > BODY_BYTES_MAX) return {};
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function serveFile(dir: string, path: string, response: ServerResponse, onMissing: () => void): void {
+  try {
+    const root = realpathSync(dir);
+    const file = realpathSync(join(root, decodeURIComponent(path === '' ? 'index.html' : path)));
+    if (!file.startsWith(root + sep) || !statSync(file).isFile())
+      throw new Error('the path is outside the demo folder');
+    response.writeHead(200, {
+      'content-type': TYPES[extname(file)] ?? 'application/octet-stream',
+      'cache-control': 'no-cache',
+    });
+    createReadStream(file)
+      .on('error', () => response.destroy())
+      .pipe(response);
+  } catch {
+    onMissing();
+  }
+}
+
+function json(response: ServerResponse, status: number, body: object): void {
+  // A refused request may have a body that nobody has read.
+  const connection = status === 200 ? {} : { connection: 'close' };
+  response.writeHead(status, { 'content-type': 'application/json', ...connection });
+  response.end(JSON.stringify(body));
+}
+
+/** Guards the demo page's backend, which issues tokens to callers without an API key. */
+export interface DemoDoor {
+  /** Whether the `Host` header is a name under which the gateway serves the demo. */
+  knowsHost(request: IncomingMessage): boolean;
+  /** Whether the request comes from the demo's own page or from a client other than a browser. */
+  isSameOrigin(request: IncomingMessage): boolean;
+}
+
+/**
+ * The `Host` must be a known name, against DNS rebinding: another site can point its own name at this machine, and
+ * browsers then treat that site's pages as same-origin with the demo. The `Origin` must be the demo's, against CSRF:
+ * pages of other sites can send requests here, too.
+ * @param listensOn the gateway's `HOST`. If it is not a loopback address, every IP address is accepted as `Host`: DNS
+ *   rebinding needs a name, so an IP address is safe.
+ */
+export function createDemoDoor({ listensOn, names }: { listensOn: string; names: readonly string[] }): DemoDoor {
+  const known = new Set(names.map((name) => name.toLowerCase()));
+  const servesOthers = !isLoopback(listensOn.toLowerCase());
+  return {
+    knowsHost(request) {
+      const name = hostName(request.headers.host ?? '');
+      return isLoopback(name) || known.has(name) || name === listensOn || (servesOthers && isIP(name) !== 0);
+    },
+    isSameOrigin({ headers }) {
+      // Browsers mark requests of other sites' pages with this header even if they send no Origin.
+      const site = headers['sec-fetch-site'];
+      if (site !== undefined && site !== 'same-origin') return false;
+      if (headers.origin === undefined) return true;
+      const origin = /^https?:\/\/(.+)$/.exec(headers.origin.toLowerCase())?.[1];
+      return origin !== undefined && origin === headers.host?.toLowerCase();
+    },
+  };
+}
+
+/** The name or address in a `Host` header, in lower case, without port and brackets. */
+function hostName(host: string): string {
+  const [, address, name] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/.exec(host.toLowerCase()) ?? [];
+  return address ?? name ?? '';
+}
+
+function isLoopback(name: string): boolean {
+  return (
+    name === 'localhost' ||
+    name.endsWith('.localhost') ||
+    name === '::1' ||
+    (isIP(name) === 4 && name.startsWith('127.'))
+  );
 }
