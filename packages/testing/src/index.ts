@@ -12,6 +12,7 @@ export {
   type Ask,
   type Site,
 } from './browser.js';
+export { capture, packetBytes, pictureCapture, soundCapture, vp8, type TestPacket } from './captures.js';
 export { newCertificate, type TestCertificate } from './certificate.js';
 export { eventually, testClock, type TestClock } from './eventually.js';
 export { deliveryRow, participantRow, roomRow, sessionRow } from './literals.js';
