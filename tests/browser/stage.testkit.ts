@@ -46,14 +46,12 @@ export async function openStage({ relay = false, recordings = false }: StageOpti
   const spawnSignaling = (more?: Record<string, string>) => stack.spawnSignaling({ ...env, ...more });
   const [api, signaling] = await Promise.all([stack.spawnApi(env), spawnSignaling(), stack.spawnWorker(env)]);
 
-  if (recordings) {
-    startMediaAgent(janus, 'one', { databaseUrl: stack.databaseUrl, recordingsFolder });
-    const scratch = join(recordingsFolder, 'scratch');
-    await spawnApp({
-      name: 'recorder',
-      env: { DATABASE_URL: stack.databaseUrl, REDIS_URL: stack.redis.url, RECORDER_SCRATCH_FOLDER: scratch, ...env },
-    });
-  }
+  const spawnRecorder = () => {
+    const servers = { DATABASE_URL: stack.databaseUrl, REDIS_URL: stack.redis.url };
+    const own = { RECORDER_SCRATCH_FOLDER: join(recordingsFolder, 'scratch'), RECORDER_LEASE_MS: '5000' };
+    return spawnApp({ name: 'recorder', env: { ...servers, ...own, ...env } });
+  };
+  if (recordings) startMediaAgent(janus, 'one', { databaseUrl: stack.databaseUrl, recordingsFolder });
 
   const stage = {
     api,
@@ -63,6 +61,8 @@ export async function openStage({ relay = false, recordings = false }: StageOpti
     coturn,
     /** The folder of the store; it stays empty unless calls can be recorded. */
     recordingsFolder,
+    recorder: recordings ? await spawnRecorder() : undefined,
+    spawnRecorder,
     databaseUrl: stack.databaseUrl,
     /** The default signaling URL of the clients. */
     url: signalingUrl(new URL(signaling.url).port),

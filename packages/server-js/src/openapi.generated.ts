@@ -299,7 +299,7 @@ export interface paths {
         put?: never;
         /**
          * Start a recording
-         * @description Records until the recording is stopped, its room ends, or its longest duration is over. The files exist once its status is `completed`; the event `recording.completed` says so.
+         * @description Records until the recording is stopped, its room ends, or its longest duration is over. The files exist once its status is `completed`; the event `recording.completed` says so. A room has at most one composite at a time.
          */
         post: operations["startRecording"];
         delete?: never;
@@ -1171,11 +1171,12 @@ export interface components {
             id: string;
             roomId: string;
             /**
-             * @description `tracks`: a file for each track, and another one after each reconnection.
+             * @description `composite`: one file of everything, 1280×720. `tracks`: a file for each track, and another one after each reconnection.
              * @enum {string}
              */
-            mode: "tracks";
+            mode: "composite" | "tracks";
             audioOnly: boolean;
+            layout: ("grid" | "speaker") | null;
             participantId: string | null;
             metadata: {
                 [key: string]: unknown;
@@ -1272,11 +1273,11 @@ export interface components {
             /** @description File identifier, `recf_…`. */
             id: string;
             /** @enum {string} */
-            kind: "track";
+            kind: "composite" | "track";
             participantId: string | null;
             trackId: string | null;
             source: ("microphone" | "camera" | "screen" | "screen_audio") | null;
-            /** @description `audio/webm` (Opus) or `video/webm` (VP8). */
+            /** @description A track is `audio/webm` (Opus) or `video/webm` (VP8), a composite also `audio/mp4` (AAC) or `video/mp4` (H.264, AAC). */
             contentType: string;
             bytes: number;
             sha256: string;
@@ -2433,6 +2434,24 @@ export interface components {
         /**
          * @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly.
          *
+         *     `ROOM_ENDED`: The room is ending or has ended.
+         *
+         *     `RECORDING_ACTIVE`: A recording is still running. Stop it first.
+         */
+        IdempotencyConflictOrRoomEndedOrRecordingActive: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly.
+         *
          *     `WEBHOOK_LIMIT_REACHED`: The environment already has 50 webhook endpoints.
          */
         IdempotencyConflictOrWebhookLimitReached: {
@@ -2546,7 +2565,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `RECORDING_ACTIVE`: The recording is still running. Stop it first. */
+        /** @description `RECORDING_ACTIVE`: A recording is still running. Stop it first. */
         RecordingActive: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -4231,8 +4250,9 @@ export interface operations {
                      *         {
                      *           "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *           "mode": "tracks",
+                     *           "mode": "composite",
                      *           "audioOnly": false,
+                     *           "layout": null,
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "metadata": {
                      *             "team": "blue",
@@ -4259,7 +4279,7 @@ export interface operations {
                      *           "files": [
                      *             {
                      *               "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *               "kind": "track",
+                     *               "kind": "composite",
                      *               "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *               "trackId": "camera",
                      *               "source": null,
@@ -4311,15 +4331,20 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description `tracks` makes a file for each track.
+                     * @description `composite`: one file of everything, 1280×720. `tracks`: a file for each track, and another one after each reconnection.
                      * @enum {string}
                      */
-                    mode: "tracks";
+                    mode: "composite" | "tracks";
                     /**
                      * @description Whether pictures are left out.
                      * @default false
                      */
                     audioOnly?: boolean;
+                    /**
+                     * @description Of a composite: everyone in equal size (the default), or the speaker large.
+                     * @enum {string}
+                     */
+                    layout?: "grid" | "speaker";
                     /** @description Records only this participant of the room. */
                     participantId?: string;
                     /**
@@ -4352,8 +4377,9 @@ export interface operations {
                      * @example {
                      *       "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *       "mode": "tracks",
+                     *       "mode": "composite",
                      *       "audioOnly": false,
+                     *       "layout": null,
                      *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *       "metadata": {
                      *         "team": "blue",
@@ -4380,7 +4406,7 @@ export interface operations {
                      *       "files": [
                      *         {
                      *           "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *           "kind": "track",
+                     *           "kind": "composite",
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "trackId": "camera",
                      *           "source": null,
@@ -4402,7 +4428,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
-            409: components["responses"]["IdempotencyConflictOrRoomEnded"];
+            409: components["responses"]["IdempotencyConflictOrRoomEndedOrRecordingActive"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReused"];
@@ -4443,8 +4469,9 @@ export interface operations {
                      *         {
                      *           "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *           "mode": "tracks",
+                     *           "mode": "composite",
                      *           "audioOnly": false,
+                     *           "layout": null,
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "metadata": {
                      *             "team": "blue",
@@ -4471,7 +4498,7 @@ export interface operations {
                      *           "files": [
                      *             {
                      *               "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *               "kind": "track",
+                     *               "kind": "composite",
                      *               "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *               "trackId": "camera",
                      *               "source": null,
@@ -4530,8 +4557,9 @@ export interface operations {
                      * @example {
                      *       "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *       "mode": "tracks",
+                     *       "mode": "composite",
                      *       "audioOnly": false,
+                     *       "layout": null,
                      *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *       "metadata": {
                      *         "team": "blue",
@@ -4558,7 +4586,7 @@ export interface operations {
                      *       "files": [
                      *         {
                      *           "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *           "kind": "track",
+                     *           "kind": "composite",
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "trackId": "camera",
                      *           "source": null,
@@ -4679,8 +4707,9 @@ export interface operations {
                      * @example {
                      *       "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *       "mode": "tracks",
+                     *       "mode": "composite",
                      *       "audioOnly": false,
+                     *       "layout": null,
                      *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *       "metadata": {
                      *         "team": "blue",
@@ -4707,7 +4736,7 @@ export interface operations {
                      *       "files": [
                      *         {
                      *           "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *           "kind": "track",
+                     *           "kind": "composite",
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "trackId": "camera",
                      *           "source": null,

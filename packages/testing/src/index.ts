@@ -3,6 +3,7 @@
  * tests fail or Jest is killed.
  */
 export * from './browser.js';
+export * from './captures.js';
 export * from './certificate.js';
 export * from './eventually.js';
 export * from './literals.js';

@@ -20,10 +20,16 @@ const CAPTURE_SILENT_SECONDS = 30;
 
 export type NewRecording = Pick<
   RecordingState,
-  'id' | 'participantId' | 'mode' | 'audioOnly' | 'metadata' | 'maxDurationSeconds' | 'startedAt'
+  'id' | 'participantId' | 'mode' | 'audioOnly' | 'layout' | 'metadata' | 'maxDurationSeconds' | 'startedAt'
 >;
 
-export type RecordingRefusal = 'room_not_found' | 'room_ended' | 'participant_not_found' | 'no_recorder' | 'no_agent';
+export type RecordingRefusal =
+  | 'room_not_found'
+  | 'room_ended'
+  | 'participant_not_found'
+  | 'active'
+  | 'no_recorder'
+  | 'no_agent';
 
 /**
  * Starts a recording, and writes its event and the spans of the tracks that are published now.
@@ -43,12 +49,16 @@ export async function startRecording(
   if (!isOpen(room.status)) return 'room_ended';
   const lack = await lackOf(tx, roomId);
   if (lack !== null) return lack;
-  const { id, participantId, mode, audioOnly, metadata, maxDurationSeconds, startedAt } = recording;
+  const { id, participantId, mode, audioOnly, layout, metadata, maxDurationSeconds, startedAt } = recording;
+  // The lock of the room makes this a limit.
+  const active = await tx.$queryRaw<unknown[]>`
+    SELECT 1 FROM recordings WHERE room_id = ${roomId} AND status = 'recording' AND mode = 'composite'`;
+  if (mode === 'composite' && active.length > 0) return 'active';
   const inserted = await tx.$executeRaw`
-    INSERT INTO recordings (id, environment_id, room_id, participant_id, mode, audio_only, metadata,
+    INSERT INTO recordings (id, environment_id, room_id, participant_id, mode, audio_only, layout, metadata,
       max_duration_seconds, status, started_at)
     SELECT ${id}, ${tenant.environmentId}, ${roomId}, ${participantId}::text, ${mode}, ${audioOnly},
-      ${JSON.stringify(metadata)}::jsonb, ${maxDurationSeconds}::int, 'recording', ${startedAt.toISOString()}::timestamptz
+      ${layout}::text, ${JSON.stringify(metadata)}::jsonb, ${maxDurationSeconds}::int, 'recording', ${startedAt.toISOString()}::timestamptz
     WHERE ${participantId}::text IS NULL
       OR EXISTS (SELECT FROM participants WHERE id = ${participantId}::text AND room_id = ${roomId})`;
   if (inserted === 0) return 'participant_not_found';
@@ -102,7 +112,7 @@ const hasRecorder = Prisma.sql`
 /** Whether a media server records; the table has the name `n`. */
 const records = Prisma.sql`n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'`;
 
-/** What a recording of this room needs: a recorder, and its media server's agent; any agent if the room has none. */
+/** A recording of this room needs a recorder, and its media server's agent; any agent if the room has none. */
 async function lackOf(db: TypedSql, roomId: string): Promise<'no_recorder' | 'no_agent' | null> {
   const [row] = await db.$queryRaw<[{ hasRecorder: boolean; hasAgent: boolean }]>`
     SELECT ${hasRecorder} AS "hasRecorder", EXISTS (
