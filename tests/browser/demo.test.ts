@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { WebSocket } from 'ws';
 import { connect, type Call } from '@callplane/client-js';
+import { Database } from '@callplane/db';
 import { eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
 import { startDemo } from '../../packages/dev/src/demo/demo.js';
 import { openBrowser, type Browsers } from './pages.testkit.js';
@@ -194,6 +195,30 @@ describe('the demo page', () => {
     await another.getByLabel('Your name').fill('Kim');
     await another.getByRole('button', { name: 'Join' }).click();
     await another.getByRole('alert').getByText('The server does not answer').waitFor();
+  });
+
+  test('a call that is recorded says so, also to screen readers and to who joins later', async () => {
+    const database = new Database({ url: stage.databaseUrl, poolMax: 1 });
+    stopAtEnd(() => database.close());
+    const page = await visit(`${url}?room=recorded`);
+    await enter(page, 'Kim');
+    const badge = (on: Page) => on.locator('header').getByText('Recording', { exact: true });
+    expect(await badge(page).isVisible()).toBe(false);
+    const id = (await page.locator('#room-id').textContent()) ?? '';
+    const say = (recordingSince: Date | null) =>
+      database.prisma.room.update({ where: { id }, data: { recordingSince, version: { increment: 1 } } });
+    await say(new Date());
+    await badge(page).waitFor();
+    const said = (text: string) => page.locator('#announcements', { hasText: text }).waitFor({ state: 'attached' });
+    await said('The call is recorded from now on');
+    const late = await visit(`${url}?room=recorded`);
+    await enter(late, 'Lee');
+    await badge(late).waitFor();
+    await late.locator('#announcements', { hasText: 'The call is recorded.' }).waitFor({ state: 'attached' });
+    await fits(late);
+    await say(null);
+    await said('The recording has ended');
+    expect(await badge(page).isVisible()).toBe(false);
   });
 
   test('a refused camera is explained, and the user joins without it', async () => {

@@ -7,6 +7,7 @@ import {
   forgetRecordingFile,
   stopRecordings,
 } from '@callplane/db';
+import { publishRoomChanged } from '@callplane/queue';
 import type { Deps } from './deps.js';
 
 const OVERDUE_PER_SWEEP = 100;
@@ -18,6 +19,7 @@ export async function stopOverdue({ database, producer, clock }: Deps): Promise<
     const { operations, deliveries } = await database.transaction((tx) =>
       stopRecordings(tx, tenant, roomId, recordingId, clock.now()),
     );
+    await publishRoomChanged(producer.redis, roomId, null);
     await producer.wakeOperations(operations);
     await producer.wakeDeliveries(deliveries);
   }

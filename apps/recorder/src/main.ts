@@ -41,6 +41,7 @@ if (store === null || missing.length > 0) {
     leaseMs: config.RECORDER_LEASE_MS,
     store,
     scratchFolder: config.RECORDER_SCRATCH_FOLDER,
+    compositeFormat: config.RECORDER_COMPOSITE_FORMAT,
   };
   const elections = new Elections(sweepLeases(database.sql, app.processName), app);
   const sweepIntervalMs = config.RECORDER_SWEEP_INTERVAL_MS;

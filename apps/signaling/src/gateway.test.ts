@@ -27,6 +27,24 @@ beforeAll(async () => {
 
 const quiet = (ms = 150) => new Promise((resolve) => setTimeout(resolve, ms));
 
+test('a recording of the room is told at all gateways, to later joins and to resumptions', async () => {
+  const roomId = await kit.newRoom();
+  const [ada, bob] = [await kit.enter(one.url, roomId), await kit.enter(two.url, roomId)];
+  expect(ada.welcome.room['recordingSince']).toBeNull();
+  await kit.record(roomId);
+  const isRecorded = ({ room }: { room: Record<string, unknown> }) => room['recordingSince'] !== null;
+  const [first, second] = await Promise.all([ada, bob].map(({ client }) => client.until('roomUpdated', isRecorded)));
+  const since = first!.room['recordingSince'];
+  expect(second!.room['recordingSince']).toBe(since);
+  const late = await kit.enter(one.url, roomId);
+  ada.client.terminate();
+  const resumed = await kit.resume(two.url, ada.welcome);
+  expect([late.welcome, resumed].map(({ room }) => room['recordingSince'])).toEqual([since, since]);
+  await kit.stopRecordings(roomId);
+  const isOver = ({ room }: { room: Record<string, unknown> }) => room['recordingSince'] === null;
+  await Promise.all([bob, late, resumed].map(({ client }) => client.until('roomUpdated', isOver)));
+});
+
 describe('a join', () => {
   test('is answered with the room, the others and the permissions, and announced to the others', async () => {
     const roomId = await kit.newRoom();

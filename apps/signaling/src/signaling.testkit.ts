@@ -1,5 +1,16 @@
 import { newId, parseMasterKeys, PERMISSIONS, type Permission } from '@callplane/core';
-import { acceptParticipantRemoval, acceptRoomEnd, Database, ensureSigningKey, loadSigningKeys } from '@callplane/db';
+import {
+  acceptParticipantRemoval,
+  acceptRoomEnd,
+  Database,
+  ensureSigningKey,
+  loadSigningKeys,
+  RECORDER_TASK,
+  saveCapturePass,
+  startRecording,
+  stopRecordings,
+  takeSweep,
+} from '@callplane/db';
 import { MediaNodes } from '@callplane/media';
 import type { ServerMessages } from '@callplane/protocol';
 import { JobProducer, publishRoomChanged } from '@callplane/queue';
@@ -193,6 +204,29 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
     async end(roomId: string): Promise<void> {
       const accepted = await acceptRoomEnd(database, tenant, roomId, new Date());
       await publish(roomId, accepted?.roomVersion);
+    },
+    /** Acts like the API. No recorder and no media server has to run. */
+    async record(roomId: string): Promise<void> {
+      const recording = {
+        id: newId('recording'),
+        participantId: null,
+        mode: 'tracks',
+        audioOnly: false,
+        layout: null,
+        metadata: {},
+        maxDurationSeconds: 3600,
+        startedAt: new Date(),
+      } as const;
+      const holder = { name: `recorder ${RECORDER_TASK}`, holder: 'test', leaseMs: 600_000, finishedMsAgo: null };
+      await takeSweep(database.sql, holder);
+      await saveCapturePass(database.sql, 'm1', new Date());
+      const started = await database.transaction((tx) => startRecording(tx, tenant, roomId, recording));
+      if (typeof started === 'string') throw new Error(started);
+      await publish(roomId);
+    },
+    async stopRecordings(roomId: string): Promise<void> {
+      await database.transaction((tx) => stopRecordings(tx, tenant, roomId, null, new Date()));
+      await publish(roomId);
     },
     events,
     /** The events of one participant in short form: `joined`, `left removed`, … */

@@ -26,8 +26,10 @@ export interface Room {
   metadata: RoomMetadata;
   status: 'created' | 'active' | 'ending' | 'ended';
   maxParticipants: number;
-  /** ISO 8601, UTC, as the two others. */
+  /** ISO 8601, UTC, as the others. */
   createdAt: string;
   startedAt: string | null;
   endedAt: string | null;
+  /** Since when the room is recorded; null while it is not. */
+  recordingSince: string | null;
 }

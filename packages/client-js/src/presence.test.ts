@@ -137,3 +137,24 @@ test('the room shows changes of roomUpdated, and after a reconnection those of t
   await eventually(() => seen.length === 2);
   expect([seen, call.room.name]).toEqual([['Second', 'Third'], 'Third']);
 });
+
+test('a call says since when it is recorded, also after a reconnection', async () => {
+  const room = { id: 'room_1', name: 'Daily', metadata: {}, maxParticipants: 5, recordingSince: null };
+  const since = '2026-11-29T00:00:00.000Z';
+  const gateway = await startScriptedGateway({
+    join: () => welcome({ room }),
+    resume: () => welcome({ resumed: true, room }),
+  });
+  const call = await join(gateway.url);
+  const seen: (string | null)[] = [];
+  call.on('recordingChanged', (value) => seen.push(value));
+  expect([call.recordingSince, call.getSnapshot().recordingSince]).toEqual([null, null]);
+  const connection = await gateway.connection(0);
+  connection.send({ type: 'roomUpdated', room: { ...room, recordingSince: since } });
+  connection.send({ type: 'roomUpdated', room: { ...room, name: 'Other', recordingSince: since } });
+  await eventually(() => call.room.name === 'Other');
+  expect(call.recordingSince).toBe(since);
+  connection.cut();
+  await eventually(() => seen.length === 2);
+  expect([seen, call.recordingSince]).toEqual([[since, null], null]);
+});

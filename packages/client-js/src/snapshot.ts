@@ -19,8 +19,13 @@ export interface CallSnapshot {
   /** Why the call is over; undefined while it lasts. */
   readonly closeInfo: CloseInfo | undefined;
   readonly sessionId: string | undefined;
-  /** The room as the REST API returns it: its name, metadata and capacity as of now, the rest as of the latest connection. */
+  /**
+   * The room as the REST API returns it: its name, metadata, capacity and recordings as of now, the rest as of the latest
+   * connection.
+   */
   readonly room: Room | undefined;
+  /** Since when the room is recorded, in ISO 8601; null while it is not. Show it to everyone in the room. */
+  readonly recordingSince: string | null;
   /** Your own participant. */
   readonly participant: RemoteParticipant | undefined;
   /** Your permissions, such as `audio:publish`. */
@@ -56,6 +61,7 @@ export const INITIAL_SNAPSHOT: CallSnapshot = {
   closeInfo: undefined,
   sessionId: undefined,
   room: undefined,
+  recordingSince: null,
   participant: undefined,
   permissions: [],
   mediaState: 'down',
@@ -73,7 +79,6 @@ export const INITIAL_SNAPSHOT: CallSnapshot = {
 
 /** Keeps the present snapshot of a call, and calls listeners once per burst of changes. */
 export class Snapshots {
-  readonly #read: () => Omit<CallSnapshot, 'version'>;
   readonly #listeners = new Set<() => void>();
   #current = INITIAL_SNAPSHOT;
   #isStale = false;
@@ -81,15 +86,13 @@ export class Snapshots {
   #notified: CallSnapshot | undefined;
 
   /** @param read collects the parts of the call */
-  constructor(read: () => Omit<CallSnapshot, 'version'>) {
-    this.#read = read;
-  }
+  constructor(private readonly read: () => Omit<CallSnapshot, 'version'>) {}
 
   get(): CallSnapshot {
     if (!this.#isStale) return this.#current;
     this.#isStale = false;
     const before = this.#current;
-    const read = this.#read();
+    const read = this.read();
     const { activeSpeakers, tracks, pending, failures } = read;
     const now = kept(before, {
       version: before.version,

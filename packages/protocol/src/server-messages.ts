@@ -46,6 +46,11 @@ const iceServers = {
  */
 export const MediaState = choice(['up', 'down']);
 
+const Room = Type.Record(Type.String(), Type.Unknown(), {
+  description:
+    'The room in the shape that the HTTP API returns. `recordingSince` is null, or since when it is recorded.',
+});
+
 /** Answers `join` and `resume`. */
 export const Welcome = message('welcome', {
   ...replyTo,
@@ -53,8 +58,7 @@ export const Welcome = message('welcome', {
   sessionId: ResourceId,
   resumeSecret: Type.String({ description: 'Secret that resumes this session over another connection.' }),
   reconnectGraceSeconds: Type.Integer({ description: 'Time in which a lost connection can be resumed, in seconds.' }),
-  /** The room in the shape that the HTTP API returns. */
-  room: Type.Record(Type.String(), Type.Unknown()),
+  room: Room,
   participant: RemoteParticipant,
   participants: Type.Array(RemoteParticipant, {
     description: 'The other participants: everyone, or in a paged room the first page, publishers first.',
@@ -167,8 +171,11 @@ export const RosterPaged = message('rosterPaged', page);
  */
 export const Permissions = message('permissions', { permissions: Type.Array(Type.String()) });
 
-/** The server has changed the name, the metadata or the capacity of the room. At most once a second. */
-export const RoomUpdated = message('roomUpdated', { room: Type.Record(Type.String(), Type.Unknown()) });
+/**
+ * The server has changed the name, the metadata or the capacity of the room, or a recording has started or stopped
+ * (`recordingSince`). At most once a second.
+ */
+export const RoomUpdated = message('roomUpdated', { room: Room });
 
 /**
  * The quality that shown participants report. After a welcome: participants that report less than `good`. Later: the

@@ -299,7 +299,7 @@ export interface paths {
         put?: never;
         /**
          * Start a recording
-         * @description Records until the recording is stopped, its room ends, or its longest duration is over. The files exist once its status is `completed`; the event `recording.completed` says so.
+         * @description Records until the recording is stopped, its room ends, or its longest duration is over. The files exist once its status is `completed`; the event `recording.completed` says so. A room has at most one composite at a time.
          */
         post: operations["startRecording"];
         delete?: never;
@@ -1171,11 +1171,12 @@ export interface components {
             id: string;
             roomId: string;
             /**
-             * @description `tracks`: a file for each track, and another one after each reconnection.
+             * @description `composite`: one file of everything, 1280×720. `tracks`: a file for each track, and another one after each reconnection.
              * @enum {string}
              */
-            mode: "tracks";
+            mode: "composite" | "tracks";
             audioOnly: boolean;
+            layout: ("grid" | "speaker") | null;
             participantId: string | null;
             metadata: {
                 [key: string]: unknown;
@@ -1272,11 +1273,11 @@ export interface components {
             /** @description File identifier, `recf_…`. */
             id: string;
             /** @enum {string} */
-            kind: "track";
+            kind: "composite" | "track";
             participantId: string | null;
             trackId: string | null;
             source: ("microphone" | "camera" | "screen" | "screen_audio") | null;
-            /** @description `audio/webm` (Opus) or `video/webm` (VP8). */
+            /** @description A track is `audio/webm` (Opus) or `video/webm` (VP8), a composite also `audio/mp4` (AAC) or `video/mp4` (H.264, AAC). */
             contentType: string;
             bytes: number;
             sha256: string;
@@ -1390,6 +1391,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            recordingSince: string | null;
             /** @description Participants in the room at this moment, also the ones that lost their connection a moment ago. */
             participantCount: number;
         };
@@ -1707,6 +1709,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            recordingSince: string | null;
         };
         Track: {
             trackId: string;
@@ -2431,6 +2434,24 @@ export interface components {
         /**
          * @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly.
          *
+         *     `ROOM_ENDED`: The room is ending or has ended.
+         *
+         *     `RECORDING_ACTIVE`: A recording is still running. Stop it first.
+         */
+        IdempotencyConflictOrRoomEndedOrRecordingActive: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly.
+         *
          *     `WEBHOOK_LIMIT_REACHED`: The environment already has 50 webhook endpoints.
          */
         IdempotencyConflictOrWebhookLimitReached: {
@@ -2544,7 +2565,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `RECORDING_ACTIVE`: The recording is still running. Stop it first. */
+        /** @description `RECORDING_ACTIVE`: A recording is still running. Stop it first. */
         RecordingActive: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -3070,6 +3091,7 @@ export interface operations {
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,
+                     *           "recordingSince": null,
                      *           "participantCount": 1
                      *         }
                      *       ],
@@ -3150,6 +3172,7 @@ export interface operations {
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
+                     *       "recordingSince": null,
                      *       "participantCount": 1
                      *     }
                      */
@@ -3210,6 +3233,7 @@ export interface operations {
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
+                     *       "recordingSince": null,
                      *       "participantCount": 1
                      *     }
                      */
@@ -3346,6 +3370,7 @@ export interface operations {
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
+                     *       "recordingSince": null,
                      *       "participantCount": 1
                      *     }
                      */
@@ -4225,8 +4250,9 @@ export interface operations {
                      *         {
                      *           "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *           "mode": "tracks",
+                     *           "mode": "composite",
                      *           "audioOnly": false,
+                     *           "layout": null,
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "metadata": {
                      *             "team": "blue",
@@ -4253,7 +4279,7 @@ export interface operations {
                      *           "files": [
                      *             {
                      *               "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *               "kind": "track",
+                     *               "kind": "composite",
                      *               "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *               "trackId": "camera",
                      *               "source": null,
@@ -4305,15 +4331,20 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description `tracks` makes a file for each track.
+                     * @description `composite`: one file of everything, 1280×720. `tracks`: a file for each track, and another one after each reconnection.
                      * @enum {string}
                      */
-                    mode: "tracks";
+                    mode: "composite" | "tracks";
                     /**
                      * @description Whether pictures are left out.
                      * @default false
                      */
                     audioOnly?: boolean;
+                    /**
+                     * @description Of a composite: everyone in equal size (the default), or the speaker large.
+                     * @enum {string}
+                     */
+                    layout?: "grid" | "speaker";
                     /** @description Records only this participant of the room. */
                     participantId?: string;
                     /**
@@ -4346,8 +4377,9 @@ export interface operations {
                      * @example {
                      *       "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *       "mode": "tracks",
+                     *       "mode": "composite",
                      *       "audioOnly": false,
+                     *       "layout": null,
                      *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *       "metadata": {
                      *         "team": "blue",
@@ -4374,7 +4406,7 @@ export interface operations {
                      *       "files": [
                      *         {
                      *           "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *           "kind": "track",
+                     *           "kind": "composite",
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "trackId": "camera",
                      *           "source": null,
@@ -4396,7 +4428,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
-            409: components["responses"]["IdempotencyConflictOrRoomEnded"];
+            409: components["responses"]["IdempotencyConflictOrRoomEndedOrRecordingActive"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReused"];
@@ -4437,8 +4469,9 @@ export interface operations {
                      *         {
                      *           "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *           "mode": "tracks",
+                     *           "mode": "composite",
                      *           "audioOnly": false,
+                     *           "layout": null,
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "metadata": {
                      *             "team": "blue",
@@ -4465,7 +4498,7 @@ export interface operations {
                      *           "files": [
                      *             {
                      *               "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *               "kind": "track",
+                     *               "kind": "composite",
                      *               "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *               "trackId": "camera",
                      *               "source": null,
@@ -4524,8 +4557,9 @@ export interface operations {
                      * @example {
                      *       "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *       "mode": "tracks",
+                     *       "mode": "composite",
                      *       "audioOnly": false,
+                     *       "layout": null,
                      *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *       "metadata": {
                      *         "team": "blue",
@@ -4552,7 +4586,7 @@ export interface operations {
                      *       "files": [
                      *         {
                      *           "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *           "kind": "track",
+                     *           "kind": "composite",
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "trackId": "camera",
                      *           "source": null,
@@ -4673,8 +4707,9 @@ export interface operations {
                      * @example {
                      *       "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *       "mode": "tracks",
+                     *       "mode": "composite",
                      *       "audioOnly": false,
+                     *       "layout": null,
                      *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *       "metadata": {
                      *         "team": "blue",
@@ -4701,7 +4736,7 @@ export interface operations {
                      *       "files": [
                      *         {
                      *           "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *           "kind": "track",
+                     *           "kind": "composite",
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "trackId": "camera",
                      *           "source": null,
@@ -5957,6 +5992,7 @@ export interface operations {
                      *             "createdAt": "2026-11-20T10:00:00.000Z",
                      *             "startedAt": null,
                      *             "endedAt": null,
+                     *             "recordingSince": null,
                      *             "participantCount": 1
                      *           }
                      *         }
@@ -6602,6 +6638,7 @@ export interface operations {
                      *               "createdAt": "2026-11-20T10:00:00.000Z",
                      *               "startedAt": null,
                      *               "endedAt": null,
+                     *               "recordingSince": null,
                      *               "participantCount": 1
                      *             }
                      *           }
@@ -6680,6 +6717,7 @@ export interface operations {
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,
+                     *           "recordingSince": null,
                      *           "participantCount": 1
                      *         }
                      *       }

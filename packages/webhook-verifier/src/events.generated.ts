@@ -146,11 +146,12 @@ export interface components {
             id: string;
             roomId: string;
             /**
-             * @description `tracks`: a file for each track, and another one after each reconnection.
+             * @description `composite`: one file of everything, 1280×720. `tracks`: a file for each track, and another one after each reconnection.
              * @enum {string}
              */
-            mode: "tracks";
+            mode: "composite" | "tracks";
             audioOnly: boolean;
+            layout: ("grid" | "speaker") | null;
             participantId: string | null;
             metadata: {
                 [key: string]: unknown;
@@ -247,11 +248,11 @@ export interface components {
             /** @description File identifier, `recf_…`. */
             id: string;
             /** @enum {string} */
-            kind: "track";
+            kind: "composite" | "track";
             participantId: string | null;
             trackId: string | null;
             source: ("microphone" | "camera" | "screen" | "screen_audio") | null;
-            /** @description `audio/webm` (Opus) or `video/webm` (VP8). */
+            /** @description A track is `audio/webm` (Opus) or `video/webm` (VP8), a composite also `audio/mp4` (AAC) or `video/mp4` (H.264, AAC). */
             contentType: string;
             bytes: number;
             sha256: string;
@@ -352,6 +353,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            recordingSince: string | null;
             /** @description Participants in the room at this moment, also the ones that lost their connection a moment ago. */
             participantCount: number;
         };
@@ -535,6 +537,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
+            recordingSince: string | null;
         };
         Track: {
             trackId: string;

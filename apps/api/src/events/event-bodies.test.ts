@@ -43,6 +43,7 @@ const room: RoomState = {
   createdAt: at(0),
   startedAt: at(1),
   endedAt: null,
+  recordingSince: null,
 };
 const participant: ParticipantState = {
   id: 'part_1',
@@ -93,7 +94,7 @@ const ended = { ...session, participant: { ...session.participant, leftAt: NOW }
 const ROOM =
   '{"id":"room_1","projectId":"proj_1","environmentId":"env_1","name":"Weekly","metadata":{"tags":["a"]},' +
   '"status":"active","maxParticipants":10,"emptyTimeoutSeconds":900,"createdAt":"2026-11-22T08:00:00.000Z",' +
-  '"startedAt":"2026-11-22T08:01:00.000Z","endedAt":null}';
+  '"startedAt":"2026-11-22T08:01:00.000Z","endedAt":null,"recordingSince":null}';
 const LIVE_ROOM = (participantCount: number) => ROOM.replace('null}', `null,"participantCount":${participantCount}}`);
 const PARTICIPANT =
   '{"id":"part_1","roomId":"room_1","externalId":"user-7","name":"Ada","metadata":{},"role":"participant",' +
@@ -105,7 +106,15 @@ const OPERATION =
   '{"id":"op_1","kind":"participant.remove","status":"failed","attempts":8,' +
   '"lastError":{"code":"STEP_FAILED","message":"The step \\"x\\" failed."},"completedAt":null}';
 const recording: RecordingState = {
-  ...{ id: 'rec_1', environmentId: 'env_1', roomId: 'room_1', participantId: null, mode: 'tracks', audioOnly: false },
+  ...{
+    id: 'rec_1',
+    environmentId: 'env_1',
+    roomId: 'room_1',
+    participantId: null,
+    mode: 'tracks',
+    audioOnly: false,
+    layout: null,
+  },
   ...{ metadata: {}, maxDurationSeconds: 60, status: 'completed', progress: 100, queuePosition: null, lastError: null },
   ...{ startedAt: at(1), endedAt: at(2), completedAt: at(3), gaps: [] },
   files: [
@@ -117,7 +126,7 @@ const recording: RecordingState = {
   ],
 };
 const RECORDING =
-  '{"id":"rec_1","roomId":"room_1","mode":"tracks","audioOnly":false,"participantId":null,"metadata":{},' +
+  '{"id":"rec_1","roomId":"room_1","mode":"tracks","audioOnly":false,"layout":null,"participantId":null,"metadata":{},' +
   '"maxDurationSeconds":60,"status":"completed","progress":100,"queuePosition":null,"lastError":null,' +
   '"startedAt":"2026-11-22T08:01:00.000Z","endedAt":"2026-11-22T08:02:00.000Z",' +
   '"completedAt":"2026-11-22T08:03:00.000Z","durationMs":60000,"gaps":[],"files":[{"id":"recf_1","kind":"track",' +

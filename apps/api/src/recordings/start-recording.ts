@@ -7,6 +7,7 @@ import {
   type RecordingRefusal,
   type TypedSql,
 } from '@callplane/db';
+import { publishRoomChanged } from '@callplane/queue';
 import type { Static } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
@@ -21,6 +22,7 @@ const REFUSALS: Readonly<Record<Refusal, [code: ErrorCode, message?: string]>> =
   room_not_found: ['ROOM_NOT_FOUND'],
   room_ended: ['ROOM_ENDED'],
   participant_not_found: ['PARTICIPANT_NOT_FOUND'],
+  active: ['RECORDING_ACTIVE'],
   no_store: ['RECORDING_UNAVAILABLE', 'The deployment cannot record: its API has no store.'],
   no_recorder: ['RECORDING_UNAVAILABLE', 'The deployment cannot record at present: no recorder with ffmpeg runs.'],
   no_agent: [
@@ -51,13 +53,13 @@ export function startRoute(deps: Deps): UntaggedRoute {
     summary: 'Start a recording',
     description:
       'Records until the recording is stopped, its room ends, or its longest duration is over. The files exist once its ' +
-      'status is `completed`; the event `recording.completed` says so.',
+      'status is `completed`; the event `recording.completed` says so. A room has at most one composite at a time.',
     scope: 'recordings:write',
     idempotent: true,
     params: RoomPath,
     body: StartRecordingBody,
     responses: { 202: { description: 'The recording.', schema: RecordingSchema } },
-    errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'ROOM_ENDED', 'RECORDING_UNAVAILABLE'],
+    errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'ROOM_ENDED', 'RECORDING_ACTIVE', 'RECORDING_UNAVAILABLE'],
     async handle({ caller, params: { roomId }, body, bodyAsSent, idempotencyKey, response }) {
       if (deps.recordings === null) throw refusal('no_store');
       let deliveries: DueEndpoint[] = [];
@@ -77,6 +79,7 @@ export function startRoute(deps: Deps): UntaggedRoute {
         idempotencyKey === null
           ? answer(await deps.database.transaction(make))
           : await idempotently(deps, caller, { ...request, key: idempotencyKey }, { make, answer });
+      void publishRoomChanged(deps.producer.redis, roomId, null);
       void deps.producer.wakeDeliveries(deliveries);
       return reply;
     },
@@ -89,6 +92,7 @@ function recordingOf(input: Static<typeof StartRecordingBody>, { id, startedAt }
     participantId: input.participantId ?? null,
     mode: input.mode,
     audioOnly: input.audioOnly ?? false,
+    layout: input.mode === 'composite' && input.audioOnly !== true ? (input.layout ?? 'grid') : null,
     metadata: input.metadata ?? {},
     maxDurationSeconds: input.maxDurationSeconds ?? RECORDING_DURATION_SECONDS.default,
     startedAt: new Date(startedAt),

@@ -1,5 +1,6 @@
 import { PublicError, type RecordingState, type Tenant } from '@callplane/core';
 import { findRecording, stopRecordings } from '@callplane/db';
+import { publishRoomChanged } from '@callplane/queue';
 import type { Deps } from '../deps.js';
 
 /** @returns the recording as it is then, also if it had ended before */
@@ -14,7 +15,8 @@ export async function stopRecording(
   const { operations, deliveries } = await database.transaction((tx) =>
     stopRecordings(tx, tenant, before.roomId, recordingId, clock.now()),
   );
-  // The request waits for neither: scans of the workers find the rows.
+  // The request waits for none of them: scans of the workers and gateways find the rows.
+  void publishRoomChanged(producer.redis, before.roomId, null);
   void producer.wakeOperations(operations);
   void producer.wakeDeliveries(deliveries);
   return (await findRecording(database.sql, tenant, recordingId)) ?? before;

@@ -37,6 +37,7 @@ describe('POST /v1/rooms', () => {
       createdAt: expect.stringMatching(TIMESTAMP),
       startedAt: null,
       endedAt: null,
+      recordingSince: null,
       participantCount: 0,
     });
     expect((await api.call('GET', `/v1/rooms/${response.body.id}`)).body).toEqual(response.body);

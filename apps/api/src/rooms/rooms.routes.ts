@@ -15,8 +15,8 @@ import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
 import { listRoute } from '../http/list-route.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { optionSchemas } from '../http/option-schemas.js';
 import {
+  optionSchemas,
   exactText,
   metadata,
   metadataObject,
@@ -45,6 +45,7 @@ const storedRoom = {
   createdAt: timestamp('When the room was created.'),
   startedAt: orNull(timestamp('When the first participant joined.')),
   endedAt: orNull(timestamp('When the clean-up of the ended room was complete.')),
+  recordingSince: orNull(timestamp('Since when the room is recorded. Null: no recording runs.')),
 };
 
 export const RoomSchema = namedObject('Room', {
@@ -97,7 +98,6 @@ export function roomRoutes(deps: Deps): Route[] {
       scope: 'rooms:read',
       params: RoomPath,
       responses: { 200: { description: 'The room.', schema: RoomSchema } },
-      errors: ['ROOM_NOT_FOUND'],
       async handle({ caller, params }) {
         const room = await deps.statements.findRoom({ tenant: caller, id: params.roomId });
         if (room === null) throw new PublicError('ROOM_NOT_FOUND');
@@ -116,7 +116,7 @@ export function roomRoutes(deps: Deps): Route[] {
       params: RoomPath,
       body: UpdateRoomBody,
       responses: { 200: { description: 'The room.', schema: RoomSchema } },
-      errors: ['ROOM_NOT_FOUND', 'ROOM_ENDED'],
+      errors: ['ROOM_ENDED'],
       async handle({ caller, params, body }) {
         return { status: 200, body: presentLiveRoom(caller, await changeRoom(deps, caller, params.roomId, body)) };
       },
@@ -133,7 +133,6 @@ export function roomRoutes(deps: Deps): Route[] {
       prefers: true,
       params: RoomPath,
       responses: OPERATION_ANSWERS,
-      errors: ['ROOM_NOT_FOUND'],
       async handle(call) {
         const { caller, params } = call;
         // Once this commits, the room issues no tokens and accepts no joins. A worker does the clean-up.
@@ -150,7 +149,7 @@ export function roomRoutes(deps: Deps): Route[] {
       scope: 'rooms:read',
       params: RoomPath,
       responses: { 200: { description: 'The operation.', schema: OperationSchema } },
-      errors: ['ROOM_NOT_FOUND', 'OPERATION_NOT_FOUND'],
+      errors: ['OPERATION_NOT_FOUND'],
       async handle({ caller, params }) {
         const { roomId } = params;
         const operation = await deps.statements.findRoomOperation({ tenant: caller, id: roomId });

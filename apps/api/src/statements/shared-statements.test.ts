@@ -50,6 +50,8 @@ async function newTenant(): Promise<Tenant> {
 
 const newEndpoint = (tenant: Tenant) => insertTestEndpoint(database, tenant, { createdAt: NOON, updatedAt: NOON });
 
+const NEW = { status: 'created' as const, startedAt: null, endedAt: null, recordingSince: null };
+
 function roomOf(tenant: Tenant, metadata: Record<string, unknown> = {}): RoomToInsert {
   const room = {
     id: newId('room'),
@@ -59,7 +61,7 @@ function roomOf(tenant: Tenant, metadata: Record<string, unknown> = {}): RoomToI
     emptyTimeoutSeconds: 60,
     createdAt: NOON,
   };
-  const state = { ...room, status: 'created' as const, startedAt: null, endedAt: null };
+  const state = { ...room, ...NEW };
   return { tenant, room, created: roomCreated(tenant, state) };
 }
 
@@ -105,7 +107,7 @@ describe('concurrent rooms', () => {
     ]);
     for (const [at, { tenant, room }] of rooms.entries()) {
       const found = await shared.findRoom({ tenant, id: room.id });
-      expect(found).toEqual({ ...room, status: 'created', startedAt: null, endedAt: null, participantCount: 0 });
+      expect(found).toEqual({ ...room, ...NEW, participantCount: 0 });
       const [event] = await database.prisma.event.findMany({ where: { roomId: room.id } });
       expect(event).toMatchObject({ environmentId: tenant.environmentId, sequence: 1, type: 'room.created' });
       expect(JSON.parse(event!.body)).toMatchObject({ id: event!.id, sequence: 1, data: { room: { id: room.id } } });

@@ -1,106 +1,25 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
+import { recordingFileKey } from '@callplane/core';
+import { acceptRecordingDeletion } from '@callplane/db';
+import { workOnOperation } from '@callplane/operations';
+import { capture, type TestPacket } from '@callplane/testing';
 import {
-  captureChunkKey,
-  newId,
-  recordingFileKey,
-  type OperationKind,
-  type StoredRecordingFile,
-} from '@callplane/core';
-import {
-  acceptRecordingDeletion,
-  completeErasures,
-  Database,
-  purgeExpiredRooms,
-  requestErasure,
-  saveCapture,
-  saveCapturePass,
-  stopRecordings,
-} from '@callplane/db';
-import { operationMetrics, workOnOperation } from '@callplane/operations';
-import { JobProducer } from '@callplane/queue';
-import { createLogger, createMetrics, systemClock } from '@callplane/runtime';
-import { FolderStore, type ObjectStore } from '@callplane/store';
-import {
-  createTestDatabase,
-  createTestTenant,
-  eventually,
-  participantRow,
-  sessionRow,
-  startTestRedis,
-  stopAtEnd,
-  type TestTenant,
-} from '@callplane/testing';
-import { capture, type TestPacket } from '../captures/captures.testkit.js';
-import type { Deps } from '../deps.js';
-import { deleteOld } from '../housekeeping.js';
-import { kindsOf } from './kinds.js';
-
-const folder = mkdtempSync(join(tmpdir(), 'callplane-recorder-test-'));
-afterAll(() => rmSync(folder, { recursive: true }));
-const kinds = kindsOf(1);
-
-let deps: Deps;
-let tenant: TestTenant;
-let store: FolderStore;
-beforeAll(async () => {
-  const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  const database = new Database({ url, poolMax: 5 });
-  const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
-  stopAtEnd(() => Promise.all([producer.close(), database.close()]));
-  tenant = await createTestTenant(database);
-  store = new FolderStore(join(folder, 'store'));
-  const scratchFolder = join(folder, 'scratch');
-  mkdirSync(scratchFolder);
-  deps = {
-    database,
-    producer,
-    logger: createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'recorder', new PassThrough()),
-    metrics: operationMetrics(createMetrics({ app: 'recorder' }), Object.keys(kinds) as OperationKind[]),
-    clock: systemClock,
-    random: Math.random,
-    leaseMs: 60_000,
-    store,
-    scratchFolder,
-  };
-});
-
-const BEGAN_MS = 60_000;
-let roomId: string;
-let recordingId: string;
-let operationId: string;
-let beganAtMs: number;
-/** A recording of a minute that has just ended. */
-beforeEach(async () => {
-  const { prisma } = deps.database;
-  const { environmentId } = tenant;
-  [roomId, recordingId] = [newId('room'), newId('recording')];
-  beganAtMs = Date.now() - BEGAN_MS;
-  const startedAt = new Date(beganAtMs);
-  await prisma.room.create({
-    data: {
-      id: roomId,
-      environmentId,
-      name: 'Room',
-      metadata: {},
-      status: 'active',
-      maxParticipants: 9,
-      createdAt: startedAt,
-      startedAt,
-    },
-  });
-  await prisma.recording.create({
-    data: {
-      ...{ id: recordingId, environmentId, roomId, mode: 'tracks', audioOnly: false, metadata: {} },
-      ...{ maxDurationSeconds: 600, status: 'recording', startedAt },
-    },
-  });
-  const stopped = await deps.database.transaction((tx) => stopRecordings(tx, tenant, roomId, null, new Date()));
-  operationId = stopped.operations[0]!.id;
-});
+  agentPassed,
+  deps,
+  failingFrom,
+  files,
+  kinds,
+  operationId,
+  recordingId,
+  roomId,
+  row,
+  ship,
+  store,
+  tenant,
+  work,
+} from './recorder.testkit.js';
 
 const packets = (count: number): TestPacket[] =>
   Array.from({ length: count }, (_, n) => ({
@@ -110,29 +29,6 @@ const packets = (count: number): TestPacket[] =>
     // A frame of silence.
     payload: Buffer.from([0xf8, 0xff, 0xfe]),
   }));
-
-/** Stores a capture in two chunks, as the agent does. */
-async function ship(name: string, bytes: Buffer, more: { nodeId?: string; closed?: boolean } = {}): Promise<void> {
-  const { nodeId = 'm1', closed = true } = more;
-  const half = Math.ceil(bytes.length / 2);
-  for (const [n, part] of [bytes.subarray(0, half), bytes.subarray(half)].entries()) {
-    await store.put(captureChunkKey({ roomId, nodeId, name }, n), part);
-  }
-  const startedAt = new Date(beganAtMs + 1000);
-  const feedId = `${newId('session')}-1-1`;
-  const row = { roomId, nodeId, name, kind: 'audio', feedId, section: 0, startedAt } as const;
-  await saveCapture(deps.database.sql, { ...row, bytes: bytes.length, chunks: 2, closed });
-}
-const agentPassed = (nodeId = 'm1', at = new Date(Date.now() + 1000)) => saveCapturePass(deps.database.sql, nodeId, at);
-async function work(more: Partial<Deps> = {}): Promise<number | null> {
-  await deps.database.prisma.runtimeOperation.updateMany({
-    where: { status: 'pending' },
-    data: { dueAt: new Date(Date.now() - 1000) },
-  });
-  return workOnOperation({ ...deps, ...more }, operationId, kinds);
-}
-const row = () => deps.database.prisma.recording.findUniqueOrThrow({ where: { id: recordingId } });
-const files = async () => (await row()).files as unknown as StoredRecordingFile[];
 
 describe('the processing of a recording', () => {
   test('makes a file of each capture, forgets the captures, and leaves nothing in the scratch folder', async () => {
@@ -156,17 +52,10 @@ describe('the processing of a recording', () => {
     await ship('b', capture('opus', packets(10)));
     await agentPassed();
     const put: string[] = [];
-    const failing: ObjectStore = {
-      put: (name, object) => (put.push(name) === 2 ? Promise.reject(new Error('away')) : store.put(name, object)),
-      read: (name) => store.read(name),
-      size: (name) => store.size(name),
-      removeAll: (prefix) => store.removeAll(prefix),
-      link: () => store.link(),
-    };
-    expect(await work({ store: failing })).toBeGreaterThan(0);
+    expect(await work({ store: failingFrom(2, put) })).toBeGreaterThan(0);
     const [first] = await files();
     expect([(await files()).length, (await row()).status]).toEqual([1, 'processing']);
-    expect(await work({ store: failing })).toBeNull();
+    expect(await work({ store: failingFrom(Infinity, put) })).toBeNull();
     expect((await files()).map(({ id }) => id)).toEqual([first!.id, expect.any(String)]);
     expect(put).toHaveLength(3);
   });
@@ -229,104 +118,4 @@ test('the deletion of a recording deletes its files, its captures and its row', 
   expect(await workOnOperation(deps, accepted.operation.id, kinds)).toBeNull();
   expect(await deps.database.prisma.recording.count({ where: { id: recordingId } })).toBe(0);
   expect(await store.size(recordingFileKey(recordingId, file!))).toBeNull();
-});
-
-describe('the housekeeping', () => {
-  const now = () => new Date();
-  let ids: Record<'erased' | 'other', string>;
-  /** Two participants were in the room during the whole recording. */
-  beforeEach(async () => {
-    const { prisma } = deps.database;
-    const made = await Promise.all(
-      ['Ada', 'Bob'].map(async (name) => {
-        const { id } = await prisma.participant.create({ data: participantRow(tenant, roomId, { name }) });
-        const of = { roomId, participantId: id };
-        const times = { startedAt: new Date(beganAtMs), endedAt: now(), endReason: 'left' };
-        await prisma.participantSession.create({ data: sessionRow(tenant, of, times) });
-        return id;
-      }),
-    );
-    ids = { erased: made[0]!, other: made[1]! };
-  });
-
-  const fileOf = (participantId: string) => ({ id: newId('recordingFile'), participantId, contentType: 'audio/webm' });
-  const settle = (more: object) =>
-    deps.database.prisma.recording.update({
-      where: { id: recordingId },
-      data: { status: 'completed', completedAt: now(), ...more },
-    });
-  const erase = () => requestErasure(deps.database, ids.erased, now());
-  const deletions = () =>
-    deps.database.prisma.runtimeOperation.count({ where: { subjectId: recordingId, kind: 'recording.delete' } });
-  const isErased = async () => {
-    const { prisma } = deps.database;
-    await prisma.participantErasure.updateMany({ data: { requestedAt: new Date(Date.now() - 7_200_000) } });
-    await completeErasures(deps.database);
-    return (await prisma.participantErasure.count({ where: { participantId: ids.erased } })) === 0;
-  };
-
-  test('deletes the tracks of an erased participant, and no others', async () => {
-    const [gone, kept] = [fileOf(ids.erased), fileOf(ids.other)];
-    for (const file of [gone, kept]) await store.put(recordingFileKey(recordingId, file), Buffer.from('x'));
-    await settle({ files: [gone, kept] });
-    expect(await erase()).toMatchObject({ recordings: [], later: [], files: [{ recordingId, file: { id: gone.id } }] });
-    expect(await isErased()).toBe(false);
-    await deleteOld(deps, 0);
-    expect(await files()).toEqual([kept]);
-    const sizes = await Promise.all([gone, kept].map((file) => store.size(recordingFileKey(recordingId, file))));
-    expect(sizes).toEqual([null, 1]);
-    expect([await deletions(), await isErased()]).toEqual([0, true]);
-  });
-
-  test.each([
-    ['a recording of an erased participant alone', () => ({ participantId: ids.erased })],
-    ['a failed recording, which keeps raw captures', () => ({ status: 'failed', completedAt: null })],
-  ])('deletes %s', async (_name, more) => {
-    await settle(more());
-    expect(await erase()).toMatchObject({ recordings: [recordingId], files: [], operations: [{}] });
-    expect([(await row()).deletedAt, await deletions()]).toEqual([expect.any(Date), 1]);
-  });
-
-  test('keeps a recording during which the erased participant was not there', async () => {
-    await settle({ participantId: ids.erased });
-    await deps.database.prisma.participantSession.updateMany({
-      where: { participantId: ids.erased },
-      data: { startedAt: new Date(beganAtMs - 2000), endedAt: new Date(beganAtMs - 1000) },
-    });
-    expect(await erase()).toMatchObject({ recordings: [], files: [], later: [] });
-    await deleteOld(deps, 0);
-    expect([(await row()).deletedAt, await isErased()]).toEqual([null, true]);
-  });
-
-  test('erases from a recording that has not ended once it has', async () => {
-    expect(await erase()).toMatchObject({ recordings: [], files: [], later: [recordingId] });
-    await deleteOld(deps, 0);
-    expect([await deletions(), await isErased()]).toEqual([0, false]);
-    await settle({ participantId: ids.erased });
-    await deleteOld(deps, 0);
-    expect([await deletions(), await isErased()]).toEqual([1, true]);
-  });
-
-  test('deletes a recording after the days of its retention, and its room with the next purge', async () => {
-    const { prisma } = deps.database;
-    const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
-    await settle({ endedAt: daysAgo(40) });
-    await prisma.room.update({ where: { id: roomId }, data: { status: 'ended', endedAt: daysAgo(40) } });
-    const purge = () =>
-      purgeExpiredRooms(deps.database, { olderThanSeconds: 86_400, environmentId: tenant.environmentId });
-    await prisma.runtimeOperation.updateMany({ where: { roomId }, data: { status: 'completed', completedAt: now() } });
-    for (const days of [0, 41]) await deleteOld(deps, days);
-    expect([await deletions(), (await purge()).rooms]).toEqual([0, 0]);
-    await deleteOld(deps, 39);
-    expect(await deletions()).toBe(1);
-    const { id } = await prisma.runtimeOperation.findFirstOrThrow({
-      where: { subjectId: recordingId, kind: 'recording.delete' },
-    });
-    operationId = id;
-    expect(await work()).toBeNull();
-    await eventually(async () => {
-      await purge();
-      return (await prisma.room.count({ where: { id: roomId } })) === 0;
-    });
-  });
 });

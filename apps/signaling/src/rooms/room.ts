@@ -2,8 +2,7 @@ import { isOpen, presentRoom } from '@callplane/core';
 import type { RoomChanges, SessionState } from '@callplane/db';
 import { changeEntries, changesText, type Departure, type RoomChange, type RoomMember, subjectOf } from './changes.js';
 import { RoomLayers } from './layers.js';
-import { RoomQuality } from './quality.js';
-import { Paced, type SendReport } from './reports.js';
+import { RoomQuality, Paced, type SendReport } from './quality.js';
 import { Shown } from './shown.js';
 import { RoomSpeakers } from './speakers.js';
 import { RoomState, Roster, withParticipants, type RoomInfo, type RosterPage } from './state.js';
@@ -30,7 +29,7 @@ export class Room {
   completeAtMs = performance.now();
   readonly #members = new Map<string, RoomMember>();
   #departures: NodeJS.Timeout | undefined;
-  /** The name, metadata and capacity that the members know; null until the room was read. */
+  /** The content of the room that the members know; null until the room was read. */
   #toldInfo: string | null = null;
   readonly #updates = new Paced(
     () => UPDATES_EVERY_MS,
@@ -224,7 +223,7 @@ export class Room {
   }
 }
 
-/** The fields that the server can change. Clients see the status by other means. */
+/** The fields that change while a room is open. Clients see the status by other means. */
 function contentOf({ room }: RoomInfo): string {
-  return JSON.stringify([room.name, room.metadata, room.maxParticipants]);
+  return JSON.stringify([room.name, room.metadata, room.maxParticipants, room.recordingSince]);
 }

@@ -39,7 +39,8 @@ export function streamKindsOf(type: EventType): readonly StreamKind[] {
   // With these, the operations that end a room or remove a participant are complete.
   if (type === 'room.ended') return ['rooms', 'operations'];
   if (type === 'participant.left') return ['participants', 'operations'];
-  if (type.startsWith('room.')) return ['rooms'];
+  // A room says whether it is recorded.
+  if (type.startsWith('room.') || type.startsWith('recording.')) return ['rooms'];
   return type.startsWith('participant.') || type.startsWith('track.') ? ['participants'] : [];
 }
 

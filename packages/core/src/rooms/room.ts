@@ -15,6 +15,8 @@ export interface RoomState extends RoomOptions {
   createdAt: Date;
   startedAt: Date | null;
   endedAt: Date | null;
+  /** Since when at least one recording runs; null while none does. */
+  recordingSince: Date | null;
 }
 
 export interface LiveRoomState extends RoomState {
@@ -43,6 +45,7 @@ export function newRoom(fields: Pick<RoomState, 'id' | 'name' | 'createdAt'> & P
     ...optionDefaults(ROOM_OPTIONS),
     startedAt: null,
     endedAt: null,
+    recordingSince: null,
     ...fields,
   };
 }
@@ -65,5 +68,6 @@ export function presentRoom(tenant: Tenant, room: RoomState) {
     createdAt: room.createdAt.toISOString(),
     startedAt: room.startedAt === null ? null : room.startedAt.toISOString(),
     endedAt: room.endedAt === null ? null : room.endedAt.toISOString(),
+    recordingSince: room.recordingSince === null ? null : room.recordingSince.toISOString(),
   };
 }

@@ -12,6 +12,7 @@ import {
 import { findRoom } from '../rooms/rooms.repository.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { STORED_COLUMNS } from './recording.sql.js';
+import { followRecordings } from './recordings.repository.js';
 
 export interface StoppedRecordings {
   recordings: RecordingState[];
@@ -33,6 +34,9 @@ export async function stopRecordings(
   recordingId: string | null,
   now: Date,
 ): Promise<StoppedRecordings> {
+  // The lock orders this with other starts and stops, so that `recording_since` follows all of them.
+  const locked = await findRoom(tx, tenant, roomId, Prisma.sql`FOR NO KEY UPDATE`);
+  if (locked === null) throw new Error(`no room ${roomId}`);
   const at = now.toISOString();
   const which = recordingId === null ? Prisma.empty : Prisma.sql`AND recordings.id = ${recordingId}`;
   const rows = await tx.$queryRaw<RecordingState[]>`
@@ -46,8 +50,7 @@ export async function stopRecordings(
       FROM recordings WHERE id = ANY(${rows.map(({ id }) => id)}::text[])
     )`;
   const operations = await insertOperations(tx, 'recording.process', subjects, now, tenant.traceparent);
-  const room = await findRoom(tx, tenant, roomId);
-  if (room === null) throw new Error(`no room ${roomId}`);
+  const room = { ...locked, ...(await followRecordings(tx, roomId)) };
   const events = rows.map((row) => recordingEvent('recording.stopped', { tenant, room, now }, row));
   return { recordings: rows, operations, deliveries: (await writeEvents(tx, events)).deliveries };
 }

@@ -1,4 +1,11 @@
-import { isOpen, recordingEvent, type RecordingState, type RecordingStatus, type Tenant } from '@callplane/core';
+import {
+  isOpen,
+  recordingEvent,
+  type RecordingState,
+  type RecordingStatus,
+  type RoomState,
+  type Tenant,
+} from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
@@ -13,10 +20,16 @@ const CAPTURE_SILENT_SECONDS = 30;
 
 export type NewRecording = Pick<
   RecordingState,
-  'id' | 'participantId' | 'mode' | 'audioOnly' | 'metadata' | 'maxDurationSeconds' | 'startedAt'
+  'id' | 'participantId' | 'mode' | 'audioOnly' | 'layout' | 'metadata' | 'maxDurationSeconds' | 'startedAt'
 >;
 
-export type RecordingRefusal = 'room_not_found' | 'room_ended' | 'participant_not_found' | 'no_recorder' | 'no_agent';
+export type RecordingRefusal =
+  | 'room_not_found'
+  | 'room_ended'
+  | 'participant_not_found'
+  | 'active'
+  | 'no_recorder'
+  | 'no_agent';
 
 /**
  * Starts a recording, and writes its event and the spans of the tracks that are published now.
@@ -36,12 +49,16 @@ export async function startRecording(
   if (!isOpen(room.status)) return 'room_ended';
   const lack = await lackOf(tx, roomId);
   if (lack !== null) return lack;
-  const { id, participantId, mode, audioOnly, metadata, maxDurationSeconds, startedAt } = recording;
+  const { id, participantId, mode, audioOnly, layout, metadata, maxDurationSeconds, startedAt } = recording;
+  // The lock of the room makes this a limit.
+  const active = await tx.$queryRaw<unknown[]>`
+    SELECT 1 FROM recordings WHERE room_id = ${roomId} AND status = 'recording' AND mode = 'composite'`;
+  if (mode === 'composite' && active.length > 0) return 'active';
   const inserted = await tx.$executeRaw`
-    INSERT INTO recordings (id, environment_id, room_id, participant_id, mode, audio_only, metadata,
+    INSERT INTO recordings (id, environment_id, room_id, participant_id, mode, audio_only, layout, metadata,
       max_duration_seconds, status, started_at)
     SELECT ${id}, ${tenant.environmentId}, ${roomId}, ${participantId}::text, ${mode}, ${audioOnly},
-      ${JSON.stringify(metadata)}::jsonb, ${maxDurationSeconds}::int, 'recording', ${startedAt.toISOString()}::timestamptz
+      ${layout}::text, ${JSON.stringify(metadata)}::jsonb, ${maxDurationSeconds}::int, 'recording', ${startedAt.toISOString()}::timestamptz
     WHERE ${participantId}::text IS NULL
       OR EXISTS (SELECT FROM participants WHERE id = ${participantId}::text AND room_id = ${roomId})`;
   if (inserted === 0) return 'participant_not_found';
@@ -53,8 +70,25 @@ export async function startRecording(
     FROM participant_sessions s JOIN session_tracks t ON t.session_id = s.id
     WHERE s.room_id = ${roomId} AND s.ended_at IS NULL AND NOT EXISTS (
       SELECT FROM recording_spans p WHERE p.session_id = s.id AND p.track_id = t.track_id AND p.ended_at IS NULL)`;
-  const state = stateAtStart(tenant, roomId, recording);
-  return writeEvents(tx, [recordingEvent('recording.started', { tenant, room, now: startedAt }, state)]);
+  const subject = { tenant, room: { ...room, ...(await followRecordings(tx, roomId)) }, now: startedAt };
+  return writeEvents(tx, [recordingEvent('recording.started', subject, stateAtStart(tenant, roomId, recording))]);
+}
+
+/**
+ * Lets the participants know whether their room is recorded. Call it after each start and end of a recording, in a
+ * transaction that has locked the room.
+ * @returns undefined if nothing has changed for them
+ */
+export async function followRecordings(
+  tx: TypedSql,
+  roomId: string,
+): Promise<Pick<RoomState, 'recordingSince'> | undefined> {
+  const [changed] = await tx.$queryRaw<Pick<RoomState, 'recordingSince'>[]>`
+    UPDATE rooms SET recording_since = running.since, version = version + 1
+    FROM (SELECT min(started_at) AS since FROM recordings WHERE room_id = ${roomId} AND status = 'recording') running
+    WHERE rooms.id = ${roomId} AND (rooms.recording_since IS NULL) <> (running.since IS NULL)
+    RETURNING rooms.recording_since AS "recordingSince"`;
+  return changed;
 }
 
 export function stateAtStart({ environmentId }: Tenant, roomId: string, recording: NewRecording): RecordingState {
@@ -78,7 +112,7 @@ const hasRecorder = Prisma.sql`
 /** Whether a media server records; the table has the name `n`. */
 const records = Prisma.sql`n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'`;
 
-/** What a recording of this room needs: a recorder, and its media server's agent; any agent if the room has none. */
+/** A recording of this room needs a recorder, and its media server's agent; any agent if the room has none. */
 async function lackOf(db: TypedSql, roomId: string): Promise<'no_recorder' | 'no_agent' | null> {
   const [row] = await db.$queryRaw<[{ hasRecorder: boolean; hasAgent: boolean }]>`
     SELECT ${hasRecorder} AS "hasRecorder", EXISTS (

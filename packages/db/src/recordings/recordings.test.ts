@@ -5,6 +5,7 @@ import { claimOperation } from '../operations/operation-leases.js';
 import { publishTracks, setTracksMuted } from '../sessions/session-tracks.js';
 import { endSessions } from '../sessions/session-ends.js';
 import { NOON, startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
+import { readRoomChanges } from '../sessions/room-changes.js';
 import { takeSweep } from '../sweeps/sweep-lease.js';
 import { saveCapture, saveCapturePass, wantedCaptures } from './recording-captures.js';
 import { findOverdueRecordings, stopRecordings } from './recording-ends.js';
@@ -27,6 +28,7 @@ async function record(roomId: string, maxDurationSeconds = 3600, startedAt = new
     participantId: null,
     mode: 'tracks' as const,
     audioOnly: false,
+    layout: null,
     metadata: {},
     maxDurationSeconds,
     startedAt,
@@ -81,6 +83,43 @@ describe('the spans of a room', () => {
       const held = await enter(roomId);
       await Promise.all([record(roomId), publish(held, track('mic', '0'))]);
       expect(await spansOf(roomId)).toEqual(['mic 0']);
+    }
+  });
+});
+
+describe('the room', () => {
+  const state = async (roomId: string) => {
+    const read = await readRoomChanges(rooms.database.sql, [{ roomId, after: null }]);
+    const { room, version } = read.get(roomId)!;
+    return { since: room.recordingSince, version };
+  };
+
+  test('says since when it is recorded, until its last recording stops', async () => {
+    const roomId = await rooms.newRoom();
+    const { version } = await state(roomId);
+    const begin = new Date(Date.now() - 5000);
+    const first = await record(roomId, 3600, begin);
+    const second = await record(roomId);
+    expect(await state(roomId)).toEqual({ since: begin, version: version + 1 });
+    await stop(roomId, first);
+    expect(await state(roomId)).toEqual({ since: begin, version: version + 1 });
+    await stop(roomId, second);
+    await stop(roomId, second);
+    expect(await state(roomId)).toEqual({ since: null, version: version + 2 });
+    const where = { roomId, type: { startsWith: 'recording.' } };
+    const events = await rooms.database.prisma.event.findMany({ where, orderBy: { sequence: 'asc' } });
+    const said = events.map(({ body }) => JSON.parse(body).data.room.recordingSince);
+    expect(said).toEqual([begin.toISOString(), begin.toISOString(), begin.toISOString(), null]);
+  });
+
+  test('says so whatever starts and stops at the same time', async () => {
+    for (let n = 0; n < 10; n += 1) {
+      const roomId = await rooms.newRoom();
+      const ids = [await record(roomId), await record(roomId)];
+      const [third] = await Promise.all([record(roomId), ...ids.map((id) => stop(roomId, id))]);
+      expect((await state(roomId)).since).not.toBeNull();
+      await Promise.all([stop(roomId, third), stop(roomId)]);
+      expect((await state(roomId)).since).toBeNull();
     }
   });
 });

@@ -22,7 +22,7 @@ import { LIVE_ROOM_COLUMNS } from './room.sql.js';
 
 export interface RoomToInsert {
   tenant: Tenant;
-  room: Omit<RoomState, 'status' | 'startedAt' | 'endedAt'>;
+  room: Omit<RoomState, 'status' | 'startedAt' | 'endedAt' | 'recordingSince'>;
   created: NewEvent;
 }
 

@@ -142,7 +142,7 @@ function RunningCall({ admission, onEnd }: { admission: Admission; onEnd: (why: 
 }
 
 function PresentCall({ call, problem, onProblem }: { call: Call; problem: string; onProblem: (text: string) => void }) {
-  const { state, participantCount, isAudioBlocked, tracks, participants } = useSyncExternalStore(
+  const { state, participantCount, recordingSince, isAudioBlocked, tracks, participants } = useSyncExternalStore(
     call.subscribe,
     call.getSnapshot,
   );
@@ -151,6 +151,7 @@ function PresentCall({ call, problem, onProblem }: { call: Call; problem: string
     <div className="stack">
       <div className="row">
         <Badge tone={state === 'connected' ? 'good' : 'warn'}>{state}</Badge>
+        <span role="status">{recordingSince !== null && <Badge tone="bad">recording</Badge>}</span>
         <span className="quiet">{plural(participantCount, 'participant')} in the room</span>
         {isAudioBlocked && (
           <Button kind="primary" onClick={() => void call.startAudio()}>
