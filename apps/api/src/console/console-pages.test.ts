@@ -17,7 +17,7 @@ function built(): string {
 }
 
 const pages = (folder: string | null, signalingUrl: string | null = null) =>
-  servePages('/console', consolePages(folder, signalingUrl));
+  servePages('/console', consolePages(folder, signalingUrl, 'https://s3.example.com'));
 
 describe('the console', () => {
   test('shows its page at every path without a file extension, with strict headers and without a cache', async () => {
