@@ -35,7 +35,7 @@ const run = (...rest: string[]) => json(...recordings(...rest));
 describe('rtc recordings', () => {
   let id: string;
 
-  test('names what is missing, and records with a recorder and an agent', async () => {
+  test('starts a recording once a recorder and an agent run', async () => {
     await expectFailure(1, recordings('start', roomId), 'No recorder with a store and ffmpeg runs');
     const lease = { name: 'recorder longest durations', holder: 'test', leaseMs: 600_000, finishedMsAgo: null };
     await takeSweep(database.sql, lease);
