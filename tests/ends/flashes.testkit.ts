@@ -90,9 +90,10 @@ interface Media {
 }
 
 /** The offset of each flash from its beep. */
-export function offsetsOf(picture: Media & { crop?: string }, sound: Media): Offset[] {
-  const flashes = flashesOf(picture.path, picture.crop ?? 'iw:ih').map((s) => s + picture.startMs / 1000);
-  const beeps = beepsOf(sound.path).map((seconds) => seconds + sound.startMs / 1000);
+export function offsetsOf(pictures: readonly Media[], sounds: readonly Media[], crop = 'iw:ih'): Offset[] {
+  const inRecording = ({ startMs }: Media, times: number[]) => times.map((seconds) => seconds + startMs / 1000);
+  const flashes = pictures.flatMap((file) => inRecording(file, flashesOf(file.path, crop)));
+  const beeps = sounds.flatMap((file) => inRecording(file, beepsOf(file.path)));
   return flashes.flatMap((seconds) => {
     const ms = beeps.map((beep) => (seconds - beep) * 1000).sort((a, b) => Math.abs(a) - Math.abs(b))[0];
     return ms === undefined || Math.abs(ms) > 300 ? [] : [{ seconds, ms }];

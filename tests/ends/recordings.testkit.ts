@@ -6,7 +6,7 @@ import { eventually } from '@callplane/testing';
 import type { Page } from 'playwright-core';
 import type { Stage } from '../browser/stage.testkit.js';
 
-/** What tests do with recordings of a stage. */
+/** Starts recordings of a stage, waits for them, and finds their files. */
 export function recordingsOf(stage: Stage) {
   const captured = (roomId: string): string => join(stage.janus.captureFolder, roomId);
   const bytesOf = (roomId: string): number[] =>

@@ -27,7 +27,7 @@ export const RecorderConfig = Type.Object({
     expected: 'an absolute path',
     description:
       'Folder for unfinished files, of this process alone: it is emptied at the start. It needs room for three times ' +
-      'the largest track; for a composite also 30 MB a minute, and the tracks of those who are there at the same time.',
+      'the largest track; for a composite also 30 MB a minute, and all tracks of one time.',
   }),
   RECORDER_COMPOSITE_FORMAT: choice(COMPOSITE_FORMATS, {
     default: 'mp4',

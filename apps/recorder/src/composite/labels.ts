@@ -37,7 +37,7 @@ function lineOf({ x, y, width, height, name, fileId }: Tile): string {
       : ['Picture', isSmall ? 18 : 24, x + MARGIN, y + height - MARGIN];
   const clip = `\\clip(${x},${y},${x + width},${y + height})`;
   const text = shortened(name.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ').trim(), (width - 2 * MARGIN) / size);
-  // A word joiner ends what would begin an override.
+  // Without the word joiner, a backslash begins an override.
   const literal = text.replaceAll('\\', '\\\u2060').replaceAll('{', '\\{');
   return `${style},,0,0,0,,{\\fs${size}\\pos(${left},${top})${clip}}${literal}`;
 }

@@ -113,7 +113,7 @@ function tilesAt({ layout, people, pictures, speakers }: Attendance, atMs: numbe
 
 type Shown = Pick<Tile, 'name' | 'fileId'>;
 
-/** Those with a picture rather than those without, in their order. */
+/** In their order. If there are too many, pictures come before tiles without one. */
 function atMost(max: number, people: readonly { shown: readonly Shown[] }[]): Shown[] {
   const all = people.flatMap(({ shown }) => shown);
   const chosen = [...all].sort((a, b) => Number(a.fileId === null) - Number(b.fileId === null)).slice(0, max);

@@ -91,7 +91,7 @@ export interface RecordingAttendee {
   endedAt: Date | null;
 }
 
-/** The sessions during the recording of those who may publish, the oldest first. */
+/** The sessions with a right to publish during the recording, the oldest first. */
 export function readAttendees(
   db: TypedSql,
   { roomId, startedAt, endedAt, participantId }: RecordingToProcess,
