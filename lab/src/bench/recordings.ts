@@ -78,7 +78,7 @@ async function measure(bench: Bench, one: Case): Promise<void> {
     RECORDER_SCRATCH_FOLDER: join(stage.dir, 'scratch'),
     RECORDER_COMPOSITE_FORMAT: one.format ?? 'mp4',
   });
-  const rounds = [];
+  const rounds: Record<'minute' | 'ratio' | 'peakKiB' | 'tookSeconds', number>[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     const recordingId = await recorded(bench, one);
     const [before, beganMs] = [usedSeconds(recorder.pid!), performance.now()];

@@ -51,7 +51,7 @@ const COLUMNS: readonly Column<Recording>[] = [
     // In a narrow list, mode and duration have no columns and stand in a second line.
     cell: (recording) => (
       <span className="two-lines">
-        <Time value={recording.startedAt} full />
+        <Time value={recording.startedAt} />
         <span className="quiet small cut narrow-only">
           {recording.mode} · {lengthOf(recording)}
         </span>
