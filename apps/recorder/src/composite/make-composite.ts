@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync } from 'node:fs';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { recordingFileKey, recordingFileName, recordingPartsPrefix, type StoredRecordingFile } from '@callplane/core';
@@ -12,7 +12,8 @@ import { labelsOf } from './labels.js';
 import { HEIGHT, WIDTH } from './layouts.js';
 import { BYTES_PER_MINUTE, joinArguments, sceneArguments, type Source } from './scene-arguments.js';
 import { planScenes, type Scene } from './scenes.js';
-import { speakersOf, without, type Interval, type Talk } from './speakers.js';
+import { speakersOf, type Interval, type Talk } from './speakers.js';
+import { findSpeech } from './speech.js';
 
 const MINUTE_MS = 60_000;
 const LABELS = 'labels.ass';
@@ -61,25 +62,12 @@ export async function makeComposite(
 async function findTalks(making: Making, spans: readonly RecordingSpan[]): Promise<Talk[]> {
   const talks: Talk[] = [];
   for (const track of making.recording.files.filter(({ source }) => source === 'microphone')) {
-    const name = await fetchPart(making, recordingFileName(track), track.bytes);
-    talks.push(...talksOf(making.recording, spans, track, await findSpeech(making, name, track.durationMs)));
-    await rm(join(making.scratch, name));
+    const path = join(making.scratch, await fetchPart(making, recordingFileName(track), track.bytes));
+    const speech = await findSpeech(path, track.durationMs, making.attempt.signal);
+    talks.push(...talksOf(making.recording, spans, track, speech));
+    await rm(path);
   }
   return talks;
-}
-
-async function findSpeech({ attempt: { signal }, scratch }: Making, name: string, durationMs: number) {
-  const filter = 'silencedetect=noise=-40dB:d=0.7,ametadata=mode=print:file=silence.txt';
-  await ffmpeg(['-threads', '1', '-i', name, '-af', filter, '-f', 'null', '-'], { signal, cwd: scratch });
-  const silences: Interval[] = [];
-  for (const [, what, seconds] of (await readFile(join(scratch, 'silence.txt'), 'utf8')).matchAll(
-    /silence_(start|end)=([\d.]+)/g,
-  )) {
-    const last = silences.at(-1);
-    if (what === 'start') silences.push({ fromMs: Number(seconds) * 1000, toMs: durationMs });
-    else if (last !== undefined) last.toMs = Number(seconds) * 1000;
-  }
-  return without({ fromMs: 0, toMs: durationMs }, silences);
 }
 
 /** @returns the name of its file in the scratch folder */
