@@ -133,6 +133,29 @@ describe('the Helm chart', () => {
     expect(portsOf('signaling')).not.toContainEqual([{ port: 443 }, { port: 5349 }]);
   });
 
+  test('records into a bucket: Janus and its agent share a folder, and recorders reach the store', async () => {
+    const manifests = await manifestsWith('settings.recordings.RECORDINGS_S3_BUCKET=calls');
+    expect(problemsOf(manifests)).toEqual([]);
+    const { containers, volumes } = named(manifests, 'StatefulSet', 'callplane-janus').spec.template.spec;
+    const shared = containers.map(({ volumeMounts }: { volumeMounts: object[] }) => volumeMounts);
+    for (const mounts of shared) {
+      expect(mounts).toContainEqual({ name: 'captures', mountPath: '/var/lib/callplane/captures' });
+    }
+    expect(volumes).toContainEqual({ name: 'captures', emptyDir: { sizeLimit: '20Gi' } });
+    const agent = containers.find(({ name }: { name: string }) => name === 'agent');
+    expect(agent.env).toEqual(
+      expect.arrayContaining([
+        { name: 'MEDIA_CAPTURE_FOLDER', value: '/var/lib/callplane/captures' },
+        { name: 'RECORDINGS_S3_BUCKET', value: 'calls' },
+        { name: 'RECORDINGS_S3_SECRET_ACCESS_KEY_FILE', value: '/run/secrets/agent/recordings_s3_secret' },
+      ]),
+    );
+    for (const app of ['recorder', 'cli']) {
+      const { egress } = named(manifests, 'NetworkPolicy', `callplane-${app}`).spec;
+      expect(egress).toContainEqual({ ports: [{ port: 443 }] });
+    }
+  });
+
   test('runs another media server without the apps', async () => {
     const without = ['api', 'signaling', 'cleanup-worker', 'recorder', 'webhook-worker'].map(
       (app) => `apps.${app}=null`,
