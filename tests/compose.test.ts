@@ -56,7 +56,10 @@ const NOT_PASSED_ON: [names: RegExp, reason: string][] = [
   [/^(HEALTH_)?HOST$/, 'containers listen on all of their own addresses'],
   [/^(HEALTH_PORT|PRISMA_DIR)$/, 'set by the image'],
   [/^DRAIN_(DELAY|IDLE)_MS$/, 'go with infra/nginx'],
-  [/^(LEASE|SWEEP_INTERVAL|DELIVERY_DEADLINE|DNS_DEADLINE)_MS$/, 'part of the contract; shorter in tests only'],
+  [
+    /^(RECORDER_)?(LEASE|SWEEP_INTERVAL|DELIVERY_DEADLINE|DNS_DEADLINE)_MS$/,
+    'part of the contract; shorter in tests only',
+  ],
   [/^CALLPLANE_(URL|API_KEY)$/, 'for `rtc listen`, which runs beside a receiver'],
 ];
 /** Settings with a fixed value in docker-compose.yml, with the reason. */
@@ -64,6 +67,9 @@ const FIXED: Record<string, string> = {
   NODE_ENV: 'containers are for production',
   PORT: 'infra/nginx/upstreams.conf names it',
   HEALTH_CHECK_PORT: 'goes with PORT',
+  RECORDINGS_FOLDER: 'a volume of that file',
+  RECORDER_SCRATCH_FOLDER: 'a volume of that file',
+  MEDIA_CAPTURE_FOLDER: 'a volume of that file',
   METRICS_HOST: 'Prometheus asks from the containers’ network',
   METRICS_PORT: 'infra/prometheus/prometheus.yml names it',
 };
