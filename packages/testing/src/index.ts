@@ -13,6 +13,7 @@ export {
   type Site,
 } from './browser.js';
 export { capture, packetBytes, pictureCapture, soundCapture, vp8, type TestPacket } from './captures.js';
+export { colorAt, medianOffset, offsetsOf } from './flashes.js';
 export { newCertificate, type TestCertificate } from './certificate.js';
 export { eventually, testClock, type TestClock } from './eventually.js';
 export { deliveryRow, participantRow, roomRow, sessionRow } from './literals.js';

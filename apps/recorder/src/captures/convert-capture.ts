@@ -11,7 +11,7 @@ export interface Part {
   path: string;
 }
 
-export interface ConvertedPart {
+interface ConvertedPart {
   startMs: number;
   durationMs: number;
   size: { width: number; height: number } | null;

@@ -2,7 +2,7 @@ import type { RecordingLayout } from '@callplane/core';
 import { grid, stage, STRIP_MAX, TILES_MAX, type Rectangle } from './layouts.js';
 import type { Interval } from './speakers.js';
 
-export const FRAME_MS = 40;
+const FRAME_MS = 40;
 /** Changes that are closer together are one change, in milliseconds. */
 const SCENE_MIN_MS = 1000;
 /** A scene is a checkpoint: a recorder that dies loses this much, in milliseconds. */
