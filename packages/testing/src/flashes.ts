@@ -61,7 +61,7 @@ export function offsetsOf(pictures: readonly Media[], sounds: readonly Media[], 
 export function medianOffset(offsets: readonly Offset[], from = 0, to = Infinity): number {
   const within = offsets.filter(({ seconds }) => seconds >= from && seconds < to).map(({ ms }) => ms);
   if (within.length < 3) throw new Error(`only ${within.length} flashes between ${from} and ${to} s`);
-  return within.sort((a, b) => a - b)[within.length >> 1]!;
+  return within.sort((a, b) => a - b)[within.length >> 1] ?? NaN;
 }
 
 /** The color in the middle of a rectangle, each part from 0 to 255. */
