@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
-import { KeyedPace, PublicError, type Pace } from '@callplane/core';
+import { KeyedPace, paceTimes, PublicError, type Pace } from '@callplane/core';
 import { createHttpServer, hostProblem, type Health, type Logger } from '@callplane/runtime';
 import { FolderStore } from '@callplane/store';
 import express, { type Express, type RequestHandler, type Response } from 'express';
@@ -46,7 +46,7 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   app.set('query parser', 'simple');
   app.set('trust proxy', settings.trustProxy);
 
-  const unknownKeyPace = new KeyedPace(settings.unknownKeys, ADDRESSES_MAX);
+  const unknownKeyPace = new KeyedPace(paceTimes(settings.unknownKeys), ADDRESSES_MAX);
   const identify = (options?: AuthenticateOptions) =>
     authenticate(settings.callers, unknownKeyPace, settings.requests, options);
   const limit = rateLimit(deps.producer, deps.logger, settings.limits);

@@ -1,7 +1,7 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { queryClient } from './api/hooks.js';
+import { queryClient } from './api/refresh.js';
 import { Confirmation } from './components/dialog.js';
 import { Toasts } from './components/toasts.js';
 import { SessionGate } from './session/session-gate.js';

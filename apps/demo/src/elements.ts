@@ -47,12 +47,13 @@ export class Panel {
   static #open: Panel | undefined;
   readonly #panel: HTMLElement;
   readonly #button: HTMLButtonElement;
-  readonly #onOpen: () => HTMLElement;
 
-  constructor(id: 'chat' | 'people', onOpen: () => HTMLElement) {
+  constructor(
+    id: 'chat' | 'people',
+    private readonly onOpen: () => HTMLElement,
+  ) {
     this.#panel = element(id, HTMLElement);
     this.#button = button(`toggle-${id}`);
-    this.#onOpen = onOpen;
     this.#button.setAttribute('aria-controls', id);
     this.close();
     this.#button.onclick = () => this.#toggle(!this.isOpen);
@@ -72,7 +73,7 @@ export class Panel {
   #toggle(open: boolean): void {
     if (open) Panel.#open?.close();
     this.#show(open);
-    (open ? this.#onOpen() : this.#button).focus();
+    (open ? this.onOpen() : this.#button).focus();
   }
 
   #show(open: boolean): void {

@@ -12,10 +12,7 @@ const GAP_PX = 10;
  */
 export class Stage {
   readonly #list = element('grid', HTMLUListElement);
-  readonly #call: Call;
-  readonly #rosterPages: RosterPages;
   readonly #tiles = new Map<string, Tile>();
-  readonly #ownName: string;
   readonly #resizes = new ResizeObserver(() => this.#arrange());
   readonly #stop: () => void;
   /** Undefined before the first one. */
@@ -25,10 +22,11 @@ export class Stage {
   #page = 0;
   #pages = 1;
 
-  constructor(call: Call, ownName: string, rosterPages: RosterPages) {
-    this.#call = call;
-    this.#ownName = ownName;
-    this.#rosterPages = rosterPages;
+  constructor(
+    private readonly call: Call,
+    private readonly ownName: string,
+    private readonly rosterPages: RosterPages,
+  ) {
     this.#list.replaceChildren();
     this.#resizes.observe(this.#list);
     this.#show();
@@ -47,10 +45,10 @@ export class Stage {
   /** Shows the differences between two snapshots. */
   #show(): void {
     const before = this.#shown;
-    const now = (this.#shown = this.#call.getSnapshot());
+    const now = (this.#shown = this.call.getSnapshot());
     const { tracks, connectionQuality, participants, activeSpeakers } = now;
     if (tracks !== before?.tracks || connectionQuality !== before.connectionQuality)
-      this.#showPerson('own', this.#ownName, { tracks, connectionQuality });
+      this.#showPerson('own', this.ownName, { tracks, connectionQuality });
     for (const id of before?.participants.keys() ?? []) if (!participants.has(id)) this.#removePerson(id);
     for (const [id, participant] of participants) {
       if (participant !== before?.participants.get(id)) this.#showParticipant(id, participant);
@@ -59,7 +57,7 @@ export class Stage {
   }
 
   #showParticipant(id: string, participant: Participant): void {
-    if (this.#call.isRosterPaged && participant.tracks.size === 0) {
+    if (this.call.isRosterPaged && participant.tracks.size === 0) {
       this.#removePerson(id);
       return;
     }
@@ -141,7 +139,7 @@ export class Stage {
 
   async #turn(pages: number): Promise<void> {
     const page = this.#page + pages;
-    if (page >= this.#pages) await this.#rosterPages.next();
+    if (page >= this.#pages) await this.rosterPages.next();
     this.#page = Math.max(0, page);
     this.#arrange();
   }
@@ -163,7 +161,7 @@ export class Stage {
   }
 
   #showPages(): void {
-    const hasMore = this.#rosterPages.hasNext;
+    const hasMore = this.rosterPages.hasNext;
     element('pages', HTMLElement).hidden = this.#pages === 1 && !hasMore;
     element('page-number', HTMLElement).textContent = `${this.#page + 1} of ${this.#pages}${hasMore ? '+' : ''}`;
     button('page-back').disabled = this.#page === 0;

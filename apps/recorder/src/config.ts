@@ -50,6 +50,12 @@ export const RecorderConfig = Type.Object({
       'Interval in milliseconds between scans for recordings that no job announced, and for recordings that have ' +
       'reached their longest duration.',
   }),
+  RECORDING_RETENTION_DAYS: Type.Integer({
+    default: 0,
+    minimum: 0,
+    maximum: 3650,
+    description: 'Days after its end until a recording is deleted, with its files; 0 = never.',
+  }),
   ...healthSettings,
   ...processSettings,
 });

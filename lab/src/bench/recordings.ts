@@ -20,7 +20,7 @@ const NODE_ID = 'bench';
 /** Different pictures and sounds; larger calls have some of them twice. */
 const KINDS = 3;
 const CHUNK_BYTES = 4_000_000;
-const SAMPLE_MS = 100;
+const SAMPLE_MS = 250;
 
 interface Case {
   name: string;

@@ -20,6 +20,7 @@ export * from './participants/participant-erasure.js';
 export * from './participants/participants.repository.js';
 export * from './recordings/recording-captures.js';
 export * from './recordings/recording-ends.js';
+export * from './recordings/recording-retention.js';
 export * from './recordings/recording-work.js';
 export * from './recordings/recordings.repository.js';
 export * from './rooms/room-retention.js';

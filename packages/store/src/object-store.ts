@@ -14,7 +14,7 @@ export interface ObjectStore {
   read(name: string): Promise<Readable>;
   /** The size in bytes; null if there is no such object. */
   size(name: string): Promise<number | null>;
-  /** Deletes all objects whose names begin with this path, which ends in a slash. */
+  /** Deletes the object of this name, or all whose names begin with this path if it ends in a slash. */
   removeAll(prefix: string): Promise<void>;
   /** A link of the store itself, which needs no other right; null if the API serves the files. */
   link(name: string, contentType: string, expiresInSeconds: number): Promise<string | null>;

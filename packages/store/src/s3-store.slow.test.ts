@@ -100,11 +100,13 @@ describeStore(`the store in a bucket${S3_PROGRAM === undefined ? ` (${S3_SKIPPED
   });
 
   test('deletes a whole path and no other', async () => {
-    await Promise.all(['x/1/a', 'x/1/b/c'].map((name) => store.put(name, Buffer.from('1'))));
+    await Promise.all(['x/1/a', 'x/1/ab'].map((name) => store.put(name, Buffer.from('1'))));
     await store.put('x/10/a', Buffer.from('2'));
+    await store.removeAll('x/1/a');
+    expect(await Promise.all(['x/1/a', 'x/1/ab'].map((name) => store.size(name)))).toEqual([null, 1]);
     await store.removeAll('x/1/');
     await store.removeAll('x/1/');
-    expect(await Promise.all(['x/1/a', 'x/1/b/c', 'x/10/a'].map((name) => store.size(name)))).toEqual([null, null, 1]);
+    expect(await Promise.all(['x/1/a', 'x/1/ab', 'x/10/a'].map((name) => store.size(name)))).toEqual([null, null, 1]);
   });
 
   test('links to one object, with ranges', async () => {

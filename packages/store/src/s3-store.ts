@@ -107,8 +107,9 @@ export class S3Store implements ObjectStore {
     await this.#abortUploads(prefix);
     const which = { Bucket: this.#bucket, Prefix: prefix };
     for await (const { Contents = [] } of paginateListObjectsV2({ client: this.#client }, which)) {
-      if (Contents.length === 0) continue;
-      const Delete = { Objects: Contents.map(({ Key }) => ({ Key })), Quiet: true };
+      const found = Contents.filter(({ Key }) => prefix.endsWith('/') || Key === prefix);
+      if (found.length === 0) continue;
+      const Delete = { Objects: found.map(({ Key }) => ({ Key })), Quiet: true };
       const { Errors = [] } = await this.#client.send(new DeleteObjectsCommand({ Bucket: this.#bucket, Delete }));
       const [first] = Errors;
       if (first !== undefined) throw new Error(`the store keeps ${first.Key}: ${first.Code} ${first.Message}`);

@@ -98,7 +98,6 @@ export function roomRoutes(deps: Deps): Route[] {
       scope: 'rooms:read',
       params: RoomPath,
       responses: { 200: { description: 'The room.', schema: RoomSchema } },
-      errors: ['ROOM_NOT_FOUND'],
       async handle({ caller, params }) {
         const room = await deps.statements.findRoom({ tenant: caller, id: params.roomId });
         if (room === null) throw new PublicError('ROOM_NOT_FOUND');
@@ -117,7 +116,7 @@ export function roomRoutes(deps: Deps): Route[] {
       params: RoomPath,
       body: UpdateRoomBody,
       responses: { 200: { description: 'The room.', schema: RoomSchema } },
-      errors: ['ROOM_NOT_FOUND', 'ROOM_ENDED'],
+      errors: ['ROOM_ENDED'],
       async handle({ caller, params, body }) {
         return { status: 200, body: presentLiveRoom(caller, await changeRoom(deps, caller, params.roomId, body)) };
       },
@@ -134,7 +133,6 @@ export function roomRoutes(deps: Deps): Route[] {
       prefers: true,
       params: RoomPath,
       responses: OPERATION_ANSWERS,
-      errors: ['ROOM_NOT_FOUND'],
       async handle(call) {
         const { caller, params } = call;
         // Once this commits, the room issues no tokens and accepts no joins. A worker does the clean-up.
@@ -151,7 +149,7 @@ export function roomRoutes(deps: Deps): Route[] {
       scope: 'rooms:read',
       params: RoomPath,
       responses: { 200: { description: 'The operation.', schema: OperationSchema } },
-      errors: ['ROOM_NOT_FOUND', 'OPERATION_NOT_FOUND'],
+      errors: ['OPERATION_NOT_FOUND'],
       async handle({ caller, params }) {
         const { roomId } = params;
         const operation = await deps.statements.findRoomOperation({ tenant: caller, id: roomId });

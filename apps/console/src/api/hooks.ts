@@ -1,13 +1,5 @@
 import { OPERATIONS, type InputOf, type OperationId, type ResultOf } from '@callplane/server/requests';
-import {
-  useInfiniteQuery,
-  useMutation,
-  useQuery,
-  useQueryClient,
-  type InfiniteData,
-  type Query,
-  QueryClient,
-} from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient, type InfiniteData } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
 import { confirm, type Question } from '../components/dialog.js';
 import { toast, toastError } from '../components/toasts.js';
@@ -15,6 +7,7 @@ import { CONSOLE_LIMITS } from '../limits.js';
 import { asApiError } from './api-error.js';
 import { AttemptKey } from './attempt-key.js';
 import { callApi } from './call.js';
+import { isShort, refreshQuery } from './refresh.js';
 
 /** Operations whose changes the stream does not report. An open page repeats them every few seconds. */
 const POLLED: ReadonlySet<string> = new Set<OperationId>([
@@ -161,29 +154,3 @@ export function useAskedAction<Id extends OperationId>(
       }),
   };
 }
-
-/** Whether an answer is no list, or a list of so few pages that it reads itself again. */
-function isShort({ state }: Pick<Query, 'state'>): boolean {
-  const pages = (state.data as Partial<InfiniteData<unknown>> | undefined)?.pages?.length ?? 1;
-  return pages <= CONSOLE_LIMITS.rereadPagesMax;
-}
-
-/** Reads a query again now if it is on the page, or when it is shown next. A long list only offers to be read again. */
-export function refreshQuery(client: QueryClient, query: Query): void {
-  const refetchType = isShort(query) ? 'active' : 'none';
-  void client.invalidateQueries({ queryKey: query.queryKey, exact: true, refetchType }, { cancelRefetch: false });
-}
-
-/** The cache of all answers. The stream and timers mark entries as outdated, so their age decides little. */
-export const queryClient = new QueryClient({
-  defaultOptions: {
-    queries: {
-      staleTime: 30_000,
-      gcTime: CONSOLE_LIMITS.cacheMs,
-      retry: (count, error) => count < CONSOLE_LIMITS.retriesMax && asApiError(error).isTemporary,
-      // The browser's own guess says nothing about an API in a closed network.
-      networkMode: 'always',
-    },
-    mutations: { retry: false, networkMode: 'always' },
-  },
-});

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { matchPath } from './location.js';
+import { matchPath } from './match.js';
 
 describe('the paths of the console', () => {
   test('match a pattern part by part, and yield its named parts', () => {

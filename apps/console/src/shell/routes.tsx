@@ -1,6 +1,6 @@
 import { lazy, type ComponentType } from 'react';
 import type { IconName } from '../components/icons.js';
-import { matchPath } from '../navigation/location.js';
+import { matchPath } from '../navigation/match.js';
 import type { Scope } from '../session/session.js';
 
 type PageComponent = ComponentType<{ parameters: Record<string, string> }>;

@@ -103,16 +103,14 @@ const WARNED_MAX = 10_000;
  * warns after half of that time.
  */
 export class FailingEndpoints {
-  readonly #deps: Deps;
-  readonly #disableAfterDays: number;
   /** Start of the failure in Unix milliseconds, by the id of each endpoint with a logged warning. */
   readonly #warned = new LRUCache<string, number>({ max: WARNED_MAX });
 
   /** @param disableAfterDays with 0, no endpoint is disabled, or warned that it will be. */
-  constructor(deps: Deps, disableAfterDays: number) {
-    this.#deps = deps;
-    this.#disableAfterDays = disableAfterDays;
-  }
+  constructor(
+    private readonly deps: Deps,
+    private readonly disableAfterDays: number,
+  ) {}
 
   /** Reports and disables. One worker does. */
   async sweep(): Promise<void> {
@@ -122,13 +120,13 @@ export class FailingEndpoints {
 
   /** Sets the metric. Every worker does. */
   async count(): Promise<void> {
-    const { database, metrics } = this.#deps;
+    const { database, metrics } = this.deps;
     metrics.setEndpointsFailing(await countEndpointsFailing(database.sql));
   }
 
   /** Logs the beginning and the end of each failure, and sends an event of it. */
   async #report(): Promise<void> {
-    const { database, logger, producer, clock } = this.#deps;
+    const { database, logger, producer, clock } = this.deps;
     for (;;) {
       const { failing, recovered, deliveries } = await reportEndpoints(database, clock.now());
       for (const { id, environmentId, failingSince } of failing) {
@@ -143,9 +141,9 @@ export class FailingEndpoints {
   }
 
   async #disable(): Promise<void> {
-    const days = this.#disableAfterDays;
+    const days = this.disableAfterDays;
     if (days === 0) return;
-    const { database, logger, metrics, clock } = this.#deps;
+    const { database, logger, metrics, clock } = this.deps;
     const forMs = days * DAY_MS;
     for (const { id, environmentId } of await findFailingEndpoints(database.sql, forMs, BATCH)) {
       const reason = `Every attempt has failed for ${days} ${days === 1 ? 'day' : 'days'}.`;
@@ -153,7 +151,7 @@ export class FailingEndpoints {
       if (deliveries === null) continue;
       logger.error('webhook endpoint disabled', { endpointId: id, environmentId, disableAfterDays: days });
       metrics.endpointDisabled();
-      await this.#deps.producer.wakeDeliveries(deliveries);
+      await this.deps.producer.wakeDeliveries(deliveries);
     }
     const failing = await findFailingEndpoints(database.sql, forMs / 2, BATCH);
     for (const { id, environmentId, failingSince } of failing) {

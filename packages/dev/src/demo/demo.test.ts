@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -36,7 +36,6 @@ beforeAll(async () => {
   writeFileSync(join(dir, 'demo', 'index.html'), '<h1>Demo</h1>');
   writeFileSync(join(dir, 'demo', 'assets', 'a.js'), 'x');
   writeFileSync(join(dir, 'secret.txt'), 'secret');
-  symlinkSync(join(dir, 'secret.txt'), join(dir, 'demo', 'link.txt'));
   const { port } = api.address() as AddressInfo;
   gateway = createServer().on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.write(
@@ -96,7 +95,6 @@ test('serves the files of the demo folder and no others', async () => {
   for (const path of [
     '/demo/..%2fsecret.txt',
     '/demo/%2e%2e/secret.txt',
-    '/demo/link.txt',
     '/demo/assets',
     '/demo/%00',
     '/demo/%zz',

@@ -1,8 +1,9 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
 import { connect, type AddressInfo, type Socket, isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createReadStream, realpathSync, statSync } from 'node:fs';
-import { extname, join, sep } from 'node:path';
+import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import { LRUCache } from 'lru-cache';
 
 export interface DemoSettings extends PagesSettings {
   /** 0 picks a free port. */
@@ -36,10 +37,7 @@ export async function startDemo(settings: DemoSettings): Promise<Demo> {
     if (door.knowsHost(request)) passOn(request, socket, head, new URL(settings.gatewayUrl));
     else socket.destroy();
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(settings.port, settings.host, resolve);
-  });
+  await once(server.listen(settings.port, settings.host), 'listening');
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
@@ -63,17 +61,6 @@ function passOn(request: IncomingMessage, socket: Duplex, head: Buffer, gatewayU
   gateway.on('error', () => socket.destroy()).on('close', () => socket.destroy());
 }
 
-const TYPES: Record<string, string> = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.svg': 'image/svg+xml',
-  '.json': 'application/json',
-  '.map': 'application/json',
-  '.png': 'image/png',
-  '.ico': 'image/x-icon',
-  '.woff2': 'font/woff2',
-};
 const BODY_BYTES_MAX = 4096;
 const API_DEADLINE_MS = 5000;
 const ROOMS_MAX = 1000;
@@ -93,40 +80,61 @@ interface PagesSettings {
   onError: (message: string, error: unknown) => void;
 }
 
-function demoPages(settings: PagesSettings, door: DemoDoor) {
-  const backend = demoBackend(settings);
-  return (request: IncomingMessage, response: ServerResponse): void => {
-    const path = request.url?.split('?')[0] ?? '/';
-    const fail = (status: number, code: string, message: string): void =>
-      json(response, status, { error: { code, message } });
-    if (!door.knowsHost(request)) {
-      fail(403, 'ORIGIN_NOT_ALLOWED', 'The demo is not served under this host name. Add the name to DEMO_HOSTS.');
-    } else if (path === '/demo') response.writeHead(302, { location: '/demo/' }).end();
-    else if (path !== '/demo/api/join') {
-      const file = path.startsWith('/demo/') ? path.slice('/demo/'.length) : '..';
-      serveFile(settings.dir, file, response, () => fail(404, 'ROUTE_NOT_FOUND', 'File not found.'));
-    } else if (request.method !== 'POST') fail(405, 'METHOD_NOT_ALLOWED', 'POST only');
-    else if (!door.isSameOrigin(request)) fail(403, 'ORIGIN_NOT_ALLOWED', 'Only the demo page may request a token.');
-    else if (!isJson(request)) {
-      fail(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send the body as "Content-Type: application/json".');
-    } else {
-      backend(request).then(
-        (joined) => {
-          if (joined === null) fail(400, 'VALIDATION_FAILED', 'room and name must have 1 to 60 characters');
-          else json(response, 200, joined);
-        },
-        (error: unknown) => {
-          settings.onError('demo token request failed', error);
-          fail(502, 'UNAVAILABLE', 'The API did not answer.');
-        },
+function demoPages(settings: PagesSettings, door: DemoDoor): Express {
+  const join = demoBackend(settings);
+  const fail = (response: Response, status: number, code: string, message: string) =>
+    // A refused request may have a body that nobody has read.
+    response.status(status).set('connection', 'close').json({ error: { code, message } });
+  const refuseNames = (response: Response) =>
+    fail(response, 400, 'VALIDATION_FAILED', 'room and name must have 1 to 60 characters');
+  const pages = express();
+  pages.use((request, response, next) => {
+    if (door.knowsHost(request)) next();
+    else
+      fail(
+        response,
+        403,
+        'ORIGIN_NOT_ALLOWED',
+        'The demo is not served under this host name. Add the name to DEMO_HOSTS.',
       );
-    }
+  });
+  const guard: RequestHandler = (request, response, next) => {
+    if (request.method !== 'POST') fail(response, 405, 'METHOD_NOT_ALLOWED', 'POST only');
+    else if (!door.isSameOrigin(request))
+      fail(response, 403, 'ORIGIN_NOT_ALLOWED', 'Only the demo page may request a token.');
+    else if (!request.is('json'))
+      fail(response, 415, 'UNSUPPORTED_MEDIA_TYPE', 'Send the body as "Content-Type: application/json".');
+    else next();
   };
+  pages.use('/demo/api/join', guard, express.json({ limit: BODY_BYTES_MAX }), async (request, response) => {
+    const { room, name } = request.body as Record<string, unknown>;
+    if (!isName(room) || !isName(name)) {
+      refuseNames(response);
+      return;
+    }
+    try {
+      response.json(await join(room, name));
+    } catch (error) {
+      settings.onError('demo token request failed', error);
+      fail(response, 502, 'UNAVAILABLE', 'The API did not answer.');
+    }
+  });
+  pages.use(
+    '/demo',
+    express.static(settings.dir, {
+      cacheControl: false,
+      setHeaders: (file) => void file.set('cache-control', 'no-cache'),
+    }),
+  );
+  pages.use((_request, response) => fail(response, 404, 'ROUTE_NOT_FOUND', 'File not found.'));
+  // A body that is no JSON, or too long. Express knows the handler of errors by its four parameters.
+  pages.use((_error: unknown, _request: Request, response: Response, _next: NextFunction) => refuseNames(response));
+  return pages;
 }
 
 function demoBackend(api: PagesSettings) {
   /** Room ids by room name. An ended room is replaced by a new one. */
-  const rooms = new Map<string, Promise<string>>();
+  const rooms = new LRUCache<string, Promise<string>>({ max: ROOMS_MAX });
   const call = async (path: string, body: object): Promise<{ status: number; body: Record<string, unknown> }> => {
     const response = await fetch(new URL(path, api.apiUrl), {
       method: 'POST',
@@ -144,15 +152,11 @@ function demoBackend(api: PagesSettings) {
         return String(body['id']);
       });
       room.catch(() => rooms.delete(name));
-      for (const oldest of rooms.keys()) if (rooms.size >= ROOMS_MAX) rooms.delete(oldest);
       rooms.set(name, room);
     }
     return room;
   };
-  /** @returns null if `room` or `name` is not a valid name. */
-  return async (request: IncomingMessage): Promise<object | null> => {
-    const { room, name } = await readBody(request);
-    if (!isName(room) || !isName(name)) return null;
+  return async (room: string, name: string): Promise<object> => {
     for (let tries = 1; ; tries++) {
       const roomId = await roomNamed(room.trim());
       const issued = await call(`/v1/rooms/${roomId}/tokens`, { participantName: name, permissions: EVERYTHING });
@@ -167,51 +171,8 @@ function demoBackend(api: PagesSettings) {
   };
 }
 
-function isJson({ headers }: IncomingMessage): boolean {
-  return /^\s*application\/json\s*(;|$)/i.test(headers['content-type'] ?? '');
-}
-
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '' && value.length <= 60;
-}
-
-async function readBody(request: IncomingMessage): Promise<Record<string, unknown>> {
-  let text = '';
-  for await (const chunk of request) {
-    text += String(chunk);
-    if (text.length > BODY_BYTES_MAX) return {};
-  }
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
-}
-
-function serveFile(dir: string, path: string, response: ServerResponse, onMissing: () => void): void {
-  try {
-    const root = realpathSync(dir);
-    const file = realpathSync(join(root, decodeURIComponent(path === '' ? 'index.html' : path)));
-    if (!file.startsWith(root + sep) || !statSync(file).isFile())
-      throw new Error('the path is outside the demo folder');
-    response.writeHead(200, {
-      'content-type': TYPES[extname(file)] ?? 'application/octet-stream',
-      'cache-control': 'no-cache',
-    });
-    createReadStream(file)
-      .on('error', () => response.destroy())
-      .pipe(response);
-  } catch {
-    onMissing();
-  }
-}
-
-function json(response: ServerResponse, status: number, body: object): void {
-  // A refused request may have a body that nobody has read.
-  const connection = status === 200 ? {} : { connection: 'close' };
-  response.writeHead(status, { 'content-type': 'application/json', ...connection });
-  response.end(JSON.stringify(body));
 }
 
 /** Guards the demo page's backend, which issues tokens to callers without an API key. */

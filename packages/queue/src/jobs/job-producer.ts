@@ -1,4 +1,4 @@
-import { QUEUE_OF_OPERATION, type OperationKind } from '@callplane/core';
+import { inTime, QUEUE_OF_OPERATION, type OperationKind } from '@callplane/core';
 import { Queue } from 'bullmq';
 import { LRUCache } from 'lru-cache';
 import { RedisHealth, RedisUnusable } from '../redis/redis-health.js';
@@ -64,11 +64,13 @@ export class JobProducer {
   /** Jobs of operations that this process sent lately, by environment. */
   readonly #sent = new LRUCache<string, number>({ max: ENVIRONMENTS_MAX, ttl: SENT_LATELY_MS, noUpdateTTL: true });
   readonly #queues = new Map<QueueName, Queue>();
-  readonly #events: ProducerEvents;
 
   /** @param connection tests set a longer `commandTimeout`, in milliseconds, than requests can wait for. */
-  constructor(where: RedisLocation, events: ProducerEvents, connection: { commandTimeout?: number } = {}) {
-    this.#events = events;
+  constructor(
+    where: RedisLocation,
+    private readonly events: ProducerEvents,
+    connection: { commandTimeout?: number } = {},
+  ) {
     this.redis = connectRedis(where, 'command', events, connection);
     this.health = new RedisHealth(this.redis);
     for (const name of QUEUE_NAMES) {
@@ -148,7 +150,7 @@ export class JobProducer {
   }
 
   #report(batches: Batches, error: Error): void {
-    for (const [queue, jobs] of batches) this.#events.onNotSent?.({ queue, count: jobs.length, error });
+    for (const [queue, jobs] of batches) this.events.onNotSent?.({ queue, count: jobs.length, error });
   }
 
   /** @returns why the jobs were not sent; null if they were. */
@@ -158,23 +160,15 @@ export class JobProducer {
     // Skips an unusable Redis, because every DELETE would wait for the deadline.
     const { trouble } = this.health;
     if (trouble !== null) return new RedisUnusable(trouble);
-    let timer: NodeJS.Timeout | undefined;
+    const late = () => new Error(`Redis did not answer within ${ENQUEUE_DEADLINE_MS} ms`);
     try {
-      const deadline = new Promise<never>((_, reject) => {
-        timer = setTimeout(
-          () => reject(new Error(`Redis did not answer within ${ENQUEUE_DEADLINE_MS} ms`)),
-          ENQUEUE_DEADLINE_MS,
-        );
-      });
       const added = [...batches].map(async ([queue, jobs]) => this.#addTo(queue, jobs));
-      await Promise.race([Promise.all(added), deadline]);
+      await inTime(Promise.all(added), ENQUEUE_DEADLINE_MS, late);
       return null;
     } catch (error) {
       // Probes at once to find the reason. Until the probe has ended, every DELETE waits for the deadline.
       void this.health.probeAll();
       return error as Error;
-    } finally {
-      clearTimeout(timer);
     }
   }
 

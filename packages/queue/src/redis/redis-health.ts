@@ -79,7 +79,6 @@ const healthOf = new WeakMap<RedisClient, RedisHealth>();
  * state costs a request nothing.
  */
 export class RedisHealth {
-  readonly #redis: RedisClient;
   readonly #timer: NodeJS.Timeout;
   readonly #job: ProbeJob;
   /** When a job last passed, in milliseconds of `performance.now()`. */
@@ -93,8 +92,7 @@ export class RedisHealth {
   #probing: Promise<void> | undefined;
 
   /** @param redis a `command` connection: its commands fail within their deadline. */
-  constructor(redis: RedisClient) {
-    this.#redis = redis;
+  constructor(private readonly redis: RedisClient) {
     this.#job = new ProbeJob(redis);
     healthOf.set(redis, this);
     this.#timer = setInterval(() => void this.probe(), PROBE_INTERVAL_MS).unref();
@@ -154,7 +152,7 @@ export class RedisHealth {
     const trouble = result === 'unreachable' ? (this.#refusal ?? result) : result;
     const now = performance.now();
     // Without a connection a probe learns nothing. The reason from the last connection is more specific.
-    const isGap = trouble === 'unreachable' && ['reconnecting', 'close'].includes(this.#redis.status);
+    const isGap = trouble === 'unreachable' && ['reconnecting', 'close'].includes(this.redis.status);
     const isKnown = this.#trouble !== null && now - this.#knownAtMs < REASON_LASTS_MS;
     if (isGap && isKnown && !this.#isRefused) return;
     this.#trouble = trouble;
@@ -163,8 +161,8 @@ export class RedisHealth {
 
   async #tryAWrite(): Promise<RedisTrouble | null> {
     try {
-      if (this.#redis.status === 'connect') return await this.#greeting();
-      await this.#redis.set(PROBE_KEY, '1', 'PX', PROBE_TTL_MS);
+      if (this.redis.status === 'connect') return await this.#greeting();
+      await this.redis.set(PROBE_KEY, '1', 'PX', PROBE_TTL_MS);
       const startedAtMs = performance.now();
       if (startedAtMs - this.#jobPassedAtMs < JOB_INTERVAL_MS) return null;
       await this.#job.run();
@@ -177,7 +175,7 @@ export class RedisHealth {
 
   /** Called if the connection is not ready. Redis answers INFO even while it loads its data. */
   async #greeting(): Promise<RedisTrouble> {
-    return /^loading:1/m.test(await this.#redis.info('persistence')) ? 'loading' : 'unreachable';
+    return /^loading:1/m.test(await this.redis.info('persistence')) ? 'loading' : 'unreachable';
   }
 }
 
@@ -207,12 +205,9 @@ const OPTIONS = {
  * that: scripts, blocking commands, streams, keys. Processes share the queue, so one may finish the job of another.
  */
 export class ProbeJob {
-  readonly #redis: RedisClient;
   #queue: Queue | undefined;
 
-  constructor(redis: RedisClient) {
-    this.#redis = redis;
-  }
+  constructor(private readonly redis: RedisClient) {}
 
   /** @throws the error with which Redis refuses a part of it, or that it does not answer. */
   async run(): Promise<void> {
@@ -220,9 +215,9 @@ export class ProbeJob {
     const token = randomUUID();
     // Every queue has its keys. A script names them, so that Redis checks them although the script uses none.
     const keys = QUEUE_NAMES.map((name) => `${KEY_PREFIX}:${name}:wait`);
-    await this.#redis.eval('return 0', keys.length, ...keys);
+    await this.redis.eval('return 0', keys.length, ...keys);
     await queue.add('probe', {}, { jobId: `probe-${randomInt(JOBS_MAX)}`, removeOnComplete: true, removeOnFail: true });
-    await this.#redis.bzpopmin(`${KEY_PREFIX}:${QUEUE}:marker`, BLOCK_SECONDS);
+    await this.redis.bzpopmin(`${KEY_PREFIX}:${QUEUE}:marker`, BLOCK_SECONDS);
     const [taken, id] = (await queue.backend.moveToActive(token)) as [object | null | undefined, string];
     // Either another process has taken it, or a process has died with it.
     if (!taken) await queue.backend.moveStalledJobsToWait();
@@ -231,7 +226,7 @@ export class ProbeJob {
 
   #open(): Queue {
     if (this.#queue !== undefined) return this.#queue;
-    this.#queue = new Queue(QUEUE, { connection: this.#redis, ...OPTIONS });
+    this.#queue = new Queue(QUEUE, { connection: this.redis, ...OPTIONS });
     this.#queue.on('error', () => undefined);
     return this.#queue;
   }

@@ -13,13 +13,10 @@ export interface KeyedBoundSettings {
  * bound of the total, because each new key gets a share.
  */
 export class KeyedBound<Key = string> {
-  readonly #settings: KeyedBoundSettings;
   readonly #held = new Map<Key, number>();
   #total = 0;
 
-  constructor(settings: KeyedBoundSettings) {
-    this.#settings = settings;
-  }
+  constructor(private readonly settings: KeyedBoundSettings) {}
 
   get total(): number {
     return this.#total;
@@ -36,7 +33,7 @@ export class KeyedBound<Key = string> {
 
   /** Whether a key may hold `amount` in addition. */
   allows(key: Key, amount: number): boolean {
-    const { max, perKeyMax, sharedFrom = max } = this.#settings;
+    const { max, perKeyMax, sharedFrom = max } = this.settings;
     const own = this.heldBy(key) + amount;
     const total = this.#total + amount;
     if (own > perKeyMax || total > max) return false;
@@ -82,12 +79,9 @@ const LEFT_AFTER_CUT = 7 / 8;
  * ones that hold most.
  */
 export class EvictingBound {
-  readonly #max: number;
   readonly #memory = new KeyedBound<Holder>({ max: Infinity, perKeyMax: Infinity });
 
-  constructor(max: number) {
-    this.#max = max;
-  }
+  constructor(private readonly max: number) {}
 
   get total(): number {
     return this.#memory.total;
@@ -98,7 +92,7 @@ export class EvictingBound {
     const change = held - this.#memory.heldBy(holder);
     if (change === 0) return;
     this.#memory.add(holder, change);
-    this.cut(this.#max, () => true);
+    this.cut(this.max, () => true);
   }
 
   /** If all hold more than `max`, cuts holders that `mayCut` accepts. */

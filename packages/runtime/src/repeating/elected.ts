@@ -66,12 +66,13 @@ interface Task {
  * after one of them was paused.
  */
 export class Elections {
-  readonly #store: ElectionStore;
   readonly #logger: Logger;
   readonly #tasks: ElectedTask[] = [];
 
-  constructor(store: ElectionStore, { logger, metrics }: { logger: Logger; metrics: Metrics }) {
-    this.#store = store;
+  constructor(
+    private readonly store: ElectionStore,
+    { logger, metrics }: { logger: Logger; metrics: Metrics },
+  ) {
     this.#logger = logger;
     metrics.gauges(
       {
@@ -95,7 +96,7 @@ export class Elections {
   }
 
   add(task: Task): ElectedTask {
-    const elected = new ElectedTask(task, this.#store, this.#logger);
+    const elected = new ElectedTask(task, this.store, this.#logger);
     this.#tasks.push(elected);
     return elected;
   }
@@ -103,22 +104,19 @@ export class Elections {
 
 /** A periodic task that runs if this process holds its lease. */
 export class ElectedTask {
-  readonly #task: Task;
-  readonly #store: ElectionStore;
-  readonly #logger: Logger;
   #isHolder = false;
   /** When this process last completed the task, in milliseconds of `performance.now()`. */
   #finishedAtMs: number | null = null;
   #knownFinishedAtMs: number | null = null;
 
-  constructor(task: Task, store: ElectionStore, logger: Logger) {
-    this.#task = task;
-    this.#store = store;
-    this.#logger = logger;
-  }
+  constructor(
+    private readonly task: Task,
+    private readonly store: ElectionStore,
+    private readonly logger: Logger,
+  ) {}
 
   get name(): string {
-    return this.#task.name;
+    return this.task.name;
   }
 
   get isHolder(): boolean {
@@ -135,12 +133,12 @@ export class ElectedTask {
     let prolonged: Promise<unknown> = Promise.resolve();
     const prolonging = setInterval(() => {
       const taken = this.#take().catch((error: unknown) =>
-        this.#logger.warn('sweep lease not prolonged', { sweep: this.name, error }),
+        this.logger.warn('sweep lease not prolonged', { sweep: this.name, error }),
       );
       prolonged = Promise.all([prolonged, taken]);
-    }, this.#task.intervalMs).unref();
+    }, this.task.intervalMs).unref();
     try {
-      await this.#task.work(signal);
+      await this.task.work(signal);
       this.#finishedAtMs = performance.now();
       this.#knownFinishedAtMs = this.#finishedAtMs;
     } finally {
@@ -154,20 +152,20 @@ export class ElectedTask {
   async release(): Promise<void> {
     if (!this.#isHolder) return;
     this.#isHolder = false;
-    await this.#store.release(this.name);
+    await this.store.release(this.name);
   }
 
   async #take(): Promise<boolean> {
     const nowMs = performance.now();
-    const standing = await this.#store.take({
+    const standing = await this.store.take({
       name: this.name,
-      leaseMs: LEASE_INTERVALS * this.#task.intervalMs,
+      leaseMs: LEASE_INTERVALS * this.task.intervalMs,
       finishedMsAgo: this.#finishedAtMs === null ? null : nowMs - this.#finishedAtMs,
     });
     if (standing.finishedMsAgo !== null) this.#knownFinishedAtMs = performance.now() - standing.finishedMsAgo;
     if (standing.isHolder !== this.#isHolder) {
       const { previous } = standing;
-      this.#logger.info(standing.isHolder ? 'sweep taken over' : 'sweep lost', { sweep: this.name, previous });
+      this.logger.info(standing.isHolder ? 'sweep taken over' : 'sweep lost', { sweep: this.name, previous });
     }
     this.#isHolder = standing.isHolder;
     // Another process may complete the task next, so the own time must not be written again later.

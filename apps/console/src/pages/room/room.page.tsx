@@ -6,7 +6,7 @@ import { Button } from '../../components/button.js';
 import { Facts, LoadedPage, Page } from '../../components/layout.js';
 import { optionFacts } from '../../components/options.js';
 import { Tabs } from '../../components/tabs.js';
-import { Id, Json, Time, Badge, type Tone } from '../../components/text.js';
+import { Badge, Id, Json, Time, type Tone } from '../../components/text.js';
 import { countText } from '../../format.js';
 import { Link } from '../../navigation/location.js';
 import { useScope } from '../../session/session.js';
