@@ -20,7 +20,7 @@ const NODE_ID = 'bench';
 /** Different pictures and sounds; larger calls have some of them twice. */
 const KINDS = 3;
 const CHUNK_BYTES = 4_000_000;
-const SAMPLE_MS = 100;
+const SAMPLE_MS = 250;
 
 interface Case {
   name: string;
@@ -106,7 +106,7 @@ async function measure(bench: Bench, one: Case): Promise<void> {
     });
   }
   await recorder.stop();
-  const of = (name: keyof (typeof rounds)[number]) => median(rounds.map((each) => each[name]));
+  const of = (name: keyof (typeof rounds)[number]): number => median(rounds.map((each) => each[name]));
   printRow(
     one.name,
     of('minute').toFixed(1),

@@ -4,6 +4,7 @@
  */
 export * from './browser.js';
 export * from './captures.js';
+export * from './flashes.js';
 export * from './certificate.js';
 export * from './eventually.js';
 export * from './literals.js';

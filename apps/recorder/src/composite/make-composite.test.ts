@@ -2,7 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { newId, recordingFileKey } from '@callplane/core';
-import { capture, participantRow, pictureCapture, sessionRow, soundCapture, vp8 } from '@callplane/testing';
+import {
+  capture,
+  medianOffset,
+  offsetsOf,
+  participantRow,
+  pictureCapture,
+  sessionRow,
+  soundCapture,
+  vp8,
+} from '@callplane/testing';
 import {
   agentPassed,
   beganAtMs,
@@ -24,8 +33,10 @@ describe('the composite of a recording', () => {
   let picture: Buffer;
   let sound: Buffer;
   beforeAll(async () => {
-    picture = await pictureCapture(`testsrc2=s=320x180:r=25:d=${SECONDS}`);
-    sound = await soundCapture(`sine=d=${SECONDS}`);
+    // At the same irregular times.
+    const when = 'lt(mod(t+0.3*sin(2*t),0.5),0.15)';
+    picture = await pictureCapture(`color=s=320x180:r=25:d=${SECONDS},drawbox=c=white:t=fill:enable='${when}'`);
+    sound = await soundCapture(`aevalsrc='0.5*sin(6000*t)*${when}':d=${SECONDS}`);
   });
 
   /** A call of ten seconds: somebody with a camera, which is muted for two seconds, and somebody without one. */
@@ -82,6 +93,15 @@ describe('the composite of a recording', () => {
     expect(await probed()).toMatch(/h264,1280,720,250\n[^]*aac[^]*format,10\.0/);
     expect(readdirSync(store.pathOf(`recordings/${recordingId}`))).toHaveLength(1);
     const [whole] = await files();
+    const file = [{ path: store.pathOf(recordingFileKey(recordingId, whole!)), startMs: 0 }];
+    // The camera is muted between 4 and 6 seconds.
+    const offsets = offsetsOf(file, file, '640:400:100:150');
+    for (const [from, to] of [
+      [1.5, 4],
+      [6, 9],
+    ] as const) {
+      expect(Math.abs(medianOffset(offsets, from, to))).toBeLessThanOrEqual(40);
+    }
 
     await begin();
     await call('speaker');

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { eventually } from '@callplane/testing';
-import { mediaFlows, openBrowser, type Browsers, type ParticipantPage } from '../browser/pages.testkit.js';
-import { openStage, type Stage } from '../browser/stage.testkit.js';
-import { colorAt, installFlashes, medianOffset, offsetsOf } from './flashes.testkit.js';
-import { playedIn, probe, recordingsOf } from './recordings.testkit.js';
+import { colorAt, eventually, medianOffset, offsetsOf } from '@callplane/testing';
+import { mediaFlows, openBrowser, type Browsers, type ParticipantPage } from './pages.testkit.js';
+import { openStage, type Stage } from './stage.testkit.js';
+import { installFlashes } from './flashes.testkit.js';
+import { playedIn, probe, recordingsOf } from '../ends/recordings.testkit.js';
 
 /** A composite of a call of two browsers in which tracks are muted and somebody comes back; its recorder is killed. */
 

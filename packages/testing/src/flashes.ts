@@ -1,49 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import type { Page } from 'playwright-core';
 
-/**
- * Replaces the camera and the microphone of a page: the picture has a color, and flashes white while the sound beeps, at
- * irregular times. A regular pattern would hide whole seconds.
- * @param color null: no flashes, and no sound
- */
-export async function installFlashes(page: Page, { color, flashes }: { color: string; flashes: boolean }) {
-  await page.evaluate(
-    ([color, flashes]) => {
-      const canvas = Object.assign(document.createElement('canvas'), { width: 320, height: 180 });
-      const picture = canvas.getContext('2d')!;
-      const sound = new AudioContext({ sampleRate: 48_000, latencyHint: 'interactive' });
-      const [out, gain, tone] = [sound.createMediaStreamDestination(), sound.createGain(), sound.createOscillator()];
-      gain.gain.value = 0;
-      tone.frequency.value = 1000;
-      tone.connect(gain).connect(out);
-      tone.start();
-      let [isOn, nextMs, seed, count] = [false, 0, 7, 0];
-      const draw = () => {
-        const now = performance.now();
-        if (flashes && now >= nextMs) {
-          isOn = !isOn;
-          if (isOn) Object.assign(globalThis, { flashes: ++count });
-          seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
-          nextMs = now + (isOn ? 160 : 500 + (seed % 7) * 130);
-          gain.gain.setValueAtTime(isOn ? 0.5 : 0, sound.currentTime);
-        }
-        picture.fillStyle = isOn ? '#fff' : color;
-        picture.fillRect(0, 0, 320, 180);
-        // A canvas that does not change sends no picture.
-        picture.fillStyle = `hsl(0,0%,${Math.round(now / 40) % 20}%)`;
-        picture.fillRect(0, 0, 8, 8);
-      };
-      // Timers of a worker keep their pace in a page that is not shown.
-      const timer = URL.createObjectURL(new Blob(['setInterval(() => postMessage(0), 40)']));
-      new Worker(timer).onmessage = draw;
-      const [video] = canvas.captureStream(25).getVideoTracks();
-      const [audio] = out.stream.getAudioTracks();
-      navigator.mediaDevices.getUserMedia = async (wanted = {}) =>
-        new MediaStream([...(wanted.video ? [video!.clone()] : []), ...(wanted.audio ? [audio!.clone()] : [])]);
-    },
-    [color, flashes] as const,
-  );
-}
+// Measures files whose pictures flash while their sound beeps.
 
 const run = (program: string, ...args: string[]): Buffer => execFileSync(program, args, { maxBuffer: 2 ** 30 });
 
@@ -77,7 +34,7 @@ function beepsOf(path: string): number[] {
   return beeps;
 }
 
-export interface Offset {
+interface Offset {
   /** In the recording. */
   seconds: number;
   /** How much later the picture is than the sound. */
@@ -104,7 +61,7 @@ export function offsetsOf(pictures: readonly Media[], sounds: readonly Media[], 
 export function medianOffset(offsets: readonly Offset[], from = 0, to = Infinity): number {
   const within = offsets.filter(({ seconds }) => seconds >= from && seconds < to).map(({ ms }) => ms);
   if (within.length < 3) throw new Error(`only ${within.length} flashes between ${from} and ${to} s`);
-  return within.sort((a, b) => a - b)[within.length >> 1]!;
+  return within.sort((a, b) => a - b)[within.length >> 1] ?? NaN;
 }
 
 /** The color in the middle of a rectangle, each part from 0 to 255. */
