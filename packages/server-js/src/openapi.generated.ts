@@ -1166,6 +1166,21 @@ export interface components {
             /** @description Whether the participant or the server has muted it. */
             muted: boolean;
         };
+        RecordRoom: {
+            /**
+             * @description `tracks` makes a file for each track.
+             * @enum {string}
+             */
+            mode: "tracks";
+            /** @description Whether pictures are left out. */
+            audioOnly?: boolean;
+            /** @description The recording stops by itself after this time. */
+            maxDurationSeconds?: number;
+            /** @description Application-defined. At most 16 KiB of JSON, measured as a read returns it, with numbers written in full. */
+            metadata?: {
+                [key: string]: unknown;
+            };
+        };
         Recording: {
             /** @description Recording identifier, `rec_…`. */
             id: string;
@@ -1383,6 +1398,8 @@ export interface components {
             status: "created" | "active" | "ending" | "ended";
             maxParticipants: number;
             emptyTimeoutSeconds: number | null;
+            /** @description The recording that starts with the first participant. Null: none. */
+            record: components["schemas"]["RecordRoom"] | null;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -1701,6 +1718,8 @@ export interface components {
             status: "created" | "active" | "ending" | "ended";
             maxParticipants: number;
             emptyTimeoutSeconds: number | null;
+            /** @description The recording that starts with the first participant. Null: none. */
+            record: components["schemas"]["RecordRoom"] | null;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -1875,6 +1894,12 @@ export interface components {
             relayShare: number | null;
             /** @description Webhook deliveries that were created. */
             deliveries: number;
+            /** @description Duration of the recordings that ended on the day. */
+            recordedMinutes: number;
+            /** @description Duration of the files of recordings that were completed on the day. */
+            convertedMinutes: number;
+            /** @description Size of these files. */
+            recordedBytes: number;
         };
         WebhookAttempt: {
             /** @description Attempt identifier, `att_…`. */
@@ -3069,6 +3094,9 @@ export interface operations {
                      *           "status": "created",
                      *           "maxParticipants": 20,
                      *           "emptyTimeoutSeconds": 900,
+                     *           "record": {
+                     *             "mode": "tracks"
+                     *           },
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,
@@ -3121,6 +3149,11 @@ export interface operations {
                     maxParticipants?: number;
                     /** @default null */
                     emptyTimeoutSeconds?: number | null;
+                    /**
+                     * @description Starts a recording with the first participant. Null: only requests start recordings.
+                     * @default null
+                     */
+                    record?: components["schemas"]["RecordRoom"] | null;
                 };
             };
         };
@@ -3150,6 +3183,9 @@ export interface operations {
                      *       "status": "created",
                      *       "maxParticipants": 20,
                      *       "emptyTimeoutSeconds": 900,
+                     *       "record": {
+                     *         "mode": "tracks"
+                     *       },
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3169,7 +3205,7 @@ export interface operations {
             422: components["responses"]["IdempotencyKeyReused"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
+            503: components["responses"]["UnavailableOrRecordingUnavailable"];
         };
     };
     readRoom: {
@@ -3211,6 +3247,9 @@ export interface operations {
                      *       "status": "created",
                      *       "maxParticipants": 20,
                      *       "emptyTimeoutSeconds": 900,
+                     *       "record": {
+                     *         "mode": "tracks"
+                     *       },
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3320,6 +3359,8 @@ export interface operations {
                     /** @description Maximum number of participants that are connected at the same time. A number below the present one removes no participant: joins are refused until enough have left. */
                     maxParticipants?: number;
                     emptyTimeoutSeconds?: number | null;
+                    /** @description As at the creation. A change after the first participant has joined starts and stops nothing. */
+                    record?: components["schemas"]["RecordRoom"] | null;
                 };
             };
         };
@@ -3348,6 +3389,9 @@ export interface operations {
                      *       "status": "created",
                      *       "maxParticipants": 20,
                      *       "emptyTimeoutSeconds": 900,
+                     *       "record": {
+                     *         "mode": "tracks"
+                     *       },
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3367,7 +3411,7 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
+            503: components["responses"]["UnavailableOrRecordingUnavailable"];
         };
     };
     readRoomOperation: {
@@ -4320,8 +4364,6 @@ export interface operations {
                      * @default false
                      */
                     audioOnly?: boolean;
-                    /** @description Records only this participant of the room. */
-                    participantId?: string;
                     /**
                      * @description The recording stops by itself after this time.
                      * @default 14400
@@ -4334,6 +4376,8 @@ export interface operations {
                     metadata?: {
                         [key: string]: unknown;
                     };
+                    /** @description Records only this participant of the room. */
+                    participantId?: string;
                 };
             };
         };
@@ -4936,7 +4980,10 @@ export interface operations {
                      *           "participantMinutes": 1,
                      *           "peakParticipants": 1,
                      *           "relayShare": null,
-                     *           "deliveries": 1
+                     *           "deliveries": 1,
+                     *           "recordedMinutes": 1,
+                     *           "convertedMinutes": 1,
+                     *           "recordedBytes": 1
                      *         }
                      *       ]
                      *     }
@@ -5960,6 +6007,9 @@ export interface operations {
                      *             "status": "created",
                      *             "maxParticipants": 20,
                      *             "emptyTimeoutSeconds": 900,
+                     *             "record": {
+                     *               "mode": "tracks"
+                     *             },
                      *             "createdAt": "2026-11-20T10:00:00.000Z",
                      *             "startedAt": null,
                      *             "endedAt": null,
@@ -6606,6 +6656,9 @@ export interface operations {
                      *               "status": "created",
                      *               "maxParticipants": 20,
                      *               "emptyTimeoutSeconds": 900,
+                     *               "record": {
+                     *                 "mode": "tracks"
+                     *               },
                      *               "createdAt": "2026-11-20T10:00:00.000Z",
                      *               "startedAt": null,
                      *               "endedAt": null,
@@ -6685,6 +6738,9 @@ export interface operations {
                      *           "status": "created",
                      *           "maxParticipants": 20,
                      *           "emptyTimeoutSeconds": 900,
+                     *           "record": {
+                     *             "mode": "tracks"
+                     *           },
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,

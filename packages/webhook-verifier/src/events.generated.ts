@@ -141,6 +141,21 @@ export interface components {
              */
             erasedAt?: string;
         };
+        RecordRoom: {
+            /**
+             * @description `tracks` makes a file for each track.
+             * @enum {string}
+             */
+            mode: "tracks";
+            /** @description Whether pictures are left out. */
+            audioOnly?: boolean;
+            /** @description The recording stops by itself after this time. */
+            maxDurationSeconds?: number;
+            /** @description Application-defined. At most 16 KiB of JSON, measured as a read returns it, with numbers written in full. */
+            metadata?: {
+                [key: string]: unknown;
+            };
+        };
         Recording: {
             /** @description Recording identifier, `rec_…`. */
             id: string;
@@ -345,6 +360,8 @@ export interface components {
             status: "created" | "active" | "ending" | "ended";
             maxParticipants: number;
             emptyTimeoutSeconds: number | null;
+            /** @description The recording that starts with the first participant. Null: none. */
+            record: components["schemas"]["RecordRoom"] | null;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -529,6 +546,8 @@ export interface components {
             status: "created" | "active" | "ending" | "ended";
             maxParticipants: number;
             emptyTimeoutSeconds: number | null;
+            /** @description The recording that starts with the first participant. Null: none. */
+            record: components["schemas"]["RecordRoom"] | null;
             /**
              * Format: date-time
              * @description When the room was created.

@@ -1,5 +1,6 @@
 import type { Option, OptionTable, OptionValues } from '@callplane/core';
 import { Type, type TOptional, type TSchema, type TUnsafe } from 'typebox';
+import { RecordSchema } from '../recordings/recordings.schemas.js';
 import { oneOf, orNull } from './schemas.js';
 
 type Use = 'read' | 'create' | 'update';
@@ -26,6 +27,7 @@ function schemaOf(option: Option, use: Use, isBounded = true): TSchema {
   const defaults = use === 'create' ? { default: option.default } : {};
   if (option.type === 'boolean') return { ...Type.Boolean(description), ...defaults };
   if (option.type === 'choice') return { ...oneOf(Object.keys(option.texts), text ?? undefined), ...defaults };
+  if (option.type === 'recording') return { ...orNull(RecordSchema), ...description, ...defaults };
   const bounds = isBounded ? { minimum: option.min, maximum: option.max } : {};
   if (option.default === null) return { ...orNull(Type.Integer({ ...bounds, ...description })), ...defaults };
   return Type.Integer({ ...bounds, ...defaults, ...description });

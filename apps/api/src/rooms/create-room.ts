@@ -5,6 +5,7 @@ import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, tagged, type Reply, type Route } from '../http/route.js';
 import { metadataObject, namedObject, trimmedText } from '../http/schemas.js';
+import { requireRecordable } from '../recordings/recordable.js';
 import { OPTIONS, RoomSchema } from './rooms.routes.js';
 
 const CreateRoomBody = namedObject('CreateRoom', {
@@ -25,7 +26,9 @@ export function createRoomRoutes(deps: Deps): Route[] {
       idempotent: true,
       body: CreateRoomBody,
       responses: { 201: { description: 'The room.', schema: RoomSchema } },
+      errors: ['RECORDING_UNAVAILABLE'],
       async handle({ caller, body, bodyAsSent, idempotencyKey }) {
+        await requireRecordable(deps, body.record);
         // Stays empty for a repeated request, which runs only `answer`, with the values of the first one.
         let deliveries: DueEndpoint[] = [];
         const make = async (insertRoom: (insert: RoomToInsert) => Promise<DueEndpoint[]>) => {

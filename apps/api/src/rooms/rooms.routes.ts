@@ -27,6 +27,7 @@ import {
   timestamp,
   trimmedText,
 } from '../http/schemas.js';
+import { requireRecordable } from '../recordings/recordable.js';
 import { answerOperation, OPERATION_ANSWERS, OperationSchema } from '../operations/operations.js';
 
 export const OPTIONS = optionSchemas(ROOM_OPTIONS, { readsBounds: false });
@@ -117,8 +118,9 @@ export function roomRoutes(deps: Deps): Route[] {
       params: RoomPath,
       body: UpdateRoomBody,
       responses: { 200: { description: 'The room.', schema: RoomSchema } },
-      errors: ['ROOM_NOT_FOUND', 'ROOM_ENDED'],
+      errors: ['ROOM_NOT_FOUND', 'ROOM_ENDED', 'RECORDING_UNAVAILABLE'],
       async handle({ caller, params, body }) {
+        await requireRecordable(deps, body.record);
         return { status: 200, body: presentLiveRoom(caller, await changeRoom(deps, caller, params.roomId, body)) };
       },
     }),

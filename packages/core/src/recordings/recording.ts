@@ -2,7 +2,7 @@ import type { TrackSource } from '../participants/participant.js';
 
 /** `tracks`: a file for each track. */
 export const RECORDING_MODES = ['tracks'] as const;
-type RecordingMode = (typeof RECORDING_MODES)[number];
+export type RecordingMode = (typeof RECORDING_MODES)[number];
 
 /** `recording` → `processing` (stopped) → `completed` or `failed`. */
 export const RECORDING_STATUSES = ['recording', 'processing', 'completed', 'failed'] as const;
@@ -67,6 +67,32 @@ export interface RecordingState {
   completedAt: Date | null;
   gaps: RecordingGap[];
   files: StoredRecordingFile[];
+}
+
+/** The options of a recording, in a request and in the option of a room. Absent fields have their defaults. */
+export interface RecordingInput {
+  mode: RecordingMode;
+  audioOnly?: boolean;
+  maxDurationSeconds?: number;
+  metadata?: Record<string, unknown>;
+}
+
+export type NewRecording = Required<RecordingInput> & Pick<RecordingState, 'id' | 'participantId' | 'startedAt'>;
+
+export function newRecording(
+  { mode, audioOnly, maxDurationSeconds, metadata, participantId }: RecordingInput & { participantId?: string },
+  id: string,
+  startedAt: Date,
+): NewRecording {
+  return {
+    id,
+    participantId: participantId ?? null,
+    mode,
+    audioOnly: audioOnly ?? false,
+    metadata: metadata ?? {},
+    maxDurationSeconds: maxDurationSeconds ?? RECORDING_DURATION_SECONDS.default,
+    startedAt,
+  };
 }
 
 /** Presents a recording for the API and for events. */

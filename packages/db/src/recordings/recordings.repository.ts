@@ -1,6 +1,10 @@
 import {
   isOpen,
+  newId,
+  newRecording,
   recordingEvent,
+  type NewRecording,
+  type RecordingInput,
   type RecordingState,
   type RecordingStatus,
   type RoomState,
@@ -17,11 +21,6 @@ import { RECORDING_COLUMNS, WAITING } from './recording.sql.js';
 export const RECORDER_TASK = 'longest durations';
 /** Without a pass of its agent in this time, a media server does not record. */
 const CAPTURE_SILENT_SECONDS = 30;
-
-export type NewRecording = Pick<
-  RecordingState,
-  'id' | 'participantId' | 'mode' | 'audioOnly' | 'metadata' | 'maxDurationSeconds' | 'startedAt'
->;
 
 export type RecordingRefusal = 'room_not_found' | 'room_ended' | 'participant_not_found' | 'unavailable';
 
@@ -42,25 +41,59 @@ export async function startRecording(
   if (room === null) return 'room_not_found';
   if (!isOpen(room.status)) return 'room_ended';
   if (!(await isRecordable(tx, roomId))) return 'unavailable';
-  const { id, participantId, mode, audioOnly, metadata, maxDurationSeconds, startedAt } = recording;
-  const inserted = await tx.$executeRaw`
-    INSERT INTO recordings (id, environment_id, room_id, participant_id, mode, audio_only, metadata,
-      max_duration_seconds, status, started_at)
-    SELECT ${id}, ${tenant.environmentId}, ${roomId}, ${participantId}::text, ${mode}, ${audioOnly},
-      ${JSON.stringify(metadata)}::jsonb, ${maxDurationSeconds}::int, 'recording', ${startedAt.toISOString()}::timestamptz
-    WHERE ${participantId}::text IS NULL
-      OR EXISTS (SELECT FROM participants WHERE id = ${participantId}::text AND room_id = ${roomId})`;
-  if (inserted === 0) return 'participant_not_found';
+  if (!(await insertRecording(tx, tenant, roomId, recording))) return 'participant_not_found';
   await tx.$executeRaw`
     INSERT INTO recording_spans (room_id, participant_id, session_id, track_id, kind, source, feed_id, mid, muted,
       started_at)
     SELECT s.room_id, s.participant_id, s.id, t.track_id, t.kind, t.source, t.feed_id, t.mid, t.muted,
-      ${startedAt.toISOString()}::timestamptz
+      ${recording.startedAt.toISOString()}::timestamptz
     FROM participant_sessions s JOIN session_tracks t ON t.session_id = s.id
     WHERE s.room_id = ${roomId} AND s.ended_at IS NULL AND NOT EXISTS (
       SELECT FROM recording_spans p WHERE p.session_id = s.id AND p.track_id = t.track_id AND p.ended_at IS NULL)`;
-  const subject = { tenant, room: { ...room, ...(await followRecordings(tx, roomId)) }, now: startedAt };
-  return writeEvents(tx, [recordingEvent('recording.started', subject, stateAtStart(tenant, roomId, recording))]);
+  return announceRecording(tx, tenant, room, recording);
+}
+
+/**
+ * Starts the recording that the option of a room asks for, without a request. Nothing is published yet. Without a
+ * recorder or an agent it waits for one, because the join must not fail.
+ * @param tx the transaction of the first join
+ */
+export async function recordFromStart(
+  tx: TypedSql,
+  tenant: Tenant,
+  room: RoomState & { record: RecordingInput },
+  now: Date,
+): Promise<DueEndpoint[]> {
+  const recording = newRecording(room.record, newId('recording'), now);
+  await insertRecording(tx, tenant, room.id, recording);
+  return (await announceRecording(tx, tenant, room, recording)).deliveries;
+}
+
+/** @returns false if the room has no such participant */
+async function insertRecording(
+  tx: TypedSql,
+  { environmentId }: Tenant,
+  roomId: string,
+  { id, participantId, mode, audioOnly, metadata, maxDurationSeconds, startedAt }: NewRecording,
+): Promise<boolean> {
+  const inserted = await tx.$executeRaw`
+    INSERT INTO recordings (id, environment_id, room_id, participant_id, mode, audio_only, metadata,
+      max_duration_seconds, status, started_at)
+    SELECT ${id}, ${environmentId}, ${roomId}, ${participantId}::text, ${mode}, ${audioOnly},
+      ${JSON.stringify(metadata)}::jsonb, ${maxDurationSeconds}::int, 'recording', ${startedAt.toISOString()}::timestamptz
+    WHERE ${participantId}::text IS NULL
+      OR EXISTS (SELECT FROM participants WHERE id = ${participantId}::text AND room_id = ${roomId})`;
+  return inserted > 0;
+}
+
+async function announceRecording(
+  tx: TypedSql,
+  tenant: Tenant,
+  room: RoomState,
+  recording: NewRecording,
+): Promise<{ deliveries: DueEndpoint[] }> {
+  const subject = { tenant, room: { ...room, ...(await followRecordings(tx, room.id)) }, now: recording.startedAt };
+  return writeEvents(tx, [recordingEvent('recording.started', subject, stateAtStart(tenant, room.id, recording))]);
 }
 
 /**
@@ -96,13 +129,13 @@ export function stateAtStart({ environmentId }: Tenant, roomId: string, recordin
   };
 }
 
-/** Whether a recorder runs, and the media server of the room records; any server if the room has none. */
-async function isRecordable(db: TypedSql, roomId: string): Promise<boolean> {
+/** Whether a recorder runs, and the media server of the room records; any server if the room has none, or is null. */
+export async function isRecordable(db: TypedSql, roomId: string | null): Promise<boolean> {
   const [row] = await db.$queryRaw<{ isRecordable: boolean }[]>`
     SELECT EXISTS (SELECT FROM sweeps WHERE name = ${`recorder ${RECORDER_TASK}`} AND held_until > now())
       AND EXISTS (
-        SELECT FROM media_nodes n, rooms r
-        WHERE r.id = ${roomId} AND n.id = coalesce(r.media_node_id, n.id)
+        SELECT FROM media_nodes n
+        WHERE n.id = coalesce((SELECT media_node_id FROM rooms WHERE rooms.id = ${roomId}::text), n.id)
           AND n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'
       ) AS "isRecordable"`;
   return row?.isRecordable === true;
