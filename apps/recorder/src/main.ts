@@ -1,23 +1,15 @@
 import { mkdir, rm } from 'node:fs/promises';
 import type { OperationKind } from '@callplane/core';
-import {
-  Database,
-  findOverdueRecordings,
-  isDatabaseUnavailable,
-  RECORDER_TASK,
-  stopRecordings,
-  sweepLeases,
-} from '@callplane/db';
+import { Database, isDatabaseUnavailable, RECORDER_TASK, sweepLeases } from '@callplane/db';
 import { operationMetrics, runOperations } from '@callplane/operations';
-import { JobProducer, publishRoomChanged, QUEUE_NAMES, readRedisTarget, REDIS_TROUBLES } from '@callplane/queue';
+import { JobProducer, QUEUE_NAMES, readRedisTarget, REDIS_TROUBLES } from '@callplane/queue';
 import { AppProcess, Elections, orExit, systemClock } from '@callplane/runtime';
 import { FolderStore } from '@callplane/store';
 import { hasFfmpeg } from './captures/ffmpeg.js';
 import { RecorderConfig } from './config.js';
 import type { Deps } from './deps.js';
 import { kindsOf } from './operations/kinds.js';
-
-const OVERDUE_PER_SWEEP = 100;
+import { stopOverdue } from './operations/stop-overdue.js';
 
 const app = AppProcess.start('recorder', RecorderConfig);
 const { config, logger, metrics } = app;
@@ -55,14 +47,3 @@ if (config.RECORDINGS_FOLDER === undefined || missing.length > 0) {
 
 const healthPort = await app.serveHealth(config);
 await app.started('working', { kinds: Object.keys(kinds), concurrency: config.RECORDER_CONCURRENCY, healthPort });
-
-async function stopOverdue(deps: Deps): Promise<void> {
-  for (const { recordingId, roomId, ...tenant } of await findOverdueRecordings(deps.database.sql, OVERDUE_PER_SWEEP)) {
-    const { operations, deliveries } = await deps.database.transaction((tx) =>
-      stopRecordings(tx, tenant, roomId, recordingId, deps.clock.now()),
-    );
-    await publishRoomChanged(deps.producer.redis, roomId, null);
-    await deps.producer.wakeOperations(operations);
-    await deps.producer.wakeDeliveries(deliveries);
-  }
-}
