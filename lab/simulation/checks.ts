@@ -119,7 +119,7 @@ async function recordingViolations({ clients }: Run, read: Read): Promise<Violat
   return [
     ...accepted.filter((id) => !known.has(id)).map((detail) => ({ name: 'acknowledged-writes-exist', detail })),
     ...violationsOf('recordings-end', wrong),
-    ...unasked.map(([roomId]) => ({ name: 'recordings-asked-for', detail: String(roomId) })),
+    ...unasked.map(([roomId]) => ({ name: 'recordings-asked-for', detail: roomId })),
   ];
 }
 
