@@ -21,6 +21,8 @@ for name in postgres_password redis_password turn_secret turn_admin_password med
   made "$name" "$(openssl rand -hex 24)" || true
 done
 made encryption_keys "k1:$(openssl rand -base64 32)" || true
+# The secret of the key RECORDINGS_S3_ACCESS_KEY_ID. Empty: recordings stay on this machine.
+made recordings_s3_secret '' || true
 # Derived from the secrets above. To use your own servers, write their URLs into these files first. The migration
 # creates the roles of gateways and media agents with these passwords.
 made database_url "postgresql://callplane:$(cat secrets/postgres_password)@postgres:5432/callplane" || true

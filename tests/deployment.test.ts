@@ -95,7 +95,7 @@ async function configOf(app: string) {
 }
 
 const placements = [...inCompose(), ...inSystemd(), ...inKubernetes()];
-const SERVERS = ['api', 'cleanup-worker', 'signaling', 'webhook-worker'];
+const SERVERS = ['api', 'cleanup-worker', 'recorder', 'signaling', 'webhook-worker'];
 
 describe('every way of deployment', () => {
   test('runs every app, and rtc for migrations', () => {

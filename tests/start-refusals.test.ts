@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -13,7 +14,7 @@ const { start, devFile } = local;
 test('npm start reports a taken port in one clear line and starts nothing', async () => {
   const port = local.signalingPort();
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await once(server.listen(port, '127.0.0.1'), 'listening');
   try {
     const untouched = join(local.dataDir(), '..', 'untouched');
     const begun = start({ DATA_DIR: untouched });
@@ -70,7 +71,7 @@ test('a server that takes the port of the API during the start gets no key, and 
   const second = start();
   // The port was free when the start looked.
   await eventually(() => existsSync(join(local.dataDir(), 'postgres', 'postmaster.pid')));
-  await new Promise<void>((resolve) => foreign.listen(local.port(), '127.0.0.1', resolve));
+  await once(foreign.listen(local.port(), '127.0.0.1'), 'listening');
   expect(await second.ended).toBe(1);
   expect(second.output()).toContain('EADDRINUSE');
   expect(heard.join('\n')).not.toContain(secretKey);

@@ -5,7 +5,7 @@
 
 const LEASES = 'packages/db/src/operations/operation-leases.ts';
 const ROOM_END = 'packages/db/src/operations/room-end.ts';
-const REMOVAL = 'packages/db/src/operations/participant-removal.ts';
+const REMOVAL = 'packages/db/src/participants/moderation.ts';
 const WORK = 'packages/operations/src/work.ts';
 const DELIVERY_LEASES = 'packages/db/src/webhooks/delivery-leases.ts';
 const CLAIMS = 'packages/db/src/webhooks/claims.ts';
@@ -20,7 +20,7 @@ const JOIN_WRITES = 'packages/db/src/sessions/join-writes.ts';
 const JOIN_LOCKS = 'packages/db/src/sessions/join-locks.ts';
 const DECIDE_JOINS = 'packages/core/src/sessions/decide-joins.ts';
 const LOST = 'packages/db/src/sessions/lost-sessions.ts';
-const RESUME = 'packages/db/src/sessions/resume-sessions.ts';
+const RESUME = 'packages/db/src/sessions/session-connection.ts';
 const ENDED_SESSIONS = 'packages/db/src/sessions/session-ends.ts';
 const END_STEPS = 'apps/cleanup-worker/src/operations/room-end/room-end.ts';
 const RECORDING_ENDS = 'packages/db/src/recordings/recording-ends.ts';
@@ -263,7 +263,7 @@ export const BUGS = [
     'replay_count = replay_count, run_attempts = 0',
   ]),
   bug('replay-of-a-running-delivery', 'a delivery in flight can be replayed', [
-    'packages/core/src/webhooks/replay.ts',
+    'packages/core/src/webhooks/delivery.ts',
     "if (input.status === 'pending' || input.status === 'delivering') return 'DELIVERY_NOT_TERMINAL';",
     "if (input.status === 'pending') return 'DELIVERY_NOT_TERMINAL';",
   ]),

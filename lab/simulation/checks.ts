@@ -1,5 +1,5 @@
 import { INVARIANTS } from '@callplane/db';
-import { queryOf, SETTINGS } from '../../packages/db/src/invariants/check-invariants.js';
+import { queryOf, SETTINGS } from '../../packages/db/src/invariants/invariants.js';
 import {
   attemptViolations,
   deliveryViolations,

@@ -52,7 +52,7 @@ export class Operator {
     return running.run(this.process, async () => {
       const now = new Date();
       const outcome = await requestErasure(this.#database, participantId, now).catch(() => null);
-      if (outcome !== 'requested') return;
+      if (outcome === null || typeof outcome === 'string') return;
       while ((await eraseEvents(this.#database, participantId, now).catch(() => 0)) > 0);
     });
   }

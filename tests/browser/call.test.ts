@@ -1,28 +1,16 @@
-import { afterEach, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { eventually, relaysByUser } from '@callplane/testing';
-import { mediaFlows, openBrowser, type Browsers, type JoinOptions, type ParticipantPage } from './pages.testkit.js';
-import { openStage, type Stage } from './stage.testkit.js';
+import { openCall, type Call } from './call.testkit.js';
+import { mediaFlows } from './pages.testkit.js';
 
 /** `user-quota` of infra/coturn/turnserver.conf. */
 const RELAYS_OF_A_SESSION_MAX = 24;
-let stage: Stage;
-let browsers: Browsers;
-const pages: ParticipantPage[] = [];
+let stage: Call['stage'];
+let enter: Call['enter'];
 
 beforeAll(async () => {
-  [stage, browsers] = await Promise.all([openStage({ relay: true }), openBrowser()]);
+  ({ stage, enter } = await openCall({ relay: true }));
 });
-afterEach(async () => {
-  await Promise.all(pages.splice(0).map((page) => page.close()));
-});
-
-async function enter(roomId: string, name: string, options: Partial<JoinOptions> = {}): Promise<ParticipantPage> {
-  const { token } = await stage.token(roomId, name);
-  const participant = await browsers.newParticipant();
-  pages.push(participant);
-  await participant.join({ url: stage.url, token, publish: true, ...options });
-  return participant;
-}
 
 test.each(['udp', 'tcp'] as const)('media flows over a relay alone with TURN over %s', async (way) => {
   const { coturn } = stage;

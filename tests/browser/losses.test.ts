@@ -1,27 +1,17 @@
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually, startTcpProxy, type TestApp } from '@callplane/testing';
-import { mediaFlows, openBrowser, type Browsers, type JoinOptions, type ParticipantPage } from './pages.testkit.js';
-import { openStage, signalingUrl, type Stage } from './stage.testkit.js';
+import { openCall, type Call } from './call.testkit.js';
+import { mediaFlows, type ParticipantPage } from './pages.testkit.js';
+import { signalingUrl } from './stage.testkit.js';
 
-let stage: Stage;
-let browsers: Browsers;
-const pages: ParticipantPage[] = [];
+let stage: Call['stage'];
+let enter: Call['enter'];
 
 beforeAll(async () => {
-  [stage, browsers] = await Promise.all([openStage({ relay: true }), openBrowser()]);
-});
-afterEach(async () => {
-  await Promise.all(pages.splice(0).map((page) => page.close()));
+  ({ stage, enter } = await openCall({ relay: true }));
 });
 
-async function enter(roomId: string, name: string, options: Partial<JoinOptions> = {}): Promise<ParticipantPage> {
-  const { token } = await stage.token(roomId, name);
-  const participant = await browsers.newParticipant();
-  pages.push(participant);
-  await participant.join({ url: stage.url, token, publish: true, ...options });
-  return participant;
-}
 const portOf = (url: string) => Number(new URL(url).port);
 const joinsAndLeaves = async (roomId: string) =>
   (await stage.eventTypes(roomId)).filter((type) => ['participant.joined', 'participant.left'].includes(type));

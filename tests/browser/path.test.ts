@@ -1,8 +1,9 @@
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually, startUdpShaper, stopAtEnd, type UdpShaper } from '@callplane/testing';
-import { mediaFlows, openBrowser, type Browsers, type JoinOptions, type ParticipantPage } from './pages.testkit.js';
-import { openStage, signalingUrl, type Stage } from './stage.testkit.js';
+import { openCall, type Call } from './call.testkit.js';
+import { mediaFlows, type ParticipantPage } from './pages.testkit.js';
+import { signalingUrl } from './stage.testkit.js';
 
 /**
  * The path of media is lost while everything else works: both peer connections restart ICE, and none is replaced. Each
@@ -12,14 +13,13 @@ import { openStage, signalingUrl, type Stage } from './stage.testkit.js';
 const CUT_MS = 12_000;
 const CUT = { lossPercent: 100 };
 const MOVES = 30;
-let stage: Stage;
-let browsers: Browsers;
+let stage: Call['stage'];
+let enter: Call['enter'];
 let lines: UdpShaper[];
 let url: string;
-const pages: ParticipantPage[] = [];
 
 beforeAll(async () => {
-  [stage, browsers] = await Promise.all([openStage({ relay: true }), openBrowser()]);
+  ({ stage, enter } = await openCall({ relay: true }));
   lines = await Promise.all([startUdpShaper(stage.coturn!), startUdpShaper(stage.coturn!)]);
   for (const line of lines) stopAtEnd(() => line.close());
   const { host } = stage.coturn!;
@@ -27,17 +27,7 @@ beforeAll(async () => {
   const gateway = await stage.spawnSignaling({ TURN_URLS: urls.join() });
   url = signalingUrl(new URL(gateway.url).port);
 });
-afterEach(async () => {
-  await Promise.all(pages.splice(0).map((page) => page.close()));
-});
 
-async function enter(roomId: string, name: string, options: Partial<JoinOptions> = {}): Promise<ParticipantPage> {
-  const { token } = await stage.token(roomId, name);
-  const participant = await browsers.newParticipant();
-  pages.push(participant);
-  await participant.join({ url: stage.url, token, publish: true, ...options });
-  return participant;
-}
 /** Ada's media crosses the lines, Bob's does not. */
 async function callOverLines(): Promise<[ada: ParticipantPage, bob: ParticipantPage]> {
   const roomId = await stage.newRoom();

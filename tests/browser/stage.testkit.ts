@@ -7,7 +7,6 @@ import {
   startTestJanus,
   stopAtEnd,
   temporaryDirectory,
-  type TestApp,
   type TestCoturn,
   type TestJanus,
 } from '@callplane/testing';
@@ -28,32 +27,12 @@ export interface StageOptions {
   recordings?: boolean;
 }
 
-/** All servers and apps of a call, as processes of this test file. */
-export interface Stage {
-  readonly api: TestApp;
-  readonly key: string;
-  readonly signaling: TestApp;
-  readonly janus: TestJanus;
-  readonly coturn: TestCoturn | undefined;
-  /** The folder of the store; it stays empty unless calls can be recorded. */
-  readonly recordingsFolder: string;
-  readonly databaseUrl: string;
-  /** The default signaling URL of the clients. */
-  readonly url: string;
-  /** Starts one more gateway. */
-  spawnSignaling(env?: Record<string, string>): Promise<TestApp>;
-  call(method: string, path: string, body?: object): Promise<{ status: number; body: any }>;
-  newRoom(): Promise<string>;
-  token(roomId: string, name: string): Promise<{ token: string; participantId: string }>;
-  /** Where the session's media is, as its gateway has written it. */
-  mediaState(sessionId: string): Promise<any>;
-  /** Types of the room's events so far, in sequence. */
-  eventTypes(roomId: string): Promise<string[]>;
-}
+export type Stage = Awaited<ReturnType<typeof openStage>>;
 
 export const signalingUrl = (port: number | string) => `ws://127.0.0.1:${port}/v1/signaling`;
 
-export async function openStage({ relay = false, recordings = false }: StageOptions = {}): Promise<Stage> {
+/** All servers and apps of a call, as processes of this test file. */
+export async function openStage({ relay = false, recordings = false }: StageOptions = {}) {
   const [stack, janus, coturn] = await Promise.all([
     startStack(),
     startTestJanus(),
@@ -63,41 +42,47 @@ export async function openStage({ relay = false, recordings = false }: StageOpti
   const recordingsFolder = temporaryDirectory('recordings');
   stopAtEnd(() => rm(recordingsFolder, { recursive: true, force: true }));
   const env = { ...mediaSettings(janus, coturn), ...(recordings ? { RECORDINGS_FOLDER: recordingsFolder } : {}) };
+  /** Starts one more gateway. */
   const spawnSignaling = (more?: Record<string, string>) => stack.spawnSignaling({ ...env, ...more });
   const [api, signaling] = await Promise.all([stack.spawnApi(env), spawnSignaling(), stack.spawnWorker(env)]);
 
-  if (recordings) {
-    startMediaAgent(janus, 'one', { databaseUrl: stack.databaseUrl, recordingsFolder });
-    const scratch = join(recordingsFolder, 'scratch');
-    await spawnApp({
-      name: 'recorder',
-      env: { DATABASE_URL: stack.databaseUrl, REDIS_URL: stack.redis.url, RECORDER_SCRATCH_FOLDER: scratch, ...env },
-    });
-  }
+  const spawnRecorder = () => {
+    const servers = { DATABASE_URL: stack.databaseUrl, REDIS_URL: stack.redis.url };
+    const own = { RECORDER_SCRATCH_FOLDER: join(recordingsFolder, 'scratch'), RECORDER_LEASE_MS: '5000' };
+    return spawnApp({ name: 'recorder', env: { ...servers, ...own, ...env } });
+  };
+  if (recordings) startMediaAgent(janus, 'one', { databaseUrl: stack.databaseUrl, recordingsFolder });
 
-  const stage: Stage = {
+  const stage = {
     api,
     key,
     signaling,
     janus,
     coturn,
+    /** The folder of the store; it stays empty unless calls can be recorded. */
     recordingsFolder,
+    recorder: recordings ? await spawnRecorder() : undefined,
+    spawnRecorder,
     databaseUrl: stack.databaseUrl,
+    /** The default signaling URL of the clients. */
     url: signalingUrl(new URL(signaling.url).port),
     spawnSignaling,
-    call: (method, path, body) => stack.call(api, method, path, body === undefined ? {} : { body }),
+    call: (method: string, path: string, body?: object): Promise<{ status: number; body: any }> =>
+      stack.call(api, method, path, body === undefined ? {} : { body }),
     newRoom: () => stack.newRoom(api),
-    async token(roomId, name) {
+    async token(roomId: string, name: string): Promise<{ token: string; participantId: string }> {
       const sent = { participantName: name, permissions: EVERYTHING };
       const { status, body } = await stage.call('POST', `/v1/rooms/${roomId}/tokens`, sent);
       if (status !== 201) throw new Error(`POST …/tokens answered ${status}: ${JSON.stringify(body)}`);
-      return body as { token: string; participantId: string };
+      return body;
     },
-    async mediaState(sessionId) {
+    /** Where the session's media is, as its gateway has written it. */
+    async mediaState(sessionId: string): Promise<any> {
       const session = await stack.database.prisma.participantSession.findUniqueOrThrow({ where: { id: sessionId } });
       return session.media;
     },
-    async eventTypes(roomId) {
+    /** Types of the room's events so far, in sequence. */
+    async eventTypes(roomId: string): Promise<string[]> {
       const { body } = await stage.call('GET', `/v1/events?roomId=${roomId}&limit=100`);
       return body.data.map(({ type }: { type: string }) => type);
     },

@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Database } from '@callplane/db';
 import { expect } from '@jest/globals';
 import {
   appMain,
@@ -22,28 +21,10 @@ import { startWebhookStack } from '../faults/webhooks.testkit.js';
 const pictures = process.env['CALLPLANE_SCREENSHOTS'];
 const AXE = readFileSync(join(repositoryRoot, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
 
-/** A running service, a browser, and two tenants. One for all test cases of the console. */
-export interface ConsoleStage {
-  /** Of the console: behind a proxy, which stays while the API restarts. */
-  readonly origin: string;
-  readonly tenant: Awaited<ReturnType<typeof createTestTenant>>;
-  readonly other: Awaited<ReturnType<typeof createTestTenant>>;
-  /** Errors of pages, and refusals by the content security policy, as browsers reported them. */
-  readonly problems: string[];
-  readonly database: Database;
-  /** Calls the API with the key of the first tenant. */
-  call(method: string, path: string, body?: object): Promise<{ status: number; body: any }>;
-  newRoom(name: string): Promise<string>;
-  newPage(options?: BrowserContextOptions): Promise<Page>;
-  /** A page of a new session, at a path of the console. */
-  signIn(path?: string, options?: { key?: string; readOnly?: boolean }): Promise<Page>;
-  /** The link that `rtc console login` prints. */
-  loginLink(): Promise<string>;
-  /** Stops the API, runs `meanwhile`, and starts another one. */
-  restartApi(meanwhile: () => Promise<void>): Promise<void>;
-}
+export type ConsoleStage = Awaited<ReturnType<typeof openConsole>>;
 
-export async function openConsole(): Promise<ConsoleStage> {
+/** A running service, a browser, and two tenants. One for all test cases of the console. */
+export async function openConsole() {
   const [stack, janus, coturn, browsers] = await Promise.all([
     startWebhookStack(),
     startTestJanus(),
@@ -66,19 +47,23 @@ export async function openConsole(): Promise<ConsoleStage> {
   const origin = `http://127.0.0.1:${proxy.port}`;
 
   const problems: string[] = [];
-  const stage: ConsoleStage = {
+  const stage = {
+    /** Of the console: behind a proxy, which stays while the API restarts. */
     origin,
     tenant,
     other,
+    /** Errors of pages, and refusals by the content security policy, as browsers reported them. */
     problems,
     database: stack.database,
-    call: (method, path, body) => stack.call(api, method, path, body === undefined ? {} : { body }),
-    async newRoom(name) {
+    /** Calls the API with the key of the first tenant. */
+    call: (method: string, path: string, body?: object): Promise<{ status: number; body: any }> =>
+      stack.call(api, method, path, body === undefined ? {} : { body }),
+    async newRoom(name: string): Promise<string> {
       const { status, body } = await stage.call('POST', '/v1/rooms', { name });
       expect(status).toBe(201);
       return String(body.id);
     },
-    async newPage(options = {}) {
+    async newPage(options: BrowserContextOptions = {}): Promise<Page> {
       const page = await browsers.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: 'light', ...options });
       page.on('pageerror', (error) => problems.push(`${page.url()}: ${error.message}`));
       page.on('console', (message) => {
@@ -86,7 +71,8 @@ export async function openConsole(): Promise<ConsoleStage> {
       });
       return page;
     },
-    async signIn(path = '/', { key = tenant.key, readOnly = false } = {}) {
+    /** A page of a new session, at a path of the console. */
+    async signIn(path = '/', { key = tenant.key, readOnly = false } = {}): Promise<Page> {
       const page = await stage.newPage();
       await page.goto(`${origin}/console${path}`);
       await page.getByLabel('Secret API key').fill(key);
@@ -95,6 +81,7 @@ export async function openConsole(): Promise<ConsoleStage> {
       await page.getByRole('navigation').waitFor();
       return page;
     },
+    /** The link that `rtc console login` prints. */
     async loginLink() {
       const options = ['--env', tenant.environmentId, '--url', origin, '--json'];
       const environment = { PATH: process.env['PATH'], DATABASE_URL: stack.databaseUrl };
@@ -102,7 +89,8 @@ export async function openConsole(): Promise<ConsoleStage> {
       const { stdout } = await promisify(execFile)(process.execPath, args, { env: environment });
       return String(JSON.parse(stdout).url);
     },
-    async restartApi(meanwhile) {
+    /** Stops the API, runs `meanwhile`, and starts another one. */
+    async restartApi(meanwhile: () => Promise<void>) {
       await api.stop();
       await meanwhile();
       api = await startApi();

@@ -10,32 +10,13 @@ export const HOST_SEEN_BY_CONTAINERS = '172.28.0.1';
 /** Includes the time to build all images from scratch on a loaded machine. */
 export const UP_WITHIN_MS = 40 * 60_000;
 
-export interface Deployment {
-  /** The URL of the load balancer. */
-  readonly url: string;
-  /** Runs `docker compose …`; resolves to its standard output. */
-  compose(...args: string[]): Promise<string>;
-  /** Runs `rtc … --json`, as an operator of this deployment does. */
-  rtc(...args: string[]): Promise<any>;
-  /** Runs a command in the first container of a service. */
-  exec(service: string, ...command: string[]): Promise<string>;
-  /** Installs a certificate for infra/tls.compose.yml, as an operator does. */
-  installCertificate(certificate: TestCertificate): void;
-  /** The secret of the relay's credentials. */
-  turnSecret(): string;
-  /** Enables infra/tls.compose.yml; resolves to the TLS port. */
-  addTls(): Promise<number>;
-  /** Runs a script of infra/. */
-  script(name: string, ...args: string[]): Promise<string>;
-  /** The address at which a port of a container is published. */
-  published(service: string, port: number): Promise<string>;
-}
+export type Deployment = Awaited<ReturnType<typeof deploy>>;
 
 /**
  * Follows the operator's documentation in a copy of this tree: settings, secrets, `docker compose up`. The test uses
  * free ports and its own names. The network is the one of the file, so no other Callplane may run on this engine.
  */
-export async function deploy(): Promise<Deployment> {
+export async function deploy() {
   const dir = temporaryDirectory('containers');
   // The folder contains secrets.
   chmodSync(dir, 0o700);
@@ -57,9 +38,11 @@ export async function deploy(): Promise<Deployment> {
   writeFileSync(join(dir, 'docker-compose.override.yml'), JSON.stringify(OVERRIDES));
 
   const run = promisify(execFile);
-  const script: Deployment['script'] = async (name, ...args) =>
+  /** Runs a script of infra/. */
+  const script = async (name: string, ...args: string[]) =>
     (await run(join(dir, 'infra', name), args, { cwd: dir })).stdout;
-  const compose: Deployment['compose'] = async (...args) =>
+  /** Runs `docker compose …`; resolves to its standard output. */
+  const compose = async (...args: string[]) =>
     (await run('docker', ['compose', '--progress', 'quiet', ...args], { cwd: dir, maxBuffer: 2 ** 26 })).stdout;
   await script('secrets.sh');
   const remove = (): Promise<string> => compose('--profile', '*', 'down', '--volumes', '--timeout', '1');
@@ -71,11 +54,14 @@ export async function deploy(): Promise<Deployment> {
   await remove();
   await compose('up', '--build', '--detach');
   return {
+    /** The URL of the load balancer. */
     url: `http://127.0.0.1:${port}`,
     compose,
     script,
-    rtc: async (...args) => JSON.parse(await compose('run', '--rm', '-T', 'cli', ...args, '--json')),
-    installCertificate({ cert, key }) {
+    /** Runs `rtc … --json`, as an operator of this deployment does. */
+    rtc: async (...args: string[]) => JSON.parse(await compose('run', '--rm', '-T', 'cli', ...args, '--json')),
+    /** Installs a certificate for infra/tls.compose.yml, as an operator does. */
+    installCertificate({ cert, key }: TestCertificate) {
       const tls = join(dir, 'secrets', 'tls');
       mkdirSync(tls, { recursive: true });
       for (const [name, text] of [
@@ -86,7 +72,9 @@ export async function deploy(): Promise<Deployment> {
         writeFileSync(join(tls, name), text, { mode: 0o444 });
       }
     },
+    /** The secret of the relay's credentials. */
     turnSecret: () => readFileSync(join(dir, 'secrets', 'turn_secret'), 'utf8').trim(),
+    /** Enables infra/tls.compose.yml; resolves to the TLS port. */
     async addTls() {
       const tlsPort = await freePort();
       const files = ['docker-compose.yml', 'docker-compose.override.yml', 'infra/tls.compose.yml'].join(':');
@@ -94,8 +82,10 @@ export async function deploy(): Promise<Deployment> {
       await compose('up', '--detach', '--no-deps', '--wait', 'load-balancer');
       return tlsPort;
     },
-    exec: (service, ...command) => compose('exec', '-T', service, ...command),
-    published: async (service, port) => (await compose('port', service, String(port))).trim(),
+    /** Runs a command in the first container of a service. */
+    exec: (service: string, ...command: string[]) => compose('exec', '-T', service, ...command),
+    /** The address at which a port of a container is published. */
+    published: async (service: string, inside: number) => (await compose('port', service, String(inside))).trim(),
   };
 }
 

@@ -15,7 +15,7 @@ import { deploy, HOST_SEEN_BY_CONTAINERS, UP_WITHIN_MS, type Deployment } from '
  * their effect on callers. Only `npm run test:containers` runs it.
  */
 
-const APPS = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'];
+const APPS = ['api', 'signaling', 'cleanup-worker', 'recorder', 'webhook-worker'];
 const SERVERS = ['load-balancer', 'postgres', 'redis', 'janus', 'coturn'];
 /** For steps that take seconds on an idle machine. */
 const PATIENT_MS = 3 * 60_000;

@@ -1,25 +1,15 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
-import { mediaFlows, openBrowser, type Browsers, type ParticipantPage } from '../browser/pages.testkit.js';
-import { openStage, type Stage } from '../browser/stage.testkit.js';
+import { openCall, type Call } from '../browser/call.testkit.js';
+import { mediaFlows } from '../browser/pages.testkit.js';
 
 /** A call of two browsers over a Janus, without a TURN server. tests/browser/call.test.ts has the other cases. */
 
-let stage: Stage;
-let browsers: Browsers;
-const pages: ParticipantPage[] = [];
+let stage: Call['stage'];
+let enter: Call['enter'];
 beforeAll(async () => {
-  [stage, browsers] = await Promise.all([openStage(), openBrowser()]);
+  ({ stage, enter } = await openCall());
 });
-afterAll(() => Promise.all(pages.map((page) => page.close())));
-
-async function enter(roomId: string, name: string): Promise<ParticipantPage> {
-  const { token } = await stage.token(roomId, name);
-  const participant = await browsers.newParticipant();
-  pages.push(participant);
-  await participant.join({ url: stage.url, token, publish: true });
-  return participant;
-}
 
 test('two participants exchange media, and a mute, a shared screen and a leave reach the other', async () => {
   const roomId = await stage.newRoom();

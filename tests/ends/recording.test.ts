@@ -1,19 +1,21 @@
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
 import { mediaFlows, openBrowser, type Browsers, type ParticipantPage } from '../browser/pages.testkit.js';
 import { openStage, type Stage } from '../browser/stage.testkit.js';
+import { playedIn, probe, recordingsOf } from './recordings.testkit.js';
 
 /** Recordings of a call of two browsers, from the request to the files: Janus, its agent, a recorder and ffmpeg. */
 
 let stage: Stage;
 let browsers: Browsers;
+let recordings: ReturnType<typeof recordingsOf>;
 const pages: ParticipantPage[] = [];
 beforeAll(async () => {
   [stage, browsers] = await Promise.all([openStage({ recordings: true }), openBrowser()]);
+  recordings = recordingsOf(stage);
 });
 afterAll(() => Promise.all(pages.map((page) => page.close())));
 
@@ -23,42 +25,6 @@ async function enter(roomId: string, name: string): Promise<{ page: ParticipantP
   pages.push(page);
   await page.join({ url: stage.url, token, publish: true });
   return { page, participantId };
-}
-
-async function record(roomId: string, body: object): Promise<string> {
-  // The agent and the recorder may have just started.
-  const started = await eventually(async () => {
-    const answer = await stage.call('POST', `/v1/rooms/${roomId}/recordings`, body);
-    return answer.status === 503 ? null : answer;
-  });
-  expect(started).toMatchObject({ status: 202, body: { roomId, status: 'recording', files: [] } });
-  return started.body.id as string;
-}
-
-const captured = (roomId: string): string => join(stage.janus.captureFolder, roomId);
-const bytesOf = (roomId: string): number[] =>
-  existsSync(captured(roomId))
-    ? readdirSync(captured(roomId)).map((file) => statSync(join(captured(roomId), file)).size)
-    : [];
-/** Waits until the room is recorded into this number of files, each with some seconds of media. */
-const isRecorded = (roomId: string, files: number, bytes = 20_000) =>
-  eventually(() => bytesOf(roomId).filter((size) => size > bytes).length >= files);
-const read = async (id: string) => (await stage.call('GET', `/v1/recordings/${id}`)).body;
-const finished = (id: string) =>
-  eventually(async () => {
-    const recording = await read(id);
-    return ['completed', 'failed'].includes(recording.status) ? recording : null;
-  });
-const linkOf = async (id: string, file: { id: string }): Promise<string> =>
-  (await stage.call('POST', `/v1/recordings/${id}/files/${file.id}/url`)).body.url;
-
-interface Probe {
-  streams: { codec_name: string; width?: number; height?: number }[];
-  format: { duration: string; format_name: string };
-}
-function probe(path: string): Probe {
-  const args = ['-v', 'error', '-of', 'json', '-show_format', '-show_streams', path];
-  return JSON.parse(execFileSync('ffprobe', args, { encoding: 'utf8' })) as Probe;
 }
 
 describe('a recorded call that ends with its room', () => {
@@ -71,10 +37,10 @@ describe('a recorded call that ends with its room', () => {
     const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
     Object.assign(participants, { Ada: ada.participantId, Bob: bob.participantId });
     await mediaFlows([ada.page, bob.page]);
-    id = await record(roomId, { mode: 'tracks', metadata: { lesson: 7 } });
-    await isRecorded(roomId, 4);
+    ({ id } = await recordings.record(roomId, { mode: 'tracks', metadata: { lesson: 7 } }));
+    await recordings.isRecorded(roomId, 4);
     await stage.call('DELETE', `/v1/rooms/${roomId}`);
-    recording = await finished(id);
+    recording = await recordings.finished(id);
   });
 
   test('has a file for each track', () => {
@@ -105,7 +71,7 @@ describe('a recorded call that ends with its room', () => {
 
   test('has files that ffprobe and the link agree on', async () => {
     for (const file of recording.files) {
-      const response = await fetch(await linkOf(id, file));
+      const response = await fetch(await recordings.linkOf(id, file));
       const bytes = Buffer.from(await response.arrayBuffer());
       expect(response.headers.get('content-type')).toBe(file.contentType);
       expect([bytes.length, createHash('sha256').update(bytes).digest('hex')]).toEqual([file.bytes, file.sha256]);
@@ -123,29 +89,7 @@ describe('a recorded call that ends with its room', () => {
     // A page of another site.
     const { page, close } = await browsers.newParticipant();
     for (const file of recording.files) {
-      const url = await linkOf(id, file);
-      const played = await page.evaluate(
-        async ({ url, half }) => {
-          const video = document.createElement('video');
-          Object.assign(video, { src: url, muted: true });
-          const happens = (name: string) =>
-            new Promise((resolve, reject) => {
-              video.addEventListener(name, resolve, { once: true });
-              video.addEventListener('error', () => reject(new Error(video.error?.message)), { once: true });
-            });
-          const ready = happens('canplay');
-          video.load();
-          await ready;
-          const seeked = happens('seeked');
-          video.currentTime = half;
-          await seeked;
-          const ended = happens('ended');
-          await video.play();
-          await ended;
-          return { seconds: video.duration, at: video.currentTime };
-        },
-        { url, half: file.durationMs / 2000 },
-      );
+      const played = await playedIn(page, await recordings.linkOf(id, file));
       expect(Math.abs(played.seconds * 1000 - file.durationMs)).toBeLessThan(100);
       expect(played.at).toBeCloseTo(played.seconds, 1);
     }
@@ -154,7 +98,7 @@ describe('a recorded call that ends with its room', () => {
 
   test('has links for one file, one time and one signature', async () => {
     const [file, other] = recording.files;
-    const url = new URL(await linkOf(id, file));
+    const url = new URL(await recordings.linkOf(id, file));
     const ranged = await fetch(url, { headers: { range: 'bytes=0-3' } });
     expect([ranged.status, ranged.headers.get('content-range')]).toEqual([206, `bytes 0-3/${file.bytes}`]);
     expect(Buffer.from(await ranged.arrayBuffer()).toString('hex')).toBe('1a45dfa3');
@@ -175,12 +119,12 @@ describe('a recorded call that ends with its room', () => {
   });
 
   test('leaves none of the files that Janus wrote', async () => {
-    await eventually(() => !existsSync(captured(roomId)));
+    await eventually(() => !existsSync(recordings.captured(roomId)));
     expect(existsSync(join(stage.recordingsFolder, 'captures', roomId))).toBe(false);
   });
 
   test('can be deleted with its files', async () => {
-    const url = await linkOf(id, recording.files[0]);
+    const url = await recordings.linkOf(id, recording.files[0]);
     const { status } = await stage.call('DELETE', `/v1/recordings/${id}`);
     expect([202, 204]).toContain(status);
     await eventually(async () => (await fetch(url)).status === 404);
@@ -194,14 +138,15 @@ describe('a recording of the sound of one participant', () => {
     const roomId = await stage.newRoom();
     const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
     await mediaFlows([ada.page, bob.page]);
-    const id = await record(roomId, { mode: 'tracks', audioOnly: true, participantId: ada.participantId });
-    await isRecorded(roomId, 4);
+    const { participantId } = ada;
+    const { id } = await recordings.record(roomId, { mode: 'tracks', audioOnly: true, participantId });
+    await recordings.isRecorded(roomId, 4);
     const stopped = await stage.call('POST', `/v1/recordings/${id}/stop`);
     expect(stopped).toMatchObject({ status: 202, body: { status: 'processing' } });
-    const { files, endedAt } = await finished(id);
+    const { files, endedAt } = await recordings.finished(id);
     expect(files).toMatchObject([{ participantId: ada.participantId, source: 'microphone' }]);
     await mediaFlows([ada.page, bob.page]);
-    await eventually(() => !existsSync(captured(roomId)));
+    await eventually(() => !existsSync(recordings.captured(roomId)));
     // A repeated request changes nothing.
     const again = await stage.call('POST', `/v1/recordings/${id}/stop`);
     expect(again).toMatchObject({ status: 202, body: { status: 'completed', endedAt } });

@@ -13,8 +13,6 @@ import {
   startTestRedis,
   stopAtEnd,
   type TestApp,
-  type TestServer,
-  type TestTenant,
 } from '@callplane/testing';
 
 export interface Answer {
@@ -34,37 +32,13 @@ interface Sent {
 
 type Operation = NonNullable<Awaited<ReturnType<Database['prisma']['runtimeOperation']['findUnique']>>>;
 
-/** PostgreSQL, Redis and a tenant of one test file, and the apps as processes. */
-export interface Stack {
-  databaseUrl: string;
-  database: Database;
-  redis: TestServer;
-  tenant: TestTenant;
-  /** For jobs that a test enqueues directly. */
-  producer: JobProducer;
-  /** Rate limits are off unless `env` enables them. */
-  spawnApi(env?: Record<string, string>): Promise<TestApp>;
-  /** Scans and sweeps twice a second unless `env` sets another interval. Five times a second take 15 % of a core. */
-  spawnWorker(env?: Record<string, string>): Promise<TestApp>;
-  /** Starts a gateway, without a media server unless `env` names one. */
-  spawnSignaling(env?: Record<string, string>): Promise<TestApp>;
-  call(api: TestApp, method: string, path: string, sent?: Sent): Promise<Answer>;
-  /** Creates a room through the API. */
-  newRoom(api: TestApp): Promise<string>;
-  /** Creates participants with an open session, as the gateway writes them. */
-  join(roomId: string, count?: number): Promise<string[]>;
-  /** Writes active rooms with one open session each, without requests, events or wake-ups. */
-  seedRooms(count: number): Promise<string[]>;
-  operationOf(roomId: string): Promise<Operation | null>;
-  completed(roomId: string): Promise<Operation>;
-  /** The completed ends of these rooms. Many waits for one room each would keep PostgreSQL busy. */
-  allCompleted(roomIds: readonly string[]): Promise<Operation[]>;
-  /** Locks the participants of these rooms until `work` ends, so that the steps of a cleanup wait. */
-  holding<T>(roomIds: readonly string[], work: (tx: TypedSql) => Promise<T>): Promise<T>;
-}
+export type Stack = Awaited<ReturnType<typeof startStack>>;
 
-/** @param databaseUrl a PostgreSQL of the test's own; the shared one of the run by default. */
-export async function startStack(databaseUrl?: string): Promise<Stack> {
+/**
+ * PostgreSQL, Redis and a tenant of one test file, and the apps as processes.
+ * @param databaseUrl a PostgreSQL of the test's own; the shared one of the run by default.
+ */
+export async function startStack(databaseUrl?: string) {
   const [url, redis] = await Promise.all([
     databaseUrl ?? createTestDatabase().then((database) => database.url),
     startTestRedis(),
@@ -75,21 +49,41 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
   const tenant = await createTestTenant(database);
   const env = { DATABASE_URL: url, REDIS_URL: redis.url };
 
-  const stack: Stack = {
+  /** Creates a participant with an open session for each entry of `roomIds`. Returns their ids. */
+  const openSessions = async (roomIds: readonly string[]): Promise<string[]> => {
+    const participants = roomIds.map((roomId) => participantRow(tenant, roomId, { connectedAt: new Date() }));
+    await database.prisma.participant.createMany({ data: participants });
+    await database.prisma.participantSession.createMany({
+      data: participants.map(({ id, roomId }) => sessionRow(tenant, { roomId, participantId: id })),
+    });
+    return participants.map(({ id }) => id);
+  };
+  type Env = Record<string, string>;
+  const stack = {
     databaseUrl: url,
     database,
     redis,
     tenant,
+    /** For jobs that a test enqueues directly. */
     producer,
-    spawnApi: (more) =>
+    /** Rate limits are off unless `more` enables them. */
+    spawnApi: (more?: Env) =>
       spawnApp({
         name: 'api',
         env: { ...env, RATE_LIMIT_READS_PER_SECOND: '0', RATE_LIMIT_WRITES_PER_SECOND: '0', ...more },
       }),
-    spawnWorker: (more) => spawnApp({ name: 'cleanup-worker', env: { ...env, SWEEP_INTERVAL_MS: '500', ...more } }),
-    spawnSignaling: (more) =>
+    /** Scans and sweeps twice a second unless `more` sets another interval. Five times a second take 15 % of a core. */
+    spawnWorker: (more?: Env) =>
+      spawnApp({ name: 'cleanup-worker', env: { ...env, SWEEP_INTERVAL_MS: '500', ...more } }),
+    /** Starts a gateway, without a media server unless `more` names one. */
+    spawnSignaling: (more?: Env) =>
       spawnApp({ name: 'signaling', env: { ...env, DATABASE_URL: gatewayUrlOf(url), ...more } }),
-    async call(api, method, path, { body, prefer, traceparent, key = tenant.key } = {}) {
+    async call(
+      api: TestApp,
+      method: string,
+      path: string,
+      { body, prefer, traceparent, key = tenant.key }: Sent = {},
+    ): Promise<Answer> {
       const startedAt = performance.now();
       const response = await fetch(`${api.url}${path}`, {
         method,
@@ -109,50 +103,46 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
         ms: performance.now() - startedAt,
       };
     },
-    async newRoom(api) {
+    /** Creates a room through the API. */
+    async newRoom(api: TestApp): Promise<string> {
       const { status, body } = await stack.call(api, 'POST', '/v1/rooms', { body: { name: 'Room' } });
       if (status !== 201) throw new Error(`POST /v1/rooms answered ${status}`);
       return String(body.id);
     },
-    join: (roomId, count = 1) => openSessions(stack, Array<string>(count).fill(roomId)),
-    async seedRooms(count) {
+    /** Creates participants with an open session, as the gateway writes them. */
+    join: (roomId: string, count = 1) => openSessions(Array<string>(count).fill(roomId)),
+    /** Writes active rooms with one open session each, without requests, events or wake-ups. */
+    async seedRooms(count: number) {
       const now = new Date();
       const data = Array.from({ length: count }, () => roomRow(tenant, { status: 'active', startedAt: now }));
       await database.prisma.room.createMany({ data });
       const ids = data.map(({ id }) => id);
-      await openSessions(stack, ids);
+      await openSessions(ids);
       return ids;
     },
-    operationOf: (roomId) => database.prisma.runtimeOperation.findFirst({ where: { roomId, kind: 'room.end' } }),
-    completed: (roomId) =>
+    operationOf: (roomId: string): Promise<Operation | null> =>
+      database.prisma.runtimeOperation.findFirst({ where: { roomId, kind: 'room.end' } }),
+    completed: (roomId: string): Promise<Operation> =>
       eventually(async () => {
         const operation = await stack.operationOf(roomId);
         return operation?.status === 'completed' ? operation : null;
       }),
-    allCompleted: (roomIds) =>
+    /** The completed ends of these rooms. Many waits for one room each would keep PostgreSQL busy. */
+    allCompleted: (roomIds: readonly string[]) =>
       eventually(async () => {
         const operations = await database.prisma.runtimeOperation.findMany({
           where: { roomId: { in: [...roomIds] }, kind: 'room.end', status: 'completed' },
         });
         return operations.length === roomIds.length ? operations : null;
       }),
-    holding: (roomIds, work) =>
+    /** Locks the participants of these rooms until `work` ends, so that the steps of a cleanup wait. */
+    holding: <T>(roomIds: readonly string[], work: (tx: TypedSql) => Promise<T>) =>
       database.transaction(async (tx) => {
         await tx.$queryRaw`SELECT 1 FROM participants WHERE room_id = ANY(${[...roomIds]}) FOR UPDATE`;
         return work(tx);
       }),
   };
   return stack;
-}
-
-/** Creates a participant with an open session for each entry of `roomIds`. Returns their ids. */
-async function openSessions({ database, tenant }: Stack, roomIds: readonly string[]): Promise<string[]> {
-  const participants = roomIds.map((roomId) => participantRow(tenant, roomId, { connectedAt: new Date() }));
-  await database.prisma.participant.createMany({ data: participants });
-  await database.prisma.participantSession.createMany({
-    data: participants.map(({ id, roomId }) => sessionRow(tenant, { roomId, participantId: id })),
-  });
-  return participants.map(({ id }) => id);
 }
 
 /** Log lines of operation attempts. */

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { expect } from '@jest/globals';
 import { eventually, listenUntilEnd, spawnApp, type TestApp } from '@callplane/testing';
 import { verifyWebhook, type WebhookEvent } from '@callplane/webhook-verifier';
-import { startStack, type Stack } from './faults.testkit.js';
+import { startStack } from './faults.testkit.js';
 
 /** A received request; `check` verifies it against the contract. */
 interface Received {
@@ -18,26 +18,10 @@ interface Received {
   at: Date;
 }
 
-export interface Receiver {
-  readonly url: string;
-  readonly requests: Received[];
-  /** Returns the status of the response; 200 unless a test replaces it. */
-  answer: (request: Received) => number | Promise<number>;
-  /** Registers a secret of the endpoint with this path. */
-  learn(path: string, version: number, secret: string): void;
-  /** The number of requests per event id. */
-  counts(): Map<string, number>;
-  /** The number of requests per room id, for events of one type. */
-  rooms(type: string): Map<string, number>;
-  /**
-   * Verifies every request, both with Callplane's verifier and with node:crypto alone, and checks that repetitions have
-   * identical bytes.
-   */
-  check(): void;
-}
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
 /** @param host an address of this machine that the webhook workers reach. */
-export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
+export async function startReceiver(host = '127.0.0.1') {
   const requests: Received[] = [];
   const secrets = new Map<string, Map<number, string>>();
   const count = (ids: string[]) => {
@@ -67,14 +51,23 @@ export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
     });
   });
   const { origin: url } = await listenUntilEnd(server, host);
-  const receiver: Receiver = {
+  const receiver = {
     url,
     requests,
-    answer: () => 200,
-    learn: (path, version, secret) => secrets.set(path, (secrets.get(path) ?? new Map()).set(version, secret)),
+    /** Returns the status of the response; a test may replace it. */
+    answer: (_request: Received): number | Promise<number> => 200,
+    /** Registers a secret of the endpoint with this path. */
+    learn: (path: string, version: number, secret: string) =>
+      secrets.set(path, (secrets.get(path) ?? new Map()).set(version, secret)),
+    /** The number of requests per event id. */
     counts: () => count(requests.map(({ event }) => event.id)),
-    rooms: (type) =>
+    /** The number of requests per room id, for events of one type. */
+    rooms: (type: string) =>
       count(requests.filter(({ event }) => event.type === type).map(({ event }) => (event.data['room'] as Room).id)),
+    /**
+     * Verifies every request, both with Callplane's verifier and with node:crypto alone, and checks that repetitions have
+     * identical bytes.
+     */
     check() {
       const bodies = new Map<string, string>();
       const deliveries = new Map<string, string>();
@@ -108,33 +101,26 @@ function signature({ headers, body, deliveryId, replayCount }: Received, secret:
   return `t=${timestamp},v1=${createHmac('sha256', Buffer.from(secret, 'utf8')).update(signed).digest('hex')}`;
 }
 
-export type WebhookStack = Stack & {
-  /** Scans and sweeps twice a second unless `env` sets another interval. */
-  spawnWebhookWorker(env?: Record<string, string>): Promise<TestApp>;
-  /** Registers `<receiver's URL>/hook` for every event and gives the receiver the secret. */
-  register(api: TestApp, receiver: Receiver): Promise<string>;
-  /** Resolves once every delivery of a present endpoint has succeeded. */
-  allDelivered(): Promise<void>;
-  /** The number of attempts that lost their lease, by event id. */
-  leasesLost(): Promise<Map<string, number>>;
-};
+export type WebhookStack = Awaited<ReturnType<typeof startWebhookStack>>;
 
 /** Allows loopback and http, for the API and the webhook worker. */
 const OPEN = { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' };
 
 /** @param databaseUrl a PostgreSQL of the test's own; the shared one of the run by default. */
-export async function startWebhookStack(databaseUrl?: string): Promise<WebhookStack> {
+export async function startWebhookStack(databaseUrl?: string) {
   const stack = await startStack(databaseUrl);
   const { prisma, sql } = stack.database;
   return {
     ...stack,
-    spawnApi: (env) => stack.spawnApi({ ...OPEN, ...env }),
-    spawnWebhookWorker: (env) =>
+    spawnApi: (env?: Record<string, string>) => stack.spawnApi({ ...OPEN, ...env }),
+    /** Scans and sweeps twice a second unless `env` sets another interval. */
+    spawnWebhookWorker: (env?: Record<string, string>) =>
       spawnApp({
         name: 'webhook-worker',
         env: { ...OPEN, DATABASE_URL: stack.databaseUrl, REDIS_URL: stack.redis.url, SWEEP_INTERVAL_MS: '500', ...env },
       }),
-    async register(api, receiver) {
+    /** Registers `<receiver's URL>/hook` for every event and gives the receiver the secret. */
+    async register(api: TestApp, receiver: Receiver) {
       const { status, body } = await stack.call(api, 'POST', '/v1/webhooks', {
         body: { url: `${receiver.url}/hook` },
       });
@@ -142,6 +128,7 @@ export async function startWebhookStack(databaseUrl?: string): Promise<WebhookSt
       receiver.learn('/hook', 1, String(body.signingSecret));
       return String(body.id);
     },
+    /** Resolves once every delivery of a present endpoint has succeeded. */
     async allDelivered() {
       await eventually(
         async () => {
@@ -156,6 +143,7 @@ export async function startWebhookStack(databaseUrl?: string): Promise<WebhookSt
         { intervalMs: 50 },
       );
     },
+    /** The number of attempts that lost their lease, by event id. */
     async leasesLost() {
       const rows = await sql.$queryRaw<{ eventId: string; count: number }[]>`
         SELECT d.event_id AS "eventId", count(*)::int AS count

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
-import { KeyedPace, PublicError, type Pace } from '@callplane/core';
+import { KeyedPace, paceTimes, PublicError, type Pace } from '@callplane/core';
 import { createHttpServer, hostProblem, type Health, type Logger } from '@callplane/runtime';
+import { FolderStore } from '@callplane/store';
 import express, { type Express, type RequestHandler, type Response } from 'express';
 import { consolePages } from './console/console-pages.js';
-import { CONTEXT_ROUTE, readContext } from './context/context.routes.js';
-import { JWKS_ROUTE, publicRouter } from './context/public.routes.js';
+import { CONTEXT_ROUTE, readContext, JWKS_ROUTE, publicRouter } from './context/context.routes.js';
 import type { Deps } from './deps.js';
 import { authenticate, type AuthenticateOptions, type Directories } from './http/authenticate.js';
 import { errorHandler, onlyMethods } from './http/errors.js';
@@ -46,7 +46,7 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   app.set('query parser', 'simple');
   app.set('trust proxy', settings.trustProxy);
 
-  const unknownKeyPace = new KeyedPace(settings.unknownKeys, ADDRESSES_MAX);
+  const unknownKeyPace = new KeyedPace(paceTimes(settings.unknownKeys), ADDRESSES_MAX);
   const identify = (options?: AuthenticateOptions) =>
     authenticate(settings.callers, unknownKeyPace, settings.requests, options);
   const limit = rateLimit(deps.producer, deps.logger, settings.limits);
@@ -63,7 +63,7 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   app.all(CONTEXT_ROUTE.path, onlyMethods(['get']));
 
   app.use(publicRouter({ health: settings.health, signingKeys: deps.signingKeys }));
-  if (deps.recordings !== null) app.use(recordingFiles(deps, deps.recordings));
+  if (deps.recordings instanceof FolderStore) app.use(recordingFiles(deps, deps.recordings));
   if (deps.console !== null) app.use('/console', consolePages(settings.consoleFolder, deps.console.signalingUrl));
   app.use(docsRouter());
   app.use(() => {

@@ -2,7 +2,7 @@ import type { Clock, MasterKeys, TurnSettings } from '@callplane/core';
 import type { Database } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
-import type { FolderStore } from '@callplane/store';
+import type { ObjectStore } from '@callplane/store';
 import type { EventWaiter } from './events/event-waiter.js';
 import type { SettlementWaiter } from './operations/settlement-waiter.js';
 import type { SigningKeyRing } from './signing-keys/signing-key-ring.js';
@@ -40,7 +40,7 @@ export interface Deps {
     isAllowedPort?: (port: number) => boolean;
   };
   /** Where files of recordings are; null: recordings are switched off. */
-  recordings: Pick<FolderStore, 'pathOf'> | null;
+  recordings: ObjectStore | null;
   /** How long a DELETE waits for its clean-up, in milliseconds. A `Prefer` header overrides it. */
   operationWaitMs: number;
   /** Null: switched off. */

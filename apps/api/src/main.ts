@@ -10,7 +10,7 @@ import {
   readRedisTarget,
 } from '@callplane/queue';
 import { AppProcess, orExit, readTurnSettings, systemClock } from '@callplane/runtime';
-import { FolderStore } from '@callplane/store';
+import { openStore } from '@callplane/store';
 import { createApp, listen } from './app.js';
 import { ApiConfig } from './config.js';
 import { consoleLinks, ConsoleSessions } from './console/console-sessions.js';
@@ -92,7 +92,7 @@ const deps: Deps = {
   tokens: { issuer: config.TOKEN_ISSUER, audience: config.TOKEN_AUDIENCE },
   webhooks: { allowHttp: config.WEBHOOK_ALLOW_HTTP, isAllowed, isAllowedPort },
   console: consoleCallers === null ? null : { signalingUrl: config.CONSOLE_SIGNALING_URL ?? null, onSessionEnded },
-  recordings: config.RECORDINGS_FOLDER === undefined ? null : new FolderStore(config.RECORDINGS_FOLDER),
+  recordings: await openStore(config),
   operationWaitMs: config.ROOM_END_WAIT_MS,
   logger,
   clock: systemClock,

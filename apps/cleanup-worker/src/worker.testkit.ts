@@ -7,7 +7,6 @@ import {
   Database,
   publishTracks,
   type AcceptedOperation,
-  type HeldSession,
 } from '@callplane/db';
 import { MediaNodes } from '@callplane/media';
 import { Scan, workOnOperation as workOnKind, type Kinds } from '@callplane/operations';
@@ -28,13 +27,10 @@ import {
   stopAtEnd,
   testClock,
   type LogLine,
-  type TestClock,
-  type TestServer,
-  type TestTenant,
 } from '@callplane/testing';
 import type { Deps } from './deps.js';
 import { cleanupMetrics, relayMetrics } from './metrics.js';
-import type { CleanUpStep } from './operations/kind.js';
+import type { CleanUpStep } from './operations/shared-steps.js';
 import { KINDS } from './operations/kinds.js';
 import { createRelays, type TurnServer } from './relays/relays.js';
 
@@ -49,47 +45,15 @@ interface TestParticipant {
   inSession?: boolean;
 }
 
-export interface Entered {
-  participantId: string;
-  sessionId: string;
-  held: HeldSession;
-  feedId: string;
-}
-
-export interface TestWorker {
-  deps: Deps;
-  clock: TestClock;
-  databaseUrl: string;
-  redis: TestServer;
-  tenant: TestTenant;
-  /** All log lines so far. */
-  lines: LogLine[];
-  /** The metrics in the text format of a scrape. */
-  metrics(): Promise<string>;
-  newRoom(status?: RoomStatus, emptyTimeoutSeconds?: number | null): Promise<string>;
-  newParticipant(roomId: string, participant?: TestParticipant): Promise<string>;
-  /** Joins like a live signaling instance does, and publishes an audio track. */
-  enter(roomId: string, options?: { instanceId?: string; mediaNodeId?: string }): Promise<Entered>;
-  /** The event types of a room in sequence order, with the reason after each `participant.left`. */
-  events(roomId: string): Promise<string[]>;
-  endRoom(roomId: string): Promise<AcceptedOperation>;
-  removeParticipant(roomId: string, participantId: string): Promise<AcceptedOperation>;
-  /** Works once on an operation that is accepted. Returns its id. */
-  workOn(accepted: Promise<AcceptedOperation>): Promise<string>;
-  /** Creates a room and accepts its end. Returns the id of the operation. */
-  newOperation(): Promise<string>;
-  /** The whole row, including the lease. */
-  row(operationId: string): ReturnType<Database['prisma']['runtimeOperation']['findUniqueOrThrow']>;
-  /** Runs SQL that simulates the passing of time, for example an expired lease. */
-  sql(statement: string): Promise<unknown>;
-}
+export type Entered = Awaited<ReturnType<TestWorker['enter']>>;
+export type TestWorker = Awaited<ReturnType<typeof startTestWorker>>;
 
 /** Creates the dependencies of the worker with real PostgreSQL and Redis. They are closed when the test file ends. */
 export async function startTestWorker({
   leaseMs = 60_000,
   media = new MediaNodes([]),
   turnServers = [],
-}: { leaseMs?: number; media?: MediaNodes; turnServers?: TurnServer[] } = {}): Promise<TestWorker> {
+}: { leaseMs?: number; media?: MediaNodes; turnServers?: TurnServer[] } = {}) {
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
   const database = new Database({ url, poolMax: 25, deadlines: PATIENT_DEADLINES });
   const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
@@ -119,20 +83,25 @@ export async function startTestWorker({
   };
   const tenant = await createTestTenant(database);
 
-  const worker: TestWorker = {
+  const worker = {
     deps,
     clock,
     databaseUrl: url,
     redis,
     tenant,
+    /** All log lines so far. */
     lines,
+    /** The metrics in the text format of a scrape. */
     metrics: () => metrics.text(),
-    async newRoom(status = 'active', emptyTimeoutSeconds = null) {
+    async newRoom(status: RoomStatus = 'active', emptyTimeoutSeconds: number | null = null) {
       const emptySince = status === 'created' ? new Date() : null;
       const data = roomRow(tenant, { status, createdAt: NOON, startedAt: NOON, emptySince, emptyTimeoutSeconds });
       return (await database.prisma.room.create({ data })).id;
     },
-    async newParticipant(roomId, { connectedAt, leftAt, tokenExpiresAt, inSession = false } = {}) {
+    async newParticipant(
+      roomId: string,
+      { connectedAt, leftAt, tokenExpiresAt, inSession = false }: TestParticipant = {},
+    ) {
       const { id } = await database.prisma.participant.create({
         data: participantRow(tenant, roomId, {
           createdAt: before(60),
@@ -147,7 +116,11 @@ export async function startTestWorker({
       }
       return id;
     },
-    async enter(roomId, { instanceId = 'instance', mediaNodeId } = {}) {
+    /** Joins like a live signaling instance does, and publishes an audio track. */
+    async enter(
+      roomId: string,
+      { instanceId = 'instance', mediaNodeId }: { instanceId?: string; mediaNodeId?: string } = {},
+    ) {
       const { participantId, tokenId } = await inviteTestParticipant(database.sql, tenant, roomId, NOON);
       await beat(database.sql, instanceId);
       const joined = await joinOne(
@@ -171,33 +144,38 @@ export async function startTestWorker({
       await publishTracks(database, held, [track], clock.now());
       return { participantId, sessionId: joined.sessionId, held, feedId };
     },
-    async events(roomId) {
+    /** The event types of a room in sequence order, with the reason after each `participant.left`. */
+    async events(roomId: string) {
       const rows = await database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
       return rows.map(({ type, body }) => {
         const { reason } = (JSON.parse(body) as { data: { reason?: string } }).data;
         return reason === undefined ? type : `${type} ${reason}`;
       });
     },
-    async endRoom(roomId) {
+    async endRoom(roomId: string): Promise<AcceptedOperation> {
       const accepted = await acceptRoomEnd(database, tenant, roomId, clock.now());
       if (accepted === null) throw new Error(`no room ${roomId}`);
       return accepted;
     },
-    async removeParticipant(roomId, participantId) {
+    async removeParticipant(roomId: string, participantId: string) {
       const accepted = await acceptParticipantRemoval(database, tenant, roomId, participantId, clock.now());
       if (accepted === null) throw new Error(`no participant ${participantId}`);
       return accepted;
     },
-    async workOn(accepted) {
+    /** Works once on an operation that is accepted. Returns its id. */
+    async workOn(accepted: Promise<AcceptedOperation>) {
       const { id } = (await accepted).operation;
       await workOnOperation(deps, id);
       return id;
     },
-    async newOperation() {
+    /** Creates a room and accepts its end. Returns the id of the operation. */
+    async newOperation(): Promise<string> {
       return (await worker.endRoom(await worker.newRoom())).operation.id;
     },
-    row: (id) => database.prisma.runtimeOperation.findUniqueOrThrow({ where: { id } }),
-    sql: (statement) => execute(database, statement),
+    /** The whole row, including the lease. */
+    row: (id: string) => database.prisma.runtimeOperation.findUniqueOrThrow({ where: { id } }),
+    /** Runs SQL that simulates the passing of time, for example an expired lease. */
+    sql: (statement: string) => execute(database, statement),
   };
   return worker;
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -18,7 +19,7 @@ beforeAll(async () => {
       response.writeHead(answer.status, { 'x-request-id': 'req_1' }).end(answer.body);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   stopAtEnd(() => new Promise((resolve) => server.close(resolve)));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });

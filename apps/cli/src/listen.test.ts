@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { formatApiKey } from '@callplane/core';
@@ -15,7 +16,7 @@ const listen = (args: string[], environment: Record<string, string> = { CALLPLAN
 /** A server that answers every request alike. */
 async function startService(status: number, body: unknown): Promise<string> {
   const server = createServer((_request, response) => response.writeHead(status).end(JSON.stringify(body)));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   stopAtEnd(() => new Promise((resolve) => server.close(resolve)));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
@@ -23,7 +24,7 @@ async function startService(status: number, body: unknown): Promise<string> {
 /** The URL of a server that has stopped. */
 async function urlOfStopped(): Promise<string> {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   return `http://127.0.0.1:${port}`;

@@ -192,6 +192,8 @@ describe('rtc queues', () => {
     expect(data.map(({ queue }: { queue: string }) => queue)).toEqual([
       'room-end',
       'participant-remove',
+      'recording-process',
+      'recording-delete',
       'webhook-delivery',
     ]);
     expect(data[0]).toMatchObject({ due: expect.any(Number), redis: { workers: 1 } });

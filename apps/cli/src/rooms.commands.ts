@@ -194,7 +194,7 @@ const IN_CALL_COLUMNS: Columns<ParticipantListing> = {
 };
 
 function erase(cli: Cli, options: OutputOptions, participantId: string): Promise<void> {
-  return withDatabase(cli, async (database) => {
+  return withDatabase(cli, async (database, config) => {
     const now = cli.clock.now();
     const outcome = await requestErasure(database, participantId, now);
     if (outcome === 'unknown') throw notFound('Participant', participantId, 'participants list');
@@ -214,7 +214,16 @@ function erase(cli: Cli, options: OutputOptions, participantId: string): Promise
       eventsPending === 0
         ? ''
         : `; ${eventsPending} more have open deliveries and are erased within a minute after these end`;
-    const text = `${participantId} is erased, also from ${eventsErased} events${rest}.`;
-    print(cli, options, { participantId, eventsErased, eventsPending }, text);
+    const { recordings, later } = outcome;
+    const files = outcome.files.map(({ file }) => file.id);
+    const workersNotified = await wakeWorkers(config, outcome.operations);
+    const lines = [
+      `${participantId} is erased, also from ${eventsErased} events${rest}.`,
+      ...(recordings.length === 0 ? [] : [`Deleted with the participant: ${recordings.join(', ')}.`]),
+      ...(files.length === 0 ? [] : [`Recorded tracks that are deleted: ${files.join(', ')}.`]),
+      ...(later.length === 0 ? [] : [`Erased once they have ended: ${later.join(', ')}.`]),
+    ];
+    const erased = { participantId, eventsErased, eventsPending, recordings, files, later, workersNotified };
+    print(cli, options, erased, lines.join('\n'));
   });
 }

@@ -3,19 +3,16 @@ import { useSyncExternalStore } from 'react';
 /** A value outside of React that components follow. */
 export class Store<T> {
   readonly #listeners = new Set<() => void>();
-  #value: T;
 
-  constructor(value: T) {
-    this.#value = value;
-  }
+  constructor(private value: T) {}
 
   set(value: T): void {
-    this.#value = value;
+    this.value = value;
     for (const listener of this.#listeners) listener();
   }
 
   change(next: (value: T) => T): void {
-    this.set(next(this.#value));
+    this.set(next(this.value));
   }
 
   readonly #subscribe = (listener: () => void) => {
@@ -24,6 +21,6 @@ export class Store<T> {
   };
 
   use(): T {
-    return useSyncExternalStore(this.#subscribe, () => this.#value);
+    return useSyncExternalStore(this.#subscribe, () => this.value);
   }
 }

@@ -1,12 +1,9 @@
 import { type Call, type CloseInfo, connect, type ConnectionState, type RemoteTrack } from '@callplane/client-js';
-import { openChat } from './chat.js';
-import { announce, button, element, input } from './elements.js';
+import { announce, button, element, input, make, Panel, readable } from './elements.js';
 import type { Entry } from './lobby.js';
 import { RosterPages, showPeople } from './people.js';
-import { readable } from './problems.js';
 import { openSettings } from './settings.js';
-import { Stage } from './stage.js';
-import { showStatistics } from './statistics.js';
+import { Stage, showStatistics } from './stage.js';
 import { Toolbar } from './toolbar.js';
 
 const TOKEN_WITHIN_MS = 10_000;
@@ -187,4 +184,62 @@ async function askForToken(room: string, name: string): Promise<string> {
   if (response.status >= 502) throw new Error('The server is starting or away. Try again in a moment.');
   if (!response.ok) throw new Error(body.error?.message ?? `The demo's backend answered ${response.status}.`);
   return body.token;
+}
+
+/** Chat messages to all participants, over signaling. */
+function openChat(call: Call): Panel {
+  const unread = element('unread', HTMLElement);
+  const text = input('chat-text');
+  let unreadCount = 0;
+  const showUnread = () => {
+    unread.hidden = unreadCount === 0;
+    unread.textContent = String(unreadCount);
+    unread.setAttribute('aria-label', `${unreadCount} unread`);
+  };
+  const panel = new Panel('chat', () => {
+    unreadCount = 0;
+    showUnread();
+    return text;
+  });
+  element('messages', HTMLOListElement).replaceChildren();
+  text.disabled = !call.permissions.includes('messages:send');
+  element('chat-form', HTMLFormElement).onsubmit = (event) => {
+    event.preventDefault();
+    const message = text.value.trim();
+    if (message === '') return;
+    call.send({ text: message }).then(
+      () => {
+        text.value = '';
+        show('You', message, new Date(performance.timeOrigin + performance.now()));
+      },
+      (error: unknown) => show('Not sent', readable(error)),
+    );
+  };
+  call.on('message', ({ isFromServer, participant, data, sentAt }) => {
+    if (!isChat(data)) return;
+    const name = isFromServer ? 'The server' : (participant?.name ?? 'A participant who left');
+    show(name, data.text, sentAt);
+    if (panel.isOpen) return;
+    unreadCount++;
+    showUnread();
+    announce(`Message from ${name}: ${data.text}`);
+  });
+  return panel;
+}
+
+function show(name: string, text: string, at?: Date): void {
+  const who = make('b', 'quiet small', name);
+  const line = make('li');
+  line.append(who, make('p', '', text));
+  if (at !== undefined) {
+    const time = make('time', '', at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' }));
+    time.dateTime = at.toISOString();
+    who.append(' ', time);
+  }
+  element('messages', HTMLOListElement).append(line);
+  line.scrollIntoView({ block: 'end' });
+}
+
+function isChat(data: unknown): data is { text: string } {
+  return typeof data === 'object' && data !== null && 'text' in data && typeof data.text === 'string';
 }

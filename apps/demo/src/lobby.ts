@@ -1,7 +1,6 @@
 import type { LocalTrack } from '@callplane/client-js';
-import { button, element, input } from './elements.js';
+import { button, element, input, readable } from './elements.js';
 import { Preview } from './preview.js';
-import { readable } from './problems.js';
 
 export interface Entry {
   name: string;

@@ -1,8 +1,7 @@
 import { CallplaneError, isSupported } from '@callplane/client-js';
 import { enterCall } from './call-page.js';
-import { button, element } from './elements.js';
+import { button, element, readable } from './elements.js';
 import { showLobby } from './lobby.js';
-import { readable } from './problems.js';
 
 const problem = element('join-problem', HTMLParagraphElement);
 

@@ -56,18 +56,15 @@ const PAGE_SIZE = 50;
 
 /** Reads the participants of a large room page by page, and lets the call show the present page. */
 export class RosterPages {
-  readonly #call: Call;
   participants: readonly RemoteParticipant[] = [];
   /** Undefined before the first page, null after the last. */
   #cursor: string | null | undefined;
   #reading: Promise<void> | undefined;
 
-  constructor(call: Call) {
-    this.#call = call;
-  }
+  constructor(private readonly call: Call) {}
 
   get hasNext(): boolean {
-    return this.#call.isRosterPaged && this.#cursor !== null;
+    return this.call.isRosterPaged && this.#cursor !== null;
   }
 
   first(): Promise<void> {
@@ -82,13 +79,13 @@ export class RosterPages {
   }
 
   async #read(): Promise<void> {
-    if (!this.#call.isRosterPaged) return;
+    if (!this.call.isRosterPaged) return;
     try {
       const cursor = this.#cursor ?? undefined;
-      const page = await this.#call.listParticipants({ limit: PAGE_SIZE, ...(cursor === undefined ? {} : { cursor }) });
+      const page = await this.call.listParticipants({ limit: PAGE_SIZE, ...(cursor === undefined ? {} : { cursor }) });
       this.participants = page.participants;
       this.#cursor = page.next;
-      await this.#call.show(page.participants.map(({ participantId }) => participantId));
+      await this.call.show(page.participants.map(({ participantId }) => participantId));
     } catch {
       // An ended call shows that by itself. Otherwise the reader presses the button again.
     }

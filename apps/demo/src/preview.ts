@@ -1,7 +1,6 @@
 import { createLocalTracks, isSupported, type DeviceKind, type LocalTrack } from '@callplane/client-js';
 import { pickDevices } from './settings.js';
-import { element, input } from './elements.js';
-import { readable, readableFailures } from './problems.js';
+import { element, input, readable, readableFailures } from './elements.js';
 
 /** Moderate: a laptop encodes it and shows a full page of others. */
 export const VIDEO: MediaTrackConstraints = { width: { ideal: 640 }, height: { ideal: 360 }, frameRate: { ideal: 24 } };

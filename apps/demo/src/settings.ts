@@ -1,6 +1,5 @@
 import { type Call, type DeviceKind, isSupported, listDevices, onDevicesChanged } from '@callplane/client-js';
-import { button, element } from './elements.js';
-import { readable } from './problems.js';
+import { button, element, readable } from './elements.js';
 
 /** @returns a function that closes the dialog, whose menus then no longer follow the devices */
 export function openSettings(call: Call, onProblem: (text: string) => void): () => void {

@@ -12,10 +12,7 @@ const GAP_PX = 10;
  */
 export class Stage {
   readonly #list = element('grid', HTMLUListElement);
-  readonly #call: Call;
-  readonly #rosterPages: RosterPages;
   readonly #tiles = new Map<string, Tile>();
-  readonly #ownName: string;
   readonly #resizes = new ResizeObserver(() => this.#arrange());
   readonly #stop: () => void;
   /** Undefined before the first one. */
@@ -25,10 +22,11 @@ export class Stage {
   #page = 0;
   #pages = 1;
 
-  constructor(call: Call, ownName: string, rosterPages: RosterPages) {
-    this.#call = call;
-    this.#ownName = ownName;
-    this.#rosterPages = rosterPages;
+  constructor(
+    private readonly call: Call,
+    private readonly ownName: string,
+    private readonly rosterPages: RosterPages,
+  ) {
     this.#list.replaceChildren();
     this.#resizes.observe(this.#list);
     this.#show();
@@ -47,10 +45,10 @@ export class Stage {
   /** Shows the differences between two snapshots. */
   #show(): void {
     const before = this.#shown;
-    const now = (this.#shown = this.#call.getSnapshot());
+    const now = (this.#shown = this.call.getSnapshot());
     const { tracks, connectionQuality, participants, activeSpeakers } = now;
     if (tracks !== before?.tracks || connectionQuality !== before.connectionQuality)
-      this.#showPerson('own', this.#ownName, { tracks, connectionQuality });
+      this.#showPerson('own', this.ownName, { tracks, connectionQuality });
     for (const id of before?.participants.keys() ?? []) if (!participants.has(id)) this.#removePerson(id);
     for (const [id, participant] of participants) {
       if (participant !== before?.participants.get(id)) this.#showParticipant(id, participant);
@@ -59,7 +57,7 @@ export class Stage {
   }
 
   #showParticipant(id: string, participant: Participant): void {
-    if (this.#call.isRosterPaged && participant.tracks.size === 0) {
+    if (this.call.isRosterPaged && participant.tracks.size === 0) {
       this.#removePerson(id);
       return;
     }
@@ -141,7 +139,7 @@ export class Stage {
 
   async #turn(pages: number): Promise<void> {
     const page = this.#page + pages;
-    if (page >= this.#pages) await this.#rosterPages.next();
+    if (page >= this.#pages) await this.rosterPages.next();
     this.#page = Math.max(0, page);
     this.#arrange();
   }
@@ -163,10 +161,77 @@ export class Stage {
   }
 
   #showPages(): void {
-    const hasMore = this.#rosterPages.hasNext;
+    const hasMore = this.rosterPages.hasNext;
     element('pages', HTMLElement).hidden = this.#pages === 1 && !hasMore;
     element('page-number', HTMLElement).textContent = `${this.#page + 1} of ${this.#pages}${hasMore ? '+' : ''}`;
     button('page-back').disabled = this.#page === 0;
     button('page-on').disabled = this.#page === this.#pages - 1 && !hasMore;
   }
+}
+
+const EVERY_MS = 1_000;
+
+/** The fields of WebRTC's statistics that this page reads; browsers omit fields that they do not support. */
+type Entry = Partial<RTCInboundRtpStreamStats & RTCOutboundRtpStreamStats & RTCIceCandidatePairStats>;
+
+/** Updates one line every second: bitrates, resolution, loss, round trip. Returns a function that stops it. */
+export function showStatistics(call: Call): () => void {
+  const line = element('statistics', HTMLParagraphElement);
+  let before = { sent: 0, received: 0, at: performance.now() };
+  const look = async () => {
+    const { publisher, subscriber } = await call.getStats();
+    const [out, into] = [entriesOf(publisher), entriesOf(subscriber)];
+    const sent = sum(out, 'outbound-rtp');
+    const received = sum(into, 'inbound-rtp');
+    const at = performance.now();
+    const rate = (bytes: number, earlier: number) =>
+      `${Math.round(Math.max(0, ((bytes - earlier) * 8) / (at - before.at)))} kbit/s`;
+    const parts = [
+      `↑ ${rate(sent.bytes, before.sent)}${sent.resolution}`,
+      `↓ ${rate(received.bytes, before.received)}${received.resolution}`,
+      `${received.lost} packets lost${shareOf(received)}`,
+      roundTrip([...out, ...into]),
+    ];
+    line.textContent = parts.filter((part) => part !== '').join('  ·  ');
+    before = { sent: sent.bytes, received: received.bytes, at };
+  };
+  const timer = setInterval(() => void look().catch(() => undefined), EVERY_MS);
+  return () => {
+    clearInterval(timer);
+    line.textContent = '';
+  };
+}
+
+function entriesOf(report: RTCStatsReport | undefined): Entry[] {
+  return report === undefined ? [] : [...(report as unknown as Map<string, Entry>).values()];
+}
+
+/** Sums over all tracks of one direction. */
+function sum(entries: Entry[], type: string) {
+  const sums = { bytes: 0, packets: 0, lost: 0, resolution: '' };
+  let largest = 0;
+  for (const entry of entries) {
+    if (entry.type !== type) continue;
+    sums.bytes += entry.bytesSent ?? entry.bytesReceived ?? 0;
+    sums.packets += entry.packetsSent ?? entry.packetsReceived ?? 0;
+    sums.lost += Math.max(0, entry.packetsLost ?? 0);
+    const { frameWidth = 0, frameHeight = 0, framesPerSecond = 0 } = entry;
+    if (frameWidth * frameHeight <= largest) continue;
+    largest = frameWidth * frameHeight;
+    sums.resolution = `, ${frameWidth}×${frameHeight}, ${Math.round(framesPerSecond)} fps`;
+  }
+  return sums;
+}
+
+function roundTrip(entries: Entry[]): string {
+  const pair = entries.find(
+    ({ type, nominated, state }) => type === 'candidate-pair' && nominated && state === 'succeeded',
+  );
+  if (pair?.currentRoundTripTime === undefined) return '';
+  return `round trip ${Math.round(pair.currentRoundTripTime * 1000)} ms`;
+}
+
+function shareOf({ lost, packets }: { lost: number; packets: number }): string {
+  if (lost === 0) return '';
+  return ` (${((100 * lost) / (lost + packets)).toFixed(1)} %)`;
 }

@@ -1,20 +1,18 @@
 import { CallplaneError, isSupported, type Call, type LocalTrack, type TrackSource } from '@callplane/client-js';
-import { announce, button, setIcon } from './elements.js';
+import { announce, button, setIcon, readable } from './elements.js';
 import { VIDEO } from './preview.js';
-import { readable } from './problems.js';
 
 /** One button each for microphone, camera and screen; its label names the effect of a press. */
 export class Toolbar {
-  readonly #call: Call;
-  readonly #onProblem: (text: string) => void;
   /** Sources with an operation in progress: a second press must not overtake the first. */
   readonly #busy = new Set<TrackSource>();
   /** The request of a press during an operation. The label may already show the new state then. */
   readonly #next = new Map<TrackSource, () => Promise<void>>();
 
-  constructor(call: Call, onProblem: (text: string) => void) {
-    this.#call = call;
-    this.#onProblem = onProblem;
+  constructor(
+    private readonly call: Call,
+    private readonly onProblem: (text: string) => void,
+  ) {
     button('toggle-audio').onclick = () => void this.toggleDevice('microphone');
     button('toggle-video').onclick = () => void this.toggleDevice('camera');
     button('toggle-screen').onclick = () => void this.toggleScreen();
@@ -38,7 +36,7 @@ export class Toolbar {
       return Promise.resolve();
     }
     return this.#once(source, async () => {
-      const call = this.#call;
+      const call = this.call;
       const track = this.#track(source);
       if (track === undefined) await call.publish(source === 'microphone' ? { audio: true } : { video: VIDEO });
       else await (track.muted ? call.unmute(track.trackId) : call.mute(track.trackId));
@@ -49,8 +47,8 @@ export class Toolbar {
 
   toggleScreen(): Promise<void> {
     return this.#once('screen', async () => {
-      if (this.#track('screen') === undefined) await this.#call.shareScreen();
-      else await this.#call.stopScreenShare();
+      if (this.#track('screen') === undefined) await this.call.shareScreen();
+      else await this.call.stopScreenShare();
       announce(this.#track('screen') === undefined ? 'You stopped sharing' : 'You share your screen');
     });
   }
@@ -58,8 +56,8 @@ export class Toolbar {
   async begin(tracks: LocalTrack[]): Promise<void> {
     const [first] = tracks;
     if (first === undefined) return;
-    if (this.#call.mediaState === 'down') for (const track of tracks) track.stop();
-    else await this.#once(first.source, async () => void (await this.#call.publish(tracks)));
+    if (this.call.mediaState === 'down') for (const track of tracks) track.stop();
+    else await this.#once(first.source, async () => void (await this.call.publish(tracks)));
   }
 
   show(): void {
@@ -73,7 +71,7 @@ export class Toolbar {
   }
 
   #track(source: TrackSource) {
-    return [...this.#call.tracks.values()].find((track) => track.source === source);
+    return [...this.call.tracks.values()].find((track) => track.source === source);
   }
 
   async #once(source: TrackSource, task: () => Promise<void>): Promise<void> {
@@ -85,7 +83,7 @@ export class Toolbar {
       const isDenied = error instanceof CallplaneError && error.code === 'device_permission_denied';
       // The user closed the browser's dialog, which needs no message.
       if (source === 'screen' && isDenied) return;
-      this.#onProblem(readable(error, source));
+      this.onProblem(readable(error, source));
     } finally {
       this.#busy.delete(source);
       this.show();

@@ -1,5 +1,6 @@
 import { LEASE_SECONDS } from '@callplane/core';
 import {
+  choice,
   databaseSettings,
   healthSettings,
   processSettings,
@@ -7,6 +8,7 @@ import {
   redisSettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
+import { COMPOSITE_FORMATS } from './composite/scene-arguments.js';
 
 /** The environment variables of this app, parsed once at its start. The source of docs/configuration.md. */
 export const RecorderConfig = Type.Object({
@@ -25,7 +27,12 @@ export const RecorderConfig = Type.Object({
     expected: 'an absolute path',
     description:
       'Folder for unfinished files, of this process alone: it is emptied at the start. It needs room for three times ' +
-      'the largest track.',
+      'the largest track; for a composite also 30 MB a minute, and all tracks of one time.',
+  }),
+  RECORDER_COMPOSITE_FORMAT: choice(COMPOSITE_FORMATS, {
+    default: 'mp4',
+    description:
+      'Format of composites: `mp4` has H.264 and AAC. `webm` has VP8 and Opus, and takes less processor time.',
   }),
   RECORDER_LEASE_MS: Type.Integer({
     default: LEASE_SECONDS * 1000,
@@ -42,6 +49,12 @@ export const RecorderConfig = Type.Object({
     description:
       'Interval in milliseconds between scans for recordings that no job announced, and for recordings that have ' +
       'reached their longest duration.',
+  }),
+  RECORDING_RETENTION_DAYS: Type.Integer({
+    default: 0,
+    minimum: 0,
+    maximum: 3650,
+    description: 'Days after its end until a recording is deleted, with its files; 0 = never.',
   }),
   ...healthSettings,
   ...processSettings,

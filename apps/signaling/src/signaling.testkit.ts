@@ -212,6 +212,7 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
         participantId: null,
         mode: 'tracks',
         audioOnly: false,
+        layout: null,
         metadata: {},
         maxDurationSeconds: 3600,
         startedAt: new Date(),

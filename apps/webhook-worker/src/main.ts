@@ -27,9 +27,7 @@ import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
 import { webhookMetrics } from './metrics.js';
 import { PinnedAgents } from './sending/pinned-agents.js';
-import { FailingEndpoints } from './sweep/failing-endpoints.js';
-import { sweepRetention } from './sweep/retention.js';
-import { sweepDeliveries, sweepRecoveries } from './sweep/sweep.js';
+import { FailingEndpoints, sweepRetention, sweepDeliveries, sweepRecoveries } from './sweep/sweep.js';
 
 // deliveries/README.md: the way of a delivery through this worker, and the file of each step.
 

@@ -2,8 +2,7 @@ import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually, spawnApp } from '@callplane/testing';
 import { randomUUID } from 'node:crypto';
 import { startReceiver } from './receivers.testkit.js';
-import { FailingEndpoints } from './sweep/failing-endpoints.js';
-import { sweepDeliveries } from './sweep/sweep.js';
+import { FailingEndpoints, sweepDeliveries } from './sweep/sweep.js';
 import { startTestWorker, type TestWorker } from './worker.testkit.js';
 
 const NOWHERE = 'http://127.0.0.1:65535/';

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -81,7 +82,7 @@ async function listen(receiver: Receiver, server: Server, scheme: string): Promi
     socket.once('close', () => receiver.open.delete(socket));
     socket.on('error', () => undefined);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   receiver.port = (server.address() as AddressInfo).port;
   receiver.url = `${scheme}://127.0.0.1:${receiver.port}/hook`;
   receiver.close = () =>

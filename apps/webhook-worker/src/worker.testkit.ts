@@ -30,9 +30,6 @@ import {
   TEST_ENCRYPTION_KEYS,
   testClock,
   type LogLine,
-  type TestClock,
-  type TestServer,
-  type TestTenant,
 } from '@callplane/testing';
 import { attemptDelivery, OpenedSecrets } from './deliveries/attempt.js';
 import { Settling } from './deliveries/settling.js';
@@ -56,45 +53,15 @@ export function endedAttempt(
   return { claim, attempt, after, slotMs: 64 };
 }
 
-export interface TestWorker {
-  deps: Deps;
-  clock: TestClock;
-  databaseUrl: string;
-  redis: TestServer;
-  tenant: TestTenant;
-  lines: LogLine[];
-  /** The metrics in the text format of a scrape. */
-  metrics(): Promise<string>;
-  newEndpoint(
-    url: string,
-    more?: { environmentId?: string; slotMs?: number; enabled?: boolean; failingSince?: Date; lastFailedAt?: Date },
-  ): Promise<string>;
-  /** Writes events for this endpoint only. */
-  emit(endpointId: string, count?: number, type?: EventType): Promise<WrittenDelivery[]>;
-  /**
-   * Writes events of one room for this endpoint only; their `data.room` is its id. Returns the ids of the deliveries in
-   * the order of the events.
-   */
-  emitToRoom(endpointId: string, roomId: string, count: number): Promise<string[]>;
-  /** Creates an endpoint for the URL and one delivery to it. Returns the id of the delivery. */
-  newDelivery(url: string): Promise<string>;
-  row(deliveryId: string): ReturnType<Database['prisma']['webhookDelivery']['findUniqueOrThrow']>;
-  endpoint(endpointId: string): ReturnType<Database['prisma']['webhookEndpoint']['findUniqueOrThrow']>;
-  attempts(deliveryId: string): ReturnType<Database['prisma']['webhookAttempt']['findMany']>;
-  /** Claims due deliveries of the endpoint, the oldest first. */
-  claim(endpointId: string, count?: number, leaseMs?: number): Promise<ClaimedDelivery[]>;
-  /** Makes one attempt at a due delivery of the same endpoint, like a slot does. False if nothing was attempted. */
-  attempt(deliveryId: string, deps?: Deps): Promise<boolean>;
-  sql(statement: string): Promise<unknown>;
-}
-
 /** @param context the owner of the secret. */
 export function sealTestSecret(secret: string, context: string): string {
   return seal(parseMasterKeys([TEST_ENCRYPTION_KEYS]), secret, context);
 }
 
+export type TestWorker = Awaited<ReturnType<typeof startTestWorker>>;
+
 /** Creates the dependencies of the worker with real PostgreSQL and Redis. They are closed when the test file ends. */
-export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWorker> {
+export async function startTestWorker(more: Partial<Deps> = {}) {
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
   const database = new Database({ url, poolMax: 15, indexesOnly: true, deadlines: PATIENT_DEADLINES });
   const claimsDatabase = new Database({
@@ -146,20 +113,30 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
   const tenant = await createTestTenant(database);
   const { prisma } = database;
 
-  const worker: TestWorker = {
+  const worker = {
     deps,
     clock,
     databaseUrl: url,
     redis,
     tenant,
     lines,
+    /** The metrics in the text format of a scrape. */
     metrics: () => metrics.text(),
-    async newEndpoint(endpointUrl, { environmentId, slotMs, enabled = true, failingSince, lastFailedAt } = {}) {
+    async newEndpoint(
+      endpointUrl: string,
+      {
+        environmentId = tenant.environmentId,
+        slotMs,
+        enabled = true,
+        failingSince,
+        lastFailedAt,
+      }: { environmentId?: string; slotMs?: number; enabled?: boolean; failingSince?: Date; lastFailedAt?: Date } = {},
+    ) {
       const id = newId('webhookEndpoint');
       await prisma.webhookEndpoint.create({
         data: {
           id,
-          environmentId: environmentId ?? tenant.environmentId,
+          environmentId,
           url: endpointUrl,
           events: ['*'],
           enabled,
@@ -180,7 +157,8 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
       });
       return id;
     },
-    async emit(endpointId, count = 1, type = 'webhook.test') {
+    /** Writes events for this endpoint only. */
+    async emit(endpointId: string, count = 1, type: EventType = 'webhook.test'): Promise<WrittenDelivery[]> {
       const data = { greeting: 'Grüße' };
       const { environmentId } = await worker.endpoint(endpointId);
       const owner = { ...tenant, environmentId };
@@ -189,7 +167,11 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
       const written = await database.transaction((tx) => writeEvents(tx, events, { only: endpointId }));
       return written.deliveries;
     },
-    async emitToRoom(endpointId, roomId, count) {
+    /**
+     * Writes events of one room for this endpoint only; their `data.room` is its id. Returns the ids of the deliveries in
+     * the order of the events.
+     */
+    async emitToRoom(endpointId: string, roomId: string, count: number) {
       const createdAt = clock.now();
       const create = roomRow(tenant, { id: roomId, createdAt });
       await prisma.room.upsert({ where: { id: roomId }, create, update: {} });
@@ -209,14 +191,16 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
       });
       return deliveries.map(({ id }) => id);
     },
-    async newDelivery(endpointUrl) {
+    /** Creates an endpoint for the URL and one delivery to it. Returns the id of the delivery. */
+    async newDelivery(endpointUrl: string): Promise<string> {
       const [delivery] = await worker.emit(await worker.newEndpoint(endpointUrl));
       return delivery!.id;
     },
-    row: (id) => prisma.webhookDelivery.findUniqueOrThrow({ where: { id } }),
-    endpoint: (id) => prisma.webhookEndpoint.findUniqueOrThrow({ where: { id } }),
-    attempts: (deliveryId) => prisma.webhookAttempt.findMany({ where: { deliveryId }, orderBy: { id: 'asc' } }),
-    async claim(endpointId, count = 1, leaseMs = deps.leaseMs) {
+    row: (id: string) => prisma.webhookDelivery.findUniqueOrThrow({ where: { id } }),
+    endpoint: (id: string) => prisma.webhookEndpoint.findUniqueOrThrow({ where: { id } }),
+    attempts: (deliveryId: string) => prisma.webhookAttempt.findMany({ where: { deliveryId }, orderBy: { id: 'asc' } }),
+    /** Claims due deliveries of the endpoint, the oldest first. */
+    async claim(endpointId: string, count = 1, leaseMs = deps.leaseMs) {
       const rows: ClaimedDelivery[] = [];
       for (;;) {
         const request = { endpointId, lane: 'slow' as const, token: randomUUID(), leaseMs, afterRoomId: '' };
@@ -225,7 +209,8 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
         if (claimed.length === 0 || rows.length >= count) return rows;
       }
     },
-    async attempt(deliveryId, own = deps) {
+    /** Makes one attempt at a due delivery of the same endpoint, like a slot does. False if nothing was attempted. */
+    async attempt(deliveryId: string, own = deps): Promise<boolean> {
       const [claim, ...others] = await worker.claim((await worker.row(deliveryId)).endpointId);
       await deps.settling.release(others);
       if (claim === undefined) return false;
@@ -236,7 +221,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
       }
       return attempted !== null;
     },
-    sql: (statement) => execute(database, statement),
+    sql: (statement: string) => execute(database, statement),
   };
   return worker;
 }

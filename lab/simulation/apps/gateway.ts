@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { nodeLoads, publishTracks } from '@callplane/db';
-import { publishRoomChanged } from '@callplane/queue';
+import { publishRoomChanged, type JobProducer, type RoomBus, type RoomMessage } from '@callplane/queue';
 import { ArrivalLimits } from '../../../apps/signaling/src/arrivals/limits.js';
 import type { VerificationKeys } from '../../../apps/signaling/src/arrivals/token.js';
 import { Gateway, type Deps } from '../../../apps/signaling/src/gateway.js';
 import { MediaPlaces } from '../../../apps/signaling/src/media/places.js';
 import { signalingMetrics } from '../../../apps/signaling/src/metrics.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
-import { simRoomBus } from '../ports/room-bus.js';
 import { SimSocket, type SocketClient } from '../ports/sockets.js';
 import { running, type SimProcess } from '../processes.js';
 import { PUBLIC_KEY, TOKENS, noMetrics, openDatabase, type Parts } from './tasks.js';
+import type { SimRedis } from '../ports/redis.js';
 
 const UNLIMITED = { perSecond: 0, burst: 1 };
 const UNLIMITED_PACE = { perMinute: 0, burst: 1 };
@@ -90,4 +90,49 @@ export function startGateway({ redis, media, databaseUrl, logger, world }: Parts
       await gateway.close();
     },
   };
+}
+
+interface Payload {
+  type: string;
+  from?: string;
+  message: RoomMessage;
+  kind?: string;
+  report?: unknown;
+  range: { version: number | null };
+}
+
+/** The room bus of the process that runs, as packages/queue has it, on the model of Redis. */
+function simRoomBus(redis: SimRedis, producer: JobProducer, instanceId: string): RoomBus {
+  const ends = new Map<string, () => void>();
+  const channelOf = (roomId: string): string => `callplane:room:${roomId}`;
+  const publish = (roomId: string, payload: object): Promise<boolean> =>
+    producer.redis.publish(channelOf(roomId), JSON.stringify({ ...payload, from: instanceId })).then(
+      () => true,
+      () => false,
+    );
+  const bus: Omit<RoomBus, 'close'> = {
+    get isListening() {
+      return !redis.isAway;
+    },
+    refusal: null,
+    subscribe(roomId, handlers) {
+      ends.get(roomId)?.();
+      const receive = (text: string): void => {
+        const { from = '', type, range, message, kind = '', report } = JSON.parse(text) as Payload;
+        if (from === instanceId) return;
+        if (type === 'message') handlers.message(message);
+        else if (type === 'report') handlers.report?.(kind, report, from);
+        else handlers.changed(range.version);
+      };
+      ends.set(roomId, redis.subscribe(channelOf(roomId), receive));
+    },
+    unsubscribe(roomId) {
+      ends.get(roomId)?.();
+      ends.delete(roomId);
+    },
+    publishChanged: (roomId, version) => publish(roomId, { type: 'changed', range: { version } }),
+    publishMessage: (roomId, message) => publish(roomId, { type: 'message', message }),
+    publishReport: (roomId, kind, report) => publish(roomId, { type: 'report', kind, report }),
+  };
+  return bus as unknown as RoomBus;
 }

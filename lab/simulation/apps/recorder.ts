@@ -3,7 +3,7 @@ import { RECORDER_TASK, saveCapturePass } from '@callplane/db';
 import { operationMetrics, Scan, SCAN_FAST_MS, settleExhausted, workOnOperation } from '@callplane/operations';
 import type { Deps } from '../../../apps/recorder/src/deps.js';
 import { recordingProcess } from '../../../apps/recorder/src/operations/recording-process.js';
-import { stopOverdue } from '../../../apps/recorder/src/operations/stop-overdue.js';
+import { stopOverdue } from '../../../apps/recorder/src/housekeeping.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
 import { noMetrics, openDatabase, periodicTasks, type Parts } from './tasks.js';
 
@@ -26,6 +26,7 @@ export function startRecorder({ redis, media, databaseUrl, logger, name }: Parts
     leaseMs: LEASE_SECONDS * 1000,
     store: {} as Deps['store'],
     scratchFolder: '',
+    compositeFormat: 'mp4',
   };
   const work = (operationId: string): Promise<number | null> => workOnOperation(deps, operationId, kinds, KIND);
   const scan = new Scan(deps, [KIND], SWEEP_INTERVAL_MS, work);

@@ -25,17 +25,16 @@ export const CALM: Weather = { lose: 0, repeat: 0, delayMs: 2 };
 
 /** A model of Redis: jobs and notices that may get lost, come twice, late, or in another order. */
 export class SimRedis {
-  readonly #world: World;
-  readonly #random: Random;
   readonly #operations: Readonly<Record<OperationQueueName, OperationQueue>>;
   readonly #turns: TurnQueues;
   readonly #subscribers = new Set<Subscriber>();
   weather: Weather = CALM;
   isAway = false;
 
-  constructor(world: World, random: Random) {
-    this.#world = world;
-    this.#random = random;
+  constructor(
+    private readonly world: World,
+    private readonly random: Random,
+  ) {
     const queue = (name: string) => new OperationQueue(name, world, random, () => this.isAway);
     this.#operations = {
       'room-end': queue('room-end'),
@@ -125,30 +124,30 @@ export class SimRedis {
   }
 
   #command(process: SimProcess, what: string): Promise<void> {
-    return new Promise((resolve) => this.#world.after(0, process, `${what} in Redis`, resolve));
+    return new Promise((resolve) => this.world.after(0, process, `${what} in Redis`, resolve));
   }
 
   #addOperation(row: OperationWakeUp, priority: number): void {
     const queue = QUEUE_OF_OPERATION[row.kind];
     if (this.#isLost(queue)) return;
     const job = { id: operationJobId(row), operationId: row.id, priority };
-    const later = (): number => this.#random.between(1, this.weather.delayMs);
+    const later = (): number => this.random.between(1, this.weather.delayMs);
     this.#operations[queue].add(job, later());
-    if (this.#random.chance(this.weather.repeat)) this.#operations[queue].repeat(job, later());
+    if (this.random.chance(this.weather.repeat)) this.#operations[queue].repeat(job, later());
   }
 
   #isLost(queue: string): boolean {
-    const isLost = this.#random.chance(this.weather.lose);
-    if (isLost) this.#world.note(`job ${queue} gets lost`);
+    const isLost = this.random.chance(this.weather.lose);
+    if (isLost) this.world.note(`job ${queue} gets lost`);
     return isLost;
   }
 
   #publish(channel: string, payload: string): void {
     for (const { process, channel: theirs, handle } of [...this.#subscribers]) {
       if (theirs !== channel) continue;
-      if (this.#random.chance(this.weather.lose)) continue;
-      for (let times = this.#random.chance(this.weather.repeat) ? 2 : 1; times > 0; times -= 1) {
-        this.#world.after(this.#random.between(0, this.weather.delayMs), process, `gets a notice of ${channel}`, () =>
+      if (this.random.chance(this.weather.lose)) continue;
+      for (let times = this.random.chance(this.weather.repeat) ? 2 : 1; times > 0; times -= 1) {
+        this.world.after(this.random.between(0, this.weather.delayMs), process, `gets a notice of ${channel}`, () =>
           running.run(process, () => handle(payload)),
         );
       }

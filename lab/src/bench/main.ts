@@ -16,6 +16,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   signaling: { what: 'first frames and ends of rooms', load: () => import('./signaling.js') },
   rooms: { what: 'rooms of up to 10,000, without media', load: () => import('./rooms.js') },
   'media-quality': { what: 'picture and sound on bad lines, in Chromium', load: () => import('./media-quality.js') },
+  recordings: { what: 'processor time of recordings and their composites', load: () => import('./recordings.js') },
   growth: { what: 'statements beside few and many finished deliveries', load: () => import('./growth.js') },
 };
 
@@ -44,7 +45,11 @@ export async function main(args: string[]): Promise<void> {
   }
   const isChosen = (name: string) => chosen.length === 0 || chosen.includes(name);
   exitOnSignals();
-  const programs = isChosen('media-quality') ? [...PROGRAMS, 'chromium'] : PROGRAMS;
+  const programs = [
+    ...PROGRAMS,
+    ...(isChosen('media-quality') ? ['chromium'] : []),
+    ...(isChosen('recordings') ? ['ffmpeg'] : []),
+  ];
   await ensurePrograms(programs, { say, step: progress(say) });
   for (const [name, { load }] of Object.entries(BENCHMARKS)) {
     if (!isChosen(name)) continue;

@@ -31,7 +31,8 @@ export const APPS = {
 export type AppName = keyof typeof APPS;
 
 /** Where the compiled program of an app is. */
-export const mainOf = (app: AppName | 'cli', built = root): string => join(built, 'apps', app, 'dist', 'main.js');
+export const mainOf = (app: AppName | 'cli' | 'recorder', built = root): string =>
+  join(built, 'apps', app, 'dist', 'main.js');
 
 interface NodeProgram {
   name: string;

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, connect, type AddressInfo, type Socket } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { eventually, stopAtEnd } from '@callplane/testing';
@@ -10,7 +11,7 @@ async function echo(): Promise<Cable> {
     sockets.add(socket);
     socket.on('error', () => undefined).pipe(socket);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   const cable = await Cable.open((server.address() as AddressInfo).port);
   stopAtEnd(async () => {
     cable.close();

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
 interface Pair {
@@ -20,7 +21,7 @@ export class Cable {
   /** @param to a port of 127.0.0.1. */
   static async open(to: number): Promise<Cable> {
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
     const cable = new Cable(server);
     server.on('connection', (near) => cable.#join(near, to));
     return cable;

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { stopAtEnd } from '@callplane/testing';
@@ -17,7 +18,7 @@ async function startService({ hasGateway = true } = {}): Promise<string> {
   };
   const server = createServer(answer);
   if (hasGateway) new WebSocketServer({ server, path: '/v1/signaling' });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   stopAtEnd(() => new Promise((resolve) => server.close(resolve)));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

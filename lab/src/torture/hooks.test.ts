@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { stopAtEnd } from '@callplane/testing';
@@ -16,7 +17,7 @@ test('an endpoint is registered once the service can answer, with one idempotenc
     response.writeHead(isReady ? 201 : 503);
     response.end(isReady ? JSON.stringify({ id: `whe_${keys.length}`, signingKeyVersion: 1, signingSecret: 's' }) : '');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   stopAtEnd(() => new Promise<void>((resolve) => server.close(() => resolve())));
   const history = { nowMs: 0, write: () => undefined } as unknown as HistoryWriter;
   const caller = new Caller(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, history);

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Call } from '@callplane/client-js';
+import type { Call, Platform } from '@callplane/client-js';
+import wrtc from '@roamhq/wrtc';
 import type { Joining } from './calls.js';
 import { Load } from './load.js';
-import { Peers, startTone } from './peers.js';
+import type { HistoryWriter } from './history-writer.js';
 
 const PERMISSIONS = ['room:join', 'audio:publish'];
 /** Packets after which media flows. */
@@ -71,4 +72,109 @@ export class MediaLoop extends Load {
 async function until(isReached: () => boolean, withinMs: number): Promise<void> {
   const untilMs = performance.now() + withinMs;
   while (!isReached() && performance.now() < untilMs) await delay(LOOK_EVERY_MS);
+}
+
+const SAMPLE_RATE = 48_000;
+const BLOCK_MS = 10;
+const SAMPLE_EVERY_MS = 500;
+
+/**
+ * The peer connections of the calls of one room. They ignore that the SDK closes them, as a hostile client does: then
+ * the media servers alone decide which media they relay. Writes down what each call has received.
+ */
+class Peers {
+  readonly #connections: { joining: Joining; call: string; connection: RTCPeerConnection; close: () => void }[] = [];
+  readonly #sampling: NodeJS.Timeout;
+  #latest = new Map<string, number>();
+  #isSampling = false;
+
+  /** @param isRelayed whether media takes the way over the TURN server. */
+  constructor(
+    private readonly history: HistoryWriter,
+    private readonly isRelayed: boolean,
+  ) {
+    this.#sampling = setInterval(() => void this.#sampleAlone(), SAMPLE_EVERY_MS);
+  }
+
+  /** The class of the connections of one call. */
+  classFor(joining: Joining, call: string): Platform['RTCPeerConnection'] {
+    const connections = this.#connections;
+    const policy = this.isRelayed ? { iceTransportPolicy: 'relay' as const } : {};
+    return function Stubborn(configuration?: RTCConfiguration) {
+      const connection = new wrtc.RTCPeerConnection({ ...configuration, ...policy });
+      const close = connection.close.bind(connection);
+      connection.close = () => undefined;
+      connections.push({ joining, call, connection, close });
+      return connection;
+    } as unknown as Platform['RTCPeerConnection'];
+  }
+
+  /** Packets of media that a participant has received, in all of its calls. */
+  receivedBy(participantId: string): number {
+    return this.#connections
+      .filter(({ joining }) => joining.participantId === participantId)
+      .reduce((sum, { call }) => Math.max(sum, this.#latest.get(call) ?? 0), 0);
+  }
+
+  close(): void {
+    clearInterval(this.#sampling);
+    for (const { close } of this.#connections.splice(0)) close();
+  }
+
+  /** Two samples at once could be written in the wrong order. */
+  async #sampleAlone(): Promise<void> {
+    if (this.#isSampling) return;
+    this.#isSampling = true;
+    await this.#sample().finally(() => {
+      this.#isSampling = false;
+    });
+  }
+
+  /** A connection that has just been closed has no statistics: its call would seem to have received less than before. */
+  async #sample(): Promise<void> {
+    const totals = new Map<string, { joining: Joining; packets: number }>();
+    for (const { joining, call, connection } of [...this.#connections]) {
+      const packets = await packetsOf(connection).catch(() => null);
+      if (packets === null || !this.#connections.some((each) => each.connection === connection)) return;
+      totals.set(call, { joining, packets: packets + (totals.get(call)?.packets ?? 0) });
+    }
+    for (const [call, { joining, packets }] of totals) {
+      this.#latest.set(call, packets);
+      const { tenant, roomId, participantId } = joining;
+      this.history.write('media', {
+        atMs: this.history.nowMs,
+        tenant,
+        roomId,
+        participantId,
+        call,
+        packetsReceived: packets,
+      });
+    }
+  }
+}
+
+async function packetsOf(connection: RTCPeerConnection): Promise<number> {
+  let packets = 0;
+  const stats = await connection.getStats();
+  stats.forEach((one: { type?: string; packetsReceived?: number }) => {
+    if (one.type === 'inbound-rtp') packets += one.packetsReceived ?? 0;
+  });
+  return packets;
+}
+
+/** Starts an audio track with a sine tone. */
+function startTone(): { track: MediaStreamTrack; stop(): void } {
+  const source = new wrtc.nonstandard.RTCAudioSource();
+  const track = source.createTrack();
+  const numberOfFrames = (SAMPLE_RATE * BLOCK_MS) / 1000;
+  const samples = Int16Array.from({ length: numberOfFrames }, (_, n) => 8000 * Math.sin((n * 2 * Math.PI) / 109));
+  const block = { samples, sampleRate: SAMPLE_RATE, bitsPerSample: 16, channelCount: 1, numberOfFrames };
+  const timer = setInterval(() => source.onData(block), BLOCK_MS);
+  return {
+    track,
+    stop: () => {
+      clearInterval(timer);
+      track.stop();
+    },
+  };
 }

@@ -34,8 +34,6 @@ export class Engine {
   permissions: readonly string[] = [];
   #mediaState: 'up' | 'down' = 'down';
   #watching: Watching | undefined;
-  readonly #platform: Platform;
-  readonly #settings: Settings;
   readonly #emit: Emit;
   readonly #iceServers: IceServers;
   /** The connections whose path is lost, until they or their successors have one. */
@@ -48,9 +46,11 @@ export class Engine {
   /** Events that wait until the caller of `connect()` has added its listeners; undefined from then on. */
   #waiting: (() => void)[] | undefined = [];
 
-  constructor(platform: Platform, settings: Settings, send: Emit) {
-    this.#platform = platform;
-    this.#settings = settings;
+  constructor(
+    private readonly platform: Platform,
+    private readonly settings: Settings,
+    send: Emit,
+  ) {
     const emit: Emit = (this.#emit = (name, event) => {
       if (this.#isOver) return;
       this.#isOver = name === 'closed';
@@ -165,7 +165,7 @@ export class Engine {
     this.#loading ??= import('./local/local-media.js').then(({ LocalMedia }) => {
       const { publisher, session } = this;
       return (this.#localMedia = new LocalMedia({
-        platform: this.#platform,
+        platform: this.platform,
         publisher,
         permissions: () => this.permissions,
         assertOpen: () => session.assertOpen(),
@@ -193,14 +193,14 @@ export class Engine {
 
   async setOutput(deviceId: string): Promise<void> {
     // The empty id is the default device.
-    if (deviceId !== '') await assertDevice(this.#platform, 'audiooutput', deviceId);
+    if (deviceId !== '') await assertDevice(this.platform, 'audiooutput', deviceId);
     await this.playback.setOutput(deviceId);
   }
 
   async join(): Promise<void> {
     try {
       await this.session.join();
-      if (this.#settings.leaveOnPageHide) this.#platform.page?.addEventListener('pagehide', this.#onPageHide);
+      if (this.settings.leaveOnPageHide) this.platform.page?.addEventListener('pagehide', this.#onPageHide);
     } finally {
       // Runs after the continuation of `await connect()`.
       setTimeout(() => {
@@ -240,7 +240,7 @@ export class Engine {
   }
 
   #createConnection(): RTCPeerConnection {
-    const { RTCPeerConnection: Connection } = this.#platform;
+    const { RTCPeerConnection: Connection } = this.platform;
     if (Connection === undefined)
       throw new CallplaneError('unsupported', 'WebRTC is not available in this environment.');
     return new Connection(this.#iceServers.configuration);
@@ -272,7 +272,7 @@ export class Engine {
   #receive(message: ServerMessage): void {
     switch (message.type) {
       case 'offer':
-        if (this.#platform.RTCPeerConnection !== undefined) this.subscriber.offer(message);
+        if (this.platform.RTCPeerConnection !== undefined) this.subscriber.offer(message);
         break;
       case 'subscribed':
         this.subscriber.subscribed(message);
@@ -324,8 +324,8 @@ export class Engine {
     if (this.session.state === 'closed') return;
     this.#watching = new Watching({
       session: this.session,
-      isAdaptive: this.#settings.adaptive,
-      now: this.#platform.now,
+      isAdaptive: this.settings.adaptive,
+      now: this.platform.now,
       roster: this.roster,
       subscriptions: this.subscriptions,
       connections: () => this.connections,
@@ -357,7 +357,7 @@ export class Engine {
   };
 
   #closed(close: CloseInfo): void {
-    this.#platform.page?.removeEventListener('pagehide', this.#onPageHide);
+    this.platform.page?.removeEventListener('pagehide', this.#onPageHide);
     this.#watching?.close();
     this.#localMedia?.close(errorOf(close));
     this.publisher.close();

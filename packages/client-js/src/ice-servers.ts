@@ -10,16 +10,16 @@ const FRESH_FOR = 0.8;
  * lost with a network still count for them.
  */
 export class IceServers {
-  readonly #session: Session;
-  readonly #now: () => number;
   readonly #policies: RTCConfiguration;
   #configuration: RTCConfiguration;
   #freshUntilMs = -Infinity;
   readonly #opened = new Set<PeerTarget>();
 
-  constructor(session: Session, now: () => number, iceTransportPolicy: RTCIceTransportPolicy) {
-    this.#session = session;
-    this.#now = now;
+  constructor(
+    private readonly session: Session,
+    private readonly now: () => number,
+    iceTransportPolicy: RTCIceTransportPolicy,
+  ) {
     this.#configuration = this.#policies = { iceTransportPolicy, bundlePolicy: 'max-bundle' };
   }
 
@@ -30,19 +30,19 @@ export class IceServers {
 
   welcome({ iceServers, iceServersTtlSeconds }: Pick<WelcomeMessage, 'iceServers' | 'iceServersTtlSeconds'>): void {
     this.#configuration = { ...this.#policies, iceServers };
-    this.#freshUntilMs = this.#now() + iceServersTtlSeconds * 1000 * FRESH_FOR;
+    this.#freshUntilMs = this.now() + iceServersTtlSeconds * 1000 * FRESH_FOR;
   }
 
   /** Call this before the first negotiation of a connection. */
   async open(target: PeerTarget, connection: RTCPeerConnection): Promise<void> {
     const isFirst = !this.#opened.has(target);
     this.#opened.add(target);
-    if (!isFirst || this.#now() >= this.#freshUntilMs) await this.renew(target, connection);
+    if (!isFirst || this.now() >= this.#freshUntilMs) await this.renew(target, connection);
   }
 
   /** Call this before an ICE restart of the connection. */
   async renew(target: PeerTarget, connection: RTCPeerConnection): Promise<void> {
-    const { iceServers } = await this.#session.request({ type: 'iceServers', target });
+    const { iceServers } = await this.session.request({ type: 'iceServers', target });
     connection.setConfiguration({ ...this.#policies, iceServers });
   }
 }

@@ -48,6 +48,11 @@ export function entriesOf(report: RTCStatsReport): StatsEntry[] {
   return [...(report as unknown as Map<string, StatsEntry>).values()];
 }
 
+/** Packets of an inbound stream that did not arrive at all. With RTX, `packetsLost` also counts packets whose repetition arrived. */
+export function lostOf({ packetsLost = 0, retransmittedPacketsReceived = 0, rtxSsrc }: StatsEntry): number {
+  return rtxSsrc === undefined ? packetsLost : packetsLost - retransmittedPacketsReceived;
+}
+
 /**
  * Calls `listener` when this machine has lost its network, has one again or has another one.
  * @returns a function that ends this

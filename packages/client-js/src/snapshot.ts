@@ -79,7 +79,6 @@ export const INITIAL_SNAPSHOT: CallSnapshot = {
 
 /** Keeps the present snapshot of a call, and calls listeners once per burst of changes. */
 export class Snapshots {
-  readonly #read: () => Omit<CallSnapshot, 'version'>;
   readonly #listeners = new Set<() => void>();
   #current = INITIAL_SNAPSHOT;
   #isStale = false;
@@ -87,15 +86,13 @@ export class Snapshots {
   #notified: CallSnapshot | undefined;
 
   /** @param read collects the parts of the call */
-  constructor(read: () => Omit<CallSnapshot, 'version'>) {
-    this.#read = read;
-  }
+  constructor(private readonly read: () => Omit<CallSnapshot, 'version'>) {}
 
   get(): CallSnapshot {
     if (!this.#isStale) return this.#current;
     this.#isStale = false;
     const before = this.#current;
-    const read = this.#read();
+    const read = this.read();
     const { activeSpeakers, tracks, pending, failures } = read;
     const now = kept(before, {
       version: before.version,

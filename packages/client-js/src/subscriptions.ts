@@ -47,16 +47,14 @@ const GONE_MAX = 1_000;
  * the receiving connection.
  */
 export class Subscriptions {
-  readonly #session: Session;
-  readonly #autoSubscribe: boolean;
   readonly #known = new Map<string, Known>();
   readonly #changed = new Set<Known>();
   #retry: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(session: Session, autoSubscribe: boolean) {
-    this.#session = session;
-    this.#autoSubscribe = autoSubscribe;
-  }
+  constructor(
+    private readonly session: Session,
+    private readonly autoSubscribe: boolean,
+  ) {}
 
   async subscribe(tracks: Subscription[]): Promise<void> {
     await this.#request(tracks.map(({ layer, ...track }) => this.#set(track, { isChosen: true, layer })));
@@ -64,7 +62,7 @@ export class Subscriptions {
 
   async unsubscribe(tracks: TrackReference[]): Promise<void> {
     for (const track of tracks) this.#set(track, { isChosen: false, layer: undefined });
-    await this.#session.request({ type: 'unsubscribe', tracks });
+    await this.session.request({ type: 'unsubscribe', tracks });
   }
 
   display(track: TrackReference, display: Display): void {
@@ -76,7 +74,7 @@ export class Subscriptions {
   }
 
   isWanted(track: TrackReference): boolean {
-    return this.#known.get(keyOf(track))?.isChosen ?? this.#autoSubscribe;
+    return this.#known.get(keyOf(track))?.isChosen ?? this.autoSubscribe;
   }
 
   displayOf(track: TrackReference): Display | undefined {
@@ -120,9 +118,9 @@ export class Subscriptions {
       known.requested = IN_FULL;
       if (known.isGone) this.#forget(known);
     }
-    await this.#adapt(all.filter((one) => one.isChosen ?? (this.#autoSubscribe && requestOf(one) !== IN_FULL)));
+    await this.#adapt(all.filter((one) => one.isChosen ?? (this.autoSubscribe && requestOf(one) !== IN_FULL)));
     const tracks = all.filter(({ isChosen }) => isChosen === false).map(({ track }) => track);
-    if (tracks.length > 0) await this.#session.request({ type: 'unsubscribe', tracks }).catch(() => undefined);
+    if (tracks.length > 0) await this.session.request({ type: 'unsubscribe', tracks }).catch(() => undefined);
   }
 
   #set({ participantId, trackId }: TrackReference, change: Partial<Known>): Known {
@@ -146,7 +144,7 @@ export class Subscriptions {
 
   #flush(): void {
     const differing = [...this.#changed].filter(
-      (one) => (one.isChosen ?? this.#autoSubscribe) && requestOf(one) !== one.requested,
+      (one) => (one.isChosen ?? this.autoSubscribe) && requestOf(one) !== one.requested,
     );
     this.#changed.clear();
     void this.#adapt(differing);
@@ -161,7 +159,7 @@ export class Subscriptions {
         for (const track of tracks) await this.#request([track]).catch(() => undefined);
         return;
       }
-      if (this.#session.state === 'closed') return;
+      if (this.session.state === 'closed') return;
       clearTimeout(this.#retry);
       this.#retry = setTimeout(() => {
         for (const known of this.#known.values()) if (known.requested === UNKNOWN) this.#note(known);
@@ -178,7 +176,7 @@ export class Subscriptions {
         return { ...known.track, ...(layer === undefined ? {} : { layer }), paused };
       });
       try {
-        await this.#session.request({ type: 'subscribe', tracks: wanted });
+        await this.session.request({ type: 'subscribe', tracks: wanted });
       } catch (error) {
         for (const known of some) known.requested = UNKNOWN;
         throw error;

@@ -26,8 +26,6 @@ export * from './webhooks/destination.js';
 export * from './webhooks/diagnosis.js';
 export * from './webhooks/endpoint.presenter.js';
 export * from './webhooks/new-url.js';
-export * from './webhooks/replay.js';
 export * from './webhooks/request.js';
-export * from './webhooks/signature-contract.js';
 export * from './webhooks/slots.js';
 export * from './webhooks/vocabulary.js';

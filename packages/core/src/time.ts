@@ -3,6 +3,18 @@ export interface Clock {
   now(): Date;
 }
 
+/**
+ * The result of work that must end in time. Late work continues, and its result is ignored.
+ * @throws the error of `late` after so long.
+ */
+export async function inTime<T>(work: PromiseLike<T>, milliseconds: number, late: () => Error): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const passed = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(late()), milliseconds);
+  });
+  return Promise.race([work, passed]).finally(() => clearTimeout(timer));
+}
+
 const EARLIEST = new Date('1970-01-01T00:00:00.000Z');
 const LATEST = new Date('9999-12-31T23:59:59.999Z');
 

@@ -48,6 +48,7 @@ test('the start takes the Janus that JANUS_PATH names, and refuses one that does
 
 test('an older Janus runs for development only, and the start prints instructions', async () => {
   const named = makeJanus(join(path, 'mine', 'janus'), '1.3.9');
+  makeJanus(join(path, 'ffmpeg'), 'any');
   Object.assign(process.env, { JANUS_PATH: named, REDIS_URL: 'redis://elsewhere', TURN_URLS: 'turn:elsewhere' });
   const said: string[] = [];
   await ensureStartPrograms({

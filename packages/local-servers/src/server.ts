@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { lineWriter, openLog, sizeOf, tailOf } from './log-file.js';
+import { dirname } from 'node:path';
 import { isAlive } from './process-table.js';
 import { bound, type Command } from './unprivileged.js';
 
@@ -192,4 +192,49 @@ function exitOf(child: ChildProcess, expected: () => boolean): Promise<ServerExi
     });
     child.once('exit', (code, signal) => resolve({ code, signal, expected: expected() }));
   });
+}
+
+const KEPT_BYTES_MAX = 5 * 1024 * 1024;
+/** Of a file that is written to, before another one begins. */
+const WRITTEN_BYTES_MAX = 50 * 1024 * 1024;
+
+/**
+ * Opens a log file for appending (mode 0600) and returns its descriptor. Renames a file of more than 5 MiB to `<file>.1`
+ * first.
+ */
+function openLog(file: string): number {
+  mkdirSync(dirname(file), { recursive: true });
+  if (sizeOf(file) > KEPT_BYTES_MAX) renameSync(file, `${file}.1`);
+  return openSync(file, 'a', 0o600);
+}
+
+function lineWriter(file: string): (line: string) => void {
+  let log = openLog(file);
+  let bytes = sizeOf(file);
+  return (line) => {
+    // A full disk or a deleted folder must not end the supervisor of the apps.
+    try {
+      bytes += writeSync(log, `${line}\n`);
+      if (bytes < WRITTEN_BYTES_MAX) return;
+      closeSync(log);
+      log = openLog(file);
+      bytes = 0;
+    } catch {
+      return;
+    }
+  };
+}
+
+/** The last lines of a log file, counted from a byte offset; '' if there are none. */
+function tailOf(file: string, fromByte = 0, lines = 20): string {
+  try {
+    const text = readFileSync(file).subarray(fromByte).toString('utf8').trimEnd();
+    return text.split('\n').slice(-lines).join('\n');
+  } catch {
+    return '';
+  }
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }

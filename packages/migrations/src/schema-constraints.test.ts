@@ -56,6 +56,7 @@ const CHECKS: Record<string, [table: Table, ...changes: Row[]]> = {
   ],
   turn_servers_state: ['turn_servers', { state: 'frozen' }],
   recordings_mode: ['recordings', { mode: 'video' }],
+  recordings_layout: ['recordings', { layout: 'circle' }],
   recordings_status: ['recordings', { status: 'running' }],
   recordings_progress: ['recordings', { progress: -1 }, { progress: 101 }],
   recordings_max_duration_seconds: ['recordings', { max_duration_seconds: 0 }, { max_duration_seconds: 86_401 }],

@@ -1,7 +1,6 @@
 export * from './jobs/job-producer.js';
 export { JobWorkers, type Handed, type JobWorkersSettings } from './jobs/job-workers.js';
 export { QUEUE_NAMES, QUEUE_OF_LANE, type OperationJob, type Turn, type TurnJob } from './jobs/jobs.js';
-export * from './jobs/queue-depths.js';
 export { NoticeListener, publishNotice, publishOnce, SHARED_CHANNEL, type Notice } from './notices/notices.js';
 export * from './notices/room-bus.js';
 export { InvalidPayloadError, parsePayload, payloadReader } from './redis/payloads.js';

@@ -1,13 +1,13 @@
 import { consumeEvents, type ConsumeOptions } from './consume-events.js';
 import { OPERATIONS } from './facts.generated.js';
 import { checkTimeout, CLIENT_LIMITS } from './limits.js';
-import type { OperationFacts, OperationId } from './operation.js';
+import { type OperationFacts, type OperationId, pageOf, type PageContent } from './operation.js';
 import type { Operations, RuntimeOperation } from './operations.generated.js';
-import { pageOf, type PageContent } from './pages.js';
 import { buildRequest, type AllOptions } from './request.js';
 import { send, type Connection } from './send.js';
 import { streamChanges, type StreamMessage, type StreamOptions } from './stream.js';
-import { waitForOperation, type OperationOf, type WaitOptions } from './wait-for-operation.js';
+import { CallplaneError } from './errors.js';
+import { linkedTo, pause } from './retry.js';
 
 export interface ClientOptions {
   /** The base address of the API: `https://calls.example.com/v1`. */
@@ -118,4 +118,69 @@ function originOf(baseUrl: string): string {
     throw new TypeError('`baseUrl` must be the address of the API, such as https://calls.example.com/v1.');
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`;
+}
+
+const FIRST_PAUSE_MS = 250;
+const PAUSE_MS_MAX = 5_000;
+const WAIT_TIMEOUT_MS = 60_000;
+
+export interface OperationOf {
+  roomId: string;
+  /** For the removal of a participant. Without it the operation is the end of the room. */
+  participantId?: string;
+}
+
+export interface WaitOptions {
+  signal?: AbortSignal;
+  /** How long to wait altogether, in milliseconds; default 60000. */
+  timeoutMs?: number;
+}
+
+type Reader = Pick<Operations, 'readRoomOperation' | 'readParticipantOperation'>;
+
+/**
+ * Waits until the clean-up of a room or a participant is complete.
+ * @returns the completed operation
+ * @throws CallplaneError `OPERATION_FAILED` if it has failed, `TIMED_OUT` after `timeoutMs`, also while a read is being
+ *   repeated, `OPERATION_NOT_FOUND` if the room was never ended or the participant never removed; TypeError for a wrong
+ *   `timeoutMs`.
+ */
+async function waitForOperation(
+  api: Reader,
+  { roomId, participantId }: OperationOf,
+  { signal, timeoutMs = WAIT_TIMEOUT_MS }: WaitOptions = {},
+): Promise<RuntimeOperation> {
+  checkTimeout(timeoutMs);
+  signal?.throwIfAborted();
+  const { ending, unlink } = linkedTo(signal);
+  let seen: RuntimeOperation | undefined;
+  const timer = setTimeout(() => ending.abort(timedOut(seen, timeoutMs)), timeoutMs);
+  const options = { signal: ending.signal };
+  try {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
+      seen = await (participantId === undefined
+        ? api.readRoomOperation({ roomId }, options)
+        : api.readParticipantOperation({ roomId, participantId }, options));
+      if (seen.status === 'completed') return seen;
+      if (seen.status === 'failed') {
+        const reason = seen.lastError?.message ?? 'no reason is known';
+        throw new CallplaneError(`The operation ${seen.id} has failed: ${reason}`, {
+          code: 'OPERATION_FAILED',
+          operationId: 'waitForOperation',
+        });
+      }
+      await pause(pauseMs, options.signal);
+    }
+  } finally {
+    clearTimeout(timer);
+    unlink();
+  }
+}
+
+function timedOut(pending: RuntimeOperation | undefined, timeoutMs: number): CallplaneError {
+  const state = pending === undefined ? 'No operation could be read' : `The operation ${pending.id} is still pending`;
+  return new CallplaneError(`${state} after ${timeoutMs / 1_000} s.`, {
+    code: 'TIMED_OUT',
+    operationId: 'waitForOperation',
+  });
 }

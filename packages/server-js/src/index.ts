@@ -1,6 +1,6 @@
 /** Calls the REST API of a Callplane and verifies its webhooks. */
 export * from '@callplane/webhook-verifier';
-export { createClient, type Callplane, type ClientOptions } from './client.js';
+export { createClient, type Callplane, type ClientOptions, type OperationOf, type WaitOptions } from './client.js';
 export type { ConsumeOptions, ConsumerFailure, EventBatch } from './consume-events.js';
 export {
   CallplaneError,
@@ -10,8 +10,16 @@ export {
   type ClientErrorCode,
   type ErrorDetail,
 } from './errors.js';
-export type { CallOptions, InputOf, ListOperation, Operation, OperationId, OptionsOf, ResultOf } from './operation.js';
+export type {
+  CallOptions,
+  InputOf,
+  ListOperation,
+  Operation,
+  OperationId,
+  OptionsOf,
+  ResultOf,
+  Page,
+  PageContent,
+} from './operation.js';
 export type * from './operations.generated.js';
-export type { Page, PageContent } from './pages.js';
 export type { StreamChange, StreamKind, StreamMessage, StreamOptions } from './stream.js';
-export type { OperationOf, WaitOptions } from './wait-for-operation.js';

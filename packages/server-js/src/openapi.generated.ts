@@ -299,7 +299,7 @@ export interface paths {
         put?: never;
         /**
          * Start a recording
-         * @description Records until the recording is stopped, its room ends, or its longest duration is over. The files exist once its status is `completed`; the event `recording.completed` says so.
+         * @description Records until the recording is stopped, its room ends, or its longest duration is over. The files exist once its status is `completed`; the event `recording.completed` says so. A room has at most one composite at a time.
          */
         post: operations["startRecording"];
         delete?: never;
@@ -1168,12 +1168,17 @@ export interface components {
         };
         RecordRoom: {
             /**
-             * @description `tracks` makes a file for each track.
+             * @description `composite`: one file of everything, 1280×720. `tracks`: a file for each track, and another one after each reconnection.
              * @enum {string}
              */
-            mode: "tracks";
+            mode: "composite" | "tracks";
             /** @description Whether pictures are left out. */
             audioOnly?: boolean;
+            /**
+             * @description Of a composite: everyone in equal size (the default), or the speaker large.
+             * @enum {string}
+             */
+            layout?: "grid" | "speaker";
             /** @description The recording stops by itself after this time. */
             maxDurationSeconds?: number;
             /** @description Application-defined. At most 16 KiB of JSON, measured as a read returns it, with numbers written in full. */
@@ -1186,11 +1191,12 @@ export interface components {
             id: string;
             roomId: string;
             /**
-             * @description `tracks`: a file for each track, and another one after each reconnection.
+             * @description `composite`: one file of everything, 1280×720. `tracks`: a file for each track, and another one after each reconnection.
              * @enum {string}
              */
-            mode: "tracks";
+            mode: "composite" | "tracks";
             audioOnly: boolean;
+            layout: ("grid" | "speaker") | null;
             participantId: string | null;
             metadata: {
                 [key: string]: unknown;
@@ -1287,11 +1293,11 @@ export interface components {
             /** @description File identifier, `recf_…`. */
             id: string;
             /** @enum {string} */
-            kind: "track";
+            kind: "composite" | "track";
             participantId: string | null;
             trackId: string | null;
             source: ("microphone" | "camera" | "screen" | "screen_audio") | null;
-            /** @description `audio/webm` (Opus) or `video/webm` (VP8). */
+            /** @description A track is `audio/webm` (Opus) or `video/webm` (VP8), a composite also `audio/mp4` (AAC) or `video/mp4` (H.264, AAC). */
             contentType: string;
             bytes: number;
             sha256: string;
@@ -2458,6 +2464,24 @@ export interface components {
         /**
          * @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly.
          *
+         *     `ROOM_ENDED`: The room is ending or has ended.
+         *
+         *     `RECORDING_ACTIVE`: A recording is still running. Stop it first.
+         */
+        IdempotencyConflictOrRoomEndedOrRecordingActive: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly.
+         *
          *     `WEBHOOK_LIMIT_REACHED`: The environment already has 50 webhook endpoints.
          */
         IdempotencyConflictOrWebhookLimitReached: {
@@ -2571,7 +2595,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `RECORDING_ACTIVE`: The recording is still running. Stop it first. */
+        /** @description `RECORDING_ACTIVE`: A recording is still running. Stop it first. */
         RecordingActive: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -3095,7 +3119,7 @@ export interface operations {
                      *           "maxParticipants": 20,
                      *           "emptyTimeoutSeconds": 900,
                      *           "record": {
-                     *             "mode": "tracks"
+                     *             "mode": "composite"
                      *           },
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
@@ -3184,7 +3208,7 @@ export interface operations {
                      *       "maxParticipants": 20,
                      *       "emptyTimeoutSeconds": 900,
                      *       "record": {
-                     *         "mode": "tracks"
+                     *         "mode": "composite"
                      *       },
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
@@ -3248,7 +3272,7 @@ export interface operations {
                      *       "maxParticipants": 20,
                      *       "emptyTimeoutSeconds": 900,
                      *       "record": {
-                     *         "mode": "tracks"
+                     *         "mode": "composite"
                      *       },
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
@@ -3390,7 +3414,7 @@ export interface operations {
                      *       "maxParticipants": 20,
                      *       "emptyTimeoutSeconds": 900,
                      *       "record": {
-                     *         "mode": "tracks"
+                     *         "mode": "composite"
                      *       },
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
@@ -4275,8 +4299,9 @@ export interface operations {
                      *         {
                      *           "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *           "mode": "tracks",
+                     *           "mode": "composite",
                      *           "audioOnly": false,
+                     *           "layout": null,
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "metadata": {
                      *             "team": "blue",
@@ -4303,7 +4328,7 @@ export interface operations {
                      *           "files": [
                      *             {
                      *               "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *               "kind": "track",
+                     *               "kind": "composite",
                      *               "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *               "trackId": "camera",
                      *               "source": null,
@@ -4355,15 +4380,20 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description `tracks` makes a file for each track.
+                     * @description `composite`: one file of everything, 1280×720. `tracks`: a file for each track, and another one after each reconnection.
                      * @enum {string}
                      */
-                    mode: "tracks";
+                    mode: "composite" | "tracks";
                     /**
                      * @description Whether pictures are left out.
                      * @default false
                      */
                     audioOnly?: boolean;
+                    /**
+                     * @description Of a composite: everyone in equal size (the default), or the speaker large.
+                     * @enum {string}
+                     */
+                    layout?: "grid" | "speaker";
                     /**
                      * @description The recording stops by itself after this time.
                      * @default 14400
@@ -4396,8 +4426,9 @@ export interface operations {
                      * @example {
                      *       "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *       "mode": "tracks",
+                     *       "mode": "composite",
                      *       "audioOnly": false,
+                     *       "layout": null,
                      *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *       "metadata": {
                      *         "team": "blue",
@@ -4424,7 +4455,7 @@ export interface operations {
                      *       "files": [
                      *         {
                      *           "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *           "kind": "track",
+                     *           "kind": "composite",
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "trackId": "camera",
                      *           "source": null,
@@ -4446,7 +4477,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
-            409: components["responses"]["IdempotencyConflictOrRoomEnded"];
+            409: components["responses"]["IdempotencyConflictOrRoomEndedOrRecordingActive"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReused"];
@@ -4487,8 +4518,9 @@ export interface operations {
                      *         {
                      *           "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *           "mode": "tracks",
+                     *           "mode": "composite",
                      *           "audioOnly": false,
+                     *           "layout": null,
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "metadata": {
                      *             "team": "blue",
@@ -4515,7 +4547,7 @@ export interface operations {
                      *           "files": [
                      *             {
                      *               "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *               "kind": "track",
+                     *               "kind": "composite",
                      *               "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *               "trackId": "camera",
                      *               "source": null,
@@ -4574,8 +4606,9 @@ export interface operations {
                      * @example {
                      *       "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *       "mode": "tracks",
+                     *       "mode": "composite",
                      *       "audioOnly": false,
+                     *       "layout": null,
                      *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *       "metadata": {
                      *         "team": "blue",
@@ -4602,7 +4635,7 @@ export interface operations {
                      *       "files": [
                      *         {
                      *           "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *           "kind": "track",
+                     *           "kind": "composite",
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "trackId": "camera",
                      *           "source": null,
@@ -4723,8 +4756,9 @@ export interface operations {
                      * @example {
                      *       "id": "rec_01m7xhkw0cfvqteeeq2c3fv3q8",
                      *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
-                     *       "mode": "tracks",
+                     *       "mode": "composite",
                      *       "audioOnly": false,
+                     *       "layout": null,
                      *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *       "metadata": {
                      *         "team": "blue",
@@ -4751,7 +4785,7 @@ export interface operations {
                      *       "files": [
                      *         {
                      *           "id": "recf_01m7xhkw0cfvqteeeq2c3fv3q9",
-                     *           "kind": "track",
+                     *           "kind": "composite",
                      *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
                      *           "trackId": "camera",
                      *           "source": null,
@@ -6008,7 +6042,7 @@ export interface operations {
                      *             "maxParticipants": 20,
                      *             "emptyTimeoutSeconds": 900,
                      *             "record": {
-                     *               "mode": "tracks"
+                     *               "mode": "composite"
                      *             },
                      *             "createdAt": "2026-11-20T10:00:00.000Z",
                      *             "startedAt": null,
@@ -6657,7 +6691,7 @@ export interface operations {
                      *               "maxParticipants": 20,
                      *               "emptyTimeoutSeconds": 900,
                      *               "record": {
-                     *                 "mode": "tracks"
+                     *                 "mode": "composite"
                      *               },
                      *               "createdAt": "2026-11-20T10:00:00.000Z",
                      *               "startedAt": null,
@@ -6739,7 +6773,7 @@ export interface operations {
                      *           "maxParticipants": 20,
                      *           "emptyTimeoutSeconds": 900,
                      *           "record": {
-                     *             "mode": "tracks"
+                     *             "mode": "composite"
                      *           },
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,

@@ -206,7 +206,7 @@ export interface Operations {
   /**
    * Start a recording.
    *
-   * Records until the recording is stopped, its room ends, or its longest duration is over. The files exist once its status is `completed`; the event `recording.completed` says so.
+   * Records until the recording is stopped, its room ends, or its longest duration is over. The files exist once its status is `completed`; the event `recording.completed` says so. A room has at most one composite at a time.
    *
    * `POST /v1/rooms/{roomId}/recordings`, scope `recordings:write`.
    */

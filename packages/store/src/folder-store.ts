@@ -56,6 +56,10 @@ export class FolderStore implements ObjectStore {
     await rm(this.pathOf(prefix), { recursive: true, force: true });
   }
 
+  link(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
   /** The path of an object, for a process that serves it. */
   pathOf(name: string): string {
     if (!NAME.test(name)) throw new Error(`"${name}" is no name of an object`);

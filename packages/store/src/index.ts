@@ -1,2 +1,3 @@
-export * from './folder-store.js';
+export { FolderStore } from './folder-store.js';
 export type { ObjectStore } from './object-store.js';
+export { openStore, type StoreSettings } from './open-store.js';

@@ -5,7 +5,7 @@ export type StoredObject = Buffer | { path: string };
 
 /**
  * Where captures and recordings are kept. Names are paths of letters, digits, dots, hyphens and underscores, with
- * slashes between them.
+ * slashes between them. One process at a time puts files into a folder.
  */
 export interface ObjectStore {
   /** Resolves once the object would survive a loss of power. Replaces an object of this name. */
@@ -14,6 +14,8 @@ export interface ObjectStore {
   read(name: string): Promise<Readable>;
   /** The size in bytes; null if there is no such object. */
   size(name: string): Promise<number | null>;
-  /** Deletes all objects whose names begin with this path, which ends in a slash. */
+  /** Deletes the object of this name, or all whose names begin with this path if it ends in a slash. */
   removeAll(prefix: string): Promise<void>;
+  /** A link of the store itself, which needs no other right; null if the API serves the files. */
+  link(name: string, contentType: string, expiresInSeconds: number): Promise<string | null>;
 }

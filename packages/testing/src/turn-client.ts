@@ -2,6 +2,7 @@ import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { connect, isIPv6 } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { COOKIE, stunMessage, type StunAttribute } from './raw-peer/stun.js';
 
 export interface TurnClientOptions {
   host: string;
@@ -36,10 +37,8 @@ interface TurnClient {
 const METHODS = { allocate: 0x003, refresh: 0x004, permit: 0x008, bind: 0x009, connect: 0x00a } as const;
 const SUCCESS = 0x0100;
 const ERROR = 0x0110;
-const COOKIE = 0x2112a442;
 const ATTRIBUTES = {
   username: 0x0006,
-  integrity: 0x0008,
   errorCode: 0x0009,
   channel: 0x000c,
   lifetime: 0x000d,
@@ -53,8 +52,6 @@ const LIFETIME_SECONDS = 600;
 const RETRANSMIT_MS = 300;
 const ANSWER_WITHIN_MS = 5_000;
 
-type Attribute = [type: number, value: Buffer];
-
 export async function openTurnClient(options: TurnClientOptions): Promise<TurnClient> {
   const waiting = new Map<string, (message: Buffer) => void>();
   const wire = await openWire(options, (message) => {
@@ -63,7 +60,7 @@ export async function openTurnClient(options: TurnClientOptions): Promise<TurnCl
   let realm: Buffer | undefined;
   let nonce: Buffer | undefined;
 
-  const exchange = (method: number, attributes: Attribute[]): Promise<Buffer> => {
+  const exchange = (method: number, attributes: StunAttribute[]): Promise<Buffer> => {
     const id = randomBytes(12);
     const signed = realm === undefined || nonce === undefined ? null : { ...options, realm, nonce };
     const bytes = encode(method, id, attributes, signed);
@@ -85,7 +82,7 @@ export async function openTurnClient(options: TurnClientOptions): Promise<TurnCl
       wire.send(bytes);
     });
   };
-  const request = async (method: number, attributes: Attribute[]): Promise<TurnCode> => {
+  const request = async (method: number, attributes: StunAttribute[]): Promise<TurnCode> => {
     let code = 0;
     // The first request goes without credentials, to get the realm and nonce; a stale nonce needs another round.
     for (let round = 0; round < 3; round += 1) {
@@ -108,7 +105,7 @@ export async function openTurnClient(options: TurnClientOptions): Promise<TurnCl
         [ATTRIBUTES.transport, Buffer.from([relay === 'udp' ? 17 : 6, 0, 0, 0])],
         ...(family === undefined
           ? []
-          : [[ATTRIBUTES.family, Buffer.from([family === 4 ? 1 : 2, 0, 0, 0])] as Attribute]),
+          : [[ATTRIBUTES.family, Buffer.from([family === 4 ? 1 : 2, 0, 0, 0])] as StunAttribute]),
       ]),
     permit: (address) => request(METHODS.permit, [peerOf(address, 0)]),
     bindChannel: (channel, address, port) =>
@@ -172,22 +169,21 @@ interface Signature {
   nonce: Buffer;
 }
 
-function encode(type: number, id: Buffer, attributes: Attribute[], signature: Signature | null): Buffer {
-  const all: Attribute[] = [...attributes];
-  if (signature !== null) {
-    all.push([ATTRIBUTES.username, Buffer.from(signature.username)]);
-    all.push([ATTRIBUTES.realm, signature.realm], [ATTRIBUTES.nonce, signature.nonce]);
-  }
-  const body = Buffer.concat(
-    all.map(([name, value]) => attribute(name, name === ATTRIBUTES.peer ? xored(value, id) : value)),
-  );
-  if (signature === null) return Buffer.concat([header(type, body.length, id), body]);
-  const key = createHash('md5')
-    .update(`${signature.username}:${signature.realm.toString()}:${signature.credential}`)
-    .digest();
-  const signed = Buffer.concat([header(type, body.length + 24, id), body]);
-  const integrity = createHmac('sha1', key).update(signed).digest();
-  return Buffer.concat([signed, attribute(ATTRIBUTES.integrity, integrity)]);
+function encode(type: number, id: Buffer, attributes: StunAttribute[], signature: Signature | null): Buffer {
+  const own = attributes.map(([name, value]): StunAttribute => [
+    name,
+    name === ATTRIBUTES.peer ? xored(value, id) : value,
+  ]);
+  if (signature === null) return stunMessage(type, own, { id });
+  const { username, realm, nonce, credential } = signature;
+  const password = createHash('md5').update(`${username}:${realm.toString()}:${credential}`).digest();
+  const all: StunAttribute[] = [
+    ...own,
+    [ATTRIBUTES.username, Buffer.from(username)],
+    [ATTRIBUTES.realm, realm],
+    [ATTRIBUTES.nonce, nonce],
+  ];
+  return stunMessage(type, all, { id, password });
 }
 
 function decode(message: Buffer): Map<number, Buffer> {
@@ -200,21 +196,6 @@ function decode(message: Buffer): Map<number, Buffer> {
   return attributes;
 }
 
-function header(type: number, size: number, id: Buffer): Buffer {
-  const head = Buffer.alloc(8);
-  head.writeUInt16BE(type, 0);
-  head.writeUInt16BE(size, 2);
-  head.writeUInt32BE(COOKIE, 4);
-  return Buffer.concat([head, id]);
-}
-
-function attribute(name: number, value: Buffer): Buffer {
-  const head = Buffer.alloc(4);
-  head.writeUInt16BE(name, 0);
-  head.writeUInt16BE(value.length, 2);
-  return Buffer.concat([head, value, Buffer.alloc(-value.length & 3)]);
-}
-
 /** XORs an address with the cookie, and an IPv6 address also with the transaction id. */
 function xored(peer: Buffer, id: Buffer): Buffer {
   const mask = Buffer.concat([uint32(COOKIE), id]);
@@ -224,7 +205,7 @@ function xored(peer: Buffer, id: Buffer): Buffer {
   return result;
 }
 
-function peerOf(address: string, port: number): Attribute {
+function peerOf(address: string, port: number): StunAttribute {
   return [
     ATTRIBUTES.peer,
     Buffer.concat([Buffer.from([0, isIPv6(address) ? 2 : 1]), uint16(port), addressBytes(address)]),

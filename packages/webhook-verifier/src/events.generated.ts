@@ -143,12 +143,17 @@ export interface components {
         };
         RecordRoom: {
             /**
-             * @description `tracks` makes a file for each track.
+             * @description `composite`: one file of everything, 1280×720. `tracks`: a file for each track, and another one after each reconnection.
              * @enum {string}
              */
-            mode: "tracks";
+            mode: "composite" | "tracks";
             /** @description Whether pictures are left out. */
             audioOnly?: boolean;
+            /**
+             * @description Of a composite: everyone in equal size (the default), or the speaker large.
+             * @enum {string}
+             */
+            layout?: "grid" | "speaker";
             /** @description The recording stops by itself after this time. */
             maxDurationSeconds?: number;
             /** @description Application-defined. At most 16 KiB of JSON, measured as a read returns it, with numbers written in full. */
@@ -161,11 +166,12 @@ export interface components {
             id: string;
             roomId: string;
             /**
-             * @description `tracks`: a file for each track, and another one after each reconnection.
+             * @description `composite`: one file of everything, 1280×720. `tracks`: a file for each track, and another one after each reconnection.
              * @enum {string}
              */
-            mode: "tracks";
+            mode: "composite" | "tracks";
             audioOnly: boolean;
+            layout: ("grid" | "speaker") | null;
             participantId: string | null;
             metadata: {
                 [key: string]: unknown;
@@ -262,11 +268,11 @@ export interface components {
             /** @description File identifier, `recf_…`. */
             id: string;
             /** @enum {string} */
-            kind: "track";
+            kind: "composite" | "track";
             participantId: string | null;
             trackId: string | null;
             source: ("microphone" | "camera" | "screen" | "screen_audio") | null;
-            /** @description `audio/webm` (Opus) or `video/webm` (VP8). */
+            /** @description A track is `audio/webm` (Opus) or `video/webm` (VP8), a composite also `audio/mp4` (AAC) or `video/mp4` (H.264, AAC). */
             contentType: string;
             bytes: number;
             sha256: string;

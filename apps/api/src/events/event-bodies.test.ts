@@ -107,7 +107,15 @@ const OPERATION =
   '{"id":"op_1","kind":"participant.remove","status":"failed","attempts":8,' +
   '"lastError":{"code":"STEP_FAILED","message":"The step \\"x\\" failed."},"completedAt":null}';
 const recording: RecordingState = {
-  ...{ id: 'rec_1', environmentId: 'env_1', roomId: 'room_1', participantId: null, mode: 'tracks', audioOnly: false },
+  ...{
+    id: 'rec_1',
+    environmentId: 'env_1',
+    roomId: 'room_1',
+    participantId: null,
+    mode: 'tracks',
+    audioOnly: false,
+    layout: null,
+  },
   ...{ metadata: {}, maxDurationSeconds: 60, status: 'completed', progress: 100, queuePosition: null, lastError: null },
   ...{ startedAt: at(1), endedAt: at(2), completedAt: at(3), gaps: [] },
   files: [
@@ -119,7 +127,7 @@ const recording: RecordingState = {
   ],
 };
 const RECORDING =
-  '{"id":"rec_1","roomId":"room_1","mode":"tracks","audioOnly":false,"participantId":null,"metadata":{},' +
+  '{"id":"rec_1","roomId":"room_1","mode":"tracks","audioOnly":false,"layout":null,"participantId":null,"metadata":{},' +
   '"maxDurationSeconds":60,"status":"completed","progress":100,"queuePosition":null,"lastError":null,' +
   '"startedAt":"2026-11-22T08:01:00.000Z","endedAt":"2026-11-22T08:02:00.000Z",' +
   '"completedAt":"2026-11-22T08:03:00.000Z","durationMs":60000,"gaps":[],"files":[{"id":"recf_1","kind":"track",' +

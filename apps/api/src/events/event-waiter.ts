@@ -38,15 +38,16 @@ export function readNewest({ sql }: Pick<Database, 'sql'>): ReadNewest {
  * requests wait. A waiting request holds no database connection (docs/decisions/0010).
  */
 export class EventWaiter {
-  readonly #read: ReadNewest;
   readonly #everyMs: number;
   readonly #entered = new KeyedBound({ max: EVENT_WAITS_MAX, perKeyMax: EVENT_WAITS_PER_ENVIRONMENT_MAX });
   readonly #waiting = new Set<Waiting>();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(read: ReadNewest, { everyMs = EVENT_READ_EVERY_MS } = {}) {
-    this.#read = read;
+  constructor(
+    private readonly read: ReadNewest,
+    { everyMs = EVENT_READ_EVERY_MS } = {},
+  ) {
     this.#everyMs = everyMs;
   }
 
@@ -116,7 +117,7 @@ export class EventWaiter {
     const waiting = [...this.#waiting];
     if (waiting.length > 0) {
       try {
-        this.#wake(waiting, await this.#read(idsOf(waiting, 'environmentId'), idsOf(waiting, 'roomId')));
+        this.#wake(waiting, await this.read(idsOf(waiting, 'environmentId'), idsOf(waiting, 'roomId')));
       } catch (error) {
         for (const each of waiting) each.fail(error);
       }

@@ -52,7 +52,6 @@ export function eventRoutes(deps: Deps): UntaggedRoute[] {
         'The body that webhooks send. Events are kept for 30 days, and as long as a delivery refers to them.',
       scope: 'webhooks:read',
       params: EventPath,
-      errors: ['EVENT_NOT_FOUND'],
       responses: { 200: { description: 'The event.', schema: EventSchema } },
       async handle({ caller, params }) {
         const body = await findEventBody(deps.reads.prisma, caller, params.eventId);

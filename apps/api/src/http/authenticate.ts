@@ -9,6 +9,9 @@ import {
   type Caller,
   type Clock,
   type KeyedPace,
+  mayUse,
+  scopeFailure,
+  type Scope,
 } from '@callplane/core';
 import { Batches, ONE_QUEUE } from '@callplane/runtime';
 import type { Request, RequestHandler } from 'express';
@@ -153,9 +156,6 @@ interface Entry {
 
 /** Caches API keys so that most requests need no database query. */
 export class CallerCache implements CallerDirectory {
-  readonly #load: (keyHashes: readonly string[]) => Promise<ReadonlyMap<string, StoredKey>>;
-  readonly #clock: Clock;
-  readonly #monotonicMs: () => number;
   readonly #known = new LRUCache<string, Entry>({ max: KEYS_MAX });
   readonly #unknown = new LRUCache<string, Entry>({ max: KEYS_MAX });
   readonly #loading = new Map<string, Promise<Entry>>();
@@ -163,13 +163,10 @@ export class CallerCache implements CallerDirectory {
 
   /** @param load finds keys by their hexadecimal hashes. The result omits unknown keys. */
   constructor(
-    load: (keyHashes: readonly string[]) => Promise<ReadonlyMap<string, StoredKey>>,
-    clock: Clock,
-    monotonicMs: () => number = () => performance.now(),
+    private readonly load: (keyHashes: readonly string[]) => Promise<ReadonlyMap<string, StoredKey>>,
+    private readonly clock: Clock,
+    private readonly monotonicMs: () => number = () => performance.now(),
   ) {
-    this.#load = load;
-    this.#clock = clock;
-    this.#monotonicMs = monotonicMs;
     this.#batches = new Batches({
       run: async (_key, hashes) => {
         const keys = await load(hashes);
@@ -197,7 +194,7 @@ export class CallerCache implements CallerDirectory {
     else entry = await this.#read(id, inBatch);
     const { key } = entry;
     if (key === null || key.revokedAt !== null) return null;
-    return key.expiresAt === null || key.expiresAt > this.#clock.now() ? key : null;
+    return key.expiresAt === null || key.expiresAt > this.clock.now() ? key : null;
   }
 
   forget(keyHashHex: string): void {
@@ -206,17 +203,17 @@ export class CallerCache implements CallerDirectory {
   }
 
   #isFresh({ readAtMs }: Entry, freshMs: number): boolean {
-    return this.#monotonicMs() - readAtMs <= freshMs;
+    return this.monotonicMs() - readAtMs <= freshMs;
   }
 
   /** Runs at most one query per key at a time. All requests for that key share its result. */
   #read(id: string, inBatch: LookUpOptions['inBatch']): Promise<Entry> {
     const underWay = this.#loading.get(id);
     if (underWay !== undefined) return underWay;
-    const readAtMs = this.#monotonicMs();
+    const readAtMs = this.monotonicMs();
     const isBatched = inBatch === 'if_room' ? this.#batches.waiting < BATCH_MAX : inBatch === true;
     const loading = (
-      isBatched ? this.#batches.add(ONE_QUEUE, id) : this.#load([id]).then((keys) => keys.get(id) ?? null)
+      isBatched ? this.#batches.add(ONE_QUEUE, id) : this.load([id]).then((keys) => keys.get(id) ?? null)
     )
       .then((key) => {
         const entry = { key, readAtMs };
@@ -233,4 +230,13 @@ export class CallerCache implements CallerDirectory {
     this.#loading.set(id, loading);
     return loading;
   }
+}
+
+/** @throws PublicError INSUFFICIENT_SCOPE, which names the scopes, unless the caller has at least one of them. */
+export function requireScope(
+  caller: Pick<Caller, 'keyType' | 'scopes' | 'session'>,
+  ...scopes: readonly Scope[]
+): void {
+  if (scopes.some((scope) => mayUse(caller, scope))) return;
+  throw new PublicError('INSUFFICIENT_SCOPE', { message: scopeFailure(caller, scopes) });
 }

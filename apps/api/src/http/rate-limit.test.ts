@@ -3,7 +3,6 @@ import { formatApiKey, formatConsoleSecret, formatLoginCode } from '@callplane/c
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { breakRedis, eventually, REDIS_FAULTS, startTestRedis, type TestServer } from '@callplane/testing';
 import { startTestApi, type TestApi, type TestTenant } from '../api.testkit.js';
-import { LocalBuckets } from './rate-limit.js';
 
 let api: TestApi;
 let redis: TestServer;
@@ -186,23 +185,4 @@ describe('the limit of unknown keys', () => {
     expect(await from('2001:db8:0:1::1')).toBe(401);
     expect(await from('198.51.100.1')).toBe(401);
   });
-});
-
-test('a local bucket allows a burst, refuses further requests, and returns the time until the next token', () => {
-  const buckets = new LocalBuckets(3, 2);
-  const taken = Array.from({ length: 4 }, () => buckets.take('key', 0));
-  expect(taken.map(({ refused }) => refused)).toEqual([false, false, false, true]);
-  expect(taken.map(({ remaining }) => remaining)).toEqual([2, 1, 0, 0]);
-  expect(taken[3]!.waitMs).toBe(500);
-  expect(buckets.take('key', 499).refused).toBe(true);
-  expect(buckets.take('key', 500).refused).toBe(false);
-});
-
-test('local buckets are separate for each caller, and their number is limited', () => {
-  const buckets = new LocalBuckets(1, 1);
-  expect(buckets.take('a', 0).refused).toBe(false);
-  expect(buckets.take('b', 0).refused).toBe(false);
-  expect(buckets.take('a', 0).refused).toBe(true);
-  for (let n = 0; n < 10_000; n += 1) buckets.take(`other${n}`, 0);
-  expect(buckets.take('a', 0).refused).toBe(false);
 });

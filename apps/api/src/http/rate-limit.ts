@@ -1,8 +1,7 @@
-import { bucketTimes, PublicError, TokenBucket, type PaceTimes } from '@callplane/core';
+import { bucketTimes, KeyedPace, PublicError } from '@callplane/core';
 import { KEY_PREFIX, type JobProducer, type RedisClient, type RedisTrouble } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { RequestHandler } from 'express';
-import { LRUCache } from 'lru-cache';
 import { contextOf, isRead } from './request-context.js';
 
 /** A token bucket with `burst` tokens, refilled at `perSecond`. A rate of 0 disables the limit. */
@@ -11,7 +10,7 @@ export interface Bucket {
   burst: number;
 }
 
-/** Callers whose buckets one process keeps. A bucket is two numbers. */
+/** Callers whose buckets one process keeps. A bucket is a number. */
 const CALLERS_MAX = 10_000;
 
 /**
@@ -59,7 +58,7 @@ export function rateLimit(
     // Redis failed although its health is good (`trouble` is null). Probes it now, because until the probe notices the
     // fault, every request waits for a failing command.
     if (shared === null && health.trouble === null) void health.probeAll();
-    const { refused, remaining, waitMs } = shared ?? bucket.local.take(caller.keyId, performance.now());
+    const { refused, remaining, waitMs } = shared ?? bucket.takeLocal(caller.keyId, performance.now());
     const seconds = Math.max(1, Math.ceil(waitMs / 1000));
     headers['ratelimit-policy'] = bucket.policy;
     headers['ratelimit'] = `"${bucket.name}";r=${remaining};t=${seconds}`;
@@ -83,13 +82,22 @@ function limiter(redis: RedisClient, name: string, { perSecond, burst }: Bucket)
   if (perSecond === 0) return null;
   const capacity = Math.max(burst, perSecond);
   const refillSeconds = capacity / perSecond;
+  const times = bucketTimes({ perSecond, burst: capacity });
+  const buckets = new KeyedPace(times, CALLERS_MAX);
   const prefix = `${KEY_PREFIX}:rate:${name}`;
   redis.defineCommand('takeToken', { numberOfKeys: 1, lua: TAKE_TOKEN });
   const { takeToken } = redis as unknown as Record<'takeToken', TakeToken>;
   return {
     name,
     policy: `"${name}";q=${capacity};w=${Math.ceil(refillSeconds)}`,
-    local: new LocalBuckets(capacity, perSecond),
+    /** Every instance has buckets of its own, so N instances together allow N times the rate. */
+    takeLocal: (caller: string, nowMs: number): Taken => {
+      const waitMs = Math.ceil(buckets.waitMs(caller, nowMs));
+      if (waitMs > 0) return { refused: true, remaining: 0, waitMs };
+      const fullInMs = buckets.charge(caller, nowMs);
+      const remaining = Math.floor(capacity - fullInMs / times.intervalMs);
+      return { refused: false, remaining, waitMs: Math.ceil(fullInMs) };
+    },
     /** Null if Redis fails. */
     takeShared: async (caller: string): Promise<Taken | null> => {
       try {
@@ -119,32 +127,4 @@ interface Taken {
   remaining: number;
   /** Until the next token if the request is refused, otherwise until the bucket is full. */
   waitMs: number;
-}
-
-/**
- * In-memory token buckets that replace Redis while it is unavailable. Every instance has its own buckets, so N
- * instances together allow N times the rate. Beyond CALLERS_MAX the cache evicts the least recently used caller, which
- * then starts again with a full bucket.
- */
-export class LocalBuckets {
-  readonly #times: PaceTimes;
-  readonly #capacity: number;
-  readonly #buckets = new LRUCache<string, TokenBucket>({ max: CALLERS_MAX });
-
-  constructor(capacity: number, perSecond: number) {
-    this.#times = bucketTimes({ perSecond, burst: capacity });
-    this.#capacity = capacity;
-  }
-
-  /** @param nowMs from a monotonic clock. */
-  take(caller: string, nowMs: number): Taken {
-    const bucket = this.#buckets.get(caller) ?? new TokenBucket(this.#times);
-    const waitMs = bucket.waitMs(nowMs);
-    if (waitMs > 0) return { refused: true, remaining: 0, waitMs: Math.ceil(waitMs) };
-    bucket.charge(nowMs);
-    this.#buckets.set(caller, bucket);
-    const fullInMs = bucket.fullInMs(nowMs);
-    const remaining = Math.floor(this.#capacity - fullInMs / this.#times.intervalMs);
-    return { refused: false, remaining, waitMs: Math.ceil(fullInMs) };
-  }
 }

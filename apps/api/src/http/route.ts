@@ -60,7 +60,7 @@ export interface RouteShape {
   validate?: (parts: UnvalidatedParts) => ErrorDetail[];
   /** Successful answers by status. A null schema means an empty answer, and `content` one that is no JSON. */
   responses: Record<number, { description: string; schema: TSchema | null; content?: object }>;
-  /** Error codes of this route, in addition to the common ones. */
+  /** Error codes of this route, in addition to the common ones and to those of the ids in its path. */
   errors?: readonly ErrorCode[];
   /** Further fields of the operation in the OpenAPI document. */
   document?: object;

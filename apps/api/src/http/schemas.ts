@@ -1,5 +1,5 @@
-import { type ErrorDetail, PATH_ID_PATTERN } from '@callplane/core';
-import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import { type ErrorDetail, PATH_ID_PATTERN, type Option, type OptionTable, type OptionValues } from '@callplane/core';
+import { type Static, type TObject, type TProperties, type TSchema, Type, type TOptional, type TUnsafe } from 'typebox';
 import type { UntaggedRoute, UnvalidatedParts } from './route.js';
 
 /** An object with these fields. A body with any other field is rejected. */
@@ -85,4 +85,43 @@ function tenantFailures({ caller, query }: UnvalidatedParts): ErrorDetail[] {
   return (['projectId', 'environmentId'] as const)
     .filter((name) => typeof query[name] === 'string' && query[name] !== caller[name])
     .map((name) => ({ path: `query.${name}`, message: `must match the ${name} of the API key` }));
+}
+
+type Use = 'read' | 'create' | 'update';
+type Schemas<Values> = { [Name in keyof Values]: TUnsafe<Values[Name]> };
+type OptionalSchemas<Values> = { [Name in keyof Values]: TOptional<TUnsafe<Values[Name]>> };
+
+/**
+ * The schemas of options in an answer, in a body that creates their resource, and in one that changes it.
+ * @param readsBounds whether answers document the bounds of numbers, too.
+ * @param recording the schema of an option of this type
+ */
+export function optionSchemas<Table extends OptionTable>(
+  table: Table,
+  { readsBounds, recording = Type.Null() }: { readsBounds: boolean; recording?: TSchema },
+) {
+  const each = (use: Use, isOptional: boolean, isBounded = true) =>
+    Object.fromEntries(
+      Object.entries(table).map(([name, option]) => {
+        const schema = schemaOf(option, use, isBounded, recording);
+        return [name, isOptional ? Type.Optional(schema) : schema];
+      }),
+    );
+  return {
+    read: each('read', false, readsBounds) as Schemas<OptionValues<Table>>,
+    create: each('create', true) as OptionalSchemas<OptionValues<Table>>,
+    update: each('update', true) as OptionalSchemas<OptionValues<Table>>,
+  };
+}
+
+function schemaOf(option: Option, use: Use, isBounded: boolean, recording: TSchema): TSchema {
+  const text = typeof option.description === 'string' ? option.description : option.description[use];
+  const description = text === null ? {} : { description: text };
+  const defaults = use === 'create' ? { default: option.default } : {};
+  if (option.type === 'boolean') return { ...Type.Boolean(description), ...defaults };
+  if (option.type === 'choice') return { ...oneOf(Object.keys(option.texts), text ?? undefined), ...defaults };
+  if (option.type === 'recording') return { ...orNull(recording), ...description, ...defaults };
+  const bounds = isBounded ? { minimum: option.min, maximum: option.max } : {};
+  if (option.default === null) return { ...orNull(Type.Integer({ ...bounds, ...description })), ...defaults };
+  return Type.Integer({ ...bounds, ...defaults, ...description });
 }

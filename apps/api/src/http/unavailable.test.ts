@@ -12,6 +12,7 @@ import { startTestApi, type Sent, type TestApi } from '../api.testkit.js';
 import { CONTEXT_ROUTE } from '../context/context.routes.js';
 import { createResources, pathOf, type PathValues } from '../hostile-requests.testkit.js';
 import { bodyExamples } from '../openapi/examples.js';
+import { makeRecordable, recording } from '../recordings/recordings.testkit.js';
 import { apiRoutes } from '../routes.js';
 import { delivery, webhook } from '../webhooks/webhooks.testkit.js';
 
@@ -28,6 +29,8 @@ let values: PathValues;
 let pendingId: string;
 /** An endpoint whose next secret waits. */
 let rotatingId: string;
+/** A recording that runs. */
+let runningId: string;
 /** Of a console session. */
 let cookie: string;
 beforeAll(async () => {
@@ -38,12 +41,14 @@ beforeAll(async () => {
   const rotating = await webhook(api);
   rotatingId = rotating.id;
   await api.call('POST', `${rotating.path}/rotate-secret`, { body: { activateInSeconds: 86_400 } });
+  await makeRecordable(api);
+  runningId = (await recording(api, values['roomId']!, 'recording')).recordingId;
   const { headers } = await api.call('POST', '/v1/console/sessions', { body: {} });
   [cookie = ''] = (headers['set-cookie'] as unknown as string[])[0]!.split(';');
 });
 
 /** These change nothing in PostgreSQL. */
-const WITHOUT_WRITES = ['sendMessage', 'issueTurnCredentials'];
+const WITHOUT_WRITES = ['sendMessage', 'issueTurnCredentials', 'createRecordingLink'];
 const WRITES = apiRoutes({} as never).filter(
   ({ method, operationId }) => method !== 'get' && !WITHOUT_WRITES.includes(operationId),
 );
@@ -56,6 +61,7 @@ async function expectUnavailable(): Promise<void> {
     const ids = {
       ...values,
       ...(path.endsWith('/retry') ? { deliveryId: pendingId } : {}),
+      ...(path.endsWith('/stop') ? { recordingId: runningId } : {}),
       ...(endsRotation ? { endpointId: rotatingId } : {}),
     };
     const byPage = path.endsWith('/current') ? { key: null, headers: ownPage } : {};

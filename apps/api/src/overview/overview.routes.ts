@@ -19,7 +19,7 @@ import {
 } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { requireScope } from '../http/authorize.js';
+import { requireScope } from '../http/authenticate.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
 import { namedObject, orNull, strictObject, timestamp } from '../http/schemas.js';
 

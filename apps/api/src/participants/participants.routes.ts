@@ -93,7 +93,6 @@ export function participantRoutes(deps: Deps): Route[] {
       },
       item: ParticipantSchema,
       items: 'participants',
-      errors: ['ROOM_NOT_FOUND'],
       read({ caller, params, query: { status = null, externalId = null } }, { position, limit }) {
         const after = position && { connectedAt: new Date(position.connectedAtMs), id: position.id };
         return listParticipants(deps.reads.sql, caller, params.roomId, { status, externalId, after, limit });
@@ -110,7 +109,6 @@ export function participantRoutes(deps: Deps): Route[] {
       scope: 'participants:read',
       params: ParticipantPath,
       responses: { 200: { description: 'The participant.', schema: ParticipantSchema } },
-      errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND'],
       async handle({ caller, params }) {
         const participant = await readParticipant(deps, caller, params.roomId, params.participantId);
         return { status: 200, body: presentLiveParticipant(participant, deps.clock.now()) };
@@ -127,7 +125,6 @@ export function participantRoutes(deps: Deps): Route[] {
       prefers: true,
       params: ParticipantPath,
       responses: OPERATION_ANSWERS,
-      errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND'],
       async handle(call) {
         const { caller, params } = call;
         const { roomId, participantId } = params;
@@ -149,7 +146,7 @@ export function participantRoutes(deps: Deps): Route[] {
       scope: 'participants:read',
       params: ParticipantPath,
       responses: { 200: { description: 'The operation.', schema: OperationSchema } },
-      errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'OPERATION_NOT_FOUND'],
+      errors: ['OPERATION_NOT_FOUND'],
       async handle({ caller, params }) {
         const { roomId, participantId } = params;
         await readParticipant(deps, caller, roomId, participantId);

@@ -76,7 +76,7 @@ export function tokenRoutes(deps: Deps): Route[] {
       params: RoomPath,
       body: IssueTokenBody,
       responses: { 201: { description: 'The token.', schema: TokenSchema } },
-      errors: ['ROOM_NOT_FOUND', 'ROOM_ENDED'],
+      errors: ['ROOM_ENDED'],
       async handle({ caller, params, body, response }) {
         const issued = await issueToken(deps, caller, params.roomId, body);
         const { participantId, tokenId } = issued;
@@ -93,7 +93,6 @@ export function tokenRoutes(deps: Deps): Route[] {
       params: RoomPath,
       item: IssuedTokenSchema,
       items: 'tokens',
-      errors: ['ROOM_NOT_FOUND'],
       read: ({ caller, params }, part) => listTokens(deps.reads.sql, caller, params.roomId, part),
       // A participant has one token, so its id is the position of the token.
       position: { id: idOf('part') },

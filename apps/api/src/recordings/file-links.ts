@@ -1,19 +1,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { PublicError, recordingFileKey, type MasterKeys, type RecordingFile } from '@callplane/core';
+import { PublicError, type MasterKeys } from '@callplane/core';
 import { Router, type Request, type Response } from 'express';
+import type { FolderStore } from '@callplane/store';
 import type { Deps } from '../deps.js';
 import { onlyMethods } from '../http/errors.js';
 import { contextOf } from '../http/request-context.js';
 
 /** The path of a link to one file, which works until `expiresAt`. */
-export function fileLink(
-  masterKeys: MasterKeys,
-  recordingId: string,
-  file: Pick<RecordingFile, 'id' | 'contentType'>,
-  expiresAt: Date,
-): string {
+export function fileLink(masterKeys: MasterKeys, name: string, expiresAt: Date): string {
   const key = masterKeys.keys.get(masterKeys.sealWith) ?? Buffer.alloc(0);
-  const name = recordingFileKey(recordingId, file);
   const expires = String(Math.ceil(expiresAt.getTime() / 1000));
   const signature = sign(key, name, expires).toString('base64url');
   return `/${name}?expires=${expires}&signature=${signature}`;
@@ -27,10 +22,7 @@ function sign(key: Buffer, name: string, expires: string): Buffer {
 const LINK_ROUTE = '/recordings/:recordingId/:file';
 
 /** Serves files of recordings to callers with a link. */
-export function recordingFiles(
-  { masterKeys, clock }: Pick<Deps, 'masterKeys' | 'clock'>,
-  store: NonNullable<Deps['recordings']>,
-): Router {
+export function recordingFiles({ masterKeys, clock }: Pick<Deps, 'masterKeys' | 'clock'>, store: FolderStore): Router {
   const router = Router({ caseSensitive: true, strict: true });
   const layer = router.route(LINK_ROUTE);
   layer.get((request: Request, response: Response, next) => {

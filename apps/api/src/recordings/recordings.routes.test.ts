@@ -40,10 +40,26 @@ describe('the start of a recording', () => {
     expect(await eventsOf(roomId)).toEqual(['room.created', 'recording.started']);
   });
 
+  test('of a composite has a layout, and is refused while another composite of the room runs', async () => {
+    const roomId = await api.room();
+    const composite = (more: object = {}) => start(roomId, { mode: 'composite', ...more });
+    const answers = await Promise.all([composite(), composite()]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([202, 409]);
+    expect(answers.find(({ status }) => status === 409)?.body.error.code).toBe('RECORDING_ACTIVE');
+    const first = answers.find(({ status }) => status === 202)!.body;
+    expect(first).toMatchObject({ mode: 'composite', layout: 'grid', audioOnly: false });
+    expect((await start(roomId)).body).toMatchObject({ mode: 'tracks', layout: null });
+    await stop(first.id);
+    const second = await composite({ layout: 'speaker' });
+    expect(second.body).toMatchObject({ status: 'recording', layout: 'speaker' });
+    await stop(second.body.id);
+    expect((await composite({ audioOnly: true })).body).toMatchObject({ audioOnly: true, layout: null });
+  });
+
   test('is refused for a mode that does not exist, a strange participant, and an ended or unknown room', async () => {
     const roomId = await api.room();
     const { participantId } = await api.invite(await api.room());
-    expect((await start(roomId, { mode: 'composite' })).body.error).toMatchObject({
+    expect((await start(roomId, { mode: 'mosaic' })).body.error).toMatchObject({
       code: 'VALIDATION_FAILED',
       details: [{ path: 'body.mode' }],
     });
@@ -56,21 +72,25 @@ describe('the start of a recording', () => {
 
   test('is 503 without a recorder, without a media server that records, and without a store', async () => {
     const roomId = await api.room();
-    const refused = async () => (await start(roomId)).body.error?.code as string | undefined;
+    const refusedFor = (cause: string) => ({
+      status: 503,
+      headers: { 'retry-after': '10' },
+      body: { error: { code: 'RECORDING_UNAVAILABLE', message: expect.stringContaining(cause) } },
+    });
     await recorderRuns(api, -1);
-    expect(await refused()).toBe('RECORDING_UNAVAILABLE');
+    expect(await start(roomId)).toMatchObject(refusedFor('no recorder'));
     await recorderRuns(api);
     await mediaServerRecords(api, 60);
-    expect(await refused()).toBe('RECORDING_UNAVAILABLE');
+    expect(await start(roomId)).toMatchObject(refusedFor('no agent'));
     await mediaServerRecords(api);
     // Another server records, but the room is on this one.
     await api.database.prisma.room.update({ where: { id: roomId }, data: { mediaNodeId: 'm2' } });
-    expect(await refused()).toBe('RECORDING_UNAVAILABLE');
+    expect(await start(roomId)).toMatchObject(refusedFor('no agent'));
     const without = await startTestApi({ RECORDINGS_FOLDER: '' });
     const answer = await without.call('POST', `/v1/rooms/${await without.room()}/recordings`, {
       body: { mode: 'tracks' },
     });
-    expect([answer.status, answer.body.error.code]).toEqual([503, 'RECORDING_UNAVAILABLE']);
+    expect(answer).toMatchObject(refusedFor('no store'));
   });
 });
 

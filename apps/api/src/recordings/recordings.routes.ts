@@ -1,4 +1,10 @@
-import { presentRecording, PublicError, RECORDING_LINK_SECONDS, RECORDING_STATUSES } from '@callplane/core';
+import {
+  presentRecording,
+  PublicError,
+  RECORDING_LINK_SECONDS,
+  RECORDING_STATUSES,
+  recordingFileKey,
+} from '@callplane/core';
 import { acceptRecordingDeletion, findRecording, listRecordings } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
@@ -113,8 +119,10 @@ export function recordingRoutes(deps: Deps): Route[] {
         if (file === undefined) throw new PublicError('RECORDING_NOT_FOUND');
         const { expiresInSeconds = RECORDING_LINK_SECONDS.default } = body;
         const expiresAt = new Date(deps.clock.now().getTime() + expiresInSeconds * 1000);
-        const path = fileLink(deps.masterKeys, params.recordingId, file, expiresAt);
-        const url = `${req.protocol}://${req.host}${path}`;
+        const name = recordingFileKey(params.recordingId, file);
+        const url =
+          (await deps.recordings?.link(name, file.contentType, expiresInSeconds)) ??
+          `${req.protocol}://${req.host}${fileLink(deps.masterKeys, name, expiresAt)}`;
         return { status: 200, body: { url, expiresAt: expiresAt.toISOString() } };
       },
     }),

@@ -2,6 +2,7 @@ import {
   RECORDING_DURATION_SECONDS,
   RECORDING_FILE_KINDS,
   RECORDING_GAP_REASONS,
+  RECORDING_LAYOUTS,
   RECORDING_LINK_SECONDS,
   RECORDING_MODES,
   RECORDING_STATUSES,
@@ -13,10 +14,15 @@ import { metadata, metadataObject, namedObject, oneOf, orNull, pathId, timestamp
 const RecordingFileSchema = namedObject('RecordingFile', {
   id: Type.String({ description: 'File identifier, `recf_…`.' }),
   kind: oneOf(RECORDING_FILE_KINDS),
-  participantId: orNull(Type.String({ description: 'The participant of the track. Null if it is not known.' })),
+  participantId: orNull(
+    Type.String({ description: 'The participant of the track. Null of a composite, and if it is not known.' }),
+  ),
   trackId: orNull(Type.String()),
   source: orNull(oneOf(TRACK_SOURCES)),
-  contentType: Type.String({ description: '`audio/webm` (Opus) or `video/webm` (VP8).' }),
+  contentType: Type.String({
+    description:
+      'A track is `audio/webm` (Opus) or `video/webm` (VP8), a composite also `audio/mp4` (AAC) or `video/mp4` (H.264, AAC).',
+  }),
   bytes: Type.Integer(),
   sha256: Type.String(),
   startMs: Type.Integer({ description: 'Begin of the file in the recording, in milliseconds.' }),
@@ -25,11 +31,15 @@ const RecordingFileSchema = namedObject('RecordingFile', {
   height: orNull(Type.Integer()),
 });
 
+const MODES =
+  '`composite`: one file of everything, 1280×720. `tracks`: a file for each track, and another one after each reconnection.';
+
 export const RecordingSchema = namedObject('Recording', {
   id: Type.String({ description: 'Recording identifier, `rec_…`.' }),
   roomId: Type.String(),
-  mode: oneOf(RECORDING_MODES, '`tracks`: a file for each track, and another one after each reconnection.'),
+  mode: oneOf(RECORDING_MODES, MODES),
   audioOnly: Type.Boolean(),
+  layout: orNull(oneOf(RECORDING_LAYOUTS, 'Null unless it is a composite with pictures.')),
   participantId: orNull(Type.String({ description: 'Only this participant is recorded. Null: everyone.' })),
   metadata: metadata(),
   maxDurationSeconds: Type.Integer(),
@@ -68,9 +78,12 @@ export const RecordingFilePath = Type.Object({
 });
 
 const recordingOptions = (hasDefaults: boolean) => ({
-  mode: oneOf(RECORDING_MODES, '`tracks` makes a file for each track.'),
+  mode: oneOf(RECORDING_MODES, MODES),
   audioOnly: Type.Optional(
     Type.Boolean({ ...(hasDefaults && { default: false }), description: 'Whether pictures are left out.' }),
+  ),
+  layout: Type.Optional(
+    oneOf(RECORDING_LAYOUTS, 'Of a composite: everyone in equal size (the default), or the speaker large.'),
   ),
   maxDurationSeconds: Type.Optional(
     Type.Integer({

@@ -14,8 +14,12 @@ export const mediaServerRecords = ({ database }: TestApi, secondsAgo = 0) =>
 
 export const makeRecordable = (api: TestApi) => Promise.all([recorderRuns(api), mediaServerRecords(api)]);
 
-/** A recording that is completed, with a file. */
-export async function recording(api: TestApi, roomId: string): Promise<{ recordingId: string; fileId: string }> {
+/** A recording with a file, which is completed or still runs. */
+export async function recording(
+  api: TestApi,
+  roomId: string,
+  status: 'completed' | 'recording' = 'completed',
+): Promise<{ recordingId: string; fileId: string }> {
   const [recordingId, fileId] = [newId('recording'), newId('recordingFile')];
   const file = {
     id: fileId,
@@ -28,11 +32,12 @@ export async function recording(api: TestApi, roomId: string): Promise<{ recordi
   };
   const unknown = { participantId: null, trackId: null, source: null, width: null, height: null, madeFrom: '' };
   const at = new Date();
+  const ended = status === 'completed' ? at : null;
   await api.database.prisma.recording.create({
     data: {
       ...{ id: recordingId, environmentId: api.tenant.environmentId, roomId, mode: 'tracks', audioOnly: false },
-      ...{ metadata: {}, maxDurationSeconds: 60, status: 'completed', files: [{ ...file, ...unknown }] },
-      ...{ startedAt: at, endedAt: at, completedAt: at },
+      ...{ metadata: {}, maxDurationSeconds: 60, status, files: [{ ...file, ...unknown }] },
+      ...{ startedAt: at, endedAt: ended, completedAt: ended },
     },
   });
   return { recordingId, fileId };

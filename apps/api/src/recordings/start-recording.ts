@@ -22,15 +22,15 @@ export function startRoute(deps: Deps): UntaggedRoute {
     summary: 'Start a recording',
     description:
       'Records until the recording is stopped, its room ends, or its longest duration is over. The files exist once its ' +
-      'status is `completed`; the event `recording.completed` says so.',
+      'status is `completed`; the event `recording.completed` says so. A room has at most one composite at a time.',
     scope: 'recordings:write',
     idempotent: true,
     params: RoomPath,
     body: StartRecordingBody,
     responses: { 202: { description: 'The recording.', schema: RecordingSchema } },
-    errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'ROOM_ENDED', 'RECORDING_UNAVAILABLE'],
+    errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'ROOM_ENDED', 'RECORDING_ACTIVE', 'RECORDING_UNAVAILABLE'],
     async handle({ caller, params: { roomId }, body, bodyAsSent, idempotencyKey, response }) {
-      if (deps.recordings === null) throw refusal('unavailable');
+      if (deps.recordings === null) throw refusal('no_store');
       let deliveries: DueEndpoint[] = [];
       const recordingOf = ({ id, startedAt }: Made) => newRecording(body, id, new Date(startedAt));
       const make = async (tx: TypedSql): Promise<Made> => {

@@ -50,7 +50,7 @@ export function messageRoutes(deps: Deps): Route[] {
       params: RoomPath,
       body: SendMessageBody,
       responses: { 202: { description: 'The message is on its way.', schema: SentMessageSchema } },
-      errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'ROOM_ENDED'],
+      errors: ['PARTICIPANT_NOT_FOUND', 'ROOM_ENDED'],
       async handle({ caller, params, body, bodyAsSent, idempotencyKey }) {
         checkSize(body.data);
         const make = () => sendMessage(deps, caller, params.roomId, body);

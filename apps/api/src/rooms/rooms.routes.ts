@@ -15,8 +15,8 @@ import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
 import { listRoute } from '../http/list-route.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { optionSchemas } from '../http/option-schemas.js';
 import {
+  optionSchemas,
   exactText,
   metadata,
   metadataObject,
@@ -28,9 +28,10 @@ import {
   trimmedText,
 } from '../http/schemas.js';
 import { requireRecordable } from '../recordings/recordable.js';
+import { RecordSchema } from '../recordings/recordings.schemas.js';
 import { answerOperation, OPERATION_ANSWERS, OperationSchema } from '../operations/operations.js';
 
-export const OPTIONS = optionSchemas(ROOM_OPTIONS, { readsBounds: false });
+export const OPTIONS = optionSchemas(ROOM_OPTIONS, { readsBounds: false, recording: RecordSchema });
 
 const storedRoom = {
   id: Type.String({ description: 'Room identifier, `room_…`.' }),
@@ -99,7 +100,6 @@ export function roomRoutes(deps: Deps): Route[] {
       scope: 'rooms:read',
       params: RoomPath,
       responses: { 200: { description: 'The room.', schema: RoomSchema } },
-      errors: ['ROOM_NOT_FOUND'],
       async handle({ caller, params }) {
         const room = await deps.statements.findRoom({ tenant: caller, id: params.roomId });
         if (room === null) throw new PublicError('ROOM_NOT_FOUND');
@@ -118,7 +118,7 @@ export function roomRoutes(deps: Deps): Route[] {
       params: RoomPath,
       body: UpdateRoomBody,
       responses: { 200: { description: 'The room.', schema: RoomSchema } },
-      errors: ['ROOM_NOT_FOUND', 'ROOM_ENDED', 'RECORDING_UNAVAILABLE'],
+      errors: ['ROOM_ENDED', 'RECORDING_UNAVAILABLE'],
       async handle({ caller, params, body }) {
         await requireRecordable(deps, body.record);
         return { status: 200, body: presentLiveRoom(caller, await changeRoom(deps, caller, params.roomId, body)) };
@@ -136,7 +136,6 @@ export function roomRoutes(deps: Deps): Route[] {
       prefers: true,
       params: RoomPath,
       responses: OPERATION_ANSWERS,
-      errors: ['ROOM_NOT_FOUND'],
       async handle(call) {
         const { caller, params } = call;
         // Once this commits, the room issues no tokens and accepts no joins. A worker does the clean-up.
@@ -153,7 +152,7 @@ export function roomRoutes(deps: Deps): Route[] {
       scope: 'rooms:read',
       params: RoomPath,
       responses: { 200: { description: 'The operation.', schema: OperationSchema } },
-      errors: ['ROOM_NOT_FOUND', 'OPERATION_NOT_FOUND'],
+      errors: ['OPERATION_NOT_FOUND'],
       async handle({ caller, params }) {
         const { roomId } = params;
         const operation = await deps.statements.findRoomOperation({ tenant: caller, id: roomId });

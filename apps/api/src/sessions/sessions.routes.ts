@@ -53,7 +53,6 @@ export function sessionRoutes(deps: Deps): Route[] {
     position: { id: idOf('sess') },
     item: SessionSchema,
     items: 'sessions',
-    errors: ['ROOM_NOT_FOUND'],
     read: ({ caller, params: { roomId } }, part) =>
       listSessions(deps.reads.sql, caller, { roomId, participantId: null, ...part }),
     onEmpty: ({ caller, params }) => requireRoom(deps.reads, caller, params.roomId),
@@ -68,7 +67,6 @@ export function sessionRoutes(deps: Deps): Route[] {
     position: { id: idOf('sess') },
     item: SessionSchema,
     items: 'sessions',
-    errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND'],
     read: ({ caller, params }, part) => listSessions(deps.reads.sql, caller, { ...params, ...part }),
     async onEmpty({ caller, params: { roomId, participantId } }) {
       const found = await deps.statements.findParticipant({ tenant: caller, roomId, id: participantId });

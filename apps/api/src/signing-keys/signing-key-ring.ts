@@ -14,15 +14,12 @@ const USABLE_MS = 60_000;
 
 /** Caches the signing keys in this process and reloads them in time. */
 export class SigningKeyRing {
-  readonly #load: () => Promise<LoadedSigningKeys>;
   #loaded: (LoadedSigningKeys & { atMs: number }) | undefined;
   #loading: Promise<LoadedSigningKeys> | undefined;
   #expired = false;
 
   /** @param load activates a due key, creates the first key if there is none, and reads all keys. */
-  constructor(load: () => Promise<LoadedSigningKeys>) {
-    this.#load = load;
-  }
+  constructor(private readonly load: () => Promise<LoadedSigningKeys>) {}
 
   async signer(): Promise<LoadedSigningKeys['signer']> {
     return (await this.#keys()).signer;
@@ -50,7 +47,7 @@ export class SigningKeyRing {
 
   #reload(): Promise<LoadedSigningKeys> {
     const atMs = performance.now();
-    this.#loading ??= this.#load()
+    this.#loading ??= this.load()
       .then((keys) => {
         this.#expired = false;
         return (this.#loaded = { ...keys, atMs });

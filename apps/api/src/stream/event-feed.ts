@@ -17,19 +17,16 @@ export interface FeedReads {
 /** Reads the new events of one environment once for all its streams, and only while it has any. */
 export class EventFeed {
   readonly streams = new Set<EventStream>();
-  readonly #reads: FeedReads;
-  readonly #wait: ReturnType<EventWaiter['watch']>;
-  readonly #onReadFailed: OnReadFailed;
   readonly #stop = new AbortController();
   /** Up to which the streams know all events. */
   #position: EventPosition | null = null;
   #starting: Promise<void> | undefined;
 
-  constructor(reads: FeedReads, wait: ReturnType<EventWaiter['watch']>, onReadFailed: OnReadFailed) {
-    this.#reads = reads;
-    this.#wait = wait;
-    this.#onReadFailed = onReadFailed;
-  }
+  constructor(
+    private readonly reads: FeedReads,
+    private readonly wait: ReturnType<EventWaiter['watch']>,
+    private readonly onReadFailed: OnReadFailed,
+  ) {}
 
   /** Resolves when a stream may join. A failed read fails all that wait, and the next call tries again. */
   async start(): Promise<void> {
@@ -53,7 +50,7 @@ export class EventFeed {
       stream.begin(() => (isLost ? stream.reset(joinedAt) : undefined));
       return;
     }
-    const missed = await this.#reads.after(seen, joinedAt, STREAM_BACKLOG_MAX + 1);
+    const missed = await this.reads.after(seen, joinedAt, STREAM_BACKLOG_MAX + 1);
     stream.begin(() => {
       if (missed.length > STREAM_BACKLOG_MAX) stream.reset(joinedAt);
       else stream.changes(changesOf(missed, stream.filter), missed.at(-1) ?? seen);
@@ -62,11 +59,11 @@ export class EventFeed {
 
   close(): void {
     this.#stop.abort();
-    this.#wait.cancel();
+    this.wait.cancel();
   }
 
   async #begin(): Promise<void> {
-    const position = await this.#reads.newest();
+    const position = await this.reads.newest();
     this.#position = position;
     void this.#run(position);
   }
@@ -75,13 +72,13 @@ export class EventFeed {
   async #run(from: EventPosition): Promise<void> {
     for (let position = from; !this.#stop.signal.aborted;) {
       try {
-        const newest = await this.#wait.next(position, WAIT_MS);
+        const newest = await this.wait.next(position, WAIT_MS);
         // Null: nothing new, or the process drains, which closes the feed as well.
         if (newest === null) await pause(QUIET_PAUSE_MS, this.#stop.signal);
         else position = await this.#pass(position, newest);
       } catch (error) {
         // The feed continues from its position, so the streams miss nothing.
-        this.#onReadFailed('events', error);
+        this.onReadFailed('events', error);
         await pause(FAILURE_PAUSE_MS, this.#stop.signal);
       }
     }
@@ -89,7 +86,7 @@ export class EventFeed {
 
   /** Passes new events to the streams. @returns the position up to which the streams know all events. */
   async #pass(position: EventPosition, newest: EventPosition): Promise<EventPosition> {
-    const events = await this.#reads.after(position, null, STREAM_BACKLOG_MAX + 1);
+    const events = await this.reads.after(position, null, STREAM_BACKLOG_MAX + 1);
     const isGap = events.length > STREAM_BACKLOG_MAX;
     const reached = isGap ? newest : (events.at(-1) ?? newest);
     this.#position = reached;

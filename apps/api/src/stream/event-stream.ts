@@ -67,8 +67,6 @@ export function streamHead(headers: Readonly<Record<string, string>>): Record<st
 export class EventStream {
   readonly filter: StreamFilter;
   readonly openedAtMs: number;
-  readonly #response: ServerResponse;
-  readonly #monotonicMs: () => number;
   /** Messages that came before the client got the missed changes; null from then on. */
   #queue: (() => void)[] | null = [];
   #sentAtMs: number;
@@ -76,21 +74,19 @@ export class EventStream {
 
   /** @param headers of every answer. */
   constructor(
-    response: ServerResponse,
+    private readonly response: ServerResponse,
     headers: Readonly<Record<string, string>>,
     filter: StreamFilter,
-    monotonicMs: () => number = () => performance.now(),
+    private readonly monotonicMs: () => number = () => performance.now(),
   ) {
-    this.#response = response;
     this.filter = filter;
-    this.#monotonicMs = monotonicMs;
     this.openedAtMs = this.#sentAtMs = monotonicMs();
     response.writeHead(200, streamHead(headers));
     this.#write(`retry: ${RETRY_MS}\n\n`);
   }
 
   get isOver(): boolean {
-    return this.#response.writableEnded || this.#response.destroyed;
+    return this.response.writableEnded || this.response.destroyed;
   }
 
   /**
@@ -128,20 +124,20 @@ export class EventStream {
 
   /** Keeps the connection open, and tells the position behind events that the client does not want. */
   heartbeat(): void {
-    if (this.#queue !== null || this.#monotonicMs() - this.#sentAtMs < STREAM_HEARTBEAT_MS) return;
+    if (this.#queue !== null || this.monotonicMs() - this.#sentAtMs < STREAM_HEARTBEAT_MS) return;
     this.#write(`${this.#id()}: heartbeat\n\n`);
   }
 
   end(reason: StreamEnd): void {
     if (this.isOver) return;
     this.#send('end', { reason });
-    this.#response.end();
+    this.response.end();
   }
 
   #sendInOrder(send: () => void): void {
     if (this.#queue === null) send();
     else if (this.#queue.length < QUEUE_MAX) this.#queue.push(send);
-    else this.#response.destroy();
+    else this.response.destroy();
   }
 
   #send(event: string, data: object): void {
@@ -155,9 +151,9 @@ export class EventStream {
 
   #write(text: string): void {
     if (this.isOver) return;
-    this.#sentAtMs = this.#monotonicMs();
-    this.#response.write(text);
+    this.#sentAtMs = this.monotonicMs();
+    this.response.write(text);
     // A client that does not read would fill our memory. It connects again and gets the missed changes.
-    if (this.#response.writableLength > STREAM_UNREAD_BYTES_MAX) this.#response.destroy();
+    if (this.response.writableLength > STREAM_UNREAD_BYTES_MAX) this.response.destroy();
   }
 }

@@ -52,9 +52,6 @@ export function streamReads({ sql }: Pick<Database, 'sql'>, onFailed: OnReadFail
 }
 
 export class StreamHub {
-  readonly #reads: StreamReads;
-  readonly #waiter: EventWaiter;
-  readonly #clock: Clock;
   readonly #open = new Set<Open>();
   /** Counts streams that are open or about to open. */
   readonly #entered = new KeyedBound({ max: STREAMS_MAX, perKeyMax: STREAMS_PER_ENVIRONMENT_MAX });
@@ -63,11 +60,11 @@ export class StreamHub {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(reads: StreamReads, waiter: EventWaiter, clock: Clock) {
-    this.#reads = reads;
-    this.#waiter = waiter;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly reads: StreamReads,
+    private readonly waiter: EventWaiter,
+    private readonly clock: Clock,
+  ) {}
 
   /** Streams that are open or about to open. */
   get count(): number {
@@ -124,8 +121,8 @@ export class StreamHub {
     const { environmentId } = tenant;
     let feed = this.#feeds.get(environmentId);
     if (feed === undefined) {
-      const wait = this.#waiter.watch({ environmentId, roomId: null });
-      feed = new EventFeed(this.#reads.feed(tenant), wait, this.#reads.onFailed);
+      const wait = this.waiter.watch({ environmentId, roomId: null });
+      feed = new EventFeed(this.reads.feed(tenant), wait, this.reads.onFailed);
       this.#feeds.set(environmentId, feed);
     }
     return feed;
@@ -147,7 +144,7 @@ export class StreamHub {
     const seen = this.#seenOf(request.after);
     // A failed read ends the stream. The client connects again with the position that it has.
     feed.join(stream, seen, request.after !== null && seen === null).catch((error: unknown) => {
-      this.#reads.onFailed('backlog', error);
+      this.reads.onFailed('backlog', error);
       response.destroy();
     });
     this.#timer ??= setTimeout(() => void this.#check(), CHECK_EVERY_MS);
@@ -159,7 +156,7 @@ export class StreamHub {
     if (position === null) return null;
     // The client of an environment without events.
     if (position.transactionId === '0') return position;
-    const oldest = firstIdAt('event', new Date(this.#clock.now().getTime() - STREAM_POSITION_AGE_MS_MAX));
+    const oldest = firstIdAt('event', new Date(this.clock.now().getTime() - STREAM_POSITION_AGE_MS_MAX));
     return position.id < oldest ? null : position;
   }
 
@@ -174,7 +171,7 @@ export class StreamHub {
   async #checkOne(open: Open, nowMs: number): Promise<void> {
     // While PostgreSQL is away, the key cannot be checked, and the stream has no changes to send.
     const isValid = await open.request.isKeyValid().catch((error: unknown) => {
-      this.#reads.onFailed('callers', error);
+      this.reads.onFailed('callers', error);
       return true;
     });
     if (!isValid) this.#end(open, 'unauthenticated');

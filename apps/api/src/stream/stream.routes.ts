@@ -1,7 +1,7 @@
 import { mayUse, PATH_ID_PATTERN, STREAM_KIND_NAMES, STREAM_KINDS, type StreamKind } from '@callplane/core';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
-import { requireScope } from '../http/authorize.js';
+import { requireScope } from '../http/authenticate.js';
 import { contextOf } from '../http/request-context.js';
 import { defineRoute, tagged, type Route, type UnvalidatedParts } from '../http/route.js';
 import { strictObject } from '../http/schemas.js';

@@ -54,7 +54,7 @@ export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
       responses: {
         202: { description: 'The delivery. Read it again to see its outcome.', schema: DeliverySchema },
       },
-      errors: ['WEBHOOK_NOT_FOUND', 'WEBHOOK_DISABLED'],
+      errors: ['WEBHOOK_DISABLED'],
       async handle({ caller, params }) {
         return { status: 202, body: present(DeliverySchema, await testEndpoint(deps, caller, params.endpointId)) };
       },
@@ -70,7 +70,6 @@ export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
       position: { id: idOf('dlv') },
       item: DeliverySchema,
       items: 'deliveries',
-      errors: ['WEBHOOK_NOT_FOUND'],
       read: ({ caller, params, query }, part) =>
         listDeliveries(deps.reads.sql, caller, filterOf({ ...query, ...params }), part),
       onEmpty: ({ caller, params }) => requireEndpoint(deps.reads, caller, params.endpointId),
@@ -103,7 +102,6 @@ export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
       responses: {
         200: { description: 'The delivery, with its event and its last attempt.', schema: DeliveryDetailSchema },
       },
-      errors: ['WEBHOOK_NOT_FOUND', 'DELIVERY_NOT_FOUND'],
       async handle({ caller, params: { endpointId, deliveryId } }) {
         const { delivery, eventBody, attempts } =
           (await findDeliveryDetail(deps.reads.sql, caller, endpointId, deliveryId, 1)) ??
@@ -130,7 +128,6 @@ export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
       position: { id: idOf('att') },
       item: AttemptSchema,
       items: 'attempts',
-      errors: ['WEBHOOK_NOT_FOUND', 'DELIVERY_NOT_FOUND'],
       async read({ caller, params: { endpointId, deliveryId } }, part) {
         const { sql, prisma } = deps.reads;
         const { eventId } =
@@ -155,8 +152,6 @@ export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
       body: ReplayBody,
       responses: { 202: { description: 'The delivery, pending again.', schema: DeliverySchema } },
       errors: [
-        'WEBHOOK_NOT_FOUND',
-        'DELIVERY_NOT_FOUND',
         'REPLAY_COUNT_MISMATCH',
         'DELIVERY_NOT_TERMINAL',
         'EVENT_ERASED',
@@ -182,13 +177,7 @@ export function deliveryRoutes(deps: Deps): UntaggedRoute[] {
       scope: 'webhooks:write',
       params: DeliveryPath,
       responses: { 202: { description: 'The delivery, due now.', schema: DeliverySchema } },
-      errors: [
-        'WEBHOOK_NOT_FOUND',
-        'DELIVERY_NOT_FOUND',
-        'DELIVERY_NOT_PENDING',
-        'DELIVERY_IN_FLIGHT',
-        'WEBHOOK_DISABLED',
-      ],
+      errors: ['DELIVERY_NOT_PENDING', 'DELIVERY_IN_FLIGHT', 'WEBHOOK_DISABLED'],
       async handle({ caller, params: { endpointId, deliveryId } }) {
         const delivery = await sendAgain(deps, (tx) => retryDelivery(tx, caller, endpointId, deliveryId));
         return { status: 202, body: present(DeliverySchema, delivery) };

@@ -104,7 +104,6 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       scope: 'webhooks:read',
       params: EndpointPath,
       responses: { 200: { description: 'The endpoint.', schema: EndpointSchema } },
-      errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params }) {
         const endpoint = found(await findWebhookEndpoint(deps.reads.sql, caller, params.endpointId));
         return { status: 200, body: presentWebhookEndpoint(endpoint) };
@@ -123,7 +122,6 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       body: UpdateEndpointBody,
       validate,
       responses: { 200: { description: 'The endpoint.', schema: EndpointSchema } },
-      errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params, body }) {
         const { url, ...others } = body;
         const change = { ...others, ...(url === undefined ? {} : { url: normalUrl(url) }) };
@@ -145,7 +143,6 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       scope: 'webhooks:write',
       params: EndpointPath,
       responses: { 204: { description: 'The endpoint is removed.', schema: null } },
-      errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params }) {
         const isRemoved = await deleteWebhookEndpoint(deps.database, caller, params.endpointId, deps.clock.now());
         if (!isRemoved) throw new PublicError('WEBHOOK_NOT_FOUND');
@@ -164,7 +161,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       params: EndpointPath,
       body: Type.Optional(RotateSecretBody),
       responses: { 200: { description: 'The endpoint, with its new secret.', schema: EndpointWithSecretSchema } },
-      errors: ['WEBHOOK_NOT_FOUND', 'SECRET_ROTATION_WAITS'],
+      errors: ['SECRET_ROTATION_WAITS'],
       async handle({ caller, params: { endpointId }, body }) {
         const signingSecret = generateSigningSecret(randomBytes(32));
         const rotation = {
@@ -183,7 +180,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       scope: 'webhooks:write',
       params: EndpointPath,
       responses: { 200: { description: 'The endpoint. Its next secret signs new runs.', schema: EndpointSchema } },
-      errors: ['WEBHOOK_NOT_FOUND', 'NO_SECRET_ROTATION'],
+      errors: ['NO_SECRET_ROTATION'],
       async handle({ caller, params }) {
         const endpoint = await endRotation(deps, caller, params.endpointId, 'activate');
         return { status: 200, body: presentWebhookEndpoint(endpoint) };
@@ -198,7 +195,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       scope: 'webhooks:write',
       params: EndpointPath,
       responses: { 204: { description: 'The rotation is cancelled.', schema: null } },
-      errors: ['WEBHOOK_NOT_FOUND', 'NO_SECRET_ROTATION'],
+      errors: ['NO_SECRET_ROTATION'],
       async handle({ caller, params }) {
         await endRotation(deps, caller, params.endpointId, 'cancel');
         return { status: 204 };

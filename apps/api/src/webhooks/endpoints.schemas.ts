@@ -7,8 +7,7 @@ import {
   WEBHOOK_URL_CHARACTERS_MAX,
 } from '@callplane/core';
 import { Type, type TSchema } from 'typebox';
-import { optionSchemas } from '../http/option-schemas.js';
-import { namedObject, oneOf, orNull, pathId, timestamp, trimmedText } from '../http/schemas.js';
+import { optionSchemas, namedObject, oneOf, orNull, pathId, timestamp, trimmedText } from '../http/schemas.js';
 
 const DESCRIPTION_LENGTH_MAX = 500;
 

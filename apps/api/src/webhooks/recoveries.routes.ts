@@ -78,7 +78,6 @@ export function recoveryRoutes(deps: Deps): UntaggedRoute[] {
       body: CreateRecoveryBody,
       validate: ({ body }) => checkWindow(body, deps.clock.now()),
       responses: { 202: { description: 'The recovery.', schema: RecoverySchema } },
-      errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params, body }) {
         const createdAt = deps.clock.now();
         const { dryRun = false, includePending = true } = body;
@@ -100,7 +99,6 @@ export function recoveryRoutes(deps: Deps): UntaggedRoute[] {
       position: { id: idOf('rcv') },
       item: RecoverySchema,
       items: 'recoveries',
-      errors: ['WEBHOOK_NOT_FOUND'],
       read: ({ caller, params }, part) => listRecoveries(deps.reads.prisma, caller, params.endpointId, part),
       onEmpty: ({ caller, params }) => requireEndpoint(deps.reads, caller, params.endpointId),
       present: (recovery) => present(RecoverySchema, recovery),
@@ -113,7 +111,6 @@ export function recoveryRoutes(deps: Deps): UntaggedRoute[] {
       scope: 'webhooks:read',
       params: RecoveryPath,
       responses: { 200: { description: 'The recovery.', schema: RecoverySchema } },
-      errors: ['WEBHOOK_NOT_FOUND', 'RECOVERY_NOT_FOUND'],
       async handle({ caller, params }) {
         const { endpointId, recoveryId } = params;
         const recovery =
@@ -132,7 +129,6 @@ export function recoveryRoutes(deps: Deps): UntaggedRoute[] {
       scope: 'webhooks:write',
       params: RecoveryPath,
       responses: { 204: { description: 'The recovery changes no more deliveries.', schema: null } },
-      errors: ['WEBHOOK_NOT_FOUND', 'RECOVERY_NOT_FOUND'],
       async handle({ caller, params }) {
         const { endpointId, recoveryId } = params;
         const { prisma } = deps.database;

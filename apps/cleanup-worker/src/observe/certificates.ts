@@ -9,15 +9,16 @@ const ANSWER_DEADLINE_MS = 10_000;
  * helps no client. A server that does not answer has no value.
  */
 export class Certificates {
-  readonly #servers: readonly string[];
-  readonly #logger: Logger;
   /** Expiry by server, in milliseconds since 1970. */
   readonly #expiries = new Map<string, number>();
 
   /** @param servers `host:port` each */
-  constructor(servers: readonly string[], metrics: Metrics, logger: Logger, now: () => Date) {
-    this.#servers = servers;
-    this.#logger = logger;
+  constructor(
+    private readonly servers: readonly string[],
+    metrics: Metrics,
+    private readonly logger: Logger,
+    now: () => Date,
+  ) {
     metrics.gauges(
       {
         name: 'callplane_certificate_valid_seconds',
@@ -33,12 +34,12 @@ export class Certificates {
 
   async pass(): Promise<void> {
     await Promise.all(
-      this.#servers.map(async (server) => {
+      this.servers.map(async (server) => {
         try {
           this.#expiries.set(server, await readExpiry(server));
         } catch (error) {
           this.#expiries.delete(server);
-          this.#logger.warn('certificate not read', { server, error });
+          this.logger.warn('certificate not read', { server, error });
         }
       }),
     );

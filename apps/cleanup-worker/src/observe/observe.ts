@@ -143,14 +143,14 @@ function valuesOf(backlogs: readonly Backlog[], value: (backlog: Backlog) => num
  * the last values. All workers report the same values, so a dashboard has to take the maximum instead of the sum.
  */
 export class Observer {
-  readonly #deps: Observed;
-  readonly #roomRetentionDays: number;
   #values: Values | null = null;
   #databaseAtMs = -Infinity;
 
-  constructor(deps: Observed, metrics: Metrics, roomRetentionDays: number) {
-    this.#deps = deps;
-    this.#roomRetentionDays = roomRetentionDays;
+  constructor(
+    private readonly deps: Observed,
+    metrics: Metrics,
+    private readonly roomRetentionDays: number,
+  ) {
     for (const { read, ...gauge } of GAUGES) {
       metrics.gauges(gauge, () => (this.#values === null ? {} : read(this.#values)));
     }
@@ -160,7 +160,7 @@ export class Observer {
         help: '1 if the media server and its VideoRoom answer this process, else 0.',
         label: 'node',
       },
-      () => Object.fromEntries(this.#deps.media.all().map(({ id, state }) => [id, state === 'up' ? 1 : 0])),
+      () => Object.fromEntries(this.deps.media.all().map(({ id, state }) => [id, state === 'up' ? 1 : 0])),
     );
     metrics.gauges(
       {
@@ -169,7 +169,7 @@ export class Observer {
         label: 'server',
       },
       () =>
-        Object.fromEntries([...this.#deps.relays.states()].map(([server, state]) => [server, state === 'up' ? 1 : 0])),
+        Object.fromEntries([...this.deps.relays.states()].map(([server, state]) => [server, state === 'up' ? 1 : 0])),
     );
   }
 
@@ -180,13 +180,13 @@ export class Observer {
    */
   async pass(): Promise<void> {
     try {
-      const { sql } = this.#deps.database;
+      const { sql } = this.deps.database;
       const state = await readState(sql);
       const nowMs = performance.now();
       if (this.#values !== null && nowMs - this.#databaseAtMs < DATABASE_INTERVAL_MS) {
         this.#values = { ...this.#values, ...state };
       } else {
-        this.#values = { ...state, ...(await readTables(sql, this.#roomRetentionDays)) };
+        this.#values = { ...state, ...(await readTables(sql, this.roomRetentionDays)) };
         this.#databaseAtMs = nowMs;
       }
     } catch (error) {
@@ -198,14 +198,15 @@ export class Observer {
 
 /** Gauges of the Redis that holds the keys. They are absent while it does not answer. */
 export class RedisObserver {
-  readonly #redis: RedisClient;
   #facts: RedisFacts | null = null;
   /** Passes in a row that got no answer. A single one means a busy machine, and would restart the wait of an alert. */
   #failures = 0;
 
   /** @param redis a `command` connection. */
-  constructor(redis: RedisClient, metrics: Metrics) {
-    this.#redis = redis;
+  constructor(
+    private readonly redis: RedisClient,
+    metrics: Metrics,
+  ) {
     const add = (name: string, help: string, read: (facts: RedisFacts) => number): void =>
       metrics.gauge({ name: `callplane_redis_${name}`, help }, () => (this.#facts === null ? null : read(this.#facts)));
     add('master', '1 if the Redis that REDIS_URL leads to is a master, else 0.', ({ role }) =>
@@ -224,7 +225,7 @@ export class RedisObserver {
   /** Reads the facts. Never throws: `callplane_redis_unusable` says why Redis does not answer. */
   async pass(): Promise<void> {
     try {
-      this.#facts = await observeRedis(this.#redis);
+      this.#facts = await observeRedis(this.redis);
       this.#failures = 0;
     } catch {
       this.#failures += 1;

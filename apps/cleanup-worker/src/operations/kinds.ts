@@ -1,4 +1,4 @@
-import type { CleanUpKind } from './kind.js';
+import type { CleanUpKind } from './shared-steps.js';
 import { PARTICIPANT_REMOVE } from './participant-remove/participant-remove.js';
 import { ROOM_END } from './room-end/room-end.js';
 

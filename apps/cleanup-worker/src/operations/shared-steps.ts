@@ -1,6 +1,29 @@
-import { mediaPlacesOfParticipant, sessionsAmong } from '@callplane/db';
+import {
+  mediaPlacesOfParticipant,
+  sessionsAmong,
+  findRoom,
+  writeSessionsEnded,
+  type DueEndpoint,
+  type TypedSql,
+} from '@callplane/db';
+import {
+  type EndedSession,
+  type RoomState,
+  type SessionEndReason,
+  type Tenant,
+  CONCURRENCY_PER_WORKER,
+} from '@callplane/core';
+import type { Kind, Slots, Step } from '@callplane/operations';
 import { destroyMediaRoom, endMediaSessions, removeFeedsOf } from '../media/media-clean-up.js';
-import type { CleanUpStep } from './kind.js';
+import type { Deps } from '../deps.js';
+
+export type CleanUpKind = Kind<Deps>;
+export type CleanUpStep = Step<
+  Pick<Deps, 'database' | 'clock' | 'producer' | 'logger' | 'media' | 'relays' | 'graceMs'>
+>;
+
+/** The contract defines the concurrency of clean-ups per worker process, so all of them share these slots. */
+export const CLEAN_UP_SLOTS: Slots = { concurrency: CONCURRENCY_PER_WORKER };
 
 /**
  * Runs after the sessions have ended, so that an unresponsive TURN server delays only the outcome of the operation. If
@@ -58,3 +81,28 @@ export const CHECK_MEDIA_STEP: CleanUpStep = {
     }
   },
 };
+
+interface CleanUpSubject extends Tenant {
+  roomId: string;
+}
+
+/**
+ * Writes the events of sessions that have just ended: their tracks are unpublished, their participants have left.
+ * Call it last in the transaction.
+ */
+export async function writeLeft(
+  tx: TypedSql,
+  subject: CleanUpSubject,
+  ended: readonly EndedSession[],
+  reason: SessionEndReason,
+  now: Date,
+): Promise<DueEndpoint[]> {
+  if (ended.length === 0) return [];
+  return writeSessionsEnded(tx, subject, await roomOf(tx, subject), ended, reason, now);
+}
+
+async function roomOf(tx: TypedSql, subject: CleanUpSubject): Promise<RoomState> {
+  const room = await findRoom(tx, subject, subject.roomId);
+  if (room === null) throw new Error(`no room ${subject.roomId}`);
+  return room;
+}

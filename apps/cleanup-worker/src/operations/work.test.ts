@@ -6,7 +6,7 @@ import { NoticeListener } from '@callplane/queue';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { startTestWorker, withSteps, type TestWorker, workOnOperation } from '../worker.testkit.js';
 import type { Attempt } from '@callplane/operations';
-import type { CleanUpStep } from './kind.js';
+import type { CleanUpStep } from './shared-steps.js';
 import { KINDS } from './kinds.js';
 
 let worker: TestWorker;

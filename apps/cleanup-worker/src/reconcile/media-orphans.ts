@@ -16,16 +16,13 @@ type OrphanReason = 'ended' | 'unknown' | 'placed elsewhere';
  * orphan has to be found by two passes in a row, because it may be a room that is just moving to this server.
  */
 export class MediaOrphans {
-  readonly #deps: ReconcileDeps;
   readonly #unproven = new Map<string, Set<string>>();
 
-  constructor(deps: ReconcileDeps) {
-    this.#deps = deps;
-  }
+  constructor(private readonly deps: ReconcileDeps) {}
 
   /** Compares all media servers concurrently, so that a slow or frozen one does not delay the others. */
   async pass(): Promise<void> {
-    const results = await Promise.allSettled(this.#deps.media.all().map((node) => this.#check(node)));
+    const results = await Promise.allSettled(this.deps.media.all().map((node) => this.#check(node)));
     const failed = results.filter((result) => result.status === 'rejected');
     if (failed.length > 0) throw failed[0]?.reason;
   }
@@ -34,17 +31,17 @@ export class MediaOrphans {
     // A worker that has just started is still connecting, and must not record a healthy server as down.
     await node.untilUp(REACH_WITHIN_MS).catch(() => undefined);
     const { state, version, isOutdated } = node;
-    const isConfigured = this.#deps.media.isConfigured(node.id);
-    if (await recordNodeState(this.#deps.database.sql, node.id, state, { version, isConfigured })) {
+    const isConfigured = this.deps.media.isConfigured(node.id);
+    if (await recordNodeState(this.deps.database.sql, node.id, state, { version, isConfigured })) {
       const level = state === 'down' ? 'error' : isOutdated ? 'warn' : 'info';
-      this.#deps.logger[level]('media node state', { mediaNodeId: node.id, state, version, outdated: isOutdated });
+      this.deps.logger[level]('media node state', { mediaNodeId: node.id, state, version, outdated: isOutdated });
     }
     if (state === 'down') return;
     try {
       await this.#destroyOrphans(node);
     } catch (error) {
       if (!(error instanceof MediaError)) throw error;
-      this.#deps.logger.warn('media node comparison failed', { mediaNodeId: node.id, error });
+      this.deps.logger.warn('media node comparison failed', { mediaNodeId: node.id, error });
     }
   }
 
@@ -67,7 +64,7 @@ export class MediaOrphans {
     // Checks again, because the room may have moved back here while the pass destroyed others.
     const reason = orphaned(node, (await this.#statusOf([room])).get(room.roomId));
     if (reason === null || (await node.destroyRoom(room.roomId)) === 'absent') return;
-    this.#deps.logger.warn('orphaned media room destroyed', {
+    this.deps.logger.warn('orphaned media room destroyed', {
       mediaNodeId: node.id,
       roomId: room.roomId,
       reason,
@@ -77,7 +74,7 @@ export class MediaOrphans {
 
   #statusOf(rooms: readonly MediaRoom[]): Promise<Map<string, RoomOnNode>> {
     return roomsStatus(
-      this.#deps.database.sql,
+      this.deps.database.sql,
       rooms.map(({ roomId }) => roomId),
     );
   }

@@ -17,34 +17,32 @@ export const SETTLED_AFTER_MS = 16_000;
  * gateways have written new ones, and would end running calls.
  */
 export class OutageWatch {
-  readonly #write: () => Promise<void>;
-  readonly #nowMs: () => number;
   /** Since when all writes got through. */
   #writableSinceMs = Infinity;
   #wroteAtMs = -Infinity;
 
   /** @param write resolves when PostgreSQL has committed a write. */
-  constructor(write: () => Promise<void>, nowMs: () => number = () => performance.now()) {
-    this.#write = write;
-    this.#nowMs = nowMs;
-  }
+  constructor(
+    private readonly write: () => Promise<void>,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
 
   /** Writes once. The caller repeats it every {@link WATCH_EVERY_MS}. Rejects as the write does. */
   async look(): Promise<void> {
     try {
-      await this.#write();
+      await this.write();
     } catch (error) {
       this.#writableSinceMs = Infinity;
       throw error;
     }
-    const nowMs = this.#nowMs();
+    const nowMs = this.nowMs();
     if (nowMs - this.#wroteAtMs > BREAK_MS || this.#writableSinceMs === Infinity) this.#writableSinceMs = nowMs;
     this.#wroteAtMs = nowMs;
   }
 
   /** Whether each process that runs has had enough time to write. False after the start. */
   get isSettled(): boolean {
-    const nowMs = this.#nowMs();
+    const nowMs = this.nowMs();
     return nowMs - this.#wroteAtMs <= BREAK_MS && nowMs - this.#writableSinceMs >= SETTLED_AFTER_MS;
   }
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -184,7 +185,7 @@ describe('a TURN administration interface', () => {
       socket.on('error', () => undefined);
       onConnection(socket);
     });
-    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+    await once(listener.listen(0, '127.0.0.1'), 'listening');
     stopAtEnd(async () => void listener.close());
     const { port } = listener.address() as { port: number };
     return { address: `127.0.0.1:${port}`, host: '127.0.0.1', port, password: PASSWORD };

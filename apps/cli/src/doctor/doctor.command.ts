@@ -8,11 +8,13 @@ import {
   listTurnServers,
   readBacklogs,
   readDatabaseFacts,
+  readRecordingFacts,
   readReplication,
   readOldestSnapshots,
   readTableHealth,
 } from '@callplane/db';
 import { pendingMigrations } from '@callplane/migrations';
+import { openStore } from '@callplane/store';
 import type { Command } from 'commander';
 import { configOf, directConnection, targetOf, type Cli } from '../cli.js';
 import type { CliConfig } from '../config.js';
@@ -29,6 +31,7 @@ import {
   checkSnapshots,
   checkTables,
 } from './postgres.js';
+import { checkRecordings } from './recordings.js';
 import { redisFindings } from './redis.js';
 import { checkEndpoints, checkMedia, checkQueue, checkRelays, checkSignaling, checkWebhookNetworks } from './work.js';
 
@@ -105,6 +108,11 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number) {
         await countEndpointsFailing(database.sql),
         await listEndpointsFailing(database.sql, ENDPOINTS_NAMED),
       ),
+      ...(await checkRecordings(
+        await openStore(config),
+        await readRecordingFacts(database.sql),
+        facts.running.some(({ app }) => app === 'recorder'),
+      )),
       ...checkWebhookNetworks(config.WEBHOOK_ALLOWED_CIDRS, facts.projects),
       ...(rows === 0 ? [] : (await checkInvariants(database, rows)).map(checkInvariant)),
     ];

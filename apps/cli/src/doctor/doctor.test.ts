@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   Database,
   INVARIANTS,
@@ -9,6 +11,7 @@ import {
   type InvariantResult,
   type MediaNodeRow,
   type OldestSnapshot,
+  type RecordingFacts,
   type Replication,
   type TableHealth,
 } from '@callplane/db';
@@ -24,9 +27,11 @@ import {
   spawnApp,
   startTestRedis,
   stopAtEnd,
+  temporaryDirectory,
   TEST_ENCRYPTION_KEYS,
   insertTestEndpoint,
 } from '@callplane/testing';
+import { FolderStore, type ObjectStore } from '@callplane/store';
 import { describe, expect, test } from '@jest/globals';
 import { run } from '../program.js';
 import type { Finding } from './finding.js';
@@ -39,6 +44,7 @@ import {
   checkSnapshots,
   checkTables,
 } from './postgres.js';
+import { checkRecordings } from './recordings.js';
 import { checkListeners, checkRedis, checkRedisTrouble, checkSentinels } from './redis.js';
 import { checkEndpoints, checkMedia, checkQueue, checkRelays, checkSignaling, checkWebhookNetworks } from './work.js';
 
@@ -145,6 +151,7 @@ describe('the findings of the doctor', () => {
     expect(bad([...checkMedia([NODE], isOutdated), checkSignaling(1)])).toEqual([]);
     expect(bad([...checkRelays([{ address: 'a:5766', state: 'up' }]), ...checkEndpoints(0, [])])).toEqual([]);
     expect(bad(checkWebhookNetworks(['backend=10.0.5.0/24', '127.0.0.0/8'], 1))).toEqual([]);
+    expect(bad([checkQueue({ ...IDLE, queue: 'recording-process' }, [])])).toEqual([]);
     expect(bad([checkTables([table(5_000_000, 250_000), table(100, 400)])])).toEqual([]);
     expect(bad([checkSnapshots([]), checkSnapshots([snapshot({}), SLOT])])).toEqual([]);
     expect(bad([checkSchema([]), checkMasterKeys(['k1'], ['k2', 'k1']), checkQueue(IDLE, [WORKER])])).toEqual([]);
@@ -226,12 +233,41 @@ describe('the findings of the doctor', () => {
     ['queue webhook-delivery: failure', [checkQueue(IDLE, [])]],
     ['queue webhook-delivery: failure', [checkQueue(IDLE, [{ ...WORKER, silentMs: 20_001 }])]],
     ['queue webhook-delivery: failure', [checkQueue(IDLE, [{ ...WORKER, app: 'api' }])]],
+    ['queue recording-process: failure', [checkQueue({ ...IDLE, queue: 'recording-process', due: 1 }, [WORKER])]],
     ['redis: failure', [checkRedisTrouble('frozen', null)]],
     ['invariant some: failure', [checkInvariant({ ...HOLDS, broken: 12, ids: ['room_a'] })]],
     ['invariant some: warning', [checkInvariant({ ...HOLDS, checked: null })]],
   ])('include "%s" with advice', (expected, findings) => {
     expect(bad(findings)).toEqual([expected]);
     expect(findings.filter(({ status }) => status !== 'ok').every(({ advice }) => advice !== undefined)).toBe(true);
+  });
+});
+
+describe('the findings about recordings', () => {
+  const folder = temporaryDirectory('doctor');
+  const store = new FolderStore(join(folder, 'store'));
+  const facts = { hasRecorder: true, recording: 1, silent: 0 };
+
+  test('are ok with a store, a recorder and an agent, and for a deployment without recordings', async () => {
+    expect(await checkRecordings(store, facts, true)).toMatchObject([
+      { check: 'recordings store', status: 'ok', detail: 'writes, reads and deletes' },
+      { check: 'recordings recorder', status: 'ok' },
+      { check: 'recordings agents', status: 'ok', detail: '1 media server records' },
+    ]);
+    expect(readdirSync(join(folder, 'store/doctor'))).toEqual([]);
+    expect(bad(await checkRecordings(null, { ...facts, hasRecorder: false }, false))).toEqual([]);
+  });
+
+  test.each<[string, ObjectStore | null, Partial<RecordingFacts>]>([
+    ['recordings store: failure', new FolderStore('/dev/null/store'), {}],
+    ['recordings store: failure', null, {}],
+    ['recordings recorder: failure', store, { hasRecorder: false }],
+    ['recordings agents: warning', store, { recording: 0 }],
+    ['recordings agents: warning', store, { silent: 1 }],
+  ])('include "%s" with advice', async (expected, used, more) => {
+    const findings = await checkRecordings(used, { ...facts, ...more }, true);
+    expect(bad(findings)).toEqual([expected]);
+    expect(findings.find(({ status }) => status !== 'ok')?.advice).toMatch(/RECORDINGS_|ffmpeg|rtc media agent/);
   });
 });
 
@@ -290,6 +326,7 @@ describe('rtc doctor', () => {
     expect(statusOf(findings, 'clock')).toBe('ok');
     expect(statusOf(findings, 'redis')).toBe('ok');
     expect(statusOf(findings, 'relays')).toBe('warning');
+    expect(findingOf(findings, 'recordings')?.detail).toBe('are off: no store is set');
     expect(statusOf(findings, 'redis persistence')).toBe('ok');
     expect(statusOf(findings, 'queue webhook-delivery')).toBe('failure');
     expect(invariantsOf(findings)).toEqual([]);

@@ -8,18 +8,26 @@ const BACKLOG_AGE_MS_MAX = 60_000;
 /** A worker scans PostgreSQL at least every 10 s. One that has run no statement for longer does not work. */
 const SILENT_MS_MAX = 20_000;
 
+const APP_OF: Partial<Record<Backlog['queue'], string>> = {
+  'webhook-delivery': 'webhook-worker',
+  'recording-process': 'recorder',
+  'recording-delete': 'recorder',
+};
+
 /**
  * @param running the processes that are connected to PostgreSQL. Their latest statements prove that they work, whatever
  *   state Redis is in.
  */
 export function checkQueue(backlog: Backlog, running: readonly RunningApp[]): Finding {
-  const app = backlog.queue === 'webhook-delivery' ? 'webhook-worker' : 'cleanup-worker';
+  const app = APP_OF[backlog.queue] ?? 'cleanup-worker';
   const check = `queue ${backlog.queue}`;
   const detail =
     backlog.due === 0 ? 'nothing is due' : `${backlog.due} due, the oldest for ${seconds(backlog.oldestDueMs ?? 0)}`;
   const processes = running.filter((process) => process.app === app);
   const [latest] = processes.map(({ silentMs }) => silentMs ?? 0).sort((a, b) => a - b);
   const working = processes.filter(({ silentMs }) => (silentMs ?? 0) <= SILENT_MS_MAX).length;
+  // A deployment without recordings needs no recorder.
+  if (latest === undefined && app === 'recorder' && backlog.due === 0) return ok(check, detail);
   if (latest === undefined) {
     return failure(check, `${detail}; no ${app} is connected`, `Start a ${app} and check its log.`);
   }

@@ -12,14 +12,11 @@ function readAt({ state }: Query): number {
 
 /** Turns changes into reads. Many changes within the pace of a read cause one read, so a busy room causes no storm. */
 export class Refresher {
-  readonly #client: QueryClient;
   /** Hashes of the outdated queries. Bounded by the cache. */
   readonly #outdated = new Set<string>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(client: QueryClient) {
-    this.#client = client;
-  }
+  constructor(private readonly client: QueryClient) {}
 
   onChanges(changes: readonly Change[]): void {
     this.#mark(({ queryKey }) => {
@@ -40,7 +37,7 @@ export class Refresher {
   }
 
   #mark(matches: (query: Query) => boolean): void {
-    for (const query of this.#client.getQueryCache().findAll({ predicate: matches }))
+    for (const query of this.client.getQueryCache().findAll({ predicate: matches }))
       this.#outdated.add(query.queryHash);
     this.#flush();
   }
@@ -49,12 +46,12 @@ export class Refresher {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     for (const hash of this.#outdated) {
-      const query = this.#client.getQueryCache().get(hash);
+      const query = this.client.getQueryCache().get(hash);
       const isDue = query === undefined || nowMs() - readAt(query) >= paceOf(query);
       // A read that runs already may have missed the change: it is followed by another one.
       if (!isDue || query?.state.fetchStatus === 'fetching') continue;
       this.#outdated.delete(hash);
-      if (query !== undefined) refreshQuery(this.#client, query);
+      if (query !== undefined) refreshQuery(this.client, query);
     }
     if (this.#outdated.size > 0) this.#timer = setTimeout(() => this.#flush(), TICK_MS);
   }

@@ -4,14 +4,17 @@ import { spawn } from 'node:child_process';
 const NICENESS = '10';
 const ERROR_CHARACTERS_MAX = 2000;
 
-/** @throws an error with what ffmpeg has said */
-function ffmpeg(args: readonly string[], signal?: AbortSignal): Promise<void> {
+/**
+ * @param options.cwd the folder of relative paths
+ * @throws an error with what ffmpeg has said
+ */
+export function ffmpeg(args: readonly string[], options: { signal?: AbortSignal; cwd?: string } = {}): Promise<void> {
   const all = ['-n', NICENESS, 'ffmpeg', '-nostdin', '-hide_banner', '-loglevel', 'error', '-y', ...args];
   return new Promise((resolve, reject) => {
     const child = spawn('nice', all, {
       stdio: ['ignore', 'ignore', 'pipe'],
       killSignal: 'SIGKILL',
-      ...(signal === undefined ? {} : { signal }),
+      ...options,
     });
     let said = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-ERROR_CHARACTERS_MAX)));
@@ -34,5 +37,5 @@ export async function hasFfmpeg(): Promise<boolean> {
 
 /** Writes the same track with an index in front and a duration, so that players can seek. */
 export function addIndex(from: string, to: string, signal: AbortSignal): Promise<void> {
-  return ffmpeg(['-i', from, '-map', '0', '-c', 'copy', '-cues_to_front', '1', '-f', 'webm', to], signal);
+  return ffmpeg(['-i', from, '-map', '0', '-c', 'copy', '-cues_to_front', '1', '-f', 'webm', to], { signal });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { vp8 } from './captures.testkit.js';
+import { vp8 } from '@callplane/testing';
 import { Reorder, vp8Frames } from './frames.js';
 import type { Packet } from './packets.js';
 
@@ -52,5 +52,18 @@ describe('a frame of VP8', () => {
     expect(next(packet(1, frame))).toBeNull();
     expect(next(packet(3, { timestamp: 90, payload: Buffer.from([0, 1, 2]) }))).toBeNull();
     expect(next(packet(4, { payload: vp8(null) }))).not.toBeNull();
+  });
+
+  test('of an impossible size is left out', () => {
+    const next = vp8Frames();
+    const sizes = [
+      [16_383, 16_383],
+      [0, 90],
+      [8, 4000],
+    ] as const;
+    for (const [width, height] of sizes) {
+      expect(next(packet(1, { payload: vp8({ width, height }) }))).toBeNull();
+    }
+    expect(next(packet(2, { payload: vp8({ width: 3840, height: 2160 }) }))).not.toBeNull();
   });
 });

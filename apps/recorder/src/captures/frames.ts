@@ -43,7 +43,7 @@ const opusFrames = (): Depacketizer => (packet) => ({
   keySize: null,
 });
 
-/** RFC 7741. Drops frames that are not complete. */
+/** RFC 7741. Drops frames that are not complete, and pictures of an impossible size. */
 export function vp8Frames(): Depacketizer {
   let frame: { timestamp: number; parts: Buffer[]; next: number } | null = null;
   return ({ timestamp, sequence, payload, isLastOfFrame }) => {
@@ -59,7 +59,8 @@ export function vp8Frames(): Depacketizer {
     if (!isLastOfFrame) return null;
     const data = Buffer.concat(frame.parts);
     frame = null;
-    return { timestamp, data, keySize: vp8KeySize(data) };
+    const keySize = vp8KeySize(data);
+    return keySize === null || isPossible(keySize) ? { timestamp, data, keySize } : null;
   };
 }
 
@@ -75,6 +76,14 @@ function vp8Descriptor(payload: Buffer): { bytes: number; isFirst: boolean } {
 }
 
 const VP8_KEY_BYTES = 10;
+/** ffmpeg refuses larger pictures, or takes all memory for one; and it cannot fit narrower ones into a tile. */
+const PIXELS_MAX = 4096 * 2304;
+const ASPECT_MAX = 32;
+
+function isPossible({ width, height }: { width: number; height: number }): boolean {
+  const [short, long] = [Math.min(width, height), Math.max(width, height)];
+  return short > 0 && long <= ASPECT_MAX * short && short * long <= PIXELS_MAX;
+}
 
 /** RFC 6386, section 9.1. */
 function vp8KeySize(data: Buffer): Frame['keySize'] {

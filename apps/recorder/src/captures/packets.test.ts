@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { capture, packetBytes } from './captures.testkit.js';
+import { capture, packetBytes } from '@callplane/testing';
 import { readPackets, type Packet } from './packets.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'callplane-packets-'));

@@ -3,11 +3,19 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { captureChunkKey, newId, recordingFileKey, type RecordingGap, type StoredRecordingFile } from '@callplane/core';
+import {
+  captureChunkKey,
+  newId,
+  recordingFileKey,
+  recordingFileName,
+  recordingPartsPrefix,
+  type RecordingGap,
+  type StoredRecordingFile,
+} from '@callplane/core';
 import { saveRecordingFile, type ClaimedOperation, type RecordingToProcess, type StoredCapture } from '@callplane/db';
 import type { Attempt } from '@callplane/operations';
 import type { ObjectStore } from '@callplane/store';
-import { convertCapture, type ConvertedPart } from '../captures/convert-capture.js';
+import { convertCapture } from '../captures/convert-capture.js';
 import { addIndex } from '../captures/ffmpeg.js';
 import type { Deps } from '../deps.js';
 import type { PlannedPart } from './parts.js';
@@ -38,7 +46,7 @@ export async function makeTracks(
   const name = (part: PlannedPart) => `${capture.nodeId}/${capture.name}/${part.track.trackId}/${part.fromMs}`;
   const missing = parts.filter((part) => !made.has(name(part)));
   if (missing.length === 0) return null;
-  await requireScratch(scratch, capture.bytes);
+  await requireScratch(scratch, SCRATCH_FACTOR * capture.bytes);
   const raw = join(scratch, 'capture.mjr');
   await download(deps.store, capture, raw, signal);
   const pathOf = (index: number, kind: string) => join(scratch, `${index}.${kind}.webm`);
@@ -58,18 +66,28 @@ export async function makeTracks(
     const path = pathOf(index, 'indexed');
     await addIndex(pathOf(index, 'plain'), path, signal);
     await rm(pathOf(index, 'plain'));
-    const file = await describe(path, part, converted, name(part));
-    await deps.store.put(recordingFileKey(recording.id, file), { path });
+    const { size, ...extent } = converted;
+    const file = await describeFile(path, {
+      ...{ kind: 'track', ...part.track, ...extent, madeFrom: name(part) },
+      ...(size === null
+        ? { contentType: 'audio/webm', width: null, height: null }
+        : { contentType: 'video/webm', ...size }),
+    });
+    const isPart = recording.mode === 'composite';
+    const key = isPart
+      ? recordingPartsPrefix(recording.id) + recordingFileName(file)
+      : recordingFileKey(recording.id, file);
+    await deps.store.put(key, { path });
     await rm(path);
     await saveRecordingFile(deps.database, claim, file, recording.progress);
   }
   return null;
 }
 
-/** The largest track must fit into the scratch folder. */
-async function requireScratch(folder: string, bytes: number): Promise<void> {
+/** Fails before the disk is full. */
+export async function requireScratch(folder: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
-  if (bavail * bsize < SCRATCH_FACTOR * bytes) throw new Error(`${folder} has no room for a track of ${bytes} bytes`);
+  if (bavail * bsize < bytes) throw new Error(`${folder} has no room for ${bytes} bytes`);
 }
 
 /** Joins the chunks of a capture. */
@@ -82,11 +100,9 @@ async function download(store: ObjectStore, capture: StoredCapture, path: string
   await pipeline(chunks, createWriteStream(path), { signal });
 }
 
-async function describe(
+export async function describeFile(
   path: string,
-  { track: { participantId, trackId, source } }: PlannedPart,
-  { startMs, durationMs, size }: ConvertedPart,
-  madeFrom: string,
+  about: Omit<StoredRecordingFile, 'id' | 'bytes' | 'sha256'>,
 ): Promise<StoredRecordingFile> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -94,19 +110,5 @@ async function describe(
     hash.update(chunk);
     bytes += chunk.length;
   }
-  return {
-    id: newId('recordingFile'),
-    kind: 'track',
-    participantId,
-    trackId,
-    source,
-    contentType: size === null ? 'audio/webm' : 'video/webm',
-    bytes,
-    sha256: hash.digest('hex'),
-    startMs,
-    durationMs,
-    width: size?.width ?? null,
-    height: size?.height ?? null,
-    madeFrom,
-  };
+  return { id: newId('recordingFile'), ...about, bytes, sha256: hash.digest('hex') };
 }

@@ -1,94 +1,26 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
+import { recordingFileKey } from '@callplane/core';
+import { acceptRecordingDeletion } from '@callplane/db';
+import { workOnOperation } from '@callplane/operations';
+import type { ObjectStore } from '@callplane/store';
+import { capture, eventually, type TestPacket } from '@callplane/testing';
 import {
-  captureChunkKey,
-  newId,
-  recordingFileKey,
-  type OperationKind,
-  type StoredRecordingFile,
-} from '@callplane/core';
-import { acceptRecordingDeletion, Database, saveCapture, saveCapturePass, stopRecordings } from '@callplane/db';
-import { operationMetrics, workOnOperation } from '@callplane/operations';
-import { JobProducer } from '@callplane/queue';
-import { createLogger, createMetrics, systemClock } from '@callplane/runtime';
-import { FolderStore, type ObjectStore } from '@callplane/store';
-import {
-  createTestDatabase,
-  createTestTenant,
-  eventually,
-  startTestRedis,
-  stopAtEnd,
-  type TestTenant,
-} from '@callplane/testing';
-import { capture, type TestPacket } from '../captures/captures.testkit.js';
-import type { Deps } from '../deps.js';
-import { kindsOf } from './kinds.js';
-
-const folder = mkdtempSync(join(tmpdir(), 'callplane-recorder-test-'));
-afterAll(() => rmSync(folder, { recursive: true }));
-const kinds = kindsOf(1);
-
-let deps: Deps;
-let tenant: TestTenant;
-let store: FolderStore;
-beforeAll(async () => {
-  const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  const database = new Database({ url, poolMax: 5 });
-  const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
-  stopAtEnd(() => Promise.all([producer.close(), database.close()]));
-  tenant = await createTestTenant(database);
-  store = new FolderStore(join(folder, 'store'));
-  const scratchFolder = join(folder, 'scratch');
-  mkdirSync(scratchFolder);
-  deps = {
-    database,
-    producer,
-    logger: createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'recorder', new PassThrough()),
-    metrics: operationMetrics(createMetrics({ app: 'recorder' }), Object.keys(kinds) as OperationKind[]),
-    clock: systemClock,
-    random: Math.random,
-    leaseMs: 60_000,
-    store,
-    scratchFolder,
-  };
-});
-
-const BEGAN_MS = 60_000;
-let roomId: string;
-let recordingId: string;
-let operationId: string;
-let beganAtMs: number;
-/** A recording of a minute that has just ended. */
-beforeEach(async () => {
-  const { prisma } = deps.database;
-  const { environmentId } = tenant;
-  [roomId, recordingId] = [newId('room'), newId('recording')];
-  beganAtMs = Date.now() - BEGAN_MS;
-  const startedAt = new Date(beganAtMs);
-  await prisma.room.create({
-    data: {
-      id: roomId,
-      environmentId,
-      name: 'Room',
-      metadata: {},
-      status: 'active',
-      maxParticipants: 9,
-      createdAt: startedAt,
-      startedAt,
-    },
-  });
-  await prisma.recording.create({
-    data: {
-      ...{ id: recordingId, environmentId, roomId, mode: 'tracks', audioOnly: false, metadata: {} },
-      ...{ maxDurationSeconds: 600, status: 'recording', startedAt },
-    },
-  });
-  const stopped = await deps.database.transaction((tx) => stopRecordings(tx, tenant, roomId, null, new Date()));
-  operationId = stopped.operations[0]!.id;
-});
+  agentPassed,
+  deps,
+  failingFrom,
+  files,
+  kinds,
+  operationId,
+  recordingId,
+  roomId,
+  row,
+  ship,
+  store,
+  tenant,
+  work,
+} from './recorder.testkit.js';
 
 const packets = (count: number): TestPacket[] =>
   Array.from({ length: count }, (_, n) => ({
@@ -98,29 +30,6 @@ const packets = (count: number): TestPacket[] =>
     // A frame of silence.
     payload: Buffer.from([0xf8, 0xff, 0xfe]),
   }));
-
-/** Stores a capture in two chunks, as the agent does. */
-async function ship(name: string, bytes: Buffer, more: { nodeId?: string; closed?: boolean } = {}): Promise<void> {
-  const { nodeId = 'm1', closed = true } = more;
-  const half = Math.ceil(bytes.length / 2);
-  for (const [n, part] of [bytes.subarray(0, half), bytes.subarray(half)].entries()) {
-    await store.put(captureChunkKey({ roomId, nodeId, name }, n), part);
-  }
-  const startedAt = new Date(beganAtMs + 1000);
-  const feedId = `${newId('session')}-1-1`;
-  const row = { roomId, nodeId, name, kind: 'audio', feedId, section: 0, startedAt } as const;
-  await saveCapture(deps.database.sql, { ...row, bytes: bytes.length, chunks: 2, closed });
-}
-const agentPassed = (nodeId = 'm1', at = new Date(Date.now() + 1000)) => saveCapturePass(deps.database.sql, nodeId, at);
-async function work(more: Partial<Deps> = {}): Promise<number | null> {
-  await deps.database.prisma.runtimeOperation.updateMany({
-    where: { status: 'pending' },
-    data: { dueAt: new Date(Date.now() - 1000) },
-  });
-  return workOnOperation({ ...deps, ...more }, operationId, kinds);
-}
-const row = () => deps.database.prisma.recording.findUniqueOrThrow({ where: { id: recordingId } });
-const files = async () => (await row()).files as unknown as StoredRecordingFile[];
 
 describe('the processing of a recording', () => {
   test('makes a file of each capture, forgets the captures, and leaves nothing in the scratch folder', async () => {
@@ -144,16 +53,10 @@ describe('the processing of a recording', () => {
     await ship('b', capture('opus', packets(10)));
     await agentPassed();
     const put: string[] = [];
-    const failing: ObjectStore = {
-      put: (name, object) => (put.push(name) === 2 ? Promise.reject(new Error('away')) : store.put(name, object)),
-      read: (name) => store.read(name),
-      size: (name) => store.size(name),
-      removeAll: (prefix) => store.removeAll(prefix),
-    };
-    expect(await work({ store: failing })).toBeGreaterThan(0);
+    expect(await work({ store: failingFrom(2, put) })).toBeGreaterThan(0);
     const [first] = await files();
     expect([(await files()).length, (await row()).status]).toEqual([1, 'processing']);
-    expect(await work({ store: failing })).toBeNull();
+    expect(await work({ store: failingFrom(Infinity, put) })).toBeNull();
     expect((await files()).map(({ id }) => id)).toEqual([first!.id, expect.any(String)]);
     expect(put).toHaveLength(3);
   });
@@ -215,6 +118,7 @@ function watched(meet: (call: number) => Promise<void> | void): ObjectStore {
     read: async (name) => (await next(), store.read(name)),
     size: async (name) => (await next(), store.size(name)),
     removeAll: async (prefix) => (await next(), store.removeAll(prefix)),
+    link: () => store.link(),
   };
 }
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { capturePrefix, type RecordingGap } from '@callplane/core';
+import { capturePrefix, recordingPartsPrefix, type RecordingGap } from '@callplane/core';
 import {
   areCapturesNeeded,
   assertLease,
@@ -16,7 +16,8 @@ import {
   type RecordingToProcess,
   type StoredCapture,
 } from '@callplane/db';
-import type { Kind, Slots, Step } from '@callplane/operations';
+import type { Attempt, Kind, Slots, Step } from '@callplane/operations';
+import { makeComposite } from '../composite/make-composite.js';
 import type { Deps } from '../deps.js';
 import { makeTracks, type Making } from './make-tracks.js';
 import { planParts } from './parts.js';
@@ -24,8 +25,9 @@ import { planParts } from './parts.js';
 /** How long an attempt waits for media servers that still ship, and the interval between checks, in milliseconds. */
 const WAIT_MS = 10_000;
 const LOOK_EVERY_MS = 250;
-/** The progress once all files are made. A later attempt makes none. */
+/** The progress once all files are made: a later attempt makes none. And once the tracks of a composite are. */
 const FILES_MADE = 99;
+const PARTS_MADE = 20;
 
 const STEPS: readonly Step<Deps>[] = [
   {
@@ -44,21 +46,37 @@ const STEPS: readonly Step<Deps>[] = [
       }
     },
   },
+  { name: 'make the tracks', run: (deps, claim, attempt) => inScratch(deps, claim, attempt, makeFiles) },
   {
-    name: 'make the tracks',
+    name: 'make the composite',
     async run(deps, claim, attempt) {
-      const recording = await findRecordingOf(deps.database.sql, claim);
-      if (recording === null || isOver(recording)) return;
-      const scratch = await mkdtemp(join(deps.scratchFolder, `${recording.id}-`));
-      try {
-        await makeFiles({ deps, claim, attempt, recording, scratch });
-      } finally {
-        await rm(scratch, { recursive: true, force: true });
-      }
+      await inScratch(deps, claim, attempt, async (making) => {
+        if (making.recording.mode !== 'composite') return;
+        const { spans } = await readCaptures(deps.database.sql, making.recording);
+        await makeComposite(making, spans, { from: PARTS_MADE, to: FILES_MADE });
+      });
+      await deps.store.removeAll(recordingPartsPrefix(claim.subjectId));
     },
   },
   { name: 'delete the captures', run: (deps, claim) => removeCaptures(deps, claim) },
 ];
+
+/** Unless all files exist, or none is wanted any more. */
+async function inScratch(
+  deps: Deps,
+  claim: ClaimedOperation,
+  attempt: Attempt,
+  make: (making: Making) => Promise<void>,
+): Promise<void> {
+  const recording = await findRecordingOf(deps.database.sql, claim);
+  if (recording === null || isOver(recording)) return;
+  const scratch = await mkdtemp(join(deps.scratchFolder, `${recording.id}-`));
+  try {
+    await make({ deps, claim, attempt, recording, scratch });
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
 
 function isOver({ isDeleted, progress }: RecordingToProcess): boolean {
   return isDeleted || progress >= FILES_MADE;
@@ -69,6 +87,7 @@ async function makeFiles(making: Making): Promise<void> {
   const { captures, spans } = await readCaptures(deps.database.sql, recording);
   const lost = (await openMediaServers(deps.database.sql, recording)).map(({ nodeId }) => nodeId);
   const gaps: RecordingGap[] = [];
+  const all = recording.mode === 'composite' ? PARTS_MADE : FILES_MADE;
   const made = new Set(recording.files.map(({ madeFrom }) => madeFrom));
   for (const [index, capture] of captures.entries()) {
     attempt.signal.throwIfAborted();
@@ -77,13 +96,13 @@ async function makeFiles(making: Making): Promise<void> {
     const parts = planParts(recording, capture, spans);
     const gap = await makeTracks(making, capture, parts, made);
     if (gap !== null) gaps.push(gap);
-    await saveRecordingFile(deps.database, claim, null, Math.floor((FILES_MADE * (index + 1)) / (captures.length + 1)));
+    await saveRecordingFile(deps.database, claim, null, Math.floor((all * (index + 1)) / (captures.length + 1)));
   }
   await deps.database.transaction(async (tx) => {
     await assertLease(tx, claim);
     await saveRecordingGaps(tx, recording.id, gaps);
   });
-  await saveRecordingFile(deps.database, claim, null, FILES_MADE);
+  await saveRecordingFile(deps.database, claim, null, all);
   attempt.note({ captures: captures.length, gaps: gaps.length });
 }
 

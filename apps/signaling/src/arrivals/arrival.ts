@@ -93,17 +93,14 @@ export class Arrivals {
  * the latest one may write.
  */
 export class Arrival {
-  readonly #fields: object;
   readonly #startedAtMs = performance.now();
   readonly #span: Span | null = startSpan('arrival', { kind: 'server', parent: null });
 
   constructor(
     private readonly deps: ArrivalDeps,
     readonly client: Client,
-    fields: object = {},
-  ) {
-    this.#fields = fields;
-  }
+    private readonly fields: object = {},
+  ) {}
 
   /** The tenant for events that this arrival writes: their deliveries belong to its trace. */
   traced<T extends object>(tenant: T): T & { traceparent?: string } {
@@ -150,7 +147,7 @@ export class Arrival {
       durationMs,
       outcome,
       ...trace,
-      ...this.#fields,
+      ...this.fields,
       ...fields,
     });
     if (span !== null) this.#end(span, outcome);

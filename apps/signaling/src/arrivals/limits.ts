@@ -23,7 +23,6 @@ export class ArrivalLimits {
   readonly #failures: KeyedPace;
   readonly #metrics: Pick<SignalingMetrics, 'limited'>;
   readonly #logger: Logger;
-  readonly #monotonicMs: () => number;
   /** By participant or session id: the monotonic time until which PostgreSQL refuses it. */
   readonly #refusedUntilMs = new LRUCache<string, number>({ max: KEYS_MAX });
   readonly #loggedAtMs = new Map<ArrivalLimit, number>();
@@ -31,32 +30,31 @@ export class ArrivalLimits {
   constructor(
     paces: ArrivalPaces,
     { metrics, logger }: { metrics: Pick<SignalingMetrics, 'limited'>; logger: Logger },
-    monotonicMs: () => number = () => performance.now(),
+    private readonly monotonicMs: () => number = () => performance.now(),
   ) {
     this.joins = paceTimes(paces.joins);
     this.resumptions = paceTimes(paces.resumptions);
-    this.#failures = new KeyedPace(paces.failures, KEYS_MAX);
+    this.#failures = new KeyedPace(paceTimes(paces.failures), KEYS_MAX);
     this.#metrics = metrics;
     this.#logger = logger;
-    this.#monotonicMs = monotonicMs;
   }
 
   /** How long resumptions and bad tokens from this address are refused, in milliseconds; 0 if they are not. */
   addressWaitMs({ addressKey }: Pick<Client, 'addressKey'>): number {
-    return this.#failures.waitMs(addressKey, this.#monotonicMs());
+    return this.#failures.waitMs(addressKey, this.monotonicMs());
   }
 
   failed({ addressKey }: Pick<Client, 'addressKey'>): void {
-    this.#failures.charge(addressKey, this.#monotonicMs());
+    this.#failures.charge(addressKey, this.monotonicMs());
   }
 
   /** How long PostgreSQL is known to refuse a participant or session, in milliseconds; 0 if it is not known to. */
   waitMs(id: string): number {
-    return Math.max(0, (this.#refusedUntilMs.get(id) ?? -Infinity) - this.#monotonicMs());
+    return Math.max(0, (this.#refusedUntilMs.get(id) ?? -Infinity) - this.monotonicMs());
   }
 
   refuseFor(id: string, waitMs: number): void {
-    this.#refusedUntilMs.set(id, this.#monotonicMs() + waitMs);
+    this.#refusedUntilMs.set(id, this.monotonicMs() + waitMs);
   }
 
   /** Ends the client and tells it how long to wait. Logs at most one line per second for each limit. */
@@ -64,7 +62,7 @@ export class ArrivalLimits {
     const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
     client.close('too_many_attempts', { retryAfterSeconds, cause: `limit: ${limit}` });
     this.#metrics.limited(limit);
-    const nowMs = this.#monotonicMs();
+    const nowMs = this.monotonicMs();
     if (nowMs - (this.#loggedAtMs.get(limit) ?? -Infinity) < LOG_EVERY_MS) return;
     this.#loggedAtMs.set(limit, nowMs);
     this.#logger.warn('arrival refused', {

@@ -87,17 +87,14 @@ const FRESH_MS = 30_000;
 const UNKNOWN_KID_PAUSE_MS = 1000;
 
 export class VerificationKeys {
-  readonly #monotonicMs: () => number;
   /** The latest load, which may still run; null if it has failed, or began before a rotation. */
   #loaded: Promise<ReadonlyMap<string, KeyObject>> | null = null;
   #loadedAtMs = -Infinity;
 
   constructor(
     private readonly load: () => Promise<VerificationJwk[]>,
-    monotonicMs: () => number = () => performance.now(),
-  ) {
-    this.#monotonicMs = monotonicMs;
-  }
+    private readonly monotonicMs: () => number = () => performance.now(),
+  ) {}
 
   /** @returns null if no such key is published. @throws if the keys have to be loaded and cannot be. */
   async find(kid: string): Promise<KeyObject | null> {
@@ -113,7 +110,7 @@ export class VerificationKeys {
   }
 
   get #ageMs(): number {
-    return this.#monotonicMs() - this.#loadedAtMs;
+    return this.monotonicMs() - this.#loadedAtMs;
   }
 
   #reload(): Promise<ReadonlyMap<string, KeyObject>> {
@@ -124,7 +121,7 @@ export class VerificationKeys {
       if (this.#loaded === loaded) this.#loaded = null;
     });
     this.#loaded = loaded;
-    this.#loadedAtMs = this.#monotonicMs();
+    this.#loadedAtMs = this.monotonicMs();
     return loaded;
   }
 }

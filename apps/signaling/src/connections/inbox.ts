@@ -11,14 +11,11 @@ const QUEUED_CHARS_OF_ALL = 32 * 1024 * 1024;
 export class Inbox<Message> implements Holder {
   /** A client cannot stall its inbox: the gateway alone empties it. */
   readonly stalledSeconds = 0;
-  readonly #handle: (message: Message) => void | Promise<void>;
-  readonly #onCut: () => void;
   readonly #queue: { message: Message; chars: number }[] = [];
   #queuedChars = 0;
   #charsMax = QUEUED_CHARS_BEFORE_ARRIVAL_MAX;
   #isHandling = false;
   #isStopped = false;
-  readonly #all: EvictingBound;
   static readonly #ofProcess = new EvictingBound(QUEUED_CHARS_OF_ALL);
 
   /**
@@ -26,14 +23,10 @@ export class Inbox<Message> implements Holder {
    * @param onCut called when this connection must end, because most messages wait here while too many of all do
    */
   constructor(
-    handle: (message: Message) => void | Promise<void>,
-    onCut: () => void,
-    all: EvictingBound = Inbox.#ofProcess,
-  ) {
-    this.#handle = handle;
-    this.#onCut = onCut;
-    this.#all = all;
-  }
+    private readonly handle: (message: Message) => void | Promise<void>,
+    private readonly onCut: () => void,
+    private readonly all: EvictingBound = Inbox.#ofProcess,
+  ) {}
 
   /** @returns false, without handling the message, if too many wait */
   push(message: Message, chars: number): boolean {
@@ -54,18 +47,18 @@ export class Inbox<Message> implements Holder {
 
   cut(): void {
     this.stop();
-    this.#onCut();
+    this.onCut();
   }
 
   #setQueued(chars: number): void {
     this.#queuedChars = chars;
-    this.#all.set(this, chars);
+    this.all.set(this, chars);
   }
 
   #run(first: Message | undefined): void {
     this.#isHandling = true;
     for (let message = first; message !== undefined; message = this.#next()) {
-      const pending = this.#handle(message);
+      const pending = this.handle(message);
       if (pending !== undefined) {
         void pending.then(() => this.#handled());
         return;

@@ -37,10 +37,6 @@ export class Outbox implements Holder {
   bytesSent = 0;
   /** Seconds in a row in which the operating system has taken nothing, although something waits. */
   stalledSeconds = 0;
-  readonly #webSocket: WebSocket;
-  readonly #socket: Duplex;
-  readonly #onCut: () => void;
-  readonly #all: EvictingBound;
   /** The frames that are not encoded, their bytes, and the memory that their texts take. */
   #frames: FrameText[] = [];
   #waitingBytes = 0;
@@ -59,16 +55,17 @@ export class Outbox implements Holder {
   static readonly #ofProcess = new EvictingBound(HELD_BYTES_OF_ALL_HARD);
 
   /** @param onCut called when this connection must end at once, because all hold too much */
-  constructor(webSocket: WebSocket, socket: Duplex, onCut: () => void, all: EvictingBound = Outbox.#ofProcess) {
-    this.#webSocket = webSocket;
-    this.#socket = socket;
-    this.#onCut = onCut;
-    this.#all = all;
+  constructor(
+    private readonly webSocket: WebSocket,
+    private readonly socket: Duplex,
+    private readonly onCut: () => void,
+    private readonly all: EvictingBound = Outbox.#ofProcess,
+  ) {
     socket.once('close', () => this.#flush());
   }
 
   get unsentBytes(): number {
-    return this.#waitingBytes + (this.#rest?.length ?? 0) + (this.#socket.destroyed ? 0 : this.#socket.writableLength);
+    return this.#waitingBytes + (this.#rest?.length ?? 0) + (this.socket.destroyed ? 0 : this.socket.writableLength);
   }
 
   get isOverfull(): boolean {
@@ -124,7 +121,7 @@ export class Outbox implements Holder {
 
   cut(): void {
     this.#held = 0;
-    this.#onCut();
+    this.onCut();
   }
 
   get #isStalled(): boolean {
@@ -132,7 +129,7 @@ export class Outbox implements Holder {
   }
 
   get #isStuck(): boolean {
-    return this.#writes > 0 && this.#socket.writableLength > 0;
+    return this.#writes > 0 && this.socket.writableLength > 0;
   }
 
   #flushLater(bytes: number): void {
@@ -157,7 +154,7 @@ export class Outbox implements Holder {
 
   /** Writes waiting frames if the operating system may take them, and counts the rest. */
   #flush(): void {
-    const isOpen = this.#webSocket.readyState === WebSocket.OPEN;
+    const isOpen = this.webSocket.readyState === WebSocket.OPEN;
     if (!isOpen || !this.#isStuck) {
       const ping = this.#ping;
       this.#ping = undefined;
@@ -167,20 +164,20 @@ export class Outbox implements Holder {
     const held = this.#memory();
     if (held === this.#held) return;
     this.#held = held;
-    this.#all.set(this, held);
+    this.all.set(this, held);
   }
 
   #memory(): number {
-    if (this.#socket.destroyed || !this.#isStuck) return 0;
+    if (this.socket.destroyed || !this.#isStuck) return 0;
     // A small write is a part of a pool, and keeps all of it.
-    const written = Math.max(this.#socket.writableLength, Buffer.poolSize);
+    const written = Math.max(this.socket.writableLength, Buffer.poolSize);
     return written + (this.#rest?.length ?? 0) + this.#textBytes + this.#frames.length * FRAME_BYTES;
   }
 
   /** @param isAll whether to write all that waits, even if the operating system takes nothing at the moment */
   #write(isAll = false): void {
     // No data may follow a close frame, for example after one of the client.
-    if (this.#webSocket.readyState !== WebSocket.OPEN) {
+    if (this.webSocket.readyState !== WebSocket.OPEN) {
       this.#rest = undefined;
       this.#takeFrames(Infinity);
       return;
@@ -189,7 +186,7 @@ export class Outbox implements Holder {
       const part = this.#nextPart();
       if (part === undefined) return;
       this.#writes += 1;
-      this.#socket.write(part, () => this.#written());
+      this.socket.write(part, () => this.#written());
     }
   }
 
@@ -228,7 +225,7 @@ export class Outbox implements Holder {
 
   #control(type: 'ping' | 'pong', data?: Buffer): void {
     this.#writes += 1;
-    this.#webSocket[type](data, false, () => this.#written());
+    this.webSocket[type](data, false, () => this.#written());
   }
 
   #written(): void {

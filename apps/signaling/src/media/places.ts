@@ -9,7 +9,7 @@ import {
   type NodeLoad,
 } from '@callplane/media';
 import type { Logger } from '@callplane/runtime';
-import { RequestFailure } from '../clients/request-failure.js';
+import { RequestFailure } from '../clients/client.js';
 import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 

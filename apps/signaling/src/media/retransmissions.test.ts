@@ -1,6 +1,6 @@
 import { createRtcPeer } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
-import { withoutRetransmissions } from './retransmissions.js';
+import { withoutRetransmissions } from './publisher.js';
 
 test('an offer without retransmissions keeps its media and its simulcast layers', () => {
   const kept = [

@@ -3,7 +3,7 @@ import { PERMISSIONS } from '@callplane/core';
 import { MediaError, MediaNodes, type MediaNode, type MediaSession } from '@callplane/media';
 import { createRtcPeer, eventually, startTestJanus, stopAtEnd } from '@callplane/testing';
 import fc from 'fast-check';
-import { RequestFailure } from '../clients/request-failure.js';
+import { RequestFailure } from '../clients/client.js';
 import { checkAnswer, checkCandidate, checkOffer } from './sdp-gate.js';
 import { descriptionWith, SDP_NUMBERS, SDP_TRACKS } from './sdp-numbers.testkit.js';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Permission } from '@callplane/core';
 import fc from 'fast-check';
 import sdpTransform from 'sdp-transform';
-import { RequestFailure } from '../clients/request-failure.js';
+import { RequestFailure } from '../clients/client.js';
 import { checkAnswer, checkOffer, type DeclaredTrack } from './sdp-gate.js';
 
 const ALL: Permission[] = ['room:join', 'audio:publish', 'video:publish', 'screen:publish'];

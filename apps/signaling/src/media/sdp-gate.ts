@@ -2,7 +2,7 @@ import { PERMISSION_OF_SOURCE, type Permission } from '@callplane/core';
 import { PROTOCOL_LIMITS, type ClientMessages, type TrackKind, type TrackSource } from '@callplane/protocol';
 import { isDeepStrictEqual } from 'node:util';
 import sdpTransform, { type MediaDescription, type SessionDescription } from 'sdp-transform';
-import { RequestFailure } from '../clients/request-failure.js';
+import { RequestFailure } from '../clients/client.js';
 import { numberFault } from './sdp-numbers.js';
 
 /** A track that the client declares, with the media section that carries it. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { PERMISSIONS } from '@callplane/core';
-import { RequestFailure } from '../clients/request-failure.js';
+import { RequestFailure } from '../clients/client.js';
 import { checkAnswer, checkCandidate, checkOffer } from './sdp-gate.js';
 import { descriptionWith, lineWith, SDP_NUMBERS, SDP_TRACKS } from './sdp-numbers.testkit.js';
 

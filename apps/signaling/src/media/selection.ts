@@ -6,10 +6,9 @@ import {
   type TrackKind,
   type TrackReference,
 } from '@callplane/protocol';
-import { RequestFailure } from '../clients/request-failure.js';
+import { RequestFailure } from '../clients/client.js';
 import { LAYER_HIGHEST } from '../rooms/layers.js';
-import { trackKey, type IndexedTrack } from '../rooms/tracks.js';
-import type { TrackOrder } from '../rooms/tracks.js';
+import { trackKey, type IndexedTrack, type TrackOrder } from '../rooms/tracks.js';
 import type { Choice, MediaOwner } from './media-writes.js';
 
 /** A track that a client is to receive. */

@@ -1,10 +1,9 @@
 import { expect, jest } from '@jest/globals';
 import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
 import type { ServerMessage } from '@callplane/protocol';
-import { RequestFailure } from '../clients/request-failure.js';
+import { RequestFailure } from '../clients/client.js';
 import { Speakers } from '../rooms/speakers.js';
-import type { IndexedTrack, TrackIndex } from '../rooms/tracks.js';
-import { TrackOrder } from '../rooms/tracks.js';
+import { type IndexedTrack, type TrackIndex, TrackOrder } from '../rooms/tracks.js';
 import type { MediaDeps, MediaOwner, SubscriberRecord } from './media-writes.js';
 import type { MediaPlace } from './places.js';
 import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';

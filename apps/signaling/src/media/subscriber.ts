@@ -1,5 +1,5 @@
 import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
-import { RequestFailure } from '../clients/request-failure.js';
+import { RequestFailure } from '../clients/client.js';
 import type { MediaDeps, MediaOwner, SubscriberRecord } from './media-writes.js';
 import { mediaUnavailable, type MediaPlace } from './places.js';
 import { nextOfferId, ReceivingPeer, SubscriberReports, type ReceivingPeerListener } from './receiving-peer.js';

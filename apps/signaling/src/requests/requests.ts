@@ -5,8 +5,15 @@ import type { Logger } from '@callplane/runtime';
 import { iceServersFor, type ArrivalDeps, type WelcomeDeps } from '../arrivals/arrival.js';
 import { join } from '../arrivals/join.js';
 import { resume } from '../arrivals/resume.js';
-import type { Client, ClientHandler, Ending, InvalidMessage } from '../clients/client.js';
-import { errorMessage, logRefusal, RequestFailure } from '../clients/request-failure.js';
+import {
+  type Client,
+  type ClientHandler,
+  type Ending,
+  type InvalidMessage,
+  errorMessage,
+  logRefusal,
+  RequestFailure,
+} from '../clients/client.js';
 import type { SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { pageText, withParticipants } from '../rooms/state.js';

@@ -1,4 +1,4 @@
-import { LatestReports, Paced, type SendReport } from './reports.js';
+import { LatestReports, Paced, type SendReport } from './quality.js';
 import type { RoomMember } from './changes.js';
 import type { RoomState } from './state.js';
 import { streamName, trackKey, trackOf, type IndexedTrack, type TrackIndex } from './tracks.js';

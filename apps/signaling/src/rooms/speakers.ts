@@ -1,6 +1,6 @@
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import { LRUCache } from 'lru-cache';
-import { LatestReports, Paced, type ReportedRoom, type SendReport } from './reports.js';
+import { LatestReports, Paced, type ReportedRoom, type SendReport } from './quality.js';
 
 /** Gateways repeat who talks at their publishers this often, in milliseconds. */
 export const SPEAKERS_REPEATED_MS = 2000;

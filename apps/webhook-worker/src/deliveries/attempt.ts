@@ -136,12 +136,9 @@ const SECRETS_MAX = 10_000;
 
 /** Caches the signing secrets that were opened, because opening one costs as much as signing with it. */
 export class OpenedSecrets {
-  readonly #masterKeys: MasterKeys;
   readonly #opened = new LRUCache<string, string>({ max: SECRETS_MAX });
 
-  constructor(masterKeys: MasterKeys) {
-    this.#masterKeys = masterKeys;
-  }
+  constructor(private readonly masterKeys: MasterKeys) {}
 
   /**
    * @throws Error if the sealed secret was altered, belongs to another context, or its master key is not configured.
@@ -150,7 +147,7 @@ export class OpenedSecrets {
     const key = `${context} ${sealed}`;
     const known = this.#opened.get(key);
     if (known !== undefined) return known;
-    const secret = open(this.#masterKeys, sealed, context);
+    const secret = open(this.masterKeys, sealed, context);
     this.#opened.set(key, secret);
     return secret;
   }

@@ -16,39 +16,37 @@ type ScanDeps = Pick<Deps, 'claimsDatabase' | 'metrics' | 'logger' | 'producer' 
  * runs the turns of the endpoints that it finds.
  */
 export class Scan {
-  readonly #deps: ScanDeps;
-  readonly #turns: Turns;
-  readonly #intervalMs: number;
   #afterId = '';
   #lastAtMs = -Infinity;
 
-  constructor(deps: ScanDeps, turns: Turns, intervalMs: number) {
-    this.#deps = deps;
-    this.#turns = turns;
-    this.#intervalMs = intervalMs;
+  constructor(
+    private readonly deps: ScanDeps,
+    private readonly turns: Turns,
+    private readonly intervalMs: number,
+  ) {
     // The workers scan at different times.
     this.#lastAtMs = performance.now() - deps.random() * intervalMs;
   }
 
   /** Scans if a scan is due. Call it at least every `SCAN_FAST_MS`. */
   async tick(): Promise<void> {
-    const hasRedis = this.#deps.producer.health.trouble === null;
-    if (hasRedis && performance.now() - this.#lastAtMs < this.#intervalMs) return;
+    const hasRedis = this.deps.producer.health.trouble === null;
+    if (hasRedis && performance.now() - this.#lastAtMs < this.intervalMs) return;
     this.#lastAtMs = performance.now();
     await this.scan(hasRedis);
   }
 
   /** PostgreSQL cuts a statement that takes too long, such as beside an old snapshot. The next scan tries again. */
   async scan(hasRedis: boolean): Promise<void> {
-    const { claimsDatabase, producer, metrics, logger } = this.#deps;
+    const { claimsDatabase, producer, metrics, logger } = this.deps;
     // A delivery that became due lately has a job on its way.
     const page = { afterId: this.#afterId, limit: PAGE };
-    const { due, nextId } = await findDueEndpoints(claimsDatabase.sql, hasRedis ? this.#intervalMs / 2 : 0, page);
+    const { due, nextId } = await findDueEndpoints(claimsDatabase.sql, hasRedis ? this.intervalMs / 2 : 0, page);
     this.#afterId = nextId ?? '';
     if (due.length === 0) return;
-    const turns = due.map((endpoint) => ({ ...endpoint, priority: this.#turns.priority(endpoint) }));
+    const turns = due.map((endpoint) => ({ ...endpoint, priority: this.turns.priority(endpoint) }));
     if (!hasRedis) {
-      for (const turn of turns.sort((a, b) => a.priority - b.priority)) void this.#turns.runDirectly(turn);
+      for (const turn of turns.sort((a, b) => a.priority - b.priority)) void this.turns.runDirectly(turn);
       return;
     }
     await producer.wakeDeliveries(turns.map((turn) => ({ ...turn, ticket: SCAN_TICKET })));

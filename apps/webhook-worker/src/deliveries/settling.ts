@@ -25,13 +25,12 @@ interface Waiting {
  * lone one waits for nothing.
  */
 export class Settling {
-  readonly #db: TypedSql;
-  readonly #logger: Logger;
   readonly #batches: Batches<Waiting, SettledDelivery | null>;
 
-  constructor(db: TypedSql, logger: Logger) {
-    this.#db = db;
-    this.#logger = logger;
+  constructor(
+    private readonly db: TypedSql,
+    private readonly logger: Logger,
+  ) {
     this.#batches = new Batches({ run: (_key, batch) => this.#settleAll(batch), sizeMax: SETTLED_AT_ONCE_MAX });
   }
 
@@ -50,9 +49,9 @@ export class Settling {
    */
   async release(claims: readonly Pick<ClaimedDelivery, 'id' | 'leaseToken'>[], delayMs = 0): Promise<void> {
     try {
-      await patiently(performance.now() + PATIENCE_MS, PAUSE_MS, () => releaseDeliveries(this.#db, claims, delayMs));
+      await patiently(performance.now() + PATIENCE_MS, PAUSE_MS, () => releaseDeliveries(this.db, claims, delayMs));
     } catch (error) {
-      this.#logger.error('deliveries not released', { deliveryIds: claims.map(({ id }) => id), error });
+      this.logger.error('deliveries not released', { deliveryIds: claims.map(({ id }) => id), error });
     }
   }
 
@@ -71,12 +70,12 @@ export class Settling {
     const ended = batch.map((one) => one.ended);
     try {
       const until = Math.min(...batch.map((one) => one.until));
-      const rows = await patiently(until, PAUSE_MS, () => settleDeliveries(this.#db, ended));
+      const rows = await patiently(until, PAUSE_MS, () => settleDeliveries(this.db, ended));
       return new Map(rows.map((row) => [keyOf(row), row]));
     } catch (error) {
       // A batch of several is not logged here, because each attempt is tried again alone.
       const [one] = batch;
-      if (batch.length === 1) this.#logger.error('delivery not settled', { deliveryId: one?.ended.claim.id, error });
+      if (batch.length === 1) this.logger.error('delivery not settled', { deliveryId: one?.ended.claim.id, error });
       return null;
     }
   }

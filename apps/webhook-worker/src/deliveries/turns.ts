@@ -19,7 +19,6 @@ const LAST_ROOMS_MAX = 10_000;
  * endpoint (`send-due.ts`), and decides the next turn. docs/decisions/0005 explains the rules.
  */
 export class Turns {
-  readonly #deps: Deps;
   readonly #admission = new Admission();
   readonly #sending: SendDueContext;
   readonly #running = new Set<Promise<unknown>>();
@@ -27,8 +26,7 @@ export class Turns {
   readonly #taken = new Set<string>();
   #isDraining = false;
 
-  constructor(deps: Deps) {
-    this.#deps = deps;
+  constructor(private readonly deps: Deps) {
     this.#sending = {
       deps,
       lastRooms: new LRUCache({ max: LAST_ROOMS_MAX }),
@@ -52,7 +50,7 @@ export class Turns {
     if (isStalled) await this.#takeOver(turn, run);
     const next = this.#admission.placeOf(turn, priority) ?? (await this.#track(turn, tokenOf(turn.turn, run)));
     if ('backInMs' in next) return next.backInMs;
-    await this.#deps.producer.wakeDeliveries(next.announce);
+    await this.deps.producer.wakeDeliveries(next.announce);
     return null;
   }
 
@@ -75,7 +73,7 @@ export class Turns {
   }
 
   get #hasRedis(): boolean {
-    return this.#deps.producer.health.trouble === null;
+    return this.deps.producer.health.trouble === null;
   }
 
   async #track(turn: TurnJob, token: string, isOver = () => false): Promise<Next> {
@@ -122,16 +120,16 @@ export class Turns {
     const ticket = free[randomInt(free.length)] as number;
     const next = this.#admission.again({ ...turn, ticket, slotMs: endpoint.slotMs }, { delayMs: endpoint.paceMs });
     for (const each of next.announce) {
-      if (this.#hasRedis) void this.#deps.producer.wakeDeliveries([each]);
+      if (this.#hasRedis) void this.deps.producer.wakeDeliveries([each]);
       else void this.runDirectly(each);
     }
   }
 
   async #takeOver({ endpointId, turn }: TurnJob, run: number): Promise<void> {
-    const { database, leaseMs } = this.#deps;
+    const { database, leaseMs } = this.deps;
     const first = Math.max(1, run - TAKEN_OVER_MAX);
     const tokens = Array.from({ length: run - first }, (_, index) => tokenOf(turn, first + index));
-    logEndedLeases(this.#deps, await takeOverLeases(database.sql, leaseMs, { endpointId, tokens }));
+    logEndedLeases(this.deps, await takeOverLeases(database.sql, leaseMs, { endpointId, tokens }));
   }
 }
 

@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
-import { createServer, type Socket as TcpSocket } from 'node:net';
+import { once } from 'node:events';
+import { createServer, type Server, type Socket as TcpSocket } from 'node:net';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { stopAtEnd } from '@callplane/testing';
 import { DnsFailure, systemResolver, type Resolver } from './resolver.js';
@@ -74,25 +75,38 @@ function ipv6(address: string): Buffer {
   return Buffer.from(left.padEnd(32 - right.length, '0') + right, 'hex');
 }
 
+/** Binds a UDP socket to the port of `tcp`. Another program may hold that port for one of the two protocols. */
+async function bindBoth(tcp: Server): Promise<Socket> {
+  for (let attempts = 10; ; attempts--) {
+    const udp = createSocket('udp4');
+    try {
+      await once(udp.bind(0, '127.0.0.1'), 'listening');
+      await once(tcp.listen(udp.address().port, '127.0.0.1'), 'listening');
+      return udp;
+    } catch (error) {
+      udp.close();
+      if (attempts === 1 || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+  }
+}
+
 let resolver: Resolver;
 let address: string;
 const asked: string[] = [];
 beforeAll(async () => {
-  const server: Socket = createSocket('udp4');
+  const open = new Set<TcpSocket>();
+  const tcp = createServer((socket) => open.add(socket.on('error', () => undefined)));
+  stopAtEnd(() => {
+    for (const socket of open) socket.destroy();
+    return new Promise<void>((resolve) => tcp.close(() => resolve()));
+  });
+  const server = await bindBoth(tcp);
+  stopAtEnd(() => new Promise<void>((resolve) => server.close(() => resolve())));
   server.on('message', (query, from) => {
     const answer = respond(query, asked);
     const afterMs = asked.at(-1) === 'slow.test' ? 3000 : 0;
     if (answer !== null) setTimeout(() => server.send(answer, from.port, from.address), afterMs);
   });
-  await new Promise<void>((resolve) => server.bind(0, '127.0.0.1', resolve));
-  const open = new Set<TcpSocket>();
-  const tcp = createServer((socket) => open.add(socket.on('error', () => undefined)));
-  await new Promise<void>((resolve) => tcp.listen(server.address().port, '127.0.0.1', resolve));
-  stopAtEnd(() => {
-    for (const socket of open) socket.destroy();
-    return new Promise<void>((resolve) => tcp.close(() => resolve()));
-  });
-  stopAtEnd(() => new Promise<void>((resolve) => server.close(() => resolve())));
   address = `127.0.0.1:${server.address().port}`;
   resolver = systemResolver({ servers: [address] });
 });
@@ -133,7 +147,7 @@ describe('the system resolver with a DNS server', () => {
 
   test('asks the next server if the first one is dead', async () => {
     const dead = createSocket('udp4');
-    await new Promise<void>((resolve) => dead.bind(0, '127.0.0.1', resolve));
+    await once(dead.bind(0, '127.0.0.1'), 'listening');
     stopAtEnd(() => new Promise<void>((resolve) => dead.close(() => resolve())));
     const servers = [`127.0.0.1:${dead.address().port}`, address];
     const addresses = await systemResolver({ servers }).resolve('both.test', AbortSignal.timeout(5000));

@@ -3,9 +3,7 @@ import { Prisma } from '@callplane/db';
 import { createTestTenant, eventually } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
-import { FailingEndpoints } from './failing-endpoints.js';
-import { sweepDeliveries, sweepRecoveries } from './sweep.js';
-import { sweepRetention } from './retention.js';
+import { FailingEndpoints, sweepDeliveries, sweepRecoveries, sweepRetention } from './sweep.js';
 
 const NOWHERE = 'http://127.0.0.1:1/';
 const { signal } = new AbortController();

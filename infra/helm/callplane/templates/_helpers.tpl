@@ -103,6 +103,9 @@ securityContext:
 {{- with .app.drainIdleMs }}
 {{- $settings = merge $settings (dict "DRAIN_IDLE_MS" (toString .)) }}
 {{- end }}
+{{- if .app.scratchGiB }}
+{{- $settings = merge $settings (dict "RECORDER_SCRATCH_FOLDER" "/var/lib/callplane/scratch/files") }}
+{{- end }}
 {{- $settings = merge $settings (dict "SHUTDOWN_DEADLINE_MS" (toString .app.shutdownDeadlineMs)) }}
 {{- $settings = merge (deepCopy .app.settings) $settings }}
 {{- range $setting, $value := $settings }}

@@ -32,15 +32,16 @@ const PROOFS_MAX = 3;
 /** Counts the cases of one guarantee. */
 export class Tally {
   readonly guarantee: string;
-  readonly #remark: string;
   readonly #proofs: Proof[] = [];
   #cases = 0;
   #broken = 0;
 
   /** @param remark the condition under which a history exercises the guarantee. */
-  constructor(guarantee: string, remark: string) {
+  constructor(
+    guarantee: string,
+    private readonly remark: string,
+  ) {
     this.guarantee = guarantee;
-    this.#remark = remark;
   }
 
   held(): void {
@@ -65,7 +66,7 @@ export class Tally {
       cases: this.#cases,
       brokenCases: this.#broken,
       proofs: this.#proofs,
-      remark: this.#cases > 0 ? null : this.#remark,
+      remark: this.#cases > 0 ? null : this.remark,
     };
   }
 }

@@ -4,13 +4,10 @@ import type { TrackFailure } from './create-tracks.js';
 
 /** The sources that are being published, muted, unmuted or switched, and why the latest attempt at each has failed. */
 export class Attempts {
-  readonly #onChange: () => void;
   readonly #running = new Set<readonly TrackSource[]>();
   readonly #failures = new Map<TrackSource, TrackFailure>();
 
-  constructor(onChange: () => void) {
-    this.#onChange = onChange;
-  }
+  constructor(private readonly onChange: () => void) {}
 
   get pending(): TrackSource[] {
     return [...new Set([...this.#running].flat())];
@@ -23,7 +20,7 @@ export class Attempts {
   async run<T>(sources: readonly TrackSource[], task: () => Promise<T>): Promise<T> {
     this.#running.add(sources);
     for (const source of sources) this.#failures.delete(source);
-    this.#onChange();
+    this.onChange();
     try {
       return await task();
     } catch (error) {
@@ -32,7 +29,7 @@ export class Attempts {
       throw error;
     } finally {
       this.#running.delete(sources);
-      this.#onChange();
+      this.onChange();
     }
   }
 

@@ -15,20 +15,17 @@ export interface DeviceChangesContext {
 
 /** Mutes published tracks and puts other media in their place. Each track's changes run one after another. */
 export class DeviceChanges {
-  readonly #context: DeviceChangesContext;
   readonly chosen = new Map<TrackSource, string>();
   /** Tracks that the server has muted, and this participant has not touched since. */
   readonly #mutedByServer = new Set<LocalTrack>();
   /** Mutes and unmutes of this participant that the gateway has not confirmed yet. */
   readonly #unconfirmed = new Map<LocalTrack, number>();
 
-  constructor(context: DeviceChangesContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: DeviceChangesContext) {}
 
   async switchTo(source: 'microphone' | 'camera', deviceId: string): Promise<void> {
     if (deviceId === '') throw invalidArgument('deviceId', 'must not be empty');
-    const tracks = [...this.#context.publisher.tracks.values()].filter(
+    const tracks = [...this.context.publisher.tracks.values()].filter(
       (track) => track.source === source && track.constraints !== undefined,
     );
     await Promise.all(tracks.map((track) => track.changes.run(() => this.#switch(track, deviceId))));
@@ -54,7 +51,7 @@ export class DeviceChanges {
       await track.changes.run(async () => {
         // Of several quick changes the last one counts.
         if (!track.wantsMuted) return this.#unmute(track);
-        await this.#context.publisher.setMuted(track, true);
+        await this.context.publisher.setMuted(track, true);
         return this.#release(track);
       });
     } finally {
@@ -81,12 +78,12 @@ export class DeviceChanges {
     const { deviceId } = track;
     if (deviceId === undefined || ids.length === 0 || ids.includes(deviceId)) return;
     track.constraints = others;
-    this.#context.emit('deviceFallback', track);
+    this.context.emit('deviceFallback', track);
   }
 
   /** Opens the device of the track again, or the browser's default one if it is gone. */
   async #reopen(track: LocalTrack): Promise<MediaStreamTrack> {
-    const { platform } = this.#context;
+    const { platform } = this.context;
     try {
       return await reopen(platform, track);
     } catch (error) {
@@ -97,7 +94,7 @@ export class DeviceChanges {
   }
 
   async #switch(track: LocalTrack, deviceId: string): Promise<void> {
-    const { platform } = this.#context;
+    const { platform } = this.context;
     if (track.isReleased) {
       track.constraints = { ...track.constraints, deviceId: { exact: deviceId } };
       return;
@@ -118,7 +115,7 @@ export class DeviceChanges {
   }
 
   async #unmute(track: LocalTrack): Promise<void> {
-    const { publisher } = this.#context;
+    const { publisher } = this.context;
     const media = track.isReleased ? await this.#reopen(track) : undefined;
     try {
       if (!track.wantsMuted) {
@@ -142,7 +139,7 @@ export class DeviceChanges {
   async #release(track: LocalTrack): Promise<void> {
     if (!track.releaseOnMute || !track.isOwn || track.isReleased) return;
     track.release();
-    await this.#context.publisher.replaceMedia(track, null);
+    await this.context.publisher.replaceMedia(track, null);
   }
 
   /**
@@ -150,7 +147,7 @@ export class DeviceChanges {
    * @param isOpened whether the SDK opened the new media
    */
   async #put(track: LocalTrack, media: MediaStreamTrack, isOpened = true): Promise<void> {
-    const { publisher } = this.#context;
+    const { publisher } = this.context;
     const previous = track.mediaStreamTrack;
     media.enabled = !track.muted;
     if (publisher.tracks.get(track.trackId) !== track) {
@@ -161,14 +158,14 @@ export class DeviceChanges {
     track.setMedia(media);
     if (track.isOwn && previous !== media) previous.stop();
     if (isOpened) this.check(track);
-    this.#context.onMedia(track);
+    this.context.onMedia(track);
   }
 
   #show(track: LocalTrack, muted: boolean): void {
     track.mediaStreamTrack.enabled = !muted;
     if (track.muted === muted) return;
     track.muted = muted;
-    this.#context.emit('localTrackUpdated', track);
+    this.context.emit('localTrackUpdated', track);
   }
 }
 

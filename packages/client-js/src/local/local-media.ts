@@ -51,12 +51,10 @@ export interface LocalMediaContext {
 export class LocalMedia {
   readonly layers: SentLayers;
   readonly attempts: Attempts;
-  readonly #context: LocalMediaContext;
   readonly #publications: Publications;
   readonly #devices: DeviceChanges;
 
-  constructor(context: LocalMediaContext) {
-    this.#context = context;
+  constructor(private readonly context: LocalMediaContext) {
     this.layers = new SentLayers(context.publisher);
     this.attempts = new Attempts(context.onChange);
     this.#devices = new DeviceChanges({ ...context, onMedia: (track) => this.#fit(track) });
@@ -71,7 +69,7 @@ export class LocalMedia {
     // Checked before the browser asks the user for the device.
     return this.#run([...microphone, ...camera], options.signal, async (publication) => {
       const { signal } = publication;
-      const opened = await openDevices(this.#context.platform, { ...options, signal }, this.#devices.chosen);
+      const opened = await openDevices(this.context.platform, { ...options, signal }, this.#devices.chosen);
       const published = await this.#publish(publication, opened);
       for (const track of published.published) this.#devices.check(track);
       return published;
@@ -85,7 +83,7 @@ export class LocalMedia {
     const sources = [{ source: 'screen' as const }, ...(isWithSound ? [{ source: 'screen_audio' as const }] : [])];
     const { published } = await this.#run(sources, signal, async (publication) => {
       const wanted = isWithSound ? options : { ...options, audio: false };
-      const captured = await captureScreen(this.#context.platform, wanted, publication.signal);
+      const captured = await captureScreen(this.context.platform, wanted, publication.signal);
       const tracks = captured.map((one) => new LocalTrack({ ...one, trackId: one.source, isOwn: true, sending }));
       return this.#publish(publication, { tracks });
     });
@@ -127,14 +125,14 @@ export class LocalMedia {
     const source = SOURCES[kind];
     if (source === undefined) throw invalidArgument('kind', 'must be audioinput, videoinput or audiooutput');
     await this.attempts.run([source], async () => {
-      await assertDevice(this.#context.platform, kind, deviceId);
+      await assertDevice(this.context.platform, kind, deviceId);
       await this.#publications.published(source).catch(() => undefined);
       await this.#devices.switchTo(source, deviceId);
     });
   }
 
   async setMuted(trackId: string, muted: boolean): Promise<void> {
-    const source = this.#context.publisher.tracks.get(trackId)?.source;
+    const source = this.context.publisher.tracks.get(trackId)?.source;
     await this.attempts.run(source === undefined ? [] : [source], async () => {
       await this.#publications.mute(trackId, muted);
       await this.#devices.setMuted(this.#track(trackId), muted);
@@ -143,7 +141,7 @@ export class LocalMedia {
 
   /** Takes the gateway's view of this participant's tracks: the server may have muted some. */
   align(tracks: readonly Track[]): void {
-    const { publisher } = this.#context;
+    const { publisher } = this.context;
     for (const { trackId, muted } of tracks) {
       const track = publisher.tracks.get(trackId);
       if (track !== undefined) this.#devices.align(track, muted);
@@ -151,20 +149,20 @@ export class LocalMedia {
   }
 
   async permissionsChanged(): Promise<void> {
-    const permissions = this.#context.permissions();
+    const permissions = this.context.permissions();
     await this.#unpublish(({ source }) => !permissions.includes(PERMISSION_OF[source])).catch(() => undefined);
   }
 
   forget(track: LocalTrack): void {
     track.stop();
-    this.#context.emit('localTrackUnpublished', track);
+    this.context.emit('localTrackUnpublished', track);
   }
 
   /** @param error why the call is over */
   close(error: CallplaneError): void {
     this.layers.close();
     this.#publications.close(error);
-    for (const track of this.#context.publisher.tracks.values()) track.stop();
+    for (const track of this.context.publisher.tracks.values()) track.stop();
   }
 
   #run(
@@ -184,7 +182,7 @@ export class LocalMedia {
     publication: Publication,
     { tracks, failed = [], isPreview = false }: { tracks: LocalTrack[]; failed?: TrackFailure[]; isPreview?: boolean },
   ): Promise<PublishResult> {
-    const { publisher, emit } = this.#context;
+    const { publisher, emit } = this.context;
     for (const track of tracks) {
       this.#prepare(track);
       const trackId = publication.trackIds.get(track.source) ?? track.source;
@@ -217,7 +215,7 @@ export class LocalMedia {
 
   /** Unpublishes the tracks that are no longer wanted. */
   async #drop(publication: Publication, tracks: LocalTrack[]): Promise<void> {
-    const { publisher } = this.#context;
+    const { publisher } = this.context;
     for (;;) {
       const dropped = tracks.filter(
         (track) => !publication.isWanted(track) && publisher.tracks.get(track.trackId) === track,
@@ -230,12 +228,12 @@ export class LocalMedia {
   /** The device was unplugged, or the browser ended the share of a screen. */
   async #ended(track: LocalTrack): Promise<void> {
     const { trackId } = track;
-    const present = this.#context.publisher.tracks.get(trackId) ?? this.#publications.trackOf(trackId);
+    const present = this.context.publisher.tracks.get(trackId) ?? this.#publications.trackOf(trackId);
     if (present === track) await this.unpublish(trackId);
   }
 
   async #unpublish(isMeant: (track: Pick<LocalTrack, 'trackId' | 'source'>) => boolean): Promise<void> {
-    const { publisher } = this.#context;
+    const { publisher } = this.context;
     const tracks = [...publisher.tracks.values()].filter((track) => isMeant(track) && !this.#publications.has(track));
     const cancelling = this.#publications.cancel(isMeant);
     for (const track of tracks) this.forget(track);
@@ -263,16 +261,16 @@ export class LocalMedia {
   /** Other media may have another size: its layers are chosen anew, in the section that is there. */
   #fit(track: LocalTrack): void {
     const { source, mediaStreamTrack, sending, trackId } = track;
-    const present = this.#context.publisher.senderOf(trackId)?.getParameters().encodings ?? [];
+    const present = this.context.publisher.senderOf(trackId)?.getParameters().encodings ?? [];
     const encodings = fittingEncodings(source, mediaStreamTrack, sending, present);
     if (encodings !== undefined) this.layers.fit(track, encodings);
     // Another connection may have a section for the new size.
     this.#prepare(track);
-    this.#context.onChange();
+    this.context.onChange();
   }
 
   #track(trackId: string): LocalTrack {
-    const track = this.#context.publisher.tracks.get(trackId);
+    const track = this.context.publisher.tracks.get(trackId);
     if (track === undefined) throw new CallplaneError('not_found', `The track "${trackId}" is not published.`);
     return track;
   }

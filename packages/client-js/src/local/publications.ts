@@ -95,16 +95,13 @@ export class Publication {
 
 /** The publications of a call that are in progress. */
 export class Publications {
-  readonly #context: PublicationsContext;
   /** By reserved id. `done` rejects at once when the publication is cancelled; `settled` resolves after its clean-up. */
   readonly #pending = new Map<
     string,
     { publication: Publication; done: Promise<unknown>; settled: Promise<unknown> }
   >();
 
-  constructor(context: PublicationsContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: PublicationsContext) {}
 
   get free(): number {
     return PROTOCOL_LIMITS.tracksMax - this.#taken().size;
@@ -155,7 +152,7 @@ export class Publications {
     signal: AbortSignal | undefined,
     task: (publication: Publication) => Promise<T>,
   ): Promise<T> {
-    this.#context.assertOpen();
+    this.context.assertOpen();
     assertNotAborted(signal);
     const publication: Publication = new Publication(this.#idsFor(wanted), () => {
       for (const [trackId, one] of this.#pending) if (one.publication === publication) this.#pending.delete(trackId);
@@ -175,7 +172,7 @@ export class Publications {
   }
 
   #idsFor(wanted: readonly { source: TrackSource; trackId?: string | undefined }[]): Map<TrackSource, string> {
-    for (const { source } of wanted) assertPermitted(this.#context.permissions(), PERMISSION_OF[source]);
+    for (const { source } of wanted) assertPermitted(this.context.permissions(), PERMISSION_OF[source]);
     if (wanted.length > this.free)
       throw new CallplaneError(
         'too_many_tracks',
@@ -200,7 +197,7 @@ export class Publications {
 
   #taken(): Map<string, TrackSource> {
     const pending = [...this.#pending.values()].flatMap(({ publication }) => publication.names);
-    const names = [...this.#context.published(), ...pending];
+    const names = [...this.context.published(), ...pending];
     return new Map(names.map(({ trackId, source }) => [trackId, source]));
   }
 }

@@ -17,7 +17,6 @@ interface Measured {
 
 /** Encodes the layers that others receive, as the gateway reports it, and that the uplink affords. */
 export class SentLayers {
-  readonly #publisher: Pick<Publisher, 'senderOf' | 'tracks'>;
   readonly #serial = new Serial();
   readonly #wanted = new Map<string, readonly number[]>();
   /** Encodings of sections whose media has got another size. Inactive ones are not used. */
@@ -26,9 +25,7 @@ export class SentLayers {
   readonly #measured = new Map<string, Measured>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(publisher: Pick<Publisher, 'senderOf' | 'tracks'>) {
-    this.#publisher = publisher;
-  }
+  constructor(private readonly publisher: Pick<Publisher, 'senderOf' | 'tracks'>) {}
 
   receive({ tracks }: Pick<LayersWantedMessage, 'tracks'>): void {
     for (const { trackId, layers } of tracks) {
@@ -51,7 +48,7 @@ export class SentLayers {
     this.#fitted.set(trackId, encodings);
     this.#measured.delete(trackId);
     const change = async () => {
-      const sender = this.#publisher.senderOf(trackId);
+      const sender = this.publisher.senderOf(trackId);
       if (sender !== undefined) await resetEncodings(sender, encodings);
     };
     this.#serial.run(change).catch(() => undefined);
@@ -69,7 +66,7 @@ export class SentLayers {
   }
 
   get #layered(): LocalTrack[] {
-    return [...this.#publisher.tracks.values()].filter((track) => {
+    return [...this.publisher.tracks.values()].filter((track) => {
       const encodings = this.#usedOf(track);
       return encodings.length > 1 && encodings.every(({ maxBitrate }) => maxBitrate !== undefined);
     });
@@ -89,10 +86,10 @@ export class SentLayers {
   async #measure(track: LocalTrack): Promise<void> {
     const { trackId, muted } = track;
     const encodings = this.#usedOf(track);
-    const sender = this.#publisher.senderOf(trackId);
+    const sender = this.publisher.senderOf(trackId);
     if (sender === undefined || muted) return;
     const entries = entriesOf(await sender.getStats());
-    if (sender !== this.#publisher.senderOf(trackId)) return;
+    if (sender !== this.publisher.senderOf(trackId)) return;
     const sent = entries.filter(({ type }) => type === 'outbound-rtp');
     const available = entries.find(({ type, nominated }) => type === 'candidate-pair' && nominated === true);
     // Nothing is sent yet, the browser does not report rates, or the processor is what is too slow.
@@ -138,7 +135,7 @@ export class SentLayers {
    */
   #apply(trackId: string, limits: readonly number[] = []): void {
     const change = async () => {
-      const sender = this.#publisher.senderOf(trackId);
+      const sender = this.publisher.senderOf(trackId);
       const parameters = sender?.getParameters();
       if (parameters === undefined) return;
       const { encodings } = parameters;

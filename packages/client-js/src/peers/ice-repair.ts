@@ -26,7 +26,6 @@ export interface RepairContext {
 
 /** Repairs a peer connection that finds no path, has lost it, or whose network has changed, with ICE restarts. */
 export class IceRepair {
-  readonly #context: RepairContext;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #attempts = 0;
   #isRestarting = false;
@@ -36,13 +35,12 @@ export class IceRepair {
   #isLost = false;
   #isClosed = false;
 
-  constructor(context: RepairContext) {
-    this.#context = context;
+  constructor(private readonly context: RepairContext) {
     this.#after(CONNECTING_FOR_MS);
   }
 
   changed(): void {
-    const { connectionState } = this.#context.connection;
+    const { connectionState } = this.context.connection;
     if (connectionState === 'connected') {
       this.#attempts = 0;
       this.#stop();
@@ -63,7 +61,7 @@ export class IceRepair {
 
   /** Call this when this machine has another network: the present path may be dead, although the browser waits for it. */
   networkChanged(): void {
-    const { connectionState } = this.#context.connection;
+    const { connectionState } = this.context.connection;
     if (connectionState !== 'connected' && !this.#isLost) return;
     // The restarts for earlier networks have not failed.
     if (connectionState === 'connected') this.#attempts = 0;
@@ -78,7 +76,7 @@ export class IceRepair {
   }
 
   #attempt(): void {
-    if (this.#isClosed || !this.#context.isReachable()) return;
+    if (this.#isClosed || !this.context.isReachable()) return;
     const attemptMs = ATTEMPTS_MS[this.#attempts];
     if (attemptMs === undefined) {
       this.#giveUp();
@@ -99,7 +97,7 @@ export class IceRepair {
     const moves = this.#moves;
     this.#isRestarting = true;
     try {
-      await this.#context.restart();
+      await this.context.restart();
       this.#movesRepaired = moves;
     } catch (error) {
       // After a lost connection `reachable` follows.
@@ -118,18 +116,18 @@ export class IceRepair {
     clearTimeout(this.#timer);
     const next = () => {
       this.#timer = undefined;
-      if (this.#context.connection.connectionState === 'connected') {
+      if (this.context.connection.connectionState === 'connected') {
         this.#attempts = 0;
         return;
       }
       this.#setLost(true);
       this.#attempt();
     };
-    this.#timer = setTimeout(next, milliseconds * (0.9 + 0.2 * this.#context.random()));
+    this.#timer = setTimeout(next, milliseconds * (0.9 + 0.2 * this.context.random()));
   }
 
   #setLost(isLost: boolean): void {
-    if (this.#isLost !== isLost) this.#context.onPath(isLost);
+    if (this.#isLost !== isLost) this.context.onPath(isLost);
     this.#isLost = isLost;
   }
 
@@ -141,6 +139,6 @@ export class IceRepair {
   #giveUp(): void {
     if (this.#isClosed) return;
     this.close();
-    this.#context.replace();
+    this.context.replace();
   }
 }

@@ -16,16 +16,13 @@ export interface PublisherContext extends PeersContext {
  */
 export class Publisher {
   peer: Peer | undefined;
-  readonly #context: PublisherContext;
   readonly #serial = new Serial();
   readonly #tracks = new Map<string, LocalTrack>();
   readonly #transceivers = new Map<string, RTCRtpTransceiver>();
   /** `LocalTrack.section` of the track that a media section carries, or carried last. */
   readonly #sections = new WeakMap<RTCRtpTransceiver, string>();
 
-  constructor(context: PublisherContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: PublisherContext) {}
 
   get tracks(): ReadonlyMap<string, LocalTrack> {
     return this.#tracks;
@@ -39,7 +36,7 @@ export class Publisher {
   publish(tracks: LocalTrack[]): Promise<void> {
     return this.#serial.run(async () => {
       for (const track of tracks) this.#tracks.set(track.trackId, track);
-      this.#context.onChange();
+      this.context.onChange();
       try {
         await this.#negotiate();
       } catch (error) {
@@ -56,7 +53,7 @@ export class Publisher {
       if (this.#tracks.size > 0) return this.#negotiate();
       if (this.peer === undefined) return;
       this.#closePeer();
-      await this.#untilAnswered(() => this.#context.session.request({ type: 'unpublish' }));
+      await this.#untilAnswered(() => this.context.session.request({ type: 'unpublish' }));
     });
   }
 
@@ -67,7 +64,7 @@ export class Publisher {
       const { trackId } = track;
       if (!this.#tracks.has(trackId)) return;
       // Sends the current value: of several quick changes the last one counts.
-      await this.#untilAnswered(() => this.#context.session.request({ type: 'mute', trackId, muted: track.muted }));
+      await this.#untilAnswered(() => this.context.session.request({ type: 'mute', trackId, muted: track.muted }));
     });
   }
 
@@ -96,11 +93,11 @@ export class Publisher {
         await this.#negotiate();
       } catch (error) {
         this.#closePeer();
-        if (this.#context.session.state === 'closed') return undefined;
-        if (isPassing(error)) return () => pause(backoffMs(count, this.#context.random())).over;
+        if (this.context.session.state === 'closed') return undefined;
+        if (isPassing(error)) return () => pause(backoffMs(count, this.context.random())).over;
         const tracks = [...this.#tracks.values()];
         this.close();
-        this.#context.onLost(tracks, asCallplaneError(error));
+        this.context.onLost(tracks, asCallplaneError(error));
       }
       return undefined;
     });
@@ -108,7 +105,7 @@ export class Publisher {
 
   /** Offers all tracks. Opens a connection if there is none, or if the current one is lost during the negotiation. */
   #negotiate(options: RTCOfferOptions = {}): Promise<void> {
-    const { session } = this.#context;
+    const { session } = this.context;
     return retry(async () => {
       const socket = await session.connected();
       const peer = (this.peer ??= this.#open());
@@ -129,7 +126,7 @@ export class Publisher {
     await peer.ready();
     for (const track of this.#tracks.values()) await this.#attach(connection, track);
     const sdp = await peer.setLocal(() => connection.createOffer(options));
-    const answer = await this.#context.session.request({
+    const answer = await this.context.session.request({
       type: 'publish',
       sdp,
       tracks: [...this.#tracks.values()].map(({ trackId, source, muted }) => ({
@@ -164,7 +161,7 @@ export class Publisher {
 
   async #drop(track: LocalTrack): Promise<void> {
     this.#tracks.delete(track.trackId);
-    this.#context.onChange();
+    this.context.onChange();
     const transceiver = this.#transceivers.get(track.trackId);
     if (transceiver === undefined) return;
     this.#transceivers.delete(track.trackId);
@@ -174,7 +171,7 @@ export class Publisher {
   }
 
   #open(): Peer {
-    const peer: Peer = new Peer('publisher', this.#context, {
+    const peer: Peer = new Peer('publisher', this.context, {
       restart: () =>
         this.#serial.run(async () => {
           if (this.peer === peer) await this.#negotiate({ iceRestart: true });
@@ -189,12 +186,12 @@ export class Publisher {
     this.peer = undefined;
     this.#transceivers.clear();
     // Nothing is sent, so no path is missing.
-    if (this.#tracks.size === 0) this.#context.onPath('publisher', false);
+    if (this.#tracks.size === 0) this.context.onPath('publisher', false);
   }
 
   /** Repeats a request whose connection is lost, over the next one. */
   #untilAnswered(request: () => Promise<unknown>): Promise<void> {
-    const { session } = this.#context;
+    const { session } = this.context;
     return retry(async () => {
       const socket = await session.connected();
       try {

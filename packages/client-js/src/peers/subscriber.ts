@@ -19,13 +19,10 @@ export class Subscriber {
   peer: Peer | undefined;
   /** `offerId` of the last offer that the present connection has answered. */
   lastAnswered: number | undefined;
-  readonly #context: SubscriberContext;
   readonly #serial = new Serial();
   #carried: SubscribedMessage['tracks'] = [];
 
-  constructor(context: SubscriberContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: SubscriberContext) {}
 
   offer(message: OfferMessage): void {
     // Opened here and not in the task, so that a reset before the task drops the offer.
@@ -34,7 +31,7 @@ export class Subscriber {
       try {
         if (peer === this.peer) await this.#answer(peer, message);
       } catch (error) {
-        if (peer === this.peer) this.#context.onError(asCallplaneError(error));
+        if (peer === this.peer) this.context.onError(asCallplaneError(error));
       }
     });
   }
@@ -50,7 +47,7 @@ export class Subscriber {
     this.peer = undefined;
     this.lastAnswered = undefined;
     this.#carried = [];
-    this.#context.onTracks([]);
+    this.context.onTracks([]);
   }
 
   async #answer(peer: Peer, { offerId, sdp }: OfferMessage): Promise<void> {
@@ -59,8 +56,8 @@ export class Subscriber {
     const answer = await peer.setLocal(() => peer.connection.createAnswer());
     if (peer !== this.peer) return;
     this.lastAnswered = offerId;
-    this.#context.session.request({ type: 'answer', offerId, sdp: answer }).catch((error: unknown) => {
-      if (peer === this.peer) this.#context.onError(asCallplaneError(error));
+    this.context.session.request({ type: 'answer', offerId, sdp: answer }).catch((error: unknown) => {
+      if (peer === this.peer) this.context.onError(asCallplaneError(error));
     });
     this.#apply();
   }
@@ -68,7 +65,7 @@ export class Subscriber {
   #apply(): void {
     const receivers = this.peer?.connection.getTransceivers().map(({ mid, receiver }) => [mid, receiver] as const);
     const byMid = new Map(receivers);
-    this.#context.onTracks(
+    this.context.onTracks(
       this.#carried.flatMap(({ participantId, trackId, mid }) => {
         const receiver = byMid.get(mid);
         if (receiver === undefined) return [];
@@ -79,9 +76,9 @@ export class Subscriber {
   }
 
   #open(): Peer {
-    return new Peer('subscriber', this.#context, {
+    return new Peer('subscriber', this.context, {
       // An offer follows.
-      restart: () => this.#context.session.request({ type: 'restartIce' }),
+      restart: () => this.context.session.request({ type: 'restartIce' }),
       replace: () => this.reset(),
     });
   }

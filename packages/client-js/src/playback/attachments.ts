@@ -14,20 +14,18 @@ export interface AttachmentsListener {
 
 /** The elements that play one track. They follow the track's media, which may come later, change and end. */
 export class Attachments {
-  readonly #kind: TrackKind;
-  readonly #listener: AttachmentsListener;
   readonly #elements = new Set<HTMLMediaElement>();
   #media: MediaStreamTrack | undefined;
 
-  constructor(kind: TrackKind, listener: AttachmentsListener) {
-    this.#kind = kind;
-    this.#listener = listener;
-  }
+  constructor(
+    private readonly kind: TrackKind,
+    private readonly listener: AttachmentsListener,
+  ) {}
 
-  attach(element: HTMLMediaElement = document.createElement(this.#kind)): HTMLMediaElement {
+  attach(element: HTMLMediaElement = document.createElement(this.kind)): HTMLMediaElement {
     const others = owners.get(element) ?? {};
-    if (others[this.#kind] !== this) others[this.#kind]?.detach(element);
-    owners.set(element, { ...owners.get(element), [this.#kind]: this });
+    if (others[this.kind] !== this) others[this.kind]?.detach(element);
+    owners.set(element, { ...owners.get(element), [this.kind]: this });
     this.#elements.add(element);
     for (const event of PLAYING) element.addEventListener(event, this.#onPlaying);
     element.autoplay = true;
@@ -44,7 +42,7 @@ export class Attachments {
     for (const one of detached) {
       this.#elements.delete(one);
       for (const event of PLAYING) one.removeEventListener(event, this.#onPlaying);
-      const { [this.#kind]: _, ...others } = owners.get(one) ?? {};
+      const { [this.kind]: _, ...others } = owners.get(one) ?? {};
       owners.set(one, others);
       setSound(one);
       this.#show(one);
@@ -61,14 +59,14 @@ export class Attachments {
   #show(element: HTMLMediaElement): void {
     const tracks = Object.values(owners.get(element) ?? {}).flatMap((owner) => owner.#media ?? []);
     element.srcObject = tracks.length === 0 ? null : new MediaStream(tracks);
-    if (tracks.length > 0) this.#listener.onMedia(element);
-    else this.#listener.onIdle?.(element);
+    if (tracks.length > 0) this.listener.onMedia(element);
+    else this.listener.onIdle?.(element);
     this.#onPlaying();
   }
 
   readonly #onPlaying = (): void => {
     const isPlaying = this.#media !== undefined && [...this.#elements].some(({ paused }) => !paused);
-    this.#listener.onPlaying?.(isPlaying);
+    this.listener.onPlaying?.(isPlaying);
   };
 }
 

@@ -24,16 +24,13 @@ interface Watched {
  * how each track is displayed: more at once, less after a while.
  */
 export class Displays {
-  readonly #report: (track: TrackReference, display: Display) => void;
   readonly #watched = new Map<Listed, Watched>();
   readonly #observed = new Map<Element, Observed>();
   /** By document. An observer of another document does not see its elements. */
   readonly #observers = new Map<Document, (IntersectionObserver | ResizeObserver)[]>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(report: (track: TrackReference, display: Display) => void) {
-    this.#report = report;
-  }
+  constructor(private readonly report: (track: TrackReference, display: Display) => void) {}
 
   /** Watches the element until `stop` is called, or the element shows another track. */
   observe(track: Listed, element: HTMLMediaElement): void {
@@ -157,7 +154,7 @@ export class Displays {
     watched.lessSinceMs = undefined;
     watched.reported = now;
     if (elements.size === 0) this.#watched.delete(track);
-    if (!isSame(now, reported)) this.#report(track, now);
+    if (!isSame(now, reported)) this.report(track, now);
     return Infinity;
   }
 }

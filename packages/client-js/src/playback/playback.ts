@@ -19,7 +19,6 @@ export interface PlaybackContext {
 
 /** Plays the remote tracks in elements of the page, and knows whether the browser lets them sound. */
 export class Playback {
-  readonly #context: PlaybackContext;
   readonly #open = new Map<string, { listed: Listed; attachments: Attachments }>();
   readonly #elements = new Set<HTMLMediaElement>();
   readonly #blocked = new Set<HTMLMediaElement>();
@@ -28,9 +27,7 @@ export class Playback {
   #displays: Pick<Displays, 'observe' | 'stop'> | undefined;
   #outputId: string | undefined;
 
-  constructor(context: PlaybackContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: PlaybackContext) {}
 
   get isAudioBlocked(): boolean {
     return this.#blocked.size > 0;
@@ -43,7 +40,7 @@ export class Playback {
       onMedia: (element) => void this.#begin(element),
       onIdle: (element) => this.#end(element),
       onPlaying: (isPlaying) => {
-        if (listed.isListed) this.#context.onPlaying(listed, isPlaying);
+        if (listed.isListed) this.context.onPlaying(listed, isPlaying);
       },
     });
     this.#open.set(keyOf(listed), { listed, attachments });
@@ -130,6 +127,6 @@ export class Playback {
     if (isBlocked && this.#elements.has(element)) this.#blocked.add(element);
     else this.#blocked.delete(element);
     if (this.isAudioBlocked === wasBlocked) return;
-    this.#context.emit(wasBlocked ? 'audioPlaybackStarted' : 'audioPlaybackBlocked');
+    this.context.emit(wasBlocked ? 'audioPlaybackStarted' : 'audioPlaybackBlocked');
   }
 }

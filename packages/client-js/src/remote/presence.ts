@@ -46,20 +46,17 @@ export class Presence {
   room: Room | undefined;
   own: protocol.RemoteParticipant | undefined;
   isPaged = false;
-  readonly #context: PresenceContext;
   #counts: Counts = { participantCount: 0, viewerCount: 0 };
   /** The last `show`; undefined if the application never chose. */
   #choice: { participantIds: string[]; publishers: boolean } | undefined;
   /** Requests for `show` without an answer yet. */
   #asked = 0;
 
-  constructor(context: PresenceContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: PresenceContext) {}
 
   get counts(): Counts {
     if (this.isPaged) return this.#counts;
-    const { roster, isPublishing } = this.#context;
+    const { roster, isPublishing } = this.context;
     const isOwnViewer = this.own !== undefined && !isPublishing() && isEmpty(this.own.metadata);
     return {
       participantCount: roster.participants.size + Number(this.own !== undefined),
@@ -86,7 +83,7 @@ export class Presence {
   }
 
   receive(message: protocol.ServerMessage): void {
-    const { roster, emit } = this.#context;
+    const { roster, emit } = this.context;
     switch (message.type) {
       case 'changes':
         for (const change of message.changes) {
@@ -122,9 +119,9 @@ export class Presence {
     const after = (this.room = keptJson(before, room as unknown as Room));
     const contentOf = ({ name, metadata, maxParticipants }: Room) => JSON.stringify([name, metadata, maxParticipants]);
     if (before === undefined) return;
-    if (contentOf(before) !== contentOf(after)) this.#context.emit('roomUpdated', after);
+    if (contentOf(before) !== contentOf(after)) this.context.emit('roomUpdated', after);
     const { recordingSince } = after;
-    if (before.recordingSince !== recordingSince) this.#context.emit('recordingChanged', recordingSince);
+    if (before.recordingSince !== recordingSince) this.context.emit('recordingChanged', recordingSince);
   }
 
   #applyOwn(change: protocol.Change): void {
@@ -134,13 +131,13 @@ export class Presence {
     else if (change.kind === 'tracks') this.own = keptJson(own, { ...own, tracks: change.tracks });
     else return;
     const contentOf = ({ name, metadata }: protocol.RemoteParticipant) => JSON.stringify([name, metadata]);
-    if (contentOf(own) !== contentOf(this.own)) this.#context.emit('ownParticipantUpdated', this.own);
-    if (this.own.sessionId === own.sessionId) this.#context.onOwnTracks(this.own.tracks);
+    if (contentOf(own) !== contentOf(this.own)) this.context.emit('ownParticipantUpdated', this.own);
+    if (this.own.sessionId === own.sessionId) this.context.onOwnTracks(this.own.tracks);
   }
 
   async list({ cursor, limit }: { cursor?: string; limit?: number }): Promise<RosterPage> {
     const chosen = { ...(cursor === undefined ? {} : { cursor }), ...(limit === undefined ? {} : { limit }) };
-    const page = await this.#context.session.request({ type: 'roster', ...chosen });
+    const page = await this.context.session.request({ type: 'roster', ...chosen });
     const { participants, next, participantCount, viewerCount } = page;
     return { participants, next, participantCount, viewerCount };
   }
@@ -154,11 +151,11 @@ export class Presence {
   async #ask(): Promise<void> {
     if (this.#choice === undefined) return;
     this.#asked++;
-    await this.#context.session.request({ type: 'show', ...this.#choice });
+    await this.context.session.request({ type: 'show', ...this.#choice });
   }
 
   #take(isPaged: boolean, counts: Counts, participants: protocol.RemoteParticipant[]): void {
-    const { roster } = this.#context;
+    const { roster } = this.context;
     this.isPaged = isPaged;
     this.#counts = counts;
     if (!isPaged) {
@@ -173,7 +170,7 @@ export class Presence {
   }
 
   #shown(participants: protocol.RemoteParticipant[]): void {
-    const { roster } = this.#context;
+    const { roster } = this.context;
     this.#asked = Math.max(0, this.#asked - 1);
     for (const one of participants) {
       if (one.participantId !== this.own?.participantId && this.#chose(one.participantId)) roster.upsert(one);
@@ -184,7 +181,7 @@ export class Presence {
   }
 
   #hide(isHidden: (participant: Participant) => boolean): void {
-    const { roster } = this.#context;
+    const { roster } = this.context;
     for (const one of [...roster.participants.values()]) {
       if (isHidden(one)) roster.remove(one.participantId, one.sessionId, 'hidden');
     }

@@ -48,14 +48,11 @@ export class Roster {
   /** Somebody has read the map, which must not change from then on. */
   #isShared = false;
   viewerCount = 0;
-  readonly #context: RosterContext;
   #received = new Map<string, ReceivedTrack>();
   /** The levels of those who speak, by participant id, the loudest first. */
   #levels = new Map<string, number>();
 
-  constructor(context: RosterContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: RosterContext) {}
 
   /** The same map until a participant changes. */
   get participants(): ReadonlyMap<string, Participant> {
@@ -71,7 +68,7 @@ export class Roster {
     const before = this.#levels;
     this.#levels = new Map(speakers.map(({ participantId, level }) => [participantId, level]));
     for (const id of [...before.keys(), ...this.#levels.keys()]) this.#change(id, { isSpeaking: this.#levels.has(id) });
-    this.#context.emit('activeSpeakersChanged', this.activeSpeakers);
+    this.context.emit('activeSpeakersChanged', this.activeSpeakers);
   }
 
   rate(reports: protocol.QualityMessage['participants']): void {
@@ -171,7 +168,7 @@ export class Roster {
       const known = before?.get(trackId);
       if (known !== undefined) return [trackId, kept(known, { ...known, muted })];
       const reference = { participantId, trackId };
-      const { attach, detach } = this.#context.playback.open(reference, track.kind);
+      const { attach, detach } = this.context.playback.open(reference, track.kind);
       const mediaStreamTrack = this.#mediaOf(reference);
       const fresh = { mediaStreamTrack, quality: 'full' as const, isPlaying: false, attach, detach };
       return [trackId, { ...reference, ...track, muted, ...fresh }];
@@ -192,7 +189,7 @@ export class Roster {
 
   /** Emits the differences. */
   #report(before: Participant | undefined, after: Participant | undefined, why: TrackGone = 'unpublished'): void {
-    const { emit } = this.#context;
+    const { emit } = this.context;
     if (before === undefined && after !== undefined) emit('participantJoined', after);
     for (const track of before?.tracks.values() ?? []) {
       if (after?.tracks.has(track.trackId) !== true) this.#unpublished(track, why);
@@ -211,19 +208,19 @@ export class Roster {
   }
 
   #reportTrack(before: RemoteTrack | undefined, after: RemoteTrack): void {
-    const { emit } = this.#context;
+    const { emit } = this.context;
     if (before === undefined) emit('trackPublished', after);
     else {
       if (before.muted !== after.muted) emit('trackUpdated', after);
       if (before.quality !== after.quality) emit('trackQuality', after);
     }
     if (before?.mediaStreamTrack === after.mediaStreamTrack) return;
-    this.#context.playback.setMedia(after, after.mediaStreamTrack);
+    this.context.playback.setMedia(after, after.mediaStreamTrack);
     emit(after.mediaStreamTrack === undefined ? 'trackUnsubscribed' : 'trackSubscribed', after);
   }
 
   #unpublished(before: RemoteTrack, why: TrackGone): void {
-    const { emit, onTrackGone, playback } = this.#context;
+    const { emit, onTrackGone, playback } = this.context;
     const track = { ...before, mediaStreamTrack: undefined };
     // If the track is published again under the same id, a new offer brings its media.
     if (why !== 'hidden') this.#received.delete(keyOf(track));

@@ -32,9 +32,6 @@ const ASK_WITHIN_MS = 800;
 export class Session {
   state: ConnectionState = 'connecting';
   closeInfo: CloseInfo | undefined;
-  readonly #platform: Platform;
-  readonly #settings: Settings;
-  readonly #listener: SessionListener;
   readonly #waiting: (() => void)[] = [];
   readonly #over = new AbortController();
   #hasOpened = false;
@@ -44,10 +41,11 @@ export class Session {
   readonly #stopWatching: () => void;
   #hurry: () => void = () => undefined;
 
-  constructor(platform: Platform, settings: Settings, listener: SessionListener) {
-    this.#platform = platform;
-    this.#settings = settings;
-    this.#listener = listener;
+  constructor(
+    private readonly platform: Platform,
+    private readonly settings: Settings,
+    private readonly listener: SessionListener,
+  ) {
     this.#stopWatching = onNetworkChange(platform, (isOnline) => {
       if (this.state === 'connected') this.#probe(PROBE_WITHIN_MS);
       else this.#hurry();
@@ -57,8 +55,8 @@ export class Session {
 
   /** Rejects with the gateway's reason, `unreachable`, or `closed` after `leave()`. */
   async join(): Promise<void> {
-    const { token, autoSubscribe, requireMedia, connectTimeoutMs, reachTimeoutMs } = this.#settings;
-    const beganAt = this.#platform.now();
+    const { token, autoSubscribe, requireMedia, connectTimeoutMs, reachTimeoutMs } = this.settings;
+    const beganAt = this.platform.now();
     // A gateway that restarts is worth the wait. Nothing at all is more likely a wrong URL.
     const giveUpAt = () => beganAt + (this.#hasOpened ? connectTimeoutMs : reachTimeoutMs);
     await this.#connect(
@@ -67,8 +65,8 @@ export class Session {
       async () => ({
         reason: 'unreachable',
         message: this.#hasOpened
-          ? `The gateway at ${this.#settings.url} closes every connection.`
-          : `No gateway was reached at ${this.#settings.url}: ${await this.#cause()}`,
+          ? `The gateway at ${this.settings.url} closes every connection.`
+          : `No gateway was reached at ${this.settings.url}: ${await this.#cause()}`,
         canRejoin: true,
       }),
     );
@@ -83,7 +81,7 @@ export class Session {
     const abort = new AbortController();
     const tooLong = setTimeout(() => abort.abort(), ASK_WITHIN_MS);
     try {
-      await fetch(this.#settings.url.replace(/^ws/, 'http'), { mode: 'no-cors', signal: abort.signal });
+      await fetch(this.settings.url.replace(/^ws/, 'http'), { mode: 'no-cors', signal: abort.signal });
       return 'a server answers there, but it is no gateway, or one that refuses this page. Check the host, the port and the path (the API is no gateway), and ALLOWED_ORIGINS of the gateway.';
     } catch {
       return 'no server answers there, or one that is no gateway and hides itself from other sites. Check the host and the port, and whether the gateway runs.';
@@ -117,7 +115,7 @@ export class Session {
   async request<T extends ClientMessage>(message: T): Promise<AnswerTo<T>> {
     const socket = this.#socket ?? (await this.connected());
     try {
-      return await socket.request(message, this.#settings.requestTimeoutMs);
+      return await socket.request(message, this.settings.requestTimeoutMs);
     } catch (error) {
       // The connection ended with the call: no other connection follows.
       if (hasCode(error, 'connection_lost')) this.assertOpen();
@@ -138,16 +136,16 @@ export class Session {
   async #reconnect(): Promise<void> {
     const welcome = this.#welcome;
     if (welcome === undefined) return;
-    const { autoSubscribe } = this.#settings;
+    const { autoSubscribe } = this.settings;
     const { room, sessionId, resumeSecret, reconnectGraceSeconds } = welcome;
-    const giveUpAt = this.#platform.now() + reconnectGraceSeconds * 1000;
+    const giveUpAt = this.platform.now() + reconnectGraceSeconds * 1000;
     const first = (): ClientMessage => ({
       type: 'resume',
       roomId: String(room['id']),
       sessionId,
       resumeSecret,
       autoSubscribe,
-      ...this.#listener.presentPeers(),
+      ...this.listener.presentPeers(),
     });
     await this.#connect(
       first,
@@ -170,8 +168,8 @@ export class Session {
     otherwise: () => CloseInfo | Promise<CloseInfo>,
   ): Promise<void> {
     const rest = (count: number, retryAfterMs = 0): Promise<void> => {
-      const pauseMs = retryAfterMs + backoffMs(count, this.#platform.random());
-      const waiting = pause(Math.min(pauseMs, giveUpAt() - this.#platform.now()));
+      const pauseMs = retryAfterMs + backoffMs(count, this.platform.random());
+      const waiting = pause(Math.min(pauseMs, giveUpAt() - this.platform.now()));
       this.#hurry = waiting.end;
       return waiting.over;
     };
@@ -183,7 +181,7 @@ export class Session {
       if (end === undefined) return undefined;
       // The gateway would refuse an attempt before `retryAfterMs` again.
       const { retryAfterMs } = end;
-      if (end.reconnect === 'resume' && this.#platform.now() + retryAfterMs < giveUpAt())
+      if (end.reconnect === 'resume' && this.platform.now() + retryAfterMs < giveUpAt())
         return () => rest(count + 1, retryAfterMs);
       this.#finish(end.reason === undefined ? await otherwise() : closeOf(end, end.reason));
       return undefined;
@@ -194,7 +192,7 @@ export class Session {
   #attempt(first: () => ClientMessage): Promise<SocketEnd | undefined> {
     return new Promise((resolve) => {
       let isWelcome = false;
-      const socket = new SignalingSocket(this.#platform, this.#settings.url, {
+      const socket = new SignalingSocket(this.platform, this.settings.url, {
         onOpen: () => {
           this.#hasOpened = true;
           if (this.#isClosed()) socket.close();
@@ -207,7 +205,7 @@ export class Session {
             clearTimeout(tooLong);
             this.#begin(socket, message);
             resolve(undefined);
-          } else if (isWelcome) this.#listener.onMessage(message);
+          } else if (isWelcome) this.listener.onMessage(message);
         },
         onEnd: (end) => {
           clearTimeout(tooLong);
@@ -236,8 +234,8 @@ export class Session {
     this.#pinging = setInterval(() => this.#probe(PONG_WITHIN_MS), welcome.pingIntervalSeconds * 1000);
     const isBack = this.state === 'reconnecting';
     this.state = 'connected';
-    this.#listener.onWelcome(welcome);
-    if (isBack) this.#listener.onState('connected');
+    this.listener.onWelcome(welcome);
+    if (isBack) this.listener.onState('connected');
     this.#wake();
   }
 
@@ -250,7 +248,7 @@ export class Session {
       return;
     }
     this.state = 'reconnecting';
-    this.#listener.onState('reconnecting');
+    this.listener.onState('reconnecting');
     void this.#reconnect();
   }
 
@@ -270,8 +268,8 @@ export class Session {
     this.#socket?.close();
     this.#socket = undefined;
     this.#hurry();
-    this.#listener.onState('closed');
-    this.#listener.onClosed(close);
+    this.listener.onState('closed');
+    this.listener.onClosed(close);
     this.#wake();
     this.#over.abort(errorOf(close));
   }

@@ -57,15 +57,17 @@ const LOST: SocketEnd = {
 
 export class SignalingSocket {
   readonly #socket: WebSocketLike;
-  readonly #listener: SocketListener;
   readonly #waiting = new Map<string, Waiting>();
   #requests = 0;
   /** What the gateway says at last; until then as if the network had ended the connection. */
   #closing = LOST;
   #isOver = false;
 
-  constructor(platform: Platform, url: string, listener: SocketListener) {
-    this.#listener = listener;
+  constructor(
+    platform: Platform,
+    url: string,
+    private readonly listener: SocketListener,
+  ) {
     const socket = (this.#socket = new platform.WebSocket(url, [SUBPROTOCOL]));
     socket.onopen = () => listener.onOpen();
     socket.onmessage = (event: { data: unknown }) => this.#receive(event.data);
@@ -116,11 +118,11 @@ export class SignalingSocket {
     }
     const replyTo = 'replyTo' in message ? message.replyTo : undefined;
     if (replyTo === undefined) {
-      this.#listener.onMessage(message);
+      this.listener.onMessage(message);
       return;
     }
     const waiting = this.#waiting.get(replyTo);
-    if (message.type === 'shown') this.#listener.onMessage(message);
+    if (message.type === 'shown') this.listener.onMessage(message);
     if (waiting === undefined) return;
     this.#waiting.delete(replyTo);
     clearTimeout(waiting.timer);
@@ -138,7 +140,7 @@ export class SignalingSocket {
       reject(connectionLost());
     }
     this.#waiting.clear();
-    this.#listener.onEnd(this.#closing);
+    this.listener.onEnd(this.#closing);
   }
 }
 

@@ -32,7 +32,16 @@ import {
 import { PAUSE_MS, type DownlinkState } from './state.js';
 
 /** A line that carries nothing because everything is paused and everyone is silent. */
-const SILENCE: Line = { seconds: 1, bps: 0, audioBps: 0, packets: 0, loss: 0, queueMs: 0, concealed: 0 };
+const SILENCE: Line = {
+  seconds: 1,
+  bps: 0,
+  audioBps: 0,
+  packets: 0,
+  loss: 0,
+  lossAtFirst: 0,
+  queueMs: 0,
+  concealed: 0,
+};
 
 /** With this loss, or a long queue, video waits until the queue is empty: lower layers would come too late for it. */
 const LOSS_TO_STOP = 0.08;

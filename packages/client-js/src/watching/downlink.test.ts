@@ -30,6 +30,8 @@ function setUp(videos: Video[]) {
   /** How long this machine takes for each sample. */
   let takesMs = 0;
   let lossPercent = 0;
+  /** Whether each lost packet comes again, as a packet of RTX. */
+  let isRepeated = false;
   let [bytes, packets, lost, lookedAt] = [0, 0, 0, 0];
   const getStats = async () => {
     nowMs += takesMs;
@@ -41,7 +43,8 @@ function setUp(videos: Video[]) {
     lost += (lossPercent / 100) * (nowMs - lookedAt);
     lookedAt = nowMs;
     const each = { type: 'inbound-rtp', kind: 'video', frameWidth: 1280, frameHeight: 720 };
-    const counters = { packetsReceived: packets, packetsLost: bps === 0 ? 0 : lost };
+    const repeated = isRepeated ? { rtxSsrc: 1, retransmittedPacketsReceived: lost } : {};
+    const counters = { packetsReceived: packets, packetsLost: bps === 0 ? 0 : lost, ...repeated };
     return new Map<string, object>([
       ['audio', { id: 'audio', type: 'inbound-rtp', kind: 'audio', bytesReceived: nowMs * 5, ...counters }],
       ['pair', { type: 'candidate-pair', nominated: true, currentRoundTripTime: 0.3 }],
@@ -70,8 +73,14 @@ function setUp(videos: Video[]) {
     },
     onQuality: ({ participantId }, quality) => qualities.set(participantId, quality),
   });
-  const change = (to: { queueMs?: number; bps?: number; takesMs?: number; lossPercent?: number }) => {
-    ({ queueMs = queueMs, bps = bps, takesMs = takesMs, lossPercent = lossPercent } = to);
+  const change = (to: {
+    queueMs?: number;
+    bps?: number;
+    takesMs?: number;
+    lossPercent?: number;
+    isRepeated?: boolean;
+  }) => {
+    ({ queueMs = queueMs, bps = bps, takesMs = takesMs, lossPercent = lossPercent, isRepeated = isRepeated } = to);
   };
   const pass = async (ms: number) => {
     for (let passed = 0; passed < ms; passed += 50) {
@@ -192,22 +201,38 @@ describe('the downlink', () => {
     downlink.close();
   });
 
-  test('waits a round trip for packets that are sent again, until ten seconds after the last loss', async () => {
-    const { downlink, receiver, quality, change, pass } = setUp([video('ada')]);
+  test.each([false, true])(
+    'waits a round trip for packets that are sent again, with RTX: %s, until ten seconds after the last loss',
+    async (isRepeated) => {
+      const { downlink, receiver, quality, change, pass } = setUp([video('ada')]);
+      change({ isRepeated });
+      await pass(5_000);
+      expect(receiver.jitterBufferTarget).toBeNull();
+      change({ lossPercent: 3 });
+      await pass(3_000);
+      expect([receiver.jitterBufferTarget, quality('ada')]).toEqual([400, 'full']);
+      // Many repeated packets are lost as well.
+      change({ lossPercent: 10 });
+      await pass(2_000);
+      expect([receiver.jitterBufferTarget, quality('ada')]).toEqual([600, 'full']);
+      change({ lossPercent: 0 });
+      await pass(9_000);
+      expect(receiver.jitterBufferTarget).toBe(600);
+      await pass(4_000);
+      expect(receiver.jitterBufferTarget).toBeNull();
+      downlink.close();
+    },
+  );
+
+  test('does not take losses for congestion whose packets came again', async () => {
+    const { downlink, quality, change, pass } = setUp([video('ada')]);
     await pass(5_000);
-    expect(receiver.jitterBufferTarget).toBeNull();
-    change({ lossPercent: 3 });
-    await pass(3_000);
-    expect([receiver.jitterBufferTarget, quality('ada')]).toEqual([400, 'full']);
-    // Many repeated packets are lost as well.
-    change({ lossPercent: 10 });
-    await pass(2_000);
-    expect([receiver.jitterBufferTarget, quality('ada')]).toEqual([600, 'full']);
-    change({ lossPercent: 0 });
-    await pass(9_000);
-    expect(receiver.jitterBufferTarget).toBe(600);
-    await pass(4_000);
-    expect(receiver.jitterBufferTarget).toBeNull();
+    change({ lossPercent: 30, isRepeated: true });
+    await pass(5_000);
+    expect(quality('ada')).toBe('full');
+    change({ isRepeated: false });
+    await pass(5_000);
+    expect(quality('ada')).not.toBe('full');
     downlink.close();
   });
 

@@ -123,7 +123,7 @@ export class Downlink {
       .filter(({ track }) => !track.muted && subscriptions.displayOf(track)?.isHidden !== true)
       .map((video) => this.#competitorOf(video, before, now, line?.loss ?? 1));
     this.#state = decide(this.#state, line, competitors, now.atMs);
-    this.#playOut.update(connection.getReceivers(), this.#state, now.roundTripMs, now.atMs);
+    this.#playOut.update(connection.getReceivers(), line, this.#state, now.roundTripMs, now.atMs);
     this.#apply(videos, competitors, now.atMs);
   }
 

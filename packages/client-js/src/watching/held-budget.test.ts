@@ -7,7 +7,16 @@ import { modeOf } from './simulated-line.testkit.js';
 import { INITIAL, type DownlinkState } from './state.js';
 
 describe('the downlink controller, while a budget is held', () => {
-  const LINE: Line = { seconds: 0.5, bps: 50_000, audioBps: 0, packets: 25, loss: 0, queueMs: 0, concealed: 0 };
+  const LINE: Line = {
+    seconds: 0.5,
+    bps: 50_000,
+    audioBps: 0,
+    packets: 25,
+    loss: 0,
+    lossAtFirst: 0,
+    queueMs: 0,
+    concealed: 0,
+  };
   const held = (level: number, more: Partial<DownlinkState> = {}): DownlinkState => ({
     ...INITIAL,
     budget: { ...INITIAL.budget, name: 'held', bps: 200_000 },
@@ -60,7 +69,16 @@ describe('the downlink controller, while a budget is held', () => {
 });
 
 test('the downlink controller limits nothing because of invented audio on a lossy line without a queue', () => {
-  const line: Line = { seconds: 0.5, bps: 1e6, audioBps: 45_000, packets: 80, loss: 0.1, queueMs: 0, concealed: 0.1 };
+  const line: Line = {
+    seconds: 0.5,
+    bps: 1e6,
+    audioBps: 45_000,
+    packets: 80,
+    loss: 0.1,
+    lossAtFirst: 0.1,
+    queueMs: 0,
+    concealed: 0.1,
+  };
   const camera = { key: 'camera', highest: HIGHEST, rank: 0, frameRate: 20, measured: [] };
   let state: DownlinkState = INITIAL;
   for (let atMs = 500; atMs <= 5_000; atMs += 500) state = decide(state, line, [camera], atMs);

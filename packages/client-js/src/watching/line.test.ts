@@ -41,13 +41,14 @@ const queueOf = (samples: DownlinkSample[]) => {
 describe('the line between two samples', () => {
   test('has the rates and the loss of that time', () => {
     const audio = { bytes: 1_000, audioBytes: 500, concealed: 480, samples: 48_000 };
-    const streams = { [STREAM]: counters({ packets: 100, lost: 25, ...audio }) };
+    const streams = { [STREAM]: counters({ packets: 100, lost: 25, lostAtFirst: 50, ...audio }) };
     expect(lineBetween(sample(0), sample(1_000, { streams }), baseAt(0)).line).toEqual({
       seconds: 1,
       bps: 8_000,
       audioBps: 4_000,
       packets: 125,
       loss: 0.2,
+      lossAtFirst: 0.4,
       queueMs: 0,
       concealed: 0.01,
     });
@@ -186,6 +187,9 @@ test('a sample has the counters of the received streams, and takes the fastest o
       type: 'inbound-rtp',
       kind: 'video',
       trackIdentifier: 'v',
+      packetsLost: 8,
+      retransmittedPacketsReceived: 6,
+      rtxSsrc: 1,
       bytesReceived: 200,
       frameWidth: 640,
       frameHeight: 360,
@@ -201,8 +205,8 @@ test('a sample has the counters of the received streams, and takes the fastest o
   expect(downlinkSampleOf(report, 7)).toMatchObject({
     atMs: 7,
     streams: {
-      a: { packets: 5, lost: 1, bytes: 100, audioBytes: 100 },
-      b: { packets: 0, lost: 0, bytes: 200, audioBytes: 0 },
+      a: { packets: 5, lost: 1, lostAtFirst: 1, bytes: 100, audioBytes: 100 },
+      b: { packets: 0, lost: 2, lostAtFirst: 8, bytes: 200, audioBytes: 0 },
     },
     transitMs: 600,
     reportAtMs: 2_000,

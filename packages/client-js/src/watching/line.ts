@@ -1,4 +1,4 @@
-import { entriesOf, type StatsEntry } from '../platform.js';
+import { entriesOf, lostOf, type StatsEntry } from '../platform.js';
 
 export interface Line {
   seconds: number;
@@ -8,6 +8,8 @@ export interface Line {
   packets: number;
   /** Lost packets of all sent ones, from 0 to 1. */
   loss: number;
+  /** The same with the lost packets whose repetition arrived. */
+  lossAtFirst: number;
   /** How long packets wait in queues on the way, in milliseconds; undefined if nothing new is known of it. */
   queueMs: number | undefined;
   /** Invented audio samples of all played ones, from 0 to 1. */
@@ -53,7 +55,7 @@ export function lineBetween(
   base: Baseline,
 ): { line: Line | undefined; base: Baseline } {
   const seconds = (now.atMs - before.atMs) / 1000;
-  const { received, lost, isInterrupted, arrivedAtMs } = packetsBetween(before, now, base);
+  const { received, lost, lostAtFirst, isInterrupted, arrivedAtMs } = packetsBetween(before, now, base);
   if (seconds <= 0 || received <= 0) return { line: undefined, base };
   const isReported = (now.reportAtMs ?? -Infinity) > (before.reportAtMs ?? -Infinity);
   const transit = queueOf(isReported ? now.transitMs : undefined, base.transitMs, seconds);
@@ -69,6 +71,7 @@ export function lineBetween(
     audioBps: (8 * audioBytes) / seconds,
     packets: lost + received,
     loss: lost / (lost + received),
+    lossAtFirst: lostAtFirst / (lost + received),
     // The sender reports are exact. The jitter buffer stands in for them.
     queueMs: now.transitMs === undefined ? Math.max(0, (buffer.queueMs ?? 0) - BUFFER_TOLERANCE_MS) : transitQueueMs,
     concealed: samples <= 0 || isInterrupted ? 0 : Math.min(1, concealed / samples),
@@ -93,9 +96,9 @@ function countedBetween(before: DownlinkSample, now: DownlinkSample) {
  * about what the line carries: the cut may even have been that of the sender.
  */
 function packetsBetween(before: DownlinkSample, now: DownlinkSample, base: Baseline) {
-  const sum = { received: 0, lost: 0, isInterrupted: false };
+  const sum = { received: 0, lost: 0, lostAtFirst: 0, isInterrupted: false };
   const arrivedAtMs: Record<string, number> = {};
-  for (const [id, { packets, lost }] of Object.entries(now.streams)) {
+  for (const [id, { packets, lost, lostAtFirst }] of Object.entries(now.streams)) {
     const from = before.streams[id];
     const earlierAtMs = base.arrivedAtMs[id];
     const received = packets - (from?.packets ?? 0);
@@ -104,8 +107,10 @@ function packetsBetween(before: DownlinkSample, now: DownlinkSample, base: Basel
     if (received <= 0) continue;
     sum.received += received;
     const isContinued = from === undefined || before.atMs - (earlierAtMs ?? -Infinity) < INTERRUPTED_MS;
-    if (isContinued) sum.lost += Math.max(0, lost - (from?.lost ?? 0));
-    else if (lost > from.lost) sum.isInterrupted = true;
+    if (isContinued) {
+      sum.lost += Math.max(0, lost - (from?.lost ?? 0));
+      sum.lostAtFirst += Math.max(0, lostAtFirst - (from?.lostAtFirst ?? 0));
+    } else if (lost > from.lost) sum.isInterrupted = true;
   }
   return { ...sum, arrivedAtMs };
 }
@@ -198,13 +203,14 @@ function bytesOf({ bytesReceived = 0, headerBytesReceived = 0 }: StatsEntry): nu
 }
 
 function streamOf(entry: StatsEntry, isVideo: boolean) {
-  const { packetsReceived: packets = 0, packetsLost: lost = 0 } = entry;
+  const { packetsReceived: packets = 0 } = entry;
+  const losses = { lost: lostOf(entry), lostAtFirst: entry.packetsLost ?? 0 };
   const bytes = bytesOf(entry);
   const none = { audioBytes: 0, concealed: 0, samples: 0, bufferSeconds: 0, buffered: 0 };
-  if (isVideo) return { packets, lost, bytes, ...none };
+  if (isVideo) return { packets, ...losses, bytes, ...none };
   return {
     packets,
-    lost,
+    ...losses,
     bytes,
     audioBytes: bytes,
     // What the decoder invented. A muted track sends silence: nobody hears that the decoder invents silence for it.
@@ -219,7 +225,7 @@ function streamOf(entry: StatsEntry, isVideo: boolean) {
 function videoOf(entry: StatsEntry) {
   return {
     packets: entry.packetsReceived ?? 0,
-    lost: entry.packetsLost ?? 0,
+    lost: lostOf(entry),
     bytes: bytesOf(entry),
     // Complete ones, and those of several packets.
     frames: entry.framesReceived ?? 0,

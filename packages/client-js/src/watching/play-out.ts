@@ -1,6 +1,8 @@
+import type { Line } from './line.js';
+import { withSample, type Packets } from './signs.js';
 import type { DownlinkState } from './state.js';
 
-/** From this loss on, sound and picture wait for the packets that are sent again, and for this time after it. */
+/** From this loss at first on, sound and picture wait for repeated packets, and for this time after it. */
 const LOSS_FROM = 0.005;
 const KEPT_MS = 10_000;
 /** Such a packet comes a round trip later, and a loss is noticed only with the packets after it. */
@@ -17,17 +19,31 @@ const STEP_MS = 50;
  * does not know its round trip, and drops packets that come after it as too late.
  */
 export class PlayOut {
+  #packets: Packets = [];
   #untilMs = -Infinity;
   #twiceUntilMs = -Infinity;
   #targetMs: number | null = null;
 
-  /** @param roundTripMs undefined in browsers that do not tell it */
+  /**
+   * @param line undefined if nothing arrives
+   * @param roundTripMs undefined in browsers that do not tell it
+   */
   update(
     receivers: readonly RTCRtpReceiver[],
-    { budget, signs: { sureLoss, harmlessLoss } }: Pick<DownlinkState, 'budget' | 'signs'>,
+    line: Pick<Line, 'packets' | 'lossAtFirst'> | undefined,
+    { budget, signs: { harmlessLoss } }: Pick<DownlinkState, 'budget' | 'signs'>,
     roundTripMs: number | undefined,
     nowMs: number,
   ): void {
+    let sureLoss = 0;
+    if (line !== undefined) {
+      const { packets: sent, lossAtFirst } = line;
+      ({ packets: this.#packets, sureLoss } = withSample(this.#packets, {
+        atMs: nowMs,
+        sent,
+        lost: lossAtFirst * sent,
+      }));
+    }
     // A slow line loses packets to its queue, and repeated packets would wait in the same queue.
     const isItsOwn = budget.name === 'free' || harmlessLoss > LOSS_FROM;
     if (isItsOwn && sureLoss > LOSS_FROM) this.#untilMs = nowMs + KEPT_MS;

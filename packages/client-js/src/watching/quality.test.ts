@@ -54,6 +54,16 @@ describe('statistics of a connection', () => {
     expect(qualityBetween(sample(100, 0, 100, 0), now)).toEqual({ lossPercent: 10, roundTripMs: 80, jitterMs: 12 });
   });
 
+  test('count no loss for a packet whose repetition came over RTX', () => {
+    const received = (more: object) =>
+      sampleOf(report([{ type: 'inbound-rtp', packetsReceived: 100, packetsLost: 10, ...more }]));
+    const none = sampleOf(report([]));
+    const repeated = { retransmittedPacketsReceived: 9 };
+    expect(qualityBetween(none, received({ ...repeated, rtxSsrc: 1 })).lossPercent).toBeCloseTo(100 / 101);
+    // Without RTX, the repetition itself has lowered `packetsLost`.
+    expect(qualityBetween(none, received(repeated)).lossPercent).toBeCloseTo(1000 / 110);
+  });
+
   test('without packets give no loss, also when counters fall', () => {
     expect(qualityBetween(sample(100, 5, 100, 5), sample(100, 0, 100, 0)).lossPercent).toBe(0);
     expect(qualityBetween(sampleOf(report([])), sampleOf(report([])))).toEqual({ lossPercent: 0 });

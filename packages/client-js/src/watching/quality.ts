@@ -1,4 +1,4 @@
-import { entriesOf } from '../platform.js';
+import { entriesOf, lostOf, type StatsEntry } from '../platform.js';
 import type { QualityLevel, QualityRequest } from '../protocol.generated.js';
 import type { Session } from '../signaling/session.js';
 
@@ -128,17 +128,17 @@ export type ConnectionSample = ReturnType<typeof sampleOf>;
 export function sampleOf(report: RTCStatsReport) {
   const entries = entriesOf(report);
   const of = (type: string) => entries.filter((entry) => entry.type === type);
-  const sum = (type: string, field: 'packetsSent' | 'packetsReceived' | 'packetsLost') =>
-    of(type).reduce((total, { [field]: value = 0 }) => total + value, 0);
+  const sum = (type: string, counted: (entry: StatsEntry) => number | undefined) =>
+    of(type).reduce((total, entry) => total + (counted(entry) ?? 0), 0);
   const seconds = [...of('inbound-rtp'), ...of('remote-inbound-rtp')].flatMap(({ jitter }) => jitter ?? []);
   const pair = of('candidate-pair').find(({ nominated, state }) => nominated === true && state === 'succeeded');
   const local = entries.find(({ id }) => id === pair?.localCandidateId);
   return {
-    sent: sum('outbound-rtp', 'packetsSent'),
+    sent: sum('outbound-rtp', ({ packetsSent }) => packetsSent),
     // As the receiver reports it.
-    sentLost: sum('remote-inbound-rtp', 'packetsLost'),
-    received: sum('inbound-rtp', 'packetsReceived'),
-    receivedLost: sum('inbound-rtp', 'packetsLost'),
+    sentLost: sum('remote-inbound-rtp', ({ packetsLost }) => packetsLost),
+    received: sum('inbound-rtp', ({ packetsReceived }) => packetsReceived),
+    receivedLost: sum('inbound-rtp', lostOf),
     roundTripMs: pair?.currentRoundTripTime === undefined ? undefined : pair.currentRoundTripTime * 1000,
     jitterMs: seconds.length === 0 ? undefined : Math.max(...seconds) * 1000,
     isRelayed: local?.candidateType === 'relay',

@@ -31,6 +31,7 @@ function anyLine({ random, upTo, isNow }: ReturnType<typeof dice>): Line | undef
     audioBps: Math.min(300_000, bps * random()),
     packets: upTo(300),
     loss: isNow(0.6) ? 0 : random(),
+    lossAtFirst: 0,
     queueMs: isNow(0.4) ? undefined : isNow(0.4) ? 0 : upTo(isNow(0.2) ? 5_000 : 400),
     concealed: isNow(0.7) ? 0 : random(),
   };
@@ -59,7 +60,7 @@ function secondsToRecover(seed: number): number {
     state = decide(state, anyLine(all), competitors, nowMs);
   }
   const counted = { seconds: 0.5, bps: 1_000_000, audioBps: 40_000, packets: 100 };
-  const clean: Line = { ...counted, loss: 0, queueMs: 0, concealed: 0 };
+  const clean: Line = { ...counted, loss: 0, lossAtFirst: 0, queueMs: 0, concealed: 0 };
   const isSilent = all.isNow(0.2);
   for (let at = 0; at < 240; at += 1) {
     nowMs += 500;

@@ -27,12 +27,15 @@ const WIDE = 1.5;
 const AUDIO_SHARE = 1.2;
 const AUDIO_EXTRA_BPS = 5_000;
 
+/** Sent and lost packets of the latest samples. */
+export type Packets = readonly { atMs: number; sent: number; lost: number }[];
+
 /** What the samples show of the line. */
 export const NO_SIGNS = {
   /** When packets arrived last, or none were expected. */
   heardAtMs: -Infinity,
   /** Of the latest samples at the present rate. */
-  packets: [] as readonly { atMs: number; sent: number; lost: number }[],
+  packets: [] as Packets,
   /** Their loss, from 0 to 1; and the least loss of the line, as of the last sample, if the rest is chance. */
   loss: 0,
   sureLoss: 0,
@@ -81,25 +84,32 @@ export function afterSample(
   };
 }
 
-/** The packets of another rate say nothing about the present one. A loss that one sample proves counts at once. */
-function withPackets(signs: Signs, sample: Signs['packets'][number], rateFromMs: number): Signs {
-  const fromMs = Math.max(sample.atMs - LOSS_WITHIN_MS, rateFromMs);
-  const packets = [...signs.packets.filter(({ atMs }) => atMs > fromMs), sample];
-  const all = lossOf(packets);
-  const one = lossOf([sample]);
+/**
+ * Adds a sample and forgets old ones, and those from before `fromMs`. A loss that one sample proves counts at once, and
+ * the loss of a short cut is over with the next sample.
+ */
+export function withSample(packets: Packets, sample: Packets[number], fromMs = -Infinity) {
+  const sinceMs = Math.max(sample.atMs - LOSS_WITHIN_MS, fromMs);
+  const kept = [...packets.filter(({ atMs }) => atMs > sinceMs), sample];
+  const [all, one] = [lossOf(kept), lossOf([sample])];
+  return { packets: kept, all, sureLoss: Math.min(one.loss, Math.max(one.least, all.least)) };
+}
+
+/** The packets of another rate say nothing about the present one. */
+function withPackets(signs: Signs, sample: Packets[number], rateFromMs: number): Signs {
+  const { packets, all, sureLoss } = withSample(signs.packets, sample, rateFromMs);
   const { harmlessLoss } = signs;
   return {
     ...signs,
     packets,
     loss: all.loss,
-    // The loss of a short cut is over with the next sample.
-    sureLoss: Math.min(one.loss, Math.max(one.least, all.least)),
+    sureLoss,
     harmlessLoss: all.most < harmlessLoss ? FADES * harmlessLoss : harmlessLoss,
   };
 }
 
 /** Wilson's score interval: between which values the loss of the line is, unless chance goes beyond the deviations. */
-function lossOf(packets: Signs['packets']): { loss: number; least: number; most: number } {
+function lossOf(packets: Packets): { loss: number; least: number; most: number } {
   const sent = packets.reduce((sum, one) => sum + one.sent, 0);
   const lost = packets.reduce((sum, one) => sum + one.lost, 0);
   if (sent === 0) return { loss: 0, least: 0, most: 1 };

@@ -53,6 +53,7 @@ const PACKET_BITS = { audio: 900, video: 8_800 };
 export const NO_COUNTERS: StreamCounters = {
   packets: 0,
   lost: 0,
+  lostAtFirst: 0,
   bytes: 0,
   audioBytes: 0,
   concealed: 0,
@@ -129,7 +130,9 @@ export function simulate(
     const isNew = reportAtMs !== before?.reportAtMs;
     const sample: DownlinkSample = {
       atMs,
-      streams: { all: { ...NO_COUNTERS, ...sum, packets: packets.received, lost: packets.lost } },
+      streams: {
+        all: { ...NO_COUNTERS, ...sum, packets: packets.received, lost: packets.lost, lostAtFirst: packets.lost },
+      },
       transitMs: isNew ? 5_000_000 + delayMs + queueMs : before?.transitMs,
       reportAtMs,
       lateMs: 0,

@@ -27,7 +27,7 @@ export const ERROR_TABLE = {
   METHOD_NOT_ALLOWED: { status: 405, message: 'The route does not support this method. See the Allow header.' },
   REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
   ROOM_ENDED: { status: 409, message: 'The room is ending or has ended.' },
-  RECORDING_ACTIVE: { status: 409, message: 'The recording is still running. Stop it first.' },
+  RECORDING_ACTIVE: { status: 409, message: 'A recording is still running. Stop it first.' },
   PARTICIPANT_REMOVED: { status: 409, message: 'The participant was removed from the room.' },
   REPLAY_COUNT_MISMATCH: { status: 409, message: 'The replay count does not match. See details.' },
   DELIVERY_NOT_TERMINAL: {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { addressKey, bucketTimes, KeyedPace, TokenBucket } from './limits.js';
+import { addressKey, bucketTimes, KeyedPace, paceTimes, TokenBucket } from './limits.js';
 
 describe('KeyedPace', () => {
   const tryAt = (pace: KeyedPace, key: string, nowMs: number): number => {
@@ -9,7 +9,7 @@ describe('KeyedPace', () => {
   };
 
   test('allows the burst at once, then one attempt per interval', () => {
-    const pace = new KeyedPace({ perMinute: 20, burst: 3 }, 10);
+    const pace = new KeyedPace(paceTimes({ perMinute: 20, burst: 3 }), 10);
     expect([1, 2, 3, 4].map(() => tryAt(pace, 'a', 1000))).toEqual([0, 0, 0, 3000]);
     expect(tryAt(pace, 'a', 3999)).toBe(1);
     expect(tryAt(pace, 'a', 4000)).toBe(0);
@@ -18,15 +18,15 @@ describe('KeyedPace', () => {
   });
 
   test('carries the debt of concurrent attempts, up to one more burst', () => {
-    const pace = new KeyedPace({ perMinute: 60, burst: 5 }, 10);
-    for (let n = 0; n < 7; n++) pace.charge('a', 0);
+    const pace = new KeyedPace(paceTimes({ perMinute: 60, burst: 5 }), 10);
+    expect(Array.from({ length: 7 }, () => pace.charge('a', 0))).toEqual([1, 2, 3, 4, 5, 6, 7].map((n) => n * 1000));
     expect(pace.waitMs('a', 0)).toBe(3000);
     for (let n = 0; n < 1000; n++) pace.charge('a', 0);
     expect(pace.waitMs('a', 0)).toBe(6000);
   });
 
   test('keeps at most `keysMax` keys, and drops the least recently charged one', () => {
-    const pace = new KeyedPace({ perMinute: 1, burst: 1 }, 2);
+    const pace = new KeyedPace(paceTimes({ perMinute: 1, burst: 1 }), 2);
     for (const key of ['a', 'b', 'a', 'c']) pace.charge(key, 0);
     expect(pace.size).toBe(2);
     expect(['a', 'b', 'c'].map((key) => pace.waitMs(key, 0) > 0)).toEqual([true, false, true]);

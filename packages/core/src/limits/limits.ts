@@ -58,16 +58,13 @@ export function bucketTimes({ perSecond, burst }: BucketSettings): PaceTimes {
 
 /** A token bucket in the memory of this process, by the same algorithm. Times are of a monotonic clock. */
 export class TokenBucket {
-  readonly #times: PaceTimes;
   #fullAtMs = -Infinity;
 
-  constructor(times: PaceTimes) {
-    this.#times = times;
-  }
+  constructor(private readonly times: PaceTimes) {}
 
   /** Milliseconds until the bucket has a token; 0 when it has one. */
   waitMs(nowMs: number): number {
-    return Math.max(0, this.#fullAtMs - nowMs - this.#times.aheadMs);
+    return Math.max(0, this.#fullAtMs - nowMs - this.times.aheadMs);
   }
 
   fullInMs(nowMs: number): number {
@@ -82,7 +79,7 @@ export class TokenBucket {
 
   /** Takes a token that the bucket may owe. It owes at most its own size, which one full refill pays back. */
   charge(nowMs: number): void {
-    const { intervalMs, aheadMs } = this.#times;
+    const { intervalMs, aheadMs } = this.times;
     this.#fullAtMs = nowMs + Math.min(this.fullInMs(nowMs) + intervalMs, 2 * (aheadMs + intervalMs));
   }
 }
@@ -92,11 +89,12 @@ export class TokenBucket {
  * attempts at once therefore never exhaust a bucket. Beyond `keysMax` keys, the least recently charged one is dropped.
  */
 export class KeyedPace {
-  readonly #times: PaceTimes;
   readonly #buckets: LRUCache<string, TokenBucket>;
 
-  constructor(pace: Pace, keysMax: number) {
-    this.#times = paceTimes(pace);
+  constructor(
+    private readonly times: PaceTimes,
+    keysMax: number,
+  ) {
     this.#buckets = new LRUCache({ max: keysMax });
   }
 
@@ -109,11 +107,13 @@ export class KeyedPace {
     return this.#buckets.peek(key)?.waitMs(nowMs) ?? 0;
   }
 
-  charge(key: string, nowMs: number): void {
-    if (this.#times.intervalMs === 0) return;
-    const bucket = this.#buckets.get(key) ?? new TokenBucket(this.#times);
+  /** @returns milliseconds until the bucket is full again. */
+  charge(key: string, nowMs: number): number {
+    if (this.times.intervalMs === 0) return 0;
+    const bucket = this.#buckets.get(key) ?? new TokenBucket(this.times);
     bucket.charge(nowMs);
     this.#buckets.set(key, bucket);
+    return bucket.fullInMs(nowMs);
   }
 }
 

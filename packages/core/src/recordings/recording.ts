@@ -1,8 +1,11 @@
 import type { TrackSource } from '../participants/participant.js';
 
-/** `tracks`: a file for each track. */
-export const RECORDING_MODES = ['tracks'] as const;
+/** `composite`: one file of everything. `tracks`: a file for each track. */
+export const RECORDING_MODES = ['composite', 'tracks'] as const;
 export type RecordingMode = (typeof RECORDING_MODES)[number];
+
+export const RECORDING_LAYOUTS = ['grid', 'speaker'] as const;
+export type RecordingLayout = (typeof RECORDING_LAYOUTS)[number];
 
 /** `recording` → `processing` (stopped) → `completed` or `failed`. */
 export const RECORDING_STATUSES = ['recording', 'processing', 'completed', 'failed'] as const;
@@ -14,7 +17,7 @@ export const RECORDING_DURATION_SECONDS = { min: 1, default: 14_400, max: 86_400
 /** How long the link of a file works, in seconds. */
 export const RECORDING_LINK_SECONDS = { min: 1, default: 3600, max: 86_400 } as const;
 
-export const RECORDING_FILE_KINDS = ['track'] as const;
+export const RECORDING_FILE_KINDS = ['composite', 'track'] as const;
 
 export interface RecordingFile {
   id: string;
@@ -33,9 +36,12 @@ export interface RecordingFile {
   height: number | null;
 }
 
-/** A file as stored. Its name in the store is {@link recordingFileKey}. */
+/**
+ * A file as stored. Its name in the store is {@link recordingFileKey}. A composite has tracks until it is made: their
+ * names begin with {@link recordingPartsPrefix}.
+ */
 export interface StoredRecordingFile extends RecordingFile {
-  /** The capture and the track that it was made from: a later attempt does not make it again. */
+  /** The capture and the track that it was made from: a later attempt does not make it again. Empty for a composite. */
   madeFrom: string;
 }
 
@@ -55,6 +61,8 @@ export interface RecordingState {
   participantId: string | null;
   mode: RecordingMode;
   audioOnly: boolean;
+  /** Null unless it is a composite with pictures. */
+  layout: RecordingLayout | null;
   metadata: Record<string, unknown>;
   maxDurationSeconds: number;
   status: RecordingStatus;
@@ -73,14 +81,15 @@ export interface RecordingState {
 export interface RecordingInput {
   mode: RecordingMode;
   audioOnly?: boolean;
+  layout?: RecordingLayout;
   maxDurationSeconds?: number;
   metadata?: Record<string, unknown>;
 }
 
-export type NewRecording = Required<RecordingInput> & Pick<RecordingState, 'id' | 'participantId' | 'startedAt'>;
+export type NewRecording = Pick<RecordingState, keyof RecordingInput | 'id' | 'participantId' | 'startedAt'>;
 
 export function newRecording(
-  { mode, audioOnly, maxDurationSeconds, metadata, participantId }: RecordingInput & { participantId?: string },
+  { mode, audioOnly, layout, maxDurationSeconds, metadata, participantId }: RecordingInput & { participantId?: string },
   id: string,
   startedAt: Date,
 ): NewRecording {
@@ -89,6 +98,7 @@ export function newRecording(
     participantId: participantId ?? null,
     mode,
     audioOnly: audioOnly ?? false,
+    layout: mode === 'composite' && audioOnly !== true ? (layout ?? 'grid') : null,
     metadata: metadata ?? {},
     maxDurationSeconds: maxDurationSeconds ?? RECORDING_DURATION_SECONDS.default,
     startedAt,
@@ -103,6 +113,7 @@ export function presentRecording(recording: RecordingState) {
     roomId: recording.roomId,
     mode: recording.mode,
     audioOnly: recording.audioOnly,
+    layout: recording.layout,
     participantId: recording.participantId,
     metadata: recording.metadata,
     maxDurationSeconds: recording.maxDurationSeconds,
@@ -115,16 +126,21 @@ export function presentRecording(recording: RecordingState) {
     completedAt: completedAt === null ? null : completedAt.toISOString(),
     durationMs: endedAt === null ? null : endedAt.getTime() - startedAt.getTime(),
     gaps: recording.gaps,
-    files: recording.files.map(({ madeFrom: _, ...file }) => file),
+    files: recording.files
+      .filter(({ kind }) => (kind === 'composite') === (recording.mode === 'composite'))
+      .map(({ madeFrom: _, ...file }) => file),
   };
 }
 
 /** Names in the store. All files of a recording, and all captures of a room, have a common beginning. */
 export const recordingPrefix = (recordingId: string): string => `recordings/${recordingId}/`;
-export const recordingFileKey = (
-  recordingId: string,
-  { id, contentType }: Pick<RecordingFile, 'id' | 'contentType'>,
-): string => `${recordingPrefix(recordingId)}${id}.${contentType === 'audio/webm' ? 'weba' : 'webm'}`;
+/** Of what a composite is made of. Deleted once it is made. */
+export const recordingPartsPrefix = (recordingId: string): string => `${recordingPrefix(recordingId)}parts/`;
+const SUFFIXES: Readonly<Record<string, string>> = { 'audio/webm': 'weba', 'audio/mp4': 'm4a', 'video/mp4': 'mp4' };
+export const recordingFileName = ({ id, contentType }: Pick<RecordingFile, 'id' | 'contentType'>): string =>
+  `${id}.${SUFFIXES[contentType] ?? 'webm'}`;
+export const recordingFileKey = (recordingId: string, file: Pick<RecordingFile, 'id' | 'contentType'>): string =>
+  recordingPrefix(recordingId) + recordingFileName(file);
 export const capturePrefix = (roomId: string): string => `captures/${roomId}/`;
 export const captureChunkKey = (capture: { roomId: string; nodeId: string; name: string }, chunk: number): string =>
   `${capturePrefix(capture.roomId)}${capture.nodeId}/${capture.name}/${chunk}`;

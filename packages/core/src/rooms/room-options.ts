@@ -56,7 +56,7 @@ export const ROOM_OPTIONS = {
     input: ['Record', 'From the first participant on. Stop it as any other recording.'],
     label: 'Recorded',
     none: 'On request',
-    texts: { tracks: 'A file for each track' },
+    texts: { composite: 'One file of everything', tracks: 'A file for each track' },
   },
 } as const satisfies OptionTable;
 

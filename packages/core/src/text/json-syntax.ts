@@ -23,25 +23,22 @@ export function syntaxProblem(text: string): string {
 }
 
 class SyntaxScan {
-  readonly #text: string;
   readonly #closings: string[] = [];
   #expected: Expected = 'value';
   #index = 0;
 
-  constructor(text: string) {
-    this.#text = text;
-  }
+  constructor(private readonly text: string) {}
 
   /** The index of the first character that is wrong, or the length of the text if its end is missing. */
   run(): number {
     this.#take(SPACE);
-    while (this.#index < this.#text.length && this.#token(this.#text.charAt(this.#index))) this.#take(SPACE);
+    while (this.#index < this.text.length && this.#token(this.text.charAt(this.#index))) this.#take(SPACE);
     return this.#index;
   }
 
   #take(pattern: RegExp): boolean {
     pattern.lastIndex = this.#index;
-    if (!pattern.test(this.#text)) return false;
+    if (!pattern.test(this.text)) return false;
     this.#index = pattern.lastIndex;
     return true;
   }
@@ -68,7 +65,7 @@ class SyntaxScan {
         const isKey = this.#expected === 'key' || this.#expected === 'key_or_end';
         if (!isKey && !isValue) return false;
         this.#take(STRING_START);
-        return this.#text.charAt(this.#index) === '"' && this.#step(isKey ? 'colon' : this.#afterValue());
+        return this.text.charAt(this.#index) === '"' && this.#step(isKey ? 'colon' : this.#afterValue());
       }
       default:
         if (!isValue || !this.#take(WORD)) return false;

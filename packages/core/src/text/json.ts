@@ -48,7 +48,6 @@ interface Container {
  * failure.
  */
 class JsonScan {
-  readonly #text: string;
   /** Whether every string of the text is written as it is and can be stored. */
   readonly #isPlain: boolean;
   readonly #details: ErrorDetail[] = [];
@@ -57,13 +56,12 @@ class JsonScan {
   #isKey = false;
   #index = 0;
 
-  constructor(text: string) {
-    this.#text = text;
+  constructor(private readonly text: string) {
     this.#isPlain = !text.includes('\\') && text.isWellFormed();
   }
 
   run(): ErrorDetail[] {
-    const text = this.#text;
+    const text = this.text;
     while (this.#index < text.length && this.#details.length < ERROR_DETAILS_MAX) {
       const code = text.charCodeAt(this.#index);
       if (code === QUOTE && this.#isPlain) this.#plainString();
@@ -113,7 +111,7 @@ class JsonScan {
 
   #number(): void {
     NUMBER.lastIndex = this.#index;
-    const [literal = ''] = NUMBER.exec(this.#text) ?? [];
+    const [literal = ''] = NUMBER.exec(this.text) ?? [];
     this.#index += literal.length;
     if (this.#tooDeep > 0) return;
     const reason = inexactReason(literal);
@@ -123,13 +121,13 @@ class JsonScan {
   /** JSON contains U+0000 only as an escape, so strings of a plain text need no check. */
   #plainString(): void {
     const start = this.#index + 1;
-    const end = this.#text.indexOf('"', start);
+    const end = this.text.indexOf('"', start);
     this.#index = end + 1;
-    if (this.#isKey && this.#tooDeep === 0) this.#key(this.#text.slice(start, end), null);
+    if (this.#isKey && this.#tooDeep === 0) this.#key(this.text.slice(start, end), null);
   }
 
   #string(): void {
-    const text = this.#text;
+    const text = this.text;
     const start = this.#index;
     let end = start + 1;
     let isEscaped = false;

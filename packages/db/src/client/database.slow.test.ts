@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect, createServer, type AddressInfo } from 'node:net';
@@ -369,7 +370,7 @@ async function testProxy(target: URL) {
       }
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   stopAtEnd(() => new Promise<void>((resolve) => server.close(() => resolve())));
   const proxied = new URL(target);
   proxied.hostname = '127.0.0.1';

@@ -10,8 +10,6 @@ interface Owed {
 /** The hosts of a database URL, and their states as the connections of a pool have seen them. */
 export class Hosts {
   readonly count: number;
-  readonly #target: Target;
-  readonly #owedMax: number;
   readonly #owed = new Set<Owed>();
   readonly #waiting = new Set<() => void>();
   readonly #probed = new Set<number>();
@@ -20,9 +18,10 @@ export class Hosts {
   #answering: number | null = null;
 
   /** @param owedMax how many connections to one host may wait for an answer after their deadline. */
-  constructor(target: Target, owedMax: number) {
-    this.#target = target;
-    this.#owedMax = owedMax;
+  constructor(
+    private readonly target: Target,
+    private readonly owedMax: number,
+  ) {
     this.count = target.hosts.length;
     this.#suspectSinceMs = target.hosts.map(() => -1);
   }
@@ -32,7 +31,7 @@ export class Hosts {
   }
 
   configOf(host: number): HostConfig {
-    const config = this.#target.hosts[host];
+    const config = this.target.hosts[host];
     if (config === undefined) throw new RangeError(`no host ${host}`);
     return config();
   }
@@ -83,7 +82,7 @@ export class Hosts {
 
   /** Whether the host owes answers to as many statements as the pool has connections. */
   isFull(host: number): boolean {
-    return [...this.#owed].filter((owed) => owed.host === host).length >= this.#owedMax;
+    return [...this.#owed].filter((owed) => owed.host === host).length >= this.owedMax;
   }
 
   /**

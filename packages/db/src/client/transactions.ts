@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { inTime } from '@callplane/core';
 import type pg from 'pg';
 import { stateOf, TransactionLateError } from './unavailable.js';
 
@@ -50,7 +51,7 @@ export async function runTransaction<T>(
   };
   try {
     await client.query(begin);
-    const result = await inTime(work(client, check), milliseconds);
+    const result = await inTime(work(client, check), milliseconds, () => new TransactionLateError(milliseconds));
     isOver = true;
     await client.query('COMMIT');
     return result;
@@ -63,12 +64,4 @@ export async function runTransaction<T>(
   } finally {
     client.release(lost);
   }
-}
-
-async function inTime<T>(work: PromiseLike<T>, milliseconds: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TransactionLateError(milliseconds)), milliseconds);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

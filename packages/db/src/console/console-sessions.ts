@@ -10,7 +10,7 @@ import {
 } from '@callplane/core';
 import type { Database, Db, TypedSql } from '../client/database.js';
 import { Prisma, type ConsoleSession as StoredSession } from '../generated/client.js';
-import { lockEnvironment } from '../tenants/tenants.repository.js';
+import { lockEnvironment } from '../api-keys/api-keys.repository.js';
 
 export interface ConsoleIdentity extends Caller {
   readonly session: ConsoleSession;

@@ -4,8 +4,7 @@ import { endRoomPresence, writeSessionsEnded } from '../sessions/session-ends.js
 import { findRoom } from '../rooms/rooms.repository.js';
 import { startTestRooms, track, type TestRooms } from '../sessions/sessions.testkit.js';
 import { publishTracks } from '../sessions/session-tracks.js';
-import { checkInvariants, queryOf } from './check-invariants.js';
-import { INVARIANTS } from './invariants.js';
+import { checkInvariants, queryOf, INVARIANTS } from './invariants.js';
 
 let rooms: TestRooms;
 /** Ids of rows that the breaking statements change. */

@@ -1,13 +1,15 @@
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
-import { listMediaNodes, recordNodeState, setNodeDraining } from './media-nodes.js';
 import {
+  listMediaNodes,
+  recordNodeState,
+  setNodeDraining,
   listRegisteredNodes,
   registerMediaNode,
   REGISTERED_NODES_MAX,
   removeMediaNode,
   removeSilentNodes,
-} from './media-registry.js';
+} from './media-nodes.js';
 
 let rooms: TestRooms;
 beforeAll(async () => {

@@ -42,7 +42,7 @@ describe('erasing a participant', () => {
     const participantId = await leftParticipant(roomId);
     const other = await leftParticipant(roomId);
     await rooms.sql(`UPDATE participants SET name = 'Grace' WHERE id = '${other}'`);
-    expect(await erase(participantId)).toBe('requested');
+    expect(await erase(participantId)).toEqual({ recordings: [], operations: [], files: [], later: [] });
     expect(await eraseAll(participantId)).toBe(2);
     const { prisma } = rooms.database;
     expect(await prisma.participant.findUniqueOrThrow({ where: { id: participantId } })).toMatchObject({

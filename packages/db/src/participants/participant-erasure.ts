@@ -2,6 +2,7 @@ import { ERASED_PARTICIPANT, eraseEventBody } from '@callplane/core';
 import type { Database } from '../client/database.js';
 import { deleteBatch } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
+import { eraseRecordings, isRecorded, type RecordingErasure } from '../recordings/recording-retention.js';
 import { lockParticipants } from '../sessions/session-ends.js';
 
 /**
@@ -20,13 +21,14 @@ const KEPT_SECONDS = 3600;
 
 /**
  * Blanks a participant's row, revokes its tokens and requests the erasure of its events, also if retention has deleted
- * the participant before them. Rejects a participant who is in a call: the others would still see the name.
+ * the participant before them, and of its recordings. Rejects a participant who is in a call: the others would still see
+ * the name.
  */
 export function requestErasure(
   database: Database,
   participantId: string,
   now: Date,
-): Promise<'requested' | 'unknown' | 'in a call'> {
+): Promise<RecordingErasure | 'unknown' | 'in a call'> {
   const at = Prisma.sql`${now.toISOString()}::timestamptz`;
   return database.transaction(async (tx) => {
     // Locks the participant, as joins do first, so that no join can run in between.
@@ -54,7 +56,7 @@ export function requestErasure(
         UNION ALL (SELECT environment_id FROM events WHERE participant_id = ${participantId} LIMIT 1)
       ) known LIMIT 1
       ON CONFLICT (participant_id) DO UPDATE SET requested_at = excluded.requested_at`;
-    return requested === 0 ? 'unknown' : 'requested';
+    return requested === 0 ? 'unknown' : eraseRecordings(tx, participantId, now);
   });
 }
 
@@ -97,11 +99,12 @@ export async function countEventsToErase(database: Database, participantId: stri
   return database.prisma.event.count({ where: { participantId, erasedAt: null } });
 }
 
-/** Deletes one batch of requests whose events are all erased. */
+/** Deletes one batch of requests whose events and recordings are all erased. */
 export function completeErasures({ sql }: Database): PromiseLike<number> {
   const rows = Prisma.sql`
     SELECT target.participant_id FROM participant_erasures target
     WHERE target.requested_at <= now() - ${KEPT_SECONDS}::int * interval '1 second'
-      AND NOT EXISTS (SELECT 1 FROM events v WHERE v.participant_id = target.participant_id AND v.erased_at IS NULL)`;
+      AND NOT EXISTS (SELECT 1 FROM events v WHERE v.participant_id = target.participant_id AND v.erased_at IS NULL)
+      AND NOT ${isRecorded(Prisma.sql`target`)}`;
   return deleteBatch(sql, 'participant_erasures', { rows, limit: BATCH, key: 'participant_id' });
 }

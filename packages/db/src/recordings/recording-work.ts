@@ -2,6 +2,7 @@
 
 import {
   MEDIA_SERVER_LOST_SECONDS,
+  PERMISSION_OF_SOURCE,
   recordingEvent,
   type RecordingGap,
   type RecordingState,
@@ -84,18 +85,46 @@ export async function readCaptures(
   return { captures, spans };
 }
 
-/** A checkpoint: the file is in the store, and a later attempt does not make it again. */
+export interface RecordingAttendee {
+  participantId: string;
+  name: string;
+  startedAt: Date;
+  endedAt: Date | null;
+}
+
+/** The sessions with a right to publish during the recording, the oldest first. */
+export function readAttendees(
+  db: TypedSql,
+  { roomId, startedAt, endedAt, participantId }: RecordingToProcess,
+): PromiseLike<RecordingAttendee[]> {
+  return db.$queryRaw<RecordingAttendee[]>`
+    SELECT s.participant_id AS "participantId", p.name, s.started_at AS "startedAt", s.ended_at AS "endedAt"
+    FROM participant_sessions s JOIN participants p ON p.id = s.participant_id
+    WHERE s.room_id = ${roomId} AND p.id = coalesce(${participantId}::text, p.id)
+      AND s.permissions && ${[...new Set(Object.values(PERMISSION_OF_SOURCE))]}::text[]
+      AND s.started_at < ${endedAt.toISOString()}::timestamptz
+      AND coalesce(s.ended_at, 'infinity') > ${startedAt.toISOString()}::timestamptz
+    ORDER BY s.started_at, s.id`;
+}
+
+/**
+ * A checkpoint: the file is in the store, and a later attempt does not make it again.
+ * @param how.replacesOthers whether the recording keeps no other file
+ */
 export function saveRecordingFile(
   database: Database,
   claim: ClaimedOperation,
   file: StoredRecordingFile | null,
   progress: number,
+  { replacesOthers = false } = {},
 ): Promise<void> {
   const added = JSON.stringify(file === null ? [] : [file]);
   return database.transaction(async (tx) => {
     await assertLease(tx, claim);
     await tx.$executeRaw`
-      UPDATE recordings SET files = files || ${added}::jsonb, progress = ${progress}::int WHERE id = ${claim.subjectId}`;
+      UPDATE recordings SET progress = greatest(progress, ${progress}::int),
+        files = CASE WHEN ${replacesOthers}::boolean THEN '[]' ELSE files END || ${added}::jsonb
+      WHERE id = ${claim.subjectId}`;
   });
 }
 

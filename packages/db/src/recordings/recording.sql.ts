@@ -4,7 +4,7 @@ import { inTurns } from '../operations/operation.sql.js';
 /** The columns of a `RecordingState` but its place in the queue; the table must have the name or alias `recordings`. */
 export const STORED_COLUMNS = Prisma.sql`recordings.id, recordings.environment_id AS "environmentId",
   recordings.room_id AS "roomId", recordings.participant_id AS "participantId", recordings.mode,
-  recordings.audio_only AS "audioOnly", recordings.metadata, recordings.max_duration_seconds AS "maxDurationSeconds",
+  recordings.audio_only AS "audioOnly", recordings.layout, recordings.metadata, recordings.max_duration_seconds AS "maxDurationSeconds",
   recordings.status, recordings.progress, recordings.last_error AS "lastError", recordings.started_at AS "startedAt",
   recordings.ended_at AS "endedAt", recordings.completed_at AS "completedAt", recordings.gaps, recordings.files`;
 

@@ -22,7 +22,13 @@ export const RECORDER_TASK = 'longest durations';
 /** Without a pass of its agent in this time, a media server does not record. */
 const CAPTURE_SILENT_SECONDS = 30;
 
-export type RecordingRefusal = 'room_not_found' | 'room_ended' | 'participant_not_found' | 'unavailable';
+export type RecordingRefusal =
+  | 'room_not_found'
+  | 'room_ended'
+  | 'participant_not_found'
+  | 'active'
+  | 'no_recorder'
+  | 'no_agent';
 
 /**
  * Starts a recording, and writes its event and the spans of the tracks that are published now.
@@ -40,7 +46,9 @@ export async function startRecording(
   const room = await findRoom(tx, tenant, roomId, Prisma.sql`FOR NO KEY UPDATE`);
   if (room === null) return 'room_not_found';
   if (!isOpen(room.status)) return 'room_ended';
-  if (!(await isRecordable(tx, roomId))) return 'unavailable';
+  const lack = await lackOf(tx, roomId);
+  if (lack !== null) return lack;
+  if (await isSecondComposite(tx, roomId, recording)) return 'active';
   if (!(await insertRecording(tx, tenant, roomId, recording))) return 'participant_not_found';
   await tx.$executeRaw`
     INSERT INTO recording_spans (room_id, participant_id, session_id, track_id, kind, source, feed_id, mid, muted,
@@ -65,8 +73,16 @@ export async function recordFromStart(
   now: Date,
 ): Promise<DueEndpoint[]> {
   const recording = newRecording(room.record, newId('recording'), now);
+  if (await isSecondComposite(tx, room.id, recording)) return [];
   await insertRecording(tx, tenant, room.id, recording);
   return (await announceRecording(tx, tenant, room, recording)).deliveries;
+}
+
+/** In a transaction that has locked the room, which makes this a limit. */
+async function isSecondComposite(tx: TypedSql, roomId: string, { mode }: NewRecording): Promise<boolean> {
+  const running = await tx.$queryRaw<unknown[]>`
+    SELECT 1 FROM recordings WHERE room_id = ${roomId} AND status = 'recording' AND mode = 'composite'`;
+  return mode === 'composite' && running.length > 0;
 }
 
 /** @returns false if the room has no such participant */
@@ -74,12 +90,12 @@ async function insertRecording(
   tx: TypedSql,
   { environmentId }: Tenant,
   roomId: string,
-  { id, participantId, mode, audioOnly, metadata, maxDurationSeconds, startedAt }: NewRecording,
+  { id, participantId, mode, audioOnly, layout, metadata, maxDurationSeconds, startedAt }: NewRecording,
 ): Promise<boolean> {
   const inserted = await tx.$executeRaw`
-    INSERT INTO recordings (id, environment_id, room_id, participant_id, mode, audio_only, metadata,
+    INSERT INTO recordings (id, environment_id, room_id, participant_id, mode, audio_only, layout, metadata,
       max_duration_seconds, status, started_at)
-    SELECT ${id}, ${environmentId}, ${roomId}, ${participantId}::text, ${mode}, ${audioOnly},
+    SELECT ${id}, ${environmentId}, ${roomId}, ${participantId}::text, ${mode}, ${audioOnly}, ${layout}::text,
       ${JSON.stringify(metadata)}::jsonb, ${maxDurationSeconds}::int, 'recording', ${startedAt.toISOString()}::timestamptz
     WHERE ${participantId}::text IS NULL
       OR EXISTS (SELECT FROM participants WHERE id = ${participantId}::text AND room_id = ${roomId})`;
@@ -129,16 +145,37 @@ export function stateAtStart({ environmentId }: Tenant, roomId: string, recordin
   };
 }
 
-/** Whether a recorder runs, and the media server of the room records; any server if the room has none, or is null. */
-export async function isRecordable(db: TypedSql, roomId: string | null): Promise<boolean> {
-  const [row] = await db.$queryRaw<{ isRecordable: boolean }[]>`
-    SELECT EXISTS (SELECT FROM sweeps WHERE name = ${`recorder ${RECORDER_TASK}`} AND held_until > now())
-      AND EXISTS (
-        SELECT FROM media_nodes n
-        WHERE n.id = coalesce((SELECT media_node_id FROM rooms WHERE rooms.id = ${roomId}::text), n.id)
-          AND n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'
-      ) AS "isRecordable"`;
-  return row?.isRecordable === true;
+const hasRecorder = Prisma.sql`
+  EXISTS (SELECT FROM sweeps WHERE name = ${`recorder ${RECORDER_TASK}`} AND held_until > now())`;
+/** Whether a media server records; the table has the name `n`. */
+const records = Prisma.sql`n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'`;
+
+/** A recording needs a recorder, and the agent of the room's media server; any agent without such a room. */
+export async function lackOf(db: TypedSql, roomId: string | null): Promise<'no_recorder' | 'no_agent' | null> {
+  const [row] = await db.$queryRaw<[{ hasRecorder: boolean; hasAgent: boolean }]>`
+    SELECT ${hasRecorder} AS "hasRecorder", EXISTS (
+      SELECT FROM media_nodes n
+      WHERE n.id = coalesce((SELECT media_node_id FROM rooms WHERE rooms.id = ${roomId}::text), n.id) AND ${records}
+    ) AS "hasAgent"`;
+  if (!row.hasRecorder) return 'no_recorder';
+  return row.hasAgent ? null : 'no_agent';
+}
+
+export interface RecordingFacts {
+  /** Whether a recorder with a store and ffmpeg runs. */
+  hasRecorder: boolean;
+  /** Media servers that record, and the ones that have stopped to. */
+  recording: number;
+  silent: number;
+}
+
+/** For a diagnosis of the deployment. */
+export async function readRecordingFacts(db: TypedSql): Promise<RecordingFacts> {
+  const [facts] = await db.$queryRaw<[RecordingFacts]>`
+    SELECT ${hasRecorder} AS "hasRecorder", count(*) FILTER (WHERE ${records})::int AS recording,
+      count(*) FILTER (WHERE NOT (${records}))::int AS silent
+    FROM media_nodes n WHERE captured_at IS NOT NULL`;
+  return facts;
 }
 
 export async function findRecording(

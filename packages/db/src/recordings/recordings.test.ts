@@ -30,6 +30,7 @@ async function record(roomId: string, maxDurationSeconds = 3600, startedAt = new
     participantId: null,
     mode: 'tracks' as const,
     audioOnly: false,
+    layout: null,
     metadata: {},
     maxDurationSeconds,
     startedAt,

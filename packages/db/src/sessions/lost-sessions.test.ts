@@ -3,9 +3,15 @@ import { disconnectOne, PATIENT_DEADLINES, stopAtEnd } from '@callplane/testing'
 import { Database } from '../client/database.js';
 import { readRoomChanges } from './room-changes.js';
 import { releaseSession } from './session-connection.js';
-import { sweepLostSessions } from './lost-sessions.js';
+import {
+  sweepLostSessions,
+  beat,
+  deleteDeadInstances,
+  isParticipantHeld,
+  removeInstance,
+  sessionsHeldBy,
+} from './lost-sessions.js';
 import { publishTracks } from './session-tracks.js';
-import { beat, deleteDeadInstances, isParticipantHeld, removeInstance, sessionsHeldBy } from './signaling-instances.js';
 import { NOON, startTestRooms, track, type TestRooms } from './sessions.testkit.js';
 
 let rooms: TestRooms;

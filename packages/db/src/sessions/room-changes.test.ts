@@ -1,9 +1,14 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { resumeOne } from '@callplane/testing';
 import { endSessions } from './session-ends.js';
-import { resumeSessions } from './resume-sessions.js';
+import {
+  resumeSessions,
+  markDisconnected,
+  touchSessions,
+  updateOwnMetadata,
+  writeMedia,
+} from './session-connection.js';
 import { isFull, readRoomChanges, toSession, type RoomChanges } from './room-changes.js';
-import { markDisconnected, touchSessions, updateOwnMetadata, writeMedia } from './session-connection.js';
 import { publishTracks, setTracksMuted } from './session-tracks.js';
 import { placeRoom } from '../media/room-placement.js';
 import { hashOf, NOON, startTestRooms, track, type TestRooms } from './sessions.testkit.js';

@@ -9,10 +9,10 @@ import {
   roomRow,
   stopAtEnd,
 } from '@callplane/testing';
-import { acceptParticipantRemoval } from '../operations/participant-removal.js';
+import { acceptParticipantRemoval } from '../participants/moderation.js';
 import { acceptRoomEnd } from '../operations/room-end.js';
 import { Database } from '../client/database.js';
-import { createEnvironment, createProject } from '../tenants/tenants.repository.js';
+import { createEnvironment, createProject } from '../api-keys/api-keys.repository.js';
 import { readRoomChanges, toSession } from './room-changes.js';
 import type { JoinInput, TrackState } from './session.js';
 

@@ -1,6 +1,45 @@
-import type { MasterKeys } from '@callplane/core';
+import { createHash, createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
+import { type MasterKeys, open, seal, TOKEN_TTL_SECONDS } from '@callplane/core';
 import type { Database, Db } from '../client/database.js';
-import { openSigningKey, publishedJwk, type PublicJwk, type PublishedJwk } from './signing-key.js';
+import { Prisma } from '../generated/client.js';
+
+/** The public key as stored. Source: RFC 7518, section 6.2.1. */
+// A type, because TypeScript does not accept an interface as a JSON object.
+export type PublicJwk = { kty: 'EC'; crv: 'P-256'; x: string; y: string };
+
+/** A key of the JWKS (RFC 7517), without the private `d`. */
+export type PublishedJwk = PublicJwk & { kid: string; alg: 'ES256'; use: 'sig' };
+
+const generate = promisify(generateKeyPair);
+
+/** Generates an ES256 key. Its private part (PKCS#8 PEM) is sealed with its key id as the context. */
+async function generateSigningKey(masterKeys: MasterKeys) {
+  const { publicKey, privateKey } = await generate('ec', { namedCurve: 'P-256' });
+  const { x, y } = publicKey.export({ format: 'jwk' }) as { x: string; y: string };
+  const publicJwk: PublicJwk = { kty: 'EC', crv: 'P-256', x, y };
+  const id = thumbprint(publicJwk);
+  const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
+  return { id, publicJwk, privateKeySealed: seal(masterKeys, pem, contextOf(id)) };
+}
+
+/** @throws Error when the sealed text was altered or its master key is not configured. */
+function openSigningKey(masterKeys: MasterKeys, kid: string, privateKeySealed: string): KeyObject {
+  return createPrivateKey(open(masterKeys, privateKeySealed, contextOf(kid)));
+}
+
+function publishedJwk(kid: string, { kty, crv, x, y }: PublicJwk): PublishedJwk {
+  return { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' };
+}
+
+/** Source: RFC 7638: SHA-256 over the required members, in lexical order and without white space. */
+export function thumbprint({ kty, crv, x, y }: PublicJwk): string {
+  return createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url');
+}
+
+function contextOf(kid: string): string {
+  return `signing-key:${kid}`;
+}
 
 /**
  * Reads the current signing and verification keys, in one query.
@@ -43,4 +82,83 @@ export function listSigningKeys(db: Db) {
 export async function deleteExpiredSigningKeys(db: Db, now: Date): Promise<number> {
   const { count } = await db.signingKey.deleteMany({ where: { status: 'retired', verifiesUntil: { lte: now } } });
   return count;
+}
+
+/**
+ * How long a retired key still verifies after the longest token lifetime, in seconds: clocks differ, and an instance
+ * that has not received the change yet may sign with it a little longer.
+ */
+const RETIREMENT_MARGIN_SECONDS = 300;
+
+/**
+ * Creates the first signing key when none is active. The unique index lets only one of several concurrent instances
+ * create it.
+ * @returns whether this call created it.
+ */
+export async function ensureSigningKey(database: Database, masterKeys: MasterKeys, now: Date): Promise<boolean> {
+  const active = await database.prisma.signingKey.findFirst({ where: { status: 'active' }, select: { id: true } });
+  return active === null && insertSigningKey(database, masterKeys, 'active', now, now).then((kid) => kid !== null);
+}
+
+/**
+ * Publishes a new key, which signs after `publishSeconds`: by then every verifier must have fetched the JWKS again. At
+ * most one key waits at a time.
+ * @returns the key that waits; `waiting`: it belongs to an earlier rotation, and nothing was written.
+ */
+export async function rotateSigningKey(
+  database: Database,
+  masterKeys: MasterKeys,
+  now: Date,
+  publishSeconds: number,
+): Promise<{ outcome: 'rotated' | 'waiting'; kid: string; activatesAt: Date }> {
+  const activatesAt = new Date(now.getTime() + publishSeconds * 1000);
+  for (;;) {
+    const kid = await insertSigningKey(database, masterKeys, 'next', now, activatesAt);
+    if (kid !== null) return { outcome: 'rotated', kid, activatesAt };
+    const next = await database.prisma.signingKey.findFirst({
+      where: { status: 'next' },
+      select: { id: true, activatesAt: true },
+    });
+    if (next !== null) return { outcome: 'waiting', kid: next.id, activatesAt: next.activatesAt };
+    // The waiting key that blocked the insert became active between the two statements, so the insert can succeed now.
+  }
+}
+
+/**
+ * Activates the waiting key once it is due, and retires the active one. Its private part is erased; its public part
+ * verifies until the last token that it signed has expired. Any number of instances may call this: one of them does it.
+ * @returns the id of the key that this call activated, null when none was due.
+ */
+export function activateDueSigningKey(database: Database, now: Date): Promise<string | null> {
+  const at = Prisma.sql`${now.toISOString()}::timestamptz`;
+  const verifiesSeconds = TOKEN_TTL_SECONDS.max + RETIREMENT_MARGIN_SECONDS;
+  return database.transaction(async (tx) => {
+    // A second caller waits here for the first, and then finds no row that is still `next`.
+    const [due] = await tx.$queryRaw<{ id: string }[]>`
+      SELECT id FROM signing_keys WHERE status = 'next' AND activates_at <= ${at} FOR UPDATE`;
+    if (due === undefined) return null;
+    // Two statements, because only one key may be active at any moment.
+    await tx.$executeRaw`
+      UPDATE signing_keys SET status = 'retired', private_key_sealed = NULL, retired_at = ${at},
+        verifies_until = ${at} + ${verifiesSeconds}::int * interval '1 second'
+      WHERE status = 'active'`;
+    await tx.$executeRaw`UPDATE signing_keys SET status = 'active' WHERE id = ${due.id}`;
+    return due.id;
+  });
+}
+
+/** Inserts a new key and returns its id; null when another key has that status. */
+async function insertSigningKey(
+  database: Database,
+  masterKeys: MasterKeys,
+  status: 'active' | 'next',
+  now: Date,
+  activatesAt: Date,
+): Promise<string | null> {
+  const key = await generateSigningKey(masterKeys);
+  const { count } = await database.prisma.signingKey.createMany({
+    data: [{ ...key, status, createdAt: now, activatesAt }],
+    skipDuplicates: true,
+  });
+  return count === 1 ? key.id : null;
 }

@@ -3,9 +3,15 @@ import { parseMasterKeys } from '@callplane/core';
 import { createTestDatabase } from '@callplane/testing';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Database } from '../client/database.js';
-import { activateDueSigningKey, ensureSigningKey, rotateSigningKey } from './signing-key-rotation.js';
-import { thumbprint } from './signing-key.js';
-import { deleteExpiredSigningKeys, listSigningKeys, loadSigningKeys } from './signing-keys.repository.js';
+import {
+  activateDueSigningKey,
+  ensureSigningKey,
+  rotateSigningKey,
+  thumbprint,
+  deleteExpiredSigningKeys,
+  listSigningKeys,
+  loadSigningKeys,
+} from './signing-keys.repository.js';
 
 const masterKeys = parseMasterKeys([`k1:${Buffer.alloc(32, 1).toString('base64')}`]);
 const start = new Date('2030-01-01T00:00:00.000Z');

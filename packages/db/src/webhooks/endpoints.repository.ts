@@ -14,7 +14,7 @@ import type { Database, Db, TypedSql } from '../client/database.js';
 import { optionColumns, optionParameters } from '../client/options.sql.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
-import { lockEnvironment } from '../tenants/tenants.repository.js';
+import { lockEnvironment } from '../api-keys/api-keys.repository.js';
 import type { DueEndpoint } from './due-endpoints.js';
 import { ENDPOINT_COLUMNS, IS_OPEN } from './webhooks.sql.js';
 

@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure, root, run, toolsEnvironment } from '../bootstrap.js';
-import { IN_IMAGES } from '../release/sbom.js';
+import { IN_IMAGES } from '../release/main.js';
 
 /**
  * Licences allowed in the images: permissive, compatible with Apache 2.0, and without a duty to publish source code. An

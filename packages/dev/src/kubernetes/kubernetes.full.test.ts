@@ -134,7 +134,9 @@ describe('the Helm chart', () => {
   });
 
   test('runs another media server without the apps', async () => {
-    const without = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'].map((app) => `apps.${app}=null`);
+    const without = ['api', 'signaling', 'cleanup-worker', 'recorder', 'webhook-worker'].map(
+      (app) => `apps.${app}=null`,
+    );
     const manifests = await manifestsWith(...without, 'coturn.enabled=false', 'cli.enabled=false');
     expect(problemsOf(manifests)).toEqual([]);
     expect(manifests.map(({ kind }) => kind)).not.toContain('Deployment');

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import {
   appendFileSync,
   existsSync,
@@ -247,7 +248,7 @@ describe('the installed tarballs', () => {
       const [type, content] = pages[url] ?? ['text/plain', ''];
       response.writeHead(200, { 'content-type': type }).end(content);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
     const browser = await chromium.launch({ executablePath: BROWSER_PROGRAM, args: ['--no-sandbox', '--disable-gpu'] });
     try {
       const page = await browser.newPage();

@@ -9,15 +9,12 @@ import { explain, Failure, progress, root, takeLock, type Step } from '../bootst
 import { devFileOf, localSecrets, rememberDataDirectory } from '../local-data.js';
 import { startDemo } from '../demo/demo.js';
 import { buildSite } from '../docs/main.js';
-import { APPS, startApp, type App } from './app.js';
-import { developmentKeys, migrate } from './development.js';
-import { heldPort } from './held-ports.js';
+import { APPS, startApp, type App, startMediaAgent } from './app.js';
+import { developmentKeys, migrate, openRecord, type RunRecord } from './development.js';
+import { heldPort, chooseDemoPort, chooseSignalingPort, originOf, readSettings, type Settings } from './settings.js';
 import { keepRunning } from './keep-running.js';
-import { startMediaAgent } from './media-agent.js';
-import { openRecord, type RunRecord } from './record.js';
 import { handleSignals, onEnter, screen } from './terminal.js';
 import { startServers, type LocalServers } from './servers.js';
-import { chooseDemoPort, chooseSignalingPort, originOf, readSettings, type Settings } from './settings.js';
 
 /** The parts that this start has to undo. */
 interface Started {

@@ -11,11 +11,10 @@ import {
 } from '@callplane/local-servers';
 import { MediaNode } from '@callplane/media';
 import { findJanus, missingPrograms } from '../bootstrap.js';
-import { heldPort } from './held-ports.js';
+import { heldPort, type Settings } from './settings.js';
 import { keepRunning } from './keep-running.js';
-import type { RunRecord } from './record.js';
+import type { RunRecord } from './development.js';
 import type { LocalSecrets } from '../local-data.js';
-import type { Settings } from './settings.js';
 
 const RELAY_PORTS = 200;
 /** Janus takes one port per peer connection, and a participant has two peer connections. */

@@ -1,7 +1,8 @@
 import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { freePort } from '@callplane/local-servers';
 import { Failure } from '../bootstrap.js';
 import { dataDirectory } from '../local-data.js';
-import { holdPort } from './held-ports.js';
 
 const API_PORT = 8080;
 const SIGNALING_PORT = 8082;
@@ -107,4 +108,29 @@ async function listenProblem(port: number, host: string): Promise<string | undef
 function clientHost(host: string) {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
+}
+
+/**
+ * Holds a port against other starts, whose servers would otherwise take it between its choice and `listen()`. An abstract
+ * socket (unix(7)) has one owner, and the kernel frees its name when the owner ends.
+ * @returns false if another start holds the port, or this one does already
+ */
+async function holdPort(port: number): Promise<boolean> {
+  const holder = createServer();
+  try {
+    await once(holder.listen(`\0callplane-port-${port}`), 'listening');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    return false;
+  }
+  holder.unref();
+  return true;
+}
+
+/** A free port that no other start chooses. */
+export async function heldPort(host?: string): Promise<number> {
+  for (;;) {
+    const port = await freePort(host);
+    if (await holdPort(port)) return port;
+  }
 }

@@ -2,6 +2,7 @@
  * `npm test [-- <Jest arguments>]`: installs and builds missing parts, then runs Jest. Tiers:
  *
  * - without an option: all of packages/ and apps/ but the files named *.slow.test.ts, and tests/ends
+ * - `--units`: of these, packages/ and tests/ends
  * - `--all`: the slow files and tests/ too; `--rest`: only these
  * - `--full`: everything of `--all` and the files named *.full.test.ts, and then all with Node 26, too
  * - `--image`: the contract of the API, against the file system of its container image, and media, against the Janus of
@@ -32,7 +33,7 @@ import {
 import type { FileCounts } from './count-reporter.js';
 
 /** `npm run test:all -- --rest` passes two of them: the first one here counts. */
-const TIERS = ['rest', 'all', 'full', 'image', 'lab', 'containers'] as const;
+const TIERS = ['units', 'rest', 'all', 'full', 'image', 'lab', 'containers'] as const;
 const OWN_FLAGS = ['--retry', '--recommended', ...TIERS.map((tier) => `--${tier}`)];
 type Tier = 'quick' | 'some' | (typeof TIERS)[number];
 
@@ -40,6 +41,7 @@ const QUICK_PROGRAMS = ['redis-server', 'janus', 'chromium-headless-shell', 'ffm
 const PROGRAMS = [...QUICK_PROGRAMS, 'turnserver', 'nginx', 'prometheus', 'pgbouncer'];
 const PROGRAMS_OF: Partial<Record<Tier, string[]>> = {
   quick: QUICK_PROGRAMS,
+  units: QUICK_PROGRAMS,
   image: ['redis-server'],
   full: [...PROGRAMS, 'prometheus-alertmanager'],
 };
@@ -67,8 +69,11 @@ export async function main(args: string[]): Promise<void> {
     ];
     for (const program of programs) {
       if (program !== process.execPath) console.log(`\nWith Node ${RECOMMENDED}:\n`);
-      let files = await runJest(program, jestArgs, tier);
-      if (args.includes('--retry')) files = await retryFailed(program, files, tier);
+      const scratch = mkdtempSync(join(tmpdir(), 'callplane-tests-'));
+      process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
+      if (tier === 'image') await Promise.all([makeImage('api', join(scratch, 'api')), makeJanus()]);
+      let files = await runJest(program, jestArgs, tier, scratch);
+      if (args.includes('--retry')) files = await retryFailed(program, files, tier, scratch);
       for (const file of files) {
         total.passed += file.passed;
         total.failed += file.failed;
@@ -88,28 +93,27 @@ function tierOf(args: readonly string[]): Tier {
   return named ?? (selects ? 'some' : 'quick');
 }
 
-async function runJest(program: string, args: string[], tier: Tier): Promise<FileCounts[]> {
-  const scratch = mkdtempSync(join(tmpdir(), 'callplane-counts-'));
-  try {
-    const countsFile = join(scratch, 'counts.json');
-    if (tier === 'image') await Promise.all([makeImage('api', join(scratch, 'api')), makeJanus()]);
-    const exitCode = await jest(program, args, {
-      CALLPLANE_TEST_TIER: tier,
-      ...(tier === 'quick' || tier === 'all' ? recordStatements(join(scratch, 'statements')) : {}),
-      ...(tier === 'image' ? { CALLPLANE_TEST_IMAGES: scratch } : {}),
-      CALLPLANE_TEST_COUNTS: countsFile,
-    });
-    const files = (readJson(countsFile) ?? []) as FileCounts[];
-    const isExplained = files.length > 0 && (exitCode === 0 || files.some(({ failed }) => failed > 0));
-    return isExplained ? files : [...files, UNEXPLAINED];
-  } finally {
-    rmSync(scratch, { recursive: true, force: true });
-  }
+/** @param scratch keeps what one run of a tier has seen, for the run of its failed files. */
+async function runJest(program: string, args: string[], tier: Tier, scratch: string): Promise<FileCounts[]> {
+  const countsFile = join(scratch, 'counts.json');
+  rmSync(countsFile, { force: true });
+  const exitCode = await jest(program, args, {
+    CALLPLANE_TEST_TIER: tier,
+    ...(tier === 'quick' || tier === 'all' ? recordStatements(join(scratch, 'statements')) : {}),
+    ...(tier === 'image' ? { CALLPLANE_TEST_IMAGES: scratch } : {}),
+    CALLPLANE_TEST_COUNTS: countsFile,
+  });
+  const files = (readJson(countsFile) ?? []) as FileCounts[];
+  const isExplained = files.length > 0 && (exitCode === 0 || files.some(({ failed }) => failed > 0));
+  return isExplained ? files : [...files, UNEXPLAINED];
 }
 
-/** Jest's teardown compares the statements that the tests run with their types (packages/testing/src/statements). */
+/**
+ * Jest's teardown compares the statements that the tests run with their types (packages/testing/src/statements). The run
+ * of the failed files adds its own to the first run, because most statements run in other files.
+ */
 function recordStatements(folder: string): NodeJS.ProcessEnv {
-  mkdirSync(folder);
+  mkdirSync(folder, { recursive: true });
   const recorder = join(root, 'packages', 'testing', 'jest', 'record-statements.mjs');
   return { CALLPLANE_STATEMENTS: folder, NODE_OPTIONS: `--import ${recorder}` };
 }
@@ -118,11 +122,11 @@ function recordStatements(folder: string): NodeJS.ProcessEnv {
  * Runs the files that failed once more, one after the other. A file that passes then depends on timing: it is listed, so
  * that it gets mended, but does not fail the run. Many failed files are a defect and are not run again.
  */
-async function retryFailed(program: string, files: FileCounts[], tier: Tier): Promise<FileCounts[]> {
+async function retryFailed(program: string, files: FileCounts[], tier: Tier, scratch: string): Promise<FileCounts[]> {
   const failed = files.filter((file) => file.failed > 0).map(({ path }) => path);
   if (failed.length === 0 || failed.length > RETRIED_FILES_MAX || files.includes(UNEXPLAINED)) return files;
   console.log(`\nRunning ${failed.length} failed file(s) once more:\n`);
-  const again = await runJest(program, ['--runInBand', '--runTestsByPath', ...failed], tier);
+  const again = await runJest(program, ['--runInBand', '--runTestsByPath', ...failed], tier, scratch);
   for (const { path, ...counts } of again) {
     if (counts.failed > 0 || counts.passed === 0) continue;
     console.log(`UNSTABLE  ${path} failed, and passed when it ran again alone`);

@@ -1,4 +1,4 @@
-import { QUEUE_OF_OPERATION, type OperationKind } from '@callplane/core';
+import { inTime, QUEUE_OF_OPERATION, type OperationKind } from '@callplane/core';
 import { Queue } from 'bullmq';
 import { LRUCache } from 'lru-cache';
 import { RedisHealth, RedisUnusable } from '../redis/redis-health.js';
@@ -12,7 +12,9 @@ import {
   type OperationJob,
   type QueueName,
   type Turn,
+  QUEUE_OF_LANE,
 } from './jobs.js';
+import { overRedis, untilReady } from '../redis/redis-facts.js';
 
 export interface NotSent {
   queue: QueueName;
@@ -62,11 +64,13 @@ export class JobProducer {
   /** Jobs of operations that this process sent lately, by environment. */
   readonly #sent = new LRUCache<string, number>({ max: ENVIRONMENTS_MAX, ttl: SENT_LATELY_MS, noUpdateTTL: true });
   readonly #queues = new Map<QueueName, Queue>();
-  readonly #events: ProducerEvents;
 
   /** @param connection tests set a longer `commandTimeout`, in milliseconds, than requests can wait for. */
-  constructor(where: RedisLocation, events: ProducerEvents, connection: { commandTimeout?: number } = {}) {
-    this.#events = events;
+  constructor(
+    where: RedisLocation,
+    private readonly events: ProducerEvents,
+    connection: { commandTimeout?: number } = {},
+  ) {
     this.redis = connectRedis(where, 'command', events, connection);
     this.health = new RedisHealth(this.redis);
     for (const name of QUEUE_NAMES) {
@@ -146,7 +150,7 @@ export class JobProducer {
   }
 
   #report(batches: Batches, error: Error): void {
-    for (const [queue, jobs] of batches) this.#events.onNotSent?.({ queue, count: jobs.length, error });
+    for (const [queue, jobs] of batches) this.events.onNotSent?.({ queue, count: jobs.length, error });
   }
 
   /** @returns why the jobs were not sent; null if they were. */
@@ -156,23 +160,15 @@ export class JobProducer {
     // Skips an unusable Redis, because every DELETE would wait for the deadline.
     const { trouble } = this.health;
     if (trouble !== null) return new RedisUnusable(trouble);
-    let timer: NodeJS.Timeout | undefined;
+    const late = () => new Error(`Redis did not answer within ${ENQUEUE_DEADLINE_MS} ms`);
     try {
-      const deadline = new Promise<never>((_, reject) => {
-        timer = setTimeout(
-          () => reject(new Error(`Redis did not answer within ${ENQUEUE_DEADLINE_MS} ms`)),
-          ENQUEUE_DEADLINE_MS,
-        );
-      });
       const added = [...batches].map(async ([queue, jobs]) => this.#addTo(queue, jobs));
-      await Promise.race([Promise.all(added), deadline]);
+      await inTime(Promise.all(added), ENQUEUE_DEADLINE_MS, late);
       return null;
     } catch (error) {
       // Probes at once to find the reason. Until the probe has ended, every DELETE waits for the deadline.
       void this.health.probeAll();
       return error as Error;
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -201,4 +197,67 @@ function operationJob(row: OperationWakeUp, priority: number): NewJob {
   const opts = { jobId: operationJobId(row), priority: Math.min(priority, PRIORITY_MAX) };
   const job = { name: row.kind, data: { operationId: row.id } satisfies OperationJob, opts };
   return { queue: QUEUE_OF_OPERATION[row.kind], job };
+}
+
+export interface QueueDepth {
+  queue: QueueName;
+  /** Jobs that no worker has taken yet. */
+  waiting: number;
+  delayed: number;
+  /** Jobs that a worker has taken: operations that it works on. */
+  active: number;
+  /** Worker processes that take jobs from the queue. */
+  workers: number;
+}
+
+const quiet = { onLost: () => undefined, onReady: () => undefined };
+
+/**
+ * Reads the depths of all queues over its own connection.
+ * @throws RedisUnusable if Redis cannot be reached.
+ */
+export function readQueueDepths(where: RedisLocation): Promise<QueueDepth[]> {
+  return overRedis(where, async (redis) => {
+    const depths = await Promise.all(QUEUE_NAMES.map((name) => depthOf(redis, name)));
+    // Both lanes of deliveries count as one queue. Each worker takes turns of both.
+    const { fast, slow } = QUEUE_OF_LANE;
+    const slowDepth = depths.find(({ queue }) => queue === slow);
+    return depths
+      .filter(({ queue }) => queue !== slow)
+      .map((depth) => (depth.queue === fast && slowDepth !== undefined ? sumOf(depth, slowDepth) : depth));
+  });
+}
+
+async function depthOf(redis: RedisClient, name: QueueName): Promise<QueueDepth> {
+  const queue = new Queue(name, { connection: redis, prefix: KEY_PREFIX, skipVersionCheck: true });
+  queue.on('error', () => undefined);
+  const [counts, workers] = await Promise.all([
+    queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active'),
+    queue.getWorkersCount(),
+  ]);
+  const { waiting = 0, prioritized = 0, delayed = 0, active = 0 } = counts;
+  return { queue: name, waiting: waiting + prioritized, delayed, active, workers };
+}
+
+const sumOf = (one: QueueDepth, other: QueueDepth): QueueDepth => ({
+  ...one,
+  waiting: one.waiting + other.waiting,
+  delayed: one.delayed + other.delayed,
+  active: one.active + other.active,
+});
+
+/** Sends wake-ups over its own connection. False if Redis cannot be reached; scans of the workers find the rows. */
+export async function wakeOnce(
+  where: RedisLocation,
+  send: (producer: JobProducer) => Promise<boolean>,
+): Promise<boolean> {
+  const producer = new JobProducer(where, quiet);
+  try {
+    await untilReady(producer.redis);
+    return await send(producer);
+  } catch {
+    return false;
+  } finally {
+    await producer.close();
+  }
 }

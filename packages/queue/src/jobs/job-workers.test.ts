@@ -1,9 +1,8 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually, PATIENT_REDIS, startTestRedis, stopAtEnd, type TestServer } from '@callplane/testing';
-import { JobProducer, type OperationWakeUp } from './job-producer.js';
+import { JobProducer, type OperationWakeUp, readQueueDepths } from './job-producer.js';
 import { JobWorkers } from './job-workers.js';
 import { operationJobId, type OperationJob } from './jobs.js';
-import { readQueueDepths } from './queue-depths.js';
 
 const quiet = { onLost: () => undefined, onReady: () => undefined };
 let redis: TestServer;

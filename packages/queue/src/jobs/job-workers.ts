@@ -52,14 +52,12 @@ const CLOCKS_DIFFER_MS = 100;
 const FAREWELL_MS = 1000;
 
 export class JobWorkers<Data extends object> {
-  readonly #settings: JobWorkersSettings<Data>;
   readonly #redis: RedisClient;
   readonly #workers: readonly Worker<Data>[];
   readonly #working = new Set<Promise<unknown>>();
   readonly #delaying = new Set<Promise<unknown>>();
 
-  constructor(settings: JobWorkersSettings<Data>) {
-    this.#settings = settings;
+  constructor(private readonly settings: JobWorkersSettings<Data>) {
     this.#redis = connectRedis(settings.redisUrl, 'blocking', settings.events);
     this.#workers = Object.entries(settings.queues).map(([queue, concurrency]) => {
       const read = jobReader(queue as QueueName) as (data: unknown) => Data;
@@ -92,7 +90,7 @@ export class JobWorkers<Data extends object> {
       run: Math.max(1, countOf(job.attemptsStarted)),
       isStalled: job.stalledCounter > 0,
     };
-    const backInMs = await during(this.#working, this.#settings.work(data, handed));
+    const backInMs = await during(this.#working, this.settings.work(data, handed));
     if (backInMs === null) return;
     await during(this.#delaying, job.moveToDelayed(nowMs() + backInMs + CLOCKS_DIFFER_MS, token));
     throw new DelayedError();
@@ -103,7 +101,7 @@ export class JobWorkers<Data extends object> {
     try {
       return read(data);
     } catch (error) {
-      this.#settings.events.onInvalid?.(error as Error);
+      this.settings.events.onInvalid?.(error as Error);
       return null;
     }
   }

@@ -58,15 +58,16 @@ const CHANNELS_PER_COMMAND = 1000;
  */
 export class Subscriber {
   readonly #redis: Redis;
-  readonly #events: RedisEvents;
   readonly #handlers = new Map<string, (payload: string) => void>();
   /** Channels to which Redis does not let it subscribe. */
   readonly #refused = new Set<string>();
   #refusal: RedisTrouble = 'refused';
   readonly #retries: NodeJS.Timeout;
 
-  constructor(where: RedisLocation, events: RedisEvents) {
-    this.#events = events;
+  constructor(
+    where: RedisLocation,
+    private readonly events: RedisEvents,
+  ) {
     this.#redis = connectSubscriber(where, events);
     this.#redis.on('message', (channel: string, payload: string) => this.#receive(channel, payload));
     this.#redis.on('close', () => this.#refused.clear());
@@ -117,7 +118,7 @@ export class Subscriber {
     if (this.#refused.size === 0) return;
     for (const channel of channels) this.#refused.delete(channel);
     // Notices in between are lost, as after a reconnection.
-    if (this.#refused.size === 0) this.#events.onReady();
+    if (this.#refused.size === 0) this.events.onReady();
   }
 
   #onRefused(channels: readonly string[], error: Error): void {
@@ -126,7 +127,7 @@ export class Subscriber {
     const isNews = this.#refused.size === 0;
     for (const channel of channels) if (this.#handlers.has(channel)) this.#refused.add(channel);
     this.#refusal = troubleOf(error);
-    if (isNews) this.#events.onRefused?.(error);
+    if (isNews) this.events.onRefused?.(error);
   }
 
   /** An error of a handler would end the process. */
@@ -134,7 +135,7 @@ export class Subscriber {
     try {
       this.#handlers.get(channel)?.(payload);
     } catch (error) {
-      this.#events.onInvalid?.(error as Error);
+      this.events.onInvalid?.(error as Error);
     }
   }
 }

@@ -113,13 +113,11 @@ export function publishRoomMessage(
 
 /** Publishes and receives the notices of rooms. It subscribes on its own connection. */
 export class RoomBus {
-  readonly #settings: RoomBusSettings;
   readonly #subscriber: Subscriber;
   /** How the notices of this instance begin, which Redis sends back to it. */
   readonly #own: string;
 
-  constructor(settings: RoomBusSettings) {
-    this.#settings = settings;
+  constructor(private readonly settings: RoomBusSettings) {
     this.#own = JSON.stringify({ v: VERSION, from: settings.instanceId }).slice(0, -1);
     this.#subscriber = new Subscriber(settings.redisUrl, settings.events);
   }
@@ -144,15 +142,15 @@ export class RoomBus {
 
   /** Notifies the other instances that hold connections of the room. Best effort, see {@link publishRoomChanged}. */
   publishChanged(roomId: string, version: number | null): Promise<boolean> {
-    return this.#publish(roomId, textOf({ from: this.#settings.instanceId, type: 'changed', range: { version } }));
+    return this.#publish(roomId, textOf({ from: this.settings.instanceId, type: 'changed', range: { version } }));
   }
 
   publishMessage(roomId: string, message: RoomMessage): Promise<boolean> {
-    return this.#publish(roomId, textOf({ from: this.#settings.instanceId, type: 'message', message }));
+    return this.#publish(roomId, textOf({ from: this.settings.instanceId, type: 'message', message }));
   }
 
   publishReport(roomId: string, kind: string, report: unknown): Promise<boolean> {
-    return this.#publish(roomId, textOf({ from: this.#settings.instanceId, type: 'report', kind, report }));
+    return this.#publish(roomId, textOf({ from: this.settings.instanceId, type: 'report', kind, report }));
   }
 
   close(): Promise<void> {
@@ -160,7 +158,7 @@ export class RoomBus {
   }
 
   #publish(roomId: string, text: string): Promise<boolean> {
-    return publish(this.#settings.publisher, channelOf(roomId), text);
+    return publish(this.settings.publisher, channelOf(roomId), text);
   }
 
   /** @throws InvalidPayloadError */

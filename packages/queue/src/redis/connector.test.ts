@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { eventually, stopAtEnd } from '@callplane/testing';
@@ -12,7 +13,7 @@ const connections: Redis[] = [];
 beforeAll(async () => {
   const server = createServer((socket) => accepted.push(socket.on('error', () => undefined)));
   stopAtEnd(() => new Promise((resolve) => server.close(resolve)));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   address = { host: '127.0.0.1', port: (server.address() as AddressInfo).port };
 });
 afterEach(() => {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { breakRedis, eventually, REDIS_FAULTS, startTestRedis, stopAtEnd } from '@callplane/testing';
@@ -68,7 +69,7 @@ describe('a connection to Redis', () => {
   test('is replaced if the server accepts it and never answers', async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket.on('error', () => undefined)));
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
     stopAtEnd(
       () =>
         new Promise((resolve) => {

@@ -1,5 +1,7 @@
-import { ProbeJob } from './probe-job.js';
+import { randomInt, randomUUID } from 'node:crypto';
+import { Job, Queue } from 'bullmq';
 import { KEY_PREFIX, type RedisClient } from './redis.js';
+import { QUEUE_NAMES } from '../jobs/jobs.js';
 
 /** Reasons why Redis is unusable. /readyz, the metric, the logs and `rtc doctor` use these words. */
 export const REDIS_TROUBLES = [
@@ -77,7 +79,6 @@ const healthOf = new WeakMap<RedisClient, RedisHealth>();
  * state costs a request nothing.
  */
 export class RedisHealth {
-  readonly #redis: RedisClient;
   readonly #timer: NodeJS.Timeout;
   readonly #job: ProbeJob;
   /** When a job last passed, in milliseconds of `performance.now()`. */
@@ -91,8 +92,7 @@ export class RedisHealth {
   #probing: Promise<void> | undefined;
 
   /** @param redis a `command` connection: its commands fail within their deadline. */
-  constructor(redis: RedisClient) {
-    this.#redis = redis;
+  constructor(private readonly redis: RedisClient) {
     this.#job = new ProbeJob(redis);
     healthOf.set(redis, this);
     this.#timer = setInterval(() => void this.probe(), PROBE_INTERVAL_MS).unref();
@@ -152,7 +152,7 @@ export class RedisHealth {
     const trouble = result === 'unreachable' ? (this.#refusal ?? result) : result;
     const now = performance.now();
     // Without a connection a probe learns nothing. The reason from the last connection is more specific.
-    const isGap = trouble === 'unreachable' && ['reconnecting', 'close'].includes(this.#redis.status);
+    const isGap = trouble === 'unreachable' && ['reconnecting', 'close'].includes(this.redis.status);
     const isKnown = this.#trouble !== null && now - this.#knownAtMs < REASON_LASTS_MS;
     if (isGap && isKnown && !this.#isRefused) return;
     this.#trouble = trouble;
@@ -161,8 +161,8 @@ export class RedisHealth {
 
   async #tryAWrite(): Promise<RedisTrouble | null> {
     try {
-      if (this.#redis.status === 'connect') return await this.#greeting();
-      await this.#redis.set(PROBE_KEY, '1', 'PX', PROBE_TTL_MS);
+      if (this.redis.status === 'connect') return await this.#greeting();
+      await this.redis.set(PROBE_KEY, '1', 'PX', PROBE_TTL_MS);
       const startedAtMs = performance.now();
       if (startedAtMs - this.#jobPassedAtMs < JOB_INTERVAL_MS) return null;
       await this.#job.run();
@@ -175,11 +175,68 @@ export class RedisHealth {
 
   /** Called if the connection is not ready. Redis answers INFO even while it loads its data. */
   async #greeting(): Promise<RedisTrouble> {
-    return /^loading:1/m.test(await this.#redis.info('persistence')) ? 'loading' : 'unreachable';
+    return /^loading:1/m.test(await this.redis.info('persistence')) ? 'loading' : 'unreachable';
   }
 }
 
 /** False if Redis did not answer the last probe. Another command would then take its full deadline. */
 export function isAnswering(redis: RedisClient): boolean {
   return redis.status === 'ready' && (healthOf.get(redis)?.answers ?? true);
+}
+
+/** A queue that only probes use. */
+const QUEUE = 'probe';
+/** Ids of its jobs, and so the most that processes leave behind that die during a probe. */
+const JOBS_MAX = 16;
+/** How long the probe blocks for a job that another process has taken, in seconds. */
+const BLOCK_SECONDS = 0.01;
+const OPTIONS = {
+  prefix: KEY_PREFIX,
+  skipVersionCheck: true,
+  // BullMQ's workers have these options, and the script that takes a job needs them.
+  lockDuration: 30_000,
+  stalledInterval: 5000,
+  maxStalledCount: 1_000_000,
+  streams: { events: { maxLen: 100 } },
+};
+
+/**
+ * A job that does nothing: adds it, blocks for it, takes one, and finishes it. Redis may accept writes and refuse a part of
+ * that: scripts, blocking commands, streams, keys. Processes share the queue, so one may finish the job of another.
+ */
+export class ProbeJob {
+  #queue: Queue | undefined;
+
+  constructor(private readonly redis: RedisClient) {}
+
+  /** @throws the error with which Redis refuses a part of it, or that it does not answer. */
+  async run(): Promise<void> {
+    const queue = this.#open();
+    const token = randomUUID();
+    // Every queue has its keys. A script names them, so that Redis checks them although the script uses none.
+    const keys = QUEUE_NAMES.map((name) => `${KEY_PREFIX}:${name}:wait`);
+    await this.redis.eval('return 0', keys.length, ...keys);
+    await queue.add('probe', {}, { jobId: `probe-${randomInt(JOBS_MAX)}`, removeOnComplete: true, removeOnFail: true });
+    await this.redis.bzpopmin(`${KEY_PREFIX}:${QUEUE}:marker`, BLOCK_SECONDS);
+    const [taken, id] = (await queue.backend.moveToActive(token)) as [object | null | undefined, string];
+    // Either another process has taken it, or a process has died with it.
+    if (!taken) await queue.backend.moveStalledJobsToWait();
+    else await finish(queue, id, token);
+  }
+
+  #open(): Queue {
+    if (this.#queue !== undefined) return this.#queue;
+    this.#queue = new Queue(QUEUE, { connection: this.redis, ...OPTIONS });
+    this.#queue.on('error', () => undefined);
+    return this.#queue;
+  }
+}
+
+async function finish(queue: Queue, id: string, token: string): Promise<void> {
+  try {
+    await new Job(queue, 'probe', {}, { removeOnComplete: true }, id).moveToCompleted(null, token, false);
+  } catch (error) {
+    // BullMQ's own answers have a number: the job is not ours any more. Then the script has run.
+    if (typeof (error as { code?: unknown }).code !== 'number') throw error;
+  }
 }

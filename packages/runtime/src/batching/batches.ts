@@ -65,14 +65,12 @@ interface Work<Item, Result> {
  * with it the round trip, the commit and the work of the driver.
  */
 export class Batches<Item, Result> {
-  readonly #settings: BatchSettings<Item, Result>;
   readonly #queueSettings: FairQueueSettings<Queued<Item, Result>>;
   /** The keys with an item that waits or runs. */
   readonly #work = new Map<string, Work<Item, Result>>();
 
-  constructor(settings: BatchSettings<Item, Result>) {
+  constructor(private readonly settings: BatchSettings<Item, Result>) {
     const { waitingMax, waitMsMax } = settings;
-    this.#settings = settings;
     this.#queueSettings = {
       waitingMax,
       waitMsMax,
@@ -97,7 +95,7 @@ export class Batches<Item, Result> {
         work = { queue: new FairQueue(this.#queueSettings), running: 0, isStarting: false };
         this.#work.set(key, work);
       }
-      const { ownerOf, tenantOf, atOnce = 1 } = this.#settings;
+      const { ownerOf, tenantOf, atOnce = 1 } = this.settings;
       const refusal = work.queue.push((ownerOf ?? tenantOf)?.(item) ?? ONE_QUEUE, { item, resolve, reject });
       if (refusal !== null) {
         reject(new OverloadedError(refusal));
@@ -118,7 +116,7 @@ export class Batches<Item, Result> {
 
   /** Never rejects. */
   async #drain(key: string, work: Work<Item, Result>): Promise<void> {
-    const { limit = (run) => run() } = this.#settings;
+    const { limit = (run) => run() } = this.settings;
     while (work.queue.size > 0) {
       await limit(async () => {
         const batch = this.#take(work.queue);
@@ -132,7 +130,7 @@ export class Batches<Item, Result> {
   }
 
   #take(queue: FairQueue<Queued<Item, Result>>): Queued<Item, Result>[] {
-    const { sizeMax, ownerOf } = this.#settings;
+    const { sizeMax, ownerOf } = this.settings;
     const owners = new Set<string>();
     let size = 0;
     return queue.take((owner) => {
@@ -147,7 +145,7 @@ export class Batches<Item, Result> {
   async #runAll(key: string, batch: Queued<Item, Result>[]): Promise<void> {
     const failure = await this.#run(key, batch);
     if (failure === null) return;
-    if (batch.length === 1 || this.#settings.runsAlone?.(failure.error) !== true) {
+    if (batch.length === 1 || this.settings.runsAlone?.(failure.error) !== true) {
       for (const { reject } of batch) reject(failure.error);
       return;
     }
@@ -165,7 +163,7 @@ export class Batches<Item, Result> {
   async #run(key: string, batch: readonly Queued<Item, Result>[]): Promise<{ error: unknown } | null> {
     const startedAtMs = performance.now();
     try {
-      const results = await this.#settings.run(
+      const results = await this.settings.run(
         key,
         batch.map(({ item }) => item),
       );
@@ -175,7 +173,7 @@ export class Batches<Item, Result> {
     } catch (error) {
       return { error };
     } finally {
-      this.#settings.onBatch?.(batch.length, performance.now() - startedAtMs);
+      this.settings.onBatch?.(batch.length, performance.now() - startedAtMs);
     }
   }
 }

@@ -3,6 +3,8 @@ import { Type, type Static, type TObject } from 'typebox';
 import type { Logger } from '../logging/logger.js';
 import { choice, SECRET } from './environment.js';
 
+const STORE_URL = { pattern: '^https?://.+', expected: 'a URL like https://s3.example.com' };
+
 /** Settings that several apps share. Each app spreads the groups that it needs into its own schema. */
 export const logSettings = {
   LOG_LEVEL: choice(['error', 'warn', 'info', 'debug'], {
@@ -258,8 +260,44 @@ export const recordingSettings = {
       expected: 'an absolute path',
       description:
         'Folder of recordings and of what media servers have shipped, the same for API, recorders and agents. Without ' +
-        'it nothing is recorded.',
+        'it and `RECORDINGS_S3_BUCKET`, nothing is recorded.',
     }),
+  ),
+  RECORDINGS_S3_BUCKET: Type.Optional(
+    Type.String({ description: 'Bucket of an S3-compatible store for recordings, in place of `RECORDINGS_FOLDER`.' }),
+  ),
+  RECORDINGS_S3_ENDPOINT: Type.Optional(
+    Type.String({
+      ...STORE_URL,
+      description: 'Address of the S3-compatible store. Default: AWS in `RECORDINGS_S3_REGION`.',
+    }),
+  ),
+  RECORDINGS_S3_LINK_ENDPOINT: Type.Optional(
+    Type.String({
+      ...STORE_URL,
+      description: 'Address of the same store for links to files, if browsers do not reach `RECORDINGS_S3_ENDPOINT`.',
+    }),
+  ),
+  RECORDINGS_S3_REGION: Type.String({ default: 'us-east-1', description: 'Region of the bucket.' }),
+  RECORDINGS_S3_PATH_STYLE: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether the bucket is in the path of an address, and not in its host. Default: `true` with ' +
+        '`RECORDINGS_S3_ENDPOINT`.',
+    }),
+  ),
+  RECORDINGS_S3_ENCRYPTION: choice(['none', 'AES256', 'aws:kms'], {
+    default: 'none',
+    description: 'Encryption that the store is asked for with each object. `none` leaves it to the bucket.',
+  }),
+  RECORDINGS_S3_ACCESS_KEY_ID: Type.Optional(
+    Type.String({
+      description:
+        'Access key of the store. Without it, the AWS SDK finds credentials, such as the role of the machine or pod.',
+    }),
+  ),
+  RECORDINGS_S3_SECRET_ACCESS_KEY: Type.Optional(
+    Type.String({ ...SECRET, description: 'Secret of `RECORDINGS_S3_ACCESS_KEY_ID`.' }),
   ),
 };
 

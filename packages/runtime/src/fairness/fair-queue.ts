@@ -16,14 +16,11 @@ interface Waiting<Item> {
 
 /** A queue in which keys take turns (round robin). So a key with many items delays each other key by one item a round. */
 export class FairQueue<Item> {
-  readonly #settings: FairQueueSettings<Item>;
   /** The items of each key, oldest first. The keys are in the order of their turns. */
   readonly #byKey = new Map<string, Waiting<Item>[]>();
   #size = 0;
 
-  constructor(settings: FairQueueSettings<Item> = {}) {
-    this.#settings = settings;
-  }
+  constructor(private readonly settings: FairQueueSettings<Item> = {}) {}
 
   get size(): number {
     return this.#size;
@@ -31,7 +28,7 @@ export class FairQueue<Item> {
 
   /** @returns why the item was not added, or null. */
   push(key: string, item: Item): string | null {
-    const { waitingMax, waitMsMax } = this.#settings;
+    const { waitingMax, waitMsMax } = this.settings;
     const ofKey = this.#byKey.get(key) ?? [];
     if (waitingMax !== undefined) {
       if (this.#size >= waitingMax.all) return `${waitingMax.all} items`;
@@ -77,10 +74,10 @@ export class FairQueue<Item> {
     ofKey.splice(at, 1);
     this.#size -= 1;
     this.#forgetIdle(key, ofKey);
-    this.#settings.onExpired?.(waiting.item);
+    this.settings.onExpired?.(waiting.item);
   }
 
   #forgetIdle(key: string, ofKey: readonly Waiting<Item>[]): void {
-    if (ofKey.length === 0 && this.#settings.keepsTurn?.(key) !== true) this.#byKey.delete(key);
+    if (ofKey.length === 0 && this.settings.keepsTurn?.(key) !== true) this.#byKey.delete(key);
   }
 }

@@ -1,3 +1,4 @@
+import { inTime } from '@callplane/core';
 import { startSmallServer, type SmallAnswer, type SmallServer } from '../http/small-server.js';
 import type { Logger } from '../logging/logger.js';
 
@@ -76,17 +77,11 @@ function reasonOf(error: unknown): string {
 }
 
 async function failure(check: HealthCheck): Promise<unknown> {
-  let timer: NodeJS.Timeout | undefined;
   try {
-    const deadline = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_DEADLINE_MS} ms`)), CHECK_DEADLINE_MS);
-    });
-    await Promise.race([check.ping(), deadline]);
+    await inTime(check.ping(), CHECK_DEADLINE_MS, () => new Error(`no answer within ${CHECK_DEADLINE_MS} ms`));
     return null;
   } catch (error) {
     return error;
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { eventually } from '@callplane/testing';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
@@ -35,7 +36,7 @@ const ok: Handler = (request, response) => {
 async function serve(handler: Handler = ok, deadlines: Partial<HttpDeadlines> = {}): Promise<number> {
   const started = createHttpServer(handler, { deadlines: { ...QUICK, ...deadlines } });
   server = started;
-  await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
+  await once(started.listen(0, '127.0.0.1'), 'listening');
   return (started.address() as AddressInfo).port;
 }
 

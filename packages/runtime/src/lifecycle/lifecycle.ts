@@ -32,17 +32,15 @@ export interface StopTimes {
  * it. The exit code is 0 if all resources close within the deadline, else 1.
  */
 export class Lifecycle {
-  readonly #logger: Logger;
-  readonly #times: StopTimes;
   readonly #opened: Closable[] = [];
   #phase: Phase = 'running';
   #closing: Promise<boolean> | undefined;
   #endDelay: (() => void) | undefined;
 
-  constructor(logger: Logger, times: StopTimes) {
-    this.#logger = logger;
-    this.#times = times;
-  }
+  constructor(
+    private readonly logger: Logger,
+    private readonly times: StopTimes,
+  ) {}
 
   get phase(): Phase {
     return this.#phase;
@@ -74,12 +72,12 @@ export class Lifecycle {
       });
     }
     const fatal = (error: unknown): void => {
-      this.#logger.error('process failed', { error });
+      this.logger.error('process failed', { error });
       void this.fail().then(() => process.exit(1));
     };
     process.on('uncaughtException', fatal);
     process.on('unhandledRejection', (error) => {
-      if (error instanceof Error && error.name === 'ReplyError') this.#logger.error('redis reply ignored', { error });
+      if (error instanceof Error && error.name === 'ReplyError') this.logger.error('redis reply ignored', { error });
       else fatal(error);
     });
   }
@@ -90,7 +88,7 @@ export class Lifecycle {
    */
   close(reason: string): Promise<boolean> {
     this.#closing ??=
-      this.#times.delayMs === 0 ? this.#closeAll(reason) : this.#delay(reason).then(() => this.#closeAll(reason));
+      this.times.delayMs === 0 ? this.#closeAll(reason) : this.#delay(reason).then(() => this.#closeAll(reason));
     return this.#closing;
   }
 
@@ -102,9 +100,9 @@ export class Lifecycle {
   }
 
   async #delay(reason: string): Promise<void> {
-    const { delayMs } = this.#times;
+    const { delayMs } = this.times;
     this.#phase = 'unready';
-    this.#logger.info('process becomes unready', { reason, delayMs });
+    this.logger.info('process becomes unready', { reason, delayMs });
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, delayMs);
       this.#endDelay = () => {
@@ -116,8 +114,8 @@ export class Lifecycle {
 
   async #closeAll(reason: string): Promise<boolean> {
     this.#phase = 'draining';
-    const { deadlineMs } = this.#times;
-    this.#logger.info('process drains', { reason, deadlineMs });
+    const { deadlineMs } = this.times;
+    this.logger.info('process drains', { reason, deadlineMs });
     let timer: NodeJS.Timeout | undefined;
     const deadline = new Promise<'late'>((resolve) => {
       timer = setTimeout(() => resolve('late'), deadlineMs);
@@ -126,18 +124,18 @@ export class Lifecycle {
     for (const { name, close } of this.#opened.reverse()) {
       try {
         if ((await Promise.race([close(), deadline])) === 'late') {
-          this.#logger.error('drain deadline passed', { name, deadlineMs });
+          this.logger.error('drain deadline passed', { name, deadlineMs });
           clean = false;
           break;
         }
       } catch (error) {
-        this.#logger.error('close failed', { name, error });
+        this.logger.error('close failed', { name, error });
         clean = false;
       }
     }
     clearTimeout(timer);
     this.#phase = 'stopped';
-    this.#logger.info('process stopped', { clean });
+    this.logger.info('process stopped', { clean });
     return clean;
   }
 }

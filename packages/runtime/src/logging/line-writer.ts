@@ -28,12 +28,9 @@ export function createLineWriter(stream: NodeJS.WritableStream, onResumed: (lost
 }
 
 class Loss {
-  readonly #onResumed: (lost: number) => void;
   #unreported = 0;
 
-  constructor(onResumed: (lost: number) => void) {
-    this.#onResumed = onResumed;
-  }
+  constructor(private readonly onResumed: (lost: number) => void) {}
 
   add(text: string): void {
     const lines = countLines(text);
@@ -45,7 +42,7 @@ class Loss {
     if (this.#unreported === 0) return;
     const lost = this.#unreported;
     this.#unreported = 0;
-    this.#onResumed(lost);
+    this.onResumed(lost);
   }
 }
 

@@ -8,8 +8,7 @@ import { createHealth, startHealthServer, type Health, type HealthCheck } from '
 import { Lifecycle } from '../lifecycle/lifecycle.js';
 import { createLogger, redisEvents, type Logger, type LogSettings } from '../logging/logger.js';
 import { createMetrics, startMetricsServer, type Metrics } from '../metrics/metrics.js';
-import type { Elections } from '../repeating/elected.js';
-import { Repeating, type Work } from '../repeating/repeating.js';
+import { type Elections, Repeating, type Work } from '../repeating/elected.js';
 import { Telemetry, type TelemetryConfig } from '../telemetry/telemetry.js';
 
 /** The real time. Only `main.ts` uses it, so that tests can control the clock. */
@@ -60,7 +59,6 @@ export class AppProcess<Config extends ProcessConfig> {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly lifecycle: Lifecycle;
-  readonly #app: string;
   readonly #checks: Record<string, HealthCheck> = {};
   readonly #telemetry: Telemetry;
   readonly #subscribers: { refusal: string | null }[] = [];
@@ -84,8 +82,11 @@ export class AppProcess<Config extends ProcessConfig> {
     return started;
   }
 
-  constructor(app: string, config: Config, logger: Logger) {
-    this.#app = app;
+  constructor(
+    private readonly app: string,
+    config: Config,
+    logger: Logger,
+  ) {
     this.config = config;
     this.logger = logger;
     this.metrics = createMetrics({ app });
@@ -116,7 +117,7 @@ export class AppProcess<Config extends ProcessConfig> {
 
   /** Names this process for operators, also when it has ended. */
   get processName(): string {
-    return `${this.#app} ${process.pid}@${hostname()}`;
+    return `${this.app} ${process.pid}@${hostname()}`;
   }
 
   /** Settings for `new Database(…)`. Exits with code 1 if they are wrong. */
@@ -242,7 +243,7 @@ export class AppProcess<Config extends ProcessConfig> {
     work: Work,
     isOutage: (error: unknown) => boolean,
   ): void {
-    const elected = elections.add({ name: `${this.#app} ${task}`, intervalMs, work });
+    const elected = elections.add({ name: `${this.app} ${task}`, intervalMs, work });
     // Resources close in the reverse order: the task ends before its lease.
     this.own(`lease ${task}`, { close: () => elected.release().catch(() => undefined) });
     this.repeat(task, intervalMs, (signal) => elected.tick(signal), isOutage);

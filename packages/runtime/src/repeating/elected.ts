@@ -1,6 +1,42 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../logging/logger.js';
 import type { Metrics } from '../metrics/metrics.js';
-import type { Work } from './repeating.js';
+
+export type Work = (signal: AbortSignal) => Promise<void>;
+
+/** Runs `work` repeatedly, `intervalMs` after its last end. Its timer does not depend on Redis. */
+export class Repeating {
+  readonly #stopped = new AbortController();
+  readonly #ended: Promise<void>;
+
+  /** @param onError called with errors of `work`, which runs again regardless. */
+  constructor(intervalMs: number, work: Work, onError: (error: unknown) => void) {
+    this.#ended = this.#repeat(intervalMs, work, onError);
+  }
+
+  /** Stops repeating. Resolves once a current run has ended. */
+  async close(): Promise<void> {
+    this.#stopped.abort();
+    await this.#ended;
+  }
+
+  async #repeat(intervalMs: number, work: Work, onError: (error: unknown) => void): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        await work(signal);
+      } catch (error) {
+        onError(error);
+      }
+      await pause(intervalMs, signal);
+    }
+  }
+}
+
+/** Waits until the time has passed or the signal aborts. */
+export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await delay(milliseconds, undefined, { signal }).catch(() => undefined);
+}
 
 /** The lease of a periodic task that one process does for all. It is stored outside of the process. */
 export interface ElectionStore {
@@ -30,12 +66,13 @@ interface Task {
  * after one of them was paused.
  */
 export class Elections {
-  readonly #store: ElectionStore;
   readonly #logger: Logger;
   readonly #tasks: ElectedTask[] = [];
 
-  constructor(store: ElectionStore, { logger, metrics }: { logger: Logger; metrics: Metrics }) {
-    this.#store = store;
+  constructor(
+    private readonly store: ElectionStore,
+    { logger, metrics }: { logger: Logger; metrics: Metrics },
+  ) {
     this.#logger = logger;
     metrics.gauges(
       {
@@ -59,7 +96,7 @@ export class Elections {
   }
 
   add(task: Task): ElectedTask {
-    const elected = new ElectedTask(task, this.#store, this.#logger);
+    const elected = new ElectedTask(task, this.store, this.#logger);
     this.#tasks.push(elected);
     return elected;
   }
@@ -67,22 +104,19 @@ export class Elections {
 
 /** A periodic task that runs if this process holds its lease. */
 export class ElectedTask {
-  readonly #task: Task;
-  readonly #store: ElectionStore;
-  readonly #logger: Logger;
   #isHolder = false;
   /** When this process last completed the task, in milliseconds of `performance.now()`. */
   #finishedAtMs: number | null = null;
   #knownFinishedAtMs: number | null = null;
 
-  constructor(task: Task, store: ElectionStore, logger: Logger) {
-    this.#task = task;
-    this.#store = store;
-    this.#logger = logger;
-  }
+  constructor(
+    private readonly task: Task,
+    private readonly store: ElectionStore,
+    private readonly logger: Logger,
+  ) {}
 
   get name(): string {
-    return this.#task.name;
+    return this.task.name;
   }
 
   get isHolder(): boolean {
@@ -99,12 +133,12 @@ export class ElectedTask {
     let prolonged: Promise<unknown> = Promise.resolve();
     const prolonging = setInterval(() => {
       const taken = this.#take().catch((error: unknown) =>
-        this.#logger.warn('sweep lease not prolonged', { sweep: this.name, error }),
+        this.logger.warn('sweep lease not prolonged', { sweep: this.name, error }),
       );
       prolonged = Promise.all([prolonged, taken]);
-    }, this.#task.intervalMs).unref();
+    }, this.task.intervalMs).unref();
     try {
-      await this.#task.work(signal);
+      await this.task.work(signal);
       this.#finishedAtMs = performance.now();
       this.#knownFinishedAtMs = this.#finishedAtMs;
     } finally {
@@ -118,20 +152,20 @@ export class ElectedTask {
   async release(): Promise<void> {
     if (!this.#isHolder) return;
     this.#isHolder = false;
-    await this.#store.release(this.name);
+    await this.store.release(this.name);
   }
 
   async #take(): Promise<boolean> {
     const nowMs = performance.now();
-    const standing = await this.#store.take({
+    const standing = await this.store.take({
       name: this.name,
-      leaseMs: LEASE_INTERVALS * this.#task.intervalMs,
+      leaseMs: LEASE_INTERVALS * this.task.intervalMs,
       finishedMsAgo: this.#finishedAtMs === null ? null : nowMs - this.#finishedAtMs,
     });
     if (standing.finishedMsAgo !== null) this.#knownFinishedAtMs = performance.now() - standing.finishedMsAgo;
     if (standing.isHolder !== this.#isHolder) {
       const { previous } = standing;
-      this.#logger.info(standing.isHolder ? 'sweep taken over' : 'sweep lost', { sweep: this.name, previous });
+      this.logger.info(standing.isHolder ? 'sweep taken over' : 'sweep lost', { sweep: this.name, previous });
     }
     this.#isHolder = standing.isHolder;
     // Another process may complete the task next, so the own time must not be written again later.

@@ -13,21 +13,19 @@ type Labels = Record<string, string | number>;
 
 /** Gives the metrics of prom-client to OpenTelemetry, with the same names and labels. */
 export class PrometheusProducer implements MetricProducer {
-  readonly #read: () => Promise<MetricValues[]>;
-  readonly #resource: Resource;
   /** Counters of the process began with it. */
   readonly #startTime = hrTimeOf(Date.now() - process.uptime() * 1000);
 
-  constructor(read: () => Promise<MetricValues[]>, resource: Resource) {
-    this.#read = read;
-    this.#resource = resource;
-  }
+  constructor(
+    private readonly read: () => Promise<MetricValues[]>,
+    private readonly resource: Resource,
+  ) {}
 
   async collect(): Promise<CollectionResult> {
     const span = { startTime: this.#startTime, endTime: hrTimeOf(Date.now()) };
-    const metrics = (await this.#read()).flatMap((metric) => metricOf(metric, span));
+    const metrics = (await this.read()).flatMap((metric) => metricOf(metric, span));
     return {
-      resourceMetrics: { resource: this.#resource, scopeMetrics: [{ scope: { name: 'callplane' }, metrics }] },
+      resourceMetrics: { resource: this.resource, scopeMetrics: [{ scope: { name: 'callplane' }, metrics }] },
       errors: [],
     };
   }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
@@ -164,7 +165,7 @@ describe('a collector that', () => {
   test('takes connections and never answers delays the end of the process by its bound only', async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket.on('error', () => undefined)));
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
     stopAtEnd(async () => {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => silent.close(resolve));

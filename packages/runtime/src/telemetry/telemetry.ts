@@ -1,3 +1,4 @@
+import { inTime } from '@callplane/core';
 import type { Logger } from '../logging/logger.js';
 import type { Metrics } from '../metrics/metrics.js';
 import type { Sdk, SdkSettings } from './sdk.js';
@@ -36,12 +37,7 @@ export class Telemetry {
     if (sdk === null) return;
     this.#sdk = null;
     setSpanMaker(null);
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, LAST_EXPORT_MS);
-    });
-    await Promise.race([sdk.close(), late]);
-    clearTimeout(timer);
+    await inTime(sdk.close(), LAST_EXPORT_MS, () => new Error('late')).catch(() => undefined);
   }
 
   async #start(settings: SdkSettings, deps: TelemetryDeps): Promise<void> {

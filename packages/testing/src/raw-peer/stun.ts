@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-const COOKIE = 0x2112a442;
+export const COOKIE = 0x2112a442;
 export const BINDING_REQUEST = 0x0001;
 export const BINDING_SUCCESS = 0x0101;
 const FINGERPRINT_XOR = 0x5354554e;
@@ -22,7 +22,7 @@ export type StunAttribute = [type: number, value: Buffer];
 export function stunMessage(
   type: number,
   attributes: readonly StunAttribute[],
-  { id = randomBytes(12), password }: { id?: Buffer; password?: string } = {},
+  { id = randomBytes(12), password }: { id?: Buffer; password?: string | Buffer } = {},
 ): Buffer {
   const header = Buffer.alloc(20);
   header.writeUInt16BE(type, 0);

@@ -11,9 +11,14 @@ import {
 } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import { endMediaSessions, removeFeedsOf } from '../../media/media-clean-up.js';
-import { writeLeft } from '../events.js';
-import { CLEAN_UP_SLOTS, type CleanUpKind, type CleanUpStep } from '../kind.js';
-import { CHECK_MEDIA_STEP, CLOSE_RELAYS_STEP } from '../shared-steps.js';
+import {
+  writeLeft,
+  CLEAN_UP_SLOTS,
+  type CleanUpKind,
+  type CleanUpStep,
+  CHECK_MEDIA_STEP,
+  CLOSE_RELAYS_STEP,
+} from '../shared-steps.js';
 
 /** How long the signaling instance may take to close the connection, and the interval between checks. */
 const LET_GO_WITHIN_MS = 2000;

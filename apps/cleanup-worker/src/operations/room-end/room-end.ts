@@ -2,9 +2,14 @@ import { roomEnded } from '@callplane/core';
 import { assertLease, endRoomPresence, markRoomEnded, stopRecordings, writeEvents } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import { destroyMediaRoom } from '../../media/media-clean-up.js';
-import { writeLeft } from '../events.js';
-import { CLEAN_UP_SLOTS, type CleanUpKind, type CleanUpStep } from '../kind.js';
-import { CHECK_MEDIA_STEP, CLOSE_RELAYS_STEP } from '../shared-steps.js';
+import {
+  writeLeft,
+  CLEAN_UP_SLOTS,
+  type CleanUpKind,
+  type CleanUpStep,
+  CHECK_MEDIA_STEP,
+  CLOSE_RELAYS_STEP,
+} from '../shared-steps.js';
 
 const STEPS: readonly CleanUpStep[] = [
   {

@@ -1,7 +1,7 @@
 import type { Database } from '@callplane/db';
 import type { MediaNode } from '@callplane/media';
 import { pause } from '@callplane/runtime';
-import { FolderStore } from '@callplane/store';
+import { openStore } from '@callplane/store';
 import type { CliConfig } from '../../config.js';
 import { UsageError } from '../../failure.js';
 import { Captures } from './captures.js';
@@ -26,15 +26,16 @@ export interface CaptureLoop {
  */
 export async function captureUntil(signal: AbortSignal, loop: CaptureLoop): Promise<void> {
   const { nodeId, janus, database, config, nowMs, say } = loop;
-  const { MEDIA_CAPTURE_FOLDER: folder, RECORDINGS_FOLDER: storeFolder } = config;
+  const { MEDIA_CAPTURE_FOLDER: folder } = config;
   if (folder === undefined) return;
-  if (storeFolder === undefined || config.MEDIA_ADMIN_KEY === undefined) {
-    throw new UsageError('MEDIA_CAPTURE_FOLDER needs RECORDINGS_FOLDER and MEDIA_ADMIN_KEY.');
+  const store = await openStore(config);
+  if (store === null || config.MEDIA_ADMIN_KEY === undefined) {
+    throw new UsageError('MEDIA_CAPTURE_FOLDER needs MEDIA_ADMIN_KEY, and RECORDINGS_S3_BUCKET or RECORDINGS_FOLDER.');
   }
   const captures = new Captures({
     db: database.sql,
     record: (roomId, how) => janus.record(roomId, how),
-    store: new FolderStore(storeFolder),
+    store,
     nodeId,
     folder,
     nowMs,

@@ -72,6 +72,7 @@ function unreliable(deps: CaptureDeps, { call, isAfter }: Fault): CaptureDeps {
       read: (name) => deps.store.read(name),
       size: (name) => deps.store.size(name),
       removeAll: (prefix) => meet(() => deps.store.removeAll(prefix)),
+      link: (...args) => deps.store.link(...args),
     },
   };
 }
@@ -120,6 +121,7 @@ test('whatever call of whatever pass fails, the store gets each file as a whole,
             read: (name) => store.read(name),
             size: (name) => store.size(name),
             removeAll: (prefix) => passing.store.removeAll(prefix),
+            link: () => store.link(),
           },
         });
       let agent = renewed();

@@ -1,22 +1,23 @@
 import { ROOM_OPTIONS } from '@callplane/core/options';
-import type { Room } from '@callplane/server/requests';
+import type { Room, RuntimeOperation, ResultOf } from '@callplane/server/requests';
 import { useState } from 'react';
-import { useApi, useAskedAction } from '../../api/hooks.js';
+import { useApi, useAskedAction, useApiList } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Facts, LoadedPage, Page } from '../../components/layout.js';
 import { optionFacts } from '../../components/options.js';
 import { Tabs } from '../../components/tabs.js';
-import { Badge, Id, Json, Time } from '../../components/text.js';
+import { Badge, Id, Json, Time, type Tone } from '../../components/text.js';
 import { countText } from '../../format.js';
 import { Link } from '../../navigation/location.js';
 import { useScope } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
 import { RoomForm, RoomStatus } from '../rooms/room-form.js';
-import { OperationPanel, RoomOperation } from './operation.js';
 import { Participants } from './participants.js';
 import { SendMessage } from './send-message.js';
 import { Timeline } from './timeline.js';
-import { Tokens } from './tokens.js';
+import { asApiError } from '../../api/api-error.js';
+import { Empty, Loaded } from '../../components/states.js';
+import { ListTable, type Column } from '../../components/list-table.js';
 
 const UP = { to: '/rooms', label: 'Rooms' };
 
@@ -123,3 +124,96 @@ const endQuestion = ({ name }: Room) => ({
     </>
   ),
 });
+
+const TONES: Record<RuntimeOperation['status'], Tone> = { pending: 'busy', completed: 'good', failed: 'bad' };
+
+/** Attempts of an operation are no changes of the room, so the stream does not name them. */
+function useRoomOperation(roomId: string) {
+  return useApi('readRoomOperation', { roomId }, { everyMs: (answer) => answer?.status === 'pending' && 2_000 });
+}
+
+function RoomOperation({ roomId }: { roomId: string }) {
+  const { data } = useRoomOperation(roomId);
+  if (data === undefined || data.status === 'completed') return null;
+  return (
+    <p className={`notice${data.status === 'failed' ? ' bad' : ''}`}>
+      {data.status === 'failed'
+        ? `Ending the room failed after ${data.attempts} attempts: ${data.lastError?.message ?? 'unknown'}. End it again to retry.`
+        : `The room is ending, attempt ${data.attempts}.`}
+    </p>
+  );
+}
+
+function OperationPanel({ roomId }: { roomId: string }) {
+  const query = useRoomOperation(roomId);
+  if (query.error !== null && asApiError(query.error).code === 'OPERATION_NOT_FOUND') {
+    return (
+      <Empty icon="check" title="This room has no operation.">
+        Ending a room is a durable operation. It appears here with its attempts.
+      </Empty>
+    );
+  }
+  return (
+    <Loaded query={query} what="the operation">
+      {({ id, kind, status, attempts, lastError, completedAt }) => (
+        <div className="card">
+          <Facts
+            facts={[
+              ['Kind', <code>{kind}</code>],
+              ['Status', <Badge tone={TONES[status]}>{status}</Badge>],
+              ['Attempts', attempts],
+              ['Completed', <Time value={completedAt} full />],
+              ['Last error', lastError === null ? 'none' : `${lastError.code}: ${lastError.message}`],
+              ['Identifier', <Id value={id} label="operation's identifier" />],
+            ]}
+          />
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+type Token = ResultOf<'listTokens'>['data'][number];
+const TOKEN_TONES: Record<Token['state'], Tone> = {
+  unused: 'busy',
+  used: 'good',
+  expired: 'quiet',
+  room_ended: 'quiet',
+  revoked: 'bad',
+};
+
+const COLUMNS: readonly Column<Token>[] = [
+  { title: 'Participant', width: '2fr', cell: ({ participantName }) => participantName },
+  {
+    title: 'State',
+    width: '7rem',
+    cell: ({ state }) => <Badge tone={TOKEN_TONES[state]}>{state.replace('_', ' ')}</Badge>,
+  },
+  {
+    title: 'Permissions',
+    width: '2fr',
+    priority: 3,
+    cell: ({ permissions }) => permissions.filter((one) => one !== 'room:join').join(', ') || 'join only',
+  },
+  { title: 'Issued', width: '8rem', priority: 2, cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { title: 'Expires', width: '8rem', priority: 2, cell: ({ expiresAt }) => <Time value={expiresAt} /> },
+  { title: 'Revoked', width: '8rem', priority: 3, cell: ({ revokedAt }) => <Time value={revokedAt} /> },
+  { title: 'Identifier', width: '18rem', priority: 3, cell: ({ id }) => <code>{id}</code> },
+];
+
+/** The tokens of a room and whether they still work. The tokens themselves are not kept anywhere. */
+function Tokens({ room }: { room: Room }) {
+  const list = useApiList('listTokens', { roomId: room.id });
+  return (
+    <ListTable
+      label="Tokens"
+      list={list}
+      columns={COLUMNS}
+      empty={
+        <Empty icon="people" title="No token has been issued for this room.">
+          Your backend issues one for each participant with <code>POST /v1/rooms/{room.id}/tokens</code>.
+        </Empty>
+      }
+    />
+  );
+}

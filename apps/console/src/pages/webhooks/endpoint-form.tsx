@@ -8,7 +8,7 @@ import { OptionFields } from '../../components/options.js';
 import { navigate } from '../../navigation/location.js';
 import { changesOf } from '../changes-of.js';
 import { SecretDialog } from './rotate-secret.js';
-import { EVENT_TEXTS, EVENT_TYPES, type EventType } from './vocabulary.js';
+import { EVENT_TEXTS, EVENT_TYPES, type EventType } from './filter-of.js';
 
 type EndpointFields = Required<
   Omit<InputOf<'updateWebhook'>, 'endpointId' | 'enabled' | 'projectId' | 'environmentId'>

@@ -8,7 +8,7 @@ import { Id, Time } from '../../components/text.js';
 import { useScope } from '../../session/session.js';
 import { DeliveryList } from './deliveries.page.js';
 import { EndpointActions } from './endpoint-actions.js';
-import { EndpointStatus, eventsText, useFailureRates } from './endpoint-status.js';
+import { EndpointStatus, eventsText, useFailureRates } from './endpoints.page.js';
 import { Recoveries } from './recoveries.js';
 import { VerifySnippets } from './verify-snippets.js';
 

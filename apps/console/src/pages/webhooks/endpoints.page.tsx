@@ -1,14 +1,14 @@
 import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useMemo, useState } from 'react';
-import { useApiList } from '../../api/hooks.js';
+import { useApiList, useApi } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Page } from '../../components/layout.js';
 import { ListTable, type Column } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
-import { Time } from '../../components/text.js';
+import { Time, Badge } from '../../components/text.js';
 import { useScope } from '../../session/session.js';
 import { EndpointForm } from './endpoint-form.js';
-import { EndpointStatus, eventsText, sendingText, useFailureRates, type FailureRates } from './endpoint-status.js';
+import { countText, shareText } from '../../format.js';
 
 const columnsWith = (rates: FailureRates): readonly Column<WebhookEndpoint>[] => [
   { title: 'URL', width: '3fr', cell: ({ url }) => <span className="url-cell">{url}</span> },
@@ -51,5 +51,45 @@ export default function EndpointsPage() {
       />
       {isCreating && <EndpointForm onClose={() => setCreating(false)} />}
     </Page>
+  );
+}
+
+export function EndpointStatus({ endpoint: { id, enabled, disabledReason } }: { endpoint: WebhookEndpoint }) {
+  const { data } = useApi('readOverview', {});
+  const isFailing = data?.webhooks?.failingEndpoints.some(({ endpointId }) => endpointId === id) ?? false;
+  if (enabled && isFailing) return <Badge tone="warn">failing</Badge>;
+  if (enabled) return <Badge tone="good">enabled</Badge>;
+  return <Badge tone={disabledReason === null ? 'quiet' : 'bad'}>disabled</Badge>;
+}
+
+export function eventsText(events: WebhookEndpoint['events']): string {
+  if (events.includes('*')) return 'All events';
+  return events.length <= 2 ? events.join(', ') : `${events.length} event types`;
+}
+
+function sendingText({ ordering, maxPerSecond, maxConcurrent }: WebhookEndpoint): string {
+  const parts = [
+    ...(ordering === 'room' ? ['in order of rooms'] : []),
+    ...(maxPerSecond === null ? [] : [`${maxPerSecond} a second`]),
+    ...(maxConcurrent === null ? [] : [`${maxConcurrent} at once`]),
+  ];
+  return parts.length === 0 ? 'No order, no limits' : parts.join(', ');
+}
+
+/** By endpoint id, in words: the share of deliveries of the last hour that failed at their latest attempt. */
+export type FailureRates = ReadonlyMap<string, string>;
+
+export function useFailureRates(): FailureRates {
+  const { data } = useApi('readOverview', {});
+  const rates = data?.webhooks?.failureRates;
+  return useMemo(
+    () =>
+      new Map(
+        rates?.map(({ endpointId, tried, failed }) => [
+          endpointId,
+          `${shareText(failed / tried)} of ${countText(tried)}`,
+        ]),
+      ),
+    [rates],
   );
 }

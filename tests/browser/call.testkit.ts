@@ -1,0 +1,23 @@
+import { afterEach } from '@jest/globals';
+import { openBrowser, type JoinOptions, type ParticipantPage } from './pages.testkit.js';
+import { openStage, type StageOptions } from './stage.testkit.js';
+
+export type Call = Awaited<ReturnType<typeof openCall>>;
+
+const pages: ParticipantPage[] = [];
+afterEach(async () => {
+  await Promise.all(pages.splice(0).map((page) => page.close()));
+});
+
+/** A stage, and participants in one browser whose pages close after each test. */
+export async function openCall(options: StageOptions = {}) {
+  const [stage, browsers] = await Promise.all([openStage(options), openBrowser()]);
+  const enter = async (roomId: string, name: string, joining: Partial<JoinOptions> = {}): Promise<ParticipantPage> => {
+    const { token } = await stage.token(roomId, name);
+    const participant = await browsers.newParticipant();
+    pages.push(participant);
+    await participant.join({ url: stage.url, token, publish: true, ...joining });
+    return participant;
+  };
+  return { stage, enter };
+}
