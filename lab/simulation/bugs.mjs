@@ -10,7 +10,6 @@ const WORK = 'packages/operations/src/work.ts';
 const DELIVERY_LEASES = 'packages/db/src/webhooks/delivery-leases.ts';
 const CLAIMS = 'packages/db/src/webhooks/claims.ts';
 const TURNS = 'apps/webhook-worker/src/deliveries/turns.ts';
-const WITHOUT_REDIS = 'apps/webhook-worker/src/deliveries/without-redis.ts';
 const SCAN = 'apps/webhook-worker/src/deliveries/scan.ts';
 const DELIVERY_SWEEP = 'packages/db/src/webhooks/delivery-sweep.ts';
 const DELIVERY_SQL = 'packages/db/src/webhooks/webhooks.sql.ts';
@@ -18,7 +17,7 @@ const DELIVERY = 'packages/core/src/webhooks/delivery.ts';
 const EVENTS = 'packages/db/src/events/write-events.ts';
 const JOIN_WRITES = 'packages/db/src/sessions/join-writes.ts';
 const JOIN_LOCKS = 'packages/db/src/sessions/join-locks.ts';
-const DECIDE_JOINS = 'packages/core/src/sessions/decide-joins.ts';
+const DECIDE_JOINS = 'packages/core/src/sessions/session.ts';
 const LOST = 'packages/db/src/sessions/lost-sessions.ts';
 const RESUME = 'packages/db/src/sessions/session-connection.ts';
 const ENDED_SESSIONS = 'packages/db/src/sessions/session-ends.ts';
@@ -238,7 +237,7 @@ export const BUGS = [
     ],
   ),
   bug('scans-share-a-token', 'all turns of scans without Redis have one fencing token', [
-    WITHOUT_REDIS,
+    TURNS,
     'const token = randomUUID();',
     "const token = '00000000-0000-4000-8000-000000000000';",
   ]),

@@ -64,7 +64,11 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
 
   app.use(publicRouter({ health: settings.health, signingKeys: deps.signingKeys }));
   if (deps.recordings instanceof FolderStore) app.use(recordingFiles(deps, deps.recordings));
-  if (deps.console !== null) app.use('/console', consolePages(settings.consoleFolder, deps.console.signalingUrl));
+  if (deps.console !== null)
+    app.use(
+      '/console',
+      consolePages(settings.consoleFolder, deps.console.signalingUrl, deps.recordings?.linkOrigin ?? null),
+    );
   app.use(docsRouter());
   app.use(() => {
     throw new PublicError('ROUTE_NOT_FOUND');

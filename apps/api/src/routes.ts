@@ -9,7 +9,6 @@ import { participantRoutes } from './participants/participants.routes.js';
 import { tokenRoutes } from './participants/tokens.routes.js';
 import { recordingRoutes } from './recordings/recordings.routes.js';
 import { messageRoutes } from './rooms/messages.routes.js';
-import { createRoomRoutes } from './rooms/create-room.js';
 import { roomRoutes } from './rooms/rooms.routes.js';
 import { sessionRoutes } from './sessions/sessions.routes.js';
 import { streamRoutes } from './stream/stream.routes.js';
@@ -23,7 +22,6 @@ import { recoveryRoutes } from './webhooks/recoveries.routes.js';
 export function apiRoutes(deps: Deps): Route[] {
   return [
     ...consoleRoutes(deps),
-    ...createRoomRoutes(deps),
     ...roomRoutes(deps),
     ...messageRoutes(deps),
     ...tokenRoutes(deps),

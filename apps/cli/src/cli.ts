@@ -84,8 +84,8 @@ export async function notifyApps(config: CliConfig, notice: Notice, ...payloads:
   return published ?? false;
 }
 
-/** Tells the gateways that rooms have moved. Without Redis they notice it within seconds. */
-export async function notifyRooms(config: CliConfig, rooms: readonly { roomId: string; version: number }[]) {
+/** Tells the gateways that rooms have changed, such as moved. Without Redis they notice it within seconds. */
+export async function notifyRooms(config: CliConfig, rooms: readonly { roomId: string; version: number | null }[]) {
   if (rooms.length === 0) return;
   await overRedis(config, ({ publishOnce, publishRoomChanged }, redis) =>
     publishOnce(redis, (client) => rooms.map(({ roomId, version }) => publishRoomChanged(client, roomId, version))),

@@ -11,6 +11,7 @@ import { addListenCommand } from './listen.command.js';
 import { mediaCommands } from './media/media.commands.js';
 import { addQueuesCommand, operationsCommands } from './operations.commands.js';
 import { recoveriesCommands } from './recoveries.commands.js';
+import { recordingsCommands } from './recordings.commands.js';
 import { participantsCommands, roomsCommands } from './rooms.commands.js';
 import { encryptionCommands, signingKeysCommands } from './secrets.commands.js';
 import { environmentsCommands, projectsCommands } from './tenants.commands.js';
@@ -51,6 +52,7 @@ function program(cli: Cli): Command {
   rtc.addCommand(dbCommands(cli));
   rtc.addCommand(roomsCommands(cli));
   rtc.addCommand(participantsCommands(cli));
+  rtc.addCommand(recordingsCommands(cli));
   rtc.addCommand(eventsCommands(cli));
   rtc.addCommand(operationsCommands(cli));
   rtc.addCommand(webhooksCommands(cli));

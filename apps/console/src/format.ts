@@ -62,6 +62,12 @@ export function durationText(milliseconds: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** @returns a size with one digit after the point: "1.5 MB" */
+export function bytesText(bytes: number): string {
+  if (bytes < 1e6) return `${Math.ceil(bytes / 1000)} kB`;
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}
+
 /** @returns the next round number at or above the value, so that half of it is round, too */
 export function niceTop(value: number): number {
   if (value <= 2) return 2;

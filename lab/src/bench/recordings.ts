@@ -78,14 +78,14 @@ async function measure(bench: Bench, one: Case): Promise<void> {
     RECORDER_SCRATCH_FOLDER: join(stage.dir, 'scratch'),
     RECORDER_COMPOSITE_FORMAT: one.format ?? 'mp4',
   });
-  const rounds = [];
+  const rounds: Record<'minute' | 'ratio' | 'peakKiB' | 'tookSeconds', number>[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     const recordingId = await recorded(bench, one);
-    const [before, beganMs] = [usedSeconds(recorder.pid!), performance.now()];
+    const [before, beganMs] = [usedSeconds(recorder.pid), performance.now()];
     await api.call('POST', `/v1/recordings/${recordingId}/stop`);
     let peakKiB = 0;
     for (;;) {
-      const memory = treeOf(recorder.pid!).map((pid) => residentKiB(pid));
+      const memory = treeOf(recorder.pid).map((pid) => residentKiB(pid));
       peakKiB = Math.max(
         peakKiB,
         memory.reduce((sum, each) => sum + each),
@@ -96,7 +96,7 @@ async function measure(bench: Bench, one: Case): Promise<void> {
       await delay(SAMPLE_MS);
     }
     const tookSeconds = (performance.now() - beganMs) / 1000;
-    const after = usedSeconds(recorder.pid!);
+    const after = usedSeconds(recorder.pid);
     const [own, children] = [after.own - before.own, after.children - before.children];
     rounds.push({
       minute: ((own + children) * 60) / SECONDS,

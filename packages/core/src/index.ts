@@ -12,7 +12,6 @@ export * from './participants/participant.js';
 export * from './recordings/recording.js';
 export * from './rooms/room.js';
 export * from './secrets/sealed-box.js';
-export * from './sessions/decide-joins.js';
 export * from './sessions/session.js';
 export * from './text/text.js';
 export * from './time.js';

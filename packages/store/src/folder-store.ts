@@ -11,6 +11,7 @@ const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*\/?$
 /** Keeps each object as a file of a folder, which all processes of the deployment share. */
 export class FolderStore implements ObjectStore {
   readonly folder: string;
+  readonly linkOrigin = null;
 
   constructor(folder: string) {
     this.folder = resolve(folder);

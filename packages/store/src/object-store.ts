@@ -16,6 +16,8 @@ export interface ObjectStore {
   size(name: string): Promise<number | null>;
   /** Deletes the object of this name, or all whose names begin with this path if it ends in a slash. */
   removeAll(prefix: string): Promise<void>;
+  /** The origin of links; null if the API serves the files. */
+  readonly linkOrigin: string | null;
   /** A link of the store itself, which needs no other right; null if the API serves the files. */
   link(name: string, contentType: string, expiresInSeconds: number): Promise<string | null>;
 }

@@ -119,6 +119,12 @@ describeStore(`the store in a bucket${S3_PROGRAM === undefined ? ` (${S3_SKIPPED
   test('links to the address that browsers reach', async () => {
     const linked = await open({ RECORDINGS_S3_LINK_ENDPOINT: 'https://files.example.com' });
     expect(await linked.link('a/b', 'video/webm', 60)).toMatch(/^https:\/\/files\.example\.com\/recordings\/a\/b\?/);
+    const hosted = await open({
+      RECORDINGS_S3_PATH_STYLE: false,
+      RECORDINGS_S3_LINK_ENDPOINT: 'https://files.example.com',
+    });
+    expect(new URL((await hosted.link('a/b', 'video/webm', 60)) ?? '').origin).toBe(hosted.linkOrigin);
+    expect(hosted.linkOrigin).toBe('https://recordings.files.example.com');
   });
 
   testSignatures('refuses a link that was changed or has expired', async () => {

@@ -37,6 +37,7 @@ export interface S3Settings {
 
 /** Keeps objects in a bucket of an S3-compatible store. */
 export class S3Store implements ObjectStore {
+  readonly linkOrigin: string;
   readonly #client: S3Client;
   readonly #links: S3Client;
   readonly #bucket: string;
@@ -62,6 +63,8 @@ export class S3Store implements ObjectStore {
     this.#client = clientFor(endpoint);
     this.#links = linkEndpoint === undefined ? this.#client : clientFor(linkEndpoint);
     this.#bucket = bucket;
+    const { protocol, host } = new URL(linkEndpoint ?? endpoint ?? `https://s3.${region}.amazonaws.com`);
+    this.linkOrigin = `${protocol}//${isPathStyle ? '' : `${bucket}.`}${host}`;
     this.#encryption = encryption === undefined ? {} : { ServerSideEncryption: encryption };
   }
 

@@ -17,7 +17,7 @@ function built(): string {
 }
 
 const pages = (folder: string | null, signalingUrl: string | null = null) =>
-  servePages('/console', consolePages(folder, signalingUrl));
+  servePages('/console', consolePages(folder, signalingUrl, 'https://s3.example.com'));
 
 describe('the console', () => {
   test('shows its page at every path without a file extension, with strict headers and without a cache', async () => {
@@ -35,6 +35,7 @@ describe('the console', () => {
       const policy = headers['content-security-policy']!;
       expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
       expect(policy).toContain("connect-src 'self' wss://calls.example.com:8443;");
+      expect(policy).toContain("media-src 'self' blob: https://s3.example.com;");
       expect(policy).toContain("frame-ancestors 'none'");
       expect(policy).not.toContain('unsafe');
     }

@@ -8,9 +8,10 @@ import { folderAbove, pageFiles, pageSecurityHeaders } from '../http/respond.js'
  * Serves the console. `index.html` shows the page of every path without a file extension.
  * @param folder of the built console; null if there is none.
  * @param signalingUrl where its page for calls connects to; null: to this origin.
+ * @param filesOrigin where links to recordings lead; null: to this origin.
  */
-export function consolePages(folder: string | null, signalingUrl: string | null) {
-  const headers = { ...pageSecurityHeaders(), 'content-security-policy': policy(signalingUrl) };
+export function consolePages(folder: string | null, signalingUrl: string | null, filesOrigin: string | null) {
+  const headers = { ...pageSecurityHeaders(), 'content-security-policy': policy(signalingUrl, filesOrigin) };
   const files = folder === null ? null : pageFiles(folder, () => headers);
   return (request: Request, response: Response, next: NextFunction): void => {
     contextOf(response).route = '/console';
@@ -26,7 +27,7 @@ export function consolePages(folder: string | null, signalingUrl: string | null)
 }
 
 /** The console loads nothing from other hosts, and runs no script and no style inside its page. */
-function policy(signalingUrl: string | null): string {
+function policy(signalingUrl: string | null, filesOrigin: string | null): string {
   const url = signalingUrl === null ? null : parseUrl(signalingUrl);
   const signaling = url === null ? '' : ` ${url.protocol}//${url.host}`;
   return [
@@ -35,7 +36,7 @@ function policy(signalingUrl: string | null): string {
     "style-src 'self'",
     "img-src 'self' data:",
     "font-src 'self'",
-    "media-src 'self' blob:",
+    `media-src 'self' blob:${filesOrigin === null ? '' : ` ${filesOrigin}`}`,
     `connect-src 'self'${signaling}`,
     "form-action 'none'",
     "base-uri 'none'",

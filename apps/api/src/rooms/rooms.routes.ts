@@ -1,20 +1,35 @@
 import {
+  newId,
+  newRoom,
   presentOperation,
   presentLiveRoom,
   PublicError,
   ROOM_NAME_LENGTH_MAX,
   ROOM_OPTIONS,
   ROOM_STATUSES,
+  roomCreated,
   type LiveRoomState,
+  type RoomState,
   type Tenant,
 } from '@callplane/core';
-import { acceptRoomEnd, type Database, listRooms, roomExists, updateRoom, type RoomPatch } from '@callplane/db';
+import {
+  acceptRoomEnd,
+  type Database,
+  type DueEndpoint,
+  insertRooms,
+  listRooms,
+  roomExists,
+  updateRoom,
+  type RoomPatch,
+  type RoomToInsert,
+} from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
+import { idempotently } from '../http/idempotency.js';
 import { listRoute } from '../http/list-route.js';
-import { defineRoute, tagged, type Route } from '../http/route.js';
+import { defineRoute, tagged, type Reply, type Route, type UntaggedRoute } from '../http/route.js';
 import {
   optionSchemas,
   exactText,
@@ -31,7 +46,7 @@ import { requireRecordable } from '../recordings/recordable.js';
 import { RecordSchema } from '../recordings/recordings.schemas.js';
 import { answerOperation, OPERATION_ANSWERS, OperationSchema } from '../operations/operations.js';
 
-export const OPTIONS = optionSchemas(ROOM_OPTIONS, { readsBounds: false, recording: RecordSchema });
+const OPTIONS = optionSchemas(ROOM_OPTIONS, { readsBounds: false, recording: RecordSchema });
 
 const storedRoom = {
   id: Type.String({ description: 'Room identifier, `room_…`.' }),
@@ -62,6 +77,12 @@ export const StoredRoomSchema = namedObject('StoredRoom', storedRoom);
 
 export const RoomPath = Type.Object({ roomId: pathId("Room in the key's environment.") });
 
+const CreateRoomBody = namedObject('CreateRoom', {
+  name: trimmedText(ROOM_NAME_LENGTH_MAX, 'Name of the room.'),
+  metadata: Type.Optional(metadataObject('Application-defined.')),
+  ...OPTIONS.create,
+});
+
 const UpdateRoomBody = namedObject('UpdateRoom', {
   name: Type.Optional(trimmedText(ROOM_NAME_LENGTH_MAX, 'Name of the room.')),
   metadata: Type.Optional(metadataObject('Replaces the metadata.', {})),
@@ -70,6 +91,7 @@ const UpdateRoomBody = namedObject('UpdateRoom', {
 
 export function roomRoutes(deps: Deps): Route[] {
   return tagged('Rooms', [
+    createRoomRoute(deps),
     listRoute(deps, {
       path: '/v1/rooms',
       operationId: 'listRooms',
@@ -183,4 +205,61 @@ async function changeRoom(
 
 export async function requireRoom({ prisma }: Database, tenant: Tenant, roomId: string): Promise<void> {
   if (!(await roomExists(prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
+}
+
+function createRoomRoute(deps: Deps): UntaggedRoute {
+  return defineRoute({
+    method: 'post',
+    path: '/v1/rooms',
+    operationId: 'createRoom',
+    summary: 'Create a room',
+    description: 'Creating a room joins no participant and opens no media devices. Issue participant tokens next.',
+    scope: 'rooms:create',
+    idempotent: true,
+    body: CreateRoomBody,
+    responses: { 201: { description: 'The room.', schema: RoomSchema } },
+    errors: ['RECORDING_UNAVAILABLE'],
+    async handle({ caller, body, bodyAsSent, idempotencyKey }) {
+      await requireRecordable(deps, body.record);
+      // Stays empty for a repeated request, which runs only `answer`, with the values of the first one.
+      let deliveries: DueEndpoint[] = [];
+      const make = async (insertRoom: (insert: RoomToInsert) => Promise<DueEndpoint[]>) => {
+        const made = { id: newId('room'), createdAt: deps.clock.now().toISOString() };
+        const room = roomAtCreation(body, made);
+        deliveries = await insertRoom({ tenant: caller, room, created: roomCreated(caller, room) });
+        return made;
+      };
+      const answer = (made: GeneratedRoomValues): Reply => ({
+        status: 201,
+        body: presentLiveRoom(caller, { ...roomAtCreation(body, made), participantCount: 0 }),
+      });
+      const reply =
+        idempotencyKey === null
+          ? answer(await make(deps.statements.insertRoom))
+          : await idempotently(
+              deps,
+              caller,
+              { route: 'POST /v1/rooms', key: idempotencyKey, body: bodyAsSent },
+              { make: (tx) => make(async (insert) => (await insertRooms(tx, [insert]))[0] ?? []), answer },
+            );
+      void deps.producer.wakeDeliveries(deliveries);
+      return reply;
+    },
+  });
+}
+
+type RoomInput = Static<typeof CreateRoomBody>;
+
+/** The generated values of a new room; the request body supplies the others. */
+interface GeneratedRoomValues {
+  id: string;
+  /** ISO 8601. */
+  createdAt: string;
+}
+
+/**
+ * The state of a room at its creation. The answer to the create request uses it, even if the room has changed since.
+ */
+function roomAtCreation(input: RoomInput, { id, createdAt }: GeneratedRoomValues): RoomState {
+  return newRoom({ ...input, id, createdAt: new Date(createdAt) });
 }

@@ -12,7 +12,7 @@ import { isShort, refreshQuery } from './refresh.js';
 /** Operations whose changes the stream does not report. An open page repeats them every few seconds. */
 const POLLED: ReadonlySet<string> = new Set<OperationId>([
   ...(['readOverview', 'listWebhooks', 'readWebhook', 'listAllDeliveries', 'readDelivery'] as const),
-  ...(['listAttempts', 'listRecoveries'] as const),
+  ...(['listAttempts', 'listRecoveries', 'listRecordings'] as const),
   // Mutes of the participants themselves have no event.
   'listParticipants',
 ]);

@@ -1,6 +1,7 @@
 /** Outlines of 24 by 24 units, drawn with the colour of the text. */
 const SHAPES = {
   overview: 'M4 13h6V4H4zM14 20h6v-9h-6zM4 20h6v-3H4zM14 7h6V4h-6z',
+  recordings: 'M12 3.500a8.500 8.500 0 1 1 0 17 8.500 8.500 0 0 1 0-17zM12 9a3 3 0 1 1 0 6 3 3 0 0 1 0-6z',
   webhooks:
     'M9.500 8.500a3.200 3.200 0 1 1 4.700 2.300l3 5.200M12 8l-3.400 6M6.500 13.500a3.200 3.200 0 1 0 3.300 4.500h6.700M17.500 14.500a3.200 3.200 0 1 1-2 5',
   deliveries: 'm21 4-9.500 9.500M21 4l-6 17-3.500-7.500L4 10z',

@@ -15,6 +15,8 @@ const ROUTES = [
   pageOf('/', '/', () => import('../pages/overview/overview.page.js')),
   pageOf('/rooms', '/rooms', () => import('../pages/rooms/rooms.page.js')),
   pageOf('/rooms/:roomId', '/rooms', () => import('../pages/room/room.page.js')),
+  pageOf('/recordings', '/recordings', () => import('../pages/recordings/recordings.page.js')),
+  pageOf('/recordings/:recordingId', '/recordings', () => import('../pages/recordings/recording.page.js')),
   pageOf('/webhooks', '/webhooks', () => import('../pages/webhooks/endpoints.page.js')),
   pageOf('/webhooks/:endpointId', '/webhooks', () => import('../pages/webhooks/endpoint.page.js')),
   pageOf(
@@ -31,6 +33,7 @@ const ROUTES = [
 export const NAVIGATION: readonly { to: string; label: string; icon: IconName; scope?: Scope }[] = [
   { to: '/', label: 'Overview', icon: 'overview' },
   { to: '/rooms', label: 'Rooms', icon: 'camera', scope: 'rooms:read' },
+  { to: '/recordings', label: 'Recordings', icon: 'recordings', scope: 'recordings:read' },
   { to: '/webhooks', label: 'Webhooks', icon: 'webhooks', scope: 'webhooks:read' },
   { to: '/deliveries', label: 'Deliveries', icon: 'deliveries', scope: 'webhooks:read' },
   { to: '/developers', label: 'Developers', icon: 'developers' },

@@ -113,5 +113,6 @@ export const failingFrom = (n: number, written: string[] = []): ObjectStore => (
   read: (name) => store.read(name),
   size: (name) => store.size(name),
   removeAll: (prefix) => store.removeAll(prefix),
+  linkOrigin: null,
   link: () => store.link(),
 });

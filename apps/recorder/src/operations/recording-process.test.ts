@@ -119,6 +119,7 @@ function watched(meet: (call: number) => Promise<void> | void): ObjectStore {
     size: async (name) => (await next(), store.size(name)),
     removeAll: async (prefix) => (await next(), store.removeAll(prefix)),
     link: () => store.link(),
+    linkOrigin: null,
   };
 }
 

@@ -1,5 +1,5 @@
-import { randomInt } from 'node:crypto';
-import { ticketsOf } from '@callplane/core';
+import { randomInt, randomUUID } from 'node:crypto';
+import { CONCURRENCY_PER_WORKER, laneOf, ticketsOf } from '@callplane/core';
 import { takeOverLeases, type Claim } from '@callplane/db';
 import type { Handed, Turn, TurnJob } from '@callplane/queue';
 import { LRUCache } from 'lru-cache';
@@ -7,10 +7,14 @@ import type { Deps } from '../deps.js';
 import { logEndedLeases } from '../sweep/sweep.js';
 import { Admission, OVER, type Next } from './admission.js';
 import { sendDue, type Sent, type SendDueContext } from './send-due.js';
-import { runWithoutRedis } from './without-redis.js';
 
 /** Earlier workers of a turn whose leases are taken over. Leases of workers before them have expired. */
 const TAKEN_OVER_MAX = 16;
+/**
+ * Turns without Redis that may wait for a slot of the slow lane. They wait in the order of the scans, which does not
+ * know how many slots their environments use meanwhile. So they are few, and turns of a later scan begin soon.
+ */
+const SLOW_WAITING_MAX = 2 * CONCURRENCY_PER_WORKER;
 /** Endpoints with an order whose latest room a worker remembers. The claims of a forgotten one begin at the first room. */
 const LAST_ROOMS_MAX = 10_000;
 
@@ -54,16 +58,25 @@ export class Turns {
     return null;
   }
 
-  /** Runs the turns of an endpoint without Redis, unless one of them runs already. */
+  /**
+   * Runs the turns of an endpoint without Redis, in the same slots, until nothing is due, unless one of them runs
+   * already. Turns that still wait when Redis is back end: its jobs come in the order of their environments' use.
+   */
   async runDirectly(turn: Turn): Promise<void> {
     if (this.#taken.has(keyOf(turn))) return;
-    const runner = {
-      hasRedis: () => this.#hasRedis,
-      isDraining: () => this.#isDraining,
-      waitingSlow: () => this.#admission.waitingSlow,
-      run: (next: TurnJob, token: string, isOver: () => boolean) => this.#track(next, token, isOver),
-    };
-    await runWithoutRedis(runner, turn);
+    const isSlow = (turn.lane ?? laneOf(turn.slotMs)) === 'slow';
+    if (isSlow && this.#admission.waitingSlow >= SLOW_WAITING_MAX) return;
+    try {
+      let next: Turn | undefined = turn;
+      while (next !== undefined && next.delayMs === undefined && !this.#isDraining && !this.#hasRedis) {
+        const { slotMs, lane = laneOf(slotMs), ticket = 0 }: Turn = next;
+        const token = randomUUID();
+        const after: Next = await this.#track({ ...next, lane, ticket, turn: token }, token, () => this.#hasRedis);
+        next = 'announce' in after ? after.announce[0] : undefined;
+      }
+    } catch {
+      // The claim is logged. The next scan finds the endpoint.
+    }
   }
 
   /** Begins no more attempts and waits for the running ones. Deliveries that are claimed but not sent are released. */

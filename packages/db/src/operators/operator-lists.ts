@@ -7,6 +7,7 @@ import {
   type OperationKind,
   type OperationStatus,
   type ParticipantStatus,
+  type RecordingStatus,
   type RoomStatus,
   type Tenant,
   QUEUE_OF_OPERATION,
@@ -106,6 +107,27 @@ export async function findRoomById(db: Db, roomId: string) {
     operationStatus: end?.status ?? null,
     participants: count.sessions,
   };
+}
+
+export async function tenantOfRecording(db: Db, recordingId: string): Promise<Tenant | null> {
+  const found = await db.recording.findUnique({ where: { id: recordingId }, select: { roomId: true } });
+  return found && tenantOfRoom(db, found.roomId);
+}
+
+export function listAllRecordings(
+  db: Db,
+  { environmentId, since, limit, ...values }: ListFilter & { roomId: string | null; status: RecordingStatus | null },
+) {
+  const given = Object.entries({ environmentId, ...values }).filter(([, value]) => value !== null);
+  return db.recording.findMany({
+    where: { ...Object.fromEntries(given), startedAt: { gte: since ?? new Date(0) }, deletedAt: null },
+    orderBy: { id: 'desc' },
+    take: limit,
+    select: {
+      ...{ id: true, environmentId: true, roomId: true, mode: true, status: true, progress: true },
+      ...{ startedAt: true, endedAt: true },
+    },
+  });
 }
 
 const LIVE_ID = { where: { endedAt: null }, select: { id: true } } as const;

@@ -92,7 +92,7 @@ export interface RecordingErasure extends AcceptedDeletions {
   later: string[];
 }
 
-/** Accepts what can be deleted now, and names it. Call it in the transaction that requests the erasure. */
+/** Accepts the deletions that are possible now, and names them. Call it in the transaction that requests the erasure. */
 export async function eraseRecordings(tx: TypedSql, participantId: string, now: Date): Promise<RecordingErasure> {
   const deleted = await deleteErasedRecordings(tx, participantId, now);
   const later = await tx.$queryRaw<{ id: string }[]>`

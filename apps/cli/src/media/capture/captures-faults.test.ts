@@ -73,6 +73,7 @@ function unreliable(deps: CaptureDeps, { call, isAfter }: Fault): CaptureDeps {
       size: (name) => deps.store.size(name),
       removeAll: (prefix) => meet(() => deps.store.removeAll(prefix)),
       link: (...args) => deps.store.link(...args),
+      linkOrigin: null,
     },
   };
 }
@@ -122,6 +123,7 @@ test('whatever call of whatever pass fails, the store gets each file as a whole,
             size: (name) => store.size(name),
             removeAll: (prefix) => passing.store.removeAll(prefix),
             link: () => store.link(),
+            linkOrigin: null,
           },
         });
       let agent = renewed();

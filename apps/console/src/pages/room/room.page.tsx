@@ -1,14 +1,14 @@
 import { ROOM_OPTIONS } from '@callplane/core/options';
 import type { Room, RuntimeOperation, ResultOf } from '@callplane/server/requests';
 import { useState } from 'react';
-import { useApi, useAskedAction, useApiList } from '../../api/hooks.js';
+import { useApi, useApiAction, useAskedAction, useApiList } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Facts, LoadedPage, Page } from '../../components/layout.js';
 import { optionFacts } from '../../components/options.js';
 import { Tabs } from '../../components/tabs.js';
 import { Badge, Id, Json, Time, type Tone } from '../../components/text.js';
 import { countText } from '../../format.js';
-import { Link } from '../../navigation/location.js';
+import { Link, navigate } from '../../navigation/location.js';
 import { useScope } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
 import { RoomForm, RoomStatus } from '../rooms/room-form.js';
@@ -83,6 +83,8 @@ function Actions({ room }: { room: Room }) {
   const mayUpdate = useScope('rooms:update');
   const mayEnd = useScope('rooms:end');
   const mayJoin = useScope('tokens:create');
+  const mayRecord = useScope('recordings:write');
+  const record = useApiAction('startRecording', { onDone: ({ id }) => navigate(`/recordings/${id}`) });
   const isOpen = room.status === 'created' || room.status === 'active';
   const close = () => setOpen(undefined);
   return (
@@ -91,6 +93,11 @@ function Actions({ room }: { room: Room }) {
         <Link className="button plain" to={`/call?room=${room.id}`}>
           Join
         </Link>
+      )}
+      {mayRecord && isOpen && (
+        <Button onClick={() => record.mutate({ roomId: room.id, mode: 'composite' })} isBusy={record.isPending}>
+          Record
+        </Button>
       )}
       {mayMessage && room.status === 'active' && <Button onClick={() => setOpen('message')}>Send a message</Button>}
       {mayUpdate && isOpen && <Button onClick={() => setOpen('edit')}>Edit</Button>}
