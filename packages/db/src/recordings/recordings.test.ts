@@ -79,6 +79,17 @@ describe('the spans of a room', () => {
     expect(await spansOf(roomId)).toEqual(['mic 0 over']);
   });
 
+  test('of a removed participant end with its session, and the others go on', async () => {
+    const roomId = await rooms.newRoom();
+    const [ada, bob] = [await rooms.enter(roomId, { mediaNodeId: 'm1' }), await enter(roomId)];
+    await record(roomId);
+    await publish(ada.held, track('removed', '0'));
+    await publish(bob, track('stays', '0'));
+    await rooms.remove(roomId, ada.participantId);
+    await endSessions(rooms.database, roomId, [ada.held], 'removed', NOON);
+    expect(await spansOf(roomId)).toEqual(['removed 0 over', 'stays 0']);
+  });
+
   test('have a track that is published while the recording starts', async () => {
     for (let n = 0; n < 10; n += 1) {
       const roomId = await rooms.newRoom();
