@@ -21,6 +21,9 @@ const DECIDE_JOINS = 'packages/core/src/sessions/session.ts';
 const LOST = 'packages/db/src/sessions/lost-sessions.ts';
 const RESUME = 'packages/db/src/sessions/session-connection.ts';
 const ENDED_SESSIONS = 'packages/db/src/sessions/session-ends.ts';
+const END_STEPS = 'apps/cleanup-worker/src/operations/room-end/room-end.ts';
+const RECORDING_ENDS = 'packages/db/src/recordings/recording-ends.ts';
+const JOINS = 'packages/db/src/sessions/join-sessions.ts';
 const IDEMPOTENCY = 'packages/db/src/idempotency/idempotency.repository.ts';
 
 /**
@@ -341,6 +344,27 @@ export const BUGS = [
     ],
     [ENDED_SESSIONS, 'sessions: Prisma.sql`(id, connection) IN (${pairs})`', 'sessions: Prisma.sql`true`'],
   ),
+  // Recordings.
+  bug('recordings-outlive-rooms', 'the end of a room does not stop its recordings', [
+    END_STEPS,
+    'return stopRecordings(tx, claim, claim.roomId, null, deps.clock.now());',
+    'return { operations: [], deliveries: [] };',
+  ]),
+  bug('recordings-run-on', 'no sweep stops a recording after its longest duration', [
+    RECORDING_ENDS,
+    "WHERE recordings.status = 'recording'\n      AND",
+    "WHERE recordings.status = 'processing'\n      AND",
+  ]),
+  bug('recorded-unseen', 'the room does not say that its recording has stopped', [
+    RECORDING_ENDS,
+    '{ ...locked, ...(await followRecordings(tx, roomId)) }',
+    'locked',
+  ]),
+  bug('recorded-twice', 'later joins start recordings, too', [
+    JOINS,
+    "room.status === 'created' && room.record !== null",
+    'room.record !== null',
+  ]),
   // Idempotency.
   bug('key-without-lock', 'two requests with one idempotency key run at once', [
     IDEMPOTENCY,

@@ -34,6 +34,7 @@ export async function finalViolations(run: Run): Promise<Violation[]> {
     ...unexpectedLines(run),
     ...(await watchedViolations(read)),
     ...(await roomViolations(run, read)),
+    ...(await recordingViolations(run, read)),
     ...(await joinViolations(run, read)),
     ...(await deliveryViolations(run, read)),
     ...(await attemptViolations(run, read)),
@@ -98,6 +99,28 @@ async function roomViolations({ clients, plan }: Run, read: Read): Promise<Viola
       AND (SELECT count(*) FROM events v WHERE v.room_id = r.id AND v.type = 'room.ended') <> 1`);
   const open = await read(`SELECT id FROM runtime_operations WHERE status = 'pending'`);
   return [...found, ...violationsOf('ends-reported-once', unreported), ...violationsOf('operations-settle', open)];
+}
+
+/** An accepted recording ends, its events tell so once and in order, and no room has more than were asked for. */
+async function recordingViolations({ clients }: Run, read: Read): Promise<Violation[]> {
+  const rows = await read(`
+    SELECT r.id, r.room_id, r.status, (
+      SELECT string_agg(v.type, ' ' ORDER BY v.sequence) FROM events v
+      WHERE v.room_id = r.room_id AND v.body::json -> 'data' -> 'recording' ->> 'id' = r.id
+    ) AS types FROM recordings r`);
+  const known = new Set(rows.map(({ id }) => id));
+  const accepted = [...clients.rooms.values()].flatMap(({ recordings }) => [...recordings]);
+  const unasked = [...clients.rooms.values()]
+    .flatMap(({ ids, recordingsMax }) => ids.slice(0, 1).map((roomId) => [roomId, recordingsMax] as const))
+    .filter(([roomId, max]) => rows.filter((row) => row['room_id'] === roomId).length > max);
+  const wrong = rows.filter(
+    ({ status, types }) => types !== `recording.started recording.stopped recording.${String(status)}`,
+  );
+  return [
+    ...accepted.filter((id) => !known.has(id)).map((detail) => ({ name: 'acknowledged-writes-exist', detail })),
+    ...violationsOf('recordings-end', wrong),
+    ...unasked.map(([roomId]) => ({ name: 'recordings-asked-for', detail: roomId })),
+  ];
 }
 
 async function joinViolations({ clients, fleet }: Run, read: Read): Promise<Violation[]> {

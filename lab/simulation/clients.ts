@@ -14,11 +14,18 @@ import type { Customers } from './setup.js';
 const TRIES_MAX = 40;
 const PAUSE_MS = 1000;
 
+/** It ends by itself before the run does. */
+const RECORD = { mode: 'tracks', maxDurationSeconds: 20 };
+
 export interface KnownRoom {
   readonly name: string;
   readonly tenant: number;
   /** Ids of all answers 201. */
   readonly ids: string[];
+  /** Recordings of all answers 202. */
+  readonly recordings: Set<string>;
+  /** How many were asked for, by requests and by the option of the room. */
+  recordingsMax: number;
   endAcceptedAtMs?: number;
   readonly people: Map<number, Person>;
 }
@@ -119,6 +126,14 @@ export class Clients {
     } else if (action.do === 'end') {
       const answer = await this.#insist({ operationId: 'endRoom', caller, params: { roomId } });
       if (answer !== null && answer.status < 300) room.endAcceptedAtMs ??= this.fleet.world.nowMsValue;
+    } else if (action.do === 'record') {
+      room.recordingsMax += 1;
+      const request = { caller, params: { roomId }, body: RECORD, idempotencyKey: `record ${roomId} ${action.atMs}` };
+      const answer = await this.#insist({ ...request, operationId: 'startRecording' });
+      if (answer?.status === 202) room.recordings.add(String(answer.body['id']));
+    } else if (action.do === 'stop recordings') {
+      for (const recordingId of room.recordings)
+        await this.#insist({ operationId: 'stopRecording', caller, params: { recordingId } });
     } else if (action.do === 'replay' || action.do === 'retry') await this.#again(room.tenant, action.do);
     else if ('who' in action) await this.#moveAPerson(action, room, roomId);
   }
@@ -141,12 +156,14 @@ export class Clients {
 
   async #create(action: RoomAction & { do: 'create' }): Promise<void> {
     const name = `room ${action.room}`;
-    const room: KnownRoom = { name, tenant: action.tenant, ids: [], people: new Map() };
+    const recordingsMax = action.isRecorded === true ? 1 : 0;
+    const none = { ids: [], recordings: new Set<string>(), people: new Map<number, Person>() };
+    const room: KnownRoom = { name, tenant: action.tenant, recordingsMax, ...none };
     this.rooms.set(action.room, room);
     const request: ApiRequest = {
       operationId: 'createRoom',
       caller: this.#caller(action.tenant),
-      body: { name, maxParticipants: action.maxParticipants },
+      body: { name, maxParticipants: action.maxParticipants, ...(action.isRecorded === true && { record: RECORD }) },
       idempotencyKey: action.isKeyed ? `key ${action.room}` : null,
     };
     const create = async (): Promise<void> => {

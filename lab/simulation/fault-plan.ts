@@ -33,6 +33,7 @@ export const INSTANCES: Readonly<Record<Role, number>> = {
   'cleanup-worker': 2,
   'webhook-worker': 2,
   gateway: 2,
+  recorder: 2,
 };
 /** The usual number of interesting statements in a run of one process. */
 const EFFECTS_MAX: Readonly<Record<Role, number>> = {
@@ -40,6 +41,7 @@ const EFFECTS_MAX: Readonly<Record<Role, number>> = {
   'cleanup-worker': 25,
   'webhook-worker': 40,
   gateway: 12,
+  recorder: 12,
 };
 /** Just below and just above the time-outs of PostgreSQL, of instances, and of leases. */
 const FREEZES_MS = [2000, 12_000, 16_000, 35_000, 119_000, 121_000, 180_000];
@@ -57,6 +59,7 @@ export function faultsOf(seed: number, random: Random): Fault[] {
     ...outcomeFaultsOf(new Random(seed).fork('outcomes')),
     ...joinFaultsOf(new Random(seed).fork('joins')),
     ...longFaultsOf(new Random(seed).fork('long')),
+    ...recorderFaultsOf(new Random(seed).fork('recorders')),
   ];
 }
 
@@ -80,6 +83,14 @@ function anyFaultsOf(random: Random): Fault[] {
     if (kind === 7) return { do: 'redis away', ...span };
     if (kind === 8) return { do: random.pick(['media away', 'media hangs']), ...span };
     return { do: 'all pause', atMs: span.atMs, forMs: random.pick([20_000, 130_000]) };
+  });
+}
+
+function recorderFaultsOf(random: Random): Fault[] {
+  return [1, 2].flatMap((index): Fault[] => {
+    const who = { role: 'recorder', index, afterEffects: random.between(1, EFFECTS_MAX.recorder) } as const;
+    if (random.chance(0.3)) return [{ do: 'crash', ...who, isAtOnce: random.chance(0.7) }];
+    return random.chance(0.3) ? [{ do: 'freeze', ...who, forMs: random.pick(FREEZES_MS) }] : [];
   });
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from '../../packages/runtime/src/index.js';
 import { startApi, type ApiInstance } from './apps/api.js';
 import { startCleanupWorker } from './apps/cleanup-worker.js';
+import { startRecorder } from './apps/recorder.js';
 import { startGateway, type GatewayInstance } from './apps/gateway.js';
 import type { Parts } from './apps/tasks.js';
 import { startWebhookWorker } from './apps/webhook-worker.js';
@@ -9,7 +10,7 @@ import { running, type SimProcess } from './processes.js';
 import type { Random } from '../src/random.js';
 import type { World } from './world.js';
 
-export type Role = 'api' | 'cleanup-worker' | 'webhook-worker' | 'gateway';
+export type Role = 'api' | 'cleanup-worker' | 'webhook-worker' | 'gateway' | 'recorder';
 
 export interface Instance {
   readonly role: Role;
@@ -56,7 +57,8 @@ export class Fleet {
       } else if (role === 'webhook-worker') this.instances.set(name, { ...instance, drain: startWebhookWorker(parts) });
       else {
         this.instances.set(name, instance);
-        startCleanupWorker(parts);
+        if (role === 'recorder') startRecorder(parts);
+        else startCleanupWorker(parts);
       }
     });
   }

@@ -6,10 +6,18 @@ import { Random } from '../src/random.js';
 export type Action = RoomAction | EndpointAction;
 
 export type RoomAction = { readonly atMs: number; readonly room: number } & (
-  | { do: 'create'; tenant: number; maxParticipants: number; isKeyed: boolean; isRepeated: boolean }
+  | {
+      do: 'create';
+      tenant: number;
+      maxParticipants: number;
+      isKeyed: boolean;
+      isRepeated: boolean;
+      isRecorded?: boolean;
+    }
   | { do: 'update' }
   | { do: 'join'; who: number; staysAway?: boolean }
   | { do: 'publish' | 'leave' | 'lose' | 'resume' | 'remove' | 'permit' | 'erase'; who: number }
+  | { do: 'record' | 'stop recordings' }
   | { do: 'end' }
   | { do: 'replay' | 'retry' }
 );
@@ -48,6 +56,7 @@ export function planOf(seed: number): Plan {
   const random = new Random(seed).fork('plan');
   const isStormy = random.chance(0.7);
   const returns = new Random(seed).fork('returns');
+  const recordings = new Random(seed).fork('recordings');
   return {
     seed,
     weather: isStormy
@@ -56,8 +65,9 @@ export function planOf(seed: number): Plan {
     receivers: receiversOf(random),
     actions: [
       ...roomActionsOf(random).flatMap((action) => [
-        action.do === 'join' ? { ...action, staysAway: returns.chance(0.2) } : action,
+        varied(action, returns, recordings),
         ...returnsAfter(action, returns),
+        ...recordingsOf(action, recordings),
       ]),
       ...endpointActionsOf(new Random(seed).fork('endpoints')),
     ].sort((a, b) => a.atMs - b.atMs),
@@ -124,6 +134,20 @@ function roomActionsOf(random: Random): RoomAction[] {
     for (let times = 0; times < ends; times += 1) add({ atMs: endsMs + times * at(0, 2500), room, do: 'end' });
     if (random.chance(0.4)) add({ atMs: at(6000, 22_000), room, do: random.pick(['replay', 'retry']) });
   }
+  return actions;
+}
+
+/** A recorded room has a key, because its creation is refused while no recorder runs. */
+function varied(action: RoomAction, returns: Random, recordings: Random): RoomAction {
+  if (action.do === 'create') return { ...action, isRecorded: action.isKeyed && recordings.chance(0.4) };
+  return action.do === 'join' ? { ...action, staysAway: returns.chance(0.2) } : action;
+}
+
+function recordingsOf({ do: what, room, atMs }: RoomAction, random: Random): RoomAction[] {
+  const actions: RoomAction[] = [];
+  if (what !== 'create') return actions;
+  if (random.chance(0.4)) actions.push({ atMs: atMs + random.between(100, 9000), room, do: 'record' });
+  if (random.chance(0.3)) actions.push({ atMs: atMs + random.between(2000, 14_000), room, do: 'stop recordings' });
   return actions;
 }
 

@@ -33,7 +33,10 @@ const PENDING = `
   UNION ALL
   SELECT id, (extract(epoch FROM coalesce(lease_expires_at, created_at)) * 1000)::float8,
     coalesce(lease_expires_at > sim.now(), false)
-  FROM webhook_recoveries WHERE status = 'pending'`;
+  FROM webhook_recoveries WHERE status = 'pending'
+  UNION ALL
+  SELECT id, (extract(epoch FROM started_at) * 1000)::float8 + max_duration_seconds * 1000, false
+  FROM recordings WHERE status = 'recording'`;
 
 /**
  * Runs without faults until nothing is pending.

@@ -101,6 +101,7 @@ export function environmentsCommands(cli: Cli): Command {
           PEAK: ({ peakParticipants }) => peakParticipants,
           RELAYED: ({ relayShare: share }) => (share === null ? '-' : `${Math.round(share * 100)} %`),
           DELIVERIES: ({ deliveries }) => deliveries,
+          'RECORDED MINUTES': ({ recordedMinutes }) => recordedMinutes,
         });
       }),
     );

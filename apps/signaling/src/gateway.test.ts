@@ -45,6 +45,15 @@ test('a recording of the room is told at all gateways, to later joins and to res
   await Promise.all([bob, late, resumed].map(({ client }) => client.until('roomUpdated', isOver)));
 });
 
+test('the first participant of a room with the option starts its recording, without an API', async () => {
+  const roomId = await kit.newRoom({ record: { mode: 'tracks' } });
+  const [ada, bob] = await Promise.all([kit.enter(one.url, roomId), kit.enter(two.url, roomId)]);
+  const { startedAt } = await kit.database.prisma.recording.findFirstOrThrow({ where: { roomId } });
+  for (const { welcome } of [ada, bob]) expect(welcome.room['recordingSince']).toBe(startedAt.toISOString());
+  const types = (await kit.events(roomId)).map(({ type }) => type);
+  expect(types.filter((type) => type === 'recording.started')).toHaveLength(1);
+});
+
 describe('a join', () => {
   test('is answered with the room, the others and the permissions, and announced to the others', async () => {
     const roomId = await kit.newRoom();

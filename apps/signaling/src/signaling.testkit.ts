@@ -178,8 +178,8 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
       }
       return watch(await spawnApp({ name: 'signaling', env: { ...servers, ...SETTINGS, ...settings } }));
     },
-    async newRoom({ maxParticipants = 100 } = {}): Promise<string> {
-      return (await database.prisma.room.create({ data: roomRow(tenant, { maxParticipants }) })).id;
+    async newRoom({ maxParticipants = 100, ...more }: { maxParticipants?: number; record?: object } = {}) {
+      return (await database.prisma.room.create({ data: roomRow(tenant, { maxParticipants, ...more }) })).id;
     },
     invite,
     join,

@@ -60,7 +60,7 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
     webhooks: { allowHttp: false, isAllowed: () => true, isAllowedPort: createPortFilter(WEBHOOK_PORTS_DEFAULT) },
     operationWaitMs: 500,
     console: null,
-    recordings: null,
+    recordings: {} as Deps['recordings'],
     logger,
     clock: systemClock,
   };

@@ -21,6 +21,8 @@ const GATEWAY_RIGHTS: readonly string[] = [
   'SELECT (id, environment_id, type, room_id, sequence, created_at), INSERT ON events',
   'SELECT (id, environment_id, events, deleted_at, slot_ms) ON webhook_endpoints',
   'SELECT (id, environment_id, endpoint_id, event_id), INSERT ON webhook_deliveries',
+  // The option `record` of a room starts a recording with the first join.
+  'SELECT (room_id, mode, status, started_at), INSERT ON recordings',
 ];
 
 /**

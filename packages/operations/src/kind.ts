@@ -51,7 +51,7 @@ export interface Kind<Deps> {
   /** The same for a run that has failed, before the event `operation.failed`. */
   fail?: (tx: TypedSql, operation: Subject, error: OperationError, now: Date) => Promise<DueEndpoint[]>;
   slots: Slots;
-  /** Whether an attempt may take longer than a lease, and renews it. */
+  /** Whether an attempt may take longer than a lease: it renews the lease, and environments take turns. */
   isLong: boolean;
 }
 

@@ -25,10 +25,11 @@ export function runOperations<Deps extends OperationDeps>(
   const kindOf = (name: OperationKind) => kinds[name] as Kind<Deps>;
   // The jobs and the scan share the slots of their kinds.
   const limits = new Map(names.map((name) => [kindOf(name).slots, pLimit(kindOf(name).slots.concurrency)]));
-  // A process that drains gives jobs that wait for a slot back at once.
+  // A process that drains gives jobs that wait for a slot back at once. A job of a long kind stands for any of its kind:
+  // its place in Redis is older than the turns of the environments.
   const work = (operationId: string, name: OperationKind): Promise<number | null> =>
     (limits.get(kindOf(name).slots) as LimitFunction)(() =>
-      app.lifecycle.isClosing ? 0 : workOnOperation(deps, operationId, kinds),
+      app.lifecycle.isClosing ? 0 : workOnOperation(deps, operationId, kinds, kindOf(name).isLong ? name : null),
     );
   const scan = new Scan(deps, names, sweepIntervalMs, work);
   const fastMs = Math.min(SCAN_FAST_MS, sweepIntervalMs);

@@ -1,6 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { afterFailure, ATTEMPTS_PER_RUN, QUEUE_OF_OPERATION, traceIdOf, type OperationError } from '@callplane/core';
-import { claimOperation, LeaseLost, patiently, settleOperation, type ClaimedOperation } from '@callplane/db';
+import {
+  afterFailure,
+  ATTEMPTS_PER_RUN,
+  QUEUE_OF_OPERATION,
+  traceIdOf,
+  type OperationError,
+  type OperationKind,
+} from '@callplane/core';
+import {
+  claimInTurn,
+  claimOperation,
+  LeaseLost,
+  patiently,
+  settleOperation,
+  type ClaimedOperation,
+} from '@callplane/db';
 import { publishNotice } from '@callplane/queue';
 import { startSpan, type Span } from '@callplane/runtime';
 import type { Attempt, Kind, Kinds, OperationDeps } from './kind.js';
@@ -18,6 +32,7 @@ const SETTLE_PAUSE_MS = 500;
  * Works on one operation: claims it, runs its steps, and settles it as completed with the effect of its kind. If a step
  * throws, this function does not throw. It settles the operation with a retry or as failed, unless the lease was lost.
  * @param kinds the kinds of the app.
+ * @param inTurn works on the operation of this kind whose turn it is, instead of `operationId`
  * @returns milliseconds until the next attempt; null if there is none, or if the row was not this worker's to claim:
  * settled, held by another worker, or not due yet.
  * @throws if PostgreSQL is unavailable. The row stays unchanged, and a scan finds it again.
@@ -26,8 +41,12 @@ export async function workOnOperation<Deps extends OperationDeps>(
   deps: Deps,
   operationId: string,
   kinds: Kinds<Deps>,
+  inTurn: OperationKind | null = null,
 ): Promise<number | null> {
-  const claimed = await claimOperation(deps.database.sql, operationId, randomUUID(), deps.leaseMs);
+  const { sql } = deps.database;
+  const claimed = await (inTurn === null
+    ? claimOperation(sql, operationId, randomUUID(), deps.leaseMs)
+    : claimInTurn(sql, inTurn, randomUUID(), deps.leaseMs));
   if (claimed === null) return null;
   const span = spanOf(claimed);
   // Work that the attempt causes is a child of its span.

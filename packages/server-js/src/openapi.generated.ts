@@ -1166,6 +1166,26 @@ export interface components {
             /** @description Whether the participant or the server has muted it. */
             muted: boolean;
         };
+        RecordRoom: {
+            /**
+             * @description `composite`: one file of everything, 1280×720. `tracks`: a file for each track, and another one after each reconnection.
+             * @enum {string}
+             */
+            mode: "composite" | "tracks";
+            /** @description Whether pictures are left out. */
+            audioOnly?: boolean;
+            /**
+             * @description Of a composite: everyone in equal size (the default), or the speaker large.
+             * @enum {string}
+             */
+            layout?: "grid" | "speaker";
+            /** @description The recording stops by itself after this time. */
+            maxDurationSeconds?: number;
+            /** @description Application-defined. At most 16 KiB of JSON, measured as a read returns it, with numbers written in full. */
+            metadata?: {
+                [key: string]: unknown;
+            };
+        };
         Recording: {
             /** @description Recording identifier, `rec_…`. */
             id: string;
@@ -1384,6 +1404,8 @@ export interface components {
             status: "created" | "active" | "ending" | "ended";
             maxParticipants: number;
             emptyTimeoutSeconds: number | null;
+            /** @description The recording that starts with the first participant. Null: none. */
+            record: components["schemas"]["RecordRoom"] | null;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -1702,6 +1724,8 @@ export interface components {
             status: "created" | "active" | "ending" | "ended";
             maxParticipants: number;
             emptyTimeoutSeconds: number | null;
+            /** @description The recording that starts with the first participant. Null: none. */
+            record: components["schemas"]["RecordRoom"] | null;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -1876,6 +1900,12 @@ export interface components {
             relayShare: number | null;
             /** @description Webhook deliveries that were created. */
             deliveries: number;
+            /** @description Duration of the recordings that ended on the day. */
+            recordedMinutes: number;
+            /** @description Duration of the files of recordings that were completed on the day. */
+            convertedMinutes: number;
+            /** @description Size of these files. */
+            recordedBytes: number;
         };
         WebhookAttempt: {
             /** @description Attempt identifier, `att_…`. */
@@ -3088,6 +3118,9 @@ export interface operations {
                      *           "status": "created",
                      *           "maxParticipants": 20,
                      *           "emptyTimeoutSeconds": 900,
+                     *           "record": {
+                     *             "mode": "composite"
+                     *           },
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,
@@ -3140,6 +3173,11 @@ export interface operations {
                     maxParticipants?: number;
                     /** @default null */
                     emptyTimeoutSeconds?: number | null;
+                    /**
+                     * @description Starts a recording with the first participant. Null: only requests start recordings.
+                     * @default null
+                     */
+                    record?: components["schemas"]["RecordRoom"] | null;
                 };
             };
         };
@@ -3169,6 +3207,9 @@ export interface operations {
                      *       "status": "created",
                      *       "maxParticipants": 20,
                      *       "emptyTimeoutSeconds": 900,
+                     *       "record": {
+                     *         "mode": "composite"
+                     *       },
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3188,7 +3229,7 @@ export interface operations {
             422: components["responses"]["IdempotencyKeyReused"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
+            503: components["responses"]["UnavailableOrRecordingUnavailable"];
         };
     };
     readRoom: {
@@ -3230,6 +3271,9 @@ export interface operations {
                      *       "status": "created",
                      *       "maxParticipants": 20,
                      *       "emptyTimeoutSeconds": 900,
+                     *       "record": {
+                     *         "mode": "composite"
+                     *       },
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3339,6 +3383,8 @@ export interface operations {
                     /** @description Maximum number of participants that are connected at the same time. A number below the present one removes no participant: joins are refused until enough have left. */
                     maxParticipants?: number;
                     emptyTimeoutSeconds?: number | null;
+                    /** @description As at the creation. A change after the first participant has joined starts and stops nothing. */
+                    record?: components["schemas"]["RecordRoom"] | null;
                 };
             };
         };
@@ -3367,6 +3413,9 @@ export interface operations {
                      *       "status": "created",
                      *       "maxParticipants": 20,
                      *       "emptyTimeoutSeconds": 900,
+                     *       "record": {
+                     *         "mode": "composite"
+                     *       },
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3386,7 +3435,7 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
+            503: components["responses"]["UnavailableOrRecordingUnavailable"];
         };
     };
     readRoomOperation: {
@@ -4345,8 +4394,6 @@ export interface operations {
                      * @enum {string}
                      */
                     layout?: "grid" | "speaker";
-                    /** @description Records only this participant of the room. */
-                    participantId?: string;
                     /**
                      * @description The recording stops by itself after this time.
                      * @default 14400
@@ -4359,6 +4406,8 @@ export interface operations {
                     metadata?: {
                         [key: string]: unknown;
                     };
+                    /** @description Records only this participant of the room. */
+                    participantId?: string;
                 };
             };
         };
@@ -4965,7 +5014,10 @@ export interface operations {
                      *           "participantMinutes": 1,
                      *           "peakParticipants": 1,
                      *           "relayShare": null,
-                     *           "deliveries": 1
+                     *           "deliveries": 1,
+                     *           "recordedMinutes": 1,
+                     *           "convertedMinutes": 1,
+                     *           "recordedBytes": 1
                      *         }
                      *       ]
                      *     }
@@ -5989,6 +6041,9 @@ export interface operations {
                      *             "status": "created",
                      *             "maxParticipants": 20,
                      *             "emptyTimeoutSeconds": 900,
+                     *             "record": {
+                     *               "mode": "composite"
+                     *             },
                      *             "createdAt": "2026-11-20T10:00:00.000Z",
                      *             "startedAt": null,
                      *             "endedAt": null,
@@ -6635,6 +6690,9 @@ export interface operations {
                      *               "status": "created",
                      *               "maxParticipants": 20,
                      *               "emptyTimeoutSeconds": 900,
+                     *               "record": {
+                     *                 "mode": "composite"
+                     *               },
                      *               "createdAt": "2026-11-20T10:00:00.000Z",
                      *               "startedAt": null,
                      *               "endedAt": null,
@@ -6714,6 +6772,9 @@ export interface operations {
                      *           "status": "created",
                      *           "maxParticipants": 20,
                      *           "emptyTimeoutSeconds": 900,
+                     *           "record": {
+                     *             "mode": "composite"
+                     *           },
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,

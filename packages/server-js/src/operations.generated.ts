@@ -18,6 +18,7 @@ export type ParticipantToken = components['schemas']['ParticipantToken'];
 export type PublicKey = components['schemas']['PublicKey'];
 export type PublicKeySet = components['schemas']['PublicKeySet'];
 export type PublishedTrack = components['schemas']['PublishedTrack'];
+export type RecordRoom = components['schemas']['RecordRoom'];
 export type Recording = components['schemas']['Recording'];
 export type RecordingFile = components['schemas']['RecordingFile'];
 export type RecordingGap = components['schemas']['RecordingGap'];

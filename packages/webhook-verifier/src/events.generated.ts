@@ -141,6 +141,26 @@ export interface components {
              */
             erasedAt?: string;
         };
+        RecordRoom: {
+            /**
+             * @description `composite`: one file of everything, 1280×720. `tracks`: a file for each track, and another one after each reconnection.
+             * @enum {string}
+             */
+            mode: "composite" | "tracks";
+            /** @description Whether pictures are left out. */
+            audioOnly?: boolean;
+            /**
+             * @description Of a composite: everyone in equal size (the default), or the speaker large.
+             * @enum {string}
+             */
+            layout?: "grid" | "speaker";
+            /** @description The recording stops by itself after this time. */
+            maxDurationSeconds?: number;
+            /** @description Application-defined. At most 16 KiB of JSON, measured as a read returns it, with numbers written in full. */
+            metadata?: {
+                [key: string]: unknown;
+            };
+        };
         Recording: {
             /** @description Recording identifier, `rec_…`. */
             id: string;
@@ -346,6 +366,8 @@ export interface components {
             status: "created" | "active" | "ending" | "ended";
             maxParticipants: number;
             emptyTimeoutSeconds: number | null;
+            /** @description The recording that starts with the first participant. Null: none. */
+            record: components["schemas"]["RecordRoom"] | null;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -530,6 +552,8 @@ export interface components {
             status: "created" | "active" | "ending" | "ended";
             maxParticipants: number;
             emptyTimeoutSeconds: number | null;
+            /** @description The recording that starts with the first participant. Null: none. */
+            record: components["schemas"]["RecordRoom"] | null;
             /**
              * Format: date-time
              * @description When the room was created.

@@ -76,6 +76,7 @@ CREATE TABLE rooms (
     status TEXT NOT NULL,
     max_participants INTEGER NOT NULL,
     empty_timeout_seconds INTEGER,
+    record JSONB,
     created_at TIMESTAMPTZ(3) NOT NULL,
     started_at TIMESTAMPTZ(3),
     ended_at TIMESTAMPTZ(3),
@@ -258,6 +259,7 @@ CREATE TABLE runtime_operations (
     due_at TIMESTAMPTZ(3) NOT NULL DEFAULT transaction_timestamp(),
     lease_token UUID,
     lease_expires_at TIMESTAMPTZ(3),
+    claimed_at TIMESTAMPTZ(3),
     traceparent TEXT,
     last_error JSONB,
     created_at TIMESTAMPTZ(3) NOT NULL,
@@ -275,6 +277,8 @@ CREATE INDEX runtime_operations_room_id_idx ON runtime_operations (room_id);
 CREATE INDEX runtime_operations_participant_id_idx ON runtime_operations (participant_id);
 -- At most one operation of a kind for each subject, ever: a repeated request finds it.
 CREATE UNIQUE INDEX runtime_operations_subject_id_kind_key ON runtime_operations (subject_id, kind);
+-- The latest turn of each environment.
+CREATE INDEX runtime_operations_turns_idx ON runtime_operations (kind, environment_id, claimed_at) WHERE claimed_at IS NOT NULL;
 CREATE INDEX runtime_operations_due_idx ON runtime_operations (due_at) WHERE status = 'pending';
 CREATE INDEX runtime_operations_environment_due_idx ON runtime_operations (environment_id, due_at) WHERE status = 'pending';
 
@@ -615,6 +619,16 @@ CREATE TABLE usage_days (
     measured_sessions INTEGER NOT NULL,
     relayed_sessions INTEGER NOT NULL,
     deliveries INTEGER NOT NULL,
+    PRIMARY KEY (environment_id, day)
+);
+
+-- Written when recordings end and when their files are complete, so that it outlives them.
+CREATE TABLE usage_recordings (
+    environment_id TEXT COLLATE "C" NOT NULL,
+    day DATE NOT NULL,
+    recorded_ms BIGINT NOT NULL,
+    converted_ms BIGINT NOT NULL,
+    bytes BIGINT NOT NULL,
     PRIMARY KEY (environment_id, day)
 );
 

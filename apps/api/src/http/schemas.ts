@@ -94,23 +94,33 @@ type OptionalSchemas<Values> = { [Name in keyof Values]: TOptional<TUnsafe<Value
 /**
  * The schemas of options in an answer, in a body that creates their resource, and in one that changes it.
  * @param readsBounds whether answers document the bounds of numbers, too.
+ * @param recording the schema of an option of this type
  */
-export function optionSchemas<Table extends OptionTable>(table: Table, { readsBounds }: { readsBounds: boolean }) {
-  const each = (schemaFor: (option: Option) => TSchema) =>
-    Object.fromEntries(Object.entries(table).map(([name, option]) => [name, schemaFor(option)]));
+export function optionSchemas<Table extends OptionTable>(
+  table: Table,
+  { readsBounds, recording = Type.Null() }: { readsBounds: boolean; recording?: TSchema },
+) {
+  const each = (use: Use, isOptional: boolean, isBounded = true) =>
+    Object.fromEntries(
+      Object.entries(table).map(([name, option]) => {
+        const schema = schemaOf(option, use, isBounded, recording);
+        return [name, isOptional ? Type.Optional(schema) : schema];
+      }),
+    );
   return {
-    read: each((option) => schemaOf(option, 'read', readsBounds)) as Schemas<OptionValues<Table>>,
-    create: each((option) => Type.Optional(schemaOf(option, 'create'))) as OptionalSchemas<OptionValues<Table>>,
-    update: each((option) => Type.Optional(schemaOf(option, 'update'))) as OptionalSchemas<OptionValues<Table>>,
+    read: each('read', false, readsBounds) as Schemas<OptionValues<Table>>,
+    create: each('create', true) as OptionalSchemas<OptionValues<Table>>,
+    update: each('update', true) as OptionalSchemas<OptionValues<Table>>,
   };
 }
 
-function schemaOf(option: Option, use: Use, isBounded = true): TSchema {
+function schemaOf(option: Option, use: Use, isBounded: boolean, recording: TSchema): TSchema {
   const text = typeof option.description === 'string' ? option.description : option.description[use];
   const description = text === null ? {} : { description: text };
   const defaults = use === 'create' ? { default: option.default } : {};
   if (option.type === 'boolean') return { ...Type.Boolean(description), ...defaults };
   if (option.type === 'choice') return { ...oneOf(Object.keys(option.texts), text ?? undefined), ...defaults };
+  if (option.type === 'recording') return { ...orNull(recording), ...description, ...defaults };
   const bounds = isBounded ? { minimum: option.min, maximum: option.max } : {};
   if (option.default === null) return { ...orNull(Type.Integer({ ...bounds, ...description })), ...defaults };
   return Type.Integer({ ...bounds, ...defaults, ...description });

@@ -138,7 +138,7 @@ async function realIds(operationId: string): Promise<(text: string) => string> {
   const recovery = await api.call('POST', `${endpoint.path}/recoveries`, { body: { since: '2026-01-01T00:00:00Z' } });
   const room = `/v1/rooms/${roomId}`;
   const headers = { prefer: 'respond-async' };
-  if (operationId === 'startRecording') await makeRecordable(api);
+  if (['startRecording', 'createRoom', 'updateRoom'].includes(operationId)) await makeRecordable(api);
   if (operationId === 'readRoomOperation') await api.call('DELETE', room, { headers });
   if (operationId === 'readParticipantOperation')
     await api.call('DELETE', `${room}/participants/${participantId}`, { headers });

@@ -148,3 +148,34 @@ describe('recordings', () => {
     }
   });
 });
+
+describe('the option of a room', () => {
+  const create = (record: unknown) => api.call('POST', '/v1/rooms', { body: { name: 'Recorded', record } });
+
+  test('is stored as it was sent, changed and removed', async () => {
+    const record = { mode: 'tracks', maxDurationSeconds: 60, metadata: { lesson: 7 } };
+    const { status, body } = await create(record);
+    expect([status, body.record]).toEqual([201, record]);
+    const path = `/v1/rooms/${body.id}`;
+    expect((await api.call('GET', path)).body.record).toEqual(record);
+    const change = async (to: unknown) => (await api.call('PATCH', path, { body: { record: to } })).body.record;
+    expect(await change({ mode: 'tracks', audioOnly: true })).toEqual({ mode: 'tracks', audioOnly: true });
+    expect(await change(null)).toBeNull();
+    expect((await api.call('GET', path)).body.record).toBeNull();
+  });
+
+  test('is refused as a request to record would be', async () => {
+    for (const [record, at] of [
+      [{ mode: 'film' }, 'body.record.mode'],
+      [{ mode: 'tracks', maxDurationSeconds: 0 }, 'body.record.maxDurationSeconds'],
+      [{ mode: 'tracks', participantId: 'part_1' }, 'body.record.participantId'],
+      [{}, 'body.record.mode'],
+    ]) {
+      const { body } = await create(record);
+      expect(body.error.details.map(({ path }: { path: string }) => path)).toContain(at);
+    }
+    await mediaServerRecords(api, 3600);
+    expect((await create({ mode: 'tracks' })).body.error.code).toBe('RECORDING_UNAVAILABLE');
+    expect((await create(null)).status).toBe(201);
+  });
+});

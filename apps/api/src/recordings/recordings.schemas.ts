@@ -77,22 +77,31 @@ export const RecordingFilePath = Type.Object({
   fileId: pathId('File of the recording.'),
 });
 
-export const StartRecordingBody = namedObject('StartRecording', {
+const recordingOptions = (hasDefaults: boolean) => ({
   mode: oneOf(RECORDING_MODES, MODES),
-  audioOnly: Type.Optional(Type.Boolean({ default: false, description: 'Whether pictures are left out.' })),
+  audioOnly: Type.Optional(
+    Type.Boolean({ ...(hasDefaults && { default: false }), description: 'Whether pictures are left out.' }),
+  ),
   layout: Type.Optional(
     oneOf(RECORDING_LAYOUTS, 'Of a composite: everyone in equal size (the default), or the speaker large.'),
   ),
-  participantId: Type.Optional(pathId('Records only this participant of the room.')),
   maxDurationSeconds: Type.Optional(
     Type.Integer({
       minimum: RECORDING_DURATION_SECONDS.min,
       maximum: RECORDING_DURATION_SECONDS.max,
-      default: RECORDING_DURATION_SECONDS.default,
+      ...(hasDefaults && { default: RECORDING_DURATION_SECONDS.default }),
       description: 'The recording stops by itself after this time.',
     }),
   ),
-  metadata: Type.Optional(metadataObject('Application-defined.')),
+  metadata: Type.Optional(metadataObject('Application-defined.', hasDefaults ? undefined : {})),
+});
+
+/** The option of a room. Without defaults: types of the SDK would demand each field that has one. */
+export const RecordSchema = namedObject('RecordRoom', recordingOptions(false));
+
+export const StartRecordingBody = namedObject('StartRecording', {
+  ...recordingOptions(true),
+  participantId: Type.Optional(pathId('Records only this participant of the room.')),
 });
 
 export const LinkBody = namedObject('CreateRecordingLink', {

@@ -34,6 +34,7 @@ describe('POST /v1/rooms', () => {
       status: 'created',
       maxParticipants: 100,
       emptyTimeoutSeconds: null,
+      record: null,
       createdAt: expect.stringMatching(TIMESTAMP),
       startedAt: null,
       endedAt: null,

@@ -42,9 +42,11 @@ import {
   timestamp,
   trimmedText,
 } from '../http/schemas.js';
+import { requireRecordable } from '../recordings/recordable.js';
+import { RecordSchema } from '../recordings/recordings.schemas.js';
 import { answerOperation, OPERATION_ANSWERS, OperationSchema } from '../operations/operations.js';
 
-const OPTIONS = optionSchemas(ROOM_OPTIONS, { readsBounds: false });
+const OPTIONS = optionSchemas(ROOM_OPTIONS, { readsBounds: false, recording: RecordSchema });
 
 const storedRoom = {
   id: Type.String({ description: 'Room identifier, `room_…`.' }),
@@ -138,8 +140,9 @@ export function roomRoutes(deps: Deps): Route[] {
       params: RoomPath,
       body: UpdateRoomBody,
       responses: { 200: { description: 'The room.', schema: RoomSchema } },
-      errors: ['ROOM_ENDED'],
+      errors: ['ROOM_ENDED', 'RECORDING_UNAVAILABLE'],
       async handle({ caller, params, body }) {
+        await requireRecordable(deps, body.record);
         return { status: 200, body: presentLiveRoom(caller, await changeRoom(deps, caller, params.roomId, body)) };
       },
     }),
@@ -215,7 +218,9 @@ function createRoomRoute(deps: Deps): UntaggedRoute {
     idempotent: true,
     body: CreateRoomBody,
     responses: { 201: { description: 'The room.', schema: RoomSchema } },
+    errors: ['RECORDING_UNAVAILABLE'],
     async handle({ caller, body, bodyAsSent, idempotencyKey }) {
+      await requireRecordable(deps, body.record);
       // Stays empty for a repeated request, which runs only `answer`, with the values of the first one.
       let deliveries: DueEndpoint[] = [];
       const make = async (insertRoom: (insert: RoomToInsert) => Promise<DueEndpoint[]>) => {

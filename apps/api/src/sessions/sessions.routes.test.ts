@@ -102,6 +102,9 @@ describe('GET /v1/usage', () => {
         peakParticipants: sessions.length,
         relayShare: 1,
         deliveries: 0,
+        recordedMinutes: 0,
+        convertedMinutes: 0,
+        recordedBytes: 0,
       },
       expect.objectContaining({ day: iso(today), rooms: 0, participantSeconds: 0, relayShare: null }),
     ]);

@@ -59,6 +59,7 @@ function roomOf(tenant: Tenant, metadata: Record<string, unknown> = {}): RoomToI
     metadata,
     maxParticipants: 7,
     emptyTimeoutSeconds: 60,
+    record: null,
     createdAt: NOON,
   };
   const state = { ...room, ...NEW };

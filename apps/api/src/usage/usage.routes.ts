@@ -36,6 +36,9 @@ const UsageDaySchema = namedObject('UsageDay', {
     }),
   ),
   deliveries: Type.Integer({ description: 'Webhook deliveries that were created.' }),
+  recordedMinutes: Type.Number({ description: 'Duration of the recordings that ended on the day.' }),
+  convertedMinutes: Type.Number({ description: 'Duration of the files of recordings that were completed on the day.' }),
+  recordedBytes: Type.Integer({ description: 'Size of these files.' }),
 });
 
 const UsageSchema = namedObject('Usage', {

@@ -5,6 +5,7 @@ import {
   type OptionTable,
   type OptionValue,
   type OptionValues,
+  type RecordingInput,
 } from '@callplane/core/options';
 import { useState } from 'react';
 import { durationText } from '../format.js';
@@ -42,10 +43,20 @@ function OptionField(props: { option: Option; value: OptionValue; onValue: (valu
       return (
         <Field label={label} hint={hint}>
           {(attributes) => (
-            <Select {...attributes} options={Object.entries(option.texts)} value={String(value)} onValue={onValue} />
+            <Select {...attributes} options={Object.entries(option.texts)} value={value as string} onValue={onValue} />
           )}
         </Field>
       );
+    case 'recording': {
+      const modes = [['', option.none], ...Object.entries(option.texts)] as const;
+      const { mode = '' } = (value ?? {}) as Partial<RecordingInput>;
+      const choose = (chosen: string) => onValue(chosen === '' ? null : { mode: chosen as RecordingInput['mode'] });
+      return (
+        <Field label={label} hint={hint}>
+          {(attributes) => <Select {...attributes} options={modes} value={mode} onValue={choose} />}
+        </Field>
+      );
+    }
     case 'integer':
       return <NumberField option={option} value={value} onValue={onValue} />;
   }

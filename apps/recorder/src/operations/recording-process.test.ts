@@ -4,7 +4,8 @@ import { describe, expect, test } from '@jest/globals';
 import { recordingFileKey } from '@callplane/core';
 import { acceptRecordingDeletion } from '@callplane/db';
 import { workOnOperation } from '@callplane/operations';
-import { capture, type TestPacket } from '@callplane/testing';
+import type { ObjectStore } from '@callplane/store';
+import { capture, eventually, type TestPacket } from '@callplane/testing';
 import {
   agentPassed,
   deps,
@@ -106,6 +107,74 @@ describe('the processing of a recording', () => {
     const events = await deps.database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
     expect(events.map(({ type }) => type)).toEqual(['recording.stopped', 'recording.failed', 'operation.failed']);
   });
+});
+
+/** A store that calls `meet` before each request, with its number. */
+function watched(meet: (call: number) => Promise<void> | void): ObjectStore {
+  let calls = 0;
+  const next = async () => meet((calls += 1));
+  return {
+    put: async (name, object) => (await next(), store.put(name, object)),
+    read: async (name) => (await next(), store.read(name)),
+    size: async (name) => (await next(), store.size(name)),
+    removeAll: async (prefix) => (await next(), store.removeAll(prefix)),
+    link: () => store.link(),
+    linkOrigin: null,
+  };
+}
+
+describe('whatever request of a recorder to the store', () => {
+  /** Two captures of two chunks: four reads, two files, and the deletion of the captures. */
+  const CALLS = 7;
+  const made = async () => (await files()).map(({ bytes, startMs, durationMs }) => [bytes > 0, startMs, durationMs]);
+  const shipBoth = async () => {
+    await ship('a', capture('opus', packets(20)));
+    await ship('b', capture('opus', packets(10)));
+    await agentPassed();
+  };
+  const expectWhole = async () => {
+    expect(await made()).toEqual([
+      [true, 1000, 400],
+      [true, 1000, 200],
+    ]);
+    expect(await row()).toMatchObject({ status: 'completed', gaps: [] });
+    expect(existsSync(join(store.folder, 'captures', roomId))).toBe(false);
+    for (const file of await files()) expect(await store.size(recordingFileKey(recordingId, file))).toBe(file.bytes);
+    const events = await deps.database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
+    expect(events.map(({ type }) => type)).toEqual(['recording.stopped', 'recording.completed']);
+  };
+
+  test.each(Array.from({ length: CALLS }, (_, n) => n + 1))('fails, the same files come out (%i)', async (call) => {
+    await shipBoth();
+    const failing = watched((n) => (n === call ? Promise.reject(new Error('away')) : undefined));
+    expect(await work({ store: failing })).not.toBeNull();
+    expect(await row()).toMatchObject({ status: 'processing' });
+    expect(await work()).toBeNull();
+    await expectWhole();
+  });
+
+  test.each(Array.from({ length: CALLS }, (_, n) => n + 1))(
+    'a frozen recorder stops at, another one makes the same files, and the frozen one writes nothing (%i)',
+    async (call) => {
+      await shipBoth();
+      let thaw = () => {};
+      const frozen = new Promise<void>((resolve) => (thaw = resolve));
+      let isReached = false;
+      const slow = watched((n) => {
+        if (n === call) isReached = true;
+        return n === call ? frozen : undefined;
+      });
+      const first = work({ store: slow });
+      await eventually(() => isReached);
+      await deps.database.sql.$executeRaw`
+        UPDATE runtime_operations SET lease_expires_at = now() - interval '1 ms' WHERE id = ${operationId}`;
+      expect(await work()).toBeNull();
+      await expectWhole();
+      thaw();
+      expect(await first).toBeNull();
+      await expectWhole();
+    },
+  );
 });
 
 test('the deletion of a recording deletes its files, its captures and its row', async () => {

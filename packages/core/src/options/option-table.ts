@@ -1,3 +1,5 @@
+import type { RecordingInput, RecordingMode } from '../recordings/recording.js';
+
 /** Texts of a field for its reads, for the creation of its resource and for changes. One text serves all three. */
 type Description = string | { readonly read: string | null; readonly create: string; readonly update: string };
 
@@ -19,6 +21,13 @@ export type Option =
   | (Common & { readonly type: 'boolean'; readonly default: boolean; readonly texts: Record<'true' | 'false', string> })
   /** The texts have a key for each value. */
   | (Common & { readonly type: 'choice'; readonly default: string; readonly texts: Readonly<Record<string, string>> })
+  /** Null is a value, and `none` says what it means. */
+  | (Common & {
+      readonly type: 'recording';
+      readonly default: null;
+      readonly texts: Record<RecordingMode, string>;
+      readonly none: string;
+    })
   | (Common & {
       readonly type: 'integer';
       readonly min: number;
@@ -33,7 +42,9 @@ type ValueOf<O extends Option> = O extends { type: 'boolean' }
   ? boolean
   : O extends { type: 'choice' }
     ? keyof O['texts']
-    : number | Extract<O['default'], null>;
+    : O extends { type: 'recording' }
+      ? RecordingInput | null
+      : number | Extract<O['default'], null>;
 
 export type OptionValue = ValueOf<Option>;
 
@@ -64,7 +75,8 @@ export function optionDefaults<Table extends OptionTable>(table: Table): OptionV
 /** A value for people. */
 export function optionText(option: Option, value: OptionValue): string {
   if (option.type === 'boolean') return option.texts[value === true ? 'true' : 'false'];
-  if (option.type === 'choice') return option.texts[String(value)] ?? String(value);
+  if (option.type === 'choice') return option.texts[value as string] ?? (value as string);
   if (value === null && option.default === null) return option.none;
+  if (option.type === 'recording') return option.texts[(value as RecordingInput).mode];
   return Number(value).toLocaleString('en') + (option.unit === undefined ? '' : ` ${option.unit}`);
 }

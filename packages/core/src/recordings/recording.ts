@@ -2,7 +2,7 @@ import type { TrackSource } from '../participants/participant.js';
 
 /** `composite`: one file of everything. `tracks`: a file for each track. */
 export const RECORDING_MODES = ['composite', 'tracks'] as const;
-type RecordingMode = (typeof RECORDING_MODES)[number];
+export type RecordingMode = (typeof RECORDING_MODES)[number];
 
 export const RECORDING_LAYOUTS = ['grid', 'speaker'] as const;
 export type RecordingLayout = (typeof RECORDING_LAYOUTS)[number];
@@ -75,6 +75,34 @@ export interface RecordingState {
   completedAt: Date | null;
   gaps: RecordingGap[];
   files: StoredRecordingFile[];
+}
+
+/** The options of a recording, in a request and in the option of a room. Absent fields have their defaults. */
+export interface RecordingInput {
+  mode: RecordingMode;
+  audioOnly?: boolean;
+  layout?: RecordingLayout;
+  maxDurationSeconds?: number;
+  metadata?: Record<string, unknown>;
+}
+
+export type NewRecording = Pick<RecordingState, keyof RecordingInput | 'id' | 'participantId' | 'startedAt'>;
+
+export function newRecording(
+  { mode, audioOnly, layout, maxDurationSeconds, metadata, participantId }: RecordingInput & { participantId?: string },
+  id: string,
+  startedAt: Date,
+): NewRecording {
+  return {
+    id,
+    participantId: participantId ?? null,
+    mode,
+    audioOnly: audioOnly ?? false,
+    layout: mode === 'composite' && audioOnly !== true ? (layout ?? 'grid') : null,
+    metadata: metadata ?? {},
+    maxDurationSeconds: maxDurationSeconds ?? RECORDING_DURATION_SECONDS.default,
+    startedAt,
+  };
 }
 
 /** Presents a recording for the API and for events. */

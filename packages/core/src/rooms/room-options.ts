@@ -44,6 +44,20 @@ export const ROOM_OPTIONS = {
     none: 'as the deployment is set',
     unit: 'seconds',
   },
+  record: {
+    column: 'record',
+    type: 'recording',
+    default: null,
+    description: {
+      read: 'The recording that starts with the first participant. Null: none.',
+      create: 'Starts a recording with the first participant. Null: only requests start recordings.',
+      update: 'As at the creation. A change after the first participant has joined starts and stops nothing.',
+    },
+    input: ['Record', 'From the first participant on. Stop it as any other recording.'],
+    label: 'Recorded',
+    none: 'On request',
+    texts: { composite: 'One file of everything', tracks: 'A file for each track' },
+  },
 } as const satisfies OptionTable;
 
 export type RoomOptions = OptionValues<typeof ROOM_OPTIONS>;

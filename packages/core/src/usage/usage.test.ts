@@ -29,7 +29,14 @@ describe('days', () => {
 });
 
 test('a day of usage shows whole seconds, minutes with two digits, and no relay share without a measured session', () => {
-  const usage = { ...noUsage(day('2026-11-20')), rooms: 2, participantMs: 100_999, peakParticipants: 3, deliveries: 4 };
+  const usage = {
+    ...noUsage(day('2026-11-20')),
+    rooms: 2,
+    participantMs: 100_999,
+    peakParticipants: 3,
+    deliveries: 4,
+    ...{ recordedMs: 90_000, convertedMs: 181_000, recordedBytes: 5 },
+  };
   expect(presentUsageDay(usage)).toEqual({
     day: '2026-11-20',
     rooms: 2,
@@ -38,6 +45,9 @@ test('a day of usage shows whole seconds, minutes with two digits, and no relay 
     peakParticipants: 3,
     relayShare: null,
     deliveries: 4,
+    recordedMinutes: 1.5,
+    convertedMinutes: 3.02,
+    recordedBytes: 5,
   });
   expect(presentUsageDay({ ...usage, measuredSessions: 3, relayedSessions: 1 }).relayShare).toBe(0.3333);
 });

@@ -11,6 +11,11 @@ export interface UsageDay {
   measuredSessions: number;
   relayedSessions: number;
   deliveries: number;
+  /** Duration of the recordings that ended on the day, in milliseconds. */
+  recordedMs: number;
+  /** Duration and size of the files that were completed on the day. */
+  convertedMs: number;
+  recordedBytes: number;
 }
 
 export function noUsage(day: Date): UsageDay {
@@ -22,20 +27,27 @@ export function noUsage(day: Date): UsageDay {
     measuredSessions: 0,
     relayedSessions: 0,
     deliveries: 0,
+    recordedMs: 0,
+    convertedMs: 0,
+    recordedBytes: 0,
   };
 }
 
 export function presentUsageDay(usage: UsageDay) {
   const participantSeconds = Math.floor(usage.participantMs / 1000);
+  const minutesOf = (seconds: number): number => Math.round((seconds / 60) * 100) / 100;
   return {
     day: usage.day.toISOString().slice(0, 10),
     rooms: usage.rooms,
     participantSeconds,
-    participantMinutes: Math.round((participantSeconds / 60) * 100) / 100,
+    participantMinutes: minutesOf(participantSeconds),
     peakParticipants: usage.peakParticipants,
     relayShare:
       usage.measuredSessions === 0 ? null : Math.round((usage.relayedSessions / usage.measuredSessions) * 1e4) / 1e4,
     deliveries: usage.deliveries,
+    recordedMinutes: minutesOf(usage.recordedMs / 1000),
+    convertedMinutes: minutesOf(usage.convertedMs / 1000),
+    recordedBytes: usage.recordedBytes,
   };
 }
 

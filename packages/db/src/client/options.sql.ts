@@ -2,7 +2,13 @@ import { optionEntries, type Option, type OptionTable, type OptionValue, type Op
 import { Prisma } from '../generated/client.js';
 import type { Column } from './sql.js';
 
-const TYPES = { boolean: 'boolean', choice: 'text', integer: 'int' } as const satisfies Record<Option['type'], string>;
+const TYPES = { boolean: 'boolean', choice: 'text', integer: 'int', recording: 'jsonb' } as const satisfies Record<
+  Option['type'],
+  string
+>;
+
+const storedValue = (value: OptionValue) =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
 
 /** The columns of options, for an INSERT or an UPDATE. */
 export function optionColumns(table: OptionTable): Prisma.Sql {
@@ -24,7 +30,7 @@ export function optionFields(table: OptionTable, alias: string): Prisma.Sql {
 
 /** The values for {@link optionColumns}. */
 export function optionParameters<Table extends OptionTable>(table: Table, values: OptionValues<Table>): Prisma.Sql {
-  const typed = ({ type }: Option, value: OptionValue) => Prisma.sql`${value}::${Prisma.raw(TYPES[type])}`;
+  const typed = ({ type }: Option, value: OptionValue) => Prisma.sql`${storedValue(value)}::${Prisma.raw(TYPES[type])}`;
   return Prisma.join(optionEntries(table, values).map(([, option, value]) => typed(option, value)));
 }
 
@@ -36,7 +42,7 @@ export function optionRows<Table extends OptionTable>(
   return Object.fromEntries(
     Object.entries(table).map(([name, { column, type }]): [string, Column] => [
       column,
-      [TYPES[type], rows.map((row) => row[name] as OptionValue)],
+      [TYPES[type], rows.map((row) => storedValue(row[name] as OptionValue))],
     ]),
   );
 }

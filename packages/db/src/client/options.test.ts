@@ -9,7 +9,7 @@ stopAtEnd(() => database.close());
 /** The constraint of a column as PostgreSQL prints it. */
 function constraintOf(option: OptionTable[string]): string | null {
   const { column } = option;
-  if (option.type === 'boolean') return null;
+  if (option.type === 'boolean' || option.type === 'recording') return null;
   if (option.type === 'integer') return `CHECK (((${column} >= ${option.min}) AND (${column} <= ${option.max})))`;
   const values = Object.keys(option.texts).map((value) => `'${value}'::text`);
   return `CHECK ((${column} = ANY (ARRAY[${values.join(', ')}])))`;
@@ -25,7 +25,7 @@ test.each<[string, OptionTable]>([
         (SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = ${`${table}_${option.column}`}::text) AS "constraint"
       FROM information_schema.columns WHERE table_name = ${table}::text AND column_name = ${option.column}::text`;
     expect(column).toEqual({
-      type: { boolean: 'boolean', choice: 'text', integer: 'integer' }[option.type],
+      type: { boolean: 'boolean', choice: 'text', integer: 'integer', recording: 'jsonb' }[option.type],
       nullable: option.default === null ? 'YES' : 'NO',
       constraint: constraintOf(option),
     });

@@ -70,7 +70,7 @@ export const texts = (values: readonly (string | null)[]): Prisma.Sql => Prisma.
 export const ints = (values: readonly (number | null)[]): Prisma.Sql => Prisma.sql`(SELECT ${values}::int[])`;
 
 /** A column of {@link newRows}: its type in SQL, and its value in each row. */
-export type Column = readonly ['text' | 'int' | 'boolean', readonly (string | number | boolean | null)[]];
+export type Column = readonly ['text' | 'int' | 'boolean' | 'jsonb', readonly (string | number | boolean | null)[]];
 
 /**
  * The rows that a statement inserts, as a table for FROM: arrays as in {@link texts}, but a lone row as parameters,

@@ -68,6 +68,7 @@ const ROWS: Record<string, () => string> = {
   'events-numbered': () => ids.live,
   'ended-rooms-empty': () => ids.ended,
   'ending-rooms-worked-on': () => ids.ended,
+  'recordings-worked-on': () => ids.live,
   capacity: () => ids.live,
   'sessions-reported-once': () => ids.live,
   'removed-participants-gone': () => ids.operation,
@@ -84,6 +85,7 @@ const BREAKS: Record<string, () => string> = {
     WHERE room_id = '${ids.ended}'`,
   'ending-rooms-worked-on': () =>
     `UPDATE runtime_operations SET status = 'pending', completed_at = NULL WHERE room_id = '${ids.ended}'`,
+  'recordings-worked-on': () => `UPDATE rooms SET recording_since = now() WHERE id = '${ids.live}'`,
   capacity: () => `UPDATE rooms SET max_participants = 1 WHERE id = '${ids.live}'`,
   'sessions-reported-once': () =>
     `UPDATE events SET type = 'participant.moved' WHERE room_id = '${ids.live}' AND type = 'participant.left'`,
@@ -108,6 +110,19 @@ const BREAKS: Record<string, () => string> = {
   'participants-in-their-room': () =>
     `UPDATE participant_sessions SET environment_id = 'env_other' WHERE participant_id = '${ids.participant}'`,
 };
+
+test.each([
+  ['ended-rooms-empty', () => [ids.ended, 'recording', 'NULL']],
+  ['recordings-worked-on', () => [ids.live, 'processing', 'now()']],
+] as const)('the invariant "%s" finds a recording that nobody ends', async (name, recording) => {
+  const [roomId, status, endedAt] = recording();
+  const statement = `
+    WITH recorded AS (UPDATE rooms SET recording_since = now() WHERE id = '${roomId}' AND '${status}' = 'recording')
+    INSERT INTO recordings (id, environment_id, room_id, mode, audio_only, metadata, max_duration_seconds, status,
+      started_at, ended_at)
+    VALUES ('rec_1', '${rooms.tenant.environmentId}', '${roomId}', 'tracks', false, '{}', 60, '${status}', now(), ${endedAt})`;
+  expect(await brokenBy(statement)).toEqual([[name, [roomId]]]);
+});
 
 describe('the invariants', () => {
   test('hold for rooms, participants, events and deliveries that the repositories wrote', async () => {

@@ -36,13 +36,31 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'ended-rooms-empty',
-    sentence: 'A room that has ended has no live session and no published track.',
+    sentence: 'A room that has ended has no live session, no published track, and no running recording.',
     subject: 'rooms',
     broken: Prisma.sql`
       SELECT r.id FROM newest JOIN rooms r ON r.id = newest.id
-      WHERE r.status = 'ended' AND EXISTS (
+      WHERE r.status = 'ended' AND (EXISTS (
         SELECT FROM participant_sessions s LEFT JOIN session_tracks t ON t.session_id = s.id
-        WHERE s.room_id = r.id AND (s.ended_at IS NULL OR t.session_id IS NOT NULL))`,
+        WHERE s.room_id = r.id AND (s.ended_at IS NULL OR t.session_id IS NOT NULL))
+        OR EXISTS (SELECT FROM recordings c WHERE c.room_id = r.id AND c.status = 'recording'))`,
+  },
+  {
+    name: 'recordings-worked-on',
+    sentence:
+      'A room says whether it is recorded. A recording that has ended has an operation that is pending, or has its outcome.',
+    subject: 'rooms',
+    broken: Prisma.sql`
+      SELECT r.id FROM newest JOIN rooms r ON r.id = newest.id
+      CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE c.status = 'recording') AS running,
+          count(*) FILTER (WHERE c.status <> 'recording' AND c.deleted_at IS NULL AND NOT EXISTS (
+            SELECT FROM runtime_operations o WHERE o.subject_id = c.id AND o.kind = 'recording.process'
+              AND o.status IN (CASE c.status WHEN 'completed' THEN 'completed' ELSE 'pending' END,
+                CASE c.status WHEN 'failed' THEN 'failed' END))) AS lost
+        FROM recordings c WHERE c.room_id = r.id
+      ) recordings
+      WHERE (r.recording_since IS NOT NULL) <> (running > 0) OR lost > 0`,
   },
   {
     name: 'ending-rooms-worked-on',

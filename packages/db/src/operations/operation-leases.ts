@@ -2,7 +2,7 @@ import type { OperationError, OperationKind, OperationState, Tenant } from '@cal
 import type { TypedSql } from '../client/database.js';
 import { literals } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
-import { isExhausted, isUnleased, OPERATION_COLUMNS, WAKEABLE_COLUMNS } from './operation.sql.js';
+import { inTurns, isExhausted, isUnleased, OPERATION_COLUMNS, WAKEABLE_COLUMNS } from './operation.sql.js';
 import type { WakeableOperation } from './operations.repository.js';
 
 /** All lease times are PostgreSQL's, so the workers' clocks need not agree. */
@@ -46,6 +46,7 @@ const PROJECT_ID = Prisma.sql`
 /**
  * Claims a due row without a valid lease and counts the attempt, so that a worker that dies right afterwards has used
  * one.
+ * @param isTurn whether the claim is the latest turn of its environment
  * @returns null when the row is not due, leased to another worker, or settled.
  */
 export async function claimOperation(
@@ -53,10 +54,12 @@ export async function claimOperation(
   operationId: string,
   leaseToken: string,
   leaseMs: number,
+  isTurn = false,
 ): Promise<ClaimedOperation | null> {
   const [claimed] = await db.$queryRaw<ClaimedOperation[]>`
     UPDATE runtime_operations
     SET lease_token = ${leaseToken}::uuid, lease_expires_at = now() + ${leaseMs}::int * interval '1 millisecond',
+      claimed_at = CASE WHEN ${isTurn} THEN now() ELSE claimed_at END,
       attempts = attempts + 1, run_attempts = run_attempts + 1
     WHERE id = ${operationId} AND status = 'pending' AND due_at <= now()
       AND ${isUnleased} AND NOT ${isExhausted}
@@ -65,6 +68,28 @@ export async function claimOperation(
       lease_token::text AS "leaseToken",
       (extract(epoch FROM now() - due_at) * 1000)::int AS "lagMs"`;
   return claimed ?? null;
+}
+
+/**
+ * Claims the operation of a kind whose turn it is: environments take turns, so that one with many long operations does
+ * not delay another's.
+ * @returns null if none is due
+ */
+export async function claimInTurn(
+  db: TypedSql,
+  kind: OperationKind,
+  leaseToken: string,
+  leaseMs: number,
+): Promise<ClaimedOperation | null> {
+  const isDue = Prisma.sql`AND due_at <= now() AND NOT ${isExhausted}`;
+  for (;;) {
+    const [next] = await db.$queryRaw<{ id: string }[]>`
+      SELECT id FROM (${inTurns(kind, isDue)}) waiting ORDER BY position LIMIT 1`;
+    if (next === undefined) return null;
+    const claimed = await claimOperation(db, next.id, leaseToken, leaseMs, true);
+    // Otherwise another worker has it.
+    if (claimed !== null) return claimed;
+  }
 }
 
 /**

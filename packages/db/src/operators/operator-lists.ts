@@ -1,6 +1,7 @@
 /** Reads of `rtc` for operators: across tenants, and therefore by bare id. Request handlers must never call them. */
 import {
   ROOM_OPTIONS,
+  type RoomOptions,
   type EventType,
   type OperationError,
   type OperationKind,
@@ -101,6 +102,7 @@ export async function findRoomById(db: Db, roomId: string) {
   const [end] = ends;
   return {
     ...row,
+    record: row.record as RoomOptions['record'],
     operationId: end?.id ?? null,
     operationStatus: end?.status ?? null,
     participants: count.sessions,

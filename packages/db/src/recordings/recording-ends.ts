@@ -10,6 +10,7 @@ import {
   type WakeableOperation,
 } from '../operations/operations.repository.js';
 import { findRoom } from '../rooms/rooms.repository.js';
+import { addRecordingUsage } from '../usage/usage.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { STORED_COLUMNS } from './recording.sql.js';
 import { followRecordings } from './recordings.repository.js';
@@ -52,7 +53,10 @@ export async function stopRecordings(
   const operations = await insertOperations(tx, 'recording.process', subjects, now, tenant.traceparent);
   const room = { ...locked, ...(await followRecordings(tx, roomId)) };
   const events = rows.map((row) => recordingEvent('recording.stopped', { tenant, room, now }, row));
-  return { recordings: rows, operations, deliveries: (await writeEvents(tx, events)).deliveries };
+  const { deliveries } = await writeEvents(tx, events);
+  const recordedMs = rows.reduce((sum, { startedAt, endedAt }) => sum + Number(endedAt) - Number(startedAt), 0);
+  await addRecordingUsage(tx, tenant, { recordedMs }, now);
+  return { recordings: rows, operations, deliveries };
 }
 
 /** Recordings that have reached their longest duration. */

@@ -14,6 +14,7 @@ import { Prisma } from '../generated/client.js';
 import { assertLease, type ClaimedOperation } from '../operations/operation-leases.js';
 import { isUnleased } from '../operations/operation.sql.js';
 import { findRoom } from '../rooms/rooms.repository.js';
+import { addRecordingUsage } from '../usage/usage.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { CAPTURE_COLUMNS, type StoredCapture } from './recording-captures.js';
 import { STORED_COLUMNS } from './recording.sql.js';
@@ -150,7 +151,12 @@ export async function settleRecording(
   const room = await findRoom(tx, claim, claim.roomId);
   if (room === null) throw new Error(`no room ${claim.roomId}`);
   const event = recordingEvent(`recording.${end.status}`, { tenant: claim, room, now }, recording);
-  return (await writeEvents(tx, [event])).deliveries;
+  const { deliveries } = await writeEvents(tx, [event]);
+  if (end.status === 'completed') {
+    const sumOf = (field: 'bytes' | 'durationMs') => recording.files.reduce((sum, file) => sum + file[field], 0);
+    await addRecordingUsage(tx, claim, { convertedMs: sumOf('durationMs'), recordedBytes: sumOf('bytes') }, now);
+  }
+  return deliveries;
 }
 
 /** Whether another recording of the room still needs its captures: one that runs, waits, or has failed. */

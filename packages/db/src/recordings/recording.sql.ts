@@ -1,4 +1,5 @@
 import { Prisma } from '../generated/client.js';
+import { inTurns } from '../operations/operation.sql.js';
 
 /** The columns of a `RecordingState` but its place in the queue; the table must have the name or alias `recordings`. */
 export const STORED_COLUMNS = Prisma.sql`recordings.id, recordings.environment_id AS "environmentId",
@@ -10,13 +11,9 @@ export const STORED_COLUMNS = Prisma.sql`recordings.id, recordings.environment_i
 /** The columns of a `RecordingState`, for statements that join {@link WAITING}. */
 export const RECORDING_COLUMNS = Prisma.sql`${STORED_COLUMNS}, waiting.position::int AS "queuePosition"`;
 
-/** The recordings that wait for a recorder, in the order in which recorders take them: each environment in its turn. */
-export const WAITING = Prisma.sql`LEFT JOIN (
-    SELECT subject_id, row_number() OVER (ORDER BY place, due_at) AS position FROM (
-      SELECT subject_id, due_at, row_number() OVER (PARTITION BY environment_id ORDER BY due_at) AS place
-      FROM runtime_operations WHERE kind = 'recording.process' AND status = 'pending' AND lease_token IS NULL
-    ) due
-  ) waiting ON waiting.subject_id = recordings.id`;
+/** The recordings that wait for a recorder, in the order in which recorders take them. */
+export const WAITING = Prisma.sql`LEFT JOIN (${inTurns('recording.process')}) waiting
+  ON waiting.subject_id = recordings.id`;
 
 /** Whether a recording is wanted at this moment; the tables have the names `recordings` and `rooms`. */
 export const isWanted = Prisma.sql`recordings.status = 'recording'

@@ -1,6 +1,10 @@
 import {
   isOpen,
+  newId,
+  newRecording,
   recordingEvent,
+  type NewRecording,
+  type RecordingInput,
   type RecordingState,
   type RecordingStatus,
   type RoomState,
@@ -17,11 +21,6 @@ import { RECORDING_COLUMNS, WAITING } from './recording.sql.js';
 export const RECORDER_TASK = 'longest durations';
 /** Without a pass of its agent in this time, a media server does not record. */
 const CAPTURE_SILENT_SECONDS = 30;
-
-export type NewRecording = Pick<
-  RecordingState,
-  'id' | 'participantId' | 'mode' | 'audioOnly' | 'layout' | 'metadata' | 'maxDurationSeconds' | 'startedAt'
->;
 
 export type RecordingRefusal =
   | 'room_not_found'
@@ -49,29 +48,68 @@ export async function startRecording(
   if (!isOpen(room.status)) return 'room_ended';
   const lack = await lackOf(tx, roomId);
   if (lack !== null) return lack;
-  const { id, participantId, mode, audioOnly, layout, metadata, maxDurationSeconds, startedAt } = recording;
-  // The lock of the room makes this a limit.
-  const active = await tx.$queryRaw<unknown[]>`
-    SELECT 1 FROM recordings WHERE room_id = ${roomId} AND status = 'recording' AND mode = 'composite'`;
-  if (mode === 'composite' && active.length > 0) return 'active';
-  const inserted = await tx.$executeRaw`
-    INSERT INTO recordings (id, environment_id, room_id, participant_id, mode, audio_only, layout, metadata,
-      max_duration_seconds, status, started_at)
-    SELECT ${id}, ${tenant.environmentId}, ${roomId}, ${participantId}::text, ${mode}, ${audioOnly},
-      ${layout}::text, ${JSON.stringify(metadata)}::jsonb, ${maxDurationSeconds}::int, 'recording', ${startedAt.toISOString()}::timestamptz
-    WHERE ${participantId}::text IS NULL
-      OR EXISTS (SELECT FROM participants WHERE id = ${participantId}::text AND room_id = ${roomId})`;
-  if (inserted === 0) return 'participant_not_found';
+  if (await isSecondComposite(tx, roomId, recording)) return 'active';
+  if (!(await insertRecording(tx, tenant, roomId, recording))) return 'participant_not_found';
   await tx.$executeRaw`
     INSERT INTO recording_spans (room_id, participant_id, session_id, track_id, kind, source, feed_id, mid, muted,
       started_at)
     SELECT s.room_id, s.participant_id, s.id, t.track_id, t.kind, t.source, t.feed_id, t.mid, t.muted,
-      ${startedAt.toISOString()}::timestamptz
+      ${recording.startedAt.toISOString()}::timestamptz
     FROM participant_sessions s JOIN session_tracks t ON t.session_id = s.id
     WHERE s.room_id = ${roomId} AND s.ended_at IS NULL AND NOT EXISTS (
       SELECT FROM recording_spans p WHERE p.session_id = s.id AND p.track_id = t.track_id AND p.ended_at IS NULL)`;
-  const subject = { tenant, room: { ...room, ...(await followRecordings(tx, roomId)) }, now: startedAt };
-  return writeEvents(tx, [recordingEvent('recording.started', subject, stateAtStart(tenant, roomId, recording))]);
+  return announceRecording(tx, tenant, room, recording);
+}
+
+/**
+ * Starts the recording that the option of a room asks for, without a request. Nothing is published yet. Without a
+ * recorder or an agent it waits for one, because the join must not fail.
+ * @param tx the transaction of the first join
+ */
+export async function recordFromStart(
+  tx: TypedSql,
+  tenant: Tenant,
+  room: RoomState & { record: RecordingInput },
+  now: Date,
+): Promise<DueEndpoint[]> {
+  const recording = newRecording(room.record, newId('recording'), now);
+  if (await isSecondComposite(tx, room.id, recording)) return [];
+  await insertRecording(tx, tenant, room.id, recording);
+  return (await announceRecording(tx, tenant, room, recording)).deliveries;
+}
+
+/** In a transaction that has locked the room, which makes this a limit. */
+async function isSecondComposite(tx: TypedSql, roomId: string, { mode }: NewRecording): Promise<boolean> {
+  const running = await tx.$queryRaw<unknown[]>`
+    SELECT 1 FROM recordings WHERE room_id = ${roomId} AND status = 'recording' AND mode = 'composite'`;
+  return mode === 'composite' && running.length > 0;
+}
+
+/** @returns false if the room has no such participant */
+async function insertRecording(
+  tx: TypedSql,
+  { environmentId }: Tenant,
+  roomId: string,
+  { id, participantId, mode, audioOnly, layout, metadata, maxDurationSeconds, startedAt }: NewRecording,
+): Promise<boolean> {
+  const inserted = await tx.$executeRaw`
+    INSERT INTO recordings (id, environment_id, room_id, participant_id, mode, audio_only, layout, metadata,
+      max_duration_seconds, status, started_at)
+    SELECT ${id}, ${environmentId}, ${roomId}, ${participantId}::text, ${mode}, ${audioOnly}, ${layout}::text,
+      ${JSON.stringify(metadata)}::jsonb, ${maxDurationSeconds}::int, 'recording', ${startedAt.toISOString()}::timestamptz
+    WHERE ${participantId}::text IS NULL
+      OR EXISTS (SELECT FROM participants WHERE id = ${participantId}::text AND room_id = ${roomId})`;
+  return inserted > 0;
+}
+
+async function announceRecording(
+  tx: TypedSql,
+  tenant: Tenant,
+  room: RoomState,
+  recording: NewRecording,
+): Promise<{ deliveries: DueEndpoint[] }> {
+  const subject = { tenant, room: { ...room, ...(await followRecordings(tx, room.id)) }, now: recording.startedAt };
+  return writeEvents(tx, [recordingEvent('recording.started', subject, stateAtStart(tenant, room.id, recording))]);
 }
 
 /**
@@ -112,11 +150,12 @@ const hasRecorder = Prisma.sql`
 /** Whether a media server records; the table has the name `n`. */
 const records = Prisma.sql`n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'`;
 
-/** A recording of this room needs a recorder, and its media server's agent; any agent if the room has none. */
-async function lackOf(db: TypedSql, roomId: string): Promise<'no_recorder' | 'no_agent' | null> {
+/** A recording needs a recorder, and the agent of the room's media server; any agent without such a room. */
+export async function lackOf(db: TypedSql, roomId: string | null): Promise<'no_recorder' | 'no_agent' | null> {
   const [row] = await db.$queryRaw<[{ hasRecorder: boolean; hasAgent: boolean }]>`
     SELECT ${hasRecorder} AS "hasRecorder", EXISTS (
-      SELECT FROM media_nodes n, rooms r WHERE r.id = ${roomId} AND n.id = coalesce(r.media_node_id, n.id) AND ${records}
+      SELECT FROM media_nodes n
+      WHERE n.id = coalesce((SELECT media_node_id FROM rooms WHERE rooms.id = ${roomId}::text), n.id) AND ${records}
     ) AS "hasAgent"`;
   if (!row.hasRecorder) return 'no_recorder';
   return row.hasAgent ? null : 'no_agent';

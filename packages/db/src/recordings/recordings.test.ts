@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { newId } from '@callplane/core';
+import { dayOf, newId } from '@callplane/core';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { claimOperation } from '../operations/operation-leases.js';
 import { publishTracks, setTracksMuted } from '../sessions/session-tracks.js';
 import { endSessions } from '../sessions/session-ends.js';
 import { NOON, startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
 import { readRoomChanges } from '../sessions/room-changes.js';
+import { updateRoom } from '../rooms/rooms.repository.js';
 import { takeSweep } from '../sweeps/sweep-lease.js';
+import { readUsage } from '../usage/usage.js';
 import { saveCapture, saveCapturePass, wantedCaptures } from './recording-captures.js';
 import { findOverdueRecordings, stopRecordings } from './recording-ends.js';
 import { cancelProcessing, openMediaServers, settleRecording } from './recording-work.js';
@@ -77,6 +79,17 @@ describe('the spans of a room', () => {
     expect(await spansOf(roomId)).toEqual(['mic 0 over']);
   });
 
+  test('of a removed participant end with its session, and the others go on', async () => {
+    const roomId = await rooms.newRoom();
+    const [ada, bob] = [await rooms.enter(roomId, { mediaNodeId: 'm1' }), await enter(roomId)];
+    await record(roomId);
+    await publish(ada.held, track('removed', '0'));
+    await publish(bob, track('stays', '0'));
+    await rooms.remove(roomId, ada.participantId);
+    await endSessions(rooms.database, roomId, [ada.held], 'removed', NOON);
+    expect(await spansOf(roomId)).toEqual(['removed 0 over', 'stays 0']);
+  });
+
   test('have a track that is published while the recording starts', async () => {
     for (let n = 0; n < 10; n += 1) {
       const roomId = await rooms.newRoom();
@@ -121,6 +134,72 @@ describe('the room', () => {
       await Promise.all([stop(roomId, third), stop(roomId)]);
       expect((await state(roomId)).since).toBeNull();
     }
+  });
+});
+
+describe('the usage', () => {
+  test('counts a recording that has ended, and its files once they are complete, also after its deletion', async () => {
+    const roomId = await rooms.newRoom();
+    const today = dayOf(new Date());
+    const usage = async () => {
+      const [day] = await readUsage(rooms.database.sql, rooms.tenant, today, today, new Date());
+      return [day!.recordedMs, day!.convertedMs, day!.recordedBytes] as const;
+    };
+    const id = await record(roomId, 10, new Date(Date.now() - 60_000));
+    const [recorded, converted, bytes] = await usage();
+    await stop(roomId, id);
+    expect(await usage()).toEqual([recorded + 10_000, converted, bytes]);
+    const files = [
+      { durationMs: 4000, bytes: 7 },
+      { durationMs: 5000, bytes: 8 },
+    ];
+    await rooms.database.prisma.recording.update({ where: { id }, data: { files } });
+    const subject = { ...rooms.tenant, subjectId: id, roomId };
+    const settle = () =>
+      rooms.database.transaction((tx) => settleRecording(tx, subject, { status: 'completed' }, new Date()));
+    await settle();
+    await settle();
+    await rooms.database.prisma.recording.delete({ where: { id } });
+    expect(await usage()).toEqual([recorded + 10_000, converted + 9000, bytes + 15]);
+  });
+});
+
+describe('the option of a room', () => {
+  const recordings = (roomId: string) => rooms.database.prisma.recording.findMany({ where: { roomId } });
+
+  test('starts one recording with the first participant, in the transaction of the join', async () => {
+    const record = { mode: 'tracks', audioOnly: true, metadata: { lesson: 7 } };
+    const roomId = await rooms.newRoom({ record });
+    expect(await recordings(roomId)).toEqual([]);
+    const invited = await Promise.all([rooms.invite(roomId), rooms.invite(roomId)]);
+    const joined = await Promise.all(invited.map((one) => rooms.join(roomId, one)));
+    expect(joined.map(({ outcome }) => outcome)).toEqual(['joined', 'joined']);
+    const [row, ...more] = await recordings(roomId);
+    expect(more).toEqual([]);
+    const defaults = { maxDurationSeconds: 14_400, participantId: null, status: 'recording' };
+    expect(row).toMatchObject({ ...record, ...defaults });
+    const { room } = (await readRoomChanges(rooms.database.sql, [{ roomId, after: null }])).get(roomId)!;
+    expect(room.recordingSince).toEqual(row!.startedAt);
+    const types = (await rooms.events(roomId)).map(({ type }) => type);
+    expect(types.filter((type) => type !== 'participant.joined')).toEqual(['room.started', 'recording.started']);
+    // A later join starts no other one.
+    await stop(roomId);
+    await rooms.enter(roomId);
+    expect(await recordings(roomId)).toHaveLength(1);
+  });
+
+  test('starts nothing with a refused join, or once the room has begun', async () => {
+    const [roomId, begun] = [
+      await rooms.newRoom({ record: { mode: 'tracks' }, maxParticipants: 1 }),
+      await rooms.newRoom(),
+    ];
+    const one = await rooms.invite(roomId);
+    await rooms.remove(roomId, one.participantId);
+    expect(await rooms.join(roomId, one)).toMatchObject({ outcome: 'removed' });
+    await rooms.enter(begun);
+    await updateRoom(rooms.database, rooms.tenant, begun, { record: { mode: 'tracks' } }, new Date());
+    await rooms.enter(begun);
+    expect([await recordings(roomId), await recordings(begun)]).toEqual([[], []]);
   });
 });
 

@@ -1,6 +1,16 @@
-import { decideJoins, newId, refusedAtOnce, type JoinCandidate, type PaceTimes } from '@callplane/core';
+import {
+  afterJoin,
+  decideJoins,
+  newId,
+  refusedAtOnce,
+  type JoinCandidate,
+  type PaceTimes,
+  type RecordingInput,
+  type RoomState,
+} from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
+import { recordFromStart } from '../recordings/recordings.repository.js';
 import { admitJoins, lockParticipants, lockRoom, type Joining, type RoomToJoin } from './join-locks.js';
 import { writeJoins, type AcceptedJoin } from './join-writes.js';
 import type { RoomChanges } from './room-changes.js';
@@ -55,8 +65,8 @@ const TOO_MANY_WAIT_MS_MIN = 1;
 /**
  * Lets participants join a room, and decides each join in the order of the inputs. The first statement numbers the
  * joins and reads the facts that decide them, without locks. The second one writes them if nothing has changed
- * meanwhile. Otherwise, and if a join ends another session, one transaction locks, decides and writes: batches of the
- * same room run one after another on its row lock. So concurrent joins cannot exceed its capacity.
+ * meanwhile. Otherwise, and if a join ends another session or starts a recording, one transaction locks, decides and
+ * writes: batches of the same room run one after another on its row lock. So concurrent joins cannot exceed its capacity.
  *
  * Of two joins of one participant, the one with the higher number opens the session, whichever is written first. So a
  * gateway that stood still cannot end the session that the client has opened elsewhere meanwhile.
@@ -80,7 +90,8 @@ export async function joinSessions(
   const chosen = await Promise.all(admitted.map(({ mediaNodeId }) => Promise.resolve(mediaNodeId)));
   const batch = { ...settings, now, mediaNodeId: chosen.find((nodeId) => nodeId !== null) ?? null };
   const isSuperseding = admitted.some(({ participantId }) => joining.room?.liveSessionOf.has(participantId));
-  const joined = isSuperseding ? null : await join(database.sql, joining, admitted, 'unchanged', batch);
+  const isRecorded = joining.room !== null && isRecordedFromStart(joining.room.room);
+  const joined = isSuperseding || isRecorded ? null : await join(database.sql, joining, admitted, 'unchanged', batch);
   const outcomes = joined?.outcomes ?? (await joinTogether(database, roomId, admitted, batch));
   return inputs.map(({ participantId }) => {
     const waitMs = waitMsOf.get(participantId);
@@ -159,13 +170,23 @@ async function join(
   const joins = await acceptedJoins(sql, joining, room, accepted, batch.now);
   const written = await writeJoins(sql, room, joins, { ...batch, rosterPaged }, lock, batch.now);
   if (written === null) return null;
+  const [first] = accepted;
+  const recorded =
+    first !== undefined && isRecordedFromStart(room.room)
+      ? await recordFromStart(sql, first.tenant, afterJoin(room.room, batch.now), batch.now)
+      : null;
   joins.forEach(({ input, state }, at) => {
     const { sessionId, connection } = state;
-    const { changes, deliveries } = written;
-    const due = at === 0 ? deliveries : [];
+    // The start of a recording is a change of its own.
+    const changes = recorded === null ? written.changes : null;
+    const due = at === 0 ? [...written.deliveries, ...(recorded ?? [])] : [];
     outcomes.set(input.participantId, { outcome: 'joined', sessionId, connection, state, changes, deliveries: due });
   });
   return { outcomes, accepted, gone };
+}
+
+function isRecordedFromStart(room: RoomState): room is RoomState & { record: RecordingInput } {
+  return room.status === 'created' && room.record !== null;
 }
 
 /** Stands for the room if every join is refused before the room is locked. */

@@ -65,9 +65,10 @@ export async function startTestRooms({ poolMax = 20 } = {}) {
     async newRoom({
       maxParticipants = 100,
       status = 'created',
-    }: { maxParticipants?: number; status?: RoomStatus } = {}): Promise<string> {
+      ...more
+    }: { maxParticipants?: number; status?: RoomStatus; record?: object } = {}): Promise<string> {
       const startedAt = status === 'created' ? null : NOON;
-      const data = roomRow(tenant, { status, maxParticipants, createdAt: NOON, startedAt });
+      const data = roomRow(tenant, { status, maxParticipants, createdAt: NOON, startedAt, ...more });
       return (await prisma.room.create({ data })).id;
     },
     invite,

@@ -3,7 +3,9 @@ import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
 /** 64 bits, in decimal, because node-postgres gives them so. */
-type UsageRow = Omit<UsageDay, 'participantMs'> & { participantMs: string };
+type SessionUsage = Omit<UsageDay, keyof RecordingUsage>;
+type UsageRow = Omit<SessionUsage, 'participantMs'> & { participantMs: string };
+export type RecordingUsage = Pick<UsageDay, 'recordedMs' | 'convertedMs' | 'recordedBytes'>;
 
 /**
  * The usage of the tenant by UTC day, the first and the last one included. Days that are rolled up are read, later ones
@@ -27,8 +29,16 @@ export async function readUsage(
   const end = new Date(Math.min(last.getTime(), dayOf(now).getTime()));
   const days = daysBetween(begin, end);
   const computed = days.length === 0 ? [] : await computeUsage(db, environmentId, days, now);
+  const recorded = await db.$queryRaw<(RecordingUsage & { day: Date })[]>`
+    SELECT day::timestamp AT TIME ZONE 'UTC' AS day, recorded_ms::float8 AS "recordedMs",
+      converted_ms::float8 AS "convertedMs", bytes::float8 AS "recordedBytes"
+    FROM usage_recordings
+    WHERE environment_id = ${environmentId} AND day BETWEEN ${dateOf(first)}::date AND ${dateOf(last)}::date`;
   const byDay = new Map([...stored, ...computed].map((row) => [row.day.getTime(), toUsage(row)]));
-  return daysBetween(first, last).map((day) => byDay.get(day.getTime()) ?? noUsage(day));
+  const recordedOn = new Map(recorded.map((row) => [row.day.getTime(), row]));
+  return daysBetween(first, last).map((day) => {
+    return { ...noUsage(day), ...byDay.get(day.getTime()), ...recordedOn.get(day.getTime()) };
+  });
 }
 
 /**
@@ -94,8 +104,23 @@ function computeUsage(db: TypedSql, environmentId: string, days: Date[], now: Da
 
 const dateOf = (day: Date): string => day.toISOString().slice(0, 10);
 
-function toUsage({ participantMs, ...usage }: UsageRow): UsageDay {
+function toUsage({ participantMs, ...usage }: UsageRow): SessionUsage {
   return { ...usage, participantMs: Number(participantMs) };
+}
+
+/** Adds to a day. Call it after the room was locked: then transactions cannot wait for one another in a circle. */
+export async function addRecordingUsage(
+  tx: TypedSql,
+  { environmentId }: Pick<Tenant, 'environmentId'>,
+  { recordedMs = 0, convertedMs = 0, recordedBytes = 0 }: Partial<RecordingUsage>,
+  now: Date,
+): Promise<void> {
+  await tx.$executeRaw`
+    INSERT INTO usage_recordings AS u (environment_id, day, recorded_ms, converted_ms, bytes)
+    VALUES (${environmentId}, ${dateOf(now)}::date, ${recordedMs}::bigint, ${convertedMs}::bigint,
+      ${recordedBytes}::bigint)
+    ON CONFLICT (environment_id, day) DO UPDATE SET recorded_ms = u.recorded_ms + excluded.recorded_ms,
+      converted_ms = u.converted_ms + excluded.converted_ms, bytes = u.bytes + excluded.bytes`;
 }
 
 /**

@@ -48,8 +48,9 @@ export async function shipFile(deps: ShipDeps, path: string, shipping: Shipping,
   }
   if (!isClosed || !hasAll) return;
   if (shipping.row?.closed === false) {
-    shipping.row = { ...shipping.row, closed: true };
-    await saveCapture(deps.db, shipping.row);
+    const row = { ...shipping.row, closed: true };
+    await saveCapture(deps.db, row);
+    shipping.row = row;
   }
   await rm(path);
 }
