@@ -79,7 +79,7 @@ describe('the spans of a room', () => {
     expect(await spansOf(roomId)).toEqual(['mic 0 over']);
   });
 
-  test('of a removed participant end with its session, and the others go on', async () => {
+  test('of a removed participant end with its session, and the other spans stay open', async () => {
     const roomId = await rooms.newRoom();
     const [ada, bob] = [await rooms.enter(roomId, { mediaNodeId: 'm1' }), await enter(roomId)];
     await record(roomId);
