@@ -3,7 +3,7 @@ import { dayOf, newId } from '@callplane/core';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { claimOperation } from '../operations/operation-leases.js';
 import { publishTracks, setTracksMuted } from '../sessions/session-tracks.js';
-import { endSessions } from '../sessions/session-ends.js';
+import { endParticipantPresence, endSessions } from '../sessions/session-ends.js';
 import { NOON, startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
 import { readRoomChanges } from '../sessions/room-changes.js';
 import { updateRoom } from '../rooms/rooms.repository.js';
@@ -86,7 +86,7 @@ describe('the spans of a room', () => {
     await publish(ada.held, track('removed', '0'));
     await publish(bob, track('stays', '0'));
     await rooms.remove(roomId, ada.participantId);
-    await endSessions(rooms.database, roomId, [ada.held], 'removed', NOON);
+    await rooms.database.transaction((tx) => endParticipantPresence(tx, ada.participantId, 'removed', NOON));
     expect(await spansOf(roomId)).toEqual(['removed 0 over', 'stays 0']);
   });
 
