@@ -42,7 +42,7 @@ test('in a bare clone, npm start names the command that installs a missing progr
     encoding: 'utf8',
   });
   expect(begun.stderr).toMatch(
-    /^\nError: Redis is not installed\. Run "(?:sudo )?apt-get install --no-install-recommends redis-server coturn"/,
+    /^\nError: Redis is not installed\. Run "(?:sudo )?apt-get install --no-install-recommends redis-server coturn ffmpeg"/,
   );
   expect(begun).toMatchObject({ status: 1, stdout: '' });
   expect(readdirSync(clone).sort()).toEqual(['package.json', 'scripts']);

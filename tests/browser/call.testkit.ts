@@ -1,4 +1,5 @@
 import { afterEach } from '@jest/globals';
+import { eventually } from '@callplane/testing';
 import { openBrowser, type JoinOptions, type ParticipantPage } from './pages.testkit.js';
 import { openStage, type StageOptions } from './stage.testkit.js';
 
@@ -19,5 +20,13 @@ export async function openCall(options: StageOptions = {}) {
     await participant.join({ url: stage.url, token, publish: true, ...joining });
     return participant;
   };
-  return { stage, enter };
+  /** Resolves once another gateway could take over both peer connections of the participant. */
+  const handedOver = async (page: ParticipantPage): Promise<void> => {
+    const { sessionId } = await page.ask<{ sessionId: string }>('ids');
+    await eventually(async () => {
+      const state = await stage.mediaState(sessionId);
+      return state?.publisher != null && state.subscriber != null;
+    });
+  };
+  return { stage, enter, handedOver };
 }

@@ -7,9 +7,10 @@ import { signalingUrl } from './stage.testkit.js';
 
 let stage: Call['stage'];
 let enter: Call['enter'];
+let handedOver: Call['handedOver'];
 
 beforeAll(async () => {
-  ({ stage, enter } = await openCall({ relay: true }));
+  ({ stage, enter, handedOver } = await openCall({ relay: true }));
 });
 
 const portOf = (url: string) => Number(new URL(url).port);
@@ -91,12 +92,3 @@ describe('losses during a call', () => {
     await three.stop();
   });
 });
-
-/** Resolves once another gateway could take over both peer connections of the participant. */
-async function handedOver(page: ParticipantPage): Promise<void> {
-  const { sessionId } = await page.ask<{ sessionId: string }>('ids');
-  await eventually(async () => {
-    const state = await stage.mediaState(sessionId);
-    return state?.publisher != null && state.subscriber != null;
-  });
-}

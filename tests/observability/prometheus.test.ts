@@ -16,11 +16,11 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { fileOf, panels, prometheusConfig, read, rules } from './files.testkit.js';
 
 /**
- * A real Prometheus scrapes the four apps and loads the alerts. Everything works, and every query of the alerts and the
+ * A real Prometheus scrapes the five apps and loads the alerts. Everything works, and every query of the alerts and the
  * dashboard returns data. alerts.test.ts checks when they fire.
  */
 
-const APPS = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'] as const;
+const APPS = ['api', 'signaling', 'cleanup-worker', 'webhook-worker', 'recorder'] as const;
 
 /**
  * Selectors without data while everything works: it is unknown in advance which routes fail. The alert needs minutes of
@@ -63,6 +63,8 @@ beforeAll(async () => {
     MEDIA_API_SECRET: janus.apiSecret,
     MEDIA_ADMIN_KEY: janus.adminKey,
     SWEEP_INTERVAL_MS: '500',
+    RECORDINGS_FOLDER: temporaryDirectory('recordings'),
+    RECORDER_SCRATCH_FOLDER: temporaryDirectory('scratch'),
     TURN_ADMIN_URLS: coturn.adminUrl,
     TURN_ADMIN_PASSWORD: coturn.adminPassword,
   };
