@@ -39,15 +39,15 @@ export interface OperationWakeUp {
 }
 
 /**
- * BullMQ takes jobs without a priority first, and then those with the lowest number. So the first operation of a tenant
- * overtakes the thousandth of another one.
- */
-const PRIORITY_MAX = 100;
-/**
  * Jobs that one process sends for one environment within {@link SENT_LATELY_MS}. A scan of the workers adds the rest,
  * in its turn. This bounds the jobs that one tenant can put into Redis.
  */
 export const JOBS_PER_ENVIRONMENT = 1000;
+/**
+ * BullMQ takes jobs without a priority first, and then those with the lowest number. So the hundredth operation of a
+ * tenant overtakes the thousandth of another one.
+ */
+const PRIORITY_MAX = JOBS_PER_ENVIRONMENT;
 const SENT_LATELY_MS = 10_000;
 const ENVIRONMENTS_MAX = 10_000;
 /** Jobs that are added with one round trip, so that each is short enough for the deadline of a command. */

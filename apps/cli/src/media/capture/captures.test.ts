@@ -135,14 +135,11 @@ describe('the agent', () => {
 });
 
 describe('a file that grows', () => {
-  test('is shipped every 30 s, and its rest with the end of the recording', async () => {
+  test('is shipped at once, every 30 s, and with the end of the recording', async () => {
     const roomId = await newRoom();
     const id = await record(roomId);
     const captures = new Captures(deps);
     const path = begin(roomId);
-    await captures.pass();
-    expect(await rows()).toEqual([]);
-    nowMs += 30_000;
     await captures.pass();
     const [first] = await rows();
     expect(first).toMatchObject({
@@ -156,12 +153,36 @@ describe('a file that grows', () => {
     appendFileSync(path, 'more');
     await captures.pass();
     expect(await rows()).toMatchObject([{ chunks: 1 }]);
+    nowMs += 30_000;
+    await captures.pass();
+    expect(await rows()).toMatchObject([{ chunks: 2 }]);
+    appendFileSync(path, ' again');
     await end(id);
     renameSync(path, path.replace('.part', ''));
     await captures.pass();
-    expect(await rows()).toMatchObject([{ chunks: 2, closed: true }]);
-    expect(await stored(roomId)).toMatch(/^MJR00002.*more$/s);
+    expect(await rows()).toMatchObject([{ chunks: 3, closed: true }]);
+    expect(await stored(roomId)).toMatch(/^MJR00002.*more again$/s);
     expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('of a media server that does not answer is shipped, and stays open until it answers', async () => {
+    const roomId = await newRoom();
+    const id = await record(roomId);
+    const path = begin(roomId);
+    let isDown = false;
+    const answer = deps.record;
+    deps = { ...deps, record: (...args) => (isDown ? Promise.reject(new Error('down')) : answer(...args)) };
+    const captures = new Captures(deps);
+    await captures.pass();
+    appendFileSync(path, 'more');
+    isDown = true;
+    await end(id);
+    nowMs += 30_000;
+    await expect(captures.pass()).rejects.toThrow('down');
+    expect(await rows()).toMatchObject([{ chunks: 2, closed: false }]);
+    isDown = false;
+    await captures.pass();
+    expect(await rows()).toMatchObject([{ chunks: 2, closed: true }]);
   });
 
   test('has its begin by the clock of PostgreSQL', async () => {

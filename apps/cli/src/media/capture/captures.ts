@@ -78,9 +78,15 @@ export class Captures {
     });
     const rooms = await readdir(folder);
     await each(new Set([...rooms, ...this.#begun.keys()]), async (roomId) => {
-      const isWanted = recordings.has(roomId);
-      if (!isWanted) await this.#end(roomId);
-      if (rooms.includes(roomId)) await this.#ship(roomId, isWanted, aheadMs);
+      let isOpen = recordings.has(roomId);
+      if (!isOpen) {
+        await this.#end(roomId).catch((error: unknown) => {
+          // A media server that does not answer may still write. What it has written is shipped all the same.
+          isOpen = true;
+          failures.push(error);
+        });
+      }
+      if (rooms.includes(roomId)) await this.#ship(roomId, isOpen, aheadMs);
     });
     if (failures.length > 0) throw failures[0];
     if (!isDiskFull) await saveCapturePass(db, nodeId, now);

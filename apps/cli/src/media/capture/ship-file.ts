@@ -38,7 +38,8 @@ export async function shipFile(deps: ShipDeps, path: string, shipping: Shipping,
   let hasAll: boolean;
   try {
     const { size } = await file.stat();
-    const isDue = deps.nowMs() - shipping.shippedAtMs >= SHIP_EVERY_MS;
+    // A new file is shipped at once: its row tells recorders that this media server has media of the room.
+    const isDue = shipping.row === null || deps.nowMs() - shipping.shippedAtMs >= SHIP_EVERY_MS;
     const isNew = size - (shipping.row?.bytes ?? 0) >= (isClosed || isDue ? 1 : SHIP_BYTES);
     if (isNew) await shipNew(deps, file, path, shipping, size);
     // A file without packets has no header, and gets no row.
