@@ -23,7 +23,7 @@ async function fourGrow(janus: TestJanus, roomId: string): Promise<void> {
   });
 }
 
-test('a recording goes on over another gateway, in a room made again, and on another media server', async () => {
+test('a recording continues over another gateway, in a room made again, and on another media server', async () => {
   const [{ stage, enter, handedOver }, other] = await Promise.all([openCall({ recordings: true }), startTestJanus()]);
   // The room begins on the first media server, and moves to this one.
   other.kill('SIGKILL');
