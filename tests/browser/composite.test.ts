@@ -6,7 +6,7 @@ import { colorAt, eventually, medianOffset, offsetsOf } from '@callplane/testing
 import { mediaFlows, openBrowser, type Browsers, type ParticipantPage } from './pages.testkit.js';
 import { openStage, type Stage } from './stage.testkit.js';
 import { installFlashes } from './flashes.testkit.js';
-import { playedIn, probe, recordingsOf } from '../ends/recordings.testkit.js';
+import { playedIn, probe, recordingsOf } from './recordings.testkit.js';
 
 /** A composite of a call of two browsers in which tracks are muted and somebody comes back; its recorder is killed. */
 

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { eventually, startMediaAgent, startTcpProxy, startTestJanus, type TestJanus } from '@callplane/testing';
-import { recordingsOf } from '../ends/recordings.testkit.js';
+import { recordingsOf } from './recordings.testkit.js';
 import { openCall } from './call.testkit.js';
 import { mediaFlows, type ParticipantPage } from './pages.testkit.js';
 import { signalingUrl } from './stage.testkit.js';

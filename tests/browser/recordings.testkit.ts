@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { eventually } from '@callplane/testing';
 import type { Page } from 'playwright-core';
-import type { Stage } from '../browser/stage.testkit.js';
+import type { Stage } from './stage.testkit.js';
 
 /** Starts recordings of a stage, waits for them, and finds their files. */
 export function recordingsOf(stage: Stage) {

@@ -3,8 +3,8 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
-import { mediaFlows, openBrowser, type Browsers, type ParticipantPage } from '../browser/pages.testkit.js';
-import { openStage, type Stage } from '../browser/stage.testkit.js';
+import { mediaFlows, openBrowser, type Browsers, type ParticipantPage } from './pages.testkit.js';
+import { openStage, type Stage } from './stage.testkit.js';
 import { playedIn, probe, recordingsOf } from './recordings.testkit.js';
 
 /** Recordings of a call of two browsers, from the request to the files: Janus, its agent, a recorder and ffmpeg. */
