@@ -167,7 +167,7 @@ describe('a composite', () => {
     expectColor(second!, GREEN);
   });
 
-  test('has sound and picture together at its start, after mutes and after a return, as its tracks have', async () => {
+  test('has sound and picture as its tracks have them at its start, after mutes and after a return', async () => {
     const filesOf = (source: string) =>
       Promise.all(
         tracks.files
@@ -186,7 +186,8 @@ describe('a composite', () => {
       composite: medianOffset(offsets, from, to),
       tracks: medianOffset(ofTracks, from, to),
     }));
-    const isTogether = (ms: number) => Math.abs(ms) <= 40;
-    expect(found.filter(({ composite, tracks }) => isTogether(composite) && isTogether(tracks))).toEqual(found);
+    process.stderr.write(`    measured: sound before picture in ms: ${JSON.stringify(found)}\n`);
+    // A busy browser sends them apart. The tracks have what it has sent, and the composite must not add to it.
+    expect(found.filter(({ composite, tracks }) => Math.abs(composite - tracks) <= 40)).toEqual(found);
   });
 });
