@@ -1,10 +1,11 @@
-import { type ErrorDetail, idProblem, PublicError, type IdKind } from '@callplane/core';
+import type { ErrorDetail } from '@callplane/core';
 import { Router, type RequestHandler } from 'express';
 import { Type } from 'typebox';
 import { requireScope } from './authenticate.js';
 import { cursorsOf, type PageCursor } from './cursor.js';
 import { onlyMethods } from './errors.js';
 import { readIdempotencyKey } from './idempotency.js';
+import { withIdProblems } from './id-fields.js';
 import { contextOf } from './request-context.js';
 import { respondWithin, type UnreadAnswers } from './respond.js';
 import type { Route } from './route.js';
@@ -86,44 +87,4 @@ function bodyFailures(validator: PartValidator, value: unknown): ErrorDetail[] {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** The fields of paths, queries and bodies that take an id, and its kind. A client chooses the ids of tracks. */
-const KINDS = new Map<string, IdKind>([
-  ['roomId', 'room'],
-  ['participantId', 'participant'],
-  ['sessionId', 'session'],
-  ['endpointId', 'webhookEndpoint'],
-  ['deliveryId', 'delivery'],
-  ['recoveryId', 'recovery'],
-  ['eventId', 'event'],
-  ['to', 'participant'],
-]);
-
-/**
- * Adds to a 404 which ids of the request have the prefix of another kind. The texts depend on the request alone, so
- * they do not tell which ids exist.
- */
-function withIdProblems(error: unknown, parts: Readonly<Record<string, unknown>>): unknown {
-  if (!(error instanceof PublicError) || error.status !== 404) return error;
-  const problems = Object.entries(parts).flatMap(([part, fields]) => problemsOf(part, fields));
-  const [first] = problems;
-  if (first === undefined) return error;
-  return new PublicError(error.code, {
-    message: `${error.message} ${first.path} ${first.message}.`,
-    details: [...problems, ...(error.details ?? [])],
-    headers: error.headers,
-  });
-}
-
-function problemsOf(part: string, fields: unknown): ErrorDetail[] {
-  if (typeof fields !== 'object' || fields === null) return [];
-  return Object.entries(fields).flatMap(([name, value]) => {
-    const kind = KINDS.get(name);
-    const ids: unknown[] = Array.isArray(value) ? value : [value];
-    return ids.flatMap((id, index) => {
-      const message = kind === undefined || typeof id !== 'string' ? null : idProblem(kind, id);
-      return message === null ? [] : [{ path: `${part}.${name}${Array.isArray(value) ? `[${index}]` : ''}`, message }];
-    });
-  });
 }

@@ -1,5 +1,6 @@
 import { ERROR_TABLE, type ErrorCode, REQUEST_ID_PATTERN } from '@callplane/core';
 import { Type } from 'typebox';
+import { notFoundCodes } from '../http/id-fields.js';
 import type { Route } from '../http/route.js';
 import { errorExample } from './examples.js';
 import { namedObject, strictObject } from '../http/schemas.js';
@@ -199,24 +200,12 @@ const ErrorSchema = namedObject('Error', {
   }),
 });
 
-/** The error of an id in a path that names nothing. */
-const NOT_FOUND: Readonly<Record<string, ErrorCode>> = {
-  roomId: 'ROOM_NOT_FOUND',
-  participantId: 'PARTICIPANT_NOT_FOUND',
-  trackId: 'TRACK_NOT_FOUND',
-  endpointId: 'WEBHOOK_NOT_FOUND',
-  deliveryId: 'DELIVERY_NOT_FOUND',
-  recoveryId: 'RECOVERY_NOT_FOUND',
-  eventId: 'EVENT_NOT_FOUND',
-  recordingId: 'RECORDING_NOT_FOUND',
-};
-
 export function errorCodesOf(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = [
     ...(route.scope === null ? [] : (['INSUFFICIENT_SCOPE'] as const)),
     ...ALWAYS,
     ...(route.idempotent === true ? (['IDEMPOTENCY_CONFLICT', 'IDEMPOTENCY_KEY_REUSED'] as const) : []),
-    ...[...route.path.matchAll(/\{(\w+)\}/g)].flatMap(([, name = '']) => NOT_FOUND[name] ?? []),
+    ...notFoundCodes(route.path),
     ...(route.errors ?? []),
   ];
   return [...new Set(codes)];

@@ -1,6 +1,7 @@
 import { Type, type TSchema } from 'typebox';
 import { EVENT_TYPES, SIGNATURE_CONTRACT } from '@callplane/core';
-import { CONTEXT_ROUTE, JWKS_ROUTE } from '../context/context.routes.js';
+import { CONTEXT_ROUTE } from '../context/context.routes.js';
+import { JWKS_ROUTE } from '../context/public.routes.js';
 import type { PlainRoute, Route } from '../http/route.js';
 import { Components, errorCodesOf, type HeaderName, headers } from './components.js';
 import { bodyExamples, exampleOf, EXAMPLE_IDS } from './examples.js';
