@@ -78,7 +78,7 @@ function unreliable(deps: CaptureDeps, { call, isAfter }: Fault): CaptureDeps {
   };
 }
 
-test('whatever call of whatever pass fails, the store gets each file as a whole, and none is deleted before', async () => {
+test('the store gets each file as a whole, and none is deleted before, although calls of each pass fail', async () => {
   await fc.assert(
     fc.asyncProperty(FAULTS, async (faults) => {
       const folder = mkdtempSync(join(scratch, 'captures-'));

@@ -237,6 +237,15 @@ describe('a file that grows', () => {
   });
 });
 
+test('files that no recording needs are not shipped, also if the media server does not answer', async () => {
+  const roomId = await newRoom();
+  begin(roomId);
+  await end(await record(roomId), 'completed');
+  const silent = { ...deps, record: () => Promise.reject(new Error('no answer')) };
+  await expect(new Captures(silent).pass()).rejects.toThrow('no answer');
+  expect([await rows(), readdirSync(folder)]).toEqual([[], [roomId]]);
+});
+
 test('files that no recording needs any more are deleted without being shipped', async () => {
   const roomId = await newRoom();
   begin(roomId);

@@ -86,7 +86,13 @@ export class Captures {
           failures.push(error);
         });
       }
-      if (rooms.includes(roomId)) await this.#ship(roomId, isOpen, aheadMs);
+      if (!rooms.includes(roomId)) return;
+      if (recordings.has(roomId) || (await areCapturesNeeded(db, roomId, ''))) {
+        await this.#ship(roomId, isOpen, aheadMs);
+      } else if (!isOpen) {
+        await rm(join(folder, roomId), { recursive: true, force: true });
+        this.#stored.delete(roomId);
+      }
     });
     if (failures.length > 0) throw failures[0];
     if (!isDiskFull) await saveCapturePass(db, nodeId, now);
@@ -115,11 +121,6 @@ export class Captures {
   async #ship(roomId: string, isOpen: boolean, aheadMs: number): Promise<void> {
     const { db, store, nodeId, nowMs } = this.#deps;
     const folder = join(this.#deps.folder, roomId);
-    if (!isOpen && !(await areCapturesNeeded(db, roomId, ''))) {
-      await rm(folder, { recursive: true, force: true });
-      this.#stored.delete(roomId);
-      return;
-    }
     const stored = await this.#storedOf(roomId);
     for (const file of await readdir(folder)) {
       const found = stored.get(file.replace(/\.part$/, ''));
