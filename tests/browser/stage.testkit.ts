@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PERMISSIONS } from '@callplane/core';
 import {
   spawnApp,
   startMediaAgent,
@@ -11,15 +12,6 @@ import {
   type TestJanus,
 } from '@callplane/testing';
 import { startStack } from '../faults/faults.testkit.js';
-
-const EVERYTHING = [
-  'room:join',
-  'audio:publish',
-  'video:publish',
-  'screen:publish',
-  'messages:send',
-  'metadata:update',
-];
 
 export interface StageOptions {
   relay?: boolean;
@@ -71,7 +63,7 @@ export async function openStage({ relay = false, recordings = false }: StageOpti
       stack.call(api, method, path, body === undefined ? {} : { body }),
     newRoom: () => stack.newRoom(api),
     async token(roomId: string, name: string): Promise<{ token: string; participantId: string }> {
-      const sent = { participantName: name, permissions: EVERYTHING };
+      const sent = { participantName: name, permissions: PERMISSIONS };
       const { status, body } = await stage.call('POST', `/v1/rooms/${roomId}/tokens`, sent);
       if (status !== 201) throw new Error(`POST …/tokens answered ${status}: ${JSON.stringify(body)}`);
       return body;

@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import {
   newId,
-  RECORDING_DURATION_SECONDS,
+  newRecording,
   RECORDING_MODES,
   RECORDING_STATUSES,
   recordingFileKey,
@@ -133,13 +133,7 @@ function start(cli: Cli, options: StartOptions, roomId: string): Promise<void> {
   return withDatabase(cli, async (database, config) => {
     const tenant = await tenantOfRoom(database.prisma, roomId);
     if (tenant === null) throw notFound('Room', roomId, 'rooms list');
-    const { mode, audioOnly = false } = options;
-    const recording = {
-      ...{ id: newId('recording'), mode, audioOnly, participantId: null, metadata: {} },
-      layout: mode === 'composite' && !audioOnly ? ('grid' as const) : null,
-      maxDurationSeconds: RECORDING_DURATION_SECONDS.default,
-      startedAt: cli.clock.now(),
-    };
+    const recording = newRecording(options, newId('recording'), cli.clock.now());
     const outcome = await database.transaction((tx) => startRecording(tx, tenant, roomId, recording));
     if (typeof outcome === 'string') throw new CommandError(REFUSALS[outcome]);
     await notifyRooms(config, [{ roomId, version: null }]);

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import wrtc from '@roamhq/wrtc';
 import { WebSocket } from 'ws';
 import { connect } from '@callplane/client-js';
+import { PERMISSIONS } from '@callplane/core';
 import pLimit from 'p-limit';
 import { MediaServers } from '../fleet/media-servers.js';
 import { signalingUrlOf } from '../client.js';
@@ -13,15 +14,6 @@ const FIRST_FRAMES = 20;
 const PICTURE_EVERY_MS = 40;
 const [WIDTH, HEIGHT] = [320, 240];
 const ROOM_SIZES = [10, 100, 1_000];
-const EVERYTHING = [
-  'room:join',
-  'audio:publish',
-  'video:publish',
-  'screen:publish',
-  'messages:send',
-  'metadata:update',
-];
-
 /**
  * The way to the first picture, and the end of rooms. The benchmark `rooms` measures joins, memory and messages.
  */
@@ -48,7 +40,7 @@ export async function openBench(stage: Stage) {
     media,
     url: signalingUrlOf((await stage.start('signaling', settings)).origin),
     newRoom: () => client.newRoom({ maxParticipants: 1_000 }),
-    token: (room: string, name: string) => client.newToken(room, name, EVERYTHING),
+    token: (room: string, name: string) => client.newToken(room, name, PERMISSIONS),
   };
 }
 
