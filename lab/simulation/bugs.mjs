@@ -5,7 +5,7 @@
 
 const LEASES = 'packages/db/src/operations/operation-leases.ts';
 const ROOM_END = 'packages/db/src/operations/room-end.ts';
-const REMOVAL = 'packages/db/src/participants/moderation.ts';
+const REMOVAL = 'packages/db/src/operations/participant-removal.ts';
 const WORK = 'packages/operations/src/work.ts';
 const DELIVERY_LEASES = 'packages/db/src/webhooks/delivery-leases.ts';
 const CLAIMS = 'packages/db/src/webhooks/claims.ts';
@@ -262,7 +262,7 @@ export const BUGS = [
     'replay_count = replay_count, run_attempts = 0',
   ]),
   bug('replay-of-a-running-delivery', 'a delivery in flight can be replayed', [
-    'packages/core/src/webhooks/delivery.ts',
+    'packages/core/src/webhooks/replay.ts',
     "if (input.status === 'pending' || input.status === 'delivering') return 'DELIVERY_NOT_TERMINAL';",
     "if (input.status === 'pending') return 'DELIVERY_NOT_TERMINAL';",
   ]),

@@ -5,7 +5,8 @@ import { createHttpServer, hostProblem, type Health, type Logger } from '@callpl
 import { FolderStore } from '@callplane/store';
 import express, { type Express, type RequestHandler, type Response } from 'express';
 import { consolePages } from './console/console-pages.js';
-import { CONTEXT_ROUTE, readContext, JWKS_ROUTE, publicRouter } from './context/context.routes.js';
+import { CONTEXT_ROUTE, readContext } from './context/context.routes.js';
+import { JWKS_ROUTE, publicRouter } from './context/public.routes.js';
 import type { Deps } from './deps.js';
 import { authenticate, type AuthenticateOptions, type Directories } from './http/authenticate.js';
 import { errorHandler, onlyMethods } from './http/errors.js';

@@ -10,7 +10,8 @@ import { SessionMedia } from './media/session-media.js';
 import type { SignalingMetrics } from './metrics.js';
 import { Dispatch, type DispatchDeps } from './requests/requests.js';
 import { Rooms, type RoomsDeps } from './rooms/rooms.js';
-import { Heartbeat, Sessions, type SessionsDeps } from './sessions/sessions.js';
+import { Heartbeat } from './sessions/heartbeat.js';
+import { Sessions, type SessionsDeps } from './sessions/sessions.js';
 import { Qualities } from './sessions/quality-seconds.js';
 import { Writes, type WritesDeps } from './writes/writes.js';
 

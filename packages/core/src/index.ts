@@ -21,6 +21,7 @@ export * from './usage/usage.js';
 export * from './validation/schema-failure.js';
 export * from './webhooks/attempt-phases.js';
 export * from './webhooks/delivery.js';
+export * from './webhooks/replay.js';
 export * from './webhooks/destination.js';
 export * from './webhooks/diagnosis.js';
 export * from './webhooks/endpoint.presenter.js';

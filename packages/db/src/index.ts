@@ -14,6 +14,7 @@ export {
   type AcceptedOperation,
   type WakeableOperation,
 } from './operations/operations.repository.js';
+export * from './operations/participant-removal.js';
 export * from './participants/moderation.js';
 export * from './operations/room-end.js';
 export * from './participants/participant-erasure.js';
@@ -45,6 +46,7 @@ export * from './operators/operator-lists.js';
 export * from './operators/database-health.js';
 export * from './operators/operator-webhooks.js';
 export * from './media/media-nodes.js';
+export * from './media/media-registry.js';
 export * from './media/room-placement.js';
 export * from './relays/relays.js';
 export * from './sessions/session-connection.js';

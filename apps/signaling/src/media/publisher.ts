@@ -2,12 +2,11 @@ import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } from '@callplane/media';
 import type { ClientMessages } from '@callplane/protocol';
 import pLimit from 'p-limit';
-import sdpTransform from 'sdp-transform';
-import type { MediaDescription } from 'sdp-transform';
 import { RequestFailure } from '../clients/client.js';
 import { isStillLive, type MediaDeps, type MediaOwner, type PublisherRecord } from './media-writes.js';
 import { mediaUnavailable, toFailure, type MediaPlace } from './places.js';
 import { Feed, keepMutes, type FeedListener, type FeedPhase } from './feed.js';
+import { withoutRetransmissions } from './retransmissions.js';
 import { checkOffer, type CheckedOffer } from './sdp-gate.js';
 
 const ANNOUNCE_AGAIN_MS = 1000;
@@ -253,38 +252,4 @@ export class Publisher implements FeedListener {
 function audioActivePacketsIn(publishers: number): number {
   const packets = Math.round((AUDIO_ACTIVE_PACKETS_MIN * publishers) / TALKING_PUBLISHERS);
   return Math.min(AUDIO_ACTIVE_PACKETS_MAX, Math.max(AUDIO_ACTIVE_PACKETS_MIN, packets));
-}
-
-const REPAIRED_STREAM = 'urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id';
-
-/** The types of sdp-transform say that every section has every list. */
-type Lists = Partial<Pick<MediaDescription, 'rtp' | 'fmtp' | 'ext' | 'rtcpFb' | 'ssrcs' | 'ssrcGroups'>>;
-
-/**
- * Takes RTX (RFC 4588) out of an offer, so that the media server takes no packet for a retransmission. An outdated one
- * dies of a short retransmission.
- * @param sdp an offer that has passed the gate
- */
-export function withoutRetransmissions(sdp: string): string {
-  const description = sdpTransform.parse(sdp);
-  for (const section of description.media) {
-    const { rtp, fmtp, ext, rtcpFb, ssrcs, ssrcGroups } = section as Lists;
-    const payloads = new Set(rtp?.filter(({ codec }) => codec.toLowerCase() === 'rtx').map(({ payload }) => payload));
-    const pairs = ssrcGroups?.filter(({ semantics }) => semantics === 'FID') ?? [];
-    // RFC 5576, section 4.2: the first of a pair is the stream, the others repeat it.
-    const repeating = new Set(pairs.flatMap((pair) => pair.ssrcs.split(' ').slice(1).map(Number)));
-    const isKept = ({ payload }: { payload: string | number }) => !payloads.has(Number(payload));
-    // A lone number is parsed as a number.
-    const formats = String(section.payloads).split(' ');
-    Object.assign(section, {
-      payloads: formats.filter((payload) => isKept({ payload })).join(' '),
-      rtp: rtp?.filter(isKept),
-      fmtp: fmtp?.filter(isKept),
-      rtcpFb: rtcpFb?.filter(isKept),
-      ext: ext?.filter(({ uri }) => uri !== REPAIRED_STREAM),
-      ssrcs: ssrcs?.filter(({ id }) => !repeating.has(id)),
-      ssrcGroups: ssrcGroups?.filter((group) => !pairs.includes(group)),
-    });
-  }
-  return sdpTransform.write(description);
 }

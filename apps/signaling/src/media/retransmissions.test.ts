@@ -1,6 +1,6 @@
 import { createRtcPeer } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
-import { withoutRetransmissions } from './publisher.js';
+import { withoutRetransmissions } from './retransmissions.js';
 
 test('an offer without retransmissions keeps its media and its simulcast layers', () => {
   const kept = [

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { expect, jest, test } from '@jest/globals';
 import { INSTANCE_DEAD_MS } from '@callplane/core';
 import { createLogger } from '@callplane/runtime';
-import { Heartbeat } from './sessions.js';
+import { Heartbeat } from './heartbeat.js';
 
 const logger = createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough());
 

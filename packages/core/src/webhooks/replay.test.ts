@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { decideReplay } from './delivery.js';
+import { decideReplay } from './replay.js';
 
 const fine = { status: 'failed', replayCount: 99, expectedReplayCount: 99, isErased: false, isEnabled: true } as const;
 

@@ -1,15 +1,13 @@
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
+import { listMediaNodes, recordNodeState, setNodeDraining } from './media-nodes.js';
 import {
-  listMediaNodes,
-  recordNodeState,
-  setNodeDraining,
   listRegisteredNodes,
   registerMediaNode,
   REGISTERED_NODES_MAX,
   removeMediaNode,
   removeSilentNodes,
-} from './media-nodes.js';
+} from './media-registry.js';
 
 let rooms: TestRooms;
 beforeAll(async () => {

@@ -9,7 +9,7 @@ import {
   roomRow,
   stopAtEnd,
 } from '@callplane/testing';
-import { acceptParticipantRemoval } from '../participants/moderation.js';
+import { acceptParticipantRemoval } from '../operations/participant-removal.js';
 import { acceptRoomEnd } from '../operations/room-end.js';
 import { Database } from '../client/database.js';
 import { createEnvironment, createProject } from '../api-keys/api-keys.repository.js';

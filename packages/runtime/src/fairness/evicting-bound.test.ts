@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { EvictingBound, type Holder } from './keyed-bound.js';
+import { EvictingBound, type Holder } from './evicting-bound.js';
 
 test('all holders together hold no more than the bound, and the ones that hold most are cut', () => {
   const change = fc.record({ holder: fc.nat({ max: 5 }), held: fc.nat({ max: 80 }) });

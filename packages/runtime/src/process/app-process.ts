@@ -8,7 +8,8 @@ import { createHealth, startHealthServer, type Health, type HealthCheck } from '
 import { Lifecycle } from '../lifecycle/lifecycle.js';
 import { createLogger, redisEvents, type Logger, type LogSettings } from '../logging/logger.js';
 import { createMetrics, startMetricsServer, type Metrics } from '../metrics/metrics.js';
-import { type Elections, Repeating, type Work } from '../repeating/elected.js';
+import type { Elections } from '../repeating/elected.js';
+import { Repeating, type Work } from '../repeating/repeating.js';
 import { Telemetry, type TelemetryConfig } from '../telemetry/telemetry.js';
 
 /** The real time. Only `main.ts` uses it, so that tests can control the clock. */

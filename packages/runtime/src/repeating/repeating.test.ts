@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Repeating } from './elected.js';
+import { Repeating } from './repeating.js';
 
 test('Repeating reports a failure and continues, and close waits for the current run', async () => {
   let runs = 0;
