@@ -14,7 +14,6 @@ const CONTAINERS = '<rootDir>/tests/containers/';
 /** Where each tier looks, which files it leaves out, and which alone it takes if these are not all. */
 const TIERS = {
   quick: { roots: ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/tests/ends'], without: [SLOW, FULL, IMAGE] },
-  units: { roots: ['<rootDir>/packages', '<rootDir>/tests/ends'], without: [SLOW, FULL, IMAGE] },
   all: { roots: PARTS, without: [FULL, IMAGE, CONTAINERS] },
   rest: {
     roots: PARTS,

@@ -17,14 +17,19 @@ interface ServerOptions {
   settings?: readonly string[];
   tls?: RedisCertificates;
   replicaOf?: number;
+  /** Makes it the first node of a cluster. */
+  isCluster?: boolean;
 }
 
 /** Starts a Redis for this test file alone, with an append-only file and a password. */
-export async function startTestRedis(options: ServerOptions = {}): Promise<TestServer> {
+export async function startTestRedis({ isCluster, ...options }: ServerOptions = {}): Promise<TestServer> {
   const dir = temporaryDirectory('redis');
   const port = await freePort();
+  // The default port of a cluster's bus lies where outgoing connections have theirs.
+  const cluster = isCluster === true ? ['cluster-enabled yes', `cluster-port ${await freePort()}`] : [];
+  const settings = [...(options.settings ?? []), ...cluster];
   return testServer(dir, () =>
-    startRedis({ dir: join(dir, 'redis'), port, password: PASSWORD, ...program, ...options }),
+    startRedis({ dir: join(dir, 'redis'), port, password: PASSWORD, ...program, ...options, settings }),
   );
 }
 

@@ -2,7 +2,6 @@
  * `npm test [-- <Jest arguments>]`: installs and builds missing parts, then runs Jest. Tiers:
  *
  * - without an option: all of packages/ and apps/ but the files named *.slow.test.ts, and tests/ends
- * - `--units`: of these, packages/ and tests/ends
  * - `--all`: the slow files and tests/ too; `--rest`: only these
  * - `--full`: everything of `--all` and the files named *.full.test.ts, and then all with Node 26, too
  * - `--image`: the contract of the API, against the file system of its container image, and media, against the Janus of
@@ -33,7 +32,7 @@ import {
 import type { FileCounts } from './count-reporter.js';
 
 /** `npm run test:all -- --rest` passes two of them: the first one here counts. */
-const TIERS = ['units', 'rest', 'all', 'full', 'image', 'lab', 'containers'] as const;
+const TIERS = ['rest', 'all', 'full', 'image', 'lab', 'containers'] as const;
 const OWN_FLAGS = ['--retry', '--recommended', ...TIERS.map((tier) => `--${tier}`)];
 type Tier = 'quick' | 'some' | (typeof TIERS)[number];
 
@@ -41,7 +40,6 @@ const QUICK_PROGRAMS = ['redis-server', 'janus', 'chromium-headless-shell', 'ffm
 const PROGRAMS = [...QUICK_PROGRAMS, 'turnserver', 'nginx', 'prometheus', 'pgbouncer'];
 const PROGRAMS_OF: Partial<Record<Tier, string[]>> = {
   quick: QUICK_PROGRAMS,
-  units: QUICK_PROGRAMS,
   image: ['redis-server'],
   full: [...PROGRAMS, 'prometheus-alertmanager'],
 };

@@ -52,7 +52,7 @@ describe('a Redis that accepts writes is in trouble', () => {
 });
 
 test('a cluster is in trouble', async () => {
-  const server = await startTestRedis({ settings: ['cluster-enabled yes'] });
+  const server = await startTestRedis({ isCluster: true });
   await overRedis(server.url, (redis) => redis.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383'));
   const health = watch(server.url);
   await eventually(() => health.trouble === 'cluster');
