@@ -109,6 +109,10 @@ export interface RemoteParticipant {
   sessionId: string;
   name: string;
   externalId: string | null;
+  /**
+   * The role of the token request. Absent: `participant`.
+   */
+  role?: string;
   metadata: Record<string, unknown>;
   /**
    * Start of the session, ISO 8601, UTC.

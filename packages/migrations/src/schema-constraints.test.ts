@@ -32,7 +32,7 @@ const CHECKS: Record<string, [table: Table, ...changes: Row[]]> = {
   participants_name_length: ['participants', { name: '' }, { name: LONG_NAME }],
   participants_external_id_length: ['participants', { external_id: '' }, { external_id: 'x'.repeat(256) }],
   participants_metadata_object: ['participants', { metadata: '"x"' }],
-  participants_role: ['participants', { role: 'host' }],
+  participants_role_length: ['participants', { role: '' }, { role: 'x'.repeat(33) }],
   participant_tokens_lifetime: ['participant_tokens', { expires_at: AT }],
   participant_sessions_end_reason: ['participant_sessions', { ended_at: AT, end_reason: 'bored' }],
   participant_sessions_ended: ['participant_sessions', { ended_at: AT }, { end_reason: 'left' }],

@@ -44,6 +44,7 @@ export const RemoteParticipant = object({
   sessionId: Id,
   name: Type.String(),
   externalId: Type.Union([Type.String(), Type.Null()]),
+  role: Type.Optional(Type.String({ description: 'The role of the token request. Absent: `participant`.' })),
   metadata: Type.Record(Type.String(), Type.Unknown()),
   joinedAt: Type.String({ description: 'Start of the session, ISO 8601, UTC.' }),
   connected: Type.Boolean({ description: 'False during the grace period after the connection was lost.' }),

@@ -999,7 +999,7 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
-            /** @description Always `participant`. */
+            /** @description The `role` of the token request, by default `participant`. */
             role: string;
             /**
              * Format: date-time
@@ -1699,7 +1699,7 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
-            /** @description Always `participant`. */
+            /** @description The `role` of the token request, by default `participant`. */
             role: string;
             /**
              * Format: date-time
@@ -1863,7 +1863,7 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
-            /** @description Always `participant`. */
+            /** @description The `role` of the token request, by default `participant`. */
             role: string;
             /**
              * Format: date-time
@@ -3648,6 +3648,11 @@ export interface operations {
                     ttlSeconds?: number;
                     /** @description Identifier of the user in your application. Trimmed, 1-255 characters. */
                     externalId?: string;
+                    /**
+                     * @description Name of the role for your application. It grants nothing: `permissions` do. Trimmed, 1-32 characters.
+                     * @default participant
+                     */
+                    role?: string;
                 };
             };
         };

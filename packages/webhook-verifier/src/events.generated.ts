@@ -527,7 +527,7 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
-            /** @description Always `participant`. */
+            /** @description The `role` of the token request, by default `participant`. */
             role: string;
             /**
              * Format: date-time

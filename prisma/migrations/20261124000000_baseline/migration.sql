@@ -126,7 +126,7 @@ CREATE TABLE participants (
     CONSTRAINT participants_name_length CHECK (char_length(name) BETWEEN 1 AND 120),
     CONSTRAINT participants_external_id_length CHECK (char_length(external_id) BETWEEN 1 AND 255),
     CONSTRAINT participants_metadata_object CHECK (jsonb_typeof(metadata) = 'object'),
-    CONSTRAINT participants_role CHECK (role IN ('participant'))
+    CONSTRAINT participants_role_length CHECK (char_length(role) BETWEEN 1 AND 32)
 );
 CREATE INDEX participants_room_id_id_idx ON participants (room_id, id DESC);
 CREATE INDEX participants_list_idx ON participants (room_id, connected_at DESC, id DESC) WHERE connected_at IS NOT NULL;

@@ -50,6 +50,7 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
       metadata: { seat: 1 },
       ttlSeconds: 60,
       externalId: 'user-17',
+      role: ' host ',
     });
     expect(response.status).toBe(201);
     expect(Object.keys(response.body).sort()).toEqual(['expiresAt', 'participantId', 'token', 'tokenId']);
@@ -75,7 +76,7 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
       externalId: 'user-17',
       name: 'Ada',
       metadata: { seat: 1 },
-      role: 'participant',
+      role: 'host',
       leftAt: null,
     });
     expect(await api.logAfter(response)).not.toContain(response.body.token.split('.')[2]);

@@ -27,7 +27,7 @@ const storedParticipant = {
   externalId: orNull(Type.String({ description: 'The `externalId` of the token request, if it had one.' })),
   name: Type.String(),
   metadata: metadata(),
-  role: Type.String({ description: 'Always `participant`.' }),
+  role: Type.String({ description: 'The `role` of the token request, by default `participant`.' }),
   joinedAt: timestamp('When the participant first connected. Before that, when its token was issued.'),
   leftAt: orNull(
     timestamp('When the last session of the participant ended. If it never connected, when its token expired.'),

@@ -6,6 +6,7 @@ import {
   PARTICIPANT_NAME_LENGTH_MAX,
   PARTICIPANT_ROLE,
   PublicError,
+  ROLE_LENGTH_MAX,
   TOKEN_TTL_SECONDS,
   type Tenant,
 } from '@callplane/core';
@@ -53,6 +54,10 @@ const IssueTokenBody = namedObject('IssueToken', {
     }),
   ),
   externalId: Type.Optional(trimmedText(EXTERNAL_ID_LENGTH_MAX, 'Identifier of the user in your application.')),
+  role: Type.Optional({
+    ...trimmedText(ROLE_LENGTH_MAX, 'Name of the role for your application. It grants nothing: `permissions` do.'),
+    default: PARTICIPANT_ROLE,
+  }),
 });
 
 const TokenSchema = namedObject('ParticipantToken', {
@@ -136,7 +141,7 @@ async function issueToken(
       externalId: input.externalId ?? null,
       name: input.participantName,
       metadata: input.metadata ?? {},
-      role: PARTICIPANT_ROLE,
+      role: input.role ?? PARTICIPANT_ROLE,
       createdAt: now,
       token: { id: tokenId, permissions, expiresAt },
     },

@@ -1,4 +1,4 @@
-import type { SessionEndReason } from '@callplane/core';
+import { PARTICIPANT_ROLE, type SessionEndReason } from '@callplane/core';
 import type { SessionState } from '@callplane/db';
 import type { RemoteParticipant, Track } from '@callplane/protocol';
 
@@ -65,6 +65,7 @@ function presentSession(session: SessionState): RemoteParticipant {
     sessionId: session.sessionId,
     name: participant.name,
     externalId: participant.externalId,
+    ...(participant.role === PARTICIPANT_ROLE ? {} : { role: participant.role }),
     metadata: participant.metadata,
     joinedAt: session.startedAt.toISOString(),
     connected: session.disconnectedAt === null,

@@ -62,6 +62,15 @@ afterEach(() => {
 });
 
 describe('a small room', () => {
+  test('names the role of a participant, unless it is the default one', () => {
+    const ada = new Member('s1');
+    ada.take();
+    write({ sessionId: 's2', role: 'host' });
+    write({ sessionId: 's3' });
+    const participants = ada.take().flatMap(({ changes }) => changes.map((change: any) => change.participant));
+    expect(participants.map(({ role }) => role)).toEqual(['host', undefined]);
+  });
+
   test('sends a change at once, and several changes of one read in one frame', () => {
     const [ada, bob] = [new Member('s1'), new Member('s2')];
     [ada, bob].forEach((member) => member.take());

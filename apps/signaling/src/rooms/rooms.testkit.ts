@@ -9,6 +9,7 @@ export interface FakeSession {
   version: number;
   gone: 'left' | null;
   metadata: Record<string, unknown>;
+  role: string;
   disconnectedAt: number | null;
   /** Ids of its tracks. */
   tracks: string[];
@@ -38,6 +39,7 @@ export class FakeRoom {
         instanceId: 'here',
         gone: null,
         metadata: {},
+        role: 'participant',
         disconnectedAt: null,
         tracks: [],
         feedId: 'f1',
@@ -77,7 +79,7 @@ export class FakeRoom {
     ]);
     return [
       ...short,
-      ...([1, ['room:join'], session.disconnectedAt, null, 'Ada', metadata, 'participant', 0, 9, 1, null] as const),
+      ...([1, ['room:join'], session.disconnectedAt, null, 'Ada', metadata, session.role, 0, 9, 1, null] as const),
       tuples.length === 0 ? null : tuples,
     ] as unknown as SessionTuple;
   }

@@ -7,6 +7,8 @@ export interface Participant {
   readonly sessionId: string;
   readonly name: string;
   readonly externalId: string | null;
+  /** The `role` of the token request, by default `participant`. It grants nothing. */
+  readonly role: string;
   readonly metadata: ParticipantMetadata;
   readonly joinedAt: Date;
   /** False while its connection is lost and it may still reconnect. */

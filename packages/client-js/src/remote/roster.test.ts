@@ -31,6 +31,11 @@ const emitted = () => events.splice(0);
 const trackOf = (participantId: string) => roster.participants.get(participantId)!.tracks.get('camera')!;
 
 describe('roster', () => {
+  test('shows the role of a participant, and the default one if the gateway names none', () => {
+    roster.replace([participant('a', { role: 'host' }), participant('b')]);
+    expect([...roster.participants.values()].map(({ role }) => role)).toEqual(['host', 'participant']);
+  });
+
   test('emits only the differences after a reconnection, and keeps the functions of a track that is still published', () => {
     roster.replace([participant('a', { tracks: [camera] }), participant('b'), participant('c', { tracks: [camera] })]);
     const { attach } = trackOf('a');

@@ -103,7 +103,8 @@ export class Roster {
     }
   }
 
-  upsert({ participantId, sessionId, joinedAt, metadata, tracks, ...current }: protocol.RemoteParticipant): void {
+  upsert(participant: protocol.RemoteParticipant): void {
+    const { participantId, sessionId, joinedAt, metadata, tracks, role = 'participant', ...current } = participant;
     const known = this.#participants.get(participantId);
     const isNew = known?.sessionId !== sessionId;
     if (known !== undefined && isNew) this.remove(participantId, known.sessionId, 'left');
@@ -119,6 +120,7 @@ export class Roster {
     this.#set(participantId, before, {
       ...(before ?? fresh),
       ...current,
+      role,
       metadata: keptJson(before?.metadata, metadata),
       tracks: this.#tracksOf({ participantId, tracks: before?.tracks }, tracks),
     });

@@ -1,6 +1,8 @@
 export const PARTICIPANT_NAME_LENGTH_MAX = 120;
 export const EXTERNAL_ID_LENGTH_MAX = 255;
+/** The role of a participant whose token request names none. Roles grant nothing: permissions do. */
 export const PARTICIPANT_ROLE = 'participant';
+export const ROLE_LENGTH_MAX = 32;
 
 export const PARTICIPANT_STATUSES = ['active', 'left'] as const;
 export type ParticipantStatus = (typeof PARTICIPANT_STATUSES)[number];
