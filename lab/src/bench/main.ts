@@ -56,4 +56,6 @@ export async function main(args: string[]): Promise<void> {
     console.log(`\n## ${name}\n`);
     await (await load()).run();
   }
+  // A regular end of the process would end wrtc's connections, which can crash it.
+  process.exit();
 }
