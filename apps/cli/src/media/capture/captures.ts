@@ -81,7 +81,7 @@ export class Captures {
       let isOpen = recordings.has(roomId);
       if (!isOpen) {
         await this.#end(roomId).catch((error: unknown) => {
-          // A media server that does not answer may still write. Its files are shipped all the same.
+          // A media server that does not answer may still write: its files count as open.
           isOpen = true;
           failures.push(error);
         });
