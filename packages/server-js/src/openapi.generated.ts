@@ -153,13 +153,13 @@ export interface paths {
         };
         /**
          * List issued tokens, newest first
-         * @description Shows who may still join with a token, and who has. The tokens themselves are not stored.
+         * @description Shows who may still join with a token, and who has. Begins with the newest participant; the tokens of one follow each other. The tokens themselves are not stored.
          */
         get: operations["listTokens"];
         put?: never;
         /**
          * Issue a participant token
-         * @description Every call creates a new participant identity; it never renews a token. Authenticate your own user and check access to the room before you issue a token.
+         * @description Every call creates a new participant identity, unless `participantId` names one. Authenticate your own user and check access to the room before you issue a token.
          */
         post: operations["issueToken"];
         delete?: never;
@@ -1095,7 +1095,7 @@ export interface components {
         ParticipantToken: {
             /** @description Bearer token (JWT, ES256) for one participant. */
             token: string;
-            /** @description The new participant identity. */
+            /** @description The participant of the token. */
             participantId: string;
             /** @description Token identifier, `tok_…`. */
             tokenId: string;
@@ -2657,18 +2657,6 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `ROOM_ENDED`: The room is ending or has ended. */
-        RoomEnded: {
-            headers: {
-                "x-request-id": components["headers"]["RequestId"];
-                ratelimit: components["headers"]["RateLimit"];
-                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
         /**
          * @description `ROOM_ENDED`: The room is ending or has ended.
          *
@@ -3695,6 +3683,8 @@ export interface operations {
                      * @default participant
                      */
                     role?: string;
+                    /** @description A participant of the room that the token is for. Without it, the call creates a new participant. The fields that are given change the participant as `updateParticipant` does; it keeps the others, its permissions too. */
+                    participantId?: string;
                 };
             };
         };
@@ -3722,8 +3712,8 @@ export interface operations {
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
-            404: components["responses"]["RoomNotFound"];
-            409: components["responses"]["RoomEnded"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
+            409: components["responses"]["RoomEndedOrParticipantRemoved"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
