@@ -52,10 +52,10 @@ export function findIdioms(files) {
 const GROUPS = [
   { name: 'README, quick start', budget: 1500, pages: /^README\.md$/ },
   {
-    name: 'API, errors, tokens, webhooks, receivers, TURN, recordings',
-    budget: 8200,
+    name: 'API, errors, tokens, lobby, webhooks, receivers, TURN, recordings',
+    budget: 9000,
     pages:
-      /^docs\/(api|errors|tokens|webhooks|receivers|turn|recordings)\.md$|^packages\/webhook-verifier\/README\.md$/,
+      /^docs\/(api|errors|tokens|lobby|webhooks|receivers|turn|recordings)\.md$|^packages\/webhook-verifier\/README\.md$/,
   },
   {
     name: 'signaling, browser SDK, server SDK',
@@ -76,11 +76,11 @@ const GROUPS = [
   { name: 'architecture, data model', budget: 4100, pages: /^docs\/(architecture|data-model)\.md$/ },
   { name: 'guarantees, results', budget: 3500, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2600, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
-  { name: 'decisions', budget: 5060, pages: /^docs\/decisions\// },
-  { name: 'changelog, vulnerabilities', budget: 1085, pages: /^(CHANGELOG|SECURITY)\.md$/ },
+  { name: 'decisions', budget: 5640, pages: /^docs\/decisions\// },
+  { name: 'changelog, vulnerabilities', budget: 1185, pages: /^(CHANGELOG|SECURITY)\.md$/ },
   { name: 'beside the code', budget: 2000, pages: /^(apps|packages|lab|infra)\// },
 ];
-const DECISIONS_MAX = 17;
+const DECISIONS_MAX = 19;
 const DECISION_WORDS_MAX = 300;
 /** The call path has one long record. */
 const LONG_DECISION = { page: /\/\d+-the-call-path\.md$/, wordsMax: 2000 };

@@ -153,13 +153,13 @@ export interface paths {
         };
         /**
          * List issued tokens, newest first
-         * @description Shows who may still join with a token, and who has. The tokens themselves are not stored.
+         * @description Shows who may still join with a token, and who has. Begins with the newest participant; the tokens of one follow each other. The tokens themselves are not stored.
          */
         get: operations["listTokens"];
         put?: never;
         /**
          * Issue a participant token
-         * @description Every call creates a new participant identity; it never renews a token. Authenticate your own user and check access to the room before you issue a token.
+         * @description Every call creates a new participant identity, unless `participantId` names one. Authenticate your own user and check access to the room before you issue a token.
          */
         post: operations["issueToken"];
         delete?: never;
@@ -885,7 +885,7 @@ export interface components {
                  * @description Error code for programs. See docs/errors.md.
                  * @enum {string}
                  */
-                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "RECORDING_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "RECORDING_ACTIVE" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "SECRET_ROTATION_WAITS" | "NO_SECRET_ROTATION" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "RECORDING_UNAVAILABLE" | "UNAVAILABLE";
+                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "RECORDING_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "RECORDING_ACTIVE" | "ROOM_ENCRYPTED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "SECRET_ROTATION_WAITS" | "NO_SECRET_ROTATION" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "RECORDING_UNAVAILABLE" | "UNAVAILABLE";
                 /** @description Error message for people. The text may change. */
                 message: string;
                 /** @description The value of the `x-request-id` header. */
@@ -1095,7 +1095,7 @@ export interface components {
         ParticipantToken: {
             /** @description Bearer token (JWT, ES256) for one participant. */
             token: string;
-            /** @description The new participant identity. */
+            /** @description The participant of the token. */
             participantId: string;
             /** @description Token identifier, `tok_…`. */
             tokenId: string;
@@ -1406,6 +1406,11 @@ export interface components {
             emptyTimeoutSeconds: number | null;
             /** @description The recording that starts with the first participant. Null: none. */
             record: components["schemas"]["RecordRoom"] | null;
+            /**
+             * @description Whether clients must encrypt their media end to end. Such a room cannot be recorded. Fixed at the creation.
+             * @enum {string}
+             */
+            encryption: "none" | "required";
             /**
              * Format: date-time
              * @description When the room was created.
@@ -1726,6 +1731,11 @@ export interface components {
             emptyTimeoutSeconds: number | null;
             /** @description The recording that starts with the first participant. Null: none. */
             record: components["schemas"]["RecordRoom"] | null;
+            /**
+             * @description Whether clients must encrypt their media end to end. Such a room cannot be recorded. Fixed at the creation.
+             * @enum {string}
+             */
+            encryption: "none" | "required";
             /**
              * Format: date-time
              * @description When the room was created.
@@ -2433,8 +2443,12 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly. */
-        IdempotencyConflict: {
+        /**
+         * @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly.
+         *
+         *     `ROOM_ENCRYPTED`: The room is encrypted end to end. The server cannot record it.
+         */
+        IdempotencyConflictOrRoomEncrypted: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 ratelimit: components["headers"]["RateLimit"];
@@ -2466,9 +2480,11 @@ export interface components {
          *
          *     `ROOM_ENDED`: The room is ending or has ended.
          *
+         *     `ROOM_ENCRYPTED`: The room is encrypted end to end. The server cannot record it.
+         *
          *     `RECORDING_ACTIVE`: A recording is still running. Stop it first.
          */
-        IdempotencyConflictOrRoomEndedOrRecordingActive: {
+        IdempotencyConflictOrRoomEndedOrRoomEncryptedOrRecordingActive: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 ratelimit: components["headers"]["RateLimit"];
@@ -2641,8 +2657,12 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `ROOM_ENDED`: The room is ending or has ended. */
-        RoomEnded: {
+        /**
+         * @description `ROOM_ENDED`: The room is ending or has ended.
+         *
+         *     `PARTICIPANT_REMOVED`: The participant was removed from the room.
+         */
+        RoomEndedOrParticipantRemoved: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 ratelimit: components["headers"]["RateLimit"];
@@ -2656,9 +2676,9 @@ export interface components {
         /**
          * @description `ROOM_ENDED`: The room is ending or has ended.
          *
-         *     `PARTICIPANT_REMOVED`: The participant was removed from the room.
+         *     `ROOM_ENCRYPTED`: The room is encrypted end to end. The server cannot record it.
          */
-        RoomEndedOrParticipantRemoved: {
+        RoomEndedOrRoomEncrypted: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 ratelimit: components["headers"]["RateLimit"];
@@ -3121,6 +3141,7 @@ export interface operations {
                      *           "record": {
                      *             "mode": "composite"
                      *           },
+                     *           "encryption": "none",
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,
@@ -3178,6 +3199,12 @@ export interface operations {
                      * @default null
                      */
                     record?: components["schemas"]["RecordRoom"] | null;
+                    /**
+                     * @description Whether clients must encrypt their media end to end. Such a room cannot be recorded. Fixed at the creation.
+                     * @default none
+                     * @enum {string}
+                     */
+                    encryption?: "none" | "required";
                 };
             };
         };
@@ -3210,6 +3237,7 @@ export interface operations {
                      *       "record": {
                      *         "mode": "composite"
                      *       },
+                     *       "encryption": "none",
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3223,7 +3251,7 @@ export interface operations {
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
-            409: components["responses"]["IdempotencyConflict"];
+            409: components["responses"]["IdempotencyConflictOrRoomEncrypted"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReused"];
@@ -3274,6 +3302,7 @@ export interface operations {
                      *       "record": {
                      *         "mode": "composite"
                      *       },
+                     *       "encryption": "none",
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3416,6 +3445,7 @@ export interface operations {
                      *       "record": {
                      *         "mode": "composite"
                      *       },
+                     *       "encryption": "none",
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3430,7 +3460,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFound"];
-            409: components["responses"]["RoomEnded"];
+            409: components["responses"]["RoomEndedOrRoomEncrypted"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -3653,6 +3683,8 @@ export interface operations {
                      * @default participant
                      */
                     role?: string;
+                    /** @description A participant of the room that the token is for. Without it, the call creates a new participant. The fields that are given change the participant as `updateParticipant` does; it keeps the others, its permissions too. */
+                    participantId?: string;
                 };
             };
         };
@@ -3680,8 +3712,8 @@ export interface operations {
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
-            404: components["responses"]["RoomNotFound"];
-            409: components["responses"]["RoomEnded"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
+            409: components["responses"]["RoomEndedOrParticipantRemoved"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -4482,7 +4514,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
-            409: components["responses"]["IdempotencyConflictOrRoomEndedOrRecordingActive"];
+            409: components["responses"]["IdempotencyConflictOrRoomEndedOrRoomEncryptedOrRecordingActive"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReused"];
@@ -6049,6 +6081,7 @@ export interface operations {
                      *             "record": {
                      *               "mode": "composite"
                      *             },
+                     *             "encryption": "none",
                      *             "createdAt": "2026-11-20T10:00:00.000Z",
                      *             "startedAt": null,
                      *             "endedAt": null,
@@ -6698,6 +6731,7 @@ export interface operations {
                      *               "record": {
                      *                 "mode": "composite"
                      *               },
+                     *               "encryption": "none",
                      *               "createdAt": "2026-11-20T10:00:00.000Z",
                      *               "startedAt": null,
                      *               "endedAt": null,
@@ -6780,6 +6814,7 @@ export interface operations {
                      *           "record": {
                      *             "mode": "composite"
                      *           },
+                     *           "encryption": "none",
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,

@@ -132,7 +132,7 @@ export interface Operations {
   /**
    * Issue a participant token.
    *
-   * Every call creates a new participant identity; it never renews a token. Authenticate your own user and check access to the room before you issue a token.
+   * Every call creates a new participant identity, unless `participantId` names one. Authenticate your own user and check access to the room before you issue a token.
    *
    * `POST /v1/rooms/{roomId}/tokens`, scope `tokens:create`.
    */
@@ -140,7 +140,7 @@ export interface Operations {
   /**
    * List issued tokens, newest first.
    *
-   * Shows who may still join with a token, and who has. The tokens themselves are not stored.
+   * Shows who may still join with a token, and who has. Begins with the newest participant; the tokens of one follow each other. The tokens themselves are not stored.
    *
    * `GET /v1/rooms/{roomId}/tokens`, scope `participants:read`.
    */

@@ -93,16 +93,18 @@ export function moderationRoutes(deps: Deps): Route[] {
   ]);
 }
 
-type ModerationDeps = Pick<Deps, 'database' | 'clock' | 'producer'>;
-
 /** After the commit. The request does not wait: gateways find a change without a notice at their next resync. */
-function announce({ producer }: ModerationDeps, roomId: string, { version, deliveries }: Moderated): void {
+export function announce(
+  { producer }: Pick<Deps, 'producer'>,
+  roomId: string,
+  { version, deliveries }: Moderated,
+): void {
   if (version !== null) void publishRoomChanged(producer.redis, roomId, version);
   void producer.wakeDeliveries(deliveries);
 }
 
-async function refuse(
-  deps: ModerationDeps,
+export async function refuse(
+  deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   roomId: string,
   outcome: ModerationRefusal,

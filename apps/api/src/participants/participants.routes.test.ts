@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parseMasterKeys } from '@callplane/core';
-import { rotateSigningKey } from '@callplane/db';
+import { requestErasure, rotateSigningKey } from '@callplane/db';
 import { publishNotice } from '@callplane/queue';
 import { eventually, sessionRow, TEST_ENCRYPTION_KEYS } from '@callplane/testing';
 import jwt from 'jsonwebtoken';
@@ -36,7 +36,8 @@ async function connect(participantId: string, room: string, at: Date, left?: Dat
     data: { connectedAt: at, leftAt: left ?? null },
   });
   const end = left === undefined ? {} : { endedAt: left, endReason: 'left' };
-  const data = sessionRow(api.tenant, { roomId: room, participantId }, { startedAt: at, ...end });
+  const { id: tokenId } = await api.database.prisma.participantToken.findFirstOrThrow({ where: { participantId } });
+  const data = sessionRow(api.tenant, { roomId: room, participantId }, { startedAt: at, tokenId, ...end });
   return (await api.database.prisma.participantSession.create({ data })).id;
 }
 
@@ -90,6 +91,61 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
     expect([claims.exp! - claims.iat!, claims['permissions']]).toEqual([600, ['room:join']]);
     const { body } = await api.call('GET', `/v1/rooms/${room}/participants/${one.body.participantId}`);
     expect(body).toMatchObject({ externalId: null, metadata: {}, roomId: room });
+  });
+
+  test('gives the participant that it names another token, with its permissions, and applies the given fields', async () => {
+    const room = await api.room();
+    const permissions = ['room:join', 'messages:send'];
+    const first = (await issue(room, { participantName: 'Ada', permissions, metadata: { seat: 1 }, role: 'host' }))
+      .body;
+    const { participantId } = first;
+    const path = `/v1/rooms/${room}/participants/${participantId}`;
+    await api.call('PATCH', path, { body: { permissions: ['room:join', 'audio:publish'] } });
+    const again = await issue(room, {
+      participantName: 'Ada L.',
+      participantId,
+      externalId: 'user-1',
+      ttlSeconds: 3600,
+    });
+    expect([again.status, again.body.participantId]).toEqual([201, participantId]);
+    expect(await verify(again.body.token)).toMatchObject({
+      sub: participantId,
+      jti: again.body.tokenId,
+      name: 'Ada L.',
+      permissions: ['room:join', 'audio:publish'],
+    });
+    expect((await api.call('GET', path)).body).toMatchObject({
+      name: 'Ada L.',
+      externalId: 'user-1',
+      metadata: { seat: 1 },
+      role: 'host',
+      permissions: ['room:join', 'audio:publish'],
+    });
+    for (const { tokenId } of [first, again.body]) await api.join(room, { participantId, tokenId });
+    const { data } = (await api.call('GET', `${path}/sessions`)).body;
+    expect(data).toHaveLength(2);
+    const listed = await api.pages(`/v1/rooms/${room}/tokens?limit=1`);
+    expect(listed.map(({ id, state }) => [id, state])).toEqual([
+      [again.body.tokenId, 'used'],
+      [first.tokenId, 'used'],
+    ]);
+  });
+
+  test('issues none for a participant who was removed, erased, or belongs to another room', async () => {
+    const room = await api.room();
+    const code = async (at: string, participantId: string) =>
+      (await issue(at, { participantName: 'Ada', participantId })).body.error.code;
+    const [removed, erased] = [(await issue(room)).body, (await issue(room)).body];
+    await api.call('DELETE', `/v1/rooms/${room}/participants/${removed.participantId}`);
+    await requestErasure(api.database, erased.participantId, new Date());
+    expect(await code(room, removed.participantId)).toBe('PARTICIPANT_REMOVED');
+    expect(await code(room, erased.participantId)).toBe('PARTICIPANT_REMOVED');
+    const path = `/v1/rooms/${room}/participants/${erased.participantId}`;
+    expect((await api.call('GET', path)).body).toMatchObject({ name: 'Erased' });
+    expect(await code(await api.room(), erased.participantId)).toBe('PARTICIPANT_NOT_FOUND');
+    expect(await code('room_0', erased.participantId)).toBe('ROOM_NOT_FOUND');
+    await api.call('DELETE', `/v1/rooms/${room}`);
+    expect(await code(room, removed.participantId)).toBe('ROOM_ENDED');
   });
 
   test('needs room:join among the permissions', async () => {

@@ -10,7 +10,7 @@ import {
   TOKEN_TTL_SECONDS,
   type Tenant,
 } from '@callplane/core';
-import { listTokens, type IssuedTokenRow } from '@callplane/db';
+import { insertAnotherToken, listTokens, type IssuedTokenRow } from '@callplane/db';
 import jwt from 'jsonwebtoken';
 import { Type, type Static } from 'typebox';
 import type { Deps } from '../deps.js';
@@ -18,8 +18,18 @@ import { idOf } from '../http/cursor.js';
 import { listRoute } from '../http/list-route.js';
 import { contextOf } from '../http/request-context.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { metadataObject, namedObject, oneOf, orNull, present, timestamp, trimmedText } from '../http/schemas.js';
+import {
+  metadataObject,
+  namedObject,
+  oneOf,
+  orNull,
+  pathId,
+  present,
+  timestamp,
+  trimmedText,
+} from '../http/schemas.js';
 import { requireRoom, RoomPath } from '../rooms/rooms.routes.js';
+import { announce, refuse } from './moderation.routes.js';
 import { permissionsGiven } from './participants.routes.js';
 
 const TOKEN_USES = ['unused', 'used', 'expired', 'room_ended', 'revoked'] as const;
@@ -37,7 +47,7 @@ const IssuedTokenSchema = namedObject('IssuedToken', {
   ),
   createdAt: timestamp('When the token was issued.'),
   expiresAt: timestamp('Until when the participant may join with it.'),
-  usedAt: orNull(timestamp('When the participant joined for the first time.')),
+  usedAt: orNull(timestamp('When the participant joined with it for the first time.')),
   revokedAt: orNull(timestamp('When the participant was removed, which revokes the token.')),
 });
 
@@ -58,11 +68,17 @@ const IssueTokenBody = namedObject('IssueToken', {
     ...trimmedText(ROLE_LENGTH_MAX, 'Name of the role for your application. It grants nothing: `permissions` do.'),
     default: PARTICIPANT_ROLE,
   }),
+  participantId: Type.Optional(
+    pathId(
+      'A participant of the room that the token is for. Without it, the call creates a new participant. The fields that ' +
+        'are given change the participant as `updateParticipant` does; it keeps the others, its permissions too.',
+    ),
+  ),
 });
 
 const TokenSchema = namedObject('ParticipantToken', {
   token: Type.String({ description: 'Bearer token (JWT, ES256) for one participant.' }),
-  participantId: Type.String({ description: 'The new participant identity.' }),
+  participantId: Type.String({ description: 'The participant of the token.' }),
   tokenId: Type.String({ description: 'Token identifier, `tok_…`.' }),
   expiresAt: timestamp("The token's `exp` as a time."),
 });
@@ -75,13 +91,13 @@ export function tokenRoutes(deps: Deps): Route[] {
       operationId: 'issueToken',
       summary: 'Issue a participant token',
       description:
-        'Every call creates a new participant identity; it never renews a token. Authenticate your own user and ' +
-        'check access to the room before you issue a token.',
+        'Every call creates a new participant identity, unless `participantId` names one. Authenticate your own user ' +
+        'and check access to the room before you issue a token.',
       scope: 'tokens:create',
       params: RoomPath,
       body: IssueTokenBody,
       responses: { 201: { description: 'The token.', schema: TokenSchema } },
-      errors: ['ROOM_ENDED'],
+      errors: ['ROOM_ENDED', 'PARTICIPANT_NOT_FOUND', 'PARTICIPANT_REMOVED'],
       async handle({ caller, params, body, response }) {
         const issued = await issueToken(deps, caller, params.roomId, body);
         const { participantId, tokenId } = issued;
@@ -93,15 +109,17 @@ export function tokenRoutes(deps: Deps): Route[] {
       path: '/v1/rooms/{roomId}/tokens',
       operationId: 'listTokens',
       summary: 'List issued tokens, newest first',
-      description: 'Shows who may still join with a token, and who has. The tokens themselves are not stored.',
+      description:
+        'Shows who may still join with a token, and who has. Begins with the newest participant; the tokens of one ' +
+        'follow each other. The tokens themselves are not stored.',
       scope: 'participants:read',
       params: RoomPath,
       item: IssuedTokenSchema,
       items: 'tokens',
-      read: ({ caller, params }, part) => listTokens(deps.reads.sql, caller, params.roomId, part),
-      // A participant has one token, so its id is the position of the token.
-      position: { id: idOf('part') },
-      positionOf: ({ participantId }) => ({ id: participantId }),
+      read: ({ caller, params }, { position, limit }) =>
+        listTokens(deps.reads.sql, caller, params.roomId, { after: position, limit }),
+      position: { participantId: idOf('part'), id: idOf('tok') },
+      positionOf: ({ participantId, id }) => ({ participantId, id }),
       onEmpty: ({ caller, params }) => requireRoom(deps.reads, caller, params.roomId),
       present(token) {
         const state = useOf(token, deps.clock.now());
@@ -118,9 +136,9 @@ function useOf({ revokedAt, expiresAt, connectedAt, isRoomOver }: IssuedTokenRow
   return connectedAt === null ? 'unused' : 'used';
 }
 
-/** Issues a participant token. Every call creates a new participant; it never renews the token of an existing one. */
+/** Issues a token for a new participant, or for the one that the request names. */
 async function issueToken(
-  deps: Pick<Deps, 'statements' | 'signingKeys' | 'tokens' | 'clock'>,
+  deps: Pick<Deps, 'database' | 'producer' | 'statements' | 'signingKeys' | 'tokens' | 'clock'>,
   tenant: Tenant,
   roomId: string,
   input: Static<typeof IssueTokenBody>,
@@ -130,23 +148,8 @@ async function issueToken(
   const issuedUnixSeconds = Math.floor(now.getTime() / 1000);
   const expiresUnixSeconds = issuedUnixSeconds + (input.ttlSeconds ?? TOKEN_TTL_SECONDS.default);
   const expiresAt = new Date(expiresUnixSeconds * 1000);
-  const participantId = newId('participant');
   const tokenId = newId('token');
-  const permissions = input.permissions ?? ['room:join'];
-  const inserting = deps.statements.insertParticipantIfOpen({
-    tenant,
-    participant: {
-      id: participantId,
-      roomId,
-      externalId: input.externalId ?? null,
-      name: input.participantName,
-      metadata: input.metadata ?? {},
-      role: input.role ?? PARTICIPANT_ROLE,
-      createdAt: now,
-      token: { id: tokenId, permissions, expiresAt },
-    },
-  });
-  const sign = () =>
+  const sign = (participantId: string, permissions: readonly string[]) =>
     jwt.sign(
       {
         iss: deps.tokens.issuer,
@@ -165,8 +168,41 @@ async function issueToken(
       signer.privateKey,
       { algorithm: 'ES256', keyid: signer.kid },
     );
+  if (input.participantId !== undefined) {
+    const { participantId, participantName: name, permissions, metadata, externalId, role } = input;
+    const given = Object.entries({ name, permissions, metadata, externalId, role }).filter(
+      ([, value]) => value !== undefined,
+    );
+    const token = { id: tokenId, createdAt: now, expiresAt };
+    const issued = await insertAnotherToken(
+      deps.database,
+      tenant,
+      roomId,
+      participantId,
+      Object.fromEntries(given),
+      token,
+    );
+    if (issued.outcome !== 'updated') return refuse(deps, tenant, roomId, issued.outcome);
+    announce(deps, roomId, issued);
+    return { token: sign(participantId, issued.permissions), participantId, tokenId, expiresAt };
+  }
+  const participantId = newId('participant');
+  const permissions = input.permissions ?? ['room:join'];
+  const inserting = deps.statements.insertParticipantIfOpen({
+    tenant,
+    participant: {
+      id: participantId,
+      roomId,
+      externalId: input.externalId ?? null,
+      name: input.participantName,
+      metadata: input.metadata ?? {},
+      role: input.role ?? PARTICIPANT_ROLE,
+      createdAt: now,
+      token: { id: tokenId, permissions, expiresAt },
+    },
+  });
   // The statement leaves at the end of this tick: it runs while the token is signed.
-  const [status, token] = await Promise.all([inserting, setImmediate().then(sign)]);
+  const [status, token] = await Promise.all([inserting, setImmediate().then(() => sign(participantId, permissions))]);
   if (status === null) throw new PublicError('ROOM_NOT_FOUND');
   if (!isOpen(status)) throw new PublicError('ROOM_ENDED');
   return { token, participantId, tokenId, expiresAt };

@@ -23,6 +23,8 @@ import { PARTICIPANT_COLUMNS, PARTICIPANT_PERMISSIONS } from './participant.sql.
 
 export interface ParticipantPatch {
   name?: string;
+  externalId?: string;
+  role?: string;
   metadata?: Record<string, unknown>;
   permissions?: readonly Permission[];
 }
@@ -55,43 +57,94 @@ export function updateParticipant(
   patch: ParticipantPatch,
   now: Date,
 ): Promise<ParticipantUpdate> {
-  return database.transaction(async (sql) => {
-    const locked = await lock(sql, tenant, roomId, participantId);
-    if ('outcome' in locked) return locked;
-    const { person, room, sessionId } = locked;
-    const { permissions: before, ...participant } = person;
-    const permissions = patch.permissions === undefined ? before : inOrder(patch.permissions);
-    const after = {
-      ...participant,
-      name: patch.name ?? participant.name,
-      metadata: patch.metadata ?? participant.metadata,
-    };
-    const hasPermissionsChanged = permissions.join() !== inOrder(before).join();
-    const hasChanged =
-      hasPermissionsChanged || after.name !== participant.name || !sameJson(after.metadata, participant.metadata);
-    if (!hasChanged) {
-      return { outcome: 'updated', participant, permissions, version: null, deliveries: [] };
-    }
-    await sql.$executeRaw`
-      WITH session AS (
-        UPDATE participant_sessions SET permissions = ${permissions}::text[]
-        WHERE id = ${sessionId} AND ${hasPermissionsChanged}
+  return database.transaction((sql) => change(sql, tenant, roomId, participantId, patch, now));
+}
+
+export interface AnotherToken {
+  id: string;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
+/**
+ * Adds a token for a participant with the permissions of the participant, in one transaction with a change of the
+ * participant. A participant whose data was erased counts as removed: the erasure has revoked its tokens.
+ */
+export function insertAnotherToken(
+  database: Database,
+  tenant: Tenant,
+  roomId: string,
+  participantId: string,
+  patch: ParticipantPatch,
+  { id, createdAt, expiresAt }: AnotherToken,
+): Promise<ParticipantUpdate> {
+  return database
+    .transaction(async (sql) => {
+      const update = await change(sql, tenant, roomId, participantId, patch, createdAt);
+      if (update.outcome !== 'updated') return update;
+      const inserted = await sql.$executeRaw`
+      WITH participant AS (
+        UPDATE participants p SET token_expires_at = GREATEST(token_expires_at, ${expiresAt.toISOString()}::timestamptz)
+        WHERE id = ${participantId} AND NOT EXISTS (
+          SELECT FROM participant_tokens t WHERE t.participant_id = p.id AND t.revoked_at IS NOT NULL
+        )
+        RETURNING id
       )
-      UPDATE participants SET name = ${after.name}, metadata = ${JSON.stringify(after.metadata)}::jsonb,
-        permissions = CASE WHEN ${hasPermissionsChanged} THEN ${permissions}::text[] ELSE permissions END
-      WHERE id = ${participantId}`;
-    const withdrawn =
-      sessionId !== null && hasPermissionsChanged ? await withdrawTracks(sql, sessionId, permissions, now) : [];
-    const version = sessionId === null ? null : await touchSessions(sql, participantId);
-    const subject = { tenant, room, now };
-    const events: NewEvent[] = [participantUpdated(subject, { participant: after, sessionId }, permissions)];
-    if (sessionId !== null) {
-      const session = { sessionId, participant: after };
-      events.unshift(...withdrawn.map((track) => trackEvent('track.unpublished', subject, session, track)));
-    }
-    const { deliveries } = await writeEvents(sql, events);
-    return { outcome: 'updated', participant: after, permissions, version, deliveries };
-  });
+      INSERT INTO participant_tokens (id, participant_id, permissions, created_at, expires_at)
+      SELECT ${id}, id, ${update.permissions}::text[], ${createdAt.toISOString()}::timestamptz,
+        ${expiresAt.toISOString()}::timestamptz
+      FROM participant`;
+      if (inserted === 0) throw new ErasedParticipant();
+      return update;
+    })
+    .catch((error: unknown) => {
+      if (error instanceof ErasedParticipant) return { outcome: 'removed' } as const;
+      throw error;
+    });
+}
+
+/** Thrown to roll back the change of a participant whose data was erased. */
+class ErasedParticipant extends Error {}
+
+async function change(
+  sql: TypedSql,
+  tenant: Tenant,
+  roomId: string,
+  participantId: string,
+  patch: ParticipantPatch,
+  now: Date,
+): Promise<ParticipantUpdate> {
+  const locked = await lock(sql, tenant, roomId, participantId);
+  if ('outcome' in locked) return locked;
+  const { person, room, sessionId } = locked;
+  const { permissions: before, ...participant } = person;
+  const permissions = patch.permissions === undefined ? before : inOrder(patch.permissions);
+  const { name, metadata, externalId, role } = { ...participant, ...patch };
+  const after = { ...participant, name, metadata, externalId, role };
+  const hasPermissionsChanged = permissions.join() !== inOrder(before).join();
+  if (!hasPermissionsChanged && sameJson(after, participant)) {
+    return { outcome: 'updated', participant, permissions, version: null, deliveries: [] };
+  }
+  await sql.$executeRaw`
+    WITH session AS (
+      UPDATE participant_sessions SET permissions = ${permissions}::text[]
+      WHERE id = ${sessionId} AND ${hasPermissionsChanged}
+    )
+    UPDATE participants SET name = ${name}, metadata = ${JSON.stringify(metadata)}::jsonb,
+      external_id = ${externalId}, role = ${role},
+      permissions = CASE WHEN ${hasPermissionsChanged} THEN ${permissions}::text[] ELSE permissions END
+    WHERE id = ${participantId}`;
+  const withdrawn =
+    sessionId !== null && hasPermissionsChanged ? await withdrawTracks(sql, sessionId, permissions, now) : [];
+  const version = sessionId === null ? null : await touchSessions(sql, participantId);
+  const subject = { tenant, room, now };
+  const events: NewEvent[] = [participantUpdated(subject, { participant: after, sessionId }, permissions)];
+  if (sessionId !== null) {
+    const session = { sessionId, participant: after };
+    events.unshift(...withdrawn.map((track) => trackEvent('track.unpublished', subject, session, track)));
+  }
+  const { deliveries } = await writeEvents(sql, events);
+  return { outcome: 'updated', participant: after, permissions, version, deliveries };
 }
 
 /** Mutes a track that a participant publishes. A muted one stays as it is, without an event. */

@@ -146,25 +146,30 @@ export interface IssuedTokenRow {
   isRoomOver: boolean;
 }
 
-/** Lists the tokens of a room, newest first. Each participant has one. */
+/** Lists the tokens of a room by participant, newest first. */
 export function listTokens(
   db: TypedSql,
   { environmentId }: Tenant,
   roomId: string,
-  { beforeId, limit }: { beforeId: string | null; limit: number },
+  { after, limit }: { after: { participantId: string; id: string } | null; limit: number },
 ): PromiseLike<IssuedTokenRow[]> {
   return db.$queryRaw<IssuedTokenRow[]>`
     SELECT t.id, p.id AS "participantId", p.name AS "participantName", t.permissions, t.created_at AS "createdAt",
-      t.expires_at AS "expiresAt", COALESCE(t.revoked_at, p.removed_at) AS "revokedAt", p.connected_at AS "connectedAt",
+      t.expires_at AS "expiresAt", COALESCE(t.revoked_at, p.removed_at) AS "revokedAt", (
+        SELECT min(started_at) FROM participant_sessions WHERE token_id = t.id
+      ) AS "connectedAt",
       -- A subquery and no join: it runs once for the list.
       (SELECT status IN ('ending', 'ended') FROM rooms WHERE id = ${roomId}) AS "isRoomOver"
     FROM (
       SELECT id, name, removed_at, connected_at FROM participants
       WHERE room_id = ${roomId} AND environment_id = ${environmentId}
-        ${beforeId === null ? Prisma.empty : Prisma.sql`AND id < ${beforeId}`}
-      ORDER BY id DESC LIMIT ${limit}
+        ${after === null ? Prisma.empty : Prisma.sql`AND id <= ${after.participantId}`}
+      -- The last participant of the page before may have no further token.
+      ORDER BY id DESC LIMIT ${limit + 1}
     ) p CROSS JOIN LATERAL (
-      SELECT * FROM participant_tokens WHERE participant_id = p.id ORDER BY id DESC LIMIT 1
+      SELECT * FROM participant_tokens WHERE participant_id = p.id
+        ${after === null ? Prisma.empty : Prisma.sql`AND (p.id, id) < (${after.participantId}, ${after.id})`}
+      ORDER BY id DESC LIMIT ${limit}
     ) t
-    ORDER BY p.id DESC`;
+    ORDER BY p.id DESC, t.id DESC LIMIT ${limit}`;
 }

@@ -67,7 +67,7 @@ export function lockParticipants(
 }
 
 /**
- * Ends the session and the presence of one participant. Safe to repeat: a session that has ended keeps its time and
+ * Ends the session and the presence of a removed participant. Safe to repeat: a session that has ended keeps its time and
  * reason.
  */
 export async function endParticipantPresence(
@@ -77,6 +77,10 @@ export async function endParticipantPresence(
   now: Date,
 ): Promise<EndedNow[]> {
   await lockParticipants(tx, Prisma.sql`id = ${participantId}`);
+  // A token that was issued while the removal waited for its lock: the removal did not see it.
+  await tx.$executeRaw`
+    UPDATE participant_tokens SET revoked_at = ${now.toISOString()}::timestamptz
+    WHERE participant_id = ${participantId} AND revoked_at IS NULL`;
   return endPresence(tx, [participantId], reason, now);
 }
 

@@ -137,6 +137,7 @@ describe.each(tarballs)('the tarball of $name', ({ folder, file, name, isEsmOnly
       '--exclude-entrypoints',
       './test-vectors.json',
       './styles.css',
+      ...(isEsmOnly ? ['--profile', 'esm-only'] : []),
     ]);
     const problems: { resolutionKind: string }[] = JSON.parse(printed).analysis.problems;
     const resolvesEsm = ({ resolutionKind }: { resolutionKind: string }) => !/^node10$|cjs$/.test(resolutionKind);
