@@ -74,7 +74,7 @@ const GROUPS = [
     pages: /^docs\/(configuration|cli|limits|routes|diagnoses)\.md$/,
   },
   { name: 'architecture, data model', budget: 4100, pages: /^docs\/(architecture|data-model)\.md$/ },
-  { name: 'guarantees, results', budget: 3500, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
+  { name: 'guarantees, results', budget: 3700, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2600, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
   { name: 'decisions', budget: 5640, pages: /^docs\/decisions\// },
   { name: 'changelog, vulnerabilities', budget: 1185, pages: /^(CHANGELOG|SECURITY)\.md$/ },
