@@ -1,9 +1,11 @@
+import type { Asks, RequestHandler } from './data/asks.js';
 import type { Encryption } from './encryption/encryption.js';
 import type { EncryptionError, EncryptionOptions } from './encryption/options.js';
 import { asCallplaneError, CallplaneError } from './errors.js';
 import type { CallEvents } from './events.js';
 import { IceServers } from './ice-servers.js';
 import { assertDevice } from './local/devices.js';
+import { assertMessage } from './limits.js';
 import type { LocalMedia } from './local/local-media.js';
 import type { Settings } from './options.js';
 import type { PeersContext } from './peers/peer.js';
@@ -12,7 +14,7 @@ import { Subscriber } from './peers/subscriber.js';
 import type { Platform } from './platform.js';
 import { Playback } from './playback/playback.js';
 import type { PeerTarget, ResumeRequest, ServerMessage, WelcomeMessage } from './protocol.generated.js';
-import type { RemoteTrack } from './remote/participant.js';
+import type { Participant, RemoteTrack } from './remote/participant.js';
 import { Presence } from './remote/presence.js';
 import { Roster } from './remote/roster.js';
 import { errorOf, type CloseInfo } from './signaling/close-info.js';
@@ -33,6 +35,7 @@ export class Engine {
   readonly subscriptions: Subscriptions;
   readonly playback: Playback;
   readonly snapshots = new Snapshots(() => this.#read());
+  readonly handlers = new Map<string, RequestHandler>();
   encryption: Encryption | undefined;
   permissions: readonly string[] = [];
   #mediaState: 'up' | 'down' = 'down';
@@ -45,6 +48,7 @@ export class Engine {
   #welcome: WelcomeMessage | undefined;
   #localMedia: LocalMedia | undefined;
   #loading: Promise<LocalMedia> | undefined;
+  #asks: Promise<Asks> | undefined;
   #isOver = false;
   /** Events that wait until the caller of `connect()` has added its listeners; undefined from then on. */
   #waiting: (() => void)[] | undefined = [];
@@ -83,6 +87,7 @@ export class Engine {
     });
     this.roster = new Roster({
       emit: (name, event) => {
+        if (name === 'participantLeft') void this.#asks?.then((asks) => asks.left((event as Participant).participantId));
         if (name === 'trackPublished') this.subscriptions.published(event as RemoteTrack);
         emit(name, event as never);
       },
@@ -186,6 +191,13 @@ export class Engine {
     }
   }
 
+  /** Loads the code for requests between participants when one is sent or arrives. */
+  asks(): Promise<Asks> {
+    return (this.#asks ??= import('./data/asks.js').then(
+      ({ Asks }) => new Asks(this, { random: this.platform.random, assertMessage, emit: this.#emit }),
+    ));
+  }
+
   /** Changes published tracks, and tracks on their way. Rejects with the reason when the call ends first. */
   async changeMedia(task: (media: LocalMedia) => Promise<void>): Promise<void> {
     await this.session.untilOver(this.localMedia().then(task));
@@ -227,7 +239,7 @@ export class Engine {
       onTrack: (track, reason) => {
         this.roster.changeTrack(track, { isUndecryptable: reason !== undefined });
         this.snapshots.changed();
-        if (reason !== undefined) this.#undecryptable({ ...track, reason });
+        if (reason !== undefined) this.undecryptable({ ...track, reason });
       },
       refreshVideo: () => this.session.post({ type: 'refreshVideo', targets: ['subscriber'] }),
     });
@@ -247,7 +259,7 @@ export class Engine {
       : new CallplaneError('room_not_encrypted', 'The room is not encrypted.');
   }
 
-  #undecryptable(error: Omit<EncryptionError, 'participant'>): void {
+  undecryptable(error: Omit<EncryptionError, 'participant'>): void {
     this.#emit('encryptionError', { ...error, participant: this.roster.participants.get(error.participantId) });
   }
 
@@ -350,11 +362,17 @@ export class Engine {
         else {
           this.encryption.open(from, data, (opened, reason) => {
             if (reason === undefined) emit(opened);
-            else this.#undecryptable({ participantId: from, reason });
+            else this.undecryptable({ participantId: from, reason });
           });
         }
         break;
       }
+      case 'ask':
+      case 'reply':
+        this.asks()
+          .then((asks) => asks.receive(message))
+          .catch((error: unknown) => this.#emit('problem', asCallplaneError(error)));
+        break;
       default:
         this.presence.receive(message);
         this.encryption?.align();
@@ -413,6 +431,7 @@ export class Engine {
     this.publisher.close();
     // Ends the tracks of the others, so that their elements do not stay on the page with the last picture.
     this.subscriber.reset();
+    void this.#asks?.then((asks) => asks.close(errorOf(close)));
     this.encryption?.close();
     this.#emit('closed', close);
   }

@@ -19,6 +19,8 @@ export type PeerTarget = 'publisher' | 'subscriber';
 
 export type QualityLevel = 'good' | 'fair' | 'poor' | 'lost';
 
+export type ReplyFailure = 'no_handler' | 'handler_failed' | 'response_too_large';
+
 export type Change =
   | {
       kind: 'participant';
@@ -58,6 +60,8 @@ export type ClientMessage =
   | RestartIceRequest
   | RefreshVideoRequest
   | MessageRequest
+  | AskRequest
+  | ReplyRequest
   | MetadataRequest
   | RosterRequest
   | ShowRequest
@@ -87,6 +91,8 @@ export type ServerMessage =
   | SpeakersMessage
   | LayersWantedMessage
   | MessageMessage
+  | AskMessage
+  | ReplyMessage
   | IceServersMessage
   | PongMessage
   | ClosingMessage;
@@ -349,6 +355,49 @@ export interface MessageRequest {
    * @maxItems 100
    */
   to?: string[];
+}
+
+export interface AskRequest {
+  type: 'ask';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+  /**
+   * @minItems 1
+   * @maxItems 100
+   */
+  to: string[];
+  /**
+   * Unique among the asks of the sender.
+   */
+  askId: string;
+  /**
+   * Names with `$` belong to the SDK.
+   */
+  method: string;
+  /**
+   * Any JSON value.
+   */
+  payload: unknown;
+}
+
+export interface ReplyRequest {
+  type: 'reply';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+  to: string;
+  /**
+   * Unique among the asks of the sender.
+   */
+  askId: string;
+  /**
+   * Any JSON value.
+   */
+  payload: unknown;
+  failure?: ReplyFailure;
 }
 
 export interface MetadataRequest {
@@ -721,6 +770,39 @@ export interface MessageMessage {
   type: 'message';
   from: string;
   data: unknown;
+  sentAt: string;
+}
+
+export interface AskMessage {
+  type: 'ask';
+  from: string;
+  /**
+   * Unique among the asks of the sender.
+   */
+  askId: string;
+  /**
+   * Names with `$` belong to the SDK.
+   */
+  method: string;
+  /**
+   * Any JSON value.
+   */
+  payload: unknown;
+  sentAt: string;
+}
+
+export interface ReplyMessage {
+  type: 'reply';
+  from: string;
+  /**
+   * Unique among the asks of the sender.
+   */
+  askId: string;
+  /**
+   * Any JSON value.
+   */
+  payload: unknown;
+  failure?: ReplyFailure;
   sentAt: string;
 }
 

@@ -115,9 +115,12 @@ export class Encryption {
     }
   }
 
-  /** @param from the participant id of the sender */
-  seal(from: string, data: unknown): Promise<{ encrypted: string }> {
-    const request = { metadata: bytesOf(`message/${from}`), plain: bytesOf(JSON.stringify(data)) };
+  /**
+   * @param from the participant id of the sender
+   * @param purpose sealed for one purpose, data cannot be opened for another one
+   */
+  seal(from: string, data: unknown, purpose = ''): Promise<{ encrypted: string }> {
+    const request = { metadata: bytesOf(`message/${from}${purpose}`), plain: bytesOf(JSON.stringify(data)) };
     // One at a time, so that messages keep their order.
     return this.#sealing.run(async () => ({
       encrypted: toBase64(await this.#ask<Bytes>({ type: 'seal', ...request })),
@@ -125,9 +128,14 @@ export class Encryption {
   }
 
   /** Hands the data of a message over, in the order of the calls, or undefined with the reason why it cannot. */
-  open(from: string, data: unknown, onOpened: (data: unknown, refused?: EncryptionError['reason']) => void): void {
+  open(
+    from: string,
+    data: unknown,
+    onOpened: (data: unknown, refused?: EncryptionError['reason']) => void,
+    purpose = '',
+  ): void {
     const sealed = fromBase64(String((data as { encrypted?: unknown } | null)?.encrypted));
-    const request = { sessionId: this.context.sessionOf(from) ?? '', metadata: bytesOf(`message/${from}`), sealed };
+    const request = { sessionId: this.context.sessionOf(from) ?? '', metadata: bytesOf(`message/${from}${purpose}`), sealed };
     void this.#opening.run(async () => {
       try {
         const plain = await this.#ask<Bytes>({ type: 'open', ...request });

@@ -14,6 +14,7 @@ const SHAPES = [
   'PeerTarget',
   'QualityLevel',
   'IceServer',
+  'ReplyFailure',
   'Change',
 ];
 
