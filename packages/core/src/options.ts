@@ -1,4 +1,5 @@
-/** The tables of options: the part of this package that pages in a browser import. It needs nothing of Node. */
+/** The tables of options and event types: the part of this package that pages in a browser import, without Node. */
+export { EVENT_TEXTS, EVENT_TYPES, type EventType } from './events/event.js';
 export * from './options/option-table.js';
 export * from './rooms/room-options.js';
 export * from './webhooks/endpoint-options.js';

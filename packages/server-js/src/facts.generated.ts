@@ -188,6 +188,7 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
     path: '/v1/webhooks/{endpointId}/recoveries/{recoveryId}',
     query: ['projectId', 'environmentId'],
   },
+  listEventTypes: { method: 'GET', path: '/v1/event-types', query: ['projectId', 'environmentId'] },
   listEvents: {
     method: 'GET',
     path: '/v1/events',

@@ -7,6 +7,8 @@ export type ApiContext = components['schemas']['ApiContext'];
 export type CallsOverview = components['schemas']['CallsOverview'];
 export type ConsoleSession = components['schemas']['ConsoleSession'];
 export type EventPage = components['schemas']['EventPage'];
+export type EventTypeDescription = components['schemas']['EventTypeDescription'];
+export type EventTypes = components['schemas']['EventTypes'];
 export type IceServer = components['schemas']['IceServer'];
 export type IssuedToken = components['schemas']['IssuedToken'];
 export type IssuedTokenPage = components['schemas']['IssuedTokenPage'];
@@ -421,6 +423,14 @@ export interface Operations {
    * `DELETE /v1/webhooks/{endpointId}/recoveries/{recoveryId}`, scope `webhooks:write`.
    */
   cancelRecovery: Operation<'cancelRecovery'>;
+  /**
+   * List the event types.
+   *
+   * With the meaning, the JSON Schema and an example of each. The list changes only with the version.
+   *
+   * `GET /v1/event-types`, scope `webhooks:read`.
+   */
+  listEventTypes: Operation<'listEventTypes'>;
   /**
    * List events, oldest first, or wait for them.
    *
