@@ -72,7 +72,7 @@ const GROUPS = [
     budget: 9000,
     pages: /^docs\/(configuration|cli|limits|routes|diagnoses)\.md$/,
   },
-  { name: 'architecture, data model', budget: 4100, pages: /^docs\/(architecture|data-model)\.md$/ },
+  { name: 'architecture, data model', budget: 4160, pages: /^docs\/(architecture|data-model)\.md$/ },
   { name: 'guarantees, results', budget: 3500, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2600, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
   { name: 'decisions', budget: 5100, pages: /^docs\/decisions\// },

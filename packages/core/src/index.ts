@@ -24,6 +24,7 @@ export * from './webhooks/delivery.js';
 export * from './webhooks/replay.js';
 export * from './webhooks/destination.js';
 export * from './webhooks/diagnosis.js';
+export * from './webhooks/endpoint-headers.js';
 export * from './webhooks/endpoint.presenter.js';
 export * from './webhooks/new-url.js';
 export * from './webhooks/request.js';

@@ -1,4 +1,11 @@
-import { type ErrorDetail, PATH_ID_PATTERN, type Option, type OptionTable, type OptionValues } from '@callplane/core';
+import {
+  ENDPOINT_HEADERS_MAX,
+  type ErrorDetail,
+  PATH_ID_PATTERN,
+  type Option,
+  type OptionTable,
+  type OptionValues,
+} from '@callplane/core';
 import { type Static, type TObject, type TProperties, type TSchema, Type, type TOptional, type TUnsafe } from 'typebox';
 import type { UntaggedRoute, UnvalidatedParts } from './route.js';
 
@@ -120,6 +127,11 @@ function schemaOf(option: Option, use: Use, isBounded: boolean, recording: TSche
   const defaults = use === 'create' ? { default: option.default } : {};
   if (option.type === 'boolean') return { ...Type.Boolean(description), ...defaults };
   if (option.type === 'choice') return { ...oneOf(Object.keys(option.texts), text ?? undefined), ...defaults };
+  if (option.type === 'headers') {
+    // The route checks the headers: errors of Ajv for each of thousands would cost too much.
+    const documented = { additionalProperties: { type: 'string' }, maxProperties: ENDPOINT_HEADERS_MAX };
+    return { type: 'object', 'x-document': documented, ...description, ...defaults } as unknown as TSchema;
+  }
   if (option.type === 'recording') return { ...orNull(recording), ...description, ...defaults };
   const bounds = isBounded ? { minimum: option.min, maximum: option.max } : {};
   if (option.default === null) return { ...orNull(Type.Integer({ ...bounds, ...description })), ...defaults };

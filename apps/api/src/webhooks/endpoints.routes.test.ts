@@ -72,6 +72,38 @@ describe('POST /v1/webhooks', () => {
     expect(open.body).toMatchObject({ ordering: 'none', ...change });
   });
 
+  test('stores the values of headers sealed, shows masks, and replaces all of them', async () => {
+    const created = await api.call('POST', '/v1/webhooks', {
+      body: { url: 'https://example.com/hook', headers: { Authorization: 'Bearer abc', 'x-team': 'core' } },
+      headers: { 'idempotency-key': newId('request') },
+    });
+    const { id } = created.body;
+    const path = `/v1/webhooks/${id}`;
+    const masked = { authorization: '***', 'x-team': '***' };
+    expect([created.status, created.body.headers]).toEqual([201, masked]);
+    expect((await api.call('GET', path)).body.headers).toEqual(masked);
+    const stored = async () =>
+      (await api.database.prisma.webhookEndpoint.findUniqueOrThrow({ where: { id } })).headers as Record<string, string>;
+    const sealed = await stored();
+    expect(JSON.stringify(sealed)).not.toContain('abc');
+    const keys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
+    expect(open(keys, sealed['authorization']!, `webhook-header:${id}:authorization`)).toBe('Bearer abc');
+    expect(await api.logAfter(created)).not.toContain('Bearer abc');
+
+    await api.call('PATCH', path, { body: { enabled: false } });
+    expect(await stored()).toEqual(sealed);
+    const refused = await api.call('PATCH', path, { body: { headers: { ...masked, Host: 'x' } } });
+    expect(refused.body.error.details.map((detail: { path: string }) => detail.path)).toEqual([
+      'body.headers.authorization',
+      'body.headers.x-team',
+      'body.headers.Host',
+    ]);
+    const changed = await api.call('PATCH', path, { body: { headers: { 'x-team': 'support' } } });
+    expect(changed.body.headers).toEqual({ 'x-team': '***' });
+    expect((await api.call('PATCH', path, { body: { headers: {} } })).body.headers).toEqual({});
+    expect((await api.call('PATCH', path, { body: { headers: null } })).status).toBe(400);
+  });
+
   test('changes an endpoint while a worker claims under its limits, without a deadlock', async () => {
     const { id, path } = await webhook(api, { maxConcurrent: 5 });
     const { sql } = api.database;

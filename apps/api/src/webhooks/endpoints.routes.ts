@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
+  endpointHeaderFailures,
   ENDPOINTS_PER_ENVIRONMENT_MAX,
   generateSigningSecret,
   presentWebhookEndpoint,
@@ -39,13 +40,17 @@ import {
   sealSecret,
   urlFailures,
   withoutConflict,
+  withSealedHeaders,
   type EndpointMade,
 } from './endpoints.service.js';
 
 const PATH = '/v1/webhooks/{endpointId}';
 
 export function endpointRoutes(deps: Deps): UntaggedRoute[] {
-  const validate = ({ body }: UnvalidatedParts) => urlFailures(deps, body['url']);
+  const validate = ({ body }: UnvalidatedParts) => [
+    ...urlFailures(deps, body['url']),
+    ...endpointHeaderFailures('body.headers', body['headers']),
+  ];
   return [
     // Before the routes of an endpoint: their path matches this one too.
     defineRoute({
@@ -115,7 +120,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       operationId: 'updateWebhook',
       summary: 'Change a webhook endpoint',
       description:
-        'Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits, ' +
+        'Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits, `headers`, ' +
         '`standardWebhooks` and `retryRejected` apply to attempts that begin later, also of deliveries that are pending already.',
       scope: 'webhooks:write',
       params: EndpointPath,
@@ -123,7 +128,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       validate,
       responses: { 200: { description: 'The endpoint.', schema: EndpointSchema } },
       async handle({ caller, params, body }) {
-        const { url, ...others } = body;
+        const { url, ...others } = withSealedHeaders(deps.masterKeys, params.endpointId, body);
         const change = { ...others, ...(url === undefined ? {} : { url: normalUrl(url) }) };
         const { endpoint, deliveries } = found(
           await updateWebhookEndpoint(deps.database, caller, params.endpointId, change, deps.clock.now()),

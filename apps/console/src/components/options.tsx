@@ -57,9 +57,53 @@ function OptionField(props: { option: Option; value: OptionValue; onValue: (valu
         </Field>
       );
     }
+    case 'headers':
+      return <HeadersField option={option} value={value as Record<string, string>} onValue={onValue} />;
     case 'integer':
       return <NumberField option={option} value={value} onValue={onValue} />;
   }
+}
+
+/** One header a line. The values that a read shows are masks, so a change asks for all of them again. */
+function HeadersField({
+  option,
+  value,
+  onValue,
+}: {
+  option: Option;
+  value: Record<string, string>;
+  onValue: (value: Record<string, string>) => void;
+}) {
+  const [typed, setTyped] = useState<string>();
+  const shown = Object.entries(value).map(([name, text]) => `${name}: ${text}`);
+  const [label, hint] = option.input;
+  return (
+    <Field label={label} hint={hint}>
+      {(attributes) => (
+        <textarea
+          {...attributes}
+          rows={3}
+          autoComplete="off"
+          spellCheck={false}
+          value={typed ?? shown.join('\n')}
+          onChange={({ target }) => {
+            setTyped(target.value);
+            onValue(headersOf(target.value));
+          }}
+        />
+      )}
+    </Field>
+  );
+}
+
+function headersOf(text: string): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [name = '', ...rest] = line.split(':');
+      return [name.trim(), rest.join(':').trim()];
+    }),
+  );
 }
 
 /** A number, or nothing for null. Seconds are asked for in minutes. */

@@ -21,6 +21,8 @@ export type Option =
   | (Common & { readonly type: 'boolean'; readonly default: boolean; readonly texts: Record<'true' | 'false', string> })
   /** The texts have a key for each value. */
   | (Common & { readonly type: 'choice'; readonly default: string; readonly texts: Readonly<Record<string, string>> })
+  /** Names with secret values. The database has sealed values, answers have masked ones. */
+  | (Common & { readonly type: 'headers'; readonly default: Readonly<Record<string, string>>; readonly none: string })
   /** Null is a value, and `none` says what it means. */
   | (Common & {
       readonly type: 'recording';
@@ -44,7 +46,9 @@ type ValueOf<O extends Option> = O extends { type: 'boolean' }
     ? keyof O['texts']
     : O extends { type: 'recording' }
       ? RecordingInput | null
-      : number | Extract<O['default'], null>;
+      : O extends { type: 'headers' }
+        ? Record<string, string>
+        : number | Extract<O['default'], null>;
 
 export type OptionValue = ValueOf<Option>;
 
@@ -76,6 +80,7 @@ export function optionDefaults<Table extends OptionTable>(table: Table): OptionV
 export function optionText(option: Option, value: OptionValue): string {
   if (option.type === 'boolean') return option.texts[value === true ? 'true' : 'false'];
   if (option.type === 'choice') return option.texts[value as string] ?? (value as string);
+  if (option.type === 'headers') return Object.keys(value as object).join(', ') || option.none;
   if (value === null && option.default === null) return option.none;
   if (option.type === 'recording') return option.texts[(value as RecordingInput).mode];
   return Number(value).toLocaleString('en') + (option.unit === undefined ? '' : ` ${option.unit}`);

@@ -66,6 +66,24 @@ export const ENDPOINT_OPTIONS = {
     label: 'Rejected deliveries',
     texts: { true: 'Tried again, except after 410', false: 'Fail at once' },
   },
+  headers: {
+    column: 'headers',
+    type: 'headers',
+    default: {},
+    description: {
+      read: 'Names of the headers that each attempt carries. All values are shown as `***`.',
+      create:
+        'Further headers of each attempt, such as `authorization`: at most 16. Values are stored encrypted. Headers of ' +
+        'the service, of the connection and of the body are refused.',
+      update: 'Replaces all further headers of each attempt.',
+    },
+    input: [
+      'Headers',
+      'One a line, such as “authorization: Bearer …”; at most 16. A change replaces all of them, so write their values again.',
+    ],
+    label: 'Headers',
+    none: 'None',
+  },
 } as const satisfies OptionTable;
 
 export type EndpointOptions = OptionValues<typeof ENDPOINT_OPTIONS>;
