@@ -7,6 +7,9 @@ import {
   ENDPOINTS_PER_ENVIRONMENT_MAX,
   EVENT_WAIT_SECONDS_MAX,
   EXTERNAL_ID_LENGTH_MAX,
+  FILTER_PATHS_MAX,
+  FILTER_TEXT_CHARACTERS_MAX,
+  FILTER_VALUES_MAX,
   JSON_NESTING_MAX,
   MESSAGE_BYTES_MAX,
   MESSAGE_RECIPIENTS_MAX,
@@ -44,6 +47,10 @@ describe('docs/limits.md', () => {
     [
       '`headers` of an endpoint',
       `| ${ENDPOINT_HEADERS_MAX}; names of ${ENDPOINT_HEADER_NAME_CHARACTERS_MAX}, values of ${ENDPOINT_HEADER_VALUE_CHARACTERS_MAX} `,
+    ],
+    [
+      '`filter` of an endpoint',
+      `| ${FILTER_PATHS_MAX} paths of ${FILTER_VALUES_MAX} values, each of ${FILTER_TEXT_CHARACTERS_MAX} `,
     ],
     ['`wait` of `GET /v1/events`', `| ${EVENT_WAIT_SECONDS_MAX} s `],
     ['Recipients and `data` of a message of the server', `${MESSAGE_RECIPIENTS_MAX}; ${MESSAGE_BYTES_MAX / 1024} KiB`],

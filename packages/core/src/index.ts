@@ -26,6 +26,7 @@ export * from './webhooks/destination.js';
 export * from './webhooks/diagnosis.js';
 export * from './webhooks/endpoint-headers.js';
 export * from './webhooks/endpoint.presenter.js';
+export * from './webhooks/filter.js';
 export * from './webhooks/new-url.js';
 export * from './webhooks/request.js';
 export * from './webhooks/slots.js';

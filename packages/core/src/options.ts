@@ -4,3 +4,4 @@ export * from './options/option-table.js';
 export * from './rooms/room-options.js';
 export * from './webhooks/endpoint-options.js';
 export type { RecordingInput } from './recordings/recording.js';
+export type { WebhookFilter } from './webhooks/filter.js';

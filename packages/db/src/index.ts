@@ -3,6 +3,7 @@ export * from './client/database.js';
 export * from './client/unavailable.js';
 export * from './client/session.js';
 export type { RowRequest } from './client/row-requests.js';
+export * from './events/event-filter.js';
 export * from './events/events.repository.js';
 export * from './events/write-events.js';
 export * from './idempotency/idempotency.repository.js';

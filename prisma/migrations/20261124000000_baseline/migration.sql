@@ -437,6 +437,7 @@ CREATE TABLE webhook_endpoints (
     standard_webhooks BOOLEAN NOT NULL DEFAULT false,
     retry_rejected BOOLEAN NOT NULL DEFAULT false,
     headers JSONB NOT NULL DEFAULT '{}',
+    filter JSONB,
     next_signing_key_version INTEGER,
     next_activates_at TIMESTAMPTZ(3),
     CONSTRAINT webhook_endpoints_url_length CHECK (char_length(url) BETWEEN 1 AND 2048),
@@ -448,7 +449,8 @@ CREATE TABLE webhook_endpoints (
     CONSTRAINT webhook_endpoints_ordering CHECK (ordering IN ('none', 'room')),
     CONSTRAINT webhook_endpoints_max_per_second CHECK (max_per_second BETWEEN 1 AND 1000),
     CONSTRAINT webhook_endpoints_max_concurrent CHECK (max_concurrent BETWEEN 1 AND 100),
-    CONSTRAINT webhook_endpoints_headers_object CHECK (jsonb_typeof(headers) = 'object')
+    CONSTRAINT webhook_endpoints_headers_object CHECK (jsonb_typeof(headers) = 'object'),
+    CONSTRAINT webhook_endpoints_filter_object CHECK (jsonb_typeof(filter) = 'object')
 );
 CREATE INDEX webhook_endpoints_environment_id_id_idx ON webhook_endpoints (environment_id, id DESC);
 -- The endpoints that an event is sent to.

@@ -35,6 +35,7 @@ const VALUES: Json = {
   emptyTimeoutSeconds: 900,
   externalId: 'user-4711',
   headers: { authorization: 'Bearer 4711' },
+  filter: { 'room.metadata.team': ['blue'], 'room.name': [{ prefix: 'Dai' }] },
   'Idempotency-Key': 'daily-2026-11-20',
   kinds: 'rooms,participants',
   lastError: null,
@@ -62,6 +63,8 @@ const VALUES: Json = {
   'SendMessage.data': { text: 'The call ends in five minutes.' },
   'SendMessage.to': [EXAMPLE_IDS.participantId],
   'StoredParticipant.name': 'Ada',
+  'TriedFilterPath.path': 'room.metadata.team',
+  'TriedFilterPath.value': 'blue',
   'TurnCredentials.iceServers': [
     { urls: ['stun:turn.example.com:3478'] },
     {

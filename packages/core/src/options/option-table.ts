@@ -1,4 +1,5 @@
 import type { RecordingInput, RecordingMode } from '../recordings/recording.js';
+import type { WebhookFilter } from '../webhooks/filter.js';
 
 /** Texts of a field for its reads, for the creation of its resource and for changes. One text serves all three. */
 type Description = string | { readonly read: string | null; readonly create: string; readonly update: string };
@@ -23,6 +24,7 @@ export type Option =
   | (Common & { readonly type: 'choice'; readonly default: string; readonly texts: Readonly<Record<string, string>> })
   /** Names with secret values. The database has sealed values, answers have masked ones. */
   | (Common & { readonly type: 'headers'; readonly default: Readonly<Record<string, string>>; readonly none: string })
+  | (Common & { readonly type: 'filter'; readonly default: null; readonly none: string })
   /** Null is a value, and `none` says what it means. */
   | (Common & {
       readonly type: 'recording';
@@ -48,7 +50,9 @@ type ValueOf<O extends Option> = O extends { type: 'boolean' }
       ? RecordingInput | null
       : O extends { type: 'headers' }
         ? Record<string, string>
-        : number | Extract<O['default'], null>;
+        : O extends { type: 'filter' }
+          ? WebhookFilter | null
+          : number | Extract<O['default'], null>;
 
 export type OptionValue = ValueOf<Option>;
 
@@ -82,6 +86,7 @@ export function optionText(option: Option, value: OptionValue): string {
   if (option.type === 'choice') return option.texts[value as string] ?? (value as string);
   if (option.type === 'headers') return Object.keys(value as object).join(', ') || option.none;
   if (value === null && option.default === null) return option.none;
+  if (option.type === 'filter') return JSON.stringify(value);
   if (option.type === 'recording') return option.texts[(value as RecordingInput).mode];
   return Number(value).toLocaleString('en') + (option.unit === undefined ? '' : ` ${option.unit}`);
 }

@@ -84,6 +84,21 @@ export const ENDPOINT_OPTIONS = {
     label: 'Headers',
     none: 'None',
   },
+  filter: {
+    column: 'filter',
+    type: 'filter',
+    default: null,
+    description:
+      'Only events whose `data` matches make deliveries: each path, such as `room.metadata.team`, has to have one of ' +
+      'its values, or begin with `{ "prefix": … }`. An array matches with one of its elements. At most 8 paths of 8 ' +
+      'values. Null: all events of the types in `events`.',
+    input: [
+      'Filter',
+      'As JSON, such as {"room.metadata.team":["core"],"room.name":[{"prefix":"support-"}]}. Empty for all events.',
+    ],
+    label: 'Filter',
+    none: 'None: all events of its types',
+  },
 } as const satisfies OptionTable;
 
 export type EndpointOptions = OptionValues<typeof ENDPOINT_OPTIONS>;

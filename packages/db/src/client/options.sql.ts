@@ -2,7 +2,7 @@ import { optionEntries, type Option, type OptionTable, type OptionValue, type Op
 import { Prisma } from '../generated/client.js';
 import type { Column } from './sql.js';
 
-const TYPES = { boolean: 'boolean', choice: 'text', integer: 'int', recording: 'jsonb', headers: 'jsonb' } as const satisfies Record<
+const TYPES = { boolean: 'boolean', choice: 'text', integer: 'int', recording: 'jsonb', headers: 'jsonb', filter: 'jsonb' } as const satisfies Record<
   Option['type'],
   string
 >;

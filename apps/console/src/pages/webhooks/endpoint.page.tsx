@@ -10,6 +10,7 @@ import { DeliveryList } from './deliveries.page.js';
 import { EndpointActions } from './endpoint-actions.js';
 import { EndpointStatus, eventsText, useFailureRates } from './endpoints.page.js';
 import { Recoveries } from './recoveries.js';
+import { TryFilter } from './try-filter.js';
 import { VerifySnippets } from './verify-snippets.js';
 
 const UP = { to: '/webhooks', label: 'Webhooks' };
@@ -51,6 +52,7 @@ function Endpoint({ endpoint }: { endpoint: WebhookEndpoint }) {
         tabs={[
           { name: 'deliveries', label: 'Deliveries', content: () => <DeliveryList endpointId={endpoint.id} /> },
           { name: 'recoveries', label: 'Recoveries', content: () => <Recoveries endpoint={endpoint} /> },
+          { name: 'filter', label: 'Filter', content: () => <TryFilter endpoint={endpoint} /> },
           { name: 'verify', label: 'Verify', content: () => <VerifySnippets version={endpoint.signingKeyVersion} /> },
         ]}
       />
