@@ -284,6 +284,7 @@ async function failedDelivery() {
     data: {
       id: newId('attempt'),
       deliveryId,
+      endpointId,
       replayCount: 0,
       attempt: 1,
       url: 'https://example.com/hook',

@@ -40,6 +40,7 @@ export * from './api-keys/api-keys.repository.js';
 export * from './console/console-sessions.js';
 export * from './signing-keys/signing-keys.repository.js';
 export * from './webhooks/deliveries.repository.js';
+export * from './webhooks/endpoint-stats.js';
 export * from './webhooks/endpoints.repository.js';
 export * from './webhooks/recoveries.repository.js';
 export { checkInvariants, INVARIANTS, type InvariantResult } from './invariants/invariants.js';

@@ -561,6 +561,7 @@ CREATE INDEX webhook_deliveries_completed_idx ON webhook_deliveries (completed_a
 CREATE TABLE webhook_attempts (
     id TEXT COLLATE "C" PRIMARY KEY,
     delivery_id TEXT COLLATE "C" NOT NULL REFERENCES webhook_deliveries ON DELETE CASCADE ON UPDATE RESTRICT,
+    endpoint_id TEXT COLLATE "C" NOT NULL,
     replay_count INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     url TEXT NOT NULL,
@@ -588,6 +589,8 @@ CREATE TABLE webhook_attempts (
     autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_limit = 1000
 );
 CREATE INDEX webhook_attempts_delivery_id_id_idx ON webhook_attempts (delivery_id, id);
+-- The statistics of an endpoint read nothing else.
+CREATE INDEX webhook_attempts_endpoint_id_started_at_outcome_duration_ms_idx ON webhook_attempts (endpoint_id, started_at, outcome, duration_ms);
 
 CREATE TABLE webhook_recoveries (
     id TEXT COLLATE "C" PRIMARY KEY,

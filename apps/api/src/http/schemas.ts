@@ -148,7 +148,7 @@ function schemaOf(option: Option, use: Use, isBounded: boolean, recording: TSche
   if (option.type === 'headers') {
     // The route checks the headers: errors of Ajv for each of thousands would cost too much.
     const documented = { additionalProperties: { type: 'string' }, maxProperties: ENDPOINT_HEADERS_MAX };
-    return { type: 'object', 'x-document': documented, ...description, ...defaults } as unknown as TSchema;
+    return { type: 'object', 'x-document': documented, ...description, ...defaults };
   }
   if (option.type === 'filter') return { ...filterSchema(), ...description, ...defaults };
   if (option.type === 'recording') return { ...orNull(recording), ...description, ...defaults };

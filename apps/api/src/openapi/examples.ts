@@ -56,8 +56,6 @@ const VALUES: Json = {
   until: '2026-11-20T12:00:00.000Z',
   url: 'https://example.com/hooks/calls',
   username: TURN_USERNAME,
-  '.from': '2026-11-01',
-  '.to': '2026-11-30',
   'MutedTrack.muted': true,
   'Participant.name': 'Ada',
   'SendMessage.data': { text: 'The call ends in five minutes.' },

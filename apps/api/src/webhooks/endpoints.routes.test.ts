@@ -40,6 +40,8 @@ describe('POST /v1/webhooks', () => {
       standardWebhooks: false,
       retryRejected: false,
       failingSince: null,
+      headers: {},
+      filter: null,
       createdAt: expect.stringMatching(TIMESTAMP),
       updatedAt: body.createdAt,
       signingSecret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
@@ -83,7 +85,10 @@ describe('POST /v1/webhooks', () => {
     expect([created.status, created.body.headers]).toEqual([201, masked]);
     expect((await api.call('GET', path)).body.headers).toEqual(masked);
     const stored = async () =>
-      (await api.database.prisma.webhookEndpoint.findUniqueOrThrow({ where: { id } })).headers as Record<string, string>;
+      (await api.database.prisma.webhookEndpoint.findUniqueOrThrow({ where: { id } })).headers as Record<
+        string,
+        string
+      >;
     const sealed = await stored();
     expect(JSON.stringify(sealed)).not.toContain('abc');
     const keys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);

@@ -7,7 +7,16 @@ import {
   WEBHOOK_URL_CHARACTERS_MAX,
 } from '@callplane/core';
 import { Type, type TSchema } from 'typebox';
-import { filterSchema, optionSchemas, namedObject, oneOf, orNull, pathId, timestamp, trimmedText } from '../http/schemas.js';
+import {
+  filterSchema,
+  optionSchemas,
+  namedObject,
+  oneOf,
+  orNull,
+  pathId,
+  timestamp,
+  trimmedText,
+} from '../http/schemas.js';
 
 const DESCRIPTION_LENGTH_MAX = 500;
 

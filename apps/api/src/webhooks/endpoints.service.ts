@@ -52,7 +52,8 @@ export interface EndpointMade {
  * since.
  */
 export function newEndpoint(input: EndpointInput, { id, createdAt }: EndpointMade): WebhookEndpointState {
-  return newWebhookEndpoint({ ...input, id, url: normalUrl(input.url), createdAt: new Date(createdAt) });
+  const headers = mapHeaders(input.headers ?? {}, (value) => value);
+  return newWebhookEndpoint({ ...input, headers, id, url: normalUrl(input.url), createdAt: new Date(createdAt) });
 }
 
 /** Seals the values of the headers that a request gives. */

@@ -1,5 +1,5 @@
 import type { RecordingInput, RecordingMode } from '../recordings/recording.js';
-import type { WebhookFilter } from '../webhooks/filter.js';
+import type { WebhookFilter } from '../webhooks/filter-type.js';
 
 /** Texts of a field for its reads, for the creation of its resource and for changes. One text serves all three. */
 type Description = string | { readonly read: string | null; readonly create: string; readonly update: string };

@@ -4,7 +4,7 @@ export const ENDPOINT_HEADERS_MAX = 16;
 export const ENDPOINT_HEADER_NAME_CHARACTERS_MAX = 64;
 export const ENDPOINT_HEADER_VALUE_CHARACTERS_MAX = 2048;
 /** Stands for the value of a header in answers and attempts. */
-export const MASKED_HEADER = '***';
+const MASKED_HEADER = '***';
 
 /** RFC 9110: a token, and visible ASCII characters with spaces and tabs between them. */
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -40,7 +40,8 @@ function nameFailure(name: string, seen: ReadonlySet<string>): string | null {
     return `must have a name of 1 to ${ENDPOINT_HEADER_NAME_CHARACTERS_MAX} characters that RFC 9110 allows`;
   }
   const lower = name.toLowerCase();
-  if (RESERVED.has(lower) || lower.startsWith('x-service-')) return 'is set by the service, or belongs to the connection or the body';
+  if (RESERVED.has(lower) || lower.startsWith('x-service-'))
+    return 'is set by the service, or belongs to the connection or the body';
   return seen.has(lower) ? 'has the same name as another header' : null;
 }
 

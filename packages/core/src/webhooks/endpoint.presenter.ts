@@ -1,4 +1,4 @@
-import type { EventType } from '../events/event.js';
+import type { EventType } from '../events/event-types.js';
 import { optionDefaults, optionsOf } from '../options/option-table.js';
 import { ENDPOINT_OPTIONS, type EndpointOptions } from './endpoint-options.js';
 import { maskedHeaders } from './endpoint-headers.js';

@@ -9,7 +9,7 @@ const hasValue = (value: Prisma.Sql, wanted: Prisma.Sql): Prisma.Sql => Prisma.s
     ELSE ${value} @> ${wanted} END`;
 
 const hasOneOf = (value: Prisma.Sql, values: Prisma.Sql): Prisma.Sql => Prisma.sql`EXISTS (
-  SELECT FROM jsonb_array_elements(${values}) AS wanted WHERE ${hasValue(value, Prisma.sql`wanted`)})`;
+  SELECT FROM jsonb_array_elements(${values}) AS wanted (item) WHERE ${hasValue(value, Prisma.sql`wanted.item`)})`;
 
 /**
  * Whether each path of a filter has one of its values in the data of an event. A missing path has none.
@@ -44,7 +44,7 @@ export async function tryFilter(
     )
     SELECT type AS "eventType", ${matchesFilter(Prisma.sql`filter`, Prisma.sql`data`)} AS matches, (
       SELECT coalesce(json_agg(json_build_object('path', path, 'value', value,
-        'matches', ${hasOneOf(Prisma.sql`value`, Prisma.sql`allowed`)}) ORDER BY path), '[]')
+        'matches', ${hasOneOf(Prisma.sql`parts.value`, Prisma.sql`parts.allowed`)}) ORDER BY path), '[]')
       FROM (
         SELECT path, allowed, data #> string_to_array(path, '.') AS value FROM jsonb_each(filter) AS part (path, allowed)
       ) parts

@@ -44,7 +44,10 @@ export async function resealSecrets(db: Db, masterKeys: MasterKeys) {
 async function resealHeaders(db: Db, sealWith: string, again: (sealed: string, context: string) => string) {
   let resealed = 0;
   const withHeaders = { NOT: { headers: { equals: {} } } };
-  for (const { id, headers } of await db.webhookEndpoint.findMany({ where: withHeaders, select: { id: true, headers: true } })) {
+  for (const { id, headers } of await db.webhookEndpoint.findMany({
+    where: withHeaders,
+    select: { id: true, headers: true },
+  })) {
     const sealed = headers as Record<string, string>;
     if (Object.values(sealed).every((value) => value.startsWith(`s1.${sealWith}.`))) continue;
     const { count } = await db.webhookEndpoint.updateMany({

@@ -43,8 +43,8 @@ function Result(input: { endpointId: string; eventId: string }) {
         <>
           <p className="below" role="status">
             <Verdict isGood={subscribed && matches} yes="Delivered" no="Not delivered" /> <code>{eventType}</code> is{' '}
-            {subscribed ? '' : 'not '}among the events of this endpoint, and {matches ? 'matches' : 'does not match'} its
-            filter.
+            {subscribed ? '' : 'not '}among the events of this endpoint, and {matches ? 'matches' : 'does not match'}{' '}
+            its filter.
           </p>
           {paths.length > 0 && (
             <PlainTable
