@@ -31,6 +31,7 @@ const READERS = [
     text: 'You build a client',
     collapsed: false,
     items: [
+      { text: 'React', link: '/react' },
       { text: 'Browser SDK', link: '/client-sdk' },
       { text: 'Its reference', link: '/browser-sdk-reference' },
       { text: 'Signaling protocol', link: '/signaling' },

@@ -104,9 +104,21 @@ function play(track) {
   document.body.append(element);
 }
 
+/** Milliseconds from the join to the first picture of each received video. */
+const firstPictures = [];
+async function watchFirstPicture({ kind, mediaStreamTrack }, joinedAt) {
+  if (kind !== 'video') return;
+  const reader = new MediaStreamTrackProcessor({ track: mediaStreamTrack }).readable.getReader();
+  const { value } = await reader.read();
+  firstPictures.push(performance.now() - joinedAt);
+  value?.close();
+  await reader.cancel();
+}
+
 globalThis.participant = {
-  async join({ publish, relayThrough, ...options }) {
+  async join({ publish, relayThrough, firstPictures: isTimed, ...options }) {
     relayPort = relayThrough;
+    const joinedAt = performance.now();
     call = await connect({
       ...options,
       platform: { WebSocket: RecordedSocket, RTCPeerConnection: RecordedConnection },
@@ -120,10 +132,14 @@ globalThis.participant = {
         events.push({ name, what, by, atMs: performance.timeOrigin + performance.now() });
       });
     }
+    const received = (track) => {
+      play(track);
+      if (isTimed) watchFirstPicture(track, joinedAt);
+    };
     for (const { tracks } of call.participants.values()) {
-      for (const track of tracks.values()) if (track.mediaStreamTrack) play(track);
+      for (const track of tracks.values()) if (track.mediaStreamTrack) received(track);
     }
-    call.on('trackSubscribed', play);
+    call.on('trackSubscribed', received);
     if (publish === true) await this.publish({ audio: true, video: true });
     else if (publish) await this.publish(publish);
     const { sessionId } = call;
@@ -153,6 +169,7 @@ globalThis.participant = {
   ids: () => ({ sessionId: call.sessionId, participantId: call.participant.participantId }),
   events: () => events,
   frames: () => frames,
+  firstPictures: () => firstPictures,
   /** Events of the video, the oldest first: messages without their descriptions, and changes of the quality. */
   videoHistory() {
     const noted = frames

@@ -31,6 +31,7 @@ import { align } from './terminal.js';
 const REFUSALS: Readonly<Record<RecordingRefusal, string>> = {
   room_not_found: 'The room does not exist.',
   room_ended: 'The room has ended.',
+  room_encrypted: 'The room is encrypted end to end.',
   participant_not_found: 'The participant is not of this room.',
   active: 'The room has a running composite recording.',
   no_recorder: 'No recorder with a store and ffmpeg runs. See "rtc doctor".',

@@ -13,7 +13,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   events: { what: 'events from the API to a receiver, and a killed worker', load: () => import('./events.js') },
   isolation: { what: 'a tenant beside hostile ones', load: () => import('./isolation.js') },
   forwarding: { what: 'processor time of a forwarded packet', load: () => import('./forwarding.js') },
-  signaling: { what: 'first frames and ends of rooms', load: () => import('./signaling.js') },
+  signaling: { what: 'first frames, in Node and Chromium, and ends of rooms', load: () => import('./signaling.js') },
   rooms: { what: 'rooms of up to 10,000, without media', load: () => import('./rooms.js') },
   'media-quality': { what: 'picture and sound on bad lines, in Chromium', load: () => import('./media-quality.js') },
   recordings: { what: 'processor time of recordings and their composites', load: () => import('./recordings.js') },
@@ -47,7 +47,7 @@ export async function main(args: string[]): Promise<void> {
   exitOnSignals();
   const programs = [
     ...PROGRAMS,
-    ...(isChosen('media-quality') ? ['chromium'] : []),
+    ...(isChosen('media-quality') || isChosen('signaling') ? ['chromium'] : []),
     ...(isChosen('recordings') ? ['ffmpeg'] : []),
   ];
   await ensurePrograms(programs, { say, step: progress(say) });

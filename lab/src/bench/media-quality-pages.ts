@@ -42,13 +42,13 @@ export async function sentBytesOf(page: BenchPage): Promise<number> {
 
 /**
  * The system's Chromium, with fake devices.
- * @param camera a Y4M file that the camera shows over and over
+ * @param camera a Y4M file that the camera shows over and over; Chromium's own picture without one
  */
-export async function openPages(camera: string) {
+export async function openPages(camera?: string) {
   const server = await chromium.launchServer({
     executablePath: '/usr/bin/chromium',
     headless: true,
-    args: [...CHROMIUM_ARGUMENTS, `--use-file-for-fake-video-capture=${camera}`],
+    args: [...CHROMIUM_ARGUMENTS, ...(camera ? [`--use-file-for-fake-video-capture=${camera}`] : [])],
   });
   const browser = await chromium.connect(server.wsEndpoint());
   const site = await servePage();

@@ -8,9 +8,14 @@ import { MediaServers } from '../fleet/media-servers.js';
 import { signalingUrlOf } from '../client.js';
 import { onStage, type Stage } from '../fleet/stage.js';
 import { joinedClient } from './signaling-client.js';
+import { openPages, type Pages } from './media-quality-pages.js';
 import { printHead, printRow, spread } from './figures.js';
 
 const FIRST_FRAMES = 20;
+const BROWSER_ROUNDS = 10;
+/** Until the publishers' layers flow. */
+const SETTLED_MS = 3_000;
+const PUBLISHED = { audio: true, video: { width: 640, height: 360, frameRate: 25 }, simulcast: true };
 const PICTURE_EVERY_MS = 40;
 const [WIDTH, HEIGHT] = [320, 240];
 const ROOM_SIZES = [10, 100, 1_000];
@@ -22,6 +27,13 @@ export const run = () =>
     const bench = await openBench(stage);
     printHead('what', 'value');
     await firstFrames(bench);
+    const pages = await openPages();
+    stage.onClose(() => pages.close());
+    const inBrowsers = async (what: string, people: number, joinsMs: number[]) =>
+      printRow(`token to first frame (Chromium, ${what})`, await browserFirstFrames(bench, pages, people, joinsMs));
+    await inBrowsers('2 people', 2, [0]);
+    await inBrowsers('4 people, all frames', 4, [0]);
+    await inBrowsers('300 ms after somebody else has joined', 3, [0, 300]);
     for (const count of ROOM_SIZES) await roomEnd(bench, count);
   });
 
@@ -78,6 +90,37 @@ async function firstFrames({ newRoom, token, url }: CallBench) {
   track.stop();
   await publisher.leave();
   printRow('token to first frame (Node, 320×240)', spread(took));
+}
+
+/** All people publish but the last ones, who join `joinsMs` after one another. */
+async function browserFirstFrames({ newRoom, token, url }: CallBench, pages: Pages, people: number, joinsMs: number[]) {
+  const took: number[] = [];
+  const publishers = people - joinsMs.length;
+  for (let round = 0; round < BROWSER_ROUNDS; round++) {
+    const room = await newRoom();
+    const enter = async (name: string, options: object) => {
+      const [page, ticket] = [await pages.open(), await token(room, name)];
+      return { page, join: () => page.join({ url, token: ticket, ...options }) };
+    };
+    for (let index = 0; index < publishers; index++) {
+      await (await enter(`publisher ${index}`, { publish: PUBLISHED })).join();
+    }
+    const joining = [];
+    for (const ms of joinsMs) joining.push({ ms, ...(await enter(`joins after ${ms} ms`, { firstPictures: true })) });
+    await delay(SETTLED_MS);
+    for (const { ms, join } of joining) {
+      await delay(ms);
+      void join();
+    }
+    let pictures: number[] = [];
+    while (pictures.length < publishers) {
+      await delay(10);
+      pictures = (await joining.at(-1)?.page.ask<number[]>('firstPictures')) ?? [];
+    }
+    took.push(Math.max(...pictures));
+    await pages.closeAll();
+  }
+  return spread(took);
 }
 
 async function roomEnd({ client, newRoom, token, url }: CallBench, count: number) {

@@ -26,6 +26,8 @@ export interface Room {
   metadata: RoomMetadata;
   status: 'created' | 'active' | 'ending' | 'ended';
   maxParticipants: number;
+  /** `required`: clients send only media that they have encrypted end to end. Fixed at the creation. */
+  encryption: 'none' | 'required';
   /** ISO 8601, UTC, as the others. */
   createdAt: string;
   startedAt: string | null;

@@ -216,6 +216,10 @@ export interface PublishRequest {
     source: TrackSource;
     muted?: boolean;
   }[];
+  /**
+   * Whether the client encrypts every frame of the tracks end to end; default false. A room with `encryption: required` takes no other tracks.
+   */
+  encrypted?: boolean;
 }
 
 export interface UnpublishRequest {
@@ -508,6 +512,7 @@ export interface ErrorMessage {
     | 'not_found'
     | 'too_many_tracks'
     | 'track_refused'
+    | 'room_encrypted'
     | 'conflict'
     | 'payload_too_large'
     | 'rate_limited'
@@ -568,6 +573,7 @@ export interface SubscriptionFailedMessage {
       | 'not_found'
       | 'too_many_tracks'
       | 'track_refused'
+      | 'room_encrypted'
       | 'conflict'
       | 'payload_too_large'
       | 'rate_limited'
@@ -800,6 +806,7 @@ export const ERROR_CODES = {
   not_found: 'Track or participant not found.',
   too_many_tracks: 'More tracks than allowed.',
   track_refused: 'The client cannot receive the track.',
+  room_encrypted: 'The room takes only tracks that are encrypted end to end, as VP8, H.264 or Opus.',
   conflict: 'The request conflicts with the state of the session.',
   payload_too_large: 'The data or metadata is too large.',
   rate_limited: 'Too many requests. Slow down.',

@@ -27,6 +27,8 @@ const CHECKS: Record<string, [table: Table, ...changes: Row[]]> = {
   rooms_status: ['rooms', { status: 'closed' }],
   rooms_max_participants: ['rooms', { max_participants: 0 }, { max_participants: 100_001 }],
   rooms_empty_timeout_seconds: ['rooms', { empty_timeout_seconds: 59 }, { empty_timeout_seconds: 604_801 }],
+  rooms_encryption: ['rooms', { encryption: 'optional' }],
+  rooms_encrypted_record: ['rooms', { encryption: 'required', record: '{"mode":"tracks"}' }],
   rooms_ended_at: ['rooms', { status: 'ended' }, { ended_at: AT }],
   rooms_started_at: ['rooms', { status: 'active' }],
   participants_name_length: ['participants', { name: '' }, { name: LONG_NAME }],

@@ -78,6 +78,12 @@ export const Publish = request('publish', {
     }),
     { maxItems: PROTOCOL_LIMITS.tracksMax },
   ),
+  encrypted: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether the client encrypts every frame of the tracks end to end; default false. A room with `encryption: required` takes no other tracks.',
+    }),
+  ),
 });
 
 /** Unpublishes all tracks and closes the publisher's peer connection. */

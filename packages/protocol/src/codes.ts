@@ -39,6 +39,7 @@ export const ERROR_CODES = {
   not_found: 'Track or participant not found.',
   too_many_tracks: 'More tracks than allowed.',
   track_refused: 'The client cannot receive the track.',
+  room_encrypted: 'The room takes only tracks that are encrypted end to end, as VP8, H.264 or Opus.',
   conflict: 'The request conflicts with the state of the session.',
   payload_too_large: 'The data or metadata is too large.',
   rate_limited: 'Too many requests. Slow down.',

@@ -955,7 +955,7 @@ export interface components {
                  * @description Error code for programs. See docs/errors.md.
                  * @enum {string}
                  */
-                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "RECORDING_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "RECORDING_ACTIVE" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "SECRET_ROTATION_WAITS" | "NO_SECRET_ROTATION" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "RECORDING_UNAVAILABLE" | "UNAVAILABLE";
+                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "RECORDING_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "RECORDING_ACTIVE" | "ROOM_ENCRYPTED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "SECRET_ROTATION_WAITS" | "NO_SECRET_ROTATION" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "RECORDING_UNAVAILABLE" | "UNAVAILABLE";
                 /** @description Error message for people. The text may change. */
                 message: string;
                 /** @description The value of the `x-request-id` header. */
@@ -1496,6 +1496,11 @@ export interface components {
             /** @description The recording that starts with the first participant. Null: none. */
             record: components["schemas"]["RecordRoom"] | null;
             /**
+             * @description Whether clients must encrypt their media end to end. Such a room cannot be recorded. Fixed at the creation.
+             * @enum {string}
+             */
+            encryption: "none" | "required";
+            /**
              * Format: date-time
              * @description When the room was created.
              */
@@ -1815,6 +1820,11 @@ export interface components {
             emptyTimeoutSeconds: number | null;
             /** @description The recording that starts with the first participant. Null: none. */
             record: components["schemas"]["RecordRoom"] | null;
+            /**
+             * @description Whether clients must encrypt their media end to end. Such a room cannot be recorded. Fixed at the creation.
+             * @enum {string}
+             */
+            encryption: "none" | "required";
             /**
              * Format: date-time
              * @description When the room was created.
@@ -2593,8 +2603,12 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly. */
-        IdempotencyConflict: {
+        /**
+         * @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly.
+         *
+         *     `ROOM_ENCRYPTED`: The room is encrypted end to end. The server cannot record it.
+         */
+        IdempotencyConflictOrRoomEncrypted: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 ratelimit: components["headers"]["RateLimit"];
@@ -2626,9 +2640,11 @@ export interface components {
          *
          *     `ROOM_ENDED`: The room is ending or has ended.
          *
+         *     `ROOM_ENCRYPTED`: The room is encrypted end to end. The server cannot record it.
+         *
          *     `RECORDING_ACTIVE`: A recording is still running. Stop it first.
          */
-        IdempotencyConflictOrRoomEndedOrRecordingActive: {
+        IdempotencyConflictOrRoomEndedOrRoomEncryptedOrRecordingActive: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 ratelimit: components["headers"]["RateLimit"];
@@ -2801,8 +2817,12 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `ROOM_ENDED`: The room is ending or has ended. */
-        RoomEnded: {
+        /**
+         * @description `ROOM_ENDED`: The room is ending or has ended.
+         *
+         *     `PARTICIPANT_REMOVED`: The participant was removed from the room.
+         */
+        RoomEndedOrParticipantRemoved: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 ratelimit: components["headers"]["RateLimit"];
@@ -2816,9 +2836,9 @@ export interface components {
         /**
          * @description `ROOM_ENDED`: The room is ending or has ended.
          *
-         *     `PARTICIPANT_REMOVED`: The participant was removed from the room.
+         *     `ROOM_ENCRYPTED`: The room is encrypted end to end. The server cannot record it.
          */
-        RoomEndedOrParticipantRemoved: {
+        RoomEndedOrRoomEncrypted: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 ratelimit: components["headers"]["RateLimit"];
@@ -3297,6 +3317,7 @@ export interface operations {
                      *           "record": {
                      *             "mode": "composite"
                      *           },
+                     *           "encryption": "none",
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,
@@ -3354,6 +3375,12 @@ export interface operations {
                      * @default null
                      */
                     record?: components["schemas"]["RecordRoom"] | null;
+                    /**
+                     * @description Whether clients must encrypt their media end to end. Such a room cannot be recorded. Fixed at the creation.
+                     * @default none
+                     * @enum {string}
+                     */
+                    encryption?: "none" | "required";
                 };
             };
         };
@@ -3386,6 +3413,7 @@ export interface operations {
                      *       "record": {
                      *         "mode": "composite"
                      *       },
+                     *       "encryption": "none",
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3399,7 +3427,7 @@ export interface operations {
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
-            409: components["responses"]["IdempotencyConflict"];
+            409: components["responses"]["IdempotencyConflictOrRoomEncrypted"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReused"];
@@ -3450,6 +3478,7 @@ export interface operations {
                      *       "record": {
                      *         "mode": "composite"
                      *       },
+                     *       "encryption": "none",
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3592,6 +3621,7 @@ export interface operations {
                      *       "record": {
                      *         "mode": "composite"
                      *       },
+                     *       "encryption": "none",
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3606,7 +3636,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFound"];
-            409: components["responses"]["RoomEnded"];
+            409: components["responses"]["RoomEndedOrRoomEncrypted"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -4660,7 +4690,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
-            409: components["responses"]["IdempotencyConflictOrRoomEndedOrRecordingActive"];
+            409: components["responses"]["IdempotencyConflictOrRoomEndedOrRoomEncryptedOrRecordingActive"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReused"];
@@ -6488,6 +6518,7 @@ export interface operations {
                      *             "record": {
                      *               "mode": "composite"
                      *             },
+                     *             "encryption": "none",
                      *             "createdAt": "2026-11-20T10:00:00.000Z",
                      *             "startedAt": null,
                      *             "endedAt": null,
@@ -7186,6 +7217,7 @@ export interface operations {
                      *               "record": {
                      *                 "mode": "composite"
                      *               },
+                     *               "encryption": "none",
                      *               "createdAt": "2026-11-20T10:00:00.000Z",
                      *               "startedAt": null,
                      *               "endedAt": null,
@@ -7268,6 +7300,7 @@ export interface operations {
                      *           "record": {
                      *             "mode": "composite"
                      *           },
+                     *           "encryption": "none",
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,

@@ -23,6 +23,8 @@ export interface RtcPeer {
   received(): ReadonlyMap<string, RtcReceived>;
   /** Frames of all sections together. */
   framesReceived(kind: 'audio' | 'video'): number;
+  /** How often the peer was asked for a key frame of the video that it sends. */
+  keyFrameRequests(): Promise<number>;
   /** Idempotent; called at the end of the test file. */
   close(): void;
 }
@@ -169,6 +171,8 @@ export async function createRtcPeer(): Promise<RtcPeer> {
       for (const candidate of localCandidates) listener(candidate);
     },
     received: () => received,
+    keyFrameRequests: async () =>
+      [...(await connection.getStats()).values()].reduce((sum, { pliCount = 0 }) => sum + pliCount, 0),
     framesReceived: (kind) => [...received.values()].reduce((sum, r) => sum + (r.kind === kind ? r.frames : 0), 0),
     close: () => {
       if (closed) return;
@@ -233,6 +237,7 @@ interface Connection {
   createAnswer(): Promise<Description>;
   setLocalDescription(description: Description): Promise<void>;
   setRemoteDescription(description: Description): Promise<void>;
+  getStats(): Promise<Map<string, { pliCount?: number }>>;
   close(): void;
 }
 

@@ -369,6 +369,11 @@ export interface components {
             /** @description The recording that starts with the first participant. Null: none. */
             record: components["schemas"]["RecordRoom"] | null;
             /**
+             * @description Whether clients must encrypt their media end to end. Such a room cannot be recorded. Fixed at the creation.
+             * @enum {string}
+             */
+            encryption: "none" | "required";
+            /**
              * Format: date-time
              * @description When the room was created.
              */
@@ -554,6 +559,11 @@ export interface components {
             emptyTimeoutSeconds: number | null;
             /** @description The recording that starts with the first participant. Null: none. */
             record: components["schemas"]["RecordRoom"] | null;
+            /**
+             * @description Whether clients must encrypt their media end to end. Such a room cannot be recorded. Fixed at the creation.
+             * @enum {string}
+             */
+            encryption: "none" | "required";
             /**
              * Format: date-time
              * @description When the room was created.

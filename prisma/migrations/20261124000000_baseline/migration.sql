@@ -77,6 +77,7 @@ CREATE TABLE rooms (
     max_participants INTEGER NOT NULL,
     empty_timeout_seconds INTEGER,
     record JSONB,
+    encryption TEXT NOT NULL DEFAULT 'none',
     created_at TIMESTAMPTZ(3) NOT NULL,
     started_at TIMESTAMPTZ(3),
     ended_at TIMESTAMPTZ(3),
@@ -92,6 +93,8 @@ CREATE TABLE rooms (
     CONSTRAINT rooms_status CHECK (status IN ('created', 'active', 'ending', 'ended')),
     CONSTRAINT rooms_max_participants CHECK (max_participants BETWEEN 1 AND 100000),
     CONSTRAINT rooms_empty_timeout_seconds CHECK (empty_timeout_seconds BETWEEN 60 AND 604800),
+    CONSTRAINT rooms_encryption CHECK (encryption IN ('none', 'required')),
+    CONSTRAINT rooms_encrypted_record CHECK (encryption = 'none' OR record IS NULL),
     CONSTRAINT rooms_ended_at CHECK ((status = 'ended') = (ended_at IS NOT NULL)),
     CONSTRAINT rooms_started_at CHECK (status <> 'active' OR started_at IS NOT NULL)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);

@@ -41,6 +41,7 @@ const room: RoomState = {
   maxParticipants: 10,
   emptyTimeoutSeconds: 900,
   record: null,
+  encryption: 'none',
   createdAt: at(0),
   startedAt: at(1),
   endedAt: null,
@@ -96,7 +97,7 @@ const ended = { ...session, participant: { ...session.participant, leftAt: NOW }
 
 const ROOM =
   '{"id":"room_1","projectId":"proj_1","environmentId":"env_1","name":"Weekly","metadata":{"tags":["a"]},' +
-  '"status":"active","maxParticipants":10,"emptyTimeoutSeconds":900,"record":null,"createdAt":"2026-11-22T08:00:00.000Z",' +
+  '"status":"active","maxParticipants":10,"emptyTimeoutSeconds":900,"record":null,"encryption":"none","createdAt":"2026-11-22T08:00:00.000Z",' +
   '"startedAt":"2026-11-22T08:01:00.000Z","endedAt":null,"recordingSince":null}';
 const LIVE_ROOM = (participantCount: number) => ROOM.replace('null}', `null,"participantCount":${participantCount}}`);
 const PARTICIPANT =

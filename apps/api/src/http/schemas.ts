@@ -7,6 +7,7 @@ import {
   type Option,
   type OptionTable,
   type OptionValues,
+  type ChangingValues,
   type WebhookFilter,
 } from '@callplane/core';
 import { type Static, type TObject, type TProperties, type TSchema, Type, type TOptional, type TUnsafe } from 'typebox';
@@ -127,15 +128,16 @@ export function optionSchemas<Table extends OptionTable>(
 ) {
   const each = (use: Use, isOptional: boolean, isBounded = true) =>
     Object.fromEntries(
-      Object.entries(table).map(([name, option]) => {
+      Object.entries(table).flatMap(([name, option]) => {
+        if (use === 'update' && option.isFixed === true) return [];
         const schema = schemaOf(option, use, isBounded, recording);
-        return [name, isOptional ? Type.Optional(schema) : schema];
+        return [[name, isOptional ? Type.Optional(schema) : schema]];
       }),
     );
   return {
     read: each('read', false, readsBounds) as Schemas<OptionValues<Table>>,
     create: each('create', true) as OptionalSchemas<OptionValues<Table>>,
-    update: each('update', true) as OptionalSchemas<OptionValues<Table>>,
+    update: each('update', true) as OptionalSchemas<ChangingValues<Table>>,
   };
 }
 

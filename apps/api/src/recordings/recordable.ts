@@ -7,6 +7,7 @@ type Refusal = RecordingRefusal | 'no_store';
 const REFUSALS: Readonly<Record<Refusal, [code: ErrorCode, message?: string]>> = {
   room_not_found: ['ROOM_NOT_FOUND'],
   room_ended: ['ROOM_ENDED'],
+  room_encrypted: ['ROOM_ENCRYPTED'],
   participant_not_found: ['PARTICIPANT_NOT_FOUND'],
   active: ['RECORDING_ACTIVE'],
   no_store: ['RECORDING_UNAVAILABLE', 'The deployment cannot record: its API has no store.'],

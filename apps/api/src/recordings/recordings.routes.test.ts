@@ -56,7 +56,7 @@ describe('the start of a recording', () => {
     expect((await composite({ audioOnly: true })).body).toMatchObject({ audioOnly: true, layout: null });
   });
 
-  test('is refused for a mode that does not exist, a strange participant, and an ended or unknown room', async () => {
+  test('is refused for a mode that does not exist, a strange participant, and an encrypted, ended or unknown room', async () => {
     const roomId = await api.room();
     const { participantId } = await api.invite(await api.room());
     expect((await start(roomId, { mode: 'mosaic' })).body.error).toMatchObject({
@@ -65,6 +65,9 @@ describe('the start of a recording', () => {
     });
     expect((await start(roomId, { mode: 'tracks', participantId })).body.error.code).toBe('PARTICIPANT_NOT_FOUND');
     expect((await start('room_00000000000000000000000000')).body.error.code).toBe('ROOM_NOT_FOUND');
+    const encrypted = await api.room({ name: 'Private', encryption: 'required' });
+    expect(await start(encrypted)).toMatchObject({ status: 409, body: { error: { code: 'ROOM_ENCRYPTED' } } });
+    expect(await eventsOf(encrypted)).toEqual(['room.created']);
     await api.call('DELETE', `/v1/rooms/${roomId}`);
     expect((await start(roomId)).body.error.code).toBe('ROOM_ENDED');
     expect(await eventsOf(roomId)).not.toContain('recording.started');

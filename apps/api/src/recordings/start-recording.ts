@@ -28,7 +28,14 @@ export function startRoute(deps: Deps): UntaggedRoute {
     params: RoomPath,
     body: StartRecordingBody,
     responses: { 202: { description: 'The recording.', schema: RecordingSchema } },
-    errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'ROOM_ENDED', 'RECORDING_ACTIVE', 'RECORDING_UNAVAILABLE'],
+    errors: [
+      'ROOM_NOT_FOUND',
+      'PARTICIPANT_NOT_FOUND',
+      'ROOM_ENDED',
+      'ROOM_ENCRYPTED',
+      'RECORDING_ACTIVE',
+      'RECORDING_UNAVAILABLE',
+    ],
     async handle({ caller, params: { roomId }, body, bodyAsSent, idempotencyKey, response }) {
       if (deps.recordings === null) throw refusal('no_store');
       let deliveries: DueEndpoint[] = [];

@@ -3,6 +3,7 @@ import { claimOperation, settleOperation } from '@callplane/db';
 import { publishNotice } from '@callplane/queue';
 import { eventually } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
+import { makeRecordable } from '../recordings/recordings.testkit.js';
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const OPERATION = /^op_[0-9a-z]{26}$/;
@@ -35,6 +36,7 @@ describe('POST /v1/rooms', () => {
       maxParticipants: 100,
       emptyTimeoutSeconds: null,
       record: null,
+      encryption: 'none',
       createdAt: expect.stringMatching(TIMESTAMP),
       startedAt: null,
       endedAt: null,
@@ -62,6 +64,8 @@ describe('POST /v1/rooms', () => {
     { emptyTimeoutSeconds: 60 },
     { emptyTimeoutSeconds: 604_800 },
     { emptyTimeoutSeconds: null },
+    { encryption: 'none' },
+    { encryption: 'required' },
   ])('accepts %j, which reads, lists and events show', async (fields) => {
     const name = JSON.stringify(fields);
     const { body } = await api.call('POST', '/v1/rooms', { body: { name, ...fields } });
@@ -280,6 +284,22 @@ describe('PATCH /v1/rooms/{roomId}', () => {
     const events = await eventsOf(room);
     expect(events).toHaveLength(4);
     expect(events[3].data).toEqual({ room: changed });
+  });
+
+  test('neither changes the encryption nor lets an encrypted room record', async () => {
+    const record = { mode: 'tracks' };
+    const refused = { status: 409, body: { error: { code: 'ROOM_ENCRYPTED' } } };
+    const body = { name: 'Private', encryption: 'required' };
+    expect(await api.call('POST', '/v1/rooms', { body: { ...body, record } })).toMatchObject(refused);
+    const room = await api.room(body);
+    expect((await change(room, { encryption: 'none' })).body.error).toMatchObject({
+      code: 'VALIDATION_FAILED',
+      details: [{ path: 'body.encryption' }],
+    });
+    await makeRecordable(api);
+    expect(await change(room, { record })).toMatchObject(refused);
+    expect((await change(room, { record: null })).body).toMatchObject({ encryption: 'required', record: null });
+    expect(await eventsOf(room)).toHaveLength(1);
   });
 
   test('writes no event if nothing changes', async () => {

@@ -140,7 +140,7 @@ export function roomRoutes(deps: Deps): Route[] {
       params: RoomPath,
       body: UpdateRoomBody,
       responses: { 200: { description: 'The room.', schema: RoomSchema } },
-      errors: ['ROOM_ENDED', 'RECORDING_UNAVAILABLE'],
+      errors: ['ROOM_ENDED', 'ROOM_ENCRYPTED', 'RECORDING_UNAVAILABLE'],
       async handle({ caller, params, body }) {
         await requireRecordable(deps, body.record);
         return { status: 200, body: presentLiveRoom(caller, await changeRoom(deps, caller, params.roomId, body)) };
@@ -186,6 +186,12 @@ export function roomRoutes(deps: Deps): Route[] {
   ]);
 }
 
+const REFUSED_UPDATES = {
+  not_found: 'ROOM_NOT_FOUND',
+  room_ended: 'ROOM_ENDED',
+  room_encrypted: 'ROOM_ENCRYPTED',
+} as const;
+
 /** Changes an open room. A running call follows as soon as its gateways get the notice. */
 async function changeRoom(
   { database, clock, producer }: Pick<Deps, 'database' | 'clock' | 'producer'>,
@@ -195,7 +201,7 @@ async function changeRoom(
 ): Promise<LiveRoomState> {
   const update = await updateRoom(database, tenant, roomId, patch, clock.now());
   if (update.outcome !== 'updated') {
-    throw new PublicError(update.outcome === 'not_found' ? 'ROOM_NOT_FOUND' : 'ROOM_ENDED');
+    throw new PublicError(REFUSED_UPDATES[update.outcome]);
   }
   // The request waits for neither: gateways find a change without a notice at their next resync.
   if (update.version !== null) void publishRoomChanged(producer.redis, roomId, update.version);
@@ -218,8 +224,9 @@ function createRoomRoute(deps: Deps): UntaggedRoute {
     idempotent: true,
     body: CreateRoomBody,
     responses: { 201: { description: 'The room.', schema: RoomSchema } },
-    errors: ['RECORDING_UNAVAILABLE'],
+    errors: ['ROOM_ENCRYPTED', 'RECORDING_UNAVAILABLE'],
     async handle({ caller, body, bodyAsSent, idempotencyKey }) {
+      if (body.record != null && body.encryption === 'required') throw new PublicError('ROOM_ENCRYPTED');
       await requireRecordable(deps, body.record);
       // Stays empty for a repeated request, which runs only `answer`, with the values of the first one.
       let deliveries: DueEndpoint[] = [];

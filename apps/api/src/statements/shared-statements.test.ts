@@ -60,6 +60,7 @@ function roomOf(tenant: Tenant, metadata: Record<string, unknown> = {}): RoomToI
     maxParticipants: 7,
     emptyTimeoutSeconds: 60,
     record: null,
+    encryption: 'none' as const,
     createdAt: NOON,
   };
   const state = { ...room, ...NEW };

@@ -16,20 +16,25 @@ import { Check, Field, InputField, Select } from './fields.js';
 export function OptionFields<Table extends OptionTable>({
   table,
   values,
+  isNew,
   set,
 }: {
   table: Table;
   values: OptionValues<Table>;
+  /** Without it, the form has no inputs for options that are fixed at the creation. */
+  isNew: boolean;
   set: (changes: Partial<OptionValues<Table>>) => void;
 }) {
-  return optionEntries(table, values).map(([name, option, value]) => (
-    <OptionField
-      key={name}
-      option={option}
-      value={value}
-      onValue={(changed) => set({ [name]: changed } as Partial<OptionValues<Table>>)}
-    />
-  ));
+  return optionEntries(table, values)
+    .filter(([, option]) => isNew || option.isFixed !== true)
+    .map(([name, option, value]) => (
+      <OptionField
+        key={name}
+        option={option}
+        value={value}
+        onValue={(changed) => set({ [name]: changed } as Partial<OptionValues<Table>>)}
+      />
+    ));
 }
 
 function OptionField(props: { option: Option; value: OptionValue; onValue: (value: OptionValue) => void }) {

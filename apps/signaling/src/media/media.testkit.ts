@@ -127,6 +127,7 @@ export class FakeSession {
   /** Whether PostgreSQL says that this gateway holds the session. */
   isLive = true;
   stored: TrackState[] = [];
+  encryption: 'none' | 'required' = 'none';
   placed = { mediaNodeId: 'm1' as string | null, mediaGeneration: 1 };
   /** How often something has changed that another gateway would need. */
   changes = 0;
@@ -137,10 +138,10 @@ export class FakeSession {
   constructor(readonly gate: Gate) {}
 
   get room() {
-    const { stored } = this;
+    const { stored, encryption } = this;
     const has = (_: string, trackId: string) => stored.some((track) => track.trackId === trackId);
     return {
-      state: this.placed,
+      state: { ...this.placed, room: { encryption } },
       tracks: { has, of: () => stored, publishers: { all: [] }, entries: new Map() },
       order: { version: 0, audio: [], video: [] },
       speakers: { note: (key: string, level: number | null) => this.spoken.push([key, level]) },

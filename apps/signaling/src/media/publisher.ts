@@ -7,6 +7,7 @@ import { isStillLive, type MediaDeps, type MediaOwner, type PublisherRecord } fr
 import { mediaUnavailable, toFailure, type MediaPlace } from './places.js';
 import { Feed, keepMutes, type FeedListener, type FeedPhase } from './feed.js';
 import { withoutRetransmissions } from './retransmissions.js';
+import { withEncryptableCodecs } from './encryptable-codecs.js';
 import { checkOffer, type CheckedOffer } from './sdp-gate.js';
 
 const ANNOUNCE_AGAIN_MS = 1000;
@@ -69,9 +70,13 @@ export class Publisher implements FeedListener {
    * @returns the answer
    * @throws RequestFailure; the earlier tracks stay published if the media server only refused the offer
    */
-  async publish({ sdp, tracks }: ClientMessages['publish']): Promise<string> {
-    const { connectionNumber, permissions } = this.session;
+  async publish({ sdp, tracks, encrypted = false }: ClientMessages['publish']): Promise<string> {
+    const { connectionNumber, permissions, room } = this.session;
     const offer = checkOffer(sdp, tracks, permissions);
+    if (room.state?.room.encryption === 'required') {
+      if (!encrypted) throw new RequestFailure('room_encrypted');
+      offer.sdp = withEncryptableCodecs(offer);
+    }
     return this.#publications(() => this.#publish(offer, connectionNumber));
   }
 

@@ -41,6 +41,18 @@ async function publish({ media, node }: ReturnType<typeof setUp>, peerConnection
 }
 
 describe('the media of a session', () => {
+  test('in an encrypted room takes only tracks whose client says that it encrypts them', async () => {
+    const { media, session, node } = setUp();
+    session.encryption = 'required';
+    const request = publishRequest();
+    expect(await outcomeOf(media.publish(request))).toBe('room_encrypted');
+    expect(await outcomeOf(media.publish({ ...request, encrypted: false }))).toBe('room_encrypted');
+    const other = { ...request, sdp: request.sdp.replace('opus/48000/2', 'PCMU/8000'), encrypted: true };
+    expect(await outcomeOf(media.publish(other))).toBe('room_encrypted');
+    expect(node.handles).toEqual([]);
+    expect(await outcomeOf(media.publish({ ...request, encrypted: true }))).toBe('ok');
+  });
+
   test('does not publish on a media server that went down while the room was read', async () => {
     const stage = setUp('load');
     const { gate, session, media, node, server } = stage;

@@ -28,6 +28,7 @@ export const ERROR_TABLE = {
   REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
   ROOM_ENDED: { status: 409, message: 'The room is ending or has ended.' },
   RECORDING_ACTIVE: { status: 409, message: 'A recording is still running. Stop it first.' },
+  ROOM_ENCRYPTED: { status: 409, message: 'The room is encrypted end to end. The server cannot record it.' },
   PARTICIPANT_REMOVED: { status: 409, message: 'The participant was removed from the room.' },
   REPLAY_COUNT_MISMATCH: { status: 409, message: 'The replay count does not match. See details.' },
   DELIVERY_NOT_TERMINAL: {

@@ -6,6 +6,8 @@ type Description = string | { readonly read: string | null; readonly create: str
 
 interface Common {
   readonly column: string;
+  /** Chosen at the creation of the resource; no request changes it. */
+  readonly isFixed?: true;
   /** Of the API reference. */
   readonly description: Description;
   /** The input of the console: its label and its hint. */
@@ -55,6 +57,13 @@ type ValueOf<O extends Option> = O extends { type: 'boolean' }
           : number | Extract<O['default'], null>;
 
 export type OptionValue = ValueOf<Option>;
+
+type FixedOf<Table extends OptionTable> = {
+  [Name in keyof Table]: Table[Name] extends { isFixed: true } ? Name : never;
+}[keyof Table];
+
+/** The values of the options that may change. */
+export type ChangingValues<Table extends OptionTable> = Omit<OptionValues<Table>, FixedOf<Table>>;
 
 /** The values of all options of a table. */
 export type OptionValues<Table extends OptionTable> = { -readonly [Name in keyof Table]: ValueOf<Table[Name]> };

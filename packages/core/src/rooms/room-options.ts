@@ -58,6 +58,17 @@ export const ROOM_OPTIONS = {
     none: 'On request',
     texts: { composite: 'One file of everything', tracks: 'A file for each track' },
   },
+  encryption: {
+    column: 'encryption',
+    isFixed: true,
+    type: 'choice',
+    default: 'none',
+    description:
+      'Whether clients must encrypt their media end to end. Such a room cannot be recorded. Fixed at the creation.',
+    input: ['End-to-end encryption', 'Clients share a key that no server has. The room cannot be recorded.'],
+    label: 'Encryption',
+    texts: { none: 'Between client and server', required: 'End to end' },
+  },
 } as const satisfies OptionTable;
 
 export type RoomOptions = OptionValues<typeof ROOM_OPTIONS>;

@@ -103,6 +103,7 @@ export async function findRoomById(db: Db, roomId: string) {
   return {
     ...row,
     record: row.record as RoomOptions['record'],
+    encryption: row.encryption as RoomOptions['encryption'],
     operationId: end?.id ?? null,
     operationStatus: end?.status ?? null,
     participants: count.sessions,

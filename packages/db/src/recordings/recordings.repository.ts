@@ -25,6 +25,7 @@ const CAPTURE_SILENT_SECONDS = 30;
 export type RecordingRefusal =
   | 'room_not_found'
   | 'room_ended'
+  | 'room_encrypted'
   | 'participant_not_found'
   | 'active'
   | 'no_recorder'
@@ -46,6 +47,7 @@ export async function startRecording(
   const room = await findRoom(tx, tenant, roomId, Prisma.sql`FOR NO KEY UPDATE`);
   if (room === null) return 'room_not_found';
   if (!isOpen(room.status)) return 'room_ended';
+  if (room.encryption === 'required') return 'room_encrypted';
   const lack = await lackOf(tx, roomId);
   if (lack !== null) return lack;
   if (await isSecondComposite(tx, roomId, recording)) return 'active';

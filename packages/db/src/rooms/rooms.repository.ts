@@ -4,9 +4,9 @@ import {
   ROOM_STATUSES,
   roomUpdated,
   sameJson,
+  type ChangingValues,
   type NewEvent,
   type LiveRoomState,
-  type RoomOptions,
   type RoomState,
   type RoomStatus,
   type Tenant,
@@ -79,10 +79,10 @@ export async function findRoom(
 }
 
 /** The fields that an owner may change. */
-export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata'> & RoomOptions>;
+export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata'> & ChangingValues<typeof ROOM_OPTIONS>>;
 
 export type RoomUpdate =
-  | { outcome: 'not_found' | 'room_ended' }
+  | { outcome: 'not_found' | 'room_ended' | 'room_encrypted' }
   | {
       outcome: 'updated';
       room: LiveRoomState;
@@ -106,6 +106,7 @@ export function updateRoom(
     const room = await findRoom(sql, tenant, roomId, Prisma.sql`FOR NO KEY UPDATE`);
     if (room === null) return { outcome: 'not_found' };
     if (!isOpen(room.status)) return { outcome: 'room_ended' };
+    if (patch.record != null && room.encryption === 'required') return { outcome: 'room_encrypted' };
     const after: LiveRoomState = { ...room, ...patch };
     const isSame = (Object.keys(patch) as (keyof RoomPatch)[]).every((key) => sameJson(after[key], room[key]));
     if (isSame) return { outcome: 'updated', room, version: null, deliveries: [] };

@@ -55,7 +55,7 @@ export function RoomForm({ room, onClose }: { room?: Room; onClose: () => void }
           value={values.name}
           onValue={(name) => set({ name })}
         />
-        <OptionFields table={ROOM_OPTIONS} values={values} set={set} />
+        <OptionFields table={ROOM_OPTIONS} values={values} isNew={isNew} set={set} />
         <FormEnd error={error} action={isNew ? 'Create the room' : 'Save'} isBusy={isPending} onCancel={onClose} />
       </form>
     </Dialog>

@@ -61,7 +61,7 @@ export function EndpointForm({ endpoint, onClose }: { endpoint?: WebhookEndpoint
         <EventFields {...part} />
         <fieldset className="fieldset">
           <legend>Sending</legend>
-          <OptionFields table={ENDPOINT_OPTIONS} {...part} />
+          <OptionFields table={ENDPOINT_OPTIONS} isNew={endpoint === undefined} {...part} />
         </fieldset>
         {endpoint?.updatedAt !== openedAt && (
           <p className="notice warn" role="status">
