@@ -87,7 +87,8 @@ export class Engine {
     });
     this.roster = new Roster({
       emit: (name, event) => {
-        if (name === 'participantLeft') void this.#asks?.then((asks) => asks.left((event as Participant).participantId));
+        if (name === 'participantLeft')
+          void this.#asks?.then((asks) => asks.left((event as Participant).participantId));
         if (name === 'trackPublished') this.subscriptions.published(event as RemoteTrack);
         emit(name, event as never);
       },

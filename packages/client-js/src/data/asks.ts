@@ -180,7 +180,8 @@ export class Asks {
     if (handler === undefined) return reply(null, 'no_handler');
     let answer: unknown;
     try {
-      answer = (await handler(opened, { method, from, isFromServer, participant: roster.participants.get(from) })) ?? null;
+      answer =
+        (await handler(opened, { method, from, isFromServer, participant: roster.participants.get(from) })) ?? null;
     } catch (error) {
       return reply(String(error instanceof Error ? error.message : error).slice(0, ERROR_CHARS_MAX), 'handler_failed');
     }

@@ -135,7 +135,11 @@ export class Encryption {
     purpose = '',
   ): void {
     const sealed = fromBase64(String((data as { encrypted?: unknown } | null)?.encrypted));
-    const request = { sessionId: this.context.sessionOf(from) ?? '', metadata: bytesOf(`message/${from}${purpose}`), sealed };
+    const request = {
+      sessionId: this.context.sessionOf(from) ?? '',
+      metadata: bytesOf(`message/${from}${purpose}`),
+      sealed,
+    };
     void this.#opening.run(async () => {
       try {
         const plain = await this.#ask<Bytes>({ type: 'open', ...request });
