@@ -137,7 +137,7 @@ export class Call extends Emitter<CallEvents> {
    * Handles the requests of a method (1 to 64 of `A-Z a-z 0-9 _ . : / -`), in place of an earlier handler. Needs `messages:send` to answer participants.
    * @returns a function that removes the handler
    */
-  handle<Payload = any, Answer = unknown>(method: string, handler: RequestHandler<Payload, Answer>): () => void {
+  handle<Payload = unknown, Answer = unknown>(method: string, handler: RequestHandler<Payload, Answer>): () => void {
     const { handlers } = this.#engine;
     handlers.set(method, handler as RequestHandler);
     return () => void (handlers.get(method) === handler && handlers.delete(method));

@@ -99,7 +99,6 @@ export const ASK_FIELDS = {
  * the text of the error. `response_too_large`: the result of the handler does not fit into a reply.
  */
 export const ReplyFailure = choice(['no_handler', 'handler_failed', 'response_too_large']);
-export type ReplyFailure = Static<typeof ReplyFailure>;
 export const REPLY_FIELDS = {
   askId: AskId,
   payload: Type.Unknown({ description: 'Any JSON value.' }),

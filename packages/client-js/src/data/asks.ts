@@ -1,6 +1,5 @@
 import type { Encryption } from '../encryption/encryption.js';
 import type { EncryptionError } from '../encryption/options.js';
-import type { Emit } from '../engine.js';
 import { abortable, asCallplaneError, assertPermitted, CallplaneError, hasCode, invalidArgument } from '../errors.js';
 import type { AskMessage, AskRequest, ReplyMessage, ReplyRequest } from '../protocol.generated.js';
 import type { Participant } from '../remote/participant.js';
@@ -45,7 +44,7 @@ export interface AsksCall {
 
 export interface AsksContext {
   random: () => number;
-  emit: Emit;
+  emit: (name: 'problem', error: CallplaneError) => void;
   /** Not imported: a bundler makes a chunk of each module that chunks share. */
   assertMessage: (data: unknown) => void;
 }
