@@ -62,6 +62,7 @@ const GROUPS = [
     budget: 7000,
     pages: /^docs\/(signaling|client-sdk|server-sdk)\.md$|^packages\/(client|server)-js\/README\.md$/,
   },
+  { name: 'encryption', budget: 700, pages: /^docs\/encryption\.md$/ },
   { name: 'React', budget: 750, pages: /^docs\/react\.md$|^packages\/react\/README\.md$/ },
   {
     name: 'operations',

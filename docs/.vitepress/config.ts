@@ -24,6 +24,7 @@ const READERS = [
       { text: 'Webhook verifier', link: '/webhook-verifier' },
       { text: 'STUN and TURN', link: '/turn' },
       { text: 'Recordings', link: '/recordings' },
+      { text: 'End-to-end encryption', link: '/encryption' },
       { text: 'Server SDK', link: '/server-sdk' },
     ],
   },

@@ -14,6 +14,7 @@ export const PUBLISHED: readonly { name: string; folder: string; isEsmOnly?: boo
 
 /** The browser SDK in one file, in `dist`. */
 export const PAGE_FILE = 'callplane.min.js';
+const PAGE_WORKER_FILE = 'callplane-worker.min.js';
 
 /**
  * Compiles the packages and packs them as pnpm would publish them: with `publishConfig` applied, versions in place of `workspace:`
@@ -59,7 +60,10 @@ async function refreshBuild(folder: string, isEsmOnly: boolean): Promise<void> {
       if (existsSync(source)) cpSync(source, join(fresh, file));
     }
     if (folder === 'packages/server-js') bundleVerifier(fresh);
-    if (folder === 'packages/client-js') await bundlePage(fresh);
+    if (folder === 'packages/client-js') {
+      cpSync(join(root, folder, 'open-worker.cjs'), join(fresh, 'cjs', 'open-worker.js'));
+      await bundlePage(fresh);
+    }
     mirror(fresh, join(root, folder, 'dist'));
   } finally {
     rmSync(fresh, { recursive: true, force: true });
@@ -82,11 +86,14 @@ function bundleVerifier(server: string): void {
   }
 }
 
-/** One minified file of the browser SDK, for pages without a bundler. */
+/** One minified file of the browser SDK for pages without a bundler, and the worker for encryption beside it. */
 async function bundlePage(client: string): Promise<void> {
   await build({
     configFile: false,
     logLevel: 'error',
+    // The page finds the worker beside the file.
+    base: './',
+    worker: { format: 'es', rolldownOptions: { output: { entryFileNames: PAGE_WORKER_FILE } } },
     build: {
       outDir: client,
       emptyOutDir: false,
