@@ -66,7 +66,7 @@ const GROUPS = [
   { name: 'React', budget: 750, pages: /^docs\/react\.md$|^packages\/react\/README\.md$/ },
   {
     name: 'operations',
-    budget: 13_200,
+    budget: 13_400,
     pages: /^docs\/(operations|local|media|console|release)\.md$|^docs\/operations\//,
   },
   {
@@ -74,7 +74,7 @@ const GROUPS = [
     budget: 9000,
     pages: /^docs\/(configuration|cli|limits|routes|diagnoses)\.md$/,
   },
-  { name: 'architecture, data model', budget: 4100, pages: /^docs\/(architecture|data-model)\.md$/ },
+  { name: 'architecture, data model', budget: 4160, pages: /^docs\/(architecture|data-model)\.md$/ },
   { name: 'guarantees, results', budget: 3700, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2600, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
   { name: 'decisions', budget: 5640, pages: /^docs\/decisions\// },
