@@ -25,9 +25,11 @@ const mayImport = {
   'apps/cli': ['core', 'db', 'migrations', 'queue', 'runtime', 'media', 'protocol', 'server', 'store'],
   // The browser SDK depends on nothing at run time; the protocol's types are generated into it.
   'packages/client-js': [],
-  'apps/demo': ['client-js'],
+  // Of the SDK a peer, as for its users.
+  'packages/react': ['client-js'],
+  'apps/demo': ['client-js', 'react'],
   // Of core, only the tables of options, which need nothing of Node.
-  'apps/console': ['client-js', 'core', 'server'],
+  'apps/console': ['client-js', 'core', 'react', 'server'],
 };
 const everyPackage = [
   'core',
@@ -42,6 +44,7 @@ const everyPackage = [
   'local-servers',
   'webhook-verifier',
   'client-js',
+  'react',
   'server',
   'testing',
   'dev',
@@ -271,7 +274,7 @@ export default {
   },
   overrides: [
     {
-      files: ['**/*.ts', 'apps/console/src/**/*.tsx'],
+      files: ['**/*.ts', 'apps/{console,demo}/src/**/*.tsx', 'packages/react/**/*.tsx'],
       rules: {
         ...errors(strict),
         'callplane/ambient-time': 'error',

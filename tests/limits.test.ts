@@ -1,9 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  ENDPOINT_HEADER_NAME_CHARACTERS_MAX,
+  ENDPOINT_HEADER_VALUE_CHARACTERS_MAX,
+  ENDPOINT_HEADERS_MAX,
   ENDPOINTS_PER_ENVIRONMENT_MAX,
   EVENT_WAIT_SECONDS_MAX,
   EXTERNAL_ID_LENGTH_MAX,
+  FILTER_PATHS_MAX,
+  FILTER_TEXT_CHARACTERS_MAX,
+  FILTER_VALUES_MAX,
   JSON_NESTING_MAX,
   MESSAGE_BYTES_MAX,
   MESSAGE_RECIPIENTS_MAX,
@@ -38,6 +44,14 @@ describe('docs/limits.md', () => {
     ['Metadata of a room', `${METADATA_BYTES_MAX / 1024} KiB as a read returns it`],
     ['Name of a room', `1 to ${PARTICIPANT_NAME_LENGTH_MAX} code points`],
     ['`externalId`', `| ${EXTERNAL_ID_LENGTH_MAX}, 500, ${ROLE_LENGTH_MAX} `],
+    [
+      '`headers` of an endpoint',
+      `| ${ENDPOINT_HEADERS_MAX}; names of ${ENDPOINT_HEADER_NAME_CHARACTERS_MAX}, values of ${ENDPOINT_HEADER_VALUE_CHARACTERS_MAX} `,
+    ],
+    [
+      '`filter` of an endpoint',
+      `| ${FILTER_PATHS_MAX} paths of ${FILTER_VALUES_MAX} values, each of ${FILTER_TEXT_CHARACTERS_MAX} `,
+    ],
     ['`wait` of `GET /v1/events`', `| ${EVENT_WAIT_SECONDS_MAX} s `],
     ['Recipients and `data` of a message of the server', `${MESSAGE_RECIPIENTS_MAX}; ${MESSAGE_BYTES_MAX / 1024} KiB`],
     ['Days of a request for usage', `| ${USAGE_DAYS_MAX} `],

@@ -68,11 +68,12 @@ describe('the blocks of the guides', () => {
     for (const page of pagesWith('json')) for (const code of blocksOf(page, 'json')) JSON.parse(code);
   });
 
-  test('of the browser SDK are files of its examples, which tests run in Chromium', () => {
-    const folder = join(repositoryRoot, 'packages/client-js/examples');
-    const files = readdirSync(folder).filter((name) => /\.tsx?$/.test(name));
+  test('of the browser SDK and of React are files of their examples, which tests run in Chromium', () => {
+    const folders = ['client-js', 'react'].map((name) => join(repositoryRoot, 'packages', name, 'examples'));
+    const files = folders.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)));
     const shown = all.filter(({ language }) => language === 'ts' || language === 'tsx').map(({ code }) => code);
-    expect(shown.sort()).toEqual(files.map((file) => readFileSync(join(folder, file), 'utf8')).sort());
+    const examples = files.filter((file) => /\.tsx?$/.test(file));
+    expect(shown.sort()).toEqual(examples.map((file) => readFileSync(file, 'utf8')).sort());
   });
 });
 

@@ -24,6 +24,7 @@ const READERS = [
       { text: 'Webhook verifier', link: '/webhook-verifier' },
       { text: 'STUN and TURN', link: '/turn' },
       { text: 'Recordings', link: '/recordings' },
+      { text: 'End-to-end encryption', link: '/encryption' },
       { text: 'Server SDK', link: '/server-sdk' },
     ],
   },
@@ -31,6 +32,7 @@ const READERS = [
     text: 'You build a client',
     collapsed: false,
     items: [
+      { text: 'React', link: '/react' },
       { text: 'Browser SDK', link: '/client-sdk' },
       { text: 'Its reference', link: '/browser-sdk-reference' },
       { text: 'Signaling protocol', link: '/signaling' },

@@ -16,6 +16,7 @@ export const REWRITES: Record<string, string> = {
   'CHANGELOG.md': 'changelog.md',
   'SECURITY.md': 'reporting-a-vulnerability.md',
   'packages/client-js/README.md': 'browser-sdk-reference.md',
+  'packages/react/README.md': 'react-package.md',
   'packages/server-js/README.md': 'server-sdk.md',
   'packages/webhook-verifier/README.md': 'webhook-verifier.md',
   'docs/decisions/README.md': 'decisions/index.md',

@@ -56,10 +56,12 @@ async function visit(url: string, more: Parameters<Browsers['newPage']>[0] = {},
   return page;
 }
 
+const bar = (page: Page) => page.getByRole('group', { name: 'Call' });
+
 async function enter(page: Page, name: string): Promise<void> {
   await page.getByLabel('Your name').fill(name);
-  await page.getByRole('button', { name: 'Join' }).click();
-  await page.getByRole('toolbar').waitFor();
+  await page.getByRole('button', { name: 'Join', exact: true }).click();
+  await bar(page).waitFor();
 }
 
 /** Participants of the demo's room without a browser: they only take part. */
@@ -79,9 +81,17 @@ async function enterWithoutBrowser(url: string, room: string, names: string[]): 
   return Promise.all(names.map(join));
 }
 
-const tiles = (page: Page) => page.locator('#grid .tile:visible').count();
+const tiles = (page: Page) => page.locator('.cp-tile').count();
 /** Counts the tiles that show video. */
-const playing = (page: Page) => page.locator('#grid .tile:not(.dark) video').count();
+const playing = (page: Page) => page.locator('.cp-tile:not([data-dark]) video').count();
+
+/** The settings show it for calls of the API. */
+async function idOfRoom(page: Page): Promise<string> {
+  await page.getByRole('button', { name: 'Settings' }).click();
+  const id = await page.getByRole('dialog').getByRole('code').textContent();
+  await page.keyboard.press('Escape');
+  return id ?? '';
+}
 
 /** The page overflows neither at the width of a laptop nor of a phone. */
 async function fits(page: Page): Promise<void> {
@@ -104,21 +114,21 @@ describe('the demo page', () => {
     await enter(ada, 'Ada');
     await enter(bob, 'Bob');
     await eventually(async () => (await playing(ada)) === 2 && (await playing(bob)) === 2);
-    await ada.locator('#announcements', { hasText: 'Bob joined' }).waitFor({ state: 'attached' });
+    await ada.getByText('Bob joined').waitFor({ state: 'attached' });
     await ada.getByText('Connected', { exact: true }).waitFor();
     expect(await ada.getByRole('heading', { level: 1 }).textContent()).toBe('demo');
-    expect(await ada.locator('#room-id').textContent()).toMatch(/^room_/);
-    expect(await bob.locator('#room-id').textContent()).toBe(await ada.locator('#room-id').textContent());
+    const roomId = await idOfRoom(ada);
+    expect(roomId).toMatch(/^room_/);
+    expect(await idOfRoom(bob)).toBe(roomId);
 
     await ada.getByRole('button', { name: 'People' }).click();
-    await ada.locator('#people-list', { hasText: 'Bob' }).waitFor();
-    expect(await ada.locator('#count').textContent()).toBe('2 here');
+    await ada.getByRole('list', { name: 'People' }).getByText('Bob').waitFor();
+    await ada.getByText('2 here').waitFor();
 
     await bob.getByRole('button', { name: 'Chat' }).click();
     await bob.getByLabel('Message to everybody').fill('Hello from Bob');
     await bob.keyboard.press('Enter');
-    await ada.locator('#unread', { hasText: '1' }).waitFor();
-    await ada.getByRole('button', { name: 'Chat' }).click();
+    await ada.getByRole('button', { name: /Chat.*1 unread/ }).click();
     await ada.getByRole('log').getByText('Hello from Bob').waitFor();
     await ada.getByLabel('Message to everybody').fill('Good to see you. Shall we begin?');
     await ada.keyboard.press('Enter');
@@ -127,32 +137,29 @@ describe('the demo page', () => {
     await bob.getByRole('button', { name: 'Start camera' }).click();
     await bob.getByRole('button', { name: 'Mute' }).click();
     await eventually(async () => (await playing(ada)) === 2);
-    await ada.locator('#statistics', { hasText: /↑ \d+ kbit.*↓ \d+ kbit.*packets lost.*round trip/ }).waitFor();
+    await ada.getByText(/↑ \d+ kbit.*↓ \d+ kbit.*packets lost.*round trip/).waitFor();
 
     const data = { text: 'Five minutes left' };
-    await stage.call('POST', `/v1/rooms/${await ada.locator('#room-id').textContent()}/messages`, { data });
-    await ada
-      .getByRole('log')
-      .locator('li', { hasText: /The server.*Five minutes left/ })
-      .waitFor();
+    await stage.call('POST', `/v1/rooms/${roomId}/messages`, { data });
+    await ada.locator('.cp-message', { hasText: /The server.*Five minutes left/ }).waitFor();
 
     await bob.close();
     await eventually(async () => (await tiles(ada)) === 1);
-    await ada.locator('#announcements', { hasText: 'Bob left' }).waitFor({ state: 'attached' });
+    await ada.getByText('Bob left').waitFor({ state: 'attached' });
   });
 
   test('every action works with the keyboard alone, and an element always has the focus', async () => {
     const page = await visit(url);
-    const focused = () => page.evaluate<string>('document.activeElement.id');
+    const focused = () => page.evaluate<string>('document.activeElement.name || document.activeElement.textContent');
     const press = (...keys: string[]) =>
       keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
     expect(await focused()).toBe('name');
-    await page.locator('#lobby-audioinput:enabled').waitFor();
+    await page.getByLabel('Microphone').locator('option').nth(1).waitFor({ state: 'attached' });
     await page.keyboard.type('Kim');
     await press('Enter');
-    await page.getByRole('toolbar').waitFor();
-    expect(await focused()).toBe('toggle-audio');
+    await bar(page).waitFor();
     await page.getByRole('button', { name: 'Mute', exact: true }).waitFor();
+    expect(await focused()).toBe('Mute');
     await press('m');
     await page.getByRole('button', { name: 'Unmute' }).waitFor();
     await press('m');
@@ -161,33 +168,40 @@ describe('the demo page', () => {
     await page.getByRole('button', { name: 'Start camera' }).waitFor();
 
     await press('c');
-    expect(await focused()).toBe('chat-text');
+    expect(await page.evaluate('document.activeElement.placeholder')).toBe('Message to everybody');
     // A letter typed into a text field is no shortcut.
     await page.keyboard.type('small v');
     expect(await page.getByLabel('Message to everybody').inputValue()).toBe('small v');
     await press('Enter');
     await page.getByRole('log').getByText('small v').waitFor();
     await press('Escape');
-    expect(await focused()).toBe('toggle-chat');
+    // Where it was before the shortcut.
+    expect(await focused()).toBe('Mute');
 
-    expect(await page.locator('.tile .initial').isVisible()).toBe(true);
-    await press('?');
-    await page.getByRole('dialog').waitFor();
+    expect(await page.locator('.cp-initial').isVisible()).toBe(true);
+    await page.getByRole('button', { name: 'Settings' }).press('Enter');
+    await page.getByRole('dialog').getByLabel('Use the keys').press(' ');
     await press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await focused()).toBe('Settings');
+    await press('c');
+    expect(await page.getByRole('log').count()).toBe(0);
+    await page.getByRole('button', { name: 'Settings' }).press('Enter');
+    await page.getByRole('dialog').getByLabel('Use the keys').press(' ');
+    await press('Escape');
     await press('l');
     await page.getByRole('heading', { name: 'Join a call' }).waitFor();
-    expect(await focused()).toBe('join-button');
+    expect(await focused()).toBe('Join');
   });
 
   test('the end of the room is explained, and so is a server that is away', async () => {
     const gateway = await stage.spawnSignaling();
     const page = await visit(`${await openDemo(stage, gateway)}?room=ends`);
     await enter(page, 'Kim');
-    await stage.call('DELETE', `/v1/rooms/${await page.locator('#room-id').textContent()}`);
+    await stage.call('DELETE', `/v1/rooms/${await idOfRoom(page)}`);
     await page.getByRole('alert').getByText('The room has ended').waitFor();
     await page.getByRole('button', { name: 'Join' }).click();
-    await page.getByRole('toolbar').waitFor();
+    await bar(page).waitFor();
     await gateway.stop();
     await page.getByText('Reconnecting…', { exact: true }).waitFor();
     const another = await visit(url);
@@ -204,17 +218,17 @@ describe('the demo page', () => {
     await enter(page, 'Kim');
     const badge = (on: Page) => on.locator('header').getByText('Recording', { exact: true });
     expect(await badge(page).isVisible()).toBe(false);
-    const id = (await page.locator('#room-id').textContent()) ?? '';
+    const id = await idOfRoom(page);
     const say = (recordingSince: Date | null) =>
       database.prisma.room.update({ where: { id }, data: { recordingSince, version: { increment: 1 } } });
     await say(new Date());
     await badge(page).waitFor();
-    const said = (text: string) => page.locator('#announcements', { hasText: text }).waitFor({ state: 'attached' });
+    const said = (text: string) => page.getByText(text).waitFor({ state: 'attached' });
     await said('The call is recorded from now on');
     const late = await visit(`${url}?room=recorded`);
     await enter(late, 'Lee');
     await badge(late).waitFor();
-    await late.locator('#announcements', { hasText: 'The call is recorded.' }).waitFor({ state: 'attached' });
+    await late.getByText(/You joined.*The call is recorded/).waitFor({ state: 'attached' });
     await fits(late);
     await say(null);
     await said('The recording has ended');
@@ -223,11 +237,11 @@ describe('the demo page', () => {
 
   test('a refused camera is explained, and the user joins without it', async () => {
     const page = await visit(`${url}?room=refused`, {}, refuseDevices);
-    await page.getByText(/Allow the (camera|microphone) .*You can join without it/).waitFor();
+    await page.getByText(/Allow the microphone.*Allow the camera.*You can join without it/).waitFor();
     await enter(page, 'Kim');
     expect(await page.getByRole('button', { name: 'Start camera' }).isVisible()).toBe(true);
     await page.getByRole('button', { name: 'Start camera' }).click();
-    await page.locator('#banner', { hasText: 'Allow the camera' }).waitFor();
+    await page.locator('.cp-banner', { hasText: 'Allow the camera' }).waitFor();
   });
 
   test('a shared screen takes the stage, and no view overflows at the width of a phone', async () => {
@@ -240,7 +254,7 @@ describe('the demo page', () => {
     await eventually(async () => (await playing(ada)) === 2 && (await tiles(ada)) === 4);
     await fits(ada);
     await bob.getByRole('button', { name: 'Share screen' }).click();
-    await ada.locator('#grid .tile.screen.staged:not(.dark)').waitFor();
+    await ada.locator('.cp-tile[data-source=screen][data-staged]:not([data-dark])').waitFor();
     expect(await tiles(ada)).toBe(5);
     await fits(ada);
     await ada.getByRole('button', { name: 'People' }).click();
@@ -256,6 +270,6 @@ describe('the demo page', () => {
     await ada.keyboard.press('Escape');
     await bob.getByRole('button', { name: 'Stop sharing' }).click();
     await eventually(async () => (await tiles(ada)) === 4);
-    expect(await ada.locator('#grid .tile.staged').count()).toBe(0);
+    expect(await ada.locator('.cp-tile[data-staged]').count()).toBe(0);
   });
 });

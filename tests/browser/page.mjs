@@ -13,6 +13,7 @@ const EVENTS = [
   'message',
   'mediaState',
   'problem',
+  'encryptionError',
 ];
 /** They decide which video is sent and received, and over which path. */
 const VIDEO_MESSAGES = ['subscribe', 'subscribed', 'layersWanted', 'refreshVideo', 'restartIce', 'offer', 'mediaReset'];
@@ -95,6 +96,13 @@ function watchReceivers() {
   }, 10);
 }
 
+/** The worker of an encrypted call, which also tells the frames that it has seen. */
+let spy;
+function openSpy() {
+  spy = new Worker('/spy-worker.mjs', { type: 'module' });
+  return spy;
+}
+
 /** Attaches the track to an element, as a page would: some browsers do not decode a track without one. */
 function play(track) {
   const element = document.createElement(track.kind);
@@ -116,8 +124,9 @@ async function watchFirstPicture({ kind, mediaStreamTrack }, joinedAt) {
 }
 
 globalThis.participant = {
-  async join({ publish, relayThrough, firstPictures: isTimed, ...options }) {
+  async join({ publish, relayThrough, isSpied, firstPictures: isTimed, ...options }) {
     relayPort = relayThrough;
+    if (isSpied) options.encryption.worker = openSpy;
     const joinedAt = performance.now();
     call = await connect({
       ...options,
@@ -161,6 +170,27 @@ globalThis.participant = {
   unpublish: (trackId) => call.unpublish(trackId),
   mute: (trackId) => call.mute(trackId),
   unmute: (trackId) => call.unmute(trackId),
+  replace: async (trackId) => {
+    const media = await navigator.mediaDevices.getUserMedia({ video: SMALL });
+    await call.replaceTrack(trackId, media.getVideoTracks()[0]);
+  },
+  receiveLayer: ([name, spatial]) => {
+    const { participantId } = [...call.participants.values()].find((one) => one.name === name);
+    return call.subscribeTracks({ participantId, trackId: 'camera', layer: { spatial } });
+  },
+  encryption: () => ({ ...call.encryption }),
+  rotate: ([key, options]) => call.encryption.rotate(key, options),
+  ratchet: () => call.encryption.ratchet(),
+  /** Each frame that the worker has seen: before (`in`) and after it (`out`). */
+  seenFrames: () =>
+    new Promise((resolve) => {
+      spy.addEventListener('message', ({ data }) => data.type === 'seen' && resolve(data.seen));
+      spy.postMessage('seen');
+    }),
+  undecryptable: () =>
+    [...call.participants.values()].flatMap(({ name, tracks }) =>
+      [...tracks.values()].filter((track) => track.isUndecryptable).map(({ trackId }) => `${name}/${trackId}`),
+    ),
   send: (data) => call.send(data),
   leave: () => call.leave(),
   state: () => call.state,

@@ -23,6 +23,9 @@ export interface JoinOptions {
   /** The port at which relays are reached, such as a shaper's. */
   relayThrough?: number;
   autoSubscribe?: boolean;
+  encryption?: { key: string; keyId?: number; cipher?: 'AES-GCM-128' | 'AES-GCM-256' };
+  /** Opens a worker whose frames `seenFrames` returns. */
+  isSpied?: boolean;
 }
 
 interface PageEvent {

@@ -62,6 +62,9 @@ export async function openStage({ relay = false, recordings = false }: StageOpti
     call: (method: string, path: string, body?: object): Promise<{ status: number; body: any }> =>
       stack.call(api, method, path, body === undefined ? {} : { body }),
     newRoom: () => stack.newRoom(api),
+    async newEncryptedRoom(): Promise<string> {
+      return (await stage.call('POST', '/v1/rooms', { name: 'Private', encryption: 'required' })).body.id;
+    },
     async token(roomId: string, name: string): Promise<{ token: string; participantId: string }> {
       const sent = { participantName: name, permissions: PERMISSIONS };
       const { status, body } = await stage.call('POST', `/v1/rooms/${roomId}/tokens`, sent);

@@ -15,6 +15,7 @@ import { streamRoutes } from './stream/stream.routes.js';
 import { turnRoutes } from './turn/turn.routes.js';
 import { usageRoutes } from './usage/usage.routes.js';
 import { deliveryRoutes } from './webhooks/deliveries.routes.js';
+import { endpointStatsRoutes } from './webhooks/endpoint-stats.routes.js';
 import { endpointRoutes } from './webhooks/endpoints.routes.js';
 import { recoveryRoutes } from './webhooks/recoveries.routes.js';
 
@@ -32,7 +33,15 @@ export function apiRoutes(deps: Deps): Route[] {
     ...overviewRoutes(deps),
     ...usageRoutes(deps),
     ...turnRoutes(deps),
-    ...tagged('Webhooks', withTenantQuery([...endpointRoutes(deps), ...deliveryRoutes(deps), ...recoveryRoutes(deps)])),
+    ...tagged(
+      'Webhooks',
+      withTenantQuery([
+        ...endpointRoutes(deps),
+        ...endpointStatsRoutes(deps),
+        ...deliveryRoutes(deps),
+        ...recoveryRoutes(deps),
+      ]),
+    ),
     ...tagged('Events', withTenantQuery(eventRoutes(deps))),
     ...streamRoutes(deps),
   ];

@@ -214,17 +214,22 @@ describe('rtc encryption', () => {
     await database.prisma.webhookSecret.deleteMany({ where: { endpointId: { not: endpointId } } });
     const sealed = seal(parseMasterKeys([old!]), 'whsec_word', context);
     await database.prisma.webhookSecret.updateMany({ where: { endpointId }, data: { secretSealed: sealed } });
+    const header = `webhook-header:${endpointId}:authorization`;
+    const headers = { authorization: seal(parseMasterKeys([old!]), 'Bearer 1', header) };
+    await database.prisma.webhookEndpoint.update({ where: { id: endpointId }, data: { headers } });
 
     await expectFailure(1, ['encryption', 'reseal'], 'is not configured', { ENCRYPTION_KEYS: next });
     const both = { ENCRYPTION_KEYS: `${next},${old!}` };
     const first = JSON.parse((await rtcWith(both, 'encryption', 'reseal', '--json')).stdout);
-    expect(first).toEqual({ sealedWith: 'k2', webhookSecrets: 1, signingKeys: 1, answersLeft: 0 });
+    expect(first).toEqual({ sealedWith: 'k2', webhookSecrets: 2, signingKeys: 1, answersLeft: 0 });
     const again = JSON.parse((await rtcWith(both, 'encryption', 'reseal', '--json')).stdout);
     expect(again).toMatchObject({ webhookSecrets: 0, signingKeys: 0 });
     // Every secret opens without the old key.
     const alone = parseMasterKeys([next]);
     const { secretSealed } = await database.prisma.webhookSecret.findFirstOrThrow({ where: { endpointId } });
     expect(open(alone, secretSealed, context)).toBe('whsec_word');
+    const resealed = await database.prisma.webhookEndpoint.findUniqueOrThrow({ where: { id: endpointId } });
+    expect(open(alone, (resealed.headers as typeof headers).authorization, header)).toBe('Bearer 1');
     expect((await loadSigningKeys(database, alone, new Date())).signer.kid).toEqual(expect.any(String));
   });
 });
@@ -279,6 +284,7 @@ async function failedDelivery() {
     data: {
       id: newId('attempt'),
       deliveryId,
+      endpointId,
       replayCount: 0,
       attempt: 1,
       url: 'https://example.com/hook',

@@ -69,7 +69,7 @@ export function encryptionCommands(cli: Cli): Command {
         const masterKeys = masterKeysOf(config);
         const done = await resealSecrets(prisma, masterKeys);
         const text = [
-          `${done.webhookSecrets} webhook secrets and ${done.signingKeys} signing keys are sealed with ${masterKeys.sealWith} now.`,
+          `${done.webhookSecrets} secrets of webhooks and ${done.signingKeys} signing keys are sealed with ${masterKeys.sealWith} now.`,
           ...(done.answersLeft === 0
             ? []
             : [

@@ -125,8 +125,10 @@ export class Call extends Emitter<CallEvents> {
   async send(data: unknown, { to, signal }: { to?: string[]; signal?: AbortSignal } = {}): Promise<void> {
     assertMessage(data, to);
     assertPermitted(this.permissions, 'messages:send');
-    const { session } = this.#engine;
-    await abortable(session.request({ type: 'message', data, ...(to === undefined ? {} : { to }) }), signal);
+    const { session, encryption, presence } = this.#engine;
+    const sent = encryption === undefined ? data : await encryption.seal(presence.own?.participantId ?? '', data);
+    assertMessage(sent, to);
+    await abortable(session.request({ type: 'message', data: sent, ...(to === undefined ? {} : { to }) }), signal);
   }
 
   /** Replaces your own metadata. Needs `metadata:update`. */

@@ -1,3 +1,5 @@
+import type { Encryption } from './encryption/encryption.js';
+import type { EncryptionError, EncryptionOptions } from './encryption/options.js';
 import { asCallplaneError, CallplaneError } from './errors.js';
 import type { CallEvents } from './events.js';
 import { IceServers } from './ice-servers.js';
@@ -31,6 +33,7 @@ export class Engine {
   readonly subscriptions: Subscriptions;
   readonly playback: Playback;
   readonly snapshots = new Snapshots(() => this.#read());
+  encryption: Encryption | undefined;
   permissions: readonly string[] = [];
   #mediaState: 'up' | 'down' = 'down';
   #watching: Watching | undefined;
@@ -98,6 +101,7 @@ export class Engine {
       session,
       iceServers: this.#iceServers,
       createConnection: () => this.#createConnection(),
+      encryption: () => this.encryption,
       random: platform.random,
       onPath: (target, isLost) => {
         if (isLost) this.#lostPaths.add(target);
@@ -150,6 +154,7 @@ export class Engine {
       tracks: new Map([...this.publisher.tracks].map(([trackId, track]) => [trackId, track.snapshot])),
       pending: this.#localMedia?.attempts.pending ?? [],
       failures: this.#localMedia?.attempts.failures ?? [],
+      encryption: this.encryption?.state,
       isAudioBlocked: playback.isAudioBlocked,
     };
   }
@@ -199,7 +204,10 @@ export class Engine {
 
   async join(): Promise<void> {
     try {
+      const { encryption } = this.settings;
+      if (encryption !== undefined) await this.#encrypt(encryption);
       await this.session.join();
+      await this.#assertEncryption();
       if (this.settings.leaveOnPageHide) this.platform.page?.addEventListener('pagehide', this.#onPageHide);
     } finally {
       // Runs after the continuation of `await connect()`.
@@ -209,6 +217,38 @@ export class Engine {
         for (const deliver of waiting) deliver();
       });
     }
+  }
+
+  async #encrypt(options: EncryptionOptions): Promise<void> {
+    const { Encryption } = await import('./encryption/encryption.js');
+    this.encryption = await Encryption.open(options, {
+      sessionOf: (participantId) => this.roster.participants.get(participantId)?.sessionId,
+      onKey: () => this.snapshots.changed(),
+      onTrack: (track, reason) => {
+        this.roster.changeTrack(track, { isUndecryptable: reason !== undefined });
+        this.snapshots.changed();
+        if (reason !== undefined) this.#undecryptable({ ...track, reason });
+      },
+      refreshVideo: () => this.session.post({ type: 'refreshVideo', targets: ['subscriber'] }),
+    });
+    this.snapshots.changed();
+  }
+
+  /** The keys decide: a server that calls an encrypted room a plain one gets nothing, and hands nothing over. */
+  async #assertEncryption(): Promise<void> {
+    const isRequired = this.presence.room?.encryption === 'required';
+    if (isRequired === (this.encryption !== undefined)) {
+      await this.encryption?.join(this.#welcome?.sessionId ?? '');
+      return;
+    }
+    this.#waiting = [];
+    throw isRequired
+      ? new CallplaneError('encryption_required', 'The room is encrypted: pass `encryption`.')
+      : new CallplaneError('room_not_encrypted', 'The room is not encrypted.');
+  }
+
+  #undecryptable(error: Omit<EncryptionError, 'participant'>): void {
+    this.#emit('encryptionError', { ...error, participant: this.roster.participants.get(error.participantId) });
   }
 
   #stateChanged(): void {
@@ -264,6 +304,7 @@ export class Engine {
       this.#setPermissions(permissions);
       this.#setMediaState(welcome.media.state);
       this.presence.welcome(welcome);
+      this.encryption?.align();
       if (!welcome.media.continued) this.#reset(['publisher', 'subscriber']);
       for (const peer of this.#peers) peer.repair.reachable();
     });
@@ -303,11 +344,20 @@ export class Engine {
         const { from, data, sentAt } = message;
         const participant = this.roster.participants.get(from);
         const isFromServer = from === 'server';
-        this.#emit('message', { from, isFromServer, participant, data, sentAt: new Date(sentAt) });
+        const emit = (opened: unknown) =>
+          this.#emit('message', { from, isFromServer, participant, data: opened, sentAt: new Date(sentAt) });
+        if (isFromServer || this.encryption === undefined) emit(data);
+        else {
+          this.encryption.open(from, data, (opened, reason) => {
+            if (reason === undefined) emit(opened);
+            else this.#undecryptable({ participantId: from, reason });
+          });
+        }
         break;
       }
       default:
         this.presence.receive(message);
+        this.encryption?.align();
     }
   }
 
@@ -363,6 +413,7 @@ export class Engine {
     this.publisher.close();
     // Ends the tracks of the others, so that their elements do not stay on the page with the last picture.
     this.subscriber.reset();
+    this.encryption?.close();
     this.#emit('closed', close);
   }
 }

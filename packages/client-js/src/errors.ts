@@ -30,6 +30,10 @@ export type ClientErrorCode =
   | 'audio_blocked'
   /** This browser lacks what is needed, or the page is not served over HTTPS. */
   | 'unsupported'
+  /** The room takes only encrypted media: pass `encryption` to `connect()`. */
+  | 'encryption_required'
+  /** `encryption` was passed, but the server says that the room is not encrypted. */
+  | 'room_not_encrypted'
   /** Something unexpected failed in the SDK or the browser; `cause` says what. */
   | 'internal';
 

@@ -1,3 +1,4 @@
+import type { EncryptionError } from './encryption/options.js';
 import type { CallplaneError } from './errors.js';
 import type { PublishedTrack } from './local/local-track.js';
 import type { PlaybackEvents } from './playback/playback.js';
@@ -40,6 +41,11 @@ export interface CallEvents extends RosterEvents, PresenceEvents, PlaybackEvents
   localTrackUnpublished: PublishedTrack;
   /** The chosen device is gone. The browser has opened its default one for the track. */
   deviceFallback: PublishedTrack;
+  /**
+   * Many frames of a track, or a message, cannot be decrypted. A track plays as soon as it can be; `isUndecryptable` of
+   * the track says so.
+   */
+  encryptionError: EncryptionError;
   /** The server has changed your permissions. Tracks that you may no longer publish are unpublished. */
   permissionsChanged: readonly string[];
   /** A background failure that no call to the SDK can report. The call goes on. */

@@ -1,5 +1,12 @@
 /** Joins Callplane calls from a browser. */
 export { connect, type Call } from './call.js';
+export type {
+  CallEncryption,
+  EncryptionError,
+  EncryptionKey,
+  EncryptionOptions,
+  ProvidedKey,
+} from './encryption/options.js';
 export { CallplaneError, type CallplaneErrorCode, type ClientErrorCode, type ErrorDetail } from './errors.js';
 export type { CallEvents, ReceivedMessage, TrackSubscriptionFailure } from './events.js';
 export {

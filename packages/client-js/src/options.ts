@@ -1,3 +1,4 @@
+import type { EncryptionOptions } from './encryption/options.js';
 import { CallplaneError, invalidArgument } from './errors.js';
 import type { Platform } from './platform.js';
 
@@ -28,11 +29,14 @@ export interface ConnectOptions {
   leaveOnPageHide?: boolean;
   /** Gives up the join. A call that has begun goes on: use `leave()`. */
   signal?: AbortSignal;
+  /** Encrypts media and messages end to end. A room with `encryption: required` needs it, any other one refuses it. */
+  encryption?: EncryptionOptions;
   /** Replacements for browser APIs, for tests and for Node. */
   platform?: Partial<Platform>;
 }
 
-export type Settings = Required<Omit<ConnectOptions, 'platform' | 'signal'>> & {
+export type Settings = Required<Omit<ConnectOptions, 'platform' | 'signal' | 'encryption'>> & {
+  encryption?: EncryptionOptions;
   /** The share of `connectTimeoutMs` in which a WebSocket must open for the first time. */
   reachTimeoutMs: number;
 };

@@ -1,4 +1,5 @@
 import { callAll } from './emitter.js';
+import type { CallEncryption } from './encryption/options.js';
 import { kept } from './kept.js';
 import type { TrackFailure } from './local/create-tracks.js';
 import type { PublishedTrack } from './local/local-track.js';
@@ -50,6 +51,8 @@ export interface CallSnapshot {
   readonly pending: readonly TrackSource[];
   /** Why your sources could not be published, muted, unmuted or switched; each until its next attempt. */
   readonly failures: readonly TrackFailure[];
+  /** The key of an encrypted call; undefined if the call is not encrypted. */
+  readonly encryption: CallEncryption | undefined;
   /** Whether the browser blocks sound until `startAudio()` is called in a click handler. */
   readonly isAudioBlocked: boolean;
 }
@@ -74,6 +77,7 @@ export const INITIAL_SNAPSHOT: CallSnapshot = {
   tracks: new Map(),
   pending: [],
   failures: [],
+  encryption: undefined,
   isAudioBlocked: false,
 };
 

@@ -19,7 +19,7 @@ const GATEWAY_RIGHTS: readonly string[] = [
   'SELECT (id, status, public_jwk, created_at, activates_at, retired_at, verifies_until) ON signing_keys',
   // The gateway cannot read stored events or the URLs of receivers: `RETURNING` and the join need only these columns.
   'SELECT (id, environment_id, type, room_id, sequence, created_at), INSERT ON events',
-  'SELECT (id, environment_id, events, deleted_at, slot_ms) ON webhook_endpoints',
+  'SELECT (id, environment_id, events, filter, deleted_at, slot_ms) ON webhook_endpoints',
   'SELECT (id, environment_id, endpoint_id, event_id), INSERT ON webhook_deliveries',
   // The option `record` of a room starts a recording with the first join.
   'SELECT (room_id, mode, status, started_at), INSERT ON recordings',

@@ -109,6 +109,8 @@ const CHECKS: Record<string, [table: Table, ...changes: Row[]]> = {
   webhook_endpoints_ordering: ['webhook_endpoints', { ordering: 'environment' }],
   webhook_endpoints_max_per_second: ['webhook_endpoints', { max_per_second: 0 }, { max_per_second: 1001 }],
   webhook_endpoints_max_concurrent: ['webhook_endpoints', { max_concurrent: 0 }, { max_concurrent: 101 }],
+  webhook_endpoints_filter_object: ['webhook_endpoints', { filter: '[]' }],
+  webhook_endpoints_headers_object: ['webhook_endpoints', { headers: '[]' }],
   webhook_secrets_version: ['webhook_secrets', { version: 0 }],
   events_sequence: ['events', { sequence: null }, { room_id: null }, { sequence: 0 }],
   webhook_deliveries_status: ['webhook_deliveries', { status: 'sent' }],

@@ -163,6 +163,7 @@ const VALID = {
   webhook_attempts: {
     id: 'att',
     delivery_id: 'dlv',
+    endpoint_id: 'whep',
     replay_count: 0,
     attempt: 1,
     url: 'https://example.com',

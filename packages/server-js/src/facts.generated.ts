@@ -92,6 +92,12 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
     hasBody: true,
   },
   deleteWebhook: { method: 'DELETE', path: '/v1/webhooks/{endpointId}', query: ['projectId', 'environmentId'] },
+  tryWebhookFilter: {
+    method: 'POST',
+    path: '/v1/webhooks/{endpointId}/try-filter',
+    query: ['projectId', 'environmentId'],
+    hasBody: true,
+  },
   rotateWebhookSecret: {
     method: 'POST',
     path: '/v1/webhooks/{endpointId}/rotate-secret',
@@ -107,6 +113,11 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
     method: 'POST',
     path: '/v1/webhooks/{endpointId}/rotate-secret/activate',
     query: ['projectId', 'environmentId'],
+  },
+  readWebhookStats: {
+    method: 'GET',
+    path: '/v1/webhooks/{endpointId}/stats',
+    query: ['projectId', 'environmentId', 'from', 'to', 'interval'],
   },
   testWebhook: { method: 'POST', path: '/v1/webhooks/{endpointId}/test', query: ['projectId', 'environmentId'] },
   listDeliveries: {
@@ -188,6 +199,7 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
     path: '/v1/webhooks/{endpointId}/recoveries/{recoveryId}',
     query: ['projectId', 'environmentId'],
   },
+  listEventTypes: { method: 'GET', path: '/v1/event-types', query: ['projectId', 'environmentId'] },
   listEvents: {
     method: 'GET',
     path: '/v1/events',

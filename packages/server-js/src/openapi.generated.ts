@@ -504,9 +504,29 @@ export interface paths {
         head?: never;
         /**
          * Change a webhook endpoint
-         * @description Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits, `standardWebhooks` and `retryRejected` apply to attempts that begin later, also of deliveries that are pending already.
+         * @description Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits, `headers`, `standardWebhooks` and `retryRejected` apply to attempts that begin later, also of deliveries that are pending already.
          */
         patch: operations["updateWebhook"];
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}/try-filter": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try a filter on a past event
+         * @description Sends and stores nothing. Without `filter`, it tries the filter of the endpoint.
+         */
+        post: operations["tryWebhookFilter"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/v1/webhooks/{endpointId}/rotate-secret": {
@@ -544,6 +564,26 @@ export interface paths {
         put?: never;
         /** Activate the next signing secret of a webhook endpoint at once */
         post: operations["activateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the attempts, outcomes and durations of an endpoint over time
+         * @description One entry for each interval, also without attempts. The durations are exact.
+         */
+        get: operations["readWebhookStats"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -726,6 +766,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/event-types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the event types
+         * @description With the meaning, the JSON Schema and an example of each. The list changes only with the version.
+         */
+        get: operations["listEventTypes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events": {
         parameters: {
             query?: never;
@@ -822,6 +882,16 @@ export interface components {
             scopes: ("rooms:create" | "rooms:read" | "rooms:update" | "rooms:end" | "tokens:create" | "participants:read" | "participants:update" | "participants:remove" | "recordings:read" | "recordings:write" | "webhooks:read" | "webhooks:write")[];
             session?: components["schemas"]["ConsoleSession"];
         };
+        /** @description The attempts by their `outcome`. */
+        AttemptOutcomes: {
+            success: number;
+            dns: number;
+            connect: number;
+            tls: number;
+            timeout: number;
+            response: number;
+            blocked: number;
+        };
         CallsOverview: {
             /** @description Rooms with at least one participant. */
             activeRooms: {
@@ -903,6 +973,25 @@ export interface components {
         EventPage: {
             data: components["schemas"]["Event"][];
             nextCursor: string | null;
+        };
+        EventTypeDescription: {
+            /** @enum {string} */
+            type: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+            /** @description When the event happens. */
+            description: string;
+            /** @description JSON Schema (2020-12) of the body, without references. Later versions may add fields. */
+            schema: {
+                [key: string]: unknown;
+            };
+            /** @description A body that matches the schema. */
+            example: {
+                [key: string]: unknown;
+            };
+        };
+        EventTypes: {
+            data: components["schemas"]["EventTypeDescription"][];
+            /** @description Always null: one page has all types. */
+            nextCursor: null;
         };
         /** @description An entry of `RTCConfiguration.iceServers`. STUN entries have `urls` only. */
         IceServer: {
@@ -1854,6 +1943,22 @@ export interface components {
              */
             erasedAt?: string;
         };
+        TriedFilterPath: {
+            path: string;
+            /** @description The value of the event at the path; null without one. */
+            value: unknown;
+            /** @description Whether it is one of the values of the filter. */
+            matches: boolean;
+        };
+        TriedWebhookFilter: {
+            /** @enum {string} */
+            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+            /** @description Whether `events` of the endpoint has the type of the event. */
+            subscribed: boolean;
+            /** @description Whether the event matches all paths of the filter. */
+            matches: boolean;
+            paths: components["schemas"]["TriedFilterPath"][];
+        };
         TurnCredentials: {
             /**
              * Format: date-time
@@ -2110,6 +2215,16 @@ export interface components {
             standardWebhooks: boolean;
             /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
             retryRejected: boolean;
+            /** @description Names of the headers that each attempt carries. All values are shown as `***`. */
+            headers: {
+                [key: string]: string;
+            };
+            /** @description Only events whose `data` matches make deliveries: each path, such as `room.metadata.team`, has to have one of its values, or begin with `{ "prefix": … }`. An array matches with one of its elements. At most 8 paths of 8 values. Null: all events of the types in `events`. */
+            filter: {
+                [key: string]: (string | number | boolean | null | {
+                    prefix: string;
+                })[];
+            } | null;
             failingSince: string | null;
             /**
              * Format: date-time
@@ -2216,6 +2331,16 @@ export interface components {
             standardWebhooks: boolean;
             /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
             retryRejected: boolean;
+            /** @description Names of the headers that each attempt carries. All values are shown as `***`. */
+            headers: {
+                [key: string]: string;
+            };
+            /** @description Only events whose `data` matches make deliveries: each path, such as `room.metadata.team`, has to have one of its values, or begin with `{ "prefix": … }`. An array matches with one of its elements. At most 8 paths of 8 values. Null: all events of the types in `events`. */
+            filter: {
+                [key: string]: (string | number | boolean | null | {
+                    prefix: string;
+                })[];
+            } | null;
             failingSince: string | null;
             /**
              * Format: date-time
@@ -2268,6 +2393,41 @@ export interface components {
         WebhookRecoveryPage: {
             data: components["schemas"]["WebhookRecovery"][];
             nextCursor: string | null;
+        };
+        WebhookStats: {
+            /**
+             * Format: date-time
+             * @description Begin of the first interval.
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @description End of the time.
+             */
+            to: string;
+            /** @enum {string} */
+            interval: "minute" | "hour" | "day";
+            total: components["schemas"]["WebhookStatsTotal"];
+            intervals: components["schemas"]["WebhookStatsInterval"][];
+        };
+        WebhookStatsInterval: {
+            /**
+             * Format: date-time
+             * @description Begin of the interval.
+             */
+            start: string;
+            /** @description Attempts that began in the time and have ended. */
+            attempts: number;
+            outcomes: components["schemas"]["AttemptOutcomes"];
+            p50Ms: number | null;
+            p95Ms: number | null;
+        };
+        WebhookStatsTotal: {
+            /** @description Attempts that began in the time and have ended. */
+            attempts: number;
+            outcomes: components["schemas"]["AttemptOutcomes"];
+            p50Ms: number | null;
+            p95Ms: number | null;
         };
         WebhookTestEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
@@ -2915,6 +3075,22 @@ export interface components {
          *     `DELIVERY_NOT_FOUND`: Delivery not found for this webhook endpoint.
          */
         WebhookNotFoundOrDeliveryNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `WEBHOOK_NOT_FOUND`: Webhook endpoint not found in this environment.
+         *
+         *     `EVENT_NOT_FOUND`: Event not found in this environment.
+         */
+        WebhookNotFoundOrEventNotFound: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 ratelimit: components["headers"]["RateLimit"];
@@ -5258,6 +5434,19 @@ export interface operations {
                      *           "maxConcurrent": null,
                      *           "standardWebhooks": false,
                      *           "retryRejected": false,
+                     *           "headers": {
+                     *             "authorization": "***"
+                     *           },
+                     *           "filter": {
+                     *             "room.metadata.team": [
+                     *               "blue"
+                     *             ],
+                     *             "room.name": [
+                     *               {
+                     *                 "prefix": "Dai"
+                     *               }
+                     *             ]
+                     *           },
                      *           "failingSince": null,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "updatedAt": "2026-11-20T10:00:00.000Z"
@@ -5336,6 +5525,22 @@ export interface operations {
                      * @default false
                      */
                     retryRejected?: boolean;
+                    /**
+                     * @description Further headers of each attempt, such as `authorization`: at most 16. Values are stored encrypted. Headers of the service, of the connection and of the body are refused.
+                     * @default {}
+                     */
+                    headers?: {
+                        [key: string]: string;
+                    };
+                    /**
+                     * @description Only events whose `data` matches make deliveries: each path, such as `room.metadata.team`, has to have one of its values, or begin with `{ "prefix": … }`. An array matches with one of its elements. At most 8 paths of 8 values. Null: all events of the types in `events`.
+                     * @default null
+                     */
+                    filter?: {
+                        [key: string]: (string | number | boolean | null | {
+                            prefix: string;
+                        })[];
+                    } | null;
                 };
             };
         };
@@ -5368,6 +5573,19 @@ export interface operations {
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
                      *       "retryRejected": false,
+                     *       "headers": {
+                     *         "authorization": "***"
+                     *       },
+                     *       "filter": {
+                     *         "room.metadata.team": [
+                     *           "blue"
+                     *         ],
+                     *         "room.name": [
+                     *           {
+                     *             "prefix": "Dai"
+                     *           }
+                     *         ]
+                     *       },
                      *       "failingSince": null,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z",
@@ -5436,6 +5654,19 @@ export interface operations {
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
                      *       "retryRejected": false,
+                     *       "headers": {
+                     *         "authorization": "***"
+                     *       },
+                     *       "filter": {
+                     *         "room.metadata.team": [
+                     *           "blue"
+                     *         ],
+                     *         "room.name": [
+                     *           {
+                     *             "prefix": "Dai"
+                     *           }
+                     *         ]
+                     *       },
                      *       "failingSince": null,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z"
@@ -5538,6 +5769,16 @@ export interface operations {
                     standardWebhooks?: boolean;
                     /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
                     retryRejected?: boolean;
+                    /** @description Replaces all further headers of each attempt. */
+                    headers?: {
+                        [key: string]: string;
+                    };
+                    /** @description Only events whose `data` matches make deliveries: each path, such as `room.metadata.team`, has to have one of its values, or begin with `{ "prefix": … }`. An array matches with one of its elements. At most 8 paths of 8 values. Null: all events of the types in `events`. */
+                    filter?: {
+                        [key: string]: (string | number | boolean | null | {
+                            prefix: string;
+                        })[];
+                    } | null;
                 };
             };
         };
@@ -5569,6 +5810,19 @@ export interface operations {
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
                      *       "retryRejected": false,
+                     *       "headers": {
+                     *         "authorization": "***"
+                     *       },
+                     *       "filter": {
+                     *         "room.metadata.team": [
+                     *           "blue"
+                     *         ],
+                     *         "room.name": [
+                     *           {
+                     *             "prefix": "Dai"
+                     *           }
+                     *         ]
+                     *       },
                      *       "failingSince": null,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z"
@@ -5581,6 +5835,76 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    tryWebhookFilter: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Event in the key's environment, `evt_…`. */
+                    eventId: string;
+                    /** @description Default: the filter of the endpoint. */
+                    filter?: {
+                        [key: string]: (string | number | boolean | null | {
+                            prefix: string;
+                        })[];
+                    } | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Whether the event would be delivered. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "eventType": "room.created",
+                     *       "subscribed": false,
+                     *       "matches": false,
+                     *       "paths": [
+                     *         {
+                     *           "path": "room.metadata.team",
+                     *           "value": "blue",
+                     *           "matches": false
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TriedWebhookFilter"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["WebhookNotFoundOrEventNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -5645,6 +5969,19 @@ export interface operations {
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
                      *       "retryRejected": false,
+                     *       "headers": {
+                     *         "authorization": "***"
+                     *       },
+                     *       "filter": {
+                     *         "room.metadata.team": [
+                     *           "blue"
+                     *         ],
+                     *         "room.name": [
+                     *           {
+                     *             "prefix": "Dai"
+                     *           }
+                     *         ]
+                     *       },
                      *       "failingSince": null,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z",
@@ -5755,6 +6092,19 @@ export interface operations {
                      *       "maxConcurrent": null,
                      *       "standardWebhooks": false,
                      *       "retryRejected": false,
+                     *       "headers": {
+                     *         "authorization": "***"
+                     *       },
+                     *       "filter": {
+                     *         "room.metadata.team": [
+                     *           "blue"
+                     *         ],
+                     *         "room.name": [
+                     *           {
+                     *             "prefix": "Dai"
+                     *           }
+                     *         ]
+                     *       },
                      *       "failingSince": null,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "updatedAt": "2026-11-20T10:00:00.000Z"
@@ -5768,6 +6118,93 @@ export interface operations {
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFound"];
             409: components["responses"]["NoSecretRotation"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readWebhookStats: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+                /** @description Begin of the first interval; by default a day before `to`. Attempts are kept for 30 days. */
+                from?: string;
+                /** @description End of the time, at most 1440 intervals after `from`; by default now. */
+                to?: string;
+                /** @description Length of an interval. */
+                interval?: "minute" | "hour" | "day";
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The figures. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-11-20T10:00:00.000Z",
+                     *       "to": "2026-11-20T10:00:00.000Z",
+                     *       "interval": "minute",
+                     *       "total": {
+                     *         "attempts": 1,
+                     *         "outcomes": {
+                     *           "success": 1,
+                     *           "dns": 1,
+                     *           "connect": 1,
+                     *           "tls": 1,
+                     *           "timeout": 1,
+                     *           "response": 1,
+                     *           "blocked": 1
+                     *         },
+                     *         "p50Ms": null,
+                     *         "p95Ms": null
+                     *       },
+                     *       "intervals": [
+                     *         {
+                     *           "start": "2026-11-20T10:00:00.000Z",
+                     *           "attempts": 1,
+                     *           "outcomes": {
+                     *             "success": 1,
+                     *             "dns": 1,
+                     *             "connect": 1,
+                     *             "tls": 1,
+                     *             "timeout": 1,
+                     *             "response": 1,
+                     *             "blocked": 1
+                     *           },
+                     *           "p50Ms": null,
+                     *           "p95Ms": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookStats"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["WebhookNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -6661,6 +7098,55 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFoundOrRecoveryNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listEventTypes: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All event types. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "type": "room.created",
+                     *           "description": "Billing",
+                     *           "schema": {},
+                     *           "example": {}
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventTypes"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];

@@ -4,9 +4,12 @@ import type { ListOperation, Operation } from './operation.js';
 import type { components } from './openapi.generated.js';
 
 export type ApiContext = components['schemas']['ApiContext'];
+export type AttemptOutcomes = components['schemas']['AttemptOutcomes'];
 export type CallsOverview = components['schemas']['CallsOverview'];
 export type ConsoleSession = components['schemas']['ConsoleSession'];
 export type EventPage = components['schemas']['EventPage'];
+export type EventTypeDescription = components['schemas']['EventTypeDescription'];
+export type EventTypes = components['schemas']['EventTypes'];
 export type IceServer = components['schemas']['IceServer'];
 export type IssuedToken = components['schemas']['IssuedToken'];
 export type IssuedTokenPage = components['schemas']['IssuedTokenPage'];
@@ -36,6 +39,8 @@ export type SignatureContract = components['schemas']['SignatureContract'];
 export type StoredParticipant = components['schemas']['StoredParticipant'];
 export type StoredRoom = components['schemas']['StoredRoom'];
 export type Track = components['schemas']['Track'];
+export type TriedFilterPath = components['schemas']['TriedFilterPath'];
+export type TriedWebhookFilter = components['schemas']['TriedWebhookFilter'];
 export type TurnCredentials = components['schemas']['TurnCredentials'];
 export type UpdatedParticipant = components['schemas']['UpdatedParticipant'];
 export type Usage = components['schemas']['Usage'];
@@ -51,6 +56,9 @@ export type WebhookEndpointPage = components['schemas']['WebhookEndpointPage'];
 export type WebhookEndpointWithSecret = components['schemas']['WebhookEndpointWithSecret'];
 export type WebhookRecovery = components['schemas']['WebhookRecovery'];
 export type WebhookRecoveryPage = components['schemas']['WebhookRecoveryPage'];
+export type WebhookStats = components['schemas']['WebhookStats'];
+export type WebhookStatsInterval = components['schemas']['WebhookStatsInterval'];
+export type WebhookStatsTotal = components['schemas']['WebhookStatsTotal'];
 export type WebhooksOverview = components['schemas']['WebhooksOverview'];
 
 /** Every operation of the API. */
@@ -306,7 +314,7 @@ export interface Operations {
   /**
    * Change a webhook endpoint.
    *
-   * Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits, `standardWebhooks` and `retryRejected` apply to attempts that begin later, also of deliveries that are pending already.
+   * Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits, `headers`, `standardWebhooks` and `retryRejected` apply to attempts that begin later, also of deliveries that are pending already.
    *
    * `PATCH /v1/webhooks/{endpointId}`, scope `webhooks:write`.
    */
@@ -319,6 +327,14 @@ export interface Operations {
    * `DELETE /v1/webhooks/{endpointId}`, scope `webhooks:write`.
    */
   deleteWebhook: Operation<'deleteWebhook'>;
+  /**
+   * Try a filter on a past event.
+   *
+   * Sends and stores nothing. Without `filter`, it tries the filter of the endpoint.
+   *
+   * `POST /v1/webhooks/{endpointId}/try-filter`, scope `webhooks:read`.
+   */
+  tryWebhookFilter: Operation<'tryWebhookFilter'>;
   /**
    * Rotate the signing secret of a webhook endpoint.
    *
@@ -341,6 +357,14 @@ export interface Operations {
    * `POST /v1/webhooks/{endpointId}/rotate-secret/activate`, scope `webhooks:write`.
    */
   activateWebhookSecret: Operation<'activateWebhookSecret'>;
+  /**
+   * Read the attempts, outcomes and durations of an endpoint over time.
+   *
+   * One entry for each interval, also without attempts. The durations are exact.
+   *
+   * `GET /v1/webhooks/{endpointId}/stats`, scope `webhooks:read`.
+   */
+  readWebhookStats: Operation<'readWebhookStats'>;
   /**
    * Send a webhook.test event to one endpoint.
    *
@@ -421,6 +445,14 @@ export interface Operations {
    * `DELETE /v1/webhooks/{endpointId}/recoveries/{recoveryId}`, scope `webhooks:write`.
    */
   cancelRecovery: Operation<'cancelRecovery'>;
+  /**
+   * List the event types.
+   *
+   * With the meaning, the JSON Schema and an example of each. The list changes only with the version.
+   *
+   * `GET /v1/event-types`, scope `webhooks:read`.
+   */
+  listEventTypes: Operation<'listEventTypes'>;
   /**
    * List events, oldest first, or wait for them.
    *

@@ -61,24 +61,31 @@ export interface Site {
 
 /** Serves an empty page that loads tests/browser/page.mjs with the SDK. */
 export function servePage(): Promise<Site> {
-  const page = join(repositoryRoot, 'tests', 'browser', 'page.mjs');
   const sdk = join(repositoryRoot, 'packages', 'client-js', 'dist');
   const fileOf = (path: string): string => {
-    if (path === '/page.mjs') return page;
+    if (path === '/page.mjs' || path === '/spy-worker.mjs') return join(repositoryRoot, 'tests', 'browser', path);
     return path.startsWith('/sdk/') ? join(sdk, path.slice('/sdk'.length)) : '';
   };
-  return serveScripts('<script type="module" src="/page.mjs"></script>', fileOf);
+  return serveScripts('<script type="module" src="/page.mjs"></script>', fileOf, {
+    // As strict as pages of customers: the SDK needs neither `blob:` nor `unsafe-eval`.
+    'content-security-policy': "script-src 'self'; worker-src 'self'",
+  });
 }
 
 /**
  * Serves scripts beside an empty page with this body.
  * @param fileOf the script at a path
+ * @param headers further headers of the page
  */
-export async function serveScripts(body: string, fileOf: (path: string) => string): Promise<Site> {
+export async function serveScripts(
+  body: string,
+  fileOf: (path: string) => string,
+  headers: Record<string, string> = {},
+): Promise<Site> {
   const server = createServer((request, response) => {
     const path = normalize(request.url ?? '/');
     if (path === '/') {
-      response.writeHead(200, { 'content-type': 'text/html' });
+      response.writeHead(200, { 'content-type': 'text/html', ...headers });
       response.end(`<!doctype html><title>Participant</title><body>${body}</body>`);
       return;
     }

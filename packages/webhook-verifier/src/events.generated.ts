@@ -737,6 +737,16 @@ export interface components {
             standardWebhooks: boolean;
             /** @description Whether deliveries that the receiver rejects, with a status that is final otherwise, are retried like after 503. 410 stays final. */
             retryRejected: boolean;
+            /** @description Names of the headers that each attempt carries. All values are shown as `***`. */
+            headers: {
+                [key: string]: string;
+            };
+            /** @description Only events whose `data` matches make deliveries: each path, such as `room.metadata.team`, has to have one of its values, or begin with `{ "prefix": … }`. An array matches with one of its elements. At most 8 paths of 8 values. Null: all events of the types in `events`. */
+            filter: {
+                [key: string]: (string | number | boolean | null | {
+                    prefix: string;
+                })[];
+            } | null;
             failingSince: string | null;
             /**
              * Format: date-time

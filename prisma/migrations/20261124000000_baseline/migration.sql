@@ -439,6 +439,8 @@ CREATE TABLE webhook_endpoints (
     next_attempt_at TIMESTAMPTZ(6) NOT NULL DEFAULT '-infinity'::timestamptz,
     standard_webhooks BOOLEAN NOT NULL DEFAULT false,
     retry_rejected BOOLEAN NOT NULL DEFAULT false,
+    headers JSONB NOT NULL DEFAULT '{}',
+    filter JSONB,
     next_signing_key_version INTEGER,
     next_activates_at TIMESTAMPTZ(3),
     CONSTRAINT webhook_endpoints_url_length CHECK (char_length(url) BETWEEN 1 AND 2048),
@@ -449,7 +451,9 @@ CREATE TABLE webhook_endpoints (
     ),
     CONSTRAINT webhook_endpoints_ordering CHECK (ordering IN ('none', 'room')),
     CONSTRAINT webhook_endpoints_max_per_second CHECK (max_per_second BETWEEN 1 AND 1000),
-    CONSTRAINT webhook_endpoints_max_concurrent CHECK (max_concurrent BETWEEN 1 AND 100)
+    CONSTRAINT webhook_endpoints_max_concurrent CHECK (max_concurrent BETWEEN 1 AND 100),
+    CONSTRAINT webhook_endpoints_headers_object CHECK (jsonb_typeof(headers) = 'object'),
+    CONSTRAINT webhook_endpoints_filter_object CHECK (jsonb_typeof(filter) = 'object')
 );
 CREATE INDEX webhook_endpoints_environment_id_id_idx ON webhook_endpoints (environment_id, id DESC);
 -- The endpoints that an event is sent to.
@@ -560,6 +564,7 @@ CREATE INDEX webhook_deliveries_completed_idx ON webhook_deliveries (completed_a
 CREATE TABLE webhook_attempts (
     id TEXT COLLATE "C" PRIMARY KEY,
     delivery_id TEXT COLLATE "C" NOT NULL REFERENCES webhook_deliveries ON DELETE CASCADE ON UPDATE RESTRICT,
+    endpoint_id TEXT COLLATE "C" NOT NULL,
     replay_count INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     url TEXT NOT NULL,
@@ -587,6 +592,8 @@ CREATE TABLE webhook_attempts (
     autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_limit = 1000
 );
 CREATE INDEX webhook_attempts_delivery_id_id_idx ON webhook_attempts (delivery_id, id);
+-- The statistics of an endpoint read nothing else.
+CREATE INDEX webhook_attempts_endpoint_id_started_at_outcome_duration_ms_idx ON webhook_attempts (endpoint_id, started_at, outcome, duration_ms);
 
 CREATE TABLE webhook_recoveries (
     id TEXT COLLATE "C" PRIMARY KEY,

@@ -82,6 +82,8 @@ const endpoint: WebhookEndpointState = {
   maxConcurrent: null,
   standardWebhooks: false,
   retryRejected: false,
+  headers: { authorization: 'sealed' },
+  filter: null,
   failingSince: at(3),
   createdAt: at(0),
   updatedAt: at(9),
@@ -139,6 +141,7 @@ const WEBHOOK =
   '"disabledReason":"by an operator","signingKeyVersion":2,"nextSigningKeyVersion":3,' +
   '"nextActivatesAt":"2026-11-23T08:00:00.000Z","ordering":"none","maxPerSecond":null,' +
   '"maxConcurrent":null,"standardWebhooks":false,"retryRejected":false,' +
+  '"headers":{"authorization":"***"},"filter":null,' +
   '"failingSince":"2026-11-22T08:03:00.000Z","createdAt":"2026-11-22T08:00:00.000Z",' +
   '"updatedAt":"2026-11-22T08:09:00.000Z"}';
 

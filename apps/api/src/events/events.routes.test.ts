@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { EVENT_WAITS_PER_ENVIRONMENT_MAX } from '@callplane/core';
+import { EVENT_TYPES, EVENT_WAITS_PER_ENVIRONMENT_MAX } from '@callplane/core';
 import { writeEvents } from '@callplane/db';
 import { publishNotice } from '@callplane/queue';
 import { eventually } from '@callplane/testing';
+import formats from 'ajv-formats';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { newEvent, startTestApi, type TestApi, type TestTenant } from '../api.testkit.js';
 
 let api: TestApi;
@@ -32,6 +34,28 @@ const write = (tenant: TestTenant, roomId: string | null, count = 1) =>
       Array.from({ length: count }, () => newEvent(roomId === null ? 'webhook.test' : 'room.started', tenant, roomId)),
     ),
   );
+
+describe('GET /v1/event-types', () => {
+  test('describes every type with a schema that its example and real bodies match, and a guess does not', async () => {
+    const room = await api.room();
+    const real = await eventually(async () => {
+      const { data } = (await api.call('GET', `/v1/events?roomId=${room}`)).body;
+      return data.length > 0 && data;
+    });
+    const { status, body } = await api.call('GET', '/v1/event-types');
+    expect([status, body.data.map(({ type }: { type: string }) => type)]).toEqual([200, EVENT_TYPES]);
+    for (const { type, description, schema, example } of body.data) {
+      const ajv = new Ajv2020({ strict: true, strictTypes: false, allowUnionTypes: true });
+      formats.default(ajv);
+      const matches = ajv.compile(schema);
+      expect([type, description.length > 10, matches(example), matches.errors]).toEqual([type, true, true, null]);
+      expect(matches({ ...example, type: 'x' })).toBe(false);
+      expect(matches({ ...example, added: 1, data: { ...example.data, added: 1 } })).toBe(true);
+      for (const event of real.filter((each: { type: string }) => each.type === type))
+        expect(matches(event)).toBe(true);
+    }
+  });
+});
 
 describe('GET /v1/events', () => {
   test('lists event bodies as webhooks send them, and continues after the last event', async () => {

@@ -19,10 +19,22 @@ import { PAGE_LIMIT_DEFAULT } from '../http/list-route.js';
 import { contextOf } from '../http/request-context.js';
 import { defineRoute, type UntaggedRoute } from '../http/route.js';
 import { BEFORE_ALL, roomPosition, type EventWaiter } from './event-waiter.js';
+import { eventTypes, EventTypesSchema } from './event-types.js';
 import { EVENT_LIST, EventPage, EventPath, EventSchema, LATEST, ListEventsQuery } from './events.schemas.js';
 
 export function eventRoutes(deps: Deps): UntaggedRoute[] {
+  let types: object | undefined;
   return [
+    defineRoute({
+      method: 'get',
+      path: '/v1/event-types',
+      operationId: 'listEventTypes',
+      summary: 'List the event types',
+      description: 'With the meaning, the JSON Schema and an example of each. The list changes only with the version.',
+      scope: 'webhooks:read',
+      responses: { 200: { description: 'All event types.', schema: EventTypesSchema } },
+      handle: () => Promise.resolve({ status: 200, body: (types ??= eventTypes()) }),
+    }),
     defineRoute({
       method: 'get',
       path: '/v1/events',

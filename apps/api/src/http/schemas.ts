@@ -1,10 +1,14 @@
 import {
+  ENDPOINT_HEADERS_MAX,
+  FILTER_PATHS_MAX,
+  FILTER_VALUES_MAX,
   type ErrorDetail,
   PATH_ID_PATTERN,
   type Option,
   type OptionTable,
   type OptionValues,
   type ChangingValues,
+  type WebhookFilter,
 } from '@callplane/core';
 import { type Static, type TObject, type TProperties, type TSchema, Type, type TOptional, type TUnsafe } from 'typebox';
 import type { UntaggedRoute, UnvalidatedParts } from './route.js';
@@ -94,6 +98,21 @@ function tenantFailures({ caller, query }: UnvalidatedParts): ErrorDetail[] {
     .map((name) => ({ path: `query.${name}`, message: `must match the ${name} of the API key` }));
 }
 
+/** The route checks it, like headers. */
+export function filterSchema() {
+  const value = { anyOf: [...['string', 'number', 'boolean', 'null'].map((type) => ({ type })), PREFIX] };
+  const values = { type: 'array', items: value, minItems: 1, maxItems: FILTER_VALUES_MAX };
+  const documented = { additionalProperties: values, minProperties: 1, maxProperties: FILTER_PATHS_MAX };
+  return orNull(Type.Unsafe<WebhookFilter>({ type: 'object', 'x-document': documented }));
+}
+
+const PREFIX = {
+  type: 'object',
+  properties: { prefix: { type: 'string' } },
+  required: ['prefix'],
+  additionalProperties: false,
+};
+
 type Use = 'read' | 'create' | 'update';
 type Schemas<Values> = { [Name in keyof Values]: TUnsafe<Values[Name]> };
 type OptionalSchemas<Values> = { [Name in keyof Values]: TOptional<TUnsafe<Values[Name]>> };
@@ -128,6 +147,12 @@ function schemaOf(option: Option, use: Use, isBounded: boolean, recording: TSche
   const defaults = use === 'create' ? { default: option.default } : {};
   if (option.type === 'boolean') return { ...Type.Boolean(description), ...defaults };
   if (option.type === 'choice') return { ...oneOf(Object.keys(option.texts), text ?? undefined), ...defaults };
+  if (option.type === 'headers') {
+    // The route checks the headers: errors of Ajv for each of thousands would cost too much.
+    const documented = { additionalProperties: { type: 'string' }, maxProperties: ENDPOINT_HEADERS_MAX };
+    return { type: 'object', 'x-document': documented, ...description, ...defaults };
+  }
+  if (option.type === 'filter') return { ...filterSchema(), ...description, ...defaults };
   if (option.type === 'recording') return { ...orNull(recording), ...description, ...defaults };
   const bounds = isBounded ? { minimum: option.min, maximum: option.max } : {};
   if (option.default === null) return { ...orNull(Type.Integer({ ...bounds, ...description })), ...defaults };

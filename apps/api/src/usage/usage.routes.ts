@@ -5,12 +5,12 @@ import type { Deps } from '../deps.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
 import { namedObject, oneOf, orNull } from '../http/schemas.js';
 
-const day = (description: string) =>
-  Type.String({ format: 'date', description: `${description} A UTC day, \`YYYY-MM-DD\`.` });
+const day = (description: string, example: string) =>
+  Type.String({ format: 'date', description: `${description} A UTC day, \`YYYY-MM-DD\`.`, examples: [example] });
 
 const UsageQuery = Type.Object({
-  from: day('First day.'),
-  to: day(`Last day, at most ${USAGE_DAYS_MAX - 1} days after the first one.`),
+  from: day('First day.', '2026-11-01'),
+  to: day(`Last day, at most ${USAGE_DAYS_MAX - 1} days after the first one.`, '2026-11-30'),
   interval: Type.Optional({ ...oneOf(['day'], 'Length of an interval.'), default: 'day' }),
 });
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { open, parseMasterKeys } from '@callplane/core';
+import { newId, open, parseMasterKeys } from '@callplane/core';
 import { eventually, TEST_ENCRYPTION_KEYS } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 import { attempt, delivery, finish, lease, webhook } from './webhooks.testkit.js';
@@ -40,6 +40,8 @@ describe('POST /v1/webhooks', () => {
       standardWebhooks: false,
       retryRejected: false,
       failingSince: null,
+      headers: {},
+      filter: null,
       createdAt: expect.stringMatching(TIMESTAMP),
       updatedAt: body.createdAt,
       signingSecret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
@@ -70,6 +72,69 @@ describe('POST /v1/webhooks', () => {
     const change = { maxPerSecond: null, standardWebhooks: false, retryRejected: false };
     const open = await api.call('PATCH', path, { body: change });
     expect(open.body).toMatchObject({ ordering: 'none', ...change });
+  });
+
+  test('stores the values of headers sealed, shows masks, and replaces all of them', async () => {
+    const created = await api.call('POST', '/v1/webhooks', {
+      body: { url: 'https://example.com/hook', headers: { Authorization: 'Bearer abc', 'x-team': 'core' } },
+      headers: { 'idempotency-key': newId('request') },
+    });
+    const { id } = created.body;
+    const path = `/v1/webhooks/${id}`;
+    const masked = { authorization: '***', 'x-team': '***' };
+    expect([created.status, created.body.headers]).toEqual([201, masked]);
+    expect((await api.call('GET', path)).body.headers).toEqual(masked);
+    const stored = async () =>
+      (await api.database.prisma.webhookEndpoint.findUniqueOrThrow({ where: { id } })).headers as Record<
+        string,
+        string
+      >;
+    const sealed = await stored();
+    expect(JSON.stringify(sealed)).not.toContain('abc');
+    const keys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
+    expect(open(keys, sealed['authorization']!, `webhook-header:${id}:authorization`)).toBe('Bearer abc');
+    expect(await api.logAfter(created)).not.toContain('Bearer abc');
+
+    await api.call('PATCH', path, { body: { enabled: false } });
+    expect(await stored()).toEqual(sealed);
+    const refused = await api.call('PATCH', path, { body: { headers: { ...masked, Host: 'x' } } });
+    expect(refused.body.error.details.map((detail: { path: string }) => detail.path)).toEqual([
+      'body.headers.authorization',
+      'body.headers.x-team',
+      'body.headers.Host',
+    ]);
+    const changed = await api.call('PATCH', path, { body: { headers: { 'x-team': 'support' } } });
+    expect(changed.body.headers).toEqual({ 'x-team': '***' });
+    expect((await api.call('PATCH', path, { body: { headers: {} } })).body.headers).toEqual({});
+    expect((await api.call('PATCH', path, { body: { headers: null } })).status).toBe(400);
+  });
+
+  test('filters events, tries a filter on a past one, and refuses a filter that is too large', async () => {
+    const filter = { 'room.name': [{ prefix: 'Sup' }, 'Daily'], 'room.metadata.team': ['core'] };
+    const { path } = await webhook(api, { events: ['room.created'], filter });
+    const body = { name: 'Support', metadata: { team: 'core' } };
+    const [wanted, other] = [await api.room(body), await api.room({ ...body, name: 'Sales' })];
+    const { data } = (await api.call('GET', `${path}/deliveries`)).body;
+    expect(data.map(({ roomId }: { roomId: string }) => roomId)).toEqual([wanted]);
+    const eventOf = async (room: string) =>
+      eventually(async () => (await api.call('GET', `/v1/events?roomId=${room}`)).body.data[0]?.id as string);
+    const attempt = async (room: string, more = {}) =>
+      (await api.call('POST', `${path}/try-filter`, { body: { eventId: await eventOf(room), ...more } })).body;
+    expect(await attempt(wanted)).toMatchObject({ eventType: 'room.created', subscribed: true, matches: true });
+    expect(await attempt(other)).toMatchObject({
+      matches: false,
+      paths: [
+        { path: 'room.metadata.team', value: 'core', matches: true },
+        { path: 'room.name', value: 'Sales', matches: false },
+      ],
+    });
+    expect(await attempt(other, { filter: null })).toMatchObject({ matches: true, paths: [] });
+    const missing = await api.call('POST', `${path}/try-filter`, { body: { eventId: 'evt_0' } });
+    expect(missing.body.error.code).toBe('EVENT_NOT_FOUND');
+    for (const wrong of [{}, { a: [] }, { a: [{ prefix: 1 }] }, [], 'x']) {
+      expect((await api.call('PATCH', path, { body: { filter: wrong } })).status).toBe(400);
+    }
+    expect((await api.call('PATCH', path, { body: { filter: null } })).body.filter).toBeNull();
   });
 
   test('changes an endpoint while a worker claims under its limits, without a deadlock', async () => {

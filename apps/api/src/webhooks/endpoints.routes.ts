@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import {
+  ALL_EVENTS,
+  endpointHeaderFailures,
   ENDPOINTS_PER_ENVIRONMENT_MAX,
+  filterFailures,
   generateSigningSecret,
   presentWebhookEndpoint,
   PublicError,
@@ -12,6 +15,7 @@ import {
   findWebhookEndpoint,
   listWebhookEndpoints,
   rotateWebhookSecret,
+  tryFilter,
   updateWebhookEndpoint,
   type TypedSql,
 } from '@callplane/db';
@@ -28,6 +32,8 @@ import {
   EndpointWithSecretSchema,
   RotateSecretBody,
   SignatureContractSchema,
+  TriedFilterSchema,
+  TryFilterBody,
   UpdateEndpointBody,
 } from './endpoints.schemas.js';
 import {
@@ -39,13 +45,18 @@ import {
   sealSecret,
   urlFailures,
   withoutConflict,
+  withSealedHeaders,
   type EndpointMade,
 } from './endpoints.service.js';
 
 const PATH = '/v1/webhooks/{endpointId}';
 
 export function endpointRoutes(deps: Deps): UntaggedRoute[] {
-  const validate = ({ body }: UnvalidatedParts) => urlFailures(deps, body['url']);
+  const validate = ({ body }: UnvalidatedParts) => [
+    ...urlFailures(deps, body['url']),
+    ...endpointHeaderFailures('body.headers', body['headers']),
+    ...filterFailures('body.filter', body['filter']),
+  ];
   return [
     // Before the routes of an endpoint: their path matches this one too.
     defineRoute({
@@ -115,7 +126,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       operationId: 'updateWebhook',
       summary: 'Change a webhook endpoint',
       description:
-        'Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits, ' +
+        'Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits, `headers`, ' +
         '`standardWebhooks` and `retryRejected` apply to attempts that begin later, also of deliveries that are pending already.',
       scope: 'webhooks:write',
       params: EndpointPath,
@@ -123,7 +134,7 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       validate,
       responses: { 200: { description: 'The endpoint.', schema: EndpointSchema } },
       async handle({ caller, params, body }) {
-        const { url, ...others } = body;
+        const { url, ...others } = withSealedHeaders(deps.masterKeys, params.endpointId, body);
         const change = { ...others, ...(url === undefined ? {} : { url: normalUrl(url) }) };
         const { endpoint, deliveries } = found(
           await updateWebhookEndpoint(deps.database, caller, params.endpointId, change, deps.clock.now()),
@@ -147,6 +158,27 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
         const isRemoved = await deleteWebhookEndpoint(deps.database, caller, params.endpointId, deps.clock.now());
         if (!isRemoved) throw new PublicError('WEBHOOK_NOT_FOUND');
         return { status: 204 };
+      },
+    }),
+    defineRoute({
+      method: 'post',
+      path: `${PATH}/try-filter`,
+      operationId: 'tryWebhookFilter',
+      summary: 'Try a filter on a past event',
+      description: 'Sends and stores nothing. Without `filter`, it tries the filter of the endpoint.',
+      scope: 'webhooks:read',
+      params: EndpointPath,
+      body: TryFilterBody,
+      validate: ({ body }) => filterFailures('body.filter', body['filter']),
+      responses: { 200: { description: 'Whether the event would be delivered.', schema: TriedFilterSchema } },
+      errors: ['EVENT_NOT_FOUND'],
+      async handle({ caller, params, body }) {
+        const { events, ...endpoint } = found(await findWebhookEndpoint(deps.reads.sql, caller, params.endpointId));
+        const filter = body.filter === undefined ? endpoint.filter : body.filter;
+        const tried = await tryFilter(deps.reads.sql, caller, body.eventId, filter);
+        if (tried === null) throw new PublicError('EVENT_NOT_FOUND');
+        const isSubscribed = events.includes(ALL_EVENTS) || events.some((type) => type === tried.eventType);
+        return { status: 200, body: { ...tried, subscribed: isSubscribed } };
       },
     }),
     defineRoute({

@@ -7,7 +7,16 @@ import {
   WEBHOOK_URL_CHARACTERS_MAX,
 } from '@callplane/core';
 import { Type, type TSchema } from 'typebox';
-import { optionSchemas, namedObject, oneOf, orNull, pathId, timestamp, trimmedText } from '../http/schemas.js';
+import {
+  filterSchema,
+  optionSchemas,
+  namedObject,
+  oneOf,
+  orNull,
+  pathId,
+  timestamp,
+  trimmedText,
+} from '../http/schemas.js';
 
 const DESCRIPTION_LENGTH_MAX = 500;
 
@@ -84,6 +93,24 @@ export const UpdateEndpointBody = namedObject('UpdateWebhookEndpoint', {
   description: Type.Optional(orNull(trimmedText(DESCRIPTION_LENGTH_MAX, 'Free text for people. Null removes it.'))),
   enabled: Type.Optional(enabled('`true` also clears `disabledReason` and sends the deliveries that were held back.')),
   ...OPTIONS.update,
+});
+
+export const TryFilterBody = namedObject('TryWebhookFilter', {
+  eventId: pathId("Event in the key's environment, `evt_…`."),
+  filter: Type.Optional({ ...filterSchema(), description: 'Default: the filter of the endpoint.' }),
+});
+
+export const TriedFilterSchema = namedObject('TriedWebhookFilter', {
+  eventType: oneOf(EVENT_TYPES),
+  subscribed: Type.Boolean({ description: 'Whether `events` of the endpoint has the type of the event.' }),
+  matches: Type.Boolean({ description: 'Whether the event matches all paths of the filter.' }),
+  paths: Type.Array(
+    namedObject('TriedFilterPath', {
+      path: Type.String(),
+      value: Type.Unknown({ description: 'The value of the event at the path; null without one.' }),
+      matches: Type.Boolean({ description: 'Whether it is one of the values of the filter.' }),
+    }),
+  ),
 });
 
 export const RotateSecretBody = namedObject('RotateWebhookSecret', {

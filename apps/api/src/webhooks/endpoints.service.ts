@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import {
   checkNewUrl,
   generateSigningSecret,
+  headerContext,
+  mapHeaders,
   newId,
   newWebhookEndpoint,
   PublicError,
@@ -50,7 +52,19 @@ export interface EndpointMade {
  * since.
  */
 export function newEndpoint(input: EndpointInput, { id, createdAt }: EndpointMade): WebhookEndpointState {
-  return newWebhookEndpoint({ ...input, id, url: normalUrl(input.url), createdAt: new Date(createdAt) });
+  const headers = mapHeaders(input.headers ?? {}, (value) => value);
+  return newWebhookEndpoint({ ...input, headers, id, url: normalUrl(input.url), createdAt: new Date(createdAt) });
+}
+
+/** Seals the values of the headers that a request gives. */
+export function withSealedHeaders<Fields extends { headers?: Record<string, string> }>(
+  masterKeys: MasterKeys,
+  endpointId: string,
+  fields: Fields,
+): Fields {
+  if (fields.headers === undefined) return fields;
+  const sealValue = (value: string, name: string) => seal(masterKeys, value, headerContext(endpointId, name));
+  return { ...fields, headers: mapHeaders(fields.headers, sealValue) };
 }
 
 export async function createEndpoint(
@@ -64,7 +78,7 @@ export async function createEndpoint(
     createdAt: deps.clock.now().toISOString(),
     signingSecret: generateSigningSecret(randomBytes(32)),
   };
-  const endpoint = newEndpoint(input, made);
+  const endpoint = newEndpoint(withSealedHeaders(deps.masterKeys, made.id, input), made);
   const sealed = sealSecret(deps.masterKeys, made.signingSecret, made.id, endpoint.signingKeyVersion);
   if (!(await insertWebhookEndpoint(tx, tenant, endpoint, sealed))) throw new PublicError('WEBHOOK_LIMIT_REACHED');
   return made;

@@ -50,10 +50,12 @@ export async function attempt(
   outcome: AttemptOutcome = 'response',
 ): Promise<string> {
   const id = newId('attempt');
+  const { endpointId } = await api.database.prisma.webhookDelivery.findUniqueOrThrow({ where: { id: deliveryId } });
   await api.database.prisma.webhookAttempt.create({
     data: {
       id,
       deliveryId,
+      endpointId,
       replayCount: 0,
       attempt,
       url: 'https://pinned.example.com/',

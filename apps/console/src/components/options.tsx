@@ -6,6 +6,7 @@ import {
   type OptionValue,
   type OptionValues,
   type RecordingInput,
+  type WebhookFilter,
 } from '@callplane/core/options';
 import { useState } from 'react';
 import { durationText } from '../format.js';
@@ -62,8 +63,83 @@ function OptionField(props: { option: Option; value: OptionValue; onValue: (valu
         </Field>
       );
     }
+    case 'headers':
+      return (
+        <LinesField
+          option={option}
+          shown={headersText(value as Record<string, string>)}
+          parse={parseHeaders}
+          onValue={onValue}
+        />
+      );
+    case 'filter': {
+      const shown = value === null ? '' : JSON.stringify(value, null, 2);
+      return <LinesField option={option} shown={shown} parse={parseFilter} onValue={onValue} />;
+    }
     case 'integer':
       return <NumberField option={option} value={value} onValue={onValue} />;
+  }
+}
+
+/** A value that is written as text of several lines. */
+function LinesField<Value extends OptionValue>({
+  option,
+  shown,
+  parse,
+  onValue,
+}: {
+  option: Option;
+  shown: string;
+  /** @returns undefined for a text that has no value */
+  parse: (text: string) => Value | undefined;
+  onValue: (value: Value) => void;
+}) {
+  const [typed, setTyped] = useState<string>();
+  const [label, hint] = option.input;
+  const text = typed ?? shown;
+  const problem = parse(text) === undefined ? 'This text cannot be read.' : undefined;
+  return (
+    <Field label={label} hint={hint} problem={problem}>
+      {(attributes) => (
+        <textarea
+          {...attributes}
+          ref={(element) => element?.setCustomValidity(problem ?? '')}
+          rows={3}
+          autoComplete="off"
+          spellCheck={false}
+          value={text}
+          onChange={({ target }) => {
+            setTyped(target.value);
+            const value = parse(target.value);
+            if (value !== undefined) onValue(value);
+          }}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** One header a line. The values that a read shows are masks, which the API refuses: a change writes all of them. */
+const headersText = (headers: Record<string, string>) =>
+  Object.entries(headers)
+    .map(([name, text]) => `${name}: ${text}`)
+    .join('\n');
+
+function parseHeaders(text: string): Record<string, string> | undefined {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  if (!lines.every((line) => line.includes(':'))) return undefined;
+  return Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
+}
+
+function parseFilter(text: string): WebhookFilter | null | undefined {
+  if (text.trim() === '') return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && !Array.isArray(value) ? (value as WebhookFilter) : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -79,6 +79,28 @@ describe('a delivery', () => {
     expect(JSON.stringify(worker.lines)).not.toContain('whsec_');
   });
 
+  test('carries the headers that its endpoint has at each attempt, and waits if a value cannot be opened', async () => {
+    const receiver = await startReceiver((_request, response) => response.writeHead(503).end());
+    const id = await worker.newDelivery(receiver.url);
+    const { endpointId } = await worker.row(id);
+    const setHeaders = (value: string) =>
+      worker.deps.database.prisma.webhookEndpoint.update({
+        where: { id: endpointId },
+        data: { headers: { authorization: value } },
+      });
+    for (const token of ['one', 'two']) {
+      await setHeaders(sealTestSecret(token, `webhook-header:${endpointId}:authorization`));
+      await makeDue(id);
+      await worker.attempt(id);
+    }
+    expect(receiver.requests.map(({ headers }) => headers['authorization'])).toEqual(['one', 'two']);
+    await setHeaders(sealTestSecret('three', `webhook-header:another:authorization`));
+    await makeDue(id);
+    expect(await worker.attempt(id)).toBe(false);
+    expect(await worker.row(id)).toMatchObject({ status: 'pending', runAttempts: 2 });
+    expect(receiver.requests).toHaveLength(2);
+  });
+
   test('keeps the URL and the secret of its first attempt when the endpoint changes', async () => {
     const receiver = await startReceiver((_request, response) => response.writeHead(503).end());
     const id = await worker.newDelivery(receiver.url);

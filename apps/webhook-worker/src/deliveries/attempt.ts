@@ -1,4 +1,12 @@
-import { afterAttempt, open, traceIdOf, type AfterAttempt, type MasterKeys } from '@callplane/core';
+import {
+  afterAttempt,
+  headerContext,
+  mapHeaders,
+  open,
+  traceIdOf,
+  type AfterAttempt,
+  type MasterKeys,
+} from '@callplane/core';
 import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
 import { startSpan, type Span } from '@callplane/runtime';
 import { LRUCache } from 'lru-cache';
@@ -31,12 +39,12 @@ export interface Settled {
  * count.
  */
 export async function attemptDelivery(deps: Deps, claim: ClaimedDelivery): Promise<Attempted | null> {
-  const secret = await openSecret(deps, claim);
-  if (secret === null) return null;
+  const opened = await openSecrets(deps, claim);
+  if (opened === null) return null;
   const span = spanOf(claim);
   // The request belongs to the attempt.
   const traced: TracedClaim = span === null ? claim : { ...claim, traceparent: span.traceparent, spanId: span.spanId };
-  const attempt = await send(deps, traced, secret);
+  const attempt = await send(deps, { ...traced, headers: opened.headers }, opened.secret);
   span?.end({
     attributes: { 'callplane.outcome': attempt.outcome, 'http.response.status_code': attempt.statusCode ?? undefined },
     error: attempt.outcome === 'success' ? null : (attempt.errorCode ?? attempt.outcome),
@@ -82,10 +90,18 @@ async function settle(deps: Deps, claim: TracedClaim, attempt: AttemptRecord, sl
   return { retryInMs: after.status === 'pending' ? after.delayMs : null };
 }
 
+interface Opened {
+  secret: string;
+  headers: Record<string, string>;
+}
+
 /** A secret that cannot be opened is not the receiver's failure. It costs the delivery no attempt. */
-async function openSecret(deps: Deps, claim: ClaimedDelivery): Promise<string | null> {
+async function openSecrets(deps: Deps, claim: ClaimedDelivery): Promise<Opened | null> {
+  const { endpointId } = claim;
   try {
-    return deps.secrets.open(claim.secretSealed, `webhook-secret:${claim.endpointId}:${claim.secretVersion}`);
+    const secret = deps.secrets.open(claim.secretSealed, `webhook-secret:${endpointId}:${claim.secretVersion}`);
+    const openValue = (sealed: string, name: string) => deps.secrets.open(sealed, headerContext(endpointId, name));
+    return { secret, headers: mapHeaders(claim.headers, openValue) };
   } catch (error) {
     deps.logger.error('signing secret not decrypted', { deliveryId: claim.id, endpointId: claim.endpointId, error });
     await deps.settling.release([claim], KEY_MISSING_DELAY_MS);
@@ -134,7 +150,7 @@ function report(
 
 const SECRETS_MAX = 10_000;
 
-/** Caches the signing secrets that were opened, because opening one costs as much as signing with it. */
+/** Caches the secrets and header values that were opened, because opening one costs as much as signing with it. */
 export class OpenedSecrets {
   readonly #opened = new LRUCache<string, string>({ max: SECRETS_MAX });
 

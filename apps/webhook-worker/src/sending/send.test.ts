@@ -55,6 +55,7 @@ const DELIVERY = {
   body: '{}',
   traceparent: null,
   standardWebhooks: false,
+  headers: {},
   startedAt: new Date('2030-01-01T12:00:00.000Z'),
 };
 const attempt = (url: string, more: Partial<SendDeps> = {}) => send(deps(more), { ...DELIVERY, url }, 's');
@@ -380,6 +381,19 @@ describe('the answer of a receiver', () => {
       'webhook-signature': cut(sent['webhook-signature'], 'v1,'),
     });
     expect(shown['x-service-signature']).toMatch(/^t=\d+,v1=[0-9a-f]{8}…$/);
+  });
+
+  test('carries the headers of the endpoint, which cannot replace its own, and logs them masked', async () => {
+    const receiver = await startReceiver();
+    const headers = { authorization: 'Bearer secret', 'content-type': 'text/plain' };
+    const { exchange } = await send(deps(), { ...DELIVERY, headers, url: receiver.url }, 's');
+    expect(receiver.requests[0]!.headers).toMatchObject({
+      authorization: 'Bearer secret',
+      'content-type': 'application/json',
+    });
+    expect(JSON.stringify(exchange)).not.toContain('Bearer');
+    const shown = shownRequestHeaders(exchange!.request!, { ...DELIVERY, deliveryId: 'dlv_1', signingKeyVersion: 1 });
+    expect(shown).toMatchObject({ authorization: '***', 'content-type': 'application/json' });
   });
 
   test('passes on the trace of its event under a new parent, and without OpenTelemetry begins none', async () => {

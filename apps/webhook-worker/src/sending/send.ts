@@ -20,7 +20,10 @@ import { Deadline, post } from './post.js';
 type SendableDelivery = Pick<
   ClaimedDelivery,
   'id' | 'eventId' | 'replayCount' | 'secretVersion' | 'url' | 'body' | 'traceparent' | 'standardWebhooks' | 'startedAt'
->;
+> & {
+  /** With their opened values. */
+  headers: Readonly<Record<string, string>>;
+};
 
 export type SendDeps = Pick<
   Deps,
@@ -137,7 +140,7 @@ async function postTo(
     responseTruncated: answer.bodyTruncated || answer.body.length > RESPONSE_BODY_KEPT_BYTES,
     exchange: answer.isSent
       ? {
-          request: toStoredRequest(headers, signedAt),
+          request: toStoredRequest(headers, signedAt, Object.keys(claim.headers)),
           ...(answer.headers === undefined ? {} : { responseHeaders: answer.headers }),
         }
       : null,
@@ -198,6 +201,7 @@ function headersOf(
       ? standardWebhooksHeaders({ secret, timestampUnixSeconds, eventId, body })
       : {},
     traceparent: span === null ? forwarded(claim.traceparent) : span.traceparent,
+    own: claim.headers,
   });
 }
 

@@ -1,4 +1,5 @@
 import { asCallplaneError } from '../errors.js';
+import type { Encryption } from '../encryption/encryption.js';
 import type { IceServers } from '../ice-servers.js';
 import type { Candidate, PeerTarget } from '../protocol.generated.js';
 import type { Session } from '../signaling/session.js';
@@ -8,6 +9,7 @@ export interface PeersContext {
   session: Session;
   iceServers: Pick<IceServers, 'open' | 'renew'>;
   createConnection: () => RTCPeerConnection;
+  encryption: () => Encryption | undefined;
   random: () => number;
   onPath: (target: PeerTarget, isLost: boolean) => void;
 }

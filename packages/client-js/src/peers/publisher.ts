@@ -1,3 +1,4 @@
+import type { TrackKind } from '../protocol.generated.js';
 import { asCallplaneError, hasCode, isPassing, type CallplaneError } from '../errors.js';
 import type { LocalTrack } from '../local/local-track.js';
 import { backoffMs, pause, retry, Serial } from '../wait.js';
@@ -135,6 +136,7 @@ export class Publisher {
         source,
         muted,
       })),
+      ...(this.context.encryption() === undefined ? {} : { encrypted: true }),
     });
     let answered = answer.sdp;
     for (const { trackId, tuneAnswer } of this.#tracks.values()) {
@@ -150,6 +152,7 @@ export class Publisher {
     const init: RTCRtpTransceiverInit = { direction: 'sendonly' };
     if (encodings !== undefined) init.sendEncodings = encodings;
     const transceiver = idle ?? connection.addTransceiver(mediaStreamTrack, init);
+    this.context.encryption()?.send(transceiver.sender, mediaStreamTrack.kind as TrackKind, trackId);
     if (idle !== undefined) {
       await idle.sender.replaceTrack(mediaStreamTrack);
       idle.direction = 'sendonly';

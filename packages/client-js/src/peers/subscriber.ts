@@ -47,6 +47,7 @@ export class Subscriber {
     this.peer = undefined;
     this.lastAnswered = undefined;
     this.#carried = [];
+    this.context.encryption()?.receive([]);
     this.context.onTracks([]);
   }
 
@@ -65,6 +66,12 @@ export class Subscriber {
   #apply(): void {
     const receivers = this.peer?.connection.getTransceivers().map(({ mid, receiver }) => [mid, receiver] as const);
     const byMid = new Map(receivers);
+    this.context.encryption()?.receive(
+      this.#carried.flatMap(({ mid, ...track }) => {
+        const receiver = byMid.get(mid);
+        return receiver === undefined ? [] : [{ ...track, receiver }];
+      }),
+    );
     this.context.onTracks(
       this.#carried.flatMap(({ participantId, trackId, mid }) => {
         const receiver = byMid.get(mid);
@@ -76,10 +83,15 @@ export class Subscriber {
   }
 
   #open(): Peer {
-    return new Peer('subscriber', this.context, {
+    const peer = new Peer('subscriber', this.context, {
       // An offer follows.
       restart: () => this.context.session.request({ type: 'restartIce' }),
       replace: () => this.reset(),
     });
+    const encryption = this.context.encryption();
+    // The event comes before the answer, and so before any frame.
+    if (encryption !== undefined)
+      peer.connection.addEventListener('track', ({ receiver }) => encryption.protect(receiver));
+    return peer;
   }
 }

@@ -38,6 +38,8 @@ export interface RemoteTrack extends Readonly<TrackReference> {
   /** Present while the track is received. */
   readonly mediaStreamTrack: MediaStreamTrack | undefined;
   readonly quality: TrackQuality;
+  /** Whether its frames cannot be decrypted. Nothing of it is played then. */
+  readonly isUndecryptable: boolean;
   /** Whether an element plays it. */
   readonly isPlaying: boolean;
   /**

@@ -172,7 +172,14 @@ export class Roster {
       const reference = { participantId, trackId };
       const { attach, detach } = this.context.playback.open(reference, track.kind);
       const mediaStreamTrack = this.#mediaOf(reference);
-      const fresh = { mediaStreamTrack, quality: 'full' as const, isPlaying: false, attach, detach };
+      const fresh = {
+        mediaStreamTrack,
+        quality: 'full' as const,
+        isPlaying: false,
+        isUndecryptable: false,
+        attach,
+        detach,
+      };
       return [trackId, { ...reference, ...track, muted, ...fresh }];
     });
     return kept(before, new Map(after));

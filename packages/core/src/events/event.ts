@@ -1,27 +1,5 @@
 import type { Scope } from '../api-keys/api-key.js';
-
-export const EVENT_TYPES = [
-  'room.created',
-  'room.started',
-  'room.updated',
-  'room.ended',
-  'participant.joined',
-  'participant.left',
-  'participant.updated',
-  'track.published',
-  'track.unpublished',
-  'track.muted',
-  'recording.started',
-  'recording.stopped',
-  'recording.completed',
-  'recording.failed',
-  'operation.failed',
-  'webhook.disabled',
-  'webhook.endpoint.failing',
-  'webhook.endpoint.recovered',
-  'webhook.test',
-] as const;
-export type EventType = (typeof EVENT_TYPES)[number];
+import type { EventType } from './event-types.js';
 
 /** The kinds of changes of a stream, with the scope that each needs. */
 export const STREAM_KINDS = {

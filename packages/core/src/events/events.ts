@@ -11,7 +11,7 @@ import {
 import { presentRecording, type RecordingEventType, type RecordingState } from '../recordings/recording.js';
 import { presentRoom, presentLiveRoom, type RoomState } from '../rooms/room.js';
 import { presentWebhookEndpoint, type WebhookEndpointState } from '../webhooks/endpoint.presenter.js';
-import type { EventType } from './event.js';
+import type { EventType } from './event-types.js';
 
 /** Everything except the id and the sequence, which an event gets when it is written. */
 export interface NewEvent {

@@ -1,4 +1,5 @@
 import type { RecordingInput, RecordingMode } from '../recordings/recording.js';
+import type { WebhookFilter } from '../webhooks/filter-type.js';
 
 /** Texts of a field for its reads, for the creation of its resource and for changes. One text serves all three. */
 type Description = string | { readonly read: string | null; readonly create: string; readonly update: string };
@@ -23,6 +24,9 @@ export type Option =
   | (Common & { readonly type: 'boolean'; readonly default: boolean; readonly texts: Record<'true' | 'false', string> })
   /** The texts have a key for each value. */
   | (Common & { readonly type: 'choice'; readonly default: string; readonly texts: Readonly<Record<string, string>> })
+  /** Names with secret values. The database has sealed values, answers have masked ones. */
+  | (Common & { readonly type: 'headers'; readonly default: Readonly<Record<string, string>>; readonly none: string })
+  | (Common & { readonly type: 'filter'; readonly default: null; readonly none: string })
   /** Null is a value, and `none` says what it means. */
   | (Common & {
       readonly type: 'recording';
@@ -46,7 +50,11 @@ type ValueOf<O extends Option> = O extends { type: 'boolean' }
     ? keyof O['texts']
     : O extends { type: 'recording' }
       ? RecordingInput | null
-      : number | Extract<O['default'], null>;
+      : O extends { type: 'headers' }
+        ? Record<string, string>
+        : O extends { type: 'filter' }
+          ? WebhookFilter | null
+          : number | Extract<O['default'], null>;
 
 export type OptionValue = ValueOf<Option>;
 
@@ -85,7 +93,9 @@ export function optionDefaults<Table extends OptionTable>(table: Table): OptionV
 export function optionText(option: Option, value: OptionValue): string {
   if (option.type === 'boolean') return option.texts[value === true ? 'true' : 'false'];
   if (option.type === 'choice') return option.texts[value as string] ?? (value as string);
+  if (option.type === 'headers') return Object.keys(value as object).join(', ') || option.none;
   if (value === null && option.default === null) return option.none;
+  if (option.type === 'filter') return JSON.stringify(value);
   if (option.type === 'recording') return option.texts[(value as RecordingInput).mode];
   return Number(value).toLocaleString('en') + (option.unit === undefined ? '' : ` ${option.unit}`);
 }

@@ -66,6 +66,39 @@ export const ENDPOINT_OPTIONS = {
     label: 'Rejected deliveries',
     texts: { true: 'Tried again, except after 410', false: 'Fail at once' },
   },
+  headers: {
+    column: 'headers',
+    type: 'headers',
+    default: {},
+    description: {
+      read: 'Names of the headers that each attempt carries. All values are shown as `***`.',
+      create:
+        'Further headers of each attempt, such as `authorization`: at most 16. Values are stored encrypted. Headers of ' +
+        'the service, of the connection and of the body are refused.',
+      update: 'Replaces all further headers of each attempt.',
+    },
+    input: [
+      'Headers',
+      'One a line, such as “authorization: Bearer …”; at most 16. A change replaces all of them, so write their values again.',
+    ],
+    label: 'Headers',
+    none: 'None',
+  },
+  filter: {
+    column: 'filter',
+    type: 'filter',
+    default: null,
+    description:
+      'Only events whose `data` matches make deliveries: each path, such as `room.metadata.team`, has to have one of ' +
+      'its values, or begin with `{ "prefix": … }`. An array matches with one of its elements. At most 8 paths of 8 ' +
+      'values. Null: all events of the types in `events`.',
+    input: [
+      'Filter',
+      'As JSON, such as {"room.metadata.team":["core"],"room.name":[{"prefix":"support-"}]}. Empty for all events.',
+    ],
+    label: 'Filter',
+    none: 'None: all events of its types',
+  },
 } as const satisfies OptionTable;
 
 export type EndpointOptions = OptionValues<typeof ENDPOINT_OPTIONS>;

@@ -1,8 +1,10 @@
-import type { EventType } from '../events/event.js';
+import type { EventType } from '../events/event-types.js';
 import { optionDefaults, optionsOf } from '../options/option-table.js';
 import { ENDPOINT_OPTIONS, type EndpointOptions } from './endpoint-options.js';
+import { maskedHeaders } from './endpoint-headers.js';
 import { ALL_EVENTS } from './vocabulary.js';
 
+/** The values of its headers are sealed. */
 export interface WebhookEndpointState extends EndpointOptions {
   id: string;
   url: string;
@@ -52,6 +54,7 @@ export function presentWebhookEndpoint(endpoint: WebhookEndpointState) {
     nextSigningKeyVersion: endpoint.nextSigningKeyVersion,
     nextActivatesAt: endpoint.nextActivatesAt === null ? null : endpoint.nextActivatesAt.toISOString(),
     ...optionsOf(ENDPOINT_OPTIONS, endpoint),
+    headers: maskedHeaders(Object.keys(endpoint.headers)),
     failingSince: endpoint.failingSince === null ? null : endpoint.failingSince.toISOString(),
     createdAt: endpoint.createdAt.toISOString(),
     updatedAt: endpoint.updatedAt.toISOString(),

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { EarlierAddress } from './attempt-phases.js';
+import { maskedHeaders } from './endpoint-headers.js';
 import {
   ATTEMPTS_PER_RUN,
   BACKOFF_JITTER_RATIO_MAX,
@@ -68,11 +69,14 @@ interface RequestHeaderFacts {
   /** Headers of the Standard Webhooks specification; empty without them. */
   standardWebhooks: Record<string, string>;
   traceparent: string | null;
+  /** Headers of the endpoint. */
+  own?: Record<string, string>;
 }
 
 /** The headers of a delivery request, except for host, content length and connection, which HTTP itself adds. */
 export function requestHeaders(facts: RequestHeaderFacts): Record<string, string> {
   return {
+    ...facts.own,
     'content-type': 'application/json',
     'user-agent': 'Callplane-Webhooks/1',
     [SIGNATURE_CONTRACT.signatureHeader]: facts.signature,
@@ -95,11 +99,17 @@ export interface StoredRequest {
   /** Beginning of the signature of the Standard Webhooks specification; absent without its headers. */
   standardSignature?: string;
   traceparent?: string;
+  /** Names of the headers of the endpoint. */
+  own?: string[];
 }
 
 const SIGNATURE_SHOWN_CHARACTERS = 8;
 
-export function toStoredRequest(headers: Record<string, string>, signedAt: number): StoredRequest {
+export function toStoredRequest(
+  headers: Record<string, string>,
+  signedAt: number,
+  own: readonly string[],
+): StoredRequest {
   const standard = headers['webhook-signature'];
   const { traceparent } = headers;
   return {
@@ -107,10 +117,11 @@ export function toStoredRequest(headers: Record<string, string>, signedAt: numbe
     signature: beginningOf(headers[SIGNATURE_CONTRACT.signatureHeader] ?? '', 'v1='),
     ...(standard === undefined ? {} : { standardSignature: beginningOf(standard, 'v1,') }),
     ...(traceparent === undefined ? {} : { traceparent }),
+    ...(own.length === 0 ? {} : { own: [...own] }),
   };
 }
 
-/** The headers of a request as they were sent, with cut signatures. */
+/** The headers of a request as they were sent, with cut signatures and masked headers of the endpoint. */
 export function shownRequestHeaders(
   stored: StoredRequest,
   attempt: { deliveryId: string; eventId: string; replayCount: number; signingKeyVersion: number },
@@ -129,6 +140,7 @@ export function shownRequestHeaders(
             'webhook-signature': `v1,${stored.standardSignature}…`,
           },
     traceparent: stored.traceparent ?? null,
+    own: maskedHeaders(stored.own ?? []),
   });
 }
 

@@ -2,10 +2,14 @@ import { optionEntries, type Option, type OptionTable, type OptionValue, type Op
 import { Prisma } from '../generated/client.js';
 import type { Column } from './sql.js';
 
-const TYPES = { boolean: 'boolean', choice: 'text', integer: 'int', recording: 'jsonb' } as const satisfies Record<
-  Option['type'],
-  string
->;
+const TYPES = {
+  boolean: 'boolean',
+  choice: 'text',
+  integer: 'int',
+  recording: 'jsonb',
+  headers: 'jsonb',
+  filter: 'jsonb',
+} as const satisfies Record<Option['type'], string>;
 
 const storedValue = (value: OptionValue) =>
   typeof value === 'object' && value !== null ? JSON.stringify(value) : value;

@@ -9,6 +9,7 @@ stopAtEnd(() => database.close());
 /** The constraint of a column as PostgreSQL prints it. */
 function constraintOf(option: OptionTable[string]): string | null {
   const { column } = option;
+  if (!('texts' in option) && option.type !== 'integer') return null;
   if (option.type === 'boolean' || option.type === 'recording') return null;
   if (option.type === 'integer') return `CHECK (((${column} >= ${option.min}) AND (${column} <= ${option.max})))`;
   const values = Object.keys(option.texts).map((value) => `'${value}'::text`);
@@ -25,7 +26,14 @@ test.each<[string, OptionTable]>([
         (SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = ${`${table}_${option.column}`}::text) AS "constraint"
       FROM information_schema.columns WHERE table_name = ${table}::text AND column_name = ${option.column}::text`;
     expect(column).toEqual({
-      type: { boolean: 'boolean', choice: 'text', integer: 'integer', recording: 'jsonb' }[option.type],
+      type: {
+        boolean: 'boolean',
+        choice: 'text',
+        integer: 'integer',
+        recording: 'jsonb',
+        headers: 'jsonb',
+        filter: 'jsonb',
+      }[option.type],
       nullable: option.default === null ? 'YES' : 'NO',
       constraint: constraintOf(option),
     });

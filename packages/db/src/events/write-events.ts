@@ -4,6 +4,7 @@ import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { WORKS } from '../webhooks/webhooks.sql.js';
+import { matchesFilter } from './event-filter.js';
 
 /** A new delivery of an endpoint, which `wakeDeliveries` of packages/queue takes. */
 export interface WrittenDelivery extends DueEndpoint {
@@ -51,17 +52,15 @@ export function numberEvents(events: readonly NewEvent[], first: number | null) 
 }
 
 /**
- * The CTE `event (id, environment_id, type, room_id, sequence, created_at)`, which inserts events. {@link fanOut}
- * follows it.
+ * The CTE `event (id, environment_id, type, room_id, sequence, created_at)`, which inserts events of the CTE `new_event`.
+ * {@link fanOut} follows it.
  * @param rows events of any tenants and rooms.
  * @param where restricts the inserted rows.
  */
 export function insertEvents(rows: ReturnType<typeof numberEvents>, where: Prisma.Sql = Prisma.empty): Prisma.Sql {
   const events = rows.map(({ event }) => event);
-  return Prisma.sql`event AS (
-      INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at, traceparent, participant_id)
-      SELECT id, environment_id, type, room_id, sequence, body, created_at::timestamptz, traceparent, participant_id
-      FROM ${newRows({
+  return Prisma.sql`new_event AS MATERIALIZED (
+      SELECT * FROM ${newRows({
         id: ['text', rows.map(({ id }) => id)],
         environment_id: ['text', events.map(({ tenant }) => tenant.environmentId)],
         type: ['text', events.map(({ type }) => type)],
@@ -72,6 +71,10 @@ export function insertEvents(rows: ReturnType<typeof numberEvents>, where: Prism
         traceparent: ['text', events.map(({ tenant }) => tenant.traceparent ?? null)],
         participant_id: ['text', events.map(({ participantId }) => participantId)],
       })}
+    ), event AS (
+      INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at, traceparent, participant_id)
+      SELECT id, environment_id, type, room_id, sequence, body, created_at::timestamptz, traceparent, participant_id
+      FROM new_event
       ${where}
       RETURNING id, environment_id, type, room_id, sequence, created_at
     )`;
@@ -79,15 +82,25 @@ export function insertEvents(rows: ReturnType<typeof numberEvents>, where: Prism
 
 /**
  * The last part of a statement that begins with {@link insertEvents}: inserts a delivery of each event for every
- * recipient. Disabled endpoints get deliveries too, which are held back until the endpoint is enabled.
+ * recipient whose filter matches. Disabled endpoints get deliveries too, which are held back until the endpoint is
+ * enabled. An event is parsed only if an endpoint has a filter, and once for all of them.
  */
 export function fanOut(recipients: Recipients = 'all'): Prisma.Sql {
+  const isOnly = typeof recipients === 'object' && 'only' in recipients;
+  const wanted = Prisma.sql`('*' = ANY(e.events) OR event.type = ANY(e.events))
+        AND (e.filter IS NULL OR ${matchesFilter(Prisma.sql`e.filter`, Prisma.sql`parsed.data`)})`;
   const chosen =
     recipients === 'all'
-      ? Prisma.sql`('*' = ANY(e.events) OR event.type = ANY(e.events))`
-      : 'only' in recipients
+      ? wanted
+      : isOnly
         ? Prisma.sql`e.id = ${recipients.only}`
-        : Prisma.sql`('*' = ANY(e.events) OR event.type = ANY(e.events)) AND e.id <> ${recipients.about} AND ${WORKS}`;
+        : Prisma.sql`${wanted} AND e.id <> ${recipients.about} AND ${WORKS}`;
+  const parsed = Prisma.sql`CROSS JOIN LATERAL (
+      SELECT CASE WHEN EXISTS (
+        SELECT FROM webhook_endpoints e
+        WHERE e.environment_id = event.environment_id AND e.deleted_at IS NULL AND e.filter IS NOT NULL
+      ) THEN (SELECT body::jsonb -> 'data' FROM new_event WHERE new_event.id = event.id) END AS data OFFSET 0
+    ) parsed`;
   // With OFFSET, PostgreSQL looks up the endpoints of each event. Without, it might read all tenants' endpoints for a
   // hash join, if it planned the statement while the table was small.
   return Prisma.sql`
@@ -95,7 +108,7 @@ export function fanOut(recipients: Recipients = 'all'): Prisma.Sql {
       created_at)
     SELECT ${newIdInSql('delivery')}, event.environment_id, endpoint.id, event.id, event.type, event.room_id,
       event.sequence, 'pending', event.created_at
-    FROM event CROSS JOIN LATERAL (
+    FROM event ${isOnly ? Prisma.empty : parsed} CROSS JOIN LATERAL (
       SELECT e.id FROM webhook_endpoints e
       WHERE e.environment_id = event.environment_id AND e.deleted_at IS NULL AND ${chosen} OFFSET 0
     ) endpoint

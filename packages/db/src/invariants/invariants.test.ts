@@ -97,9 +97,9 @@ const BREAKS: Record<string, () => string> = {
   'events-delivered': () =>
     `UPDATE webhook_deliveries SET endpoint_id = 'we_other' WHERE id = (SELECT min(id) FROM webhook_deliveries)`,
   'attempts-numbered': () => `
-    INSERT INTO webhook_attempts (id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
+    INSERT INTO webhook_attempts (id, delivery_id, endpoint_id, replay_count, attempt, url, signing_key_version, started_at,
       duration_ms, outcome)
-    SELECT 'att_' || id, id, 0, 2, 'https://192.0.2.1/', 1, now(), 1, 'connect' FROM webhook_deliveries`,
+    SELECT 'att_' || id, id, endpoint_id, 0, 2, 'https://192.0.2.1/', 1, now(), 1, 'connect' FROM webhook_deliveries`,
   'outcomes-proven': () => `UPDATE webhook_deliveries SET status = 'succeeded', completed_at = now(), run_attempts = 1`,
   'deliveries-bounded': () =>
     `UPDATE webhook_deliveries SET status = 'failed', failure_reason = 'attempts_exhausted', completed_at = now()`,

@@ -1,4 +1,5 @@
 import { ATTEMPTS_PER_RUN } from '@callplane/core';
+import { matchesFilter } from '../events/event-filter.js';
 import { Prisma } from '../generated/client.js';
 import type { Database } from '../client/database.js';
 import { isOutOfTime } from '../client/unavailable.js';
@@ -133,14 +134,16 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     name: 'events-delivered',
     sentence:
-      'An event of a room has one delivery for each endpoint that existed before it, is unchanged since, and subscribes to it.',
+      'An event of a room has one delivery for each endpoint that existed before it, is unchanged since, and wants it.',
     subject: 'events',
     broken: Prisma.sql`
       SELECT DISTINCT v.id FROM newest JOIN events v ON v.id = newest.id
       JOIN webhook_endpoints e ON e.environment_id = v.environment_id AND e.deleted_at IS NULL
         AND e.updated_at < v.created_at - interval '1 minute' AND ('*' = ANY(e.events) OR v.type = ANY(e.events))
       WHERE v.room_id IS NOT NULL AND v.created_at > now() - interval '1 day'
-        AND (SELECT count(*) FROM webhook_deliveries d WHERE d.event_id = v.id AND d.endpoint_id = e.id) <> 1`,
+        AND (e.filter IS NULL OR v.erased_at IS NULL)
+        AND (SELECT count(*) FROM webhook_deliveries d WHERE d.event_id = v.id AND d.endpoint_id = e.id)
+          <> (e.filter IS NULL OR ${matchesFilter(Prisma.sql`e.filter`, Prisma.sql`(v.body::jsonb -> 'data')`)})::int`,
   },
   {
     name: 'attempts-numbered',

@@ -125,6 +125,7 @@ export async function readDatabaseFacts(db: TypedSql): Promise<DatabaseFacts> {
       ARRAY(
         SELECT DISTINCT split_part(sealed, '.', 2) FROM (
           SELECT secret_sealed AS sealed FROM webhook_secrets
+          UNION ALL SELECT header.value FROM webhook_endpoints, jsonb_each_text(headers) AS header (name, value)
           UNION ALL SELECT private_key_sealed FROM signing_keys WHERE private_key_sealed IS NOT NULL
         ) AS secrets ORDER BY 1
       ) AS "masterKeyIds",

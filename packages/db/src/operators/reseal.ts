@@ -1,4 +1,4 @@
-import { open, seal, type MasterKeys } from '@callplane/core';
+import { headerContext, mapHeaders, open, seal, type MasterKeys } from '@callplane/core';
 import type { Db } from '../client/database.js';
 
 const BATCH = 500;
@@ -26,6 +26,7 @@ export async function resealSecrets(db: Db, masterKeys: MasterKeys) {
       webhookSecrets += count;
     }
   }
+  webhookSecrets += await resealHeaders(db, masterKeys.sealWith, again);
   let signingKeys = 0;
   for (const { id, privateKeySealed } of await db.signingKey.findMany({ where: { privateKeySealed: isOther } })) {
     if (privateKeySealed === null) continue;
@@ -37,4 +38,23 @@ export async function resealSecrets(db: Db, masterKeys: MasterKeys) {
   }
   const answersLeft = await db.idempotencyRecord.count({ where: { made: { startsWith: 's1.', ...isOther } } });
   return { webhookSecrets, signingKeys, answersLeft };
+}
+
+/** @returns the number of endpoints whose headers were sealed again. */
+async function resealHeaders(db: Db, sealWith: string, again: (sealed: string, context: string) => string) {
+  let resealed = 0;
+  const withHeaders = { NOT: { headers: { equals: {} } } };
+  for (const { id, headers } of await db.webhookEndpoint.findMany({
+    where: withHeaders,
+    select: { id: true, headers: true },
+  })) {
+    const sealed = headers as Record<string, string>;
+    if (Object.values(sealed).every((value) => value.startsWith(`s1.${sealWith}.`))) continue;
+    const { count } = await db.webhookEndpoint.updateMany({
+      where: { id, headers: { equals: sealed } },
+      data: { headers: mapHeaders(sealed, (value, name) => again(value, headerContext(id, name))) },
+    });
+    resealed += count;
+  }
+  return resealed;
 }

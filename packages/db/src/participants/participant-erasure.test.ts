@@ -95,8 +95,8 @@ describe('deliveries of an erased event', () => {
     const [first, second] = [await newEndpoint(), await newEndpoint()];
     const participantId = await leftParticipant(await rooms.newRoom());
     await finish(`endpoint_id = '${first}'`);
-    await rooms.sql(`INSERT INTO webhook_attempts (id, delivery_id, replay_count, attempt, url, signing_key_version,
-      started_at, duration_ms, outcome, response_body, exchange) SELECT 'att_' || id, id, 0, 1, 'https://x', 1, now(), 1,
+    await rooms.sql(`INSERT INTO webhook_attempts (id, delivery_id, endpoint_id, replay_count, attempt, url, signing_key_version,
+      started_at, duration_ms, outcome, response_body, exchange) SELECT 'att_' || id, id, endpoint_id, 0, 1, 'https://x', 1, now(), 1,
       'response', 'thanks, Ada Lovelace', '{"request":{"signedAt":1},"responseHeaders":{"location":"/ada"}}' FROM webhook_deliveries WHERE endpoint_id = '${first}'`);
     await erase(participantId);
     expect(await eraseAll(participantId)).toBe(0);

@@ -95,10 +95,10 @@ export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): 
       FROM ended WHERE d.id = ended.id AND d.lease_token = ended.token
       RETURNING d.endpoint_id, d.replay_count, d.run_attempts, ended.*
     ), logged AS (
-      INSERT INTO webhook_attempts (id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
+      INSERT INTO webhook_attempts (id, delivery_id, endpoint_id, replay_count, attempt, url, signing_key_version, started_at,
         duration_ms, outcome, error_code, status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms,
         response_body, response_truncated, exchange)
-      SELECT attempt_id, id, replay_count, run_attempts, url, version, started_at, duration_ms, outcome, error_code,
+      SELECT attempt_id, id, endpoint_id, replay_count, run_attempts, url, version, started_at, duration_ms, outcome, error_code,
         status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms, response_body, response_truncated, exchange
       FROM settled
     ), ${NOTE_STANDING}

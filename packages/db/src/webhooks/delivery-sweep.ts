@@ -48,9 +48,9 @@ function endLeases(db: TypedSql, leaseMs: number, which: Prisma.Sql): PromiseLik
       FROM lost WHERE d.id = lost.id
       RETURNING d.*, exhausted, started_at
     ), logged AS (
-      INSERT INTO webhook_attempts (id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
+      INSERT INTO webhook_attempts (id, delivery_id, endpoint_id, replay_count, attempt, url, signing_key_version, started_at,
         duration_ms, outcome, error_code)
-      SELECT ${newIdInSql('attempt')}, id, replay_count, run_attempts, url, secret_version, started_at,
+      SELECT ${newIdInSql('attempt')}, id, endpoint_id, replay_count, run_attempts, url, secret_version, started_at,
         least(${leaseMs}::int, extract(epoch FROM now() - started_at) * 1000)::int, 'timeout', 'LEASE_EXPIRED'
       FROM ended
     )

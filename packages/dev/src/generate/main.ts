@@ -1,6 +1,6 @@
 /**
  * `npm run generate [-- --check]`: writes docs/configuration.md from the settings of the apps, docs/openapi.json
- * and docs/routes.md from the API's routes, docs/diagnoses.md from core, the types of the server SDK, the list in its
+ * and docs/routes.md from the API's routes, docs/diagnoses.md and the event types in docs/webhooks.md from core, the types of the server SDK, the list in its
  * README and the types of the events from the OpenAPI document, and docs/signaling.schema.json and the browser SDK's
  * types from the signaling protocol. Reads the build output, so `npm run build` comes first.
  * With `--check` it writes nothing; if files are not up to date, it names them and exits with 1.
@@ -13,7 +13,14 @@ import { expectation, type Setting } from '@callplane/runtime';
 import { format, type FormatConfig } from 'oxfmt';
 import { Failure, root } from '../bootstrap.js';
 import { protocolTypes } from './protocol-types.js';
-import { eventTypes, openApiTypes, operationFacts, operationTypes, withFunctions } from './rest-types.js';
+import {
+  eventTypes,
+  openApiTypes,
+  operationFacts,
+  operationTypes,
+  withFunctions,
+  withGenerated,
+} from './rest-types.js';
 
 /** The apps with documented settings: a folder of apps/, and the schema that its config.js exports. */
 const APPS: { folder: string; schema: string; about: string }[] = [
@@ -30,6 +37,7 @@ const APPS: { folder: string; schema: string; about: string }[] = [
 ];
 
 const SDK_TYPES = 'packages/client-js/src/protocol.generated.ts';
+const WEBHOOKS = 'docs/webhooks.md';
 const SERVER_SDK = 'packages/server-js/src';
 const SERVER_README = 'packages/server-js/README.md';
 
@@ -49,6 +57,7 @@ export async function main(args: string[]): Promise<void> {
     { path: 'docs/openapi.json', content: `${JSON.stringify(document, null, 2)}\n` },
     await formatted('docs/routes.md', routes(document)),
     await formatted('docs/diagnoses.md', await diagnoses()),
+    await formatted(WEBHOOKS, withGenerated(contentOf(WEBHOOKS) ?? '', await eventTypeTable())),
     ...(await restTypes(document)),
     { path: 'docs/signaling.schema.json', content: await signalingSchema() },
     await formatted(SDK_TYPES, await protocolTypes(await built('packages/protocol/dist/index.js'))),
@@ -175,6 +184,18 @@ Causes of failed attempts at a [delivery](webhooks.md#why-did-it-fail), by error
 
 ${[['code', 'cause', 'remedy'], Array(3).fill('---'), ...rows].map(tableRow).join('\n')}
 `;
+}
+
+async function eventTypeTable() {
+  const catalogue = (await built('apps/api/dist/events/event-types.js')).eventTypes();
+  const rows = catalogue.data.map(({ type, description, schema }: any) => [
+    `\`${type}\``,
+    description,
+    Object.keys(schema.properties.data.properties)
+      .map((name) => `\`${name}\``)
+      .join(', '),
+  ]);
+  return [['type', 'when', '`data`'], Array(3).fill('---'), ...rows].map(tableRow);
 }
 
 async function restTypes(document: any) {

@@ -47,7 +47,7 @@ export function operationTypes(document: any): string {
   return HEAD + text;
 }
 
-const FUNCTIONS = /(?<=<!-- Written by "npm run generate". -->\n)[^]*?(?=<!-- end -->)/;
+const GENERATED = /(?<=<!-- Written by "npm run generate". -->\n)[^]*?(?=<!-- end -->)/;
 
 /** The README of the server SDK with its functions, in the groups of the OpenAPI document. */
 export function withFunctions(readme: string, document: any): string {
@@ -57,7 +57,12 @@ export function withFunctions(readme: string, document: any): string {
     groups.set(tag, [...(groups.get(tag) ?? []), `\`${id}\``]);
   }
   const rows = [...groups].map(([tag, ids]) => `| ${tag} | ${ids.join(', ')} |`);
-  return readme.replace(FUNCTIONS, `\n${['| | functions |', '| --- | --- |', ...rows].join('\n')}\n\n`);
+  return withGenerated(readme, ['| | functions |', '| --- | --- |', ...rows]);
+}
+
+/** A document whose generated part has these lines. */
+export function withGenerated(document: string, lines: readonly string[]): string {
+  return document.replace(GENERATED, () => `\n${lines.join('\n')}\n\n`);
 }
 
 /** The facts of each operation for the server SDK at run time. */

@@ -27,8 +27,9 @@ import { PAGE_FILE, PUBLISHED } from './tarballs.js';
 const run = promisify(execFile);
 const { version } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as { version: string };
 const fileOf = (name: string) => `${name.replace('@', '').replace('/', '-')}-${version}.tgz`;
-const tarballs = PUBLISHED.map(({ name, folder }) => ({ name, folder, file: fileOf(name) }));
+const tarballs = PUBLISHED.map((one) => ({ isEsmOnly: false, ...one, file: fileOf(one.name) }));
 const bin = (name: string) => join(repositoryRoot, 'node_modules', '.bin', name);
+const REACT = '@callplane/react';
 let out: string;
 let project: string;
 
@@ -47,11 +48,15 @@ beforeAll(async () => {
   for (const { folder } of PUBLISHED) writeFileSync(join(repositoryRoot, folder, 'dist', 'stale.js'), '');
   appendFileSync(join(repositoryRoot, 'packages/server-js/dist/cjs/limits.js'), '\n// stale');
   await command(process.execPath, ['scripts/dev.mjs', 'release', '--dry-run', '--out', out], repositoryRoot);
-  // An installation without a registry: the packages have no dependencies.
+  // An installation without a registry: the packages have no dependencies. Only React's has, and is unpacked beside them.
   const npm = ['install', '--offline', '--no-audit', '--no-fund', '--cache', join(dirname(out), 'npm-cache')];
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{ "name": "customer", "private": true, "type": "module" }');
-  await command('npm', [...npm, ...tarballs.map(({ file }) => join(out, file))]);
+  const alone = tarballs.filter(({ name }) => name !== REACT);
+  await command('npm', [...npm, ...alone.map(({ file }) => join(out, file))]);
+  const unpacked = join(project, 'node_modules', REACT);
+  mkdirSync(unpacked);
+  await command('tar', ['-xzf', join(out, fileOf(REACT)), '-C', unpacked, '--strip-components=1']);
 });
 
 describe('a release', () => {
@@ -109,7 +114,7 @@ describe('a release', () => {
   });
 });
 
-describe.each(tarballs)('the tarball of $name', ({ folder, file, name }) => {
+describe.each(tarballs)('the tarball of $name', ({ folder, file, name, isEsmOnly }) => {
   test('passes publint', async () => {
     // In a process of its own: publint does not run inside Jest's module system.
     const script = `
@@ -131,8 +136,12 @@ describe.each(tarballs)('the tarball of $name', ({ folder, file, name }) => {
       'json',
       '--exclude-entrypoints',
       './test-vectors.json',
+      './styles.css',
+      ...(isEsmOnly ? ['--profile', 'esm-only'] : []),
     ]);
-    expect(JSON.parse(printed).analysis.problems).toEqual([]);
+    const problems: { resolutionKind: string }[] = JSON.parse(printed).analysis.problems;
+    const resolvesEsm = ({ resolutionKind }: { resolutionKind: string }) => !/^node10$|cjs$/.test(resolutionKind);
+    expect(isEsmOnly ? problems.filter(resolvesEsm) : problems).toEqual([]);
   });
 
   test('contains the licence, a manifest for the registry, and source maps with their sources', () => {
@@ -150,14 +159,16 @@ describe.each(tarballs)('the tarball of $name', ({ folder, file, name }) => {
     });
     const files = readdirSync(installed, { recursive: true, encoding: 'utf8' });
     expect(files.filter((one) => /\.(?:test|testkit)\.|^src/.test(one))).toEqual([]);
-    expect(JSON.parse(text).dependencies).toBeUndefined();
+    expect(Object.keys(JSON.parse(text).dependencies ?? {})).toEqual(name === REACT ? ['@radix-ui/react-dialog'] : []);
     const sourceOf = (one: string) =>
       one
         .replace(/^dist\/(?:cjs\/)?(.*)\.(?:js|js\.map|d\.ts|d\.ts\.map)$/, `${folder}/src/$1.ts`)
         .replace(/.*\/webhook-verifier\/(?=[\w.-]+$)/, 'packages/webhook-verifier/src/');
-    const made = ['dist/cjs/package.json', `dist/${PAGE_FILE}`];
+    const made = ['dist/cjs/package.json', `dist/${PAGE_FILE}`, 'dist/styles.css', 'dist/styles.css.d.ts'];
     const compiled = files.filter((one) => /^dist\/.*\.\w+$/.test(one) && !made.includes(one));
-    expect(compiled.filter((one) => !existsSync(join(repositoryRoot, sourceOf(one))))).toEqual([]);
+    expect(
+      compiled.filter((one) => ['', 'x'].every((end) => !existsSync(join(repositoryRoot, sourceOf(one) + end)))),
+    ).toEqual([]);
     const maps = files.filter((one) => one.endsWith('.js.map'));
     expect(maps.length).toBeGreaterThan(4);
     for (const map of maps) {

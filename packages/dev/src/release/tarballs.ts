@@ -3,8 +3,10 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeF
 import { build } from 'vite';
 import { root, run, toolsEnvironment } from '../bootstrap.js';
 
-export const PUBLISHED = [
+/** `isEsmOnly`: without a CommonJS form. */
+export const PUBLISHED: readonly { name: string; folder: string; isEsmOnly?: boolean }[] = [
   { name: '@callplane/client-js', folder: 'packages/client-js' },
+  { name: '@callplane/react', folder: 'packages/react', isEsmOnly: true },
   // Before the server SDK, which contains it.
   { name: '@callplane/webhook-verifier', folder: 'packages/webhook-verifier' },
   { name: '@callplane/server', folder: 'packages/server-js' },
@@ -12,6 +14,7 @@ export const PUBLISHED = [
 
 /** The browser SDK in one file, in `dist`. */
 export const PAGE_FILE = 'callplane.min.js';
+const PAGE_WORKER_FILE = 'callplane-worker.min.js';
 
 /**
  * Compiles the packages and packs them as pnpm would publish them: with `publishConfig` applied, versions in place of `workspace:`
@@ -19,8 +22,8 @@ export const PAGE_FILE = 'callplane.min.js';
  */
 export async function packTarballs(target: string): Promise<void> {
   const pnpm = join(root, '.tools', 'node_modules', '.bin', 'pnpm');
-  for (const { name, folder } of PUBLISHED) {
-    await refreshBuild(folder);
+  for (const { name, folder, isEsmOnly = false } of PUBLISHED) {
+    await refreshBuild(folder, isEsmOnly);
     await run(pnpm, ['pack', '--pack-destination', target], {
       cwd: join(root, folder),
       env: toolsEnvironment(),
@@ -29,6 +32,7 @@ export async function packTarballs(target: string): Promise<void> {
   }
 }
 
+const STYLES = ['styles.css', 'styles.css.d.ts'];
 const COMPILER = join(root, 'node_modules', 'typescript-7', 'bin', 'tsc');
 
 /**
@@ -37,22 +41,29 @@ const COMPILER = join(root, 'node_modules', 'typescript-7', 'bin', 'tsc');
  * only files that differ change.
  * @param folder such as `packages/server-js`
  */
-async function refreshBuild(folder: string): Promise<void> {
+async function refreshBuild(folder: string, isEsmOnly: boolean): Promise<void> {
   // Beside `dist`, because source maps contain the relative path to `src`.
   const fresh = join(root, folder, 'dist.fresh');
   rmSync(fresh, { recursive: true, force: true });
   try {
     const failure = `${folder} cannot be compiled`;
-    for (const [project, out] of [
-      ['tsconfig.build.json', fresh],
-      ['tsconfig.cjs.json', join(fresh, 'cjs')],
-    ] as const) {
-      await run(process.execPath, [COMPILER, '-p', join(root, folder, project), '--outDir', out], { failure });
+    const compile = (project: string, out: string) =>
+      run(process.execPath, [COMPILER, '-p', join(root, folder, project), '--outDir', out], { failure });
+    await compile('tsconfig.build.json', fresh);
+    // The rest as the build script of the package writes it.
+    if (!isEsmOnly) {
+      await compile('tsconfig.cjs.json', join(fresh, 'cjs'));
+      writeFileSync(join(fresh, 'cjs', 'package.json'), '{ "type": "commonjs" }\n');
     }
-    // As the build script of the package writes it.
-    writeFileSync(join(fresh, 'cjs', 'package.json'), '{ "type": "commonjs" }\n');
+    for (const file of STYLES) {
+      const source = join(root, folder, 'src', file);
+      if (existsSync(source)) cpSync(source, join(fresh, file));
+    }
     if (folder === 'packages/server-js') bundleVerifier(fresh);
-    if (folder === 'packages/client-js') await bundlePage(fresh);
+    if (folder === 'packages/client-js') {
+      cpSync(join(root, folder, 'open-worker.cjs'), join(fresh, 'cjs', 'open-worker.js'));
+      await bundlePage(fresh);
+    }
     mirror(fresh, join(root, folder, 'dist'));
   } finally {
     rmSync(fresh, { recursive: true, force: true });
@@ -75,11 +86,14 @@ function bundleVerifier(server: string): void {
   }
 }
 
-/** One minified file of the browser SDK, for pages without a bundler. */
+/** One minified file of the browser SDK for pages without a bundler, and the worker for encryption beside it. */
 async function bundlePage(client: string): Promise<void> {
   await build({
     configFile: false,
     logLevel: 'error',
+    // The page finds the worker beside the file.
+    base: './',
+    worker: { format: 'es', rolldownOptions: { output: { entryFileNames: PAGE_WORKER_FILE } } },
     build: {
       outDir: client,
       emptyOutDir: false,

@@ -17,6 +17,7 @@ export default function DevelopersPage() {
     { name: 'key', label: 'Key', content: () => <KeyContext /> },
     { name: 'requests', label: 'Requests', content: () => <Commands /> },
     ...(mayReadWebhooks ? [{ name: 'signatures', label: 'Signatures', content: () => <SignatureContractView /> }] : []),
+    ...(mayReadWebhooks ? [{ name: 'events', label: 'Events', content: () => <EventTypes /> }] : []),
     ...(mayIssue ? [{ name: 'turn', label: 'TURN test', content: () => <TurnTest /> }] : []),
   ];
   return (
@@ -129,6 +130,25 @@ function Commands() {
         </Section>
       ))}
     </>
+  );
+}
+
+function EventTypes() {
+  return (
+    <Loaded query={useApi('listEventTypes', {})} what="the event types">
+      {({ data }) =>
+        data.map(({ type, description, schema, example }) => (
+          <Section key={type} title={type}>
+            <p className="below">{description}</p>
+            <Code text={JSON.stringify(example, null, 2)} label={`Example of ${type}`} />
+            <details>
+              <summary>JSON Schema</summary>
+              <Code text={JSON.stringify(schema, null, 2)} label={`JSON Schema of ${type}`} />
+            </details>
+          </Section>
+        ))
+      }
+    </Loaded>
   );
 }
 

@@ -1,3 +1,4 @@
+import { EVENT_TYPES } from '@callplane/core/options';
 import type { WebhookDelivery, WebhookEndpoint } from '@callplane/server/requests';
 import { useMemo } from 'react';
 import { useApi, useApiList } from '../../api/hooks.js';
@@ -6,7 +7,7 @@ import { Page } from '../../components/layout.js';
 import { ListTable, type Column } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
 import { Badge, Time } from '../../components/text.js';
-import { REASON_TEXTS, STATUS_TONES, EVENT_TYPES, REASONS, STATUSES, filterOf, PERIODS } from './filter-of.js';
+import { REASON_TEXTS, STATUS_TONES, REASONS, STATUSES, filterOf, PERIODS } from './filter-of.js';
 import { Filters, SelectFilter, TextFilter, TimeFilter, type Options } from '../../components/fields.js';
 import { nowMs } from '../../moving-time.js';
 import { useQueryParameters } from '../../navigation/location.js';

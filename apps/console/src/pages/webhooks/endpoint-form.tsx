@@ -1,4 +1,4 @@
-import { ENDPOINT_OPTIONS, optionDefaults } from '@callplane/core/options';
+import { ENDPOINT_OPTIONS, EVENT_TEXTS, EVENT_TYPES, optionDefaults, type EventType } from '@callplane/core/options';
 import type { InputOf, WebhookEndpoint, WebhookEndpointWithSecret } from '@callplane/server/requests';
 import { useState, type SubmitEvent } from 'react';
 import { useApiAction } from '../../api/hooks.js';
@@ -8,7 +8,6 @@ import { OptionFields } from '../../components/options.js';
 import { navigate } from '../../navigation/location.js';
 import { changesOf } from '../changes-of.js';
 import { SecretDialog } from './rotate-secret.js';
-import { EVENT_TEXTS, EVENT_TYPES, type EventType } from './filter-of.js';
 
 type EndpointFields = Required<
   Omit<InputOf<'updateWebhook'>, 'endpointId' | 'enabled' | 'projectId' | 'environmentId'>

@@ -8,8 +8,10 @@ import { Id, Time } from '../../components/text.js';
 import { useScope } from '../../session/session.js';
 import { DeliveryList } from './deliveries.page.js';
 import { EndpointActions } from './endpoint-actions.js';
+import { EndpointStats } from './endpoint-stats.js';
 import { EndpointStatus, eventsText, useFailureRates } from './endpoints.page.js';
 import { Recoveries } from './recoveries.js';
+import { TryFilter } from './try-filter.js';
 import { VerifySnippets } from './verify-snippets.js';
 
 const UP = { to: '/webhooks', label: 'Webhooks' };
@@ -50,7 +52,9 @@ function Endpoint({ endpoint }: { endpoint: WebhookEndpoint }) {
         label="Parts of the endpoint"
         tabs={[
           { name: 'deliveries', label: 'Deliveries', content: () => <DeliveryList endpointId={endpoint.id} /> },
+          { name: 'statistics', label: 'Statistics', content: () => <EndpointStats endpointId={endpoint.id} /> },
           { name: 'recoveries', label: 'Recoveries', content: () => <Recoveries endpoint={endpoint} /> },
+          { name: 'filter', label: 'Filter', content: () => <TryFilter endpoint={endpoint} /> },
           { name: 'verify', label: 'Verify', content: () => <VerifySnippets version={endpoint.signingKeyVersion} /> },
         ]}
       />

@@ -1,32 +1,8 @@
+import { EVENT_TYPES } from '@callplane/core/options';
 import type { InputOf, WebhookDelivery } from '@callplane/server/requests';
 import type { Tone } from '../../components/text.js';
 
-export type EventType = WebhookDelivery['eventType'];
 type Reason = NonNullable<WebhookDelivery['failureReason']>;
-
-/** The meaning of each event type. The compiler refuses a missing one. */
-export const EVENT_TEXTS: Record<EventType, string> = {
-  'room.created': 'A room was created.',
-  'room.started': 'The first participant joined.',
-  'room.updated': 'Name, metadata or capacity of a room changed.',
-  'room.ended': 'A call ended.',
-  'participant.joined': 'A participant joined.',
-  'participant.left': 'A participant left or was removed.',
-  'participant.updated': 'Name, metadata or permissions of a participant changed.',
-  'track.published': 'A participant sends audio or video.',
-  'track.unpublished': 'A participant stopped a track.',
-  'track.muted': 'A track was muted or unmuted.',
-  'recording.started': 'A recording began.',
-  'recording.stopped': 'A recording ended. Its files are made next.',
-  'recording.completed': 'The files of a recording exist.',
-  'recording.failed': 'The files of a recording cannot be made.',
-  'operation.failed': 'A clean-up failed for good.',
-  'webhook.disabled': 'An endpoint was disabled.',
-  'webhook.endpoint.failing': 'All attempts of another endpoint have failed for 15 minutes.',
-  'webhook.endpoint.recovered': 'A failing endpoint works again.',
-  'webhook.test': 'A test that somebody asked for.',
-};
-export const EVENT_TYPES = Object.keys(EVENT_TEXTS) as EventType[];
 
 export const STATUS_TONES: Record<WebhookDelivery['status'], Tone> = {
   pending: 'warn',

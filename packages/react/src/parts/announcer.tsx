@@ -1,0 +1,41 @@
+'use client';
+import { useEffect, useState } from 'react';
+import { useCall } from '../context.js';
+import { useTexts } from '../texts.js';
+
+const SHOWN_MAX = 5;
+
+/** Tells users of screen readers what others see: joins, leaves, shared screens, and the recording. */
+export function Announcer() {
+  const call = useCall();
+  const texts = useTexts();
+  const [lines, setLines] = useState<readonly { id: number; text: string }[]>([]);
+  useEffect(() => {
+    if (call === undefined) return undefined;
+    const say = (text: string) =>
+      setLines((before) => [...before, { id: (before.at(-1)?.id ?? 0) + 1, text }].slice(-SHOWN_MAX));
+    // In a large room the list also changes when the page of the roster changes.
+    const saySmall = (text: string) => {
+      if (!call.isRosterPaged) say(text);
+    };
+    const recorded = call.recordingSince === null ? '' : ` ${texts.recorded}`;
+    say(texts.joined(call.participantCount - 1) + recorded);
+    const stops = [
+      call.on('participantJoined', ({ name }) => saySmall(texts.joinedOther(name))),
+      call.on('participantLeft', ({ name }) => saySmall(texts.leftOther(name))),
+      call.on('trackPublished', ({ source, participantId }) => {
+        const name = call.participants.get(participantId)?.name;
+        if (source === 'screen' && name !== undefined) say(texts.shares(name));
+      }),
+      call.on('recordingChanged', (since) => say(since === null ? texts.recordingEnded : texts.recordingStarted)),
+    ];
+    return () => stops.forEach((stop) => stop());
+  }, [call, texts]);
+  return (
+    <div className="cp-hidden" aria-live="polite">
+      {lines.map(({ id, text }) => (
+        <p key={id}>{text}</p>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,123 @@
+'use client';
+import { type ReactNode, useMemo, useState } from 'react';
+import { useCall, useCallState } from '../context.js';
+import { useConnectionState, useRecording } from '../hooks.js';
+import { CallProvider, type CallProviderProps } from '../provider.js';
+import { readableCode, type Texts, TEXTS, TextsContext, useTexts } from '../texts.js';
+import { Announcer } from './announcer.js';
+import { ConnectionBanner } from './connection-banner.js';
+import { Chat } from './chat.js';
+import { ControlBar } from './control-bar.js';
+import { People } from './people.js';
+import { Stage } from './stage.js';
+import { classes, UiContext, useNewUi, useUi } from './ui.js';
+
+export interface CallProps extends CallProviderProps {
+  /** Replaces texts of the components. */
+  texts?: Partial<Texts> | undefined;
+  className?: string | undefined;
+  /** Default: header, body and control bar. */
+  children?: ReactNode;
+}
+
+/** A whole call. It fills its parent, which needs a height. Without `onEnd`, it shows why the call is over. */
+export function Call({ children, texts, className, ...provider }: CallProps) {
+  const [attempt, setAttempt] = useState(0);
+  const all = useMemo(() => ({ ...TEXTS, ...texts }), [texts]);
+  const { tracks = [] } = provider;
+  const begins = (source: string) => tracks.some((track) => track.source === source);
+  // The first attempt has closed the tracks of the preview.
+  const again = {
+    tracks: [],
+    audio: provider.audio ?? begins('microphone'),
+    video: provider.video ?? begins('camera'),
+  };
+  return (
+    <TextsContext.Provider value={all}>
+      <CallProvider key={attempt} {...provider} {...(attempt > 0 ? again : {})}>
+        <Frame className={className} onJoinAgain={() => setAttempt(attempt + 1)}>
+          {children ?? (
+            <>
+              <CallHeader />
+              <CallBody />
+              <ControlBar />
+            </>
+          )}
+        </Frame>
+      </CallProvider>
+    </TextsContext.Provider>
+  );
+}
+
+function Frame({
+  className,
+  onJoinAgain,
+  children,
+}: Pick<CallProps, 'className' | 'children'> & { onJoinAgain: () => void }) {
+  const ui = useNewUi();
+  const texts = useTexts();
+  const call = useCall();
+  const { state, error, closeInfo } = useConnectionState();
+  const end = error ?? (closeInfo && { code: closeInfo.reason, message: closeInfo.message });
+  return (
+    <UiContext.Provider value={ui}>
+      <div ref={ui.setRoot} className={classes('cp-call', className)} data-state={state}>
+        {end !== undefined ? (
+          <div className="cp-end">
+            <p role="alert">{readableCode(texts, end)}</p>
+            <button type="button" className="cp-button cp-primary" onClick={onJoinAgain}>
+              {texts.joinAgain}
+            </button>
+          </div>
+        ) : call === undefined ? (
+          <p className="cp-end" role="status">
+            {texts.connecting}
+          </p>
+        ) : (
+          <>
+            {children}
+            <Announcer />
+          </>
+        )}
+      </div>
+    </UiContext.Provider>
+  );
+}
+
+/** The name of the room, how many are in it, whether it is recorded, and the state of the connection. */
+export function CallHeader({ children }: { children?: ReactNode }) {
+  const texts = useTexts();
+  const [name, count] = useCallState(({ room, participantCount }) => [room?.name, participantCount] as const);
+  const { isRecording, since } = useRecording();
+  const { state } = useConnectionState();
+  return (
+    <header className="cp-header">
+      <h1 className="cp-room">{name}</h1>
+      <span className="cp-count">{texts.here(count)}</span>
+      {isRecording && (
+        <span className="cp-recording" title={since?.toLocaleTimeString()}>
+          {texts.recording}
+        </span>
+      )}
+      {children}
+      <span className="cp-state" role="status">
+        {state === 'closed' ? texts.ended : texts[state]}
+      </span>
+    </header>
+  );
+}
+
+/** The stage with the open panel beside it, and the banner above. */
+export function CallBody() {
+  const { panel } = useUi();
+  return (
+    <div className="cp-body">
+      <main className="cp-main">
+        <ConnectionBanner />
+        <Stage />
+      </main>
+      {panel === 'chat' && <Chat />}
+      {panel === 'people' && <People />}
+    </div>
+  );
+}

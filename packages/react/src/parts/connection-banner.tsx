@@ -1,0 +1,51 @@
+'use client';
+import type { TrackFailure } from '@callplane/client-js';
+import type { Notice } from '../companion.js';
+import { useCallState } from '../context.js';
+import { useCompanion, useConnectionState } from '../hooks.js';
+import { Store } from '../store.js';
+import { readable, readableCode, type Texts, useTexts } from '../texts.js';
+
+const NO_NOTICE = new Store<Notice | undefined>(undefined);
+
+/** One line about a lost connection, missing media or a device that failed, and a button while the sound is blocked. */
+export function ConnectionBanner() {
+  const texts = useTexts();
+  const { state, mediaState, isAudioBlocked, startAudio } = useConnectionState();
+  const failures = useCallState((now) => now.failures);
+  const notice = useCompanion((companion) => companion.notice, NO_NOTICE);
+  const text =
+    state === 'reconnecting'
+      ? texts.away
+      : mediaState === 'down'
+        ? texts.errors.media_unavailable
+        : textOf(texts, failures) || noticeText(texts, notice);
+  return (
+    <>
+      <p className="cp-banner" role="status" hidden={!text}>
+        {text}
+      </p>
+      {isAudioBlocked && (
+        <p className="cp-banner" role="status">
+          {texts.soundBlocked}{' '}
+          <button type="button" className="cp-button" onClick={startAudio}>
+            {texts.playSound}
+          </button>
+        </p>
+      )}
+    </>
+  );
+}
+
+function noticeText(texts: Texts, notice: Notice | undefined): string {
+  if (notice === undefined) return '';
+  return 'error' in notice ? readable(texts, notice.error) : texts.deviceGone(texts.sources[notice.source]);
+}
+
+/** Devices that could not be opened. A screen that the user did not choose needs no message. */
+function textOf(texts: Texts, failures: readonly TrackFailure[]): string {
+  return failures
+    .filter(({ source, code }) => !source.startsWith('screen') || code !== 'device_permission_denied')
+    .map((failure) => readableCode(texts, failure, [failure.source]))
+    .join(' ');
+}

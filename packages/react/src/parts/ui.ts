@@ -1,0 +1,42 @@
+'use client';
+import { createContext, useContext, useMemo, useState } from 'react';
+
+export type PanelName = 'chat' | 'people';
+
+export interface Ui {
+  /** The open panel beside the stage. */
+  panel: PanelName | undefined;
+  setPanel: (panel: PanelName | undefined) => void;
+  hasShortcuts: boolean;
+  setShortcuts: (hasShortcuts: boolean) => void;
+  /** The element of the call, in which dialogs are shown. */
+  root: HTMLElement | null;
+  setRoot: (root: HTMLElement | null) => void;
+}
+
+const nothing = () => undefined;
+
+export const UiContext = createContext<Ui>({
+  panel: undefined,
+  setPanel: nothing,
+  hasShortcuts: false,
+  setShortcuts: nothing,
+  root: null,
+  setRoot: nothing,
+});
+
+/** The open panel of the nearest `<Call>`, and how to open another one. */
+export function useUi(): Ui {
+  return useContext(UiContext);
+}
+
+export function useNewUi(): Ui {
+  const [panel, setPanel] = useState<PanelName>();
+  const [hasShortcuts, setShortcuts] = useState(true);
+  const [root, setRoot] = useState<HTMLElement | null>(null);
+  return useMemo(() => ({ panel, setPanel, hasShortcuts, setShortcuts, root, setRoot }), [panel, hasShortcuts, root]);
+}
+
+export function classes(...names: (string | undefined)[]): string {
+  return names.filter((name) => name !== undefined).join(' ');
+}

@@ -1,0 +1,2 @@
+// The styles have no values.
+export {};
