@@ -9,7 +9,8 @@ export async function onSmallDisk(bytes: number, work: (folder: string) => Promi
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', folder], { stdio: 'ignore' });
   } catch {
-    return rmdirSync(folder);
+    rmdirSync(folder);
+    return;
   }
   try {
     await work(folder);

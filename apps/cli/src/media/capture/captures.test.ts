@@ -268,7 +268,7 @@ test('ten minutes without the store cost nothing: the file grows on the disk, an
   expect([await rows(), readdirSync(folder)]).toMatchObject([[{ closed: true }], []]);
 });
 
-test('with an almost full disk nothing is recorded, and what was is shipped, until the disk has room', async () => {
+test('an almost full disk ends the recording and its files are shipped, until the disk has room', async () => {
   const mebibyte = 1024 * 1024;
   await onSmallDisk(513 * mebibyte, async (disk) => {
     folder = disk;
