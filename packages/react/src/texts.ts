@@ -48,7 +48,6 @@ export const TEXTS = {
   close: 'Close',
   connected: 'Connected',
   connecting: 'Connecting…',
-  connectionTest: 'Test the connection',
   deviceGone: (device: string) => `The chosen ${device} is gone. The default one is used.`,
   ended: 'Ended',
   enlarge: (name: string) => `Show large: ${name}`,
