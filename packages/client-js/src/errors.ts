@@ -1,4 +1,4 @@
-import type { CloseReason, ErrorCode, ReplyFailure } from './protocol.generated.js';
+import type { CloseReason, ErrorCode, ReplyMessage } from './protocol.generated.js';
 
 /** The SDK's own error codes, in addition to the gateway's. */
 export type ClientErrorCode =
@@ -44,7 +44,7 @@ export type ClientErrorCode =
   | 'internal';
 
 /** The last kind comes from the participant that a request was sent to: its handler is missing, threw, or said too much. */
-export type CallplaneErrorCode = ErrorCode | CloseReason | ClientErrorCode | ReplyFailure;
+export type CallplaneErrorCode = ErrorCode | CloseReason | ClientErrorCode | NonNullable<ReplyMessage['failure']>;
 
 /** One failure in an argument or request. */
 export interface ErrorDetail {

@@ -19,8 +19,6 @@ export type PeerTarget = 'publisher' | 'subscriber';
 
 export type QualityLevel = 'good' | 'fair' | 'poor' | 'lost';
 
-export type ReplyFailure = 'no_handler' | 'handler_failed' | 'response_too_large';
-
 export type Change =
   | {
       kind: 'participant';
@@ -397,7 +395,7 @@ export interface ReplyRequest {
    * Any JSON value.
    */
   payload: unknown;
-  failure?: ReplyFailure;
+  failure?: 'no_handler' | 'handler_failed' | 'response_too_large';
 }
 
 export interface MetadataRequest {
@@ -802,7 +800,7 @@ export interface ReplyMessage {
    * Any JSON value.
    */
   payload: unknown;
-  failure?: ReplyFailure;
+  failure?: 'no_handler' | 'handler_failed' | 'response_too_large';
   sentAt: string;
 }
 

@@ -98,7 +98,7 @@ export const ASK_FIELDS = {
  * `no_handler`: nothing at the participant handles the method. `handler_failed`: its handler has thrown; the payload is
  * the text of the error. `response_too_large`: the result of the handler does not fit into a reply.
  */
-export const ReplyFailure = choice(['no_handler', 'handler_failed', 'response_too_large']);
+const ReplyFailure = choice(['no_handler', 'handler_failed', 'response_too_large']);
 export const REPLY_FIELDS = {
   askId: AskId,
   payload: Type.Unknown({ description: 'Any JSON value.' }),

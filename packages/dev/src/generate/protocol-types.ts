@@ -14,7 +14,6 @@ const SHAPES = [
   'PeerTarget',
   'QualityLevel',
   'IceServer',
-  'ReplyFailure',
   'Change',
 ];
 
