@@ -2,7 +2,6 @@ import { readdir, rm, rmdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   areCapturesNeeded,
-  CAPTURE_SILENT_SECONDS,
   saveCapturePass,
   storedCaptures,
   wantedCaptures,
@@ -96,8 +95,7 @@ export class Captures {
       }
     });
     if (failures.length > 0) throw failures[0];
-    // With a full disk nothing is left to ship, either, but a pass of now would allow further recordings.
-    await saveCapturePass(db, nodeId, isDiskFull ? new Date(now.getTime() - CAPTURE_SILENT_SECONDS * 1000) : now);
+    if (!isDiskFull) await saveCapturePass(db, nodeId, now);
     return { absent, isDiskFull };
   }
 
