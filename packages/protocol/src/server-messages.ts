@@ -119,7 +119,7 @@ export const Asked = message('ask', { from: ResourceId, ...ASK_FIELDS, sentAt: T
 /** The reply of another participant. Ignore it unless its sender was asked. Delivered at most once. */
 export const Replied = message('reply', { from: ResourceId, ...REPLY_FIELDS, sentAt: Type.String() });
 
-/** Answers `iceServers`. */
+/** Answers `iceServers` and `test`. */
 export const IceServers = message('iceServers', {
   ...replyTo,
   ...iceServers,
