@@ -140,7 +140,9 @@ export class Call extends Emitter<CallEvents> {
   handle<Payload = unknown, Answer = unknown>(method: string, handler: RequestHandler<Payload, Answer>): () => void {
     const { handlers } = this.#engine;
     handlers.set(method, handler as RequestHandler);
-    return () => void (handlers.get(method) === handler && handlers.delete(method));
+    return () => {
+      if (handlers.get(method) === handler) handlers.delete(method);
+    };
   }
 
   /**
@@ -151,8 +153,8 @@ export class Call extends Emitter<CallEvents> {
   async request<Answer = unknown>(
     participant: string | Pick<Participant, 'participantId'>,
     method: string,
-    payload: unknown = null,
-    options: RequestOptions = {},
+    payload?: unknown,
+    options?: RequestOptions,
   ): Promise<Answer> {
     return (await this.#engine.asks()).request(participant, method, payload, options) as Promise<Answer>;
   }

@@ -14,7 +14,7 @@ import { Subscriber } from './peers/subscriber.js';
 import type { Platform } from './platform.js';
 import { Playback } from './playback/playback.js';
 import type { PeerTarget, ResumeRequest, ServerMessage, WelcomeMessage } from './protocol.generated.js';
-import type { Participant, RemoteTrack } from './remote/participant.js';
+import type { RemoteTrack } from './remote/participant.js';
 import { Presence } from './remote/presence.js';
 import { Roster } from './remote/roster.js';
 import { errorOf, type CloseInfo } from './signaling/close-info.js';
@@ -48,7 +48,8 @@ export class Engine {
   #welcome: WelcomeMessage | undefined;
   #localMedia: LocalMedia | undefined;
   #loading: Promise<LocalMedia> | undefined;
-  #asks: Promise<Asks> | undefined;
+  #asks: Asks | undefined;
+  #loadingAsks: Promise<Asks> | undefined;
   #isOver = false;
   /** Events that wait until the caller of `connect()` has added its listeners; undefined from then on. */
   #waiting: (() => void)[] | undefined = [];
@@ -63,6 +64,7 @@ export class Engine {
       this.#isOver = name === 'closed';
       this.snapshots.changed();
       send(name, event);
+      this.#asks?.onEvent(name, event);
     });
     const session = (this.session = new Session(platform, settings, {
       onState: () => this.#stateChanged(),
@@ -87,8 +89,6 @@ export class Engine {
     });
     this.roster = new Roster({
       emit: (name, event) => {
-        if (name === 'participantLeft')
-          void this.#asks?.then((asks) => asks.left((event as Participant).participantId));
         if (name === 'trackPublished') this.subscriptions.published(event as RemoteTrack);
         emit(name, event as never);
       },
@@ -194,8 +194,8 @@ export class Engine {
 
   /** Loads the code for requests between participants when one is sent or arrives. */
   asks(): Promise<Asks> {
-    return (this.#asks ??= import('./data/asks.js').then(
-      ({ Asks }) => new Asks(this, { random: this.platform.random, assertMessage, emit: this.#emit }),
+    return (this.#loadingAsks ??= import('./data/asks.js').then(
+      ({ Asks }) => (this.#asks = new Asks(this, this.platform.random, assertMessage, this.#emit)),
     ));
   }
 
@@ -240,7 +240,7 @@ export class Engine {
       onTrack: (track, reason) => {
         this.roster.changeTrack(track, { isUndecryptable: reason !== undefined });
         this.snapshots.changed();
-        if (reason !== undefined) this.undecryptable({ ...track, reason });
+        if (reason !== undefined) this.#undecryptable({ ...track, reason });
       },
       refreshVideo: () => this.session.post({ type: 'refreshVideo', targets: ['subscriber'] }),
     });
@@ -260,7 +260,7 @@ export class Engine {
       : new CallplaneError('room_not_encrypted', 'The room is not encrypted.');
   }
 
-  undecryptable(error: Omit<EncryptionError, 'participant'>): void {
+  #undecryptable(error: Omit<EncryptionError, 'participant'>): void {
     this.#emit('encryptionError', { ...error, participant: this.roster.participants.get(error.participantId) });
   }
 
@@ -363,16 +363,18 @@ export class Engine {
         else {
           this.encryption.open(from, data, (opened, reason) => {
             if (reason === undefined) emit(opened);
-            else this.undecryptable({ participantId: from, reason });
+            else this.#undecryptable({ participantId: from, reason });
           });
         }
         break;
       }
       case 'ask':
       case 'reply':
-        this.asks()
-          .then((asks) => asks.receive(message))
-          .catch((error: unknown) => this.#emit('problem', asCallplaneError(error)));
+        // If the code cannot be loaded, the other side gets no answer in time.
+        this.asks().then(
+          (asks) => asks.receive(message),
+          () => undefined,
+        );
         break;
       default:
         this.presence.receive(message);
@@ -432,7 +434,6 @@ export class Engine {
     this.publisher.close();
     // Ends the tracks of the others, so that their elements do not stay on the page with the last picture.
     this.subscriber.reset();
-    void this.#asks?.then((asks) => asks.close(errorOf(close)));
     this.encryption?.close();
     this.#emit('closed', close);
   }

@@ -1,10 +1,12 @@
 import type { Encryption } from '../encryption/encryption.js';
 import type { EncryptionError } from '../encryption/options.js';
 import { abortable, asCallplaneError, assertPermitted, CallplaneError, hasCode, invalidArgument } from '../errors.js';
+import type { CallEvents } from '../events.js';
 import type { AskMessage, AskRequest, ReplyMessage, ReplyRequest } from '../protocol.generated.js';
 import type { Participant } from '../remote/participant.js';
 import type { Presence } from '../remote/presence.js';
 import type { Roster } from '../remote/roster.js';
+import type { CloseInfo } from '../signaling/close-info.js';
 import type { Session } from '../signaling/session.js';
 import { backoffMs, pause, retry } from '../wait.js';
 
@@ -39,14 +41,6 @@ export interface AsksCall {
   readonly encryption: Encryption | undefined;
   readonly handlers: ReadonlyMap<string, RequestHandler>;
   readonly permissions: readonly string[];
-  undecryptable(error: Omit<EncryptionError, 'participant'>): void;
-}
-
-export interface AsksContext {
-  random: () => number;
-  emit: (name: 'problem', error: CallplaneError) => void;
-  /** Not imported: a bundler makes a chunk of each module that chunks share. */
-  assertMessage: (data: unknown) => void;
 }
 
 interface Waiting {
@@ -71,16 +65,19 @@ export class Asks {
 
   constructor(
     private readonly call: AsksCall,
-    private readonly context: AsksContext,
+    private readonly random: () => number,
+    /** Not imported: a bundler makes a chunk of each module that chunks share. */
+    private readonly assertMessage: (data: unknown) => void,
+    private readonly emit: <Name extends keyof CallEvents>(name: Name, event: CallEvents[Name]) => void,
   ) {
-    this.#prefix = Math.floor(context.random() * 2 ** 52).toString(36);
+    this.#prefix = Math.floor(random() * 2 ** 52).toString(36);
   }
 
   async request(
     participant: string | Pick<Participant, 'participantId'>,
     method: string,
-    payload: unknown,
-    { timeoutMs = TIMEOUT_MS, signal }: RequestOptions,
+    payload: unknown = null,
+    { timeoutMs = TIMEOUT_MS, signal }: RequestOptions = {},
   ): Promise<unknown> {
     // Names with `$` are the SDK's own.
     if (!/^[\w.:/-]{1,64}$/.test(method)) throw invalidArgument('method', 'must have 1 to 64 of A-Z a-z 0-9 _ . : / -');
@@ -98,7 +95,7 @@ export class Asks {
   ask(to: readonly string[], method: string, payload: unknown, timeoutMs: number): Promise<unknown>[] {
     if (!(timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX))
       throw invalidArgument('timeoutMs', `must be from 1 to ${TIMEOUT_MS_MAX}`);
-    this.context.assertMessage(payload);
+    this.assertMessage(payload);
     this.#count += 1;
     const askId = `${this.#prefix}-${this.#count}`;
     const answers = to.map((participantId) => this.#answer(askId, participantId, method, timeoutMs));
@@ -112,15 +109,19 @@ export class Asks {
 
   receive(message: AskMessage | ReplyMessage): void {
     const task = message.type === 'ask' ? this.#asked(message) : this.#replied(message);
-    task.catch((error: unknown) => this.context.emit('problem', asCallplaneError(error)));
+    task.catch((error: unknown) => this.emit('problem', asCallplaneError(error)));
   }
 
-  left(participantId: string): void {
-    for (const one of [...this.#waiting.values()]) if (one.participantId === participantId) one.reject(gone());
-  }
-
-  close(error: CallplaneError): void {
-    for (const { reject } of [...this.#waiting.values()]) reject(error);
+  /** Follows the events of the call. */
+  onEvent(name: string, event: unknown): void {
+    const waiting = [...this.#waiting.values()];
+    if (name === 'participantLeft') {
+      const { participantId } = event as Participant;
+      for (const one of waiting) if (one.participantId === participantId) one.reject(gone());
+    } else if (name === 'closed') {
+      const { reason, message } = event as CloseInfo;
+      for (const { reject } of waiting) reject(new CallplaneError(reason === 'left' ? 'closed' : reason, message));
+    }
   }
 
   #answer(askId: string, participantId: string, method: string, timeoutMs: number): Promise<unknown> {
@@ -203,7 +204,8 @@ export class Asks {
           resolve(opened);
           return;
         }
-        this.call.undecryptable({ participantId: from, reason });
+        const participant = this.call.roster.participants.get(from);
+        this.emit('encryptionError', { participantId: from, participant, reason });
         reject(new CallplaneError('undecryptable', `The answer cannot be decrypted: ${reason}.`));
       };
       encryption.open(from, data, onOpened, purpose);
@@ -212,13 +214,12 @@ export class Asks {
 
   /** Sends a reply again after passing failures: the other side may wait for it longer than they last. */
   async #send(message: AskRequest | ReplyRequest, purpose: string): Promise<void> {
-    const { assertMessage, random } = this.context;
     const { encryption, presence, session } = this.call;
-    assertMessage(message.payload);
+    this.assertMessage(message.payload);
     let { payload } = message;
     if (encryption !== undefined && message.to !== 'server') {
       payload = await encryption.seal(presence.own?.participantId ?? '', payload, purpose);
-      assertMessage(payload);
+      this.assertMessage(payload);
     }
     await retry(async (count) => {
       try {
@@ -226,7 +227,7 @@ export class Asks {
       } catch (error) {
         const mayPass = message.type === 'reply' && hasCode(error, 'rate_limited', 'connection_lost', 'unavailable');
         if (!mayPass || count >= REPLY_TRIES) throw error;
-        return () => pause(backoffMs(count, random())).over;
+        return () => pause(backoffMs(count, this.random())).over;
       }
       return undefined;
     });
