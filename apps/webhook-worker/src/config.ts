@@ -37,6 +37,13 @@ export const WebhookWorkerConfig = Type.Object({
       'Whether the proxy resolves host names, and has to refuse addresses that are not public: see ' +
       'docs/operations/security.md.',
   }),
+  WORKERS_PER_PROCESS: Type.Integer({
+    default: 1,
+    minimum: 1,
+    maximum: 16,
+    description:
+      'Workers of this process, of four slots each. More of them wait for slow receivers without another process; one processor carries them all.',
+  }),
   LEASE_MS: Type.Integer({
     default: LEASE_SECONDS * 1000,
     minimum: 100,

@@ -94,11 +94,8 @@ function newAgents(address: string, settings: http.AgentOptions, tunnel: Tunnel 
 }
 
 function through({ proxy, deadlineMs }: Tunnel, host: string, isTls: boolean) {
-  const connect = (
-    options: ConnectionOptions & { port?: number | string },
-    callback: (error: Error | null, socket?: Socket) => void,
-  ): undefined => {
-    const port = Number(options.port ?? (isTls ? 443 : 80));
+  const connect = (options: ConnectionOptions, callback: (error: Error | null, socket?: Socket) => void): undefined => {
+    const port = options.port ?? (isTls ? 443 : 80);
     const destination = { host, port, tls: isTls ? options : null };
     openTunnel(proxy, destination, deadlineMs).then((socket) => callback(null, socket), callback);
   };

@@ -652,7 +652,7 @@ describe('through a proxy', () => {
     expect(receiver.requests[0]!.headers).not.toHaveProperty('proxy-authorization');
   });
 
-  test('does not ask the proxy for an address that is not public, whoever resolves names', async () => {
+  test('does not ask the proxy for an address that is not public, with either setting', async () => {
     const proxy = await startProxy();
     const inside = { resolver: names({ 'inside.test': ['10.0.0.1'] }) };
     const blocked = { outcome: 'blocked', address: null };

@@ -70,7 +70,10 @@ function connectThrough(proxy: URL, { host, port }: Destination, signal: AbortSi
     });
     request.once('connect', (response: IncomingMessage, socket: Socket, head: Buffer) => {
       const { statusCode = 0 } = response;
-      if (statusCode >= 200 && statusCode < 300 && head.length === 0) return resolve(socket);
+      if (statusCode >= 200 && statusCode < 300 && head.length === 0) {
+        resolve(socket);
+        return;
+      }
       socket.destroy();
       reject(new TunnelFailure('connect', 'PROXY_REFUSED'));
     });
