@@ -15,7 +15,7 @@ export async function openCall(options: StageOptions = {}) {
   const [stage, browsers] = await Promise.all([openStage(options), openBrowser()]);
   const enter = async (roomId: string, name: string, joining: Partial<JoinOptions> = {}): Promise<ParticipantPage> => {
     const { token } = await stage.token(roomId, name);
-    const participant = await browsers.newParticipant();
+    const participant = await browsers.newParticipant(joining.encryption !== undefined);
     pages.push(participant);
     await participant.join({ url: stage.url, token, publish: true, ...joining });
     return participant;

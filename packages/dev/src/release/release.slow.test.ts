@@ -15,9 +15,9 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { BROWSER_PROGRAM, repositoryRoot, temporaryDirectory } from '@callplane/testing';
+import { BROWSER_PROGRAM, eventually, repositoryRoot, temporaryDirectory } from '@callplane/testing';
 import { chromium } from 'playwright-core';
-import { PAGE_FILE, PUBLISHED } from './tarballs.js';
+import { PAGE_FILE, PAGE_WORKER_FILE, PUBLISHED } from './tarballs.js';
 
 /**
  * A rehearsal of a release, and its tarballs as a customer uses them. All projects share one folder and one
@@ -137,6 +137,8 @@ describe.each(tarballs)('the tarball of $name', ({ folder, file, name, isEsmOnly
       '--exclude-entrypoints',
       './test-vectors.json',
       './styles.css',
+      // A page opens it as a worker; no module imports it.
+      './encryption-worker',
       ...(isEsmOnly ? ['--profile', 'esm-only'] : []),
     ]);
     const problems: { resolutionKind: string }[] = JSON.parse(printed).analysis.problems;
@@ -164,7 +166,8 @@ describe.each(tarballs)('the tarball of $name', ({ folder, file, name, isEsmOnly
       one
         .replace(/^dist\/(?:cjs\/)?(.*)\.(?:js|js\.map|d\.ts|d\.ts\.map)$/, `${folder}/src/$1.ts`)
         .replace(/.*\/webhook-verifier\/(?=[\w.-]+$)/, 'packages/webhook-verifier/src/');
-    const made = ['dist/cjs/package.json', `dist/${PAGE_FILE}`, 'dist/styles.css', 'dist/styles.css.d.ts'];
+    const pageFiles = [PAGE_FILE, PAGE_WORKER_FILE].map((one) => `dist/${one}`);
+    const made = ['dist/cjs/package.json', ...pageFiles, 'dist/styles.css', 'dist/styles.css.d.ts'];
     const compiled = files.filter((one) => /^dist\/.*\.\w+$/.test(one) && !made.includes(one));
     expect(
       compiled.filter((one) => ['', 'x'].every((end) => !existsSync(join(repositoryRoot, sourceOf(one) + end)))),
@@ -251,25 +254,7 @@ describe('the installed tarballs', () => {
     const file = join(project, 'node_modules/@callplane/client-js/dist', PAGE_FILE);
     expect(readFileSync(file, 'utf8')).not.toMatch(/^import |\bfrom\s*["']|import\(/m);
     expect(statSync(file).size).toBeLessThan(200_000);
-    const pages: Record<string, [type: string, content: string | Buffer]> = {
-      '/': ['text/html', PAGE],
-      [`/${PAGE_FILE}`]: ['text/javascript', readFileSync(file)],
-    };
-    const server = createServer(({ url = '' }, response) => {
-      const [type, content] = pages[url] ?? ['text/plain', ''];
-      response.writeHead(200, { 'content-type': type }).end(content);
-    });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const browser = await chromium.launch({ executablePath: BROWSER_PROGRAM, args: ['--no-sandbox', '--disable-gpu'] });
-    try {
-      const page = await browser.newPage();
-      await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-      await page.waitForFunction("document.title !== ''");
-      expect(await page.title()).toBe('true invalid_argument');
-    } finally {
-      await browser.close();
-      server.close();
-    }
+    expect(await titleOf(dirname(file), `./${PAGE_FILE}`)).toBe('true invalid_argument unreachable');
   });
 
   test('are bundled by Vite, and the bundle runs', async () => {
@@ -277,14 +262,16 @@ describe('the installed tarballs', () => {
     writeFileSync(
       join(project, 'page.js'),
       `import { isSupported, connect } from '@callplane/client-js';
-       connect({ url: 'http://wrong', token: 't' }).catch(({ code }) => console.log(isSupported(), code));`,
+       connect({ url: 'http://wrong', token: 't' }).catch(({ code }) => console.log(isSupported(), code));
+       export { isSupported, connect };`,
     );
     const build = `
       import { build } from 'vite';
       await build({ configFile: false, logLevel: 'error', build: { outDir: 'bundled', target: 'es2022', rolldownOptions: {
-        input: 'page.js', output: { entryFileNames: 'page.mjs' } } } });`;
+        input: 'page.js', preserveEntrySignatures: 'strict', output: { entryFileNames: 'page.mjs' } } } });`;
     await command(process.execPath, ['--input-type=module', '--eval', build]);
     expect(await command(process.execPath, ['bundled/page.mjs'])).toBe('false invalid_argument\n');
+    expect(await titleOf(join(project, 'bundled'), './page.mjs')).toBe('true invalid_argument unreachable');
   });
 });
 
@@ -293,10 +280,36 @@ const api = createClient({ baseUrl: 'https://calls.example.com/v1', apiKey: 'rtc
 console.log(typeof api.createRoom, verifyWebhook({ headers: {}, rawBody: '{}', secrets: 'whsec_1' }).reason);
 `;
 
-const PAGE = `<!doctype html><title></title><script type="module">
-  import { connect, isSupported } from './${PAGE_FILE}';
-  connect({ url: 'http://wrong', token: 't' }).catch(({ code }) => (document.title = isSupported() + ' ' + code));
-</script>`;
+/** Without the worker, an encrypted call would not get as far as to its gateway. */
+const page = (sdk: string) => `
+  import { connect, isSupported } from '${sdk}';
+  const codeOf = (options) => connect({ url: 'http://wrong', token: 't', ...options }).catch(({ code }) => code);
+  const encryption = { key: crypto.getRandomValues(new Uint8Array(32)) };
+  const unreachable = { url: 'ws://127.0.0.1:1024', token: 'e30.e30.e30', connectTimeoutMs: 1, encryption };
+  document.title = [isSupported(), await codeOf({}), await codeOf(unreachable)].join(' ');`;
+
+/** The title that a page sets, which imports the SDK of a folder under a strict content security policy. */
+async function titleOf(folder: string, sdk: string): Promise<string> {
+  const server = createServer(({ url = '' }, response) => {
+    const file = join(folder, url);
+    if (url === '/') {
+      response.setHeader('content-security-policy', "script-src 'self'; worker-src 'self'");
+      response.setHeader('content-type', 'text/html').end('<!doctype html><script type="module" src="/page"></script>');
+    } else if (url === '/page' || existsSync(file)) {
+      response.setHeader('content-type', 'text/javascript').end(url === '/page' ? page(sdk) : readFileSync(file));
+    } else response.writeHead(404).end();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const browser = await chromium.launch({ executablePath: BROWSER_PROGRAM, args: ['--no-sandbox', '--disable-gpu'] });
+  try {
+    const opened = await browser.newPage();
+    await opened.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    return await eventually(async () => (await opened.title()) || Promise.reject(new Error('the page has no title')));
+  } finally {
+    await browser.close();
+    server.close();
+  }
+}
 
 const TYPED = `
 import { createClient, isCallplaneError, type Room } from '@callplane/server';
