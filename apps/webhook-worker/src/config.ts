@@ -21,6 +21,13 @@ export const WebhookWorkerConfig = Type.Object({
     maximum: 365,
     description: 'Days after which an endpoint is disabled if all its attempts in that time have failed; 0 = never.',
   }),
+  WORKERS_PER_PROCESS: Type.Integer({
+    default: 1,
+    minimum: 1,
+    maximum: 16,
+    description:
+      'Workers of this process, of four slots each. More of them wait for slow receivers without another process; one processor carries them all.',
+  }),
   LEASE_MS: Type.Integer({
     default: LEASE_SECONDS * 1000,
     minimum: 100,

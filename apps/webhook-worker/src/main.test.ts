@@ -70,4 +70,14 @@ describe('the webhook worker process', () => {
     expect(await kit.deps.database.prisma.webhookDelivery.count({ where: { status: 'delivering' } })).toBe(0);
     expect(await kit.deps.database.prisma.webhookAttempt.count({ where: { errorCode: 'RESPONSE_TIMEOUT' } })).toBe(4);
   });
+
+  test('has the slots of all its workers', async () => {
+    const pit = await startTarPit();
+    const app = await spawnWorker({ WORKERS_PER_PROCESS: '2' });
+    for (let endpoints = 0; endpoints < 2; endpoints += 1)
+      await wake(await kit.newEndpoint(pit.url, { slotMs: 200 }), 8);
+    await eventually(() => pit.requests.length === 8);
+    app.kill('SIGKILL');
+    await app.exited;
+  });
 });

@@ -33,7 +33,7 @@ import { FailingEndpoints, sweepRetention, sweepDeliveries, sweepRecoveries } fr
 
 const RETENTION_INTERVAL_MS = 60_000;
 const RECOVERY_INTERVAL_MS = 1000;
-/** Turns of each lane that are taken at once. A turn that waits for a slot or settles does not count. */
+/** Turns of each lane that a worker takes at once. A turn that waits for a slot or settles does not count. */
 const TURNS_AT_ONCE = {
   [QUEUE_OF_LANE.fast]: 2 * CONCURRENCY_PER_WORKER,
   [QUEUE_OF_LANE.slow]: SHARED_SLOTS_MAX,
@@ -49,15 +49,16 @@ const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(con
 
 const databaseSettings = { ...app.databaseSettings, indexesOnly: true };
 const database = app.ownDatabase(new Database(databaseSettings));
+const slots = config.WORKERS_PER_PROCESS * CONCURRENCY_PER_WORKER;
 // One claim a slot, and the scan.
 const claimsDatabase = app.own(
   'claims',
-  new Database({ ...databaseSettings, poolMax: CONCURRENCY_PER_WORKER + 1, asynchronousCommit: true }),
+  new Database({ ...databaseSettings, poolMax: slots + 1, asynchronousCommit: true }),
 );
 const redis = orExit('REDIS_URL', () => readRedisTarget(config));
 const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
-const agents = app.own('connections', new PinnedAgents({ idlePerAgentMax: CONCURRENCY_PER_WORKER }));
+const agents = app.own('connections', new PinnedAgents({ idlePerAgentMax: slots }));
 
 const deps: Deps = {
   database,
@@ -80,30 +81,29 @@ const deps: Deps = {
   dnsDeadlineMs: config.DNS_DEADLINE_MS,
 };
 
-const turns = new Turns(deps);
-metrics.gauge(
-  { name: 'callplane_webhook_in_flight', help: `Occupied slots of this process, out of ${CONCURRENCY_PER_WORKER}.` },
-  () => turns.inUse,
+const scanned = new Turns(deps);
+const workers = [scanned, ...Array.from({ length: config.WORKERS_PER_PROCESS - 1 }, () => new Turns(deps))];
+metrics.gauge({ name: 'callplane_webhook_in_flight', help: 'Occupied slots of this process.' }, () =>
+  workers.reduce((sum, { inUse }) => sum + inUse, 0),
 );
-metrics.gauge({ name: 'callplane_webhook_slots', help: 'Slots of this process.' }, () => CONCURRENCY_PER_WORKER);
-const workers = new JobWorkers<TurnJob>({
-  redisUrl: redis,
-  queues: TURNS_AT_ONCE,
-  work: (job, handed) => turns.take(job, handed),
-  events: {
-    ...app.redisEvents('turns'),
-    onFailed: (error, job) => logger.error('job failed', { endpointId: job?.endpointId, error }),
-  },
-});
-app.own('turns', {
-  close: async () => {
-    await workers.stop();
+metrics.gauge({ name: 'callplane_webhook_slots', help: 'Slots of this process.' }, () => slots);
+const events = {
+  ...app.redisEvents('turns'),
+  onFailed: (error: Error, job?: TurnJob) => logger.error('job failed', { endpointId: job?.endpointId, error }),
+};
+const closings = workers.map((turns) => {
+  const work = turns.take.bind(turns);
+  const jobs = new JobWorkers<TurnJob>({ redisUrl: redis, queues: TURNS_AT_ONCE, work, events });
+  return async () => {
+    await jobs.stop();
     await turns.drain();
-    await workers.close();
-  },
+    await jobs.close();
+  };
 });
+app.own('turns', { close: () => Promise.all(closings.map((close) => close())) });
 
-const scan = new Scan(deps, turns, config.SWEEP_INTERVAL_MS);
+// Without Redis, the first worker alone runs the turns that a scan finds.
+const scan = new Scan(deps, scanned, config.SWEEP_INTERVAL_MS);
 const failing = new FailingEndpoints(deps, config.WEBHOOK_DISABLE_AFTER_DAYS);
 app.repeat('scan', Math.min(SCAN_FAST_MS, config.SWEEP_INTERVAL_MS), () => scan.tick(), isDatabaseUnavailable);
 app.repeat('failing endpoints', RETENTION_INTERVAL_MS, () => failing.count(), isDatabaseUnavailable);
@@ -121,6 +121,6 @@ for (const [name, intervalMs, work] of [
 const healthPort = await app.serveHealth(config);
 await app.started('working', {
   queues: Object.values(QUEUE_OF_LANE),
-  concurrency: CONCURRENCY_PER_WORKER,
+  concurrency: slots,
   healthPort,
 });

@@ -47,6 +47,11 @@ async function openBench(stage: Stage) {
       while (workers.length < count) workers.push(await stage.start('webhook-worker'));
       for (const worker of workers.splice(count)) await worker.stop();
     },
+    /** One process with `count` workers, beside no other. */
+    async setWorkersOfOne(count: number) {
+      for (const worker of workers.splice(0)) await worker.stop();
+      workers.push(await stage.start('webhook-worker', { WORKERS_PER_PROCESS: String(count) }));
+    },
     /** Inserts pending deliveries and resolves to the number of arrivals per second. */
     async deliver({ endpointId, receiver }: Target, count: number, isAnnounced = true): Promise<number> {
       const arrived = receiver.arrivals(count);
@@ -91,7 +96,7 @@ async function againstBareLoop({ stage, webhooks, fast, deliver }: Bench) {
   printRow('one worker, receiver 0 ms, Redis frozen, against the same with Redis', without, 0.5);
 }
 
-async function severalWorkers({ slow, setWorkers, deliver }: Bench) {
+async function severalWorkers({ fast, slow, setWorkers, setWorkersOfOne, deliver }: Bench) {
   const rateOfRounds = async (workers: number) => {
     const rates = [];
     for (let round = 0; round < 3; round++) rates.push(await deliver(slow, workers * SLOW_ROUND));
@@ -108,7 +113,11 @@ async function severalWorkers({ slow, setWorkers, deliver }: Bench) {
   printRow('two workers against one, 50 ms', against(two, one), 1.8);
   printRow('four workers against one, 50 ms', against(four, one), 3.4);
   printRow('eight workers against one, 50 ms', against(eight, one), '');
-  await setWorkers(1);
+  await setWorkersOfOne(8);
+  printRow('eight workers of one process against one, 50 ms', against(await rateOfRounds(8), one), '');
+  const ofOne = [];
+  for (let round = 0; round < 3; round++) ofOne.push(await deliver(fast, 8 * SLOW_ROUND));
+  printRow('the same, receiver 0 ms', `${median(ofOne).toFixed(0)} /s`);
 }
 
 function rateOf(arrivals: readonly Arrival[]) {

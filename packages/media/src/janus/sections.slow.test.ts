@@ -97,6 +97,10 @@ describe('media sections of a subscriber', () => {
   test('whose feed has ended need an offer to carry another one, and their number does not grow', async () => {
     const { bob, senders } = await stage('ada', 'eve');
     await senders[0]!.publisher.detach();
+    await eventually(async () => {
+      const sections = await bob.subscriber.listSections({ feedId: 'eve', mid: '1' });
+      return sections.every(({ stream }) => stream === null);
+    });
     const { offer } = await bob.subscriber.switch([{ feedId: 'eve', mid: '1', subscriberMid: '1' }]);
     expect(offer!.sections).toMatchObject([{ stream: null }, { stream: { feedId: 'eve', mid: '1' } }]);
     await bob.subscriber.answer(await bob.peer.answer(offer!.sdp));

@@ -16,12 +16,14 @@ export interface CallProps extends CallProviderProps {
   /** Replaces texts of the components. */
   texts?: Partial<Texts> | undefined;
   className?: string | undefined;
+  /** Whether the page around it has a main element and a heading of its own. */
+  isEmbedded?: boolean | undefined;
   /** Default: header, body and control bar. */
   children?: ReactNode;
 }
 
 /** A whole call. It fills its parent, which needs a height. Without `onEnd`, it shows why the call is over. */
-export function Call({ children, texts, className, ...provider }: CallProps) {
+export function Call({ children, texts, className, isEmbedded = false, ...provider }: CallProps) {
   const [attempt, setAttempt] = useState(0);
   const all = useMemo(() => ({ ...TEXTS, ...texts }), [texts]);
   const { tracks = [] } = provider;
@@ -35,7 +37,7 @@ export function Call({ children, texts, className, ...provider }: CallProps) {
   return (
     <TextsContext.Provider value={all}>
       <CallProvider key={attempt} {...provider} {...(attempt > 0 ? again : {})}>
-        <Frame className={className} onJoinAgain={() => setAttempt(attempt + 1)}>
+        <Frame className={className} isEmbedded={isEmbedded} onJoinAgain={() => setAttempt(attempt + 1)}>
           {children ?? (
             <>
               <CallHeader />
@@ -51,17 +53,19 @@ export function Call({ children, texts, className, ...provider }: CallProps) {
 
 function Frame({
   className,
+  isEmbedded,
   onJoinAgain,
   children,
-}: Pick<CallProps, 'className' | 'children'> & { onJoinAgain: () => void }) {
-  const ui = useNewUi();
+}: Pick<CallProps, 'className' | 'children'> & { isEmbedded: boolean; onJoinAgain: () => void }) {
+  const ui = useNewUi(isEmbedded);
+  const Root = isEmbedded ? 'section' : 'main';
   const texts = useTexts();
   const call = useCall();
   const { state, error, closeInfo } = useConnectionState();
   const end = error ?? (closeInfo && { code: closeInfo.reason, message: closeInfo.message });
   return (
     <UiContext.Provider value={ui}>
-      <div ref={ui.setRoot} className={classes('cp-call', className)} data-state={state}>
+      <Root ref={ui.setRoot} className={classes('cp-call', className)} aria-label={texts.call} data-state={state}>
         {end !== undefined ? (
           <div className="cp-end">
             <p role="alert">{readableCode(texts, end)}</p>
@@ -79,7 +83,7 @@ function Frame({
             <Announcer />
           </>
         )}
-      </div>
+      </Root>
     </UiContext.Provider>
   );
 }
@@ -91,9 +95,10 @@ export function CallHeader({ children }: { children?: ReactNode }) {
   const { isRecording, since } = useRecording();
   const { state } = useConnectionState();
   const encryption = useEncryption();
+  const Heading = useUi().isEmbedded ? 'h2' : 'h1';
   return (
     <header className="cp-header">
-      <h1 className="cp-room">{name}</h1>
+      <Heading className="cp-room">{name}</Heading>
       <span className="cp-count">{texts.here(count)}</span>
       {encryption !== undefined && (
         <span className="cp-count" title={texts.encryptedAs(encryption.fingerprint)}>
@@ -118,10 +123,10 @@ export function CallBody() {
   const { panel } = useUi();
   return (
     <div className="cp-body">
-      <main className="cp-main">
+      <div className="cp-main">
         <ConnectionBanner />
         <Stage />
-      </main>
+      </div>
       {panel === 'chat' && <Chat />}
       {panel === 'people' && <People />}
     </div>

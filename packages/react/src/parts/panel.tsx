@@ -19,7 +19,7 @@ export function Panel({ name, title, children }: { name: PanelName; title: strin
     };
   }, []);
   return (
-    <aside
+    <section
       ref={ref}
       className={`cp-panel cp-${name}`}
       aria-labelledby={titleId}
@@ -29,6 +29,6 @@ export function Panel({ name, title, children }: { name: PanelName; title: strin
     >
       <h2 id={titleId}>{title}</h2>
       {children}
-    </aside>
+    </section>
   );
 }

@@ -7,6 +7,7 @@ export interface Ui {
   /** The open panel beside the stage. */
   panel: PanelName | undefined;
   setPanel: (panel: PanelName | undefined) => void;
+  isEmbedded: boolean;
   hasShortcuts: boolean;
   setShortcuts: (hasShortcuts: boolean) => void;
   /** The element of the call, in which dialogs are shown. */
@@ -19,6 +20,7 @@ const nothing = () => undefined;
 export const UiContext = createContext<Ui>({
   panel: undefined,
   setPanel: nothing,
+  isEmbedded: false,
   hasShortcuts: false,
   setShortcuts: nothing,
   root: null,
@@ -30,11 +32,14 @@ export function useUi(): Ui {
   return useContext(UiContext);
 }
 
-export function useNewUi(): Ui {
+export function useNewUi(isEmbedded: boolean): Ui {
   const [panel, setPanel] = useState<PanelName>();
-  const [hasShortcuts, setShortcuts] = useState(true);
+  const [hasShortcuts, setShortcuts] = useState(!isEmbedded);
   const [root, setRoot] = useState<HTMLElement | null>(null);
-  return useMemo(() => ({ panel, setPanel, hasShortcuts, setShortcuts, root, setRoot }), [panel, hasShortcuts, root]);
+  return useMemo(
+    () => ({ panel, setPanel, isEmbedded, hasShortcuts, setShortcuts, root, setRoot }),
+    [panel, isEmbedded, hasShortcuts, root],
+  );
 }
 
 export function classes(...names: (string | undefined)[]): string {

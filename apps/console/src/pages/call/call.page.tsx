@@ -1,14 +1,23 @@
-import type { Call, PublishedTrack, RemoteTrack } from '@callplane/client-js';
+import type { ReceivedMessage } from '@callplane/client-js';
+import {
+  Call,
+  CallBody,
+  CallHeader,
+  ControlBar,
+  LeaveButton,
+  PanelButton,
+  SettingsButton,
+  SourceButton,
+} from '@callplane/react';
+import '@callplane/react/styles.css';
 import type { Room } from '@callplane/server/requests';
-import { type SubmitEvent, useCallback, useEffect, useState, useSyncExternalStore } from 'react';
+import { type SubmitEvent, useEffect, useState } from 'react';
 import { useApi, useApiAction } from '../../api/hooks.js';
 import { Button } from '../../components/button.js';
 import { Check, Field, FormError, InputField, Select } from '../../components/fields.js';
 import { Page } from '../../components/layout.js';
-import { Empty, Loaded, Loading } from '../../components/states.js';
-import { Badge } from '../../components/text.js';
+import { Empty, Loaded } from '../../components/states.js';
 import { toast } from '../../components/toasts.js';
-import { plural } from '../../format.js';
 import { useQueryParameters } from '../../navigation/location.js';
 import { holdActive } from '../../session/idle.js';
 import { useScope, useSession } from '../../session/session.js';
@@ -131,175 +140,44 @@ function Form({ rooms, roomId, onAdmitted }: FormProps) {
   );
 }
 
+const CONSTRAINTS = { video: { width: { ideal: 640 }, height: { ideal: 360 } } };
+
 function RunningCall({ admission, onEnd }: { admission: Admission; onEnd: (why: string) => void }) {
   const { session } = useSession();
-  // Who listens has no input.
+  // A listener has no input.
   useEffect(holdActive, []);
-  const url = session?.signalingUrl ?? `${location.origin.replace(/^http/, 'ws')}/v1/signaling`;
-  const { call, problem, onProblem } = useCall(admission, url, onEnd);
-  if (call === undefined) return <Loading what="the call" lines={3} />;
-  return <PresentCall call={call} problem={problem} onProblem={onProblem} />;
-}
-
-function PresentCall({ call, problem, onProblem }: { call: Call; problem: string; onProblem: (text: string) => void }) {
-  const { state, participantCount, recordingSince, isAudioBlocked, tracks, participants } = useSyncExternalStore(
-    call.subscribe,
-    call.getSnapshot,
-  );
-  const own = [...tracks.values()];
   return (
-    <div className="stack">
-      <div className="row">
-        <Badge tone={state === 'connected' ? 'good' : 'warn'}>{state}</Badge>
-        <span role="status">{recordingSince !== null && <Badge tone="bad">recording</Badge>}</span>
-        <span className="quiet">{plural(participantCount, 'participant')} in the room</span>
-        {isAudioBlocked && (
-          <Button kind="primary" onClick={() => void call.startAudio()}>
-            Play the sound
-          </Button>
-        )}
-      </div>
-      {problem !== '' && (
-        <p className="notice warn" role="alert">
-          {problem}
-        </p>
-      )}
-      <ul className="call-grid">
-        <Person name="You" tracks={own} isOwn />
-        {[...participants.values()].map(({ participantId, name, tracks: theirs, connectionQuality }) => (
-          <Person key={participantId} name={name} tracks={[...theirs.values()]} quality={connectionQuality} />
-        ))}
-      </ul>
-      <Controls call={call} own={own} onProblem={onProblem} />
-    </div>
+    <Call
+      url={session?.signalingUrl ?? `${location.origin.replace(/^http/, 'ws')}/v1/signaling`}
+      token={admission.token}
+      audio={admission.withDevices}
+      video={admission.withDevices}
+      constraints={CONSTRAINTS}
+      isEmbedded
+      onJoined={(call) => call.on('message', showMessage)}
+      onError={({ message }) => onEnd(`The room could not be joined: ${message}`)}
+      onEnd={({ reason, message, canRejoin }) => {
+        const advice = canRejoin ? ' You can join again.' : '';
+        onEnd(reason === 'left' ? 'You left the call.' : `The call is over: ${message}${advice}`);
+      }}
+    >
+      <CallHeader />
+      <CallBody />
+      <ControlBar>
+        <SourceButton source="microphone" />
+        <SourceButton source="camera" />
+        <PanelButton panel="people" />
+        <SettingsButton />
+        <LeaveButton />
+      </ControlBar>
+    </Call>
   );
-}
-
-interface ControlsProps {
-  call: Call;
-  own: readonly PublishedTrack[];
-  onProblem: (text: string) => void;
-}
-
-function Controls({ call, own, onProblem }: ControlsProps) {
-  const toggle = ({ muted, trackId }: PublishedTrack) => {
-    const changing = muted ? call.unmute(trackId) : call.mute(trackId);
-    changing.catch((error: unknown) => onProblem(messageOf(error)));
-  };
-  return (
-    <div className="row">
-      {own.map((track) => (
-        <Button
-          key={track.trackId}
-          icon={track.kind === 'audio' ? 'microphone' : 'camera'}
-          aria-pressed={track.muted}
-          onClick={() => toggle(track)}
-        >
-          {`${track.muted ? 'Unmute' : 'Mute'} the ${track.kind === 'audio' ? 'microphone' : 'camera'}`}
-        </Button>
-      ))}
-      <Button kind="danger" icon="leave" onClick={() => void call.leave()}>
-        Leave the call
-      </Button>
-    </div>
-  );
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-type Track = PublishedTrack | RemoteTrack;
-
-function Person({
-  name,
-  tracks,
-  quality,
-  isOwn = false,
-}: {
-  name: string;
-  tracks: readonly Track[];
-  quality?: string | undefined;
-  isOwn?: boolean;
-}) {
-  const video = tracks.find(({ kind, muted }) => kind === 'video' && !muted);
-  const sound = tracks.find(({ kind }) => kind === 'audio');
-  const notes = [sound === undefined || sound.muted ? 'muted' : '', quality ?? ''].filter((note) => note !== '');
-  return (
-    <li className="person">
-      {video === undefined ? (
-        <span className="person-initial" aria-hidden="true">
-          {(/\p{L}|\p{N}/u.exec(name)?.[0] ?? '?').toUpperCase()}
-        </span>
-      ) : (
-        <Media track={video} />
-      )}
-      {/* One's own sound would echo. */}
-      {sound !== undefined && !isOwn && <Media track={sound} />}
-      <p className="person-name">
-        <span className="cut">{name}</span>
-        {notes.length > 0 && <small>{notes.join(', ')}</small>}
-      </p>
-    </li>
-  );
-}
-
-function Media({ track: { kind, attach, detach } }: { track: Track }) {
-  // Both stay the same while the track is published.
-  const ref = useCallback(
-    (element: HTMLMediaElement | null) => {
-      if (element === null) return undefined;
-      attach(element);
-      return () => void detach(element);
-    },
-    [attach, detach],
-  );
-  return kind === 'video' ? <video ref={ref} aria-hidden="true" /> : <audio ref={ref} />;
 }
 
 /** Characters of a message that the page shows. */
 const MESSAGE_SHOWN_MAX = 200;
 
-/** Joins with a token, and leaves when the page closes. Loads the SDK only now: no other page needs it. */
-function useCall(
-  { token, withDevices }: Admission,
-  url: string,
-  onEnd: (why: string) => void,
-): { call: Call | undefined; problem: string; onProblem: (text: string) => void } {
-  const [call, setCall] = useState<Call>();
-  const [problem, setProblem] = useState('');
-  useEffect(() => {
-    const closing = new AbortController();
-    const { signal } = closing;
-    let joined: Call | undefined;
-    const join = async () => {
-      const { connect } = await import('@callplane/client-js');
-      joined = await connect({ url, token, signal });
-      joined.on('message', ({ isFromServer, participant, data }) => {
-        const sender = isFromServer ? 'the server' : (participant?.name ?? 'a participant who left');
-        toast(`Message from ${sender}: ${JSON.stringify(data).slice(0, MESSAGE_SHOWN_MAX)}`);
-      });
-      joined.on('problem', (error) => setProblem(error.message));
-      joined.on('deviceFallback', ({ source }) => setProblem(`The chosen ${source} is gone. The default one is used.`));
-      joined.on('closed', ({ reason, message, canRejoin }) => {
-        const advice = canRejoin ? ' You can join again.' : '';
-        if (!signal.aborted) onEnd(reason === 'left' ? 'You left the call.' : `The call is over: ${message}${advice}`);
-      });
-      setCall(joined);
-      if (!withDevices) return;
-      const { failed } = await joined.publish({ audio: true, video: true });
-      setProblem(failed.map((one) => `The ${one.source} is not used: ${one.message}`).join(' '));
-    };
-    join().catch((error: unknown) => {
-      if (signal.aborted) return;
-      const why = messageOf(error);
-      if (joined === undefined) onEnd(`The room could not be joined: ${why}`);
-      else setProblem(`The devices could not be published: ${why}`);
-    });
-    return () => {
-      closing.abort();
-      void joined?.leave();
-    };
-  }, [token, url, withDevices]);
-  return { call, problem, onProblem: setProblem };
+function showMessage({ isFromServer, participant, data }: ReceivedMessage): void {
+  const sender = isFromServer ? 'the server' : (participant?.name ?? 'a participant who left');
+  toast(`Message from ${sender}: ${JSON.stringify(data).slice(0, MESSAGE_SHOWN_MAX)}`);
 }
