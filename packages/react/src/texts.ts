@@ -1,5 +1,11 @@
 'use client';
-import { CallplaneError, type CallplaneErrorCode, type QualityLevel, type TrackSource } from '@callplane/client-js';
+import {
+  CallplaneError,
+  type CallplaneErrorCode,
+  type ConnectionTestStep,
+  type QualityLevel,
+  type TrackSource,
+} from '@callplane/client-js';
 import { createContext, useContext } from 'react';
 
 const SOURCES: Record<TrackSource, string> = {
@@ -99,6 +105,11 @@ export const TEXTS = {
   stopCamera: 'Stop camera',
   stopShare: 'Stop sharing',
   takeOff: (name: string) => `Take off the stage: ${name}`,
+  testFailed: 'A call does not work here.',
+  testing: 'Testing the connection…',
+  testPassed: 'A call works here.',
+  /** Of each step of the connection test. */
+  testStep: ({ message }: ConnectionTestStep) => message,
   unmute: 'Unmute',
   undecryptable: 'cannot be decrypted',
   unread: (count: number) => `${count} unread`,

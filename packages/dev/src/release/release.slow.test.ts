@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import {
   appendFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -15,9 +16,15 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+<<<<<<< HEAD
 import { BROWSER_PROGRAM, eventually, repositoryRoot, temporaryDirectory } from '@callplane/testing';
 import { chromium } from 'playwright-core';
 import { PAGE_FILE, PAGE_WORKER_FILE, PUBLISHED } from './tarballs.js';
+=======
+import { BROWSER_PROGRAM, repositoryRoot, temporaryDirectory } from '@callplane/testing';
+import { chromium, type Page } from 'playwright-core';
+import { PAGE_FILE, PUBLISHED } from './tarballs.js';
+>>>>>>> main
 
 /**
  * A rehearsal of a release, and its tarballs as a customer uses them. All projects share one folder and one
@@ -254,7 +261,15 @@ describe('the installed tarballs', () => {
     const file = join(project, 'node_modules/@callplane/client-js/dist', PAGE_FILE);
     expect(readFileSync(file, 'utf8')).not.toMatch(/^import |\bfrom\s*["']|import\(/m);
     expect(statSync(file).size).toBeLessThan(200_000);
+<<<<<<< HEAD
     expect(await titleOf(dirname(file), `./${PAGE_FILE}`)).toBe('true invalid_argument unreachable');
+=======
+    const pages: Files = { '/': ['text/html', PAGE], [`/${PAGE_FILE}`]: ['text/javascript', readFileSync(file)] };
+    await inBrowser(pages, async (page) => {
+      await page.waitForFunction("document.title !== ''");
+      expect(await page.title()).toBe('true invalid_argument');
+    });
+>>>>>>> main
   });
 
   test('are bundled by Vite, and the bundle runs', async () => {
@@ -273,7 +288,67 @@ describe('the installed tarballs', () => {
     expect(await command(process.execPath, ['bundled/page.mjs'])).toBe('false invalid_argument\n');
     expect(await titleOf(join(project, 'bundled'), './page.mjs')).toBe('true invalid_argument unreachable');
   });
+
+  test('have components for React that Vite bundles with their styles, and Chromium shows', async () => {
+    const root = join(dirname(out), 'with-react');
+    const modules = join(repositoryRoot, 'packages/react/node_modules');
+    mkdirSync(join(root, 'node_modules'), { recursive: true });
+    for (const name of ['react', 'react-dom', '@radix-ui'])
+      symlinkSync(join(modules, name), join(root, 'node_modules', name));
+    for (const name of ['vite', '@callplane'])
+      symlinkSync(join(project, 'node_modules', name), join(root, 'node_modules', name));
+    cpSync(join(repositoryRoot, 'packages/react/examples/page.tsx'), join(root, 'page.tsx'));
+    writeFileSync(join(root, 'index.html'), '<div id="place"></div><script type="module" src="./main.js"></script>');
+    writeFileSync(join(root, 'main.js'), REACT_PAGE);
+    // As an installation has them: a link out of the folder would find no React beside it.
+    const build = `
+      import { build } from 'vite';
+      await build({ configFile: false, logLevel: 'error', resolve: { dedupe: ['react', 'react-dom', '@radix-ui/react-dialog'] } });`;
+    await command(process.execPath, ['--input-type=module', '--eval', build], root);
+    const built = readdirSync(join(root, 'dist/assets'));
+    const assets = built.map((name): [string, Files[string]] => [
+      `/assets/${name}`,
+      [name.endsWith('css') ? 'text/css' : 'text/javascript', readFileSync(join(root, 'dist/assets', name))],
+    ]);
+    const pages: Files = {
+      '/': ['text/html', readFileSync(join(root, 'dist/index.html'))],
+      ...Object.fromEntries(assets),
+    };
+    await inBrowser(pages, async (page) => {
+      const join = page.getByRole('button', { name: 'Join' });
+      await join.waitFor();
+      expect(await join.evaluate((shown) => getComputedStyle(shown).borderRadius)).toBe('10px');
+    });
+  });
 });
+
+type Files = Record<string, [type: string, content: string | Buffer]>;
+
+/** Serves the files, and opens the first page. */
+async function inBrowser(files: Files, look: (page: Page) => Promise<void>): Promise<void> {
+  const server = createServer(({ url = '' }, response) => {
+    const [type, content] = files[url] ?? ['text/plain', ''];
+    response.writeHead(200, { 'content-type': type }).end(content);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const browser = await chromium.launch({ executablePath: BROWSER_PROGRAM, args: ['--no-sandbox', '--disable-gpu'] });
+  try {
+    const page = await browser.newPage();
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    await look(page);
+  } finally {
+    await browser.close();
+    server.close();
+  }
+}
+
+const REACT_PAGE = `
+import '@callplane/react/styles.css';
+import { createElement } from 'react';
+import { createRoot } from 'react-dom/client';
+import { CallPage } from './page.tsx';
+createRoot(document.getElementById('place')).render(createElement(CallPage, { fetchToken: () => Promise.reject() }));
+`;
 
 const ALONE = `
 const api = createClient({ baseUrl: 'https://calls.example.com/v1', apiKey: 'rtc_sk_1' });
