@@ -16,15 +16,9 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-<<<<<<< HEAD
 import { BROWSER_PROGRAM, eventually, repositoryRoot, temporaryDirectory } from '@callplane/testing';
-import { chromium } from 'playwright-core';
-import { PAGE_FILE, PAGE_WORKER_FILE, PUBLISHED } from './tarballs.js';
-=======
-import { BROWSER_PROGRAM, repositoryRoot, temporaryDirectory } from '@callplane/testing';
 import { chromium, type Page } from 'playwright-core';
-import { PAGE_FILE, PUBLISHED } from './tarballs.js';
->>>>>>> main
+import { PAGE_FILE, PAGE_WORKER_FILE, PUBLISHED } from './tarballs.js';
 
 /**
  * A rehearsal of a release, and its tarballs as a customer uses them. All projects share one folder and one
@@ -261,15 +255,7 @@ describe('the installed tarballs', () => {
     const file = join(project, 'node_modules/@callplane/client-js/dist', PAGE_FILE);
     expect(readFileSync(file, 'utf8')).not.toMatch(/^import |\bfrom\s*["']|import\(/m);
     expect(statSync(file).size).toBeLessThan(200_000);
-<<<<<<< HEAD
     expect(await titleOf(dirname(file), `./${PAGE_FILE}`)).toBe('true invalid_argument unreachable');
-=======
-    const pages: Files = { '/': ['text/html', PAGE], [`/${PAGE_FILE}`]: ['text/javascript', readFileSync(file)] };
-    await inBrowser(pages, async (page) => {
-      await page.waitForFunction("document.title !== ''");
-      expect(await page.title()).toBe('true invalid_argument');
-    });
->>>>>>> main
   });
 
   test('are bundled by Vite, and the bundle runs', async () => {
@@ -363,27 +349,25 @@ const page = (sdk: string) => `
   const unreachable = { url: 'ws://127.0.0.1:1024', token: 'e30.e30.e30', connectTimeoutMs: 1, encryption };
   document.title = [isSupported(), await codeOf({}), await codeOf(unreachable)].join(' ');`;
 
+const POLICY = `<meta http-equiv="content-security-policy" content="script-src 'self'; worker-src 'self'">`;
+
 /** The title that a page sets, which imports the SDK of a folder under a strict content security policy. */
 async function titleOf(folder: string, sdk: string): Promise<string> {
-  const server = createServer(({ url = '' }, response) => {
-    const file = join(folder, url);
-    if (url === '/') {
-      response.setHeader('content-security-policy', "script-src 'self'; worker-src 'self'");
-      response.setHeader('content-type', 'text/html').end('<!doctype html><script type="module" src="/page"></script>');
-    } else if (url === '/page' || existsSync(file)) {
-      response.setHeader('content-type', 'text/javascript').end(url === '/page' ? page(sdk) : readFileSync(file));
-    } else response.writeHead(404).end();
+  const scripts = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\.m?js$/.test(name));
+  const served = scripts.map((name): [string, Files[string]] => [
+    `/${name}`,
+    ['text/javascript', readFileSync(join(folder, name))],
+  ]);
+  const files: Files = {
+    '/': ['text/html', `<!doctype html>${POLICY}<script type="module" src="/page"></script>`],
+    '/page': ['text/javascript', page(sdk)],
+    ...Object.fromEntries(served),
+  };
+  let title = '';
+  await inBrowser(files, async (opened) => {
+    title = await eventually(async () => (await opened.title()) || Promise.reject(new Error('the page has no title')));
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const browser = await chromium.launch({ executablePath: BROWSER_PROGRAM, args: ['--no-sandbox', '--disable-gpu'] });
-  try {
-    const opened = await browser.newPage();
-    await opened.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-    return await eventually(async () => (await opened.title()) || Promise.reject(new Error('the page has no title')));
-  } finally {
-    await browser.close();
-    server.close();
-  }
+  return title;
 }
 
 const TYPED = `
