@@ -33,11 +33,15 @@ const ENTRY = `
   /** A stage of a call that the test makes up: its snapshots, without servers. */
   export function renderStage(place, count) {
     const listeners = new Set();
+    const camera = (participantId) => ({ participantId, trackId: 'camera', kind: 'video', source: 'camera', muted: false,
+      quality: 'full', isPlaying: true, attach: (element) => element, detach: () => [] });
+    const asked = { subscribed: [], unsubscribed: [] };
     const person = (id) => ({ participantId: id, sessionId: id, name: id, externalId: null, role: 'participant', metadata: {},
-      joinedAt: new Date(), connected: true, connectionQuality: 'good', isSpeaking: false, tracks: new Map(), audioLevel: () => 0 });
+      joinedAt: new Date(), connected: true, connectionQuality: 'good', isSpeaking: false, tracks: new Map([['camera', camera(id)]]), audioLevel: () => 0 });
     const ids = Array.from({ length: count }, (_, at) => 'P' + at);
     let snapshot = { ...INITIAL_SNAPSHOT, state: 'connected', participants: new Map(ids.map((id) => [id, person(id)])) };
-    const call = { getSnapshot: () => snapshot, on: () => () => undefined,
+    const ask = (list) => async (...tracks) => void asked[list].push(tracks.map(({ participantId }) => participantId).join(' '));
+    const call = { subscribeTracks: ask('subscribed'), unsubscribeTracks: ask('unsubscribed'), getSnapshot: () => snapshot, on: () => () => undefined,
       subscribe: (listener) => (listeners.add(listener), () => listeners.delete(listener)),
       get participants() { return snapshot.participants; }, get activeSpeakers() { return snapshot.activeSpeakers; } };
     const commits = [];
@@ -47,7 +51,7 @@ const ENTRY = `
       snapshot = { ...snapshot, participants: new Map(snapshot.participants).set(id, { ...snapshot.participants.get(id), ...part }) };
       for (const listener of [...listeners]) listener();
     };
-    return { commits, change };
+    return { asked, commits, change };
   }
 `;
 const SERVER = `
@@ -294,7 +298,11 @@ describe('a call of components', () => {
     await plays(page, 1, 0);
     expect(await openDevices(page)).toBe(2);
     await page.getByLabel('Microphone').locator('option').nth(1).waitFor({ state: 'attached' });
+    await button(page, 'Test the connection').click();
+    await page.getByText('A call works here.').waitFor();
+    await page.getByText(/A WebSocket reaches/).waitFor();
     await inspect(page, 'pre-join');
+    expect(await stage.eventTypes(roomId)).toEqual(['room.created']);
     await button(page, 'Stop camera').click();
     await eventually(async () => (await openDevices(page)) === 1);
     await button(page, 'Start camera').click();
@@ -346,6 +354,19 @@ test('a stage of 100 participants renders for a change that it shows, in less th
   const median = measured.sort((a, b) => a - b)[5]!;
   console.log('measured: milliseconds of a commit with 100 participants', median);
   expect(median).toBeLessThan(4);
+});
+
+test('a stage receives the pictures of the page that it shows, and no others', async () => {
+  const page = await open();
+  await page.evaluate(`{ globalThis.stage = made.renderStage(place, 40); }`);
+  const asked = () => page.evaluate<{ subscribed: string[]; unsubscribed: string[] }>(`stage.asked`);
+  const ids = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => `P${from + at}`).join(' ');
+  await eventually(async () => (await asked()).subscribed.at(-1) === ids(0, 8));
+  const refused = new Set((await asked()).unsubscribed.join(' ').split(' '));
+  expect([...refused].sort()).toEqual(ids(8, 40).split(' ').sort());
+  await button(page, 'Next page').click();
+  await eventually(async () => (await asked()).subscribed.at(-1) === ids(8, 17));
+  expect((await asked()).unsubscribed.at(-1)).toBe(ids(0, 8));
 });
 
 test('the components render on a server with React 18 and 19', async () => {

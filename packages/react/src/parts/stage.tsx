@@ -42,7 +42,8 @@ export function Stage({ mode = 'grid' }: StageProps) {
   const rects = new Map(shown.map((key, at) => [key, tiles[at]]));
   if (staged !== undefined) rects.set(staged, stage);
   const shownKeys = [...rects.keys()].sort().join(' ');
-  useReception(call, shownKeys);
+  // Before it has a size, nobody knows how many tiles fit.
+  useReception(space.width > 0 ? call : undefined, shownKeys);
   useEffect(() => {
     // The loudest speaker comes to the first page.
     if (call === undefined || page > 0) return undefined;
