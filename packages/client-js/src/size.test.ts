@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 
 /** What a page loads to begin a call. What only a running call needs is loaded later, as chunks of its own. */
 const GZIP_BYTES_MAX = 15_000;
-/** The same with all chunks, except those that count apart. */
+/** The same with all chunks that do not count apart. */
 const ALL_GZIP_BYTES_MAX = 34_100;
 /** The chunk of requests between participants, which only calls with such requests load. It counts apart, too. */
 const ASKS_GZIP_BYTES_MAX = 2_000;
