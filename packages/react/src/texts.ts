@@ -1,5 +1,11 @@
 'use client';
-import { CallplaneError, type CallplaneErrorCode, type QualityLevel, type TrackSource } from '@callplane/client-js';
+import {
+  CallplaneError,
+  type CallplaneErrorCode,
+  type ConnectionTestStep,
+  type QualityLevel,
+  type TrackSource,
+} from '@callplane/client-js';
 import { createContext, useContext } from 'react';
 
 const SOURCES: Record<TrackSource, string> = {
@@ -48,6 +54,7 @@ export const TEXTS = {
   close: 'Close',
   connected: 'Connected',
   connecting: 'Connecting…',
+  connectionTest: 'Test the connection',
   deviceGone: (device: string) => `The chosen ${device} is gone. The default one is used.`,
   ended: 'Ended',
   enlarge: (name: string) => `Show large: ${name}`,
@@ -95,6 +102,11 @@ export const TEXTS = {
   stopCamera: 'Stop camera',
   stopShare: 'Stop sharing',
   takeOff: (name: string) => `Take off the stage: ${name}`,
+  testFailed: 'A call does not work here.',
+  testing: 'Testing the connection…',
+  testPassed: 'A call works here.',
+  /** Of each step of the connection test. */
+  testStep: ({ message }: ConnectionTestStep) => message,
   unmute: 'Unmute',
   unread: (count: number) => `${count} unread`,
   watching: (count: number) => `${count.toLocaleString()} more are watching.`,

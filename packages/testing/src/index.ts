@@ -19,6 +19,7 @@ export * from './rtc-peer.js';
 export * from './redis-faults.js';
 export * from './test-app.js';
 export * from './rows.js';
+export * from './small-disk.js';
 export * from './sockets.js';
 export * from './worker-servers.js';
 export * from './postgres-copy.js';

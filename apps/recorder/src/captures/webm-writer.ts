@@ -8,20 +8,20 @@ const CLUSTER_MS = 5000;
 export class WebmWriter {
   readonly #file: FileHandle;
   readonly #isSound: boolean;
+  #head: Buffer;
   #clusterAtMs = 0;
   #blocks: Buffer[] = [];
   #lastMs = -1;
 
-  private constructor(file: FileHandle, isSound: boolean) {
+  private constructor(file: FileHandle, isSound: boolean, begin: Buffer) {
     this.#file = file;
     this.#isSound = isSound;
+    this.#head = begin;
   }
 
   /** @param size of the first picture; null for sound. */
   static async create(path: string, size: { width: number; height: number } | null): Promise<WebmWriter> {
-    const file = await open(path, 'w');
-    await file.write(head(size));
-    return new WebmWriter(file, size === null);
+    return new WebmWriter(await open(path, 'w'), size === null, head(size));
   }
 
   /** @param ms time of the frame. A picture that is not later than the one before gets the next millisecond. */
@@ -49,7 +49,10 @@ export class WebmWriter {
   async #flush(): Promise<void> {
     if (this.#blocks.length === 0) return;
     // Cluster: Timestamp, blocks
-    await this.#file.write(element(0x1f43b675, Buffer.concat([element(0xe7, this.#clusterAtMs), ...this.#blocks])));
+    const cluster = element(0x1f43b675, Buffer.concat([element(0xe7, this.#clusterAtMs), ...this.#blocks]));
+    // Unlike write(), it writes all or throws: a full disk takes a part without an error.
+    await this.#file.appendFile(Buffer.concat([this.#head, cluster]));
+    this.#head = Buffer.alloc(0);
     this.#blocks = [];
   }
 }

@@ -1,11 +1,13 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import { recordingFileKey } from '@callplane/core';
 import { acceptRecordingDeletion } from '@callplane/db';
-import { workOnOperation } from '@callplane/operations';
+import { operationMetrics, workOnOperation } from '@callplane/operations';
+import { createLogger, createMetrics } from '@callplane/runtime';
 import type { ObjectStore } from '@callplane/store';
-import { capture, eventually, type TestPacket } from '@callplane/testing';
+import { capture, eventually, onSmallDisk, type TestPacket } from '@callplane/testing';
 import {
   agentPassed,
   deps,
@@ -175,6 +177,71 @@ describe('whatever request of a recorder to the store', () => {
       await expectWhole();
     },
   );
+});
+
+describe('a recorder whose attempts fail', () => {
+  /** As `work`, with what an operator sees of it. */
+  const observed = () => {
+    const out = new PassThrough();
+    let text = '';
+    out.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    const counted = createMetrics({ app: 'recorder' });
+    const logger = createLogger({ LOG_LEVEL: 'info', LOG_FORMAT: 'json' }, 'recorder', out);
+    return {
+      more: { logger, metrics: operationMetrics(counted, ['recording.process']) },
+      causes: () =>
+        text
+          .trim()
+          .split('\n')
+          .map((line) => String(JSON.parse(line).error?.message)),
+      async attempts(outcome: string) {
+        const line = new RegExp(`^callplane_operation_attempts_total.*${outcome}.* (\\d+)$`, 'm');
+        return Number(line.exec(await counted.text())?.[1]);
+      },
+    };
+  };
+
+  test('because the store is away for ten minutes, completes once it is back', async () => {
+    await ship('a', capture('opus', packets(20)));
+    await agentPassed();
+    const { more, causes, attempts } = observed();
+    const away = watched(() => Promise.reject(new Error('the store is away')));
+    for (let passedMs = 0; passedMs < 600_000;) {
+      const retryInMs = await work({ ...more, store: away });
+      expect(retryInMs).not.toBeNull();
+      passedMs += retryInMs!;
+    }
+    await eventually(() => causes().length === 4);
+    expect(causes()).toEqual(Array(4).fill('the store is away'));
+    expect(await work(more)).toBeNull();
+    expect([await attempts('retry'), await attempts('completed')]).toEqual([4, 1]);
+    expect(await row()).toMatchObject({ status: 'completed', gaps: [], files: [{ startMs: 1000, durationMs: 400 }] });
+  });
+
+  test('because its disk is full, or fills up, completes once it has room', async () => {
+    const bytes = 64 * 1024;
+    await onSmallDisk(bytes, async (scratchFolder) => {
+      await ship('a', capture('opus', packets(100)));
+      await agentPassed();
+      const { more, causes } = observed();
+      const filler = join(scratchFolder, 'filler');
+      const fill = () => writeFileSync(filler, Buffer.alloc(bytes - 4096));
+      fill();
+      expect(await work({ ...more, scratchFolder })).not.toBeNull();
+      rmSync(filler);
+      expect(await work({ ...more, scratchFolder, store: watched(fill) })).not.toBeNull();
+      await eventually(() => causes().length === 2);
+      expect(causes()).toEqual([expect.stringContaining('has no room for'), expect.stringContaining('ENOSPC')]);
+      expect(readdirSync(scratchFolder)).toEqual(['filler']);
+      rmSync(filler);
+      expect(await work({ ...more, scratchFolder })).toBeNull();
+      expect(await row()).toMatchObject({
+        status: 'completed',
+        gaps: [],
+        files: [{ startMs: 1000, durationMs: 2000 }],
+      });
+    });
+  });
 });
 
 test('the deletion of a recording deletes its files, its captures and its row', async () => {

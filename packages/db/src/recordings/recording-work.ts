@@ -19,6 +19,9 @@ import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { CAPTURE_COLUMNS, type StoredCapture } from './recording-captures.js';
 import { STORED_COLUMNS } from './recording.sql.js';
 
+/** An agent that lives keeps the files until the store is back, for an hour at most. */
+const SHIPPING_LOST_SECONDS = 3600;
+
 export type RecordingToProcess = RecordingState & { endedAt: Date; isDeleted: boolean };
 
 export interface RecordingSpan {
@@ -47,7 +50,7 @@ export async function findRecordingOf(
 
 /**
  * The media servers that have not yet shipped everything up to the end of the recording.
- * @returns `isLost` if the agent of the server has been silent for so long that it counts as lost
+ * @returns `isLost` if the agent of the server has been silent, or has shipped nothing, for so long that it counts as lost
  */
 export function openMediaServers(
   db: TypedSql,
@@ -56,8 +59,9 @@ export function openMediaServers(
   const at = endedAt.toISOString();
   return db.$queryRaw`
     SELECT node.id AS "nodeId",
-      greatest(n.captured_at, ${at}::timestamptz) < now() - ${MEDIA_SERVER_LOST_SECONDS}::int * interval '1 second'
-        AS "isLost"
+      greatest(n.captured_at, ${at}::timestamptz) < now() - interval '1 second' * CASE
+        WHEN n.captured_at IS NOT NULL AND n.heartbeat_at > now() - ${MEDIA_SERVER_LOST_SECONDS}::int * interval '1 second'
+        THEN ${SHIPPING_LOST_SECONDS}::int ELSE ${MEDIA_SERVER_LOST_SECONDS}::int END AS "isLost"
     FROM (
       SELECT media_node_id AS id FROM rooms WHERE id = ${roomId} AND media_node_id IS NOT NULL
       UNION SELECT node_id FROM recording_captures WHERE room_id = ${roomId}

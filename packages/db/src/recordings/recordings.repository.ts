@@ -20,7 +20,7 @@ import { RECORDING_COLUMNS, WAITING } from './recording.sql.js';
 /** The periodic task of which a running recorder holds the lease. */
 export const RECORDER_TASK = 'longest durations';
 /** Without a pass of its agent in this time, a media server does not record. */
-const CAPTURE_SILENT_SECONDS = 30;
+export const CAPTURE_SILENT_SECONDS = 30;
 
 export type RecordingRefusal =
   | 'room_not_found'

@@ -5,6 +5,7 @@ import { claimOperation } from '../operations/operation-leases.js';
 import { publishTracks, setTracksMuted } from '../sessions/session-tracks.js';
 import { endParticipantPresence, endSessions } from '../sessions/session-ends.js';
 import { NOON, startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
+import { registerMediaNode } from '../media/media-registry.js';
 import { readRoomChanges } from '../sessions/room-changes.js';
 import { updateRoom } from '../rooms/rooms.repository.js';
 import { takeSweep } from '../sweeps/sweep-lease.js';
@@ -250,6 +251,18 @@ describe('what a media server records', () => {
     const long = new Date(Date.now() - 600_000);
     await saveCapturePass(rooms.database.sql, 'm9', long);
     expect((await open(long)).get('m9')).toBe(true);
+    // Not while its agent lives: the store may be away, and has an hour to come back.
+    const beats = (heartbeatAt: Date) =>
+      rooms.database.prisma.mediaNode.update({ where: { id: 'm9' }, data: { heartbeatAt } });
+    const agent = { id: 'm9', url: 'ws://127.0.0.1:1', capacity: 9, hasAgent: true };
+    expect(await registerMediaNode(rooms.database.sql, agent)).toBe('registered');
+    expect((await open(long)).get('m9')).toBe(false);
+    await beats(long);
+    expect((await open(long)).get('m9')).toBe(true);
+    const hour = new Date(Date.now() - 3_601_000);
+    await saveCapturePass(rooms.database.sql, 'm9', hour);
+    await beats(new Date());
+    expect((await open(hour)).get('m9')).toBe(true);
   });
 });
 

@@ -13,9 +13,16 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { captureChunkKey, newId } from '@callplane/core';
-import { Database } from '@callplane/db';
+import { Database, lackOf, RECORDER_TASK, takeSweep } from '@callplane/db';
 import { FolderStore } from '@callplane/store';
-import { createTestDatabase, createTestTenant, execute, stopAtEnd, type TestTenant } from '@callplane/testing';
+import {
+  createTestDatabase,
+  createTestTenant,
+  execute,
+  onSmallDisk,
+  stopAtEnd,
+  type TestTenant,
+} from '@callplane/testing';
 import { Captures, type CaptureDeps } from './captures.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'callplane-captures-'));
@@ -234,6 +241,53 @@ describe('a file that grows', () => {
     const silent = { ...deps, record: () => Promise.reject(new Error('no answer')) };
     await expect(new Captures(silent).pass()).rejects.toThrow('no answer');
     expect(existsSync(path)).toBe(true);
+  });
+});
+
+test('ten minutes without the store cost nothing: the file grows on the disk, and is shipped as a whole', async () => {
+  const roomId = await newRoom();
+  const id = await record(roomId);
+  const path = begin(roomId);
+  await database.prisma.mediaNode.deleteMany();
+  let isAway = true;
+  const put: FolderStore['put'] = (...args) => (isAway ? Promise.reject(new Error('away')) : store.put(...args));
+  const agent = new Captures({ ...deps, store: { put } as FolderStore });
+  for (let minute = 1; minute <= 10; minute += 1) {
+    nowMs += 60_000;
+    if (minute < 8) appendFileSync(path, ` minute ${minute}`);
+    if (minute === 8) {
+      await end(id);
+      renameSync(path, path.replace('.part', ''));
+    }
+    await expect(agent.pass()).rejects.toThrow('away');
+  }
+  expect([await rows(), await database.prisma.mediaNode.count()]).toEqual([[], 0]);
+  isAway = false;
+  await agent.pass();
+  expect(await stored(roomId)).toMatch(/^MJR00002.*} minute 1 minute 2.* minute 7$/s);
+  expect([await rows(), readdirSync(folder)]).toMatchObject([[{ closed: true }], []]);
+});
+
+test('an almost full disk ends the recording and its files are shipped, until the disk has room', async () => {
+  const mebibyte = 1024 * 1024;
+  await onSmallDisk(513 * mebibyte, async (disk) => {
+    folder = disk;
+    const roomId = await newRoom();
+    await record(roomId);
+    const lease = { holder: 'test', leaseMs: 600_000, finishedMsAgo: null };
+    await takeSweep(database.sql, { name: `recorder ${RECORDER_TASK}`, ...lease });
+    const captures = new Captures({ ...deps, folder });
+    await captures.pass();
+    const path = begin(roomId);
+    appendFileSync(path, Buffer.alloc(2 * mebibyte, 'x'));
+    expect(await captures.pass()).toEqual({ absent: 0, isDiskFull: true });
+    expect(asked).toEqual(['record 1', 'stop']);
+    expect(await stored(roomId)).toMatch(/x{100}$/);
+    expect([existsSync(path), await rows()]).toMatchObject([false, [{ closed: true }]]);
+    // Requests to record are refused at once.
+    expect(await lackOf(database.sql, roomId)).toBe('no_agent');
+    expect(await captures.pass()).toEqual({ absent: 0, isDiskFull: false });
+    expect([asked, await lackOf(database.sql, roomId)]).toEqual([['record 1', 'stop', 'record 1'], null]);
   });
 });
 

@@ -2,6 +2,7 @@ import { readdir, rm, rmdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   areCapturesNeeded,
+  CAPTURE_SILENT_SECONDS,
   saveCapturePass,
   storedCaptures,
   wantedCaptures,
@@ -95,7 +96,8 @@ export class Captures {
       }
     });
     if (failures.length > 0) throw failures[0];
-    if (!isDiskFull) await saveCapturePass(db, nodeId, now);
+    // With a full disk nothing is left to ship, either, but a pass of now would allow further recordings.
+    await saveCapturePass(db, nodeId, isDiskFull ? new Date(now.getTime() - CAPTURE_SILENT_SECONDS * 1000) : now);
     return { absent, isDiskFull };
   }
 
