@@ -4378,11 +4378,8 @@ export interface operations {
                     method: string;
                     /** @description Any JSON value, at most 16 KiB. Null by default. */
                     payload?: unknown;
-                    /**
-                     * @description How long to wait for the answer, in milliseconds.
-                     * @default 15000
-                     */
-                    timeoutMs: number;
+                    /** @description How long to wait for the answer, in milliseconds; default 15000. */
+                    timeoutMs?: number;
                 };
             };
         };
