@@ -14,14 +14,14 @@ afterEach(async () => {
 export async function openCall(options: StageOptions = {}) {
   const [stage, browsers] = await Promise.all([openStage(options), openBrowser()]);
   /** A page with the SDK that joins nothing by itself. */
-  const visit = async (): Promise<ParticipantPage> => {
-    const page = await browsers.newParticipant();
+  const visit = async (isStrict = false): Promise<ParticipantPage> => {
+    const page = await browsers.newParticipant(isStrict);
     pages.push(page);
     return page;
   };
   const enter = async (roomId: string, name: string, joining: Partial<JoinOptions> = {}): Promise<ParticipantPage> => {
     const { token } = await stage.token(roomId, name);
-    const participant = await visit();
+    const participant = await visit(joining.encryption !== undefined);
     await participant.join({ url: stage.url, token, publish: true, ...joining });
     return participant;
   };
