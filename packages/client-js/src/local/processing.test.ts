@@ -1,15 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { eventually } from '@callplane/testing';
-import type wrtc from '@roamhq/wrtc';
 import type { CallplaneError } from '../errors.js';
 import { join, newTrack } from './call-with-devices.testkit.js';
 import { createLocalTracks } from './create-tracks.js';
 import type { TrackProcessor } from './local-track.js';
 import { Pace } from './processing.js';
-
-const { default: library } = (await import('@roamhq/wrtc')) as unknown as { default: typeof wrtc };
-/** The library has no statistics of senders. */
-const Sender = library.RTCRtpSender.prototype as Pick<RTCRtpSender, 'getStats'>;
 
 /** Counts its calls, and makes a new track at each. */
 function processor(fails?: () => unknown) {
@@ -99,24 +93,6 @@ describe('a processor of a published track', () => {
       ['processor_failed', 'context lost'],
     ]);
     expect(later.state.stops).toBe(1);
-  });
-
-  test('that is too slow is taken away', async () => {
-    const { opened, problems, track } = await publishing();
-    const { one, state } = processor();
-    const slow = new Map([['s', { id: 's', type: 'media-source', framesPerSecond: 4 }]]);
-    const { getStats } = Sender;
-    Sender.getStats = () => Promise.resolve(slow as unknown as RTCStatsReport);
-    try {
-      await track('camera').setProcessor(one);
-      expect(track('camera').mediaStreamTrack).toBe(state.made[0]);
-      await eventually(() => problems.length > 0);
-    } finally {
-      Sender.getStats = getStats;
-    }
-    expect(problems[0]).toMatchObject({ code: 'processor_failed', message: expect.stringContaining('4 pictures') });
-    await eventually(() => track('camera').mediaStreamTrack === opened[1]!.track);
-    expect(state.stops).toBe(1);
   });
 });
 
