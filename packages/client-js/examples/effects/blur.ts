@@ -28,8 +28,9 @@ export function backgroundBlur(wasm: string, model: string, radius = 12): TrackP
       const person = document.createElement('canvas');
       canvas.width = video.videoWidth;
       canvas.height = video.videoHeight;
-      const drawing = canvas.getContext('2d')!;
-      const cutting = person.getContext('2d')!;
+      const [drawing, cutting] = [canvas.getContext('2d'), person.getContext('2d')];
+      const [blurred] = canvas.captureStream().getVideoTracks();
+      if (drawing === null || cutting === null || blurred === undefined) throw new Error('This browser has no canvas.');
       const draw = (mask: MPMask) => {
         const { width, height } = mask;
         const image = new ImageData(width, height);
@@ -54,13 +55,12 @@ export function backgroundBlur(wasm: string, model: string, radius = 12): TrackP
         next = video.requestVideoFrameCallback(onPicture);
       };
       next = video.requestVideoFrameCallback(onPicture);
-      const [blurred] = canvas.captureStream().getVideoTracks();
       end = () => {
         video.cancelVideoFrameCallback(next);
         video.srcObject = null;
-        blurred?.stop();
+        blurred.stop();
       };
-      return blurred!;
+      return blurred;
     },
     stop() {
       end();
