@@ -1,9 +1,8 @@
+import type { CallplaneError } from '../errors.js';
 import { kept } from '../kept.js';
 import { Attachments } from '../playback/attachments.js';
 import type { TrackKind, TrackSource } from '../protocol.generated.js';
 import { Serial } from '../wait.js';
-import type { DeviceChanges } from './device-changes.js';
-import type { Processing } from './processing.js';
 import type { SendingOptions } from './sending.js';
 
 /** Makes other media of a device's: a blurred background, another voice. */
@@ -16,6 +15,22 @@ export interface TrackProcessor {
   process(track: MediaStreamTrack): Promise<MediaStreamTrack> | MediaStreamTrack;
   /** The track ends, has another processor, or is sent unprocessed from now on. */
   stop(): void;
+}
+
+/** The changes of a published track, in its call. */
+interface Host {
+  context: {
+    publisher: { senderOf: (trackId: string) => RTCRtpSender | undefined };
+    onProblem: (error: CallplaneError) => void;
+  };
+  put: (track: LocalTrack, media: MediaStreamTrack, isOpened: boolean) => Promise<void>;
+}
+
+/** A processor at work. */
+interface Processing {
+  processor: TrackProcessor;
+  process: (media: MediaStreamTrack) => Promise<MediaStreamTrack>;
+  stop: () => void;
 }
 
 export type LocalTrackOptions = Pick<LocalTrack, 'trackId' | 'source' | 'mediaStreamTrack'> &
@@ -68,7 +83,7 @@ export class LocalTrack {
   captured: MediaStreamTrack;
   processing: Processing | undefined;
   /** Changes the media of the published track; undefined before it is published. */
-  host: DeviceChanges | undefined;
+  host: Host | undefined;
   readonly #attachments: Attachments;
   #trackId: string;
   #mediaStreamTrack: MediaStreamTrack;
@@ -144,7 +159,7 @@ export class LocalTrack {
   }
 
   /** For the SDK: the track goes by this id in the call, and reports the end of its media. */
-  published(trackId: string, host: DeviceChanges, onEnded: () => void): void {
+  published(trackId: string, host: Host, onEnded: () => void): void {
     this.#trackId = trackId;
     this.host = host;
     this.#onEnded = onEnded;
