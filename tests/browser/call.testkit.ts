@@ -13,10 +13,15 @@ afterEach(async () => {
 /** A stage, and participants in one browser whose pages close after each test. */
 export async function openCall(options: StageOptions = {}) {
   const [stage, browsers] = await Promise.all([openStage(options), openBrowser()]);
+  /** A page with the SDK that joins nothing by itself. */
+  const visit = async (isStrict = false): Promise<ParticipantPage> => {
+    const page = await browsers.newParticipant(isStrict);
+    pages.push(page);
+    return page;
+  };
   const enter = async (roomId: string, name: string, joining: Partial<JoinOptions> = {}): Promise<ParticipantPage> => {
     const { token } = await stage.token(roomId, name);
-    const participant = await browsers.newParticipant();
-    pages.push(participant);
+    const participant = await visit(joining.encryption !== undefined);
     await participant.join({ url: stage.url, token, publish: true, ...joining });
     return participant;
   };
@@ -28,5 +33,5 @@ export async function openCall(options: StageOptions = {}) {
       return state?.publisher != null && state.subscriber != null;
     });
   };
-  return { stage, enter, handedOver };
+  return { stage, enter, visit, handedOver };
 }

@@ -1,5 +1,5 @@
 /** Runs inside the pages of these tests: a participant that a test controls from outside. */
-import { connect } from '/sdk/index.js';
+import { connect, testConnection } from '/sdk/index.js';
 
 const EVENTS = [
   'state',
@@ -269,6 +269,7 @@ globalThis.participant = {
     meter.frozenSeconds = Math.max(0, meter.frozenSeconds - pausedSeconds());
     return { ...meter, atMs: performance.now() };
   },
+  testConnection: (options) => testConnection(options),
   async statsOf(target) {
     const { [target]: report } = await call.getStats();
     return [...(report?.values() ?? [])];

@@ -9,6 +9,7 @@ import {
   servePage,
   serveScripts,
   stopAtEnd,
+  STRICT_PAGE,
   type Site,
 } from '@callplane/testing';
 
@@ -23,6 +24,7 @@ export interface JoinOptions {
   /** The port at which relays are reached, such as a shaper's. */
   relayThrough?: number;
   autoSubscribe?: boolean;
+  adaptive?: boolean;
   encryption?: { key: string; keyId?: number; cipher?: 'AES-GCM-128' | 'AES-GCM-256' };
   /** Opens a worker whose frames `seenFrames` returns. */
   isSpied?: boolean;
@@ -47,7 +49,8 @@ export interface ParticipantPage {
 
 export interface Browsers {
   readonly browser: Browser;
-  newParticipant(): Promise<ParticipantPage>;
+  /** @param isStrict whether the page has a content security policy */
+  newParticipant(isStrict?: boolean): Promise<ParticipantPage>;
   newPage(options?: BrowserContextOptions): Promise<Page>;
 }
 
@@ -70,9 +73,9 @@ export async function openBrowser({ autoplay = true, more = [] as string[] } = {
   return {
     browser,
     newPage,
-    async newParticipant() {
+    async newParticipant(isStrict = false) {
       const page = await newPage();
-      const ask = await askPage(page, origin);
+      const ask = await askPage(page, isStrict ? `${origin}${STRICT_PAGE}` : origin);
       return {
         page,
         ask,

@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ConnectionTest } from '@callplane/client-js';
+import { freePort } from '@callplane/local-servers';
 import { eventually, startUdpShaper, stopAtEnd, type UdpShaper } from '@callplane/testing';
 import { openCall, type Call } from './call.testkit.js';
 import { mediaFlows, type ParticipantPage } from './pages.testkit.js';
@@ -15,11 +17,12 @@ const CUT = { lossPercent: 100 };
 const MOVES = 30;
 let stage: Call['stage'];
 let enter: Call['enter'];
+let visit: Call['visit'];
 let lines: UdpShaper[];
 let url: string;
 
 beforeAll(async () => {
-  ({ stage, enter } = await openCall({ relay: true }));
+  ({ stage, enter, visit } = await openCall({ relay: true }));
   lines = await Promise.all([startUdpShaper(stage.coturn!), startUdpShaper(stage.coturn!)]);
   for (const line of lines) stopAtEnd(() => line.close());
   const { host } = stage.coturn!;
@@ -112,3 +115,59 @@ describe('the path of a participant’s media', () => {
     await eventually(async () => (await both[0].ask('state')) === 'connected');
   });
 });
+
+test('a page tests its line without joining: an open one, one without UDP, a slow and a lossy one', async () => {
+  const roomId = await stage.newRoom();
+  const { token } = await stage.token(roomId, 'Ada');
+  const { body } = await stage.call('POST', '/v1/turn/credentials', {});
+  const { host, port } = stage.coturn!;
+  const blocked = await startUdpShaper(stage.coturn!);
+  stopAtEnd(() => blocked.close());
+  const [slow, lossy] = lines as [UdpShaper, UdpShaper];
+  const line = { kbitPerSecond: 200, delayMs: 40 };
+  blocked.shape({ up: CUT, down: CUT });
+  slow.shape({ up: line, down: line });
+  lossy.shape({ up: { lossPercent: 5 }, down: {} });
+  const dead = await freePort(host);
+  const over = (...urls: string[]) => ({
+    url: stage.url,
+    seconds: 2,
+    iceServers: [{ ...body.iceServers.at(-1), urls }],
+  });
+  const udp = (shaper: UdpShaper) => `turn:${host}:${shaper.port}?transport=udp`;
+  const tests = [
+    { url: stage.url, seconds: 2, token },
+    over(udp(blocked), `turn:${host}:${port}?transport=tcp`, `turns:${host}:${dead}?transport=tcp`),
+    over(udp(slow)),
+    over(udp(lossy)),
+  ];
+  const done = tests.map(async (options) => (await visit()).ask<ConnectionTest>('testConnection', options));
+  const [open, tcpOnly, onSlow, onLossy] = (await Promise.all(done)) as [
+    ConnectionTest,
+    ConnectionTest,
+    ConnectionTest,
+    ConnectionTest,
+  ];
+  const figures = { open: open.loop, tcpOnly: tcpOnly.loop, onSlow: onSlow.loop, onLossy: onLossy.loop };
+  process.stderr.write(`    measured: loops over four lines: ${JSON.stringify(figures)}\n`);
+
+  expect(outcomesOf(open)).toBe(
+    'webSocket passed, turnUdp passed, turnTcp passed, turnTls skipped, udp passed, loop passed',
+  );
+  expect(open).toMatchObject({ isUsable: true, loop: { lossPercent: 0 } });
+  expect(open.loop!.kbitPerSecond).toBeGreaterThan(1000);
+  // Nobody has joined.
+  expect(await stage.eventTypes(roomId)).toEqual(['room.created']);
+
+  expect(outcomesOf(tcpOnly)).toBe(
+    'webSocket passed, turnUdp failed, turnTcp passed, turnTls failed, udp failed, loop passed',
+  );
+  expect(tcpOnly.steps[1]!.message).toBe(`TURN over UDP is blocked. Open UDP port ${blocked.port} to ${host}.`);
+  expect(tcpOnly.isUsable).toBe(true);
+
+  expect(onSlow.loop!.roundTripMs).toBeGreaterThan(75);
+  expect(onSlow.loop!.kbitPerSecond).toBeGreaterThan(50);
+  expect(onSlow.loop!.kbitPerSecond).toBeLessThan(220);
+  expect(onLossy.loop!.lossPercent).toBeGreaterThan(0);
+});
+const outcomesOf = ({ steps }: ConnectionTest) => steps.map(({ name, outcome }) => `${name} ${outcome}`).join(', ');

@@ -298,7 +298,11 @@ describe('a call of components', () => {
     await plays(page, 1, 0);
     expect(await openDevices(page)).toBe(2);
     await page.getByLabel('Microphone').locator('option').nth(1).waitFor({ state: 'attached' });
+    await button(page, 'Test the connection').click();
+    await page.getByText('A call works here.').waitFor();
+    await page.getByText(/A WebSocket reaches/).waitFor();
     await inspect(page, 'pre-join');
+    expect(await stage.eventTypes(roomId)).toEqual(['room.created']);
     await button(page, 'Stop camera').click();
     await eventually(async () => (await openDevices(page)) === 1);
     await button(page, 'Start camera').click();

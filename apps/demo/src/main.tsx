@@ -87,7 +87,16 @@ function Lobby({ problem, onEntry }: { problem: string; onEntry: (entry: Entry) 
   );
   return (
     <main className="lobby">
-      <PreJoin title={title} onJoin={join} constraints={CONSTRAINTS} problem={problem}>
+      <PreJoin
+        title={title}
+        onJoin={join}
+        connection={async ({ name = '', room = '' }) => ({
+          url: URL_OF_GATEWAY,
+          token: await requestToken(room.trim(), name.trim()),
+        })}
+        constraints={CONSTRAINTS}
+        problem={problem}
+      >
         <p>A demo of Callplane. Open it in a second tab, or send the link to another person.</p>
         <Field
           label="Your name"

@@ -261,6 +261,52 @@ describe('requests', () => {
   });
 });
 
+describe('a test of the line', () => {
+  const send = async (token: string) => {
+    const client = await connectClient(one.url);
+    client.send({ type: 'test', id: '1', token });
+    return client;
+  };
+
+  test('is answered with ICE servers that last a minute, and nobody joins or leaves', async () => {
+    const roomId = await kit.newRoom({ maxParticipants: 1 });
+    const ada = await kit.enter(two.url, roomId);
+    for (const { token } of [ada, await kit.invite(roomId)]) {
+      const client = await send(token);
+      await client.untilClosed('left');
+      expect(client.of('iceServers')).toMatchObject([
+        {
+          replyTo: '1',
+          iceServers: [{ urls: ['turn:t:1'], username: expect.stringMatching(`^\\d+:env_[^:]+:[0-9a-f]{16}$`) }],
+          iceServersTtlSeconds: 60,
+        },
+      ]);
+    }
+    await ada.client.ask({ type: 'ping' }, 'pong');
+    expect(await ada.client.ask({ type: 'test', token: ada.token }, 'error')).toMatchObject({ code: 'conflict' });
+    expect((await kit.events(roomId)).filter(({ type }) => type.startsWith('participant.'))).toHaveLength(1);
+  });
+
+  test('is refused with a token that cannot join', async () => {
+    const roomId = await kit.newRoom();
+    const reasonFor = async (token: string) => (await (await send(token)).untilClosed())!.reason;
+    const [removed, revoked] = [await kit.invite(roomId), await kit.invite(roomId)];
+    await kit.remove(roomId, removed.participantId);
+    await kit.database.prisma.participantToken.updateMany({
+      where: { participantId: revoked.participantId },
+      data: { revokedAt: new Date() },
+    });
+    expect(await reasonFor(removed.token)).toBe('removed');
+    expect(await reasonFor(revoked.token)).toBe('invalid_token');
+    expect(await reasonFor('nonsense')).toBe('invalid_token');
+    expect(await reasonFor((await kit.invite(roomId, { claims: { roomId: 'room_x' } })).token)).toBe('invalid_token');
+    const ended = await kit.newRoom();
+    const late = await kit.invite(ended);
+    await kit.end(ended);
+    expect(await reasonFor(late.token)).toBe('room_ended');
+  });
+});
+
 describe('a lost connection', () => {
   test('is resumed on the same or another instance without a departure, and shown as disconnected meanwhile', async () => {
     const roomId = await kit.newRoom();

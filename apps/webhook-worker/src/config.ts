@@ -5,6 +5,7 @@ import {
   healthSettings,
   processSettings,
   redisSettings,
+  SECRET,
   webhookDestinationSettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
@@ -20,6 +21,21 @@ export const WebhookWorkerConfig = Type.Object({
     minimum: 0,
     maximum: 365,
     description: 'Days after which an endpoint is disabled if all its attempts in that time have failed; 0 = never.',
+  }),
+  WEBHOOK_PROXY_URL: Type.Optional(
+    Type.String({
+      ...SECRET,
+      pattern: '^http://.+',
+      expected: 'a URL like http://user:password@proxy:3128',
+      description:
+        'HTTP proxy through which deliveries leave, with CONNECT. It gets the address that was resolved and judged here.',
+    }),
+  ),
+  WEBHOOK_PROXY_RESOLVES: Type.Boolean({
+    default: false,
+    description:
+      'Whether the proxy resolves host names, and has to refuse addresses that are not public: see ' +
+      'docs/operations/security.md.',
   }),
   WORKERS_PER_PROCESS: Type.Integer({
     default: 1,

@@ -58,7 +58,17 @@ const claimsDatabase = app.own(
 const redis = orExit('REDIS_URL', () => readRedisTarget(config));
 const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
-const agents = app.own('connections', new PinnedAgents({ idlePerAgentMax: slots }));
+const proxyUrl = orExit('WEBHOOK_PROXY_URL', () =>
+  config.WEBHOOK_PROXY_URL === undefined ? null : new URL(config.WEBHOOK_PROXY_URL),
+);
+const tunnel =
+  proxyUrl === null
+    ? null
+    : {
+        proxy: { url: proxyUrl, resolves: config.WEBHOOK_PROXY_RESOLVES },
+        deadlineMs: config.DELIVERY_DEADLINE_MS,
+      };
+const agents = app.own('connections', new PinnedAgents({ idlePerAgentMax: slots, tunnel }));
 
 const deps: Deps = {
   database,

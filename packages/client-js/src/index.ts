@@ -37,3 +37,10 @@ export type { CloseInfo } from './signaling/close-info.js';
 export type { ConnectionState } from './signaling/session.js';
 export { INITIAL_SNAPSHOT, type CallSnapshot } from './snapshot.js';
 export type { Subscription } from './subscriptions.js';
+export {
+  testConnection,
+  type ConnectionTest,
+  type ConnectionTestOptions,
+  type ConnectionTestStep,
+  type LoopFigures,
+} from './test-connection.js';

@@ -63,7 +63,7 @@ export function settingsOf({ platform: _, signal: _signal, ...options }: Connect
 }
 
 /** The gateway of a host is at its usual path unless the URL names another one. */
-function gatewayUrl(text: string): string {
+export function gatewayUrl(text: string): string {
   try {
     const url = new URL(text);
     if (/^wss?:$/.test(url.protocol)) {

@@ -46,6 +46,7 @@ export type Change =
 
 export type ClientMessage =
   | JoinRequest
+  | TestRequest
   | ResumeRequest
   | PublishRequest
   | UnpublishRequest
@@ -163,6 +164,18 @@ export interface JoinRequest {
    * Whether to refuse the join with `media_unavailable` if no media server is up; default false.
    */
   requireMedia?: boolean;
+}
+
+export interface TestRequest {
+  type: 'test';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+  /**
+   * Participant token (JWT).
+   */
+  token: string;
 }
 
 export interface ResumeRequest {

@@ -58,6 +58,7 @@ export * from './sessions/lost-sessions.js';
 export * from './sessions/room-changes.js';
 export * from './sessions/session-history.js';
 export * from './sessions/session-tracks.js';
+export * from './sessions/token-refusal.js';
 export type * from './sessions/session.js';
 export * from './operators/reseal.js';
 export * from './sweeps/sweep-lease.js';

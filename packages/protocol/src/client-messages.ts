@@ -33,6 +33,12 @@ export const Join = request('join', {
   ),
 });
 
+/**
+ * First and only message of a connection that tests the line: answered by `iceServers`, whose credentials last a minute.
+ * Nobody joins, and the gateway closes the connection with `left`.
+ */
+export const TestLine = request('test', { token: Join.properties.token });
+
 /** First message of a connection that resumes a session whose previous connection was lost. */
 export const Resume = request('resume', {
   /** Without it, many resumptions of a room take longer. */
@@ -199,6 +205,7 @@ export const RefreshVideo = request('refreshVideo', { targets: Type.Array(PeerTa
 /** The schema of each client message, by its `type`. */
 export const CLIENT_MESSAGES = {
   join: Join,
+  test: TestLine,
   resume: Resume,
   publish: Publish,
   unpublish: Unpublish,

@@ -111,7 +111,7 @@ export const MediaStateChanged = message('mediaState', { state: MediaState });
 
 export const ReceivedMessage = message('message', { from: ResourceId, data: Type.Unknown(), sentAt: Type.String() });
 
-/** Answers `iceServers`. */
+/** Answers `iceServers` and `test`. */
 export const IceServers = message('iceServers', {
   ...replyTo,
   ...iceServers,

@@ -15,6 +15,7 @@ export function CallPage({ fetchToken }: { fetchToken: (name: string) => Promise
   return (
     <PreJoin
       title="Join the call"
+      connection={() => fetchToken('Test')}
       onJoin={async (tracks, fields) => setEntry({ tracks, ...(await fetchToken(fields['name'] ?? '')) })}
     >
       <input name="name" required className="cp-input" aria-label="Your name" placeholder="Your name" />

@@ -1,5 +1,6 @@
 'use client';
 import type {
+  CallEncryption,
   CallplaneError,
   CallSnapshot,
   CloseInfo,
@@ -62,6 +63,11 @@ export function useQuality(participantId?: string): QualityLevel | undefined {
 export function useRecording(): { isRecording: boolean; since: Date | undefined } {
   const since = useCallState(({ recordingSince }) => recordingSince);
   return useMemo(() => ({ isRecording: since !== null, since: since === null ? undefined : new Date(since) }), [since]);
+}
+
+/** The key of the call: its `fingerprint`, `rotate()` and `ratchet()`; undefined if the call is not encrypted. */
+export function useEncryption(): CallEncryption | undefined {
+  return useCallState(({ encryption }) => encryption);
 }
 
 /** Selects a store of the call's companion; `empty` before there is a call. */

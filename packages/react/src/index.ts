@@ -5,6 +5,7 @@ export {
   type Connection,
   useActiveSpeakers,
   useConnectionState,
+  useEncryption,
   useMessages,
   useParticipant,
   useParticipants,
@@ -23,6 +24,7 @@ export { Call, CallBody, CallHeader, type CallProps } from './parts/call.js';
 export { Chat } from './parts/chat.js';
 export { ConnectionBanner } from './parts/connection-banner.js';
 export { ControlBar, LeaveButton, PanelButton, SourceButton } from './parts/control-bar.js';
+export { ConnectionTest, type ConnectionToTest } from './parts/connection-test.js';
 export { DevicePicker } from './parts/device-picker.js';
 export { Media } from './parts/media.js';
 export { Panel } from './parts/panel.js';

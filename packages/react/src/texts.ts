@@ -1,5 +1,11 @@
 'use client';
-import { CallplaneError, type CallplaneErrorCode, type QualityLevel, type TrackSource } from '@callplane/client-js';
+import {
+  CallplaneError,
+  type CallplaneErrorCode,
+  type ConnectionTestStep,
+  type QualityLevel,
+  type TrackSource,
+} from '@callplane/client-js';
 import { createContext, useContext } from 'react';
 
 const SOURCES: Record<TrackSource, string> = {
@@ -31,6 +37,7 @@ const ERRORS: Partial<Record<CallplaneErrorCode, string>> = {
   drain: 'The server is restarting. Join again in a moment.',
   unavailable: 'The server is busy. Try again in a moment.',
   media_unavailable: 'Audio and video are not available at the moment. The call and the chat continue without them.',
+  encryption_required: 'This call is encrypted. You need its key, for example the whole link.',
   permission_denied: 'You may not do that in this room.',
   rate_limited: 'That was too often. Wait a moment.',
 };
@@ -48,7 +55,10 @@ export const TEXTS = {
   close: 'Close',
   connected: 'Connected',
   connecting: 'Connecting…',
+  connectionTest: 'Test the connection',
   deviceGone: (device: string) => `The chosen ${device} is gone. The default one is used.`,
+  encrypted: 'Encrypted end to end',
+  encryptedAs: (digits: string) => `Compare with the others: ${digits}`,
   ended: 'Ended',
   enlarge: (name: string) => `Show large: ${name}`,
   errors: ERRORS,
@@ -95,7 +105,13 @@ export const TEXTS = {
   stopCamera: 'Stop camera',
   stopShare: 'Stop sharing',
   takeOff: (name: string) => `Take off the stage: ${name}`,
+  testFailed: 'A call does not work here.',
+  testing: 'Testing the connection…',
+  testPassed: 'A call works here.',
+  /** Of each step of the connection test. */
+  testStep: ({ message }: ConnectionTestStep) => message,
   unmute: 'Unmute',
+  undecryptable: 'cannot be decrypted',
   unread: (count: number) => `${count} unread`,
   watching: (count: number) => `${count.toLocaleString()} more are watching.`,
   withoutIt: 'You can join without it.',

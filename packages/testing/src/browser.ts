@@ -54,6 +54,9 @@ export async function askPage(page: ScriptedPage, origin: string): Promise<Ask> 
   return ask as Ask;
 }
 
+/** The page with a content security policy that allows neither `blob:` nor `unsafe-eval`. */
+export const STRICT_PAGE = 'strict';
+
 export interface Site {
   origin: string;
   close(): Promise<void>;
@@ -66,26 +69,19 @@ export function servePage(): Promise<Site> {
     if (path === '/page.mjs' || path === '/spy-worker.mjs') return join(repositoryRoot, 'tests', 'browser', path);
     return path.startsWith('/sdk/') ? join(sdk, path.slice('/sdk'.length)) : '';
   };
-  return serveScripts('<script type="module" src="/page.mjs"></script>', fileOf, {
-    // As strict as pages of customers: the SDK needs neither `blob:` nor `unsafe-eval`.
-    'content-security-policy': "script-src 'self'; worker-src 'self'",
-  });
+  return serveScripts('<script type="module" src="/page.mjs"></script>', fileOf);
 }
 
 /**
  * Serves scripts beside an empty page with this body.
  * @param fileOf the script at a path
- * @param headers further headers of the page
  */
-export async function serveScripts(
-  body: string,
-  fileOf: (path: string) => string,
-  headers: Record<string, string> = {},
-): Promise<Site> {
+export async function serveScripts(body: string, fileOf: (path: string) => string): Promise<Site> {
   const server = createServer((request, response) => {
     const path = normalize(request.url ?? '/');
-    if (path === '/') {
-      response.writeHead(200, { 'content-type': 'text/html', ...headers });
+    if (path === '/' || path === `/${STRICT_PAGE}`) {
+      const policy = { 'content-security-policy': "script-src 'self'; worker-src 'self'" };
+      response.writeHead(200, { 'content-type': 'text/html', ...(path === '/' ? {} : policy) });
       response.end(`<!doctype html><title>Participant</title><body>${body}</body>`);
       return;
     }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { issueTurnCredentials, presentRoom, traceIdOf, type Clock, type TurnSettings } from '@callplane/core';
-import type { SessionState } from '@callplane/db';
+import type { Database, SessionState } from '@callplane/db';
 import type { CloseReason, ServerMessages } from '@callplane/protocol';
 import type { JobProducer } from '@callplane/queue';
 import { startSpan, type Logger, type Span } from '@callplane/runtime';
@@ -41,6 +41,7 @@ export interface ArrivalDeps extends WelcomeDeps {
   instanceId: string;
   arrivalLimits: ArrivalLimits;
   arrivals: Arrivals;
+  database: Database;
   keys: VerificationKeys;
   logger: Logger;
   metrics: Pick<SignalingMetrics, 'join'>;

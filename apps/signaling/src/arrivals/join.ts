@@ -9,7 +9,7 @@ import { verifyToken, type TokenClaims } from './token.js';
 
 type Joined = Extract<JoinOutcome, { outcome: 'joined' }>;
 /** The close reasons of joins that PostgreSQL refuses. */
-const REFUSALS = {
+export const REFUSALS = {
   room_ended: 'room_ended',
   removed: 'removed',
   token_revoked: 'invalid_token',
@@ -61,7 +61,7 @@ export async function join(deps: ArrivalDeps, client: Client, request: ClientMes
 }
 
 /** @returns null if the token is refused; the client has ended then. */
-async function verify(
+export async function verify(
   { arrivalLimits, clock, keys, tokens }: ArrivalDeps,
   arrival: Arrival,
   token: string,

@@ -100,6 +100,17 @@ describe('joins of one participant', () => {
   });
 });
 
+test('tests of the line of one participant have the pace of joins at a gateway, and leave its joins alone', async () => {
+  const ada = await kit.invite(await kit.newRoom());
+  const reasons: string[] = [];
+  for (let n = 0; n < 7; n++) {
+    const client = await send(instance, { type: 'test', token: ada.token });
+    reasons.push((await client.untilClosed())!.reason);
+  }
+  expect(reasons).toEqual([...Array(5).fill('left'), ...Array(2).fill('too_many_attempts')]);
+  expect(await joinAs(ada)).toBe('welcome');
+});
+
 describe('resumptions of one session', () => {
   test('are limited, while the session and its current connection continue', async () => {
     const { welcome } = await kit.enter(instance.url, await kit.newRoom());

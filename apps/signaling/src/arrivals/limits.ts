@@ -21,6 +21,8 @@ export class ArrivalLimits {
   readonly joins: PaceTimes;
   readonly resumptions: PaceTimes;
   readonly #failures: KeyedPace;
+  /** Tests of the line by participant: at this instance, at the pace of joins. */
+  readonly #tests: KeyedPace;
   readonly #metrics: Pick<SignalingMetrics, 'limited'>;
   readonly #logger: Logger;
   /** By participant or session id: the monotonic time until which PostgreSQL refuses it. */
@@ -35,6 +37,7 @@ export class ArrivalLimits {
     this.joins = paceTimes(paces.joins);
     this.resumptions = paceTimes(paces.resumptions);
     this.#failures = new KeyedPace(paceTimes(paces.failures), KEYS_MAX);
+    this.#tests = new KeyedPace(this.joins, KEYS_MAX);
     this.#metrics = metrics;
     this.#logger = logger;
   }
@@ -51,6 +54,14 @@ export class ArrivalLimits {
   /** How long PostgreSQL is known to refuse a participant or session, in milliseconds; 0 if it is not known to. */
   waitMs(id: string): number {
     return Math.max(0, (this.#refusedUntilMs.get(id) ?? -Infinity) - this.monotonicMs());
+  }
+
+  /** Counts a test of the line. @returns how long it is refused, in milliseconds; 0 if it is not */
+  takeTest(participantId: string): number {
+    const nowMs = this.monotonicMs();
+    const waitMs = this.#tests.waitMs(participantId, nowMs);
+    if (waitMs === 0) this.#tests.charge(participantId, nowMs);
+    return waitMs;
   }
 
   refuseFor(id: string, waitMs: number): void {

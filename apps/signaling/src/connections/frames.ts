@@ -13,6 +13,7 @@ import { CLIENT_MESSAGES, PROTOCOL_LIMITS, type ClientMessage, type CloseReason 
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { InvalidMessage } from '../clients/client.js';
+import { isFirstMessage } from '../clients/first-message.js';
 
 /** Rate-limit cost of a message: one token, and another one for each of these bytes, because parsing costs by byte. */
 const BYTES_PER_TOKEN = 16 * 1024;
@@ -90,7 +91,7 @@ export class FrameReader {
     return this.#bucket.take(performance.now());
   }
 
-  /** @param isFirst whether this is the connection's first message, which must be a join or resumption */
+  /** @param isFirst whether this is the connection's first message, which {@link isFirstMessage} limits */
   read(data: Buffer, isBinary: boolean, isFirst: boolean): ReceivedFrame {
     const bytes = data.length;
     this.frames += 1;
@@ -102,8 +103,8 @@ export class FrameReader {
     if (isBinary) return violation('protocol_error', 'The frame is binary.');
     const read = readMessage(data.toString());
     if (read.is === 'invalid') this.#take(INVALID_MESSAGE_TOKENS - 1);
-    if (isFirst && read.is === 'message' && read.message.type !== 'join' && read.message.type !== 'resume') {
-      return violation('protocol_error', 'The first message is neither join nor resume.');
+    if (isFirst && read.is === 'message' && !isFirstMessage(read.message)) {
+      return violation('protocol_error', 'The first message is none of join, resume and test.');
     }
     return read;
   }

@@ -5,6 +5,7 @@ import type { Logger } from '@callplane/runtime';
 import { iceServersFor, type ArrivalDeps, type WelcomeDeps } from '../arrivals/arrival.js';
 import { join } from '../arrivals/join.js';
 import { resume } from '../arrivals/resume.js';
+import { testLine } from '../arrivals/line-test.js';
 import {
   type Client,
   type ClientHandler,
@@ -14,6 +15,7 @@ import {
   logRefusal,
   RequestFailure,
 } from '../clients/client.js';
+import { isFirstMessage } from '../clients/first-message.js';
 import type { SignalingMetrics } from '../metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { pageText, withParticipants } from '../rooms/state.js';
@@ -33,7 +35,7 @@ interface RequestContext {
   session: Session;
 }
 
-type RequestType = Exclude<keyof ClientMessages, 'join' | 'resume'>;
+type RequestType = Exclude<keyof ClientMessages, 'join' | 'resume' | 'test'>;
 
 /** The next request waits for a promise. @throws RequestFailure if the request is refused */
 type Handler<T extends RequestType> = (context: RequestContext, message: ClientMessages[T]) => void | Promise<void>;
@@ -143,11 +145,13 @@ export class Dispatch implements ClientHandler {
   #handle(client: Client, message: ClientMessage): void | Promise<void> {
     const { arrivals, sessions } = this.deps;
     const session = sessions.of(client);
-    if (message.type === 'join' || message.type === 'resume') {
+    if (isFirstMessage(message)) {
       if (session !== undefined) throw new RequestFailure('conflict', 'The connection already has a session.');
-      return message.type === 'join'
-        ? arrivals.track(client, null, () => join(this.deps, client, message))
-        : arrivals.track(client, message.sessionId, () => resume(this.deps, client, message));
+      if (message.type === 'resume')
+        return arrivals.track(client, message.sessionId, () => resume(this.deps, client, message));
+      const arrive = () =>
+        message.type === 'join' ? join(this.deps, client, message) : testLine(this.deps, client, message);
+      return arrivals.track(client, null, arrive);
     }
     // The client has given up its join, and nothing was written.
     if (session === undefined && message.type === 'leave') client.close('left', { cause: 'The client left.' });
@@ -169,7 +173,7 @@ export class Dispatch implements ClientHandler {
     const fields = { connectionId: client.id, sessionId: client.logFields['sessionId'], type, error };
     if (isUnavailable) logger.warn('request failed', fields);
     else logger.error('request failed', fields);
-    if (type === 'join' || type === 'resume') {
+    if (isFirstMessage(message)) {
       client.close('unavailable', { cause: isUnavailable ? 'PostgreSQL is unavailable.' : 'Internal error.' });
       return;
     }

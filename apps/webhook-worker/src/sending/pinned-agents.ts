@@ -1,7 +1,9 @@
 import http from 'node:http';
 import https from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
 import { LRUCache } from 'lru-cache';
+import { openTunnel, type Proxy } from './tunnel.js';
 
 interface Agents {
   readonly http: http.Agent;
@@ -30,20 +32,37 @@ export class PinnedAgents {
   readonly #agents: LRUCache<string, Agents>;
   readonly #idlePerAgentMax: number;
 
-  /** @param idlePerAgentMax idle connections to one address; as many as attempts can use at once. */
-  constructor({ max = 200, idlePerAgentMax = 4 } = {}) {
+  readonly #tunnel: Tunnel | null;
+
+  /**
+   * @param idlePerAgentMax idle connections to one address; as many as attempts can use at once.
+   * @param tunnel the way out; null: directly.
+   */
+  constructor({
+    max = 200,
+    idlePerAgentMax = 4,
+    tunnel = null,
+  }: { max?: number; idlePerAgentMax?: number; tunnel?: Tunnel | null } = {}) {
     this.#agents = new LRUCache({ max });
     this.#idlePerAgentMax = idlePerAgentMax;
+    this.#tunnel = tunnel;
   }
 
+  /** Whether the proxy resolves host names instead of this process. */
+  get proxyResolves(): boolean {
+    return this.#tunnel?.proxy.resolves ?? false;
+  }
+
+  /** @param address a judged address, or a host name if the proxy resolves names. */
   of(url: URL, address: string): PinnedAgent {
     const key = `${url.origin} ${address}`;
     let agent = this.#agents.get(key);
     if (agent === undefined) {
-      agent = newAgents(address, { keepAlive: true, maxFreeSockets: this.#idlePerAgentMax, timeout: IDLE_MS });
+      const settings = { keepAlive: true, maxFreeSockets: this.#idlePerAgentMax, timeout: IDLE_MS };
+      agent = newAgents(address, settings, this.#tunnel);
       this.#agents.set(key, agent);
     }
-    return { agent, fresh: () => newAgents(address, { keepAlive: false }) };
+    return { agent, fresh: () => newAgents(address, { keepAlive: false }, this.#tunnel) };
   }
 
   close(): Promise<void> {
@@ -56,10 +75,31 @@ export class PinnedAgents {
   }
 }
 
-function newAgents(address: string, settings: http.AgentOptions): Agents {
+export interface Tunnel {
+  proxy: Proxy;
+  /** How long the connection may take, in milliseconds. */
+  deadlineMs: number;
+}
+
+function newAgents(address: string, settings: http.AgentOptions, tunnel: Tunnel | null): Agents {
+  if (tunnel !== null) {
+    const agents = { http: new http.Agent(settings), https: new https.Agent(settings) };
+    agents.http.createConnection = through(tunnel, address, false);
+    agents.https.createConnection = through(tunnel, address, true);
+    return agents;
+  }
   // Overrides every other look-up, so that a changed DNS answer cannot lead to an unchecked address.
   const options = { ...settings, lookup: pinnedTo(address) };
   return { http: new http.Agent(options), https: new https.Agent(options) };
+}
+
+function through({ proxy, deadlineMs }: Tunnel, host: string, isTls: boolean) {
+  const connect = (options: ConnectionOptions, callback: (error: Error | null, socket?: Socket) => void): undefined => {
+    const port = options.port ?? (isTls ? 443 : 80);
+    const destination = { host, port, tls: isTls ? options : null };
+    openTunnel(proxy, destination, deadlineMs).then((socket) => callback(null, socket), callback);
+  };
+  return connect as unknown as http.Agent['createConnection'];
 }
 
 function pinnedTo(address: string): LookupFunction {

@@ -4,6 +4,7 @@ import { type AttemptOutcome, classifyStatus, keptResponseHeaders, RESPONSE_BODY
 import got, { type Request } from 'got';
 import type { PinnedAgent } from './pinned-agents.js';
 import { followStatusLine } from './status-line.js';
+import { TunnelFailure, tunnelTimings } from './tunnel.js';
 
 /** The deadline of a whole attempt. It is cheaper than an AbortSignal, and nearly no deadline ever passes. */
 export class Deadline {
@@ -149,7 +150,7 @@ async function postOnce(input: PostInput, agent: PinnedAgent['agent']): Promise<
   } catch (error) {
     // Reading the body never rejects. With a status, the receiver has switched protocols or Node refuses the head.
     if (result.statusCode === null) {
-      const { stage } = progress;
+      const stage = tunnelFailureOf(error)?.stage ?? progress.stage;
       const code = codeOf(error, stage);
       result.errorCode = deadline.hasPassed ? TIMEOUT_CODE[stage] : code;
       // Over TLS 1.3 a receiver refuses the client once the handshake has ended for it.
@@ -176,6 +177,7 @@ function follow(request: ClientRequest, url: URL, progress: Progress, result: Po
     if (!socket.connecting) {
       progress.stage = 'response';
       if (request.reusedSocket) progress.reused = { socket, bytesBefore: socket.bytesRead };
+      else Object.assign(result, tunnelTimings.get(socket));
       return;
     }
     const startedAt = performance.now();
@@ -251,6 +253,11 @@ async function readBody(request: Request, result: PostResult): Promise<void> {
   clearTimeout(timer);
   // Keeps one byte more than the log, so that `responseText` detects a cut and drops a split character.
   if (length > 0) result.body = Buffer.concat(chunks).subarray(0, RESPONSE_BODY_KEPT_BYTES + 1);
+}
+
+function tunnelFailureOf(error: unknown): TunnelFailure | null {
+  const { cause } = error as Error;
+  return error instanceof TunnelFailure ? error : cause instanceof TunnelFailure ? cause : null;
 }
 
 /**

@@ -12,6 +12,9 @@ import {
   startTcpReceiver,
   type Certificates,
 } from '../receivers.testkit.js';
+import { connect } from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
+import { once } from 'node:events';
 import { PinnedAgents } from './pinned-agents.js';
 import { send, type SendDeps } from './send.js';
 
@@ -591,5 +594,104 @@ describe('pinned agents', () => {
     expect(await first).toMatchObject({ outcome: 'success' });
     await eventually(() => slow.open.size === 0);
     expect(slow.connections).toBe(1);
+  });
+});
+
+describe('through a proxy', () => {
+  interface TestProxy {
+    url: URL;
+    /** The targets of CONNECT, with the credentials. */
+    asked: [target: string | undefined, authorization: string | undefined][];
+  }
+
+  /** A proxy that connects to this machine on the asked port. */
+  async function startProxy(refuses = false): Promise<TestProxy> {
+    const asked: TestProxy['asked'] = [];
+    const server = createServer();
+    server.on('connect', (request: IncomingMessage, client: Socket) => {
+      client.on('error', () => undefined);
+      asked.push([request.url, request.headers['proxy-authorization']]);
+      if (refuses) return client.end('HTTP/1.1 403 Forbidden\r\n\r\n');
+      const upstream = connect(Number(/\d+$/.exec(request.url ?? '')![0]), '127.0.0.1', () => {
+        client.write('HTTP/1.1 200 OK\r\n\r\n');
+        upstream.pipe(client).pipe(upstream);
+      });
+      upstream.on('error', () => client.destroy());
+      client.on('close', () => upstream.destroy());
+      stopAtEnd(async () => upstream.destroy());
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    stopAtEnd(async () => server.close());
+    const { port } = server.address() as { port: number };
+    return { url: new URL(`http://user:p%40ss@127.0.0.1:${port}`), asked };
+  }
+  const proxied = (
+    { url }: Pick<TestProxy, 'url'>,
+    resolves: boolean,
+    more: Partial<SendDeps> = {},
+  ): Partial<SendDeps> => {
+    const own = new PinnedAgents({ tunnel: { proxy: { url, resolves }, deadlineMs: 5000 } });
+    stopAtEnd(() => own.close());
+    return { agents: own, certificateAuthority: certificates.authority, ...more };
+  };
+
+  test('goes to the address that was judged here, over TLS for the name of the receiver, on one connection', async () => {
+    const proxy = await startProxy();
+    const receiver = await startReceiver(undefined, certificates.good);
+    const more = proxied(proxy, false);
+    for (let n = 0; n < 2; n += 1) {
+      expect(await attempt(`https://receiver.test:${receiver.port}/`, more)).toMatchObject({
+        outcome: 'success',
+        address: '127.0.0.1',
+        timings: n === 0 ? { connectMs: expect.any(Number), tlsMs: expect.any(Number) } : { connectMs: null },
+      });
+    }
+    const authorization = `Basic ${Buffer.from('user:p@ss').toString('base64')}`;
+    expect(proxy.asked).toEqual([[`127.0.0.1:${receiver.port}`, authorization]]);
+    expect(receiver.requests).toHaveLength(2);
+    expect(receiver.requests[0]!.headers).not.toHaveProperty('proxy-authorization');
+  });
+
+  test('does not ask the proxy for an address that is not public, with either setting', async () => {
+    const proxy = await startProxy();
+    const inside = { resolver: names({ 'inside.test': ['10.0.0.1'] }) };
+    const blocked = { outcome: 'blocked', address: null };
+    expect(await attempt('https://inside.test/', proxied(proxy, false, inside))).toMatchObject(blocked);
+    expect(await attempt('https://10.0.0.1/', proxied(proxy, true))).toMatchObject({ outcome: 'blocked' });
+    expect(proxy.asked).toEqual([]);
+  });
+
+  test('leaves names to the proxy if it resolves them, and shows no address', async () => {
+    const proxy = await startProxy();
+    const receiver = await startReceiver(undefined, certificates.good);
+    const resolver = names();
+    const answer = await attempt(`https://receiver.test:${receiver.port}/`, proxied(proxy, true, { resolver }));
+    expect(answer).toMatchObject({ outcome: 'success', address: null, timings: { dnsMs: null } });
+    expect([resolver.asked, proxy.asked[0]![0]]).toEqual([[], `receiver.test:${receiver.port}`]);
+  });
+
+  test('fails with the stage and the cause', async () => {
+    const wrong = await startReceiver(undefined, certificates.wrongName);
+    const proxy = await startProxy();
+    expect(await attempt(`https://receiver.test:${wrong.port}/`, proxied(proxy, false))).toMatchObject({
+      outcome: 'tls',
+      errorCode: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    });
+    expect(wrong.requests).toHaveLength(0);
+    expect(await attempt('https://receiver.test/', proxied(await startProxy(true), false))).toMatchObject({
+      outcome: 'connect',
+      errorCode: 'PROXY_REFUSED',
+    });
+    const nowhere = { url: new URL('http://127.0.0.1:1') };
+    expect(await attempt('https://receiver.test/', proxied(nowhere, false))).toMatchObject({
+      outcome: 'connect',
+      errorCode: 'PROXY_UNREACHABLE',
+    });
+    const silent = await startTarPit();
+    const pit = proxied({ url: new URL(`http://127.0.0.1:${silent.port}`) }, false, HASTY);
+    expect(await attempt('https://receiver.test/', pit)).toMatchObject({
+      outcome: 'timeout',
+      errorCode: 'CONNECT_TIMEOUT',
+    });
   });
 });

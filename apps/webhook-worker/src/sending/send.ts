@@ -70,6 +70,10 @@ async function attemptTo(
   if (!checked.ok) return unsent('blocked', 'URL_NOT_ALLOWED');
   const { url } = checked;
   const literal = literalAddress(url);
+  if (literal === null && deps.agents.proxyResolves) {
+    const attempt = await postTo(deps, claim, secret, { url, address: url.hostname, dnsMs: null, deadline, startedAt });
+    return { ...attempt, address: null };
+  }
   let addresses: readonly string[];
   try {
     addresses = literal === null ? await resolve(deps, url.hostname, deadline) : [literal];

@@ -37,6 +37,8 @@ export class Encryption {
   readonly #tracks = new Map<number, { track: TrackReference; kind: TrackKind }>();
   readonly #sealing = new Serial();
   readonly #opening = new Serial();
+  #sessionId = '';
+  #failure: CallplaneError | undefined;
   #requests = 0;
   #transforms = 0;
   #providing = false;
@@ -75,6 +77,7 @@ export class Encryption {
   }
 
   async join(sessionId: string): Promise<void> {
+    this.#sessionId = sessionId;
     await this.#ask({ type: 'session', sessionId });
   }
 
@@ -106,8 +109,10 @@ export class Encryption {
       const sessionId = this.context.sessionOf(participantId);
       if (sessionId === undefined) continue;
       before.delete(id);
-      this.#tracks.set(id, { track: { participantId, trackId }, kind });
-      this.#carry(id, { kind, trackId, sessionId });
+      const track = { participantId, trackId };
+      this.#tracks.set(id, { track, kind });
+      // Frames decide anew whether the track can be decrypted.
+      if (this.#carry(id, { kind, trackId, sessionId })) this.context.onTrack(track, undefined);
     }
     for (const id of before) {
       this.#tracks.delete(id);
@@ -116,18 +121,24 @@ export class Encryption {
   }
 
   /** @param from the participant id of the sender */
-  seal(from: string, data: unknown): Promise<{ encrypted: string }> {
+  seal(from: string, data: unknown): Promise<{ encrypted: string; sessionId: string }> {
     const request = { metadata: bytesOf(`message/${from}`), plain: bytesOf(JSON.stringify(data)) };
     // One at a time, so that messages keep their order.
     return this.#sealing.run(async () => ({
       encrypted: toBase64(await this.#ask<Bytes>({ type: 'seal', ...request })),
+      sessionId: this.#sessionId,
     }));
   }
 
   /** Hands the data of a message over, in the order of the calls, or undefined with the reason why it cannot. */
   open(from: string, data: unknown, onOpened: (data: unknown, refused?: EncryptionError['reason']) => void): void {
-    const sealed = fromBase64(String((data as { encrypted?: unknown } | null)?.encrypted));
-    const request = { sessionId: this.context.sessionOf(from) ?? '', metadata: bytesOf(`message/${from}`), sealed };
+    const { encrypted, sessionId } = (data ?? {}) as { encrypted?: unknown; sessionId?: unknown };
+    const request = {
+      // In a large room, not everybody is shown. A wrong session has a wrong key.
+      sessionId: this.context.sessionOf(from) ?? String(sessionId),
+      metadata: bytesOf(`message/${from}`),
+      sealed: fromBase64(typeof encrypted === 'string' ? encrypted : ''),
+    };
     void this.#opening.run(async () => {
       try {
         const plain = await this.#ask<Bytes>({ type: 'open', ...request });
@@ -160,6 +171,10 @@ export class Encryption {
     this.#requests += 1;
     const number = this.#requests;
     return new Promise<T>((resolve, reject) => {
+      if (this.#failure !== undefined) {
+        reject(this.#failure);
+        return;
+      }
       this.#waiting.set(number, { resolve, reject });
       this.#worker.postMessage({ number, ...request });
     });
@@ -203,11 +218,13 @@ export class Encryption {
     setTimeout(() => (this.#providing = false), PROVIDER_PAUSE_MS);
   }
 
-  #carry(id: number, carried: Extract<WorkerRequest, { type: 'carry' }>['carried']): void {
+  /** @returns whether that is new */
+  #carry(id: number, carried: Extract<WorkerRequest, { type: 'carry' }>['carried']): boolean {
     const text = JSON.stringify(carried ?? null);
-    if (this.#carried.get(id) === text) return;
+    if (this.#carried.get(id) === text) return false;
     this.#carried.set(id, text);
     this.#ask({ type: 'carry', id, carried }).catch(() => undefined);
+    return true;
   }
 
   #idOf(end: RTCRtpSender | RTCRtpReceiver): number {
@@ -223,6 +240,7 @@ export class Encryption {
   }
 
   #fail(error: CallplaneError): void {
+    this.#failure ??= error;
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
   }

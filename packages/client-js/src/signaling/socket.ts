@@ -34,6 +34,7 @@ export interface SocketListener {
 interface Answers {
   publish: PublishedMessage;
   iceServers: IceServersMessage;
+  test: IceServersMessage;
   ping: PongMessage;
   roster: RosterMessage;
   show: ShownMessage;

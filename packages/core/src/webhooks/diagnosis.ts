@@ -39,6 +39,14 @@ export const DIAGNOSES = {
     summary: 'No process accepts connections at the address and port.',
     advice: 'Start the receiver, or correct the port of the URL.',
   },
+  PROXY_REFUSED: {
+    summary: 'The proxy of this deployment refused the connection.',
+    advice: 'Tell the operator: the rules of the proxy (WEBHOOK_PROXY_URL) have to allow the address and port.',
+  },
+  PROXY_UNREACHABLE: {
+    summary: 'The proxy of this deployment cannot be reached.',
+    advice: `Tell the operator to check WEBHOOK_PROXY_URL and the proxy. Callplane retries.`,
+  },
   CONNECT_TIMEOUT: {
     summary: 'The address did not accept a connection within 10 seconds.',
     advice: 'Check that the receiver runs and that its firewall lets connections of Callplane pass.',

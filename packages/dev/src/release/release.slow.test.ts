@@ -16,9 +16,9 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { BROWSER_PROGRAM, repositoryRoot, temporaryDirectory } from '@callplane/testing';
+import { BROWSER_PROGRAM, eventually, repositoryRoot, temporaryDirectory } from '@callplane/testing';
 import { chromium, type Page } from 'playwright-core';
-import { PAGE_FILE, PUBLISHED } from './tarballs.js';
+import { PAGE_FILE, PAGE_WORKER_FILE, PUBLISHED } from './tarballs.js';
 
 /**
  * A rehearsal of a release, and its tarballs as a customer uses them. All projects share one folder and one
@@ -138,6 +138,8 @@ describe.each(tarballs)('the tarball of $name', ({ folder, file, name, isEsmOnly
       '--exclude-entrypoints',
       './test-vectors.json',
       './styles.css',
+      // A page opens it as a worker; no module imports it.
+      './encryption-worker',
       ...(isEsmOnly ? ['--profile', 'esm-only'] : []),
     ]);
     const problems: { resolutionKind: string }[] = JSON.parse(printed).analysis.problems;
@@ -165,7 +167,8 @@ describe.each(tarballs)('the tarball of $name', ({ folder, file, name, isEsmOnly
       one
         .replace(/^dist\/(?:cjs\/)?(.*)\.(?:js|js\.map|d\.ts|d\.ts\.map)$/, `${folder}/src/$1.ts`)
         .replace(/.*\/webhook-verifier\/(?=[\w.-]+$)/, 'packages/webhook-verifier/src/');
-    const made = ['dist/cjs/package.json', `dist/${PAGE_FILE}`, 'dist/styles.css', 'dist/styles.css.d.ts'];
+    const pageFiles = [PAGE_FILE, PAGE_WORKER_FILE].map((one) => `dist/${one}`);
+    const made = ['dist/cjs/package.json', ...pageFiles, 'dist/styles.css', 'dist/styles.css.d.ts'];
     const compiled = files.filter((one) => /^dist\/.*\.\w+$/.test(one) && !made.includes(one));
     expect(
       compiled.filter((one) => ['', 'x'].every((end) => !existsSync(join(repositoryRoot, sourceOf(one) + end)))),
@@ -252,11 +255,7 @@ describe('the installed tarballs', () => {
     const file = join(project, 'node_modules/@callplane/client-js/dist', PAGE_FILE);
     expect(readFileSync(file, 'utf8')).not.toMatch(/^import |\bfrom\s*["']|import\(/m);
     expect(statSync(file).size).toBeLessThan(200_000);
-    const pages: Files = { '/': ['text/html', PAGE], [`/${PAGE_FILE}`]: ['text/javascript', readFileSync(file)] };
-    await inBrowser(pages, async (page) => {
-      await page.waitForFunction("document.title !== ''");
-      expect(await page.title()).toBe('true invalid_argument');
-    });
+    expect(await titleOf(dirname(file), `./${PAGE_FILE}`)).toBe('true invalid_argument unreachable');
   });
 
   test('are bundled by Vite, and the bundle runs', async () => {
@@ -264,14 +263,16 @@ describe('the installed tarballs', () => {
     writeFileSync(
       join(project, 'page.js'),
       `import { isSupported, connect } from '@callplane/client-js';
-       connect({ url: 'http://wrong', token: 't' }).catch(({ code }) => console.log(isSupported(), code));`,
+       connect({ url: 'http://wrong', token: 't' }).catch(({ code }) => console.log(isSupported(), code));
+       export { isSupported, connect };`,
     );
     const build = `
       import { build } from 'vite';
       await build({ configFile: false, logLevel: 'error', build: { outDir: 'bundled', target: 'es2022', rolldownOptions: {
-        input: 'page.js', output: { entryFileNames: 'page.mjs' } } } });`;
+        input: 'page.js', preserveEntrySignatures: 'strict', output: { entryFileNames: 'page.mjs' } } } });`;
     await command(process.execPath, ['--input-type=module', '--eval', build]);
     expect(await command(process.execPath, ['bundled/page.mjs'])).toBe('false invalid_argument\n');
+    expect(await titleOf(join(project, 'bundled'), './page.mjs')).toBe('true invalid_argument unreachable');
   });
 
   test('have components for React that Vite bundles with their styles, and Chromium shows', async () => {
@@ -340,10 +341,34 @@ const api = createClient({ baseUrl: 'https://calls.example.com/v1', apiKey: 'rtc
 console.log(typeof api.createRoom, verifyWebhook({ headers: {}, rawBody: '{}', secrets: 'whsec_1' }).reason);
 `;
 
-const PAGE = `<!doctype html><title></title><script type="module">
-  import { connect, isSupported } from './${PAGE_FILE}';
-  connect({ url: 'http://wrong', token: 't' }).catch(({ code }) => (document.title = isSupported() + ' ' + code));
-</script>`;
+/** Without the worker, an encrypted call would not get as far as to its gateway. */
+const page = (sdk: string) => `
+  import { connect, isSupported } from '${sdk}';
+  const codeOf = (options) => connect({ url: 'http://wrong', token: 't', ...options }).catch(({ code }) => code);
+  const encryption = { key: crypto.getRandomValues(new Uint8Array(32)) };
+  const unreachable = { url: 'ws://127.0.0.1:1024', token: 'e30.e30.e30', connectTimeoutMs: 1, encryption };
+  document.title = [isSupported(), await codeOf({}), await codeOf(unreachable)].join(' ');`;
+
+const POLICY = `<meta http-equiv="content-security-policy" content="script-src 'self'; worker-src 'self'">`;
+
+/** The title that a page sets, which imports the SDK of a folder under a strict content security policy. */
+async function titleOf(folder: string, sdk: string): Promise<string> {
+  const scripts = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\.m?js$/.test(name));
+  const served = scripts.map((name): [string, Files[string]] => [
+    `/${name}`,
+    ['text/javascript', readFileSync(join(folder, name))],
+  ]);
+  const files: Files = {
+    '/': ['text/html', `<!doctype html>${POLICY}<script type="module" src="/page"></script>`],
+    '/page': ['text/javascript', page(sdk)],
+    ...Object.fromEntries(served),
+  };
+  let title = '';
+  await inBrowser(files, async (opened) => {
+    title = await eventually(async () => (await opened.title()) || Promise.reject(new Error('the page has no title')));
+  });
+  return title;
+}
 
 const TYPED = `
 import { createClient, isCallplaneError, type Room } from '@callplane/server';

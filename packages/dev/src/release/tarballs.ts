@@ -14,7 +14,7 @@ export const PUBLISHED: readonly { name: string; folder: string; isEsmOnly?: boo
 
 /** The browser SDK in one file, in `dist`. */
 export const PAGE_FILE = 'callplane.min.js';
-const PAGE_WORKER_FILE = 'callplane-worker.min.js';
+export const PAGE_WORKER_FILE = 'callplane-worker.min.js';
 
 /**
  * Compiles the packages and packs them as pnpm would publish them: with `publishConfig` applied, versions in place of `workspace:`

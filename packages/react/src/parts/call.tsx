@@ -1,7 +1,7 @@
 'use client';
 import { type ReactNode, useMemo, useState } from 'react';
 import { useCall, useCallState } from '../context.js';
-import { useConnectionState, useRecording } from '../hooks.js';
+import { useConnectionState, useEncryption, useRecording } from '../hooks.js';
 import { CallProvider, type CallProviderProps } from '../provider.js';
 import { readableCode, type Texts, TEXTS, TextsContext, useTexts } from '../texts.js';
 import { Announcer } from './announcer.js';
@@ -88,17 +88,23 @@ function Frame({
   );
 }
 
-/** The name of the room, how many are in it, whether it is recorded, and the state of the connection. */
+/** The name of the room, how many are in it, whether it is encrypted or recorded, and the state of the connection. */
 export function CallHeader({ children }: { children?: ReactNode }) {
   const texts = useTexts();
   const [name, count] = useCallState(({ room, participantCount }) => [room?.name, participantCount] as const);
   const { isRecording, since } = useRecording();
   const { state } = useConnectionState();
+  const encryption = useEncryption();
   const Heading = useUi().isEmbedded ? 'h2' : 'h1';
   return (
     <header className="cp-header">
       <Heading className="cp-room">{name}</Heading>
       <span className="cp-count">{texts.here(count)}</span>
+      {encryption !== undefined && (
+        <span className="cp-count" title={texts.encryptedAs(encryption.fingerprint)}>
+          {texts.encrypted}
+        </span>
+      )}
       {isRecording && (
         <span className="cp-recording" title={since?.toLocaleTimeString()}>
           {texts.recording}

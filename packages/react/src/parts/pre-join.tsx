@@ -6,14 +6,19 @@ import type { Constraints } from '../local-media.js';
 import { type Preview, type PreviewSource, usePreview } from '../preview.js';
 import { readable, readableCode, type Texts, TEXTS, TextsContext, useTexts } from '../texts.js';
 import { BarButton } from './bar-button.js';
+import { ConnectionTest, type ConnectionToTest } from './connection-test.js';
 import { DevicePicker } from './device-picker.js';
 import { Media } from './media.js';
 import { classes } from './ui.js';
 
+type Fields = Readonly<Record<string, string>>;
+
 export interface PreJoinProps {
   title?: ReactNode;
   /** Called with the open devices, which are the `tracks` of the call, and the fields in `children`. */
-  onJoin: (tracks: readonly LocalTrack[], fields: Readonly<Record<string, string>>) => Promise<void> | void;
+  onJoin: (tracks: readonly LocalTrack[], fields: Fields) => Promise<void> | void;
+  /** The connection that a button tests without joining, from the fields in `children`. Without it there is no button. */
+  connection?: ((fields: Fields) => Promise<ConnectionToTest> | ConnectionToTest) | undefined;
   /** Whether to begin with the microphone, and with the camera; default true. */
   audio?: boolean | undefined;
   video?: boolean | undefined;
@@ -36,7 +41,17 @@ export function PreJoin({ texts, ...props }: PreJoinProps) {
   );
 }
 
-function Form({ title, onJoin, audio, video, constraints, problem: given = '', className, children }: PreJoinProps) {
+function Form({
+  title,
+  onJoin,
+  connection,
+  audio,
+  video,
+  constraints,
+  problem: given = '',
+  className,
+  children,
+}: PreJoinProps) {
   const texts = useTexts();
   const preview = usePreview({ audio, video, constraints });
   const [isJoining, setJoining] = useState(false);
@@ -48,9 +63,7 @@ function Form({ title, onJoin, audio, video, constraints, problem: given = '', c
   }, []);
   const submit = async (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const fields = Object.fromEntries(
-      [...new FormData(event.currentTarget)].filter((field): field is [string, string] => typeof field[1] === 'string'),
-    );
+    const fields = fieldsOf(event.currentTarget);
     setJoining(true);
     setProblem('');
     preview.keep(true);
@@ -78,10 +91,18 @@ function Form({ title, onJoin, audio, video, constraints, problem: given = '', c
           <p className="cp-problem" role="alert">
             {problem}
           </p>
+          {connection !== undefined && (
+            <ConnectionTest connection={() => connection(form.current === null ? {} : fieldsOf(form.current))} />
+          )}
         </div>
       </form>
     </DeviceChoiceContext.Provider>
   );
+}
+
+function fieldsOf(form: HTMLFormElement): Fields {
+  const isText = (field: [string, unknown]): field is [string, string] => typeof field[1] === 'string';
+  return Object.fromEntries([...new FormData(form)].filter(isText));
 }
 
 function PreviewPicture({ preview: { tracks, failures, isPending, setOn } }: { preview: Preview }) {

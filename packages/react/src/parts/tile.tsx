@@ -27,23 +27,25 @@ export const Tile = memo(function Tile({
 }: TileProps) {
   const texts = useTexts();
   const isOwn = participantId === undefined;
-  const [name = '', attach, detach, isPaused, isMuted, quality, isConnected, isSpeaking] = useCallState((now) => {
-    const person = isOwn ? undefined : now.participants.get(participantId);
-    const tracks = isOwn ? now.tracks : person?.tracks;
-    const shown = tracks && trackOf<NonNullable<ReturnType<typeof tracks.get>>>(tracks, source);
-    const video = shown?.muted === false ? shown : undefined;
-    return [
-      isOwn ? now.participant?.name : person?.name,
-      video?.attach,
-      video?.detach,
-      video !== undefined && 'quality' in video && video.quality === 'paused',
-      tracks === undefined ||
-        trackOf<NonNullable<ReturnType<typeof tracks.get>>>(tracks, 'microphone')?.muted !== false,
-      isOwn ? now.connectionQuality : person?.connectionQuality,
-      isOwn || person?.connected !== false,
-      source === 'camera' && person?.isSpeaking === true,
-    ] as const;
-  });
+  const [name = '', attach, detach, isPaused, isMuted, quality, isConnected, isSpeaking, isUndecryptable] =
+    useCallState((now) => {
+      const person = isOwn ? undefined : now.participants.get(participantId);
+      const tracks = isOwn ? now.tracks : person?.tracks;
+      const shown = tracks && trackOf<NonNullable<ReturnType<typeof tracks.get>>>(tracks, source);
+      const video = shown?.muted === false ? shown : undefined;
+      return [
+        isOwn ? now.participant?.name : person?.name,
+        video?.attach,
+        video?.detach,
+        video !== undefined && 'quality' in video && video.quality === 'paused',
+        tracks === undefined ||
+          trackOf<NonNullable<ReturnType<typeof tracks.get>>>(tracks, 'microphone')?.muted !== false,
+        isOwn ? now.connectionQuality : person?.connectionQuality,
+        isOwn || person?.connected !== false,
+        source === 'camera' && person?.isSpeaking === true,
+        [...(person?.tracks.values() ?? [])].some((track) => track.isUndecryptable),
+      ] as const;
+    });
   const [hasPicture, setPicture] = useState(false);
   const onPicture = useCallback((isShown: boolean) => setPicture(isShown), []);
   const isScreen = source === 'screen';
@@ -51,6 +53,7 @@ export const Tile = memo(function Tile({
   const remarks = [
     ...(isConnected ? [] : [texts.reconnecting]),
     ...(isPaused ? [texts.paused] : []),
+    ...(isUndecryptable ? [texts.undecryptable] : []),
     ...(quality === undefined || isScreen ? [] : [texts.qualities[quality]]),
   ].filter((remark) => remark !== '');
   const pinText = isStaged ? texts.takeOff(label) : texts.enlarge(label);
