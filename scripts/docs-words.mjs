@@ -52,16 +52,17 @@ export function findIdioms(files) {
 const GROUPS = [
   { name: 'README, quick start', budget: 1500, pages: /^README\.md$/ },
   {
-    name: 'API, errors, tokens, lobby, webhooks, receivers, TURN, recordings',
-    budget: 9000,
+    name: 'API, errors, tokens, webhooks, receivers, TURN, recordings',
+    budget: 8600,
     pages:
-      /^docs\/(api|errors|tokens|lobby|webhooks|receivers|turn|recordings)\.md$|^packages\/webhook-verifier\/README\.md$/,
+      /^docs\/(api|errors|tokens|webhooks|receivers|turn|recordings)\.md$|^packages\/webhook-verifier\/README\.md$/,
   },
   {
     name: 'signaling, browser SDK, server SDK',
     budget: 7000,
     pages: /^docs\/(signaling|client-sdk|server-sdk)\.md$|^packages\/(client|server)-js\/README\.md$/,
   },
+  { name: 'requests and streams', budget: 700, pages: /^docs\/data\.md$/ },
   { name: 'encryption', budget: 700, pages: /^docs\/encryption\.md$/ },
   { name: 'React', budget: 750, pages: /^docs\/react\.md$|^packages\/react\/README\.md$/ },
   {
@@ -77,11 +78,11 @@ const GROUPS = [
   { name: 'architecture, data model', budget: 4160, pages: /^docs\/(architecture|data-model)\.md$/ },
   { name: 'guarantees, results', budget: 3700, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2600, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
-  { name: 'decisions', budget: 5640, pages: /^docs\/decisions\// },
+  { name: 'decisions', budget: 5900, pages: /^docs\/decisions\// },
   { name: 'changelog, vulnerabilities', budget: 1185, pages: /^(CHANGELOG|SECURITY)\.md$/ },
   { name: 'beside the code', budget: 2000, pages: /^(apps|packages|lab|infra)\// },
 ];
-const DECISIONS_MAX = 19;
+const DECISIONS_MAX = 20;
 const DECISION_WORDS_MAX = 300;
 /** The call path has one long record. */
 const LONG_DECISION = { page: /\/\d+-the-call-path\.md$/, wordsMax: 2000 };

@@ -41,7 +41,7 @@ const bug = (name, what, ...patches) => ({
 const NO_SCAN_OF_DELIVERIES = [
   SCAN,
   'await this.scan(hasRedis);',
-  'if (this.#intervalMs < 0) await this.scan(hasRedis);',
+  'if (this.intervalMs < 0) await this.scan(hasRedis);',
 ];
 /** @type {[file: string, find: string, replace: string]} */
 const NO_SWEEP_OF_LEASES = [
@@ -232,8 +232,8 @@ export const BUGS = [
     [DELIVERY_LEASES, 'WHERE d.id = ended.id AND d.lease_token = ended.token', 'WHERE d.lease_token = ended.token'],
     [
       DELIVERY_LEASES,
-      'SELECT attempt_id, id, replay_count,',
-      'SELECT DISTINCT ON (attempt_id) attempt_id, id, replay_count,',
+      'SELECT attempt_id, id, endpoint_id,',
+      'SELECT DISTINCT ON (attempt_id) attempt_id, id, endpoint_id,',
     ],
   ),
   bug('scans-share-a-token', 'all turns of scans without Redis have one fencing token', [
@@ -243,8 +243,8 @@ export const BUGS = [
   ]),
   bug('fan-out-to-all-tenants', 'an event goes to the endpoints of every tenant', [
     EVENTS,
-    'WHERE e.environment_id = event.environment_id AND e.deleted_at IS NULL',
-    'WHERE e.deleted_at IS NULL',
+    'WHERE e.environment_id = event.environment_id AND e.deleted_at IS NULL AND ${chosen}',
+    'WHERE e.deleted_at IS NULL AND ${chosen}',
   ]),
   bug('event-without-deliveries', 'the third event of a room gets no deliveries', [
     EVENTS,

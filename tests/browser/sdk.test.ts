@@ -23,6 +23,7 @@ const ENTRY = `
   export * from '@callplane/client-js';
   export { enterRoom } from './plain.ts';
   export { firstCall } from './first-call.ts';
+  export { joinEncrypted } from './encryption.ts';
   export { preview } from './devices.ts';
   export { pagesOf } from './pages.ts';
   function Room({ url, token }) {
@@ -415,6 +416,23 @@ describe('video that is displayed', () => {
 });
 
 describe('the examples of the guide', () => {
+  test('the encrypted one joins with the key in its link, also as a bundle', async () => {
+    const roomId = await stage.newEncryptedRoom();
+    const join = async (name: string, page: Page) => {
+      const { token } = await stage.token(roomId, name);
+      const given = `${JSON.stringify(stage.url)}, ${JSON.stringify(token)}`;
+      await page.evaluate(`sdk.joinEncrypted(${given}).then((call) => { globalThis.call = call; })`);
+      return page.evaluate(`[call.encryption.fingerprint, location.hash]`);
+    };
+    const [one, two] = await Promise.all([open(), open()]);
+    const first = (await join('Ada', one)) as [string, string];
+    await two.evaluate(`{ location.hash = ${JSON.stringify(first[1])}; }`);
+    expect(await join('Bob', two)).toEqual(first);
+    await two.evaluate(`{ call.on('message', ({ data }) => { globalThis.received = data; }); }`);
+    await one.evaluate(`call.send('hello')`);
+    await becomes(two, `globalThis.received === 'hello'`);
+  });
+
   test('the plain one and the React one see each other’s publisher; React joins once, though its effect runs twice, and leaves with its component', async () => {
     const roomId = await stage.newRoom();
     const [plain, react] = await Promise.all([open(), open()]);

@@ -30,6 +30,8 @@ import { StreamHub, streamReads } from './stream/stream-hub.js';
 
 // V8 collects old objects once they have doubled. By default it waits for longer: an API of 50 MiB held 130 MiB of garbage.
 setFlagsFromString('--heap-growing-percent=100');
+/** How long a request waits for a PostgreSQL that restarts or fails over, in milliseconds. */
+const DATABASE_WAIT_MS = 2000;
 const app = AppProcess.start('api', ApiConfig);
 const { config, logger } = app;
 const masterKeys = orExit('ENCRYPTION_KEYS', () => parseMasterKeys(config.ENCRYPTION_KEYS));
@@ -39,8 +41,9 @@ if (networks.length > 0) logger.info('webhook networks allowed', { networks: net
 const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(config.WEBHOOK_ALLOWED_PORTS));
 
 // Reads decide readiness: while PostgreSQL waits for a standby with every commit, the API still answers them.
-const reads = new Database({ ...app.databaseSettings, poolMax: config.DATABASE_READ_POOL_MAX });
-const database = new Database(app.databaseSettings);
+const databaseSettings = { ...app.databaseSettings, waitMs: DATABASE_WAIT_MS };
+const reads = new Database({ ...databaseSettings, poolMax: config.DATABASE_READ_POOL_MAX });
+const database = new Database(databaseSettings);
 app.ownDatabase(reads, [database]);
 
 const redis = orExit('REDIS_URL', () => readRedisTarget(config));

@@ -1,3 +1,4 @@
+import type { RequestHandler, RequestOptions } from './data/asks.js';
 import { Emitter } from './emitter.js';
 import { Engine } from './engine.js';
 import { abortable, abortedError, assertNotAborted, assertPermitted, CallplaneError } from './errors.js';
@@ -11,6 +12,7 @@ import type { ParticipantMetadata, Room } from './metadata.js';
 import { settingsOf, type ConnectOptions, type Settings } from './options.js';
 import { platformOf, type Platform } from './platform.js';
 import type { PeerTarget, RemoteParticipant, TrackReference } from './protocol.generated.js';
+import type { Participant } from './remote/participant.js';
 import type { RosterPage } from './remote/presence.js';
 import { INITIAL_SNAPSHOT, type CallSnapshot } from './snapshot.js';
 import type { Subscription } from './subscriptions.js';
@@ -129,6 +131,32 @@ export class Call extends Emitter<CallEvents> {
     const sent = encryption === undefined ? data : await encryption.seal(presence.own?.participantId ?? '', data);
     assertMessage(sent, to);
     await abortable(session.request({ type: 'message', data: sent, ...(to === undefined ? {} : { to }) }), signal);
+  }
+
+  /**
+   * Handles the requests of a method (1 to 64 of `A-Z a-z 0-9 _ . : / -`), in place of an earlier handler. Needs `messages:send` to answer participants.
+   * @returns a function that removes the handler
+   */
+  handle<Payload = unknown, Answer = unknown>(method: string, handler: RequestHandler<Payload, Answer>): () => void {
+    const { handlers } = this.#engine;
+    handlers.set(method, handler as RequestHandler);
+    return () => {
+      if (handlers.get(method) === handler) handlers.delete(method);
+    };
+  }
+
+  /**
+   * Asks another participant, whose page handles the method. Needs `messages:send`.
+   * @throws CallplaneError of the other side: `no_handler`, `handler_failed` (with the message of its error),
+   *   `response_too_large`, `recipient_gone` or `recipient_timeout`; of this side: `payload_too_large`, `rate_limited` and others
+   */
+  async request<Answer = unknown>(
+    participant: string | Pick<Participant, 'participantId'>,
+    method: string,
+    payload?: unknown,
+    options?: RequestOptions,
+  ): Promise<Answer> {
+    return (await this.#engine.asks()).request(participant, method, payload, options) as Promise<Answer>;
   }
 
   /** Replaces your own metadata. Needs `metadata:update`. */

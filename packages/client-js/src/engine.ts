@@ -1,9 +1,11 @@
+import type { Asks, RequestHandler } from './data/asks.js';
 import type { Encryption } from './encryption/encryption.js';
 import type { EncryptionError, EncryptionOptions } from './encryption/options.js';
 import { asCallplaneError, CallplaneError } from './errors.js';
 import type { CallEvents } from './events.js';
 import { IceServers } from './ice-servers.js';
 import { assertDevice } from './local/devices.js';
+import { assertMessage } from './limits.js';
 import type { LocalMedia } from './local/local-media.js';
 import type { Settings } from './options.js';
 import type { PeersContext } from './peers/peer.js';
@@ -33,6 +35,7 @@ export class Engine {
   readonly subscriptions: Subscriptions;
   readonly playback: Playback;
   readonly snapshots = new Snapshots(() => this.#read());
+  readonly handlers = new Map<string, RequestHandler>();
   encryption: Encryption | undefined;
   permissions: readonly string[] = [];
   #mediaState: 'up' | 'down' = 'down';
@@ -45,6 +48,8 @@ export class Engine {
   #welcome: WelcomeMessage | undefined;
   #localMedia: LocalMedia | undefined;
   #loading: Promise<LocalMedia> | undefined;
+  #asks: Asks | undefined;
+  #loadingAsks: Promise<Asks> | undefined;
   #isOver = false;
   /** Events that wait until the caller of `connect()` has added its listeners; undefined from then on. */
   #waiting: (() => void)[] | undefined = [];
@@ -59,6 +64,7 @@ export class Engine {
       this.#isOver = name === 'closed';
       this.snapshots.changed();
       send(name, event);
+      this.#asks?.onEvent(name, event);
     });
     const session = (this.session = new Session(platform, settings, {
       onState: () => this.#stateChanged(),
@@ -184,6 +190,13 @@ export class Engine {
       this.#loading = undefined;
       throw error;
     }
+  }
+
+  /** Loads the code for requests between participants when one is sent or arrives. */
+  asks(): Promise<Asks> {
+    return (this.#loadingAsks ??= import('./data/asks.js').then(
+      ({ Asks }) => (this.#asks = new Asks(this, this.platform.random, assertMessage, this.#emit)),
+    ));
   }
 
   /** Changes published tracks, and tracks on their way. Rejects with the reason when the call ends first. */
@@ -355,6 +368,14 @@ export class Engine {
         }
         break;
       }
+      case 'ask':
+      case 'reply':
+        // If the code cannot be loaded, the other side gets no answer in time.
+        this.asks().then(
+          (asks) => asks.receive(message),
+          () => undefined,
+        );
+        break;
       default:
         this.presence.receive(message);
         this.encryption?.align();

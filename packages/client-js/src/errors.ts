@@ -1,4 +1,4 @@
-import type { CloseReason, ErrorCode } from './protocol.generated.js';
+import type { CloseReason, ErrorCode, ReplyMessage } from './protocol.generated.js';
 
 /** The SDK's own error codes, in addition to the gateway's. */
 export type ClientErrorCode =
@@ -34,10 +34,17 @@ export type ClientErrorCode =
   | 'encryption_required'
   /** `encryption` was passed, but the server says that the room is not encrypted. */
   | 'room_not_encrypted'
+  /** The participant has left, or is not in the room. It may have handled the request. */
+  | 'recipient_gone'
+  /** The participant did not answer a request in time. */
+  | 'recipient_timeout'
+  /** The participant has answered in a way that this participant cannot decrypt. */
+  | 'undecryptable'
   /** Something unexpected failed in the SDK or the browser; `cause` says what. */
   | 'internal';
 
-export type CallplaneErrorCode = ErrorCode | CloseReason | ClientErrorCode;
+/** The last kind comes from the participant that a request was sent to: its handler is missing, threw, or said too much. */
+export type CallplaneErrorCode = ErrorCode | CloseReason | ClientErrorCode | NonNullable<ReplyMessage['failure']>;
 
 /** One failure in an argument or request. */
 export interface ErrorDetail {

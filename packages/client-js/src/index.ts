@@ -7,6 +7,7 @@ export type {
   EncryptionOptions,
   ProvidedKey,
 } from './encryption/options.js';
+export type { RequestHandler, RequestInfo, RequestOptions } from './data/asks.js';
 export { CallplaneError, type CallplaneErrorCode, type ClientErrorCode, type ErrorDetail } from './errors.js';
 export type { CallEvents, ReceivedMessage, TrackSubscriptionFailure } from './events.js';
 export {

@@ -2,7 +2,7 @@ import { CallplaneError, invalidArgument } from './errors.js';
 import { PROTOCOL_LIMITS } from './protocol.generated.js';
 
 /** Checks what the gateway would refuse, so that the caller learns it at once and in its own words. */
-export function assertMessage(data: unknown, to: readonly string[] | undefined): void {
+export function assertMessage(data: unknown, to?: readonly string[]): void {
   assertSize('data', data, PROTOCOL_LIMITS.messageBytesMax);
   if (to === undefined) return;
   if (to.length === 0) throw invalidArgument('to', 'must have at least one participant id');

@@ -59,6 +59,8 @@ export type ClientMessage =
   | RestartIceRequest
   | RefreshVideoRequest
   | MessageRequest
+  | AskRequest
+  | ReplyRequest
   | MetadataRequest
   | RosterRequest
   | ShowRequest
@@ -88,6 +90,8 @@ export type ServerMessage =
   | SpeakersMessage
   | LayersWantedMessage
   | MessageMessage
+  | AskMessage
+  | ReplyMessage
   | IceServersMessage
   | PongMessage
   | ClosingMessage;
@@ -362,6 +366,49 @@ export interface MessageRequest {
    * @maxItems 100
    */
   to?: string[];
+}
+
+export interface AskRequest {
+  type: 'ask';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+  /**
+   * @minItems 1
+   * @maxItems 100
+   */
+  to: string[];
+  /**
+   * Unique among the asks of the sender.
+   */
+  askId: string;
+  /**
+   * Names with `$` belong to the SDK.
+   */
+  method: string;
+  /**
+   * Any JSON value.
+   */
+  payload: unknown;
+}
+
+export interface ReplyRequest {
+  type: 'reply';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+  to: string;
+  /**
+   * Unique among the asks of the sender.
+   */
+  askId: string;
+  /**
+   * Any JSON value.
+   */
+  payload: unknown;
+  failure?: 'no_handler' | 'handler_failed' | 'response_too_large';
 }
 
 export interface MetadataRequest {
@@ -734,6 +781,39 @@ export interface MessageMessage {
   type: 'message';
   from: string;
   data: unknown;
+  sentAt: string;
+}
+
+export interface AskMessage {
+  type: 'ask';
+  from: string;
+  /**
+   * Unique among the asks of the sender.
+   */
+  askId: string;
+  /**
+   * Names with `$` belong to the SDK.
+   */
+  method: string;
+  /**
+   * Any JSON value.
+   */
+  payload: unknown;
+  sentAt: string;
+}
+
+export interface ReplyMessage {
+  type: 'reply';
+  from: string;
+  /**
+   * Unique among the asks of the sender.
+   */
+  askId: string;
+  /**
+   * Any JSON value.
+   */
+  payload: unknown;
+  failure?: 'no_handler' | 'handler_failed' | 'response_too_large';
   sentAt: string;
 }
 

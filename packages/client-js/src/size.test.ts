@@ -4,8 +4,10 @@ import { promisify } from 'node:util';
 
 /** What a page loads to begin a call. What only a running call needs is loaded later, as chunks of its own. */
 const GZIP_BYTES_MAX = 15_000;
-/** The same with all chunks. */
-const ALL_GZIP_BYTES_MAX = 34_000;
+/** The same with all chunks that do not count apart. */
+const ALL_GZIP_BYTES_MAX = 34_100;
+/** The chunk of requests between participants, which only calls with such requests load. It counts apart, too. */
+const ASKS_GZIP_BYTES_MAX = 2_000;
 /** The worker and the chunk that opens it, which only encrypted calls load. They count apart. */
 const ENCRYPTION_GZIP_BYTES_MAX = 6_000;
 /** The chunk of `testConnection()`, which no call loads. It counts apart. */
@@ -29,20 +31,23 @@ const MEASURE = `
   const bytesOf = ({ code, source }) => gzipSync(code ?? source, { level: 9 }).length;
   const isEncryption = ({ fileName }) => /encryption(-worker)?-/.test(fileName);
   const isTest = ({ fileName }) => /run-test-/.test(fileName);
+  const isAsks = ({ fileName }) => /asks-/.test(fileName);
   const sizeOf = (which) => output.filter(which).reduce((sum, one) => sum + bytesOf(one), 0);
-  const [entry, ...later] = output.filter((one) => !isEncryption(one) && !isTest(one));
-  console.log(sizeOf(isEncryption), sizeOf(isTest), bytesOf(entry), ...later.map(bytesOf));
+  const [entry, ...later] = output.filter((one) => !isEncryption(one) && !isTest(one) && !isAsks(one));
+  console.log(sizeOf(isEncryption), sizeOf(isTest), sizeOf(isAsks), bytesOf(entry), ...later.map(bytesOf));
 `;
 
-test('the SDK, bundled and minified, has less than 34 KB with gzip, and its core less than 15 KB', async () => {
+test('the SDK, bundled and minified, has less than 34.1 KB with gzip, and its core less than 15 KB', async () => {
   const cwd = new URL('..', import.meta.url).pathname;
   const { stdout } = await promisify(execFile)('node', ['--input-type=module', '--eval', MEASURE], { cwd });
-  const [encryption = 0, test = 0, core = 0, ...later] = stdout.trim().split(' ').map(Number);
-  console.log('measured: gzip bytes of the SDK', { core, later, encryption, test });
+  const [encryption = 0, test = 0, asks = 0, core = 0, ...later] = stdout.trim().split(' ').map(Number);
+  console.log('measured: gzip bytes of the SDK', { core, later, encryption, test, asks });
   expect(encryption).toBeGreaterThan(3_000);
   expect(encryption).toBeLessThan(ENCRYPTION_GZIP_BYTES_MAX);
   expect(test).toBeGreaterThan(1_000);
   expect(test).toBeLessThan(TEST_GZIP_BYTES_MAX);
+  expect(asks).toBeGreaterThan(500);
+  expect(asks).toBeLessThan(ASKS_GZIP_BYTES_MAX);
   expect(core).toBeGreaterThan(5_000);
   expect(core).toBeLessThan(GZIP_BYTES_MAX);
   expect(later.reduce((sum, bytes) => sum + bytes, core)).toBeLessThan(ALL_GZIP_BYTES_MAX);

@@ -1,12 +1,14 @@
 import { Type, type Static, type TProperties } from 'typebox';
 import { PROTOCOL_LIMITS } from './limits.js';
 import {
+  ASK_FIELDS,
   Candidate,
   Layer,
   message,
   object,
   PeerTarget,
   QualityLevel,
+  REPLY_FIELDS,
   ResourceId,
   Sdp,
   TrackId,
@@ -133,13 +135,26 @@ export const ClientCandidate = request('candidate', { target: PeerTarget, candid
  */
 export const ResetMedia = request('resetMedia', { targets: Type.Array(PeerTarget, { minItems: 1, maxItems: 2 }) });
 
+const Recipients = Type.Array(ResourceId, {
+  minItems: 1,
+  maxItems: PROTOCOL_LIMITS.recipientsMax,
+  uniqueItems: true,
+});
+
 /** Sends data to all other participants in the room, or to those in `to`. Needs the permission `messages:send`. */
 export const SendMessage = request('message', {
   data: Type.Unknown({ description: 'Any JSON value.' }),
-  to: Type.Optional(
-    Type.Array(ResourceId, { minItems: 1, maxItems: PROTOCOL_LIMITS.recipientsMax, uniqueItems: true }),
-  ),
+  to: Type.Optional(Recipients),
 });
+
+/**
+ * Asks participants for something. The `reply` of each repeats `askId`. Lost asks and replies are not sent again: a
+ * client that asks needs a deadline. Needs the permission `messages:send`.
+ */
+export const Ask = request('ask', { to: Recipients, ...ASK_FIELDS });
+
+/** Answers an `ask`. Needs the permission `messages:send`, unless the `server` has asked. */
+export const Reply = request('reply', { to: ResourceId, ...REPLY_FIELDS });
 
 /** Replaces the metadata of the client's own participant. Needs the permission `metadata:update`. */
 export const UpdateMetadata = request('metadata', { metadata: Type.Record(Type.String(), Type.Unknown()) });
@@ -218,6 +233,8 @@ export const CLIENT_MESSAGES = {
   restartIce: RestartIce,
   refreshVideo: RefreshVideo,
   message: SendMessage,
+  ask: Ask,
+  reply: Reply,
   metadata: UpdateMetadata,
   roster: RequestRoster,
   show: Show,

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox';
 import { CLOSE_REASONS, ERROR_CODES, type CloseReason, type ErrorCode } from './codes.js';
 import { PROTOCOL_LIMITS } from './limits.js';
 import {
+  ASK_FIELDS,
   choice,
   IceServer,
   message,
@@ -9,6 +10,7 @@ import {
   PeerTarget,
   QualityLevel,
   RemoteParticipant,
+  REPLY_FIELDS,
   ResourceId,
   Track,
   TrackId,
@@ -110,6 +112,12 @@ export const MediaReset = message('mediaReset', { targets: Type.Array(PeerTarget
 export const MediaStateChanged = message('mediaState', { state: MediaState });
 
 export const ReceivedMessage = message('message', { from: ResourceId, data: Type.Unknown(), sentAt: Type.String() });
+
+/** A participant, or the `server`, asks for something. The client sends a `reply`. Delivered at most once. */
+export const Asked = message('ask', { from: ResourceId, ...ASK_FIELDS, sentAt: Type.String() });
+
+/** The reply of another participant. Ignore it unless its sender was asked. Delivered at most once. */
+export const Replied = message('reply', { from: ResourceId, ...REPLY_FIELDS, sentAt: Type.String() });
 
 /** Answers `iceServers` and `test`. */
 export const IceServers = message('iceServers', {
@@ -262,6 +270,8 @@ export const SERVER_MESSAGES = {
   speakers: Speakers,
   layersWanted: LayersWanted,
   message: ReceivedMessage,
+  ask: Asked,
+  reply: Replied,
   iceServers: IceServers,
   pong: Pong,
   closing: Closing,

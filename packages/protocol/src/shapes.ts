@@ -86,6 +86,25 @@ export type PeerTarget = Static<typeof PeerTarget>;
 export const QualityLevel = choice(['good', 'fair', 'poor', 'lost']);
 export type QualityLevel = Static<typeof QualityLevel>;
 
+/** The client that asks chooses it at random. */
+const AskId = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'Unique among the asks of the sender.' });
+export const ASK_FIELDS = {
+  askId: AskId,
+  method: Type.String({ pattern: '^[$]?[A-Za-z0-9_.:/-]{1,64}$', description: 'Names with `$` belong to the SDK.' }),
+  payload: Type.Unknown({ description: 'Any JSON value.' }),
+};
+
+/**
+ * `no_handler`: nothing at the participant handles the method. `handler_failed`: its handler has thrown; the payload is
+ * the text of the error. `response_too_large`: the result of the handler does not fit into a reply.
+ */
+const ReplyFailure = choice(['no_handler', 'handler_failed', 'response_too_large']);
+export const REPLY_FIELDS = {
+  askId: AskId,
+  payload: Type.Unknown({ description: 'Any JSON value.' }),
+  failure: Type.Optional(ReplyFailure),
+};
+
 export const Sdp = Type.String({ minLength: 1, maxLength: PROTOCOL_LIMITS.sdpCharsMax });
 
 export const IceServer = Type.Object({

@@ -17,6 +17,7 @@ import {
 } from '../clients/client.js';
 import { isFirstMessage } from '../clients/first-message.js';
 import type { SignalingMetrics } from '../metrics.js';
+import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { pageText, withParticipants } from '../rooms/state.js';
 import type { Qualities } from '../sessions/quality-seconds.js';
@@ -79,7 +80,9 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
     if (!session.refreshBucket.take(performance.now())) throw new RequestFailure('rate_limited');
     session.media.refreshVideo(targets);
   }),
-  message: sendMessage,
+  message: passing('message'),
+  ask: passing('ask'),
+  reply: passing('reply'),
   async metadata({ client, deps, session }, message) {
     requirePermission(session, 'metadata:update');
     if (!session.limits.metadata.take(performance.now())) throw new RequestFailure('rate_limited');
@@ -182,27 +185,45 @@ export class Dispatch implements ClientHandler {
   }
 }
 
-/** Runs without a promise unless another instance holds recipients. */
-function sendMessage(context: RequestContext, request: ClientMessages['message']): void | Promise<void> {
-  const { deps, session } = context;
-  requirePermission(session, 'messages:send');
-  if (!session.limits.messages.take(performance.now())) throw new RequestFailure('rate_limited');
-  const data = JSON.stringify(request.data);
-  const bytes = Buffer.byteLength(data);
-  if (bytes > MESSAGE_BYTES_MAX) throw tooLarge('data', `must be at most ${MESSAGE_BYTES_MAX} bytes, not ${bytes}`);
-  const { room } = session;
-  const absent = request.to?.filter((id) => room.sessions.entryOf(id) === undefined);
-  if (absent !== undefined && absent.length > 0) {
-    throw new RequestFailure(
-      'not_found',
-      'Some recipients are not in the room. The message was not delivered.',
-      absent.map((id) => ({ path: 'to', message: `${id} is not in the room` })),
-    );
-  }
-  const sentAt = deps.clock.now().toISOString();
-  const passed = deps.rooms.pass(room, session.participantId, request.to ?? null, data, sentAt);
-  if (typeof passed === 'boolean') acknowledge(context, request, passed);
-  else return passed.then((isPassed) => acknowledge(context, request, isPassed));
+type Passed = 'message' | 'ask' | 'reply';
+
+/** The fields of a message that others get, except `sentAt`. Ids, methods and failures need no escaping. */
+const FIELDS: { [T in Passed]: (message: ClientMessages[T], body: string) => string } = {
+  message: (_, data) => `"data":${data}`,
+  ask: ({ askId, method }, payload) => `"askId":"${askId}","method":"${method}","payload":${payload}`,
+  reply: ({ askId, failure }, payload) =>
+    `"askId":"${askId}","payload":${payload}${failure === undefined ? '' : `,"failure":"${failure}"`}`,
+};
+
+/** Passes a message on to others. Runs without a promise unless another instance holds recipients. */
+function passing<T extends Passed>(type: T): Handler<T> {
+  return (context, request) => {
+    const { deps, session } = context;
+    requirePermission(session, 'messages:send');
+    if (!session.limits.messages.take(performance.now())) throw new RequestFailure('rate_limited');
+    const [path, value] = request.type === 'message' ? ['data', request.data] : ['payload', request.payload];
+    const body = JSON.stringify(value);
+    const bytes = Buffer.byteLength(body);
+    if (bytes > MESSAGE_BYTES_MAX) throw tooLarge(path, `must be at most ${MESSAGE_BYTES_MAX} bytes, not ${bytes}`);
+    const { room, participantId: from } = session;
+    const to = typeof request.to === 'string' ? [request.to] : (request.to ?? null);
+    assertPresent(room, to);
+    // Not serialised a second time.
+    const text = `{"type":"${type}","from":"${from}",${FIELDS[type](request, body)},"sentAt":"${deps.clock.now().toISOString()}"}`;
+    const passed = deps.rooms.pass(room, { from, to, text });
+    if (typeof passed === 'boolean') acknowledge(context, request, passed);
+    else return passed.then((isPassed) => acknowledge(context, request, isPassed));
+  };
+}
+
+function assertPresent(room: Room, to: readonly string[] | null): void {
+  const absent = to?.filter((id) => room.sessions.entryOf(id) === undefined) ?? [];
+  if (absent.length === 0) return;
+  throw new RequestFailure(
+    'not_found',
+    'Some recipients are not in the room. The message was not delivered.',
+    absent.map((id) => ({ path: 'to', message: `${id} is not in the room` })),
+  );
 }
 
 function acknowledge({ client }: RequestContext, request: ClientMessage, isPassed: boolean): void {

@@ -1,4 +1,5 @@
 import { isAcceptedTime, PATH_ID_PATTERN, QUALITY_LEVELS } from '@callplane/core';
+import { Asked, ReceivedMessage, Replied } from '@callplane/protocol';
 import { InvalidPayloadError, parsePayload, payloadReader, type RoomMessage } from '@callplane/queue';
 import { Type } from 'typebox';
 import { LAYER_HIGHEST, LAYERS_REPORTED_MAX } from './layers.js';
@@ -6,18 +7,9 @@ import type { Room } from './room.js';
 import { TALKING_MAX } from './speakers.js';
 
 const MESSAGE = 'a message of a room';
-const readFrame = payloadReader(
-  MESSAGE,
-  Type.Object(
-    {
-      type: Type.Literal('message'),
-      from: Type.String(),
-      data: Type.Unknown(),
-      sentAt: Type.String({ maxLength: 32 }),
-    },
-    { additionalProperties: false },
-  ),
-);
+const readFrame = payloadReader(MESSAGE, Type.Union([ReceivedMessage, Asked, Replied]));
+/** Characters of a time. */
+const TIME_CHARS_MAX = 32;
 
 /**
  * A message that another instance passes on, serialised anew: its text may be no message, but something that clients
@@ -27,7 +19,8 @@ const readFrame = payloadReader(
 export function messageOf(message: RoomMessage): RoomMessage {
   const frame = readFrame(parsePayload(MESSAGE, message.text));
   if (frame.from !== message.from) throw new InvalidPayloadError(MESSAGE, 'another sender');
-  if (!isAcceptedTime(new Date(frame.sentAt))) throw new InvalidPayloadError(MESSAGE, 'no time');
+  if (frame.sentAt.length > TIME_CHARS_MAX || !isAcceptedTime(new Date(frame.sentAt)))
+    throw new InvalidPayloadError(MESSAGE, 'no time');
   return { ...message, text: JSON.stringify(frame) };
 }
 

@@ -129,15 +129,10 @@ export class Rooms {
     );
   }
 
-  /**
-   * @param to participant ids; null for all other participants.
-   * @param data as JSON text, which the caller has measured already: the message is not serialised a second time.
-   * @returns false if recipients on other instances could not be reached.
-   */
-  pass(room: Room, from: string, to: string[] | null, data: string, sentAt: string): boolean | Promise<boolean> {
-    // An id and a timestamp need no escaping.
-    const passed = { from, to, text: `{"type":"message","from":"${from}","data":${data},"sentAt":"${sentAt}"}` };
+  /** @returns false if recipients on other instances could not be reached. */
+  pass(room: Room, passed: RoomMessage): boolean | Promise<boolean> {
     deliver(room, passed);
+    const { to } = passed;
     const isPassedOn = to === null ? room.sessions.isElsewhere : to.some((id) => room.sessions.isHeldElsewhere(id));
     return !isPassedOn || this.deps.bus.publishMessage(room.roomId, passed);
   }

@@ -120,9 +120,12 @@ export class Encryption {
     }
   }
 
-  /** @param from the participant id of the sender */
-  seal(from: string, data: unknown): Promise<{ encrypted: string; sessionId: string }> {
-    const request = { metadata: bytesOf(`message/${from}`), plain: bytesOf(JSON.stringify(data)) };
+  /**
+   * @param from the participant id of the sender
+   * @param purpose sealed for one purpose, data cannot be opened for another one
+   */
+  seal(from: string, data: unknown, purpose = ''): Promise<{ encrypted: string; sessionId: string }> {
+    const request = { metadata: bytesOf(`message/${from}${purpose}`), plain: bytesOf(JSON.stringify(data)) };
     // One at a time, so that messages keep their order.
     return this.#sealing.run(async () => ({
       encrypted: toBase64(await this.#ask<Bytes>({ type: 'seal', ...request })),
@@ -131,12 +134,17 @@ export class Encryption {
   }
 
   /** Hands the data of a message over, in the order of the calls, or undefined with the reason why it cannot. */
-  open(from: string, data: unknown, onOpened: (data: unknown, refused?: EncryptionError['reason']) => void): void {
+  open(
+    from: string,
+    data: unknown,
+    onOpened: (data: unknown, refused?: EncryptionError['reason']) => void,
+    purpose = '',
+  ): void {
     const { encrypted, sessionId } = (data ?? {}) as { encrypted?: unknown; sessionId?: unknown };
     const request = {
       // In a large room, not everybody is shown. A wrong session has a wrong key.
       sessionId: this.context.sessionOf(from) ?? String(sessionId),
-      metadata: bytesOf(`message/${from}`),
+      metadata: bytesOf(`message/${from}${purpose}`),
       sealed: fromBase64(typeof encrypted === 'string' ? encrypted : ''),
     };
     void this.#opening.run(async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { FrameKeys, ReplayWindow, type Refused } from './frame-keys.js';
-import type { Bytes } from './sframe.js';
+import { decodeHeader, type Bytes } from './sframe.js';
 
 const CIPHER = 'AES-GCM-256';
 const NONE = new Uint8Array();
@@ -90,6 +90,17 @@ describe('the keys of a call', () => {
       await ada.ratchet();
       expect(await reasonOf(bob.open('ada', NONE, await ada.seal(NONE, PLAIN)))).toBe('opened');
     }
+  });
+
+  test('begin another key of the sender when its counters are used up', async () => {
+    const [ada, bob] = await Promise.all(['ada', 'bob'].map((one) => keysOf(one, rawKey(1), 3)));
+    const kids = new Set<bigint>();
+    for (let count = 0; count < 10; count += 1) {
+      const sealed = await ada!.seal(NONE, PLAIN);
+      kids.add(decodeHeader(sealed)!.kid);
+      expect(await reasonOf(bob!.open('ada', NONE, sealed))).toBe('opened');
+    }
+    expect(kids.size).toBe(4);
   });
 
   test('name the id of a key that is missing', async () => {

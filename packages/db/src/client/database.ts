@@ -35,6 +35,11 @@ export interface DatabaseSettings extends ConnectionSettings, SessionWishes {
   /** Called when a statement or a transaction is repeated after a deadlock or a serialization failure. */
   readonly onRepeat?: () => void;
   readonly deadlines?: Deadlines;
+  /**
+   * How long a statement waits for a PostgreSQL that refuses connections, in milliseconds, if it has not been sent;
+   * default 0.
+   */
+  readonly waitMs?: number;
 }
 
 interface Deadlines extends SessionDeadlines {
@@ -97,6 +102,7 @@ export class Database {
         answerMs: statementMs + ANSWER_LATER_MS,
         onDiskFull: () => (this.#wasDiskFull = true),
         repeat: this.#repeat,
+        waitMs: settings.waitMs ?? 0,
       },
     );
     this.#onError = (error: Error): void => settings.onConnectionError?.(error);
@@ -124,7 +130,7 @@ export class Database {
    * @throws UnfitServerError
    */
   async checkReady(): Promise<void> {
-    const client = await this.#pool.connect();
+    const client = await this.#pool.connectNow();
     let failure: Error | undefined;
     try {
       await checkSession(client);
@@ -178,8 +184,8 @@ export class Database {
   }
 
   connections(): { used: number; idle: number; waiting: number } {
-    const { totalCount, idleCount, waitingCount } = this.#pool;
-    return { used: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
+    const { totalCount, idleCount, callersCount } = this.#pool;
+    return { used: totalCount - idleCount, idle: idleCount, waiting: callersCount };
   }
 
   async close(): Promise<void> {

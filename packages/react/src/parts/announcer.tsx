@@ -1,5 +1,6 @@
 'use client';
-import { useCallback, useEffect, useState } from 'react';
+import type { Call } from '@callplane/client-js';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { useCall } from '../context.js';
 import { useTexts } from '../texts.js';
 import { textOf } from './chat.js';
@@ -12,13 +13,15 @@ export function Announcer() {
   const call = useCall();
   const texts = useTexts();
   const [lines, setLines] = useState<readonly { id: number; text: string }[]>([]);
+  const greeted = useRef<Call>(undefined);
   const isChatOpen = useUi().panel === 'chat';
   const say = useCallback(
     (text: string) => setLines((before) => [...before, { id: (before.at(-1)?.id ?? 0) + 1, text }].slice(-SHOWN_MAX)),
     [],
   );
   useEffect(() => {
-    if (call === undefined) return;
+    if (call === undefined || greeted.current === call) return;
+    greeted.current = call;
     const recorded = call.recordingSince === null ? '' : ` ${texts.recorded}`;
     say(texts.joined(call.participantCount - 1) + recorded);
   }, [call, texts, say]);
