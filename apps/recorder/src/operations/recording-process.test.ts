@@ -193,7 +193,7 @@ describe('a recorder whose attempts fail', () => {
         text
           .trim()
           .split('\n')
-          .map((line) => String(JSON.parse(line).error?.message)),
+          .flatMap((line) => JSON.parse(line).error?.message ?? []),
       async attempts(outcome: string) {
         const line = new RegExp(`^callplane_operation_attempts_total.*${outcome}.* (\\d+)$`, 'm');
         return Number(line.exec(await counted.text())?.[1]);

@@ -37,9 +37,11 @@ export const bytesOf = (text: string): Bytes => new Uint8Array(new TextEncoder()
 
 /** @returns the bytes in big-endian order, at least `length`. */
 function bigEndian(value: bigint, length: number): Bytes {
-  const digits = value.toString(16);
-  const padded = digits.padStart(Math.max(2 * length, digits.length + (digits.length % 2)), '0');
-  return Uint8Array.from(padded.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+  const bytes = new Uint8Array(Math.max(8, length));
+  new DataView(bytes.buffer).setBigUint64(bytes.length - 8, value);
+  let start = 0;
+  while (start < bytes.length - length && bytes[start] === 0) start += 1;
+  return bytes.slice(start);
 }
 
 export async function hkdf(secret: Bytes, info: Bytes, bytes: number, hash = 'SHA-256'): Promise<Bytes> {
