@@ -46,7 +46,7 @@ export class Pace {
 }
 
 /** A processor at work on a track. If it fails or is too slow, the track is sent unprocessed from then on. */
-export class Processing {
+class Processing {
   error: CallplaneError | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
 
