@@ -4395,7 +4395,9 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "payload": "…"
+                     *       "payload": {
+                     *         "cleared": 3
+                     *       }
                      *     }
                      */
                     "application/json": components["schemas"]["ParticipantAnswer"];
