@@ -119,6 +119,11 @@ describe('the list of rooms', () => {
     await page.getByRole('link', { name: 'Consultation 4711' }).waitFor();
     await stage.newRoom('Surgery');
     await page.getByRole('link', { name: 'Surgery' }).waitFor();
+    const where = { id: await stage.newRoom('Recorded lesson') };
+    await stage.database.prisma.room.update({ where, data: { recordingSince: new Date() } });
+    await stage.newRoom('Lecture');
+    await page.getByRole('row', { name: 'Recorded lesson' }).getByText('recording', { exact: true }).waitFor();
+    expect(await page.getByText('recording', { exact: true }).count()).toBe(1);
     await inspect(page, 'rooms');
     await page.getByLabel('Name begins with').fill('Consult');
     await page.getByRole('link', { name: 'Surgery' }).waitFor({ state: 'detached' });

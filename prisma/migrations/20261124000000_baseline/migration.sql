@@ -320,6 +320,8 @@ CREATE INDEX recordings_room_id_id_idx ON recordings (room_id, id DESC);
 CREATE INDEX recordings_participant_id_idx ON recordings (participant_id);
 -- The recordings that are wanted now: by media servers, by the trigger below, and by the sweep of the longest durations.
 CREATE INDEX recordings_running_idx ON recordings (room_id) WHERE status = 'recording';
+-- The retention.
+CREATE INDEX recordings_ended_idx ON recordings (ended_at) WHERE status IN ('completed', 'failed') AND deleted_at IS NULL;
 
 -- A file that a media server has written, as far as the store has it.
 CREATE TABLE recording_captures (

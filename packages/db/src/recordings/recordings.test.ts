@@ -1,17 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { dayOf, newId } from '@callplane/core';
+import { participantRow, roomRow } from '@callplane/testing';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import type { TypedSql } from '../client/database.js';
 import { claimOperation } from '../operations/operation-leases.js';
 import { publishTracks, setTracksMuted } from '../sessions/session-tracks.js';
 import { endParticipantPresence, endSessions } from '../sessions/session-ends.js';
 import { NOON, startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
 import { registerMediaNode } from '../media/media-registry.js';
 import { readRoomChanges } from '../sessions/room-changes.js';
+import { requestErasure } from '../participants/participant-erasure.js';
 import { updateRoom } from '../rooms/rooms.repository.js';
 import { takeSweep } from '../sweeps/sweep-lease.js';
 import { readUsage } from '../usage/usage.js';
 import { saveCapture, saveCapturePass, wantedCaptures } from './recording-captures.js';
 import { findOverdueRecordings, stopRecordings } from './recording-ends.js';
+import { deleteErasedRecordings, deleteOldRecordings, findErasedFiles } from './recording-retention.js';
 import { cancelProcessing, openMediaServers, settleRecording } from './recording-work.js';
 import { startRecording } from './recordings.repository.js';
 
@@ -291,5 +295,50 @@ describe('the processing of a recording', () => {
     await settle({ status: 'completed' });
     const types = (await rooms.events(roomId)).map(({ type }) => type).filter((type) => type.startsWith('recording.'));
     expect(types).toEqual(['recording.started', 'recording.stopped', 'recording.failed', 'recording.completed']);
+  });
+});
+
+describe('the scans of the housekeeping', () => {
+  /** The plan of the first statement of a scan. */
+  async function planOf(tx: TypedSql, scan: (db: TypedSql) => PromiseLike<unknown>): Promise<string> {
+    let plan = '';
+    const explain = async ([first, ...others]: TemplateStringsArray, ...values: unknown[]) => {
+      const parts = [`EXPLAIN ${first}`, ...others];
+      const lines = await tx.$queryRaw<object[]>(Object.assign(parts, { raw: parts }), ...values);
+      plan = lines.flatMap((line) => Object.values(line)).join('\n');
+      return [];
+    };
+    await scan({ ...tx, $queryRaw: explain as TypedSql['$queryRaw'] });
+    return plan;
+  }
+
+  test('read the old recordings only, and the ones in rooms of erased participants', async () => {
+    const made = Array.from({ length: 400 }, () => roomRow(rooms.tenant));
+    const roomIds = made.map(({ id }) => id);
+    const people = made.map(({ id }) => participantRow(rooms.tenant, id));
+    await rooms.database.prisma.room.createMany({ data: made });
+    await rooms.database.prisma.participant.createMany({ data: people });
+    await requestErasure(rooms.database, people[0]!.id, new Date());
+    const yesterday = new Date(Date.now() - 86_400_000);
+    const plans = await rooms.database.transaction(async (tx) => {
+      await tx.$executeRaw`
+        INSERT INTO recordings (id, environment_id, room_id, mode, audio_only, metadata, max_duration_seconds, status,
+          started_at, ended_at, completed_at)
+        SELECT 'rec_' || room_id || n, ${rooms.tenant.environmentId}, room_id, 'tracks', false, '{}', 60, 'completed',
+          now(), now(), now()
+        FROM unnest(${roomIds}::text[]) room_id, generate_series(1, 10) n`;
+      await tx.$executeRaw`ANALYZE recordings, participants, participant_erasures`;
+      const scans = [
+        (db: TypedSql) => deleteOldRecordings(db, yesterday, NOON),
+        (db: TypedSql) => deleteErasedRecordings(db, null, NOON),
+        (db: TypedSql) => findErasedFiles(db, null),
+      ];
+      const found: string[] = [];
+      for (const scan of scans) found.push(await planOf(tx, scan));
+      return found;
+    });
+    expect(plans[0]).toContain('recordings_ended_idx');
+    for (const plan of plans.slice(1)) expect(plan).toContain('recordings_room_id_id_idx');
+    for (const plan of plans) expect(plan).not.toMatch(/Seq Scan on (recordings|participants)\b/);
   });
 });

@@ -6,7 +6,7 @@ import { Filters, SelectFilter, TextFilter } from '../../components/fields.js';
 import { Page } from '../../components/layout.js';
 import { ListTable, type Column } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
-import { Time } from '../../components/text.js';
+import { Badge, Time } from '../../components/text.js';
 import { useQueryParameters } from '../../navigation/location.js';
 import { useScope } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
@@ -16,9 +16,11 @@ const COLUMNS: readonly Column<Room>[] = [
   {
     title: 'Name',
     width: '3fr',
-    cell: ({ id, name }) => (
+    cell: ({ id, name, recordingSince }) => (
       <span className="two-lines">
-        <span className="cut">{name}</span>
+        <span className="cut">
+          {recordingSince !== null && <Badge tone="bad">recording</Badge>} {name}
+        </span>
         <code className="quiet small cut">{id}</code>
       </span>
     ),
