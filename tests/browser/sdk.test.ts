@@ -97,6 +97,54 @@ const plays = (page: Page, videos: number, sounds: number) =>
   );
 const counts = (page: Page) => page.evaluate<number>(`document.querySelectorAll('video, audio').length`);
 
+test('a processor changes the picture that the others get, and one that makes too few pictures is taken away', async () => {
+  const roomId = await stage.newRoom();
+  const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
+  await ada.evaluate(`(async () => {
+    globalThis.problems = [];
+    call.on('problem', ({ code }) => problems.push(code));
+    await call.publish({ video: { width: 160, height: 120 } });
+    /** Paints in a colour, as often as given. */
+    globalThis.painter = (colour, everyMs) => {
+      const canvas = Object.assign(document.createElement('canvas'), { width: 160, height: 120 });
+      const drawing = canvas.getContext('2d');
+      let timer;
+      const processor = {
+        process() {
+          clearInterval(timer);
+          const paint = () => { drawing.fillStyle = colour; drawing.fillRect(0, 0, 160, 120); };
+          paint();
+          timer = setInterval(paint, everyMs);
+          return canvas.captureStream().getVideoTracks()[0];
+        },
+        stop() { clearInterval(timer); processor.isStopped = true; },
+      };
+      return processor;
+    };
+    globalThis.red = painter('red', 40);
+    await call.tracks.get('camera').setProcessor(red);
+  })()`);
+  const shows = (isRed: boolean) =>
+    becomes(
+      bob,
+      `(() => {
+        const video = document.querySelector('video');
+        if (!video?.videoWidth) return false;
+        const drawing = new OffscreenCanvas(1, 1).getContext('2d');
+        drawing.drawImage(video, 0, 0, 1, 1);
+        const [r, g] = drawing.getImageData(0, 0, 1, 1).data;
+        return (r > 150 && g < 100) === ${isRed} && (r > 0 || g > 0);
+      })()`,
+    );
+  await shows(true);
+  await ada.evaluate(`call.mute('camera').then(() => call.unmute('camera'))`);
+  await shows(true);
+  await ada.evaluate(`call.tracks.get('camera').setProcessor(painter('red', 500))`);
+  expect(await ada.evaluate('red.isStopped')).toBe(true);
+  await becomes(ada, `problems.join() === 'processor_failed'`);
+  await shows(false);
+});
+
 describe('attached tracks', () => {
   test('play, and leave neither ghosts nor doubles when the sender goes and comes back', async () => {
     const roomId = await stage.newRoom();

@@ -3,6 +3,7 @@ import { connect, type Call, type Platform } from '@callplane/client-js';
 import type { Permission } from '@callplane/core';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { WebSocket } from 'ws';
+import { startTestApi, type TestApi } from '../../apps/api/src/api.testkit.js';
 import {
   startTestSignaling,
   type TestInstance,
@@ -10,11 +11,13 @@ import {
 } from '../../apps/signaling/src/signaling.testkit.js';
 
 let kit: TestSignaling;
+let api: TestApi;
 let one: TestInstance;
 let two: TestInstance;
 beforeAll(async () => {
   kit = await startTestSignaling();
-  [one, two] = await Promise.all([kit.start(), kit.start({ RECONNECT_GRACE_SECONDS: '4' })]);
+  [one, two, api] = await Promise.all([kit.start(), kit.start({ RECONNECT_GRACE_SECONDS: '4' }), startTestApi()]);
+  api = api.as(kit.tenant);
 });
 
 /** Without chance, the ids of requests can be guessed. */
@@ -93,4 +96,43 @@ test('requests that fail say which side has failed, and why', async () => {
   const [left, closed] = [ada.request(bob.participant, 'never'), mute.leave().then(() => bob.leave())];
   await expect(left).rejects.toMatchObject(refused('recipient_gone'));
   await closed;
+});
+
+test('the server asks a participant, and gets the answer or the failing side', async () => {
+  const roomId = await kit.newRoom();
+  const bob = await call(two, roomId, ['room:join']);
+  const ask = (participantId: string, body: object) =>
+    api.call('POST', `/v1/rooms/${roomId}/participants/${participantId}/requests`, { body });
+  const bobs = async (method: string, more: object = {}) => {
+    const { body, status } = await ask(bob.participant.participantId, { method, ...more });
+    return status === 200 ? body.payload : [status, body.error.code, body.error.message];
+  };
+  bob.handle('echo', (payload, { from, isFromServer, participant }) => [payload, from, isFromServer, participant]);
+  bob.handle('fails', () => Promise.reject(new Error('no such file')));
+  bob.handle('large', () => 'x'.repeat(17_000));
+  bob.handle('never', () => never);
+  // JSON has no undefined.
+  expect(await bobs('echo', { payload: { a: ['ä'] } })).toEqual([{ a: ['ä'] }, 'server', true, null]);
+  expect(await bobs('echo')).toEqual([null, 'server', true, null]);
+  expect(await bobs('unknown')).toEqual([409, 'NO_HANDLER', expect.any(String)]);
+  expect(await bobs('fails')).toEqual([409, 'HANDLER_FAILED', expect.stringContaining('no such file')]);
+  expect(await bobs('large')).toEqual([409, 'RESPONSE_TOO_LARGE', expect.any(String)]);
+  expect(await bobs('never', { timeoutMs: 50 })).toEqual([409, 'PARTICIPANT_TIMED_OUT', expect.any(String)]);
+  expect(await bobs('echo', { payload: 'x'.repeat(17_000) })).toEqual([413, 'PAYLOAD_TOO_LARGE', expect.any(String)]);
+  expect((await ask('part_0', { method: 'echo' })).body.error.code).toBe('PARTICIPANT_NOT_FOUND');
+
+  // Somebody else who learns the id of the ask answers nothing, and a made-up id reaches no API.
+  const [cleo, eve] = [await kit.enter(one.url, roomId), await kit.enter(two.url, roomId)];
+  const answered = ask(cleo.participantId, { method: 'sum' });
+  const { askId } = await cleo.client.until('ask');
+  await eve.client.ask({ type: 'reply', to: 'server', askId, payload: 666 }, 'ok');
+  await cleo.client.ask({ type: 'reply', to: 'server', askId, payload: 6 }, 'ok');
+  expect((await answered).body).toEqual({ payload: 6 });
+  const invented = { type: 'reply', to: 'server', askId: roomId, payload: 1 };
+  expect(await eve.client.ask(invented, 'error')).toMatchObject({ code: 'not_found' });
+
+  const left = ask(cleo.participantId, { method: 'sum', timeoutMs: 1000 });
+  await cleo.client.until('ask', (asked) => asked.askId !== askId);
+  cleo.client.send({ type: 'leave' });
+  expect((await left).body.error.code).toBe('PARTICIPANT_NOT_FOUND');
 });

@@ -4,6 +4,7 @@ import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { ObjectStore } from '@callplane/store';
 import type { EventWaiter } from './events/event-waiter.js';
+import type { Asks } from './participants/asks.js';
 import type { SettlementWaiter } from './operations/settlement-waiter.js';
 import type { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 import type { ReadLimiter } from './statements/read-limiter.js';
@@ -27,6 +28,7 @@ export interface Deps {
   producer: JobProducer;
   settlements: SettlementWaiter;
   eventWaiter: EventWaiter;
+  asks: Asks;
   streams: StreamHub;
   signingKeys: SigningKeyRing;
   masterKeys: MasterKeys;

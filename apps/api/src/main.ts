@@ -19,6 +19,7 @@ import type { Deps } from './deps.js';
 import { EventWaiter, readNewest } from './events/event-waiter.js';
 import { CallerCache } from './http/authenticate.js';
 import { requestMetrics } from './http/request-context.js';
+import { Asks } from './participants/asks.js';
 import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 import { ReadLimiter } from './statements/read-limiter.js';
@@ -88,6 +89,7 @@ const deps: Deps = {
   producer,
   settlements: new SettlementWaiter(notices),
   eventWaiter,
+  asks: new Asks(notices),
   streams: new StreamHub(streamReads(reads, reportReadFailures(logger, app.metrics)), eventWaiter, systemClock),
   signingKeys,
   masterKeys,
@@ -124,6 +126,7 @@ const server = app.own(
 // with the present state.
 app.own('settlements', deps.settlements);
 app.own('event waits', deps.eventWaiter);
+app.own('requests to participants', deps.asks);
 app.own('streams', deps.streams);
 app.metrics.gauge(
   { name: 'callplane_event_waits', help: 'Requests that wait for events at this instance.' },

@@ -6,6 +6,7 @@ import { withTenantQuery } from './http/schemas.js';
 import { overviewRoutes } from './overview/overview.routes.js';
 import { moderationRoutes } from './participants/moderation.routes.js';
 import { participantRoutes } from './participants/participants.routes.js';
+import { requestRoutes } from './participants/requests.routes.js';
 import { tokenRoutes } from './participants/tokens.routes.js';
 import { recordingRoutes } from './recordings/recordings.routes.js';
 import { messageRoutes } from './rooms/messages.routes.js';
@@ -28,6 +29,7 @@ export function apiRoutes(deps: Deps): Route[] {
     ...tokenRoutes(deps),
     ...participantRoutes(deps),
     ...moderationRoutes(deps),
+    ...requestRoutes(deps),
     ...sessionRoutes(deps),
     ...recordingRoutes(deps),
     ...overviewRoutes(deps),

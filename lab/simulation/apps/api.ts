@@ -48,6 +48,7 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
     producer: redis.producer(),
     settlements: new SettlementWaiter(redis.listener()),
     eventWaiter,
+    asks: {} as Deps['asks'],
     streams: new StreamHub(
       streamReads(reads, () => undefined),
       eventWaiter,

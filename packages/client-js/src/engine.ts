@@ -181,6 +181,7 @@ export class Engine {
         permissions: () => this.permissions,
         assertOpen: () => session.assertOpen(),
         onChange: () => this.snapshots.changed(),
+        onProblem: (error) => this.#emit('problem', error),
         emit: (name, track) => this.#emit(name, track.snapshot),
       }));
     });

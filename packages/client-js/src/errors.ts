@@ -26,6 +26,8 @@ export type ClientErrorCode =
   | 'device_in_use'
   /** The browser gave no device for another reason; `cause` says why. */
   | 'device_unavailable'
+  /** The processor of a track failed or is too slow. The track is sent unprocessed; `cause` says why. */
+  | 'processor_failed'
   /** The browser plays no sound before a gesture of the user. Call `startAudio()` in a click handler. */
   | 'audio_blocked'
   /** This browser lacks what is needed, or the page is not served over HTTPS. */

@@ -19,7 +19,7 @@ export {
 } from './local/create-tracks.js';
 export { isSupported, listDevices, onDevicesChanged, type Device, type DeviceKind } from './local/devices.js';
 export type { PublishResult, TrackOptions } from './local/local-media.js';
-export type { LocalTrack, PublishedTrack } from './local/local-track.js';
+export type { LocalTrack, PublishedTrack, TrackProcessor } from './local/local-track.js';
 // All of it, not by name: only then can applications extend the interface `Metadata`.
 export * from './metadata.js';
 export type { ConnectOptions } from './options.js';

@@ -65,7 +65,7 @@ function callOperation(
     const { signal, timeoutMs = connection.timeoutMs, retriesMax = connection.retriesMax } = options;
     checkRetries(retriesMax);
     checkTimeout(timeoutMs);
-    const waitMs = (options.waitSeconds ?? waitSecondsIn(fields)) * 1_000;
+    const waitMs = options.waitSeconds === undefined ? waitMsIn(fields) : options.waitSeconds * 1_000;
     const leastMs = waitMs === 0 ? 0 : waitMs + WAIT_MARGIN_MS;
     return send(connection, request, { signal, retriesMax, timeoutMs: Math.max(timeoutMs, leastMs) });
   };
@@ -77,10 +77,11 @@ function callOperation(
   );
 }
 
-/** Some reads wait for something new, as their `wait` says. */
-function waitSecondsIn(fields: object): number {
-  const { wait } = fields as { wait?: unknown };
-  return typeof wait === 'number' ? wait : 0;
+/** Some operations wait, as their `wait` (in seconds) or `timeoutMs` says. */
+function waitMsIn(fields: object): number {
+  const { wait, timeoutMs } = fields as { wait?: unknown; timeoutMs?: unknown };
+  if (typeof timeoutMs === 'number') return timeoutMs;
+  return typeof wait === 'number' ? wait * 1_000 : 0;
 }
 
 function connectionOf(options: ClientOptions): Connection {

@@ -34,6 +34,7 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
     path: '/v1/rooms/{roomId}/participants/{participantId}/runtime-operation',
   },
   muteTrack: { method: 'POST', path: '/v1/rooms/{roomId}/participants/{participantId}/tracks/{trackId}/mute' },
+  askParticipant: { method: 'POST', path: '/v1/rooms/{roomId}/participants/{participantId}/requests', hasBody: true },
   listRoomSessions: {
     method: 'GET',
     path: '/v1/rooms/{roomId}/sessions',

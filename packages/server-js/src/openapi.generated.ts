@@ -250,6 +250,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/rooms/{roomId}/participants/{participantId}/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask a participant
+         * @description Sends a request to the client of a participant in the room, and answers with its answer. The client handles the method, and needs no permission for that. Nothing is stored. After an error that names no refusal of the request, the client may have handled it.
+         */
+        post: operations["askParticipant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/rooms/{roomId}/sessions": {
         parameters: {
             query?: never;
@@ -955,7 +975,7 @@ export interface components {
                  * @description Error code for programs. See docs/errors.md.
                  * @enum {string}
                  */
-                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "RECORDING_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "RECORDING_ACTIVE" | "ROOM_ENCRYPTED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "SECRET_ROTATION_WAITS" | "NO_SECRET_ROTATION" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "RECORDING_UNAVAILABLE" | "UNAVAILABLE";
+                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "RECORDING_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "RECORDING_ACTIVE" | "ROOM_ENCRYPTED" | "PARTICIPANT_REMOVED" | "NO_HANDLER" | "HANDLER_FAILED" | "RESPONSE_TOO_LARGE" | "PARTICIPANT_TIMED_OUT" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "SECRET_ROTATION_WAITS" | "NO_SECRET_ROTATION" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "RECORDING_UNAVAILABLE" | "UNAVAILABLE";
                 /** @description Error message for people. The text may change. */
                 message: string;
                 /** @description The value of the `x-request-id` header. */
@@ -1105,6 +1125,10 @@ export interface components {
             permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
             /** @description The tracks that the participant publishes at this moment. */
             tracks: components["schemas"]["PublishedTrack"][];
+        };
+        ParticipantAnswer: {
+            /** @description The answer of the participant: any JSON value, at most 16 KiB. */
+            payload: unknown;
         };
         ParticipantJoinedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
@@ -2820,6 +2844,28 @@ export interface components {
         /**
          * @description `ROOM_ENDED`: The room is ending or has ended.
          *
+         *     `NO_HANDLER`: The client of the participant has no handler for this method.
+         *
+         *     `HANDLER_FAILED`: The handler at the client of the participant has failed.
+         *
+         *     `RESPONSE_TOO_LARGE`: The answer of the participant has more than 16 KiB.
+         *
+         *     `PARTICIPANT_TIMED_OUT`: The participant is in the room, and did not answer in time. It may have handled the request.
+         */
+        RoomEndedOrNoHandlerOrHandlerFailedOrResponseTooLargeOrParticipantTimedOut: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `ROOM_ENDED`: The room is ending or has ended.
+         *
          *     `PARTICIPANT_REMOVED`: The participant was removed from the room.
          */
         RoomEndedOrParticipantRemoved: {
@@ -4300,6 +4346,68 @@ export interface operations {
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFoundOrTrackNotFound"];
             409: components["responses"]["RoomEndedOrParticipantRemoved"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    askParticipant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+                /**
+                 * @description Participant in this room.
+                 * @example part_01m7xhkw0cfvqteeeq2c3fv3q2
+                 */
+                participantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The method that a client handles with `call.handle()`. */
+                    method: string;
+                    /** @description Any JSON value, at most 16 KiB. Null by default. */
+                    payload?: unknown;
+                    /** @description How long to wait for the answer, in milliseconds; default 15000. */
+                    timeoutMs?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The answer of the participant. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "payload": {
+                     *         "cleared": 3
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ParticipantAnswer"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
+            409: components["responses"]["RoomEndedOrNoHandlerOrHandlerFailedOrResponseTooLargeOrParticipantTimedOut"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];

@@ -16,6 +16,7 @@ export type IssuedTokenPage = components['schemas']['IssuedTokenPage'];
 export type MutedTrack = components['schemas']['MutedTrack'];
 export type Overview = components['schemas']['Overview'];
 export type Participant = components['schemas']['Participant'];
+export type ParticipantAnswer = components['schemas']['ParticipantAnswer'];
 export type ParticipantPage = components['schemas']['ParticipantPage'];
 export type ParticipantToken = components['schemas']['ParticipantToken'];
 export type PublicKey = components['schemas']['PublicKey'];
@@ -197,6 +198,14 @@ export interface Operations {
    * `POST /v1/rooms/{roomId}/participants/{participantId}/tracks/{trackId}/mute`, scope `participants:update`.
    */
   muteTrack: Operation<'muteTrack'>;
+  /**
+   * Ask a participant.
+   *
+   * Sends a request to the client of a participant in the room, and answers with its answer. The client handles the method, and needs no permission for that. Nothing is stored. After an error that names no refusal of the request, the client may have handled it.
+   *
+   * `POST /v1/rooms/{roomId}/participants/{participantId}/requests`, scope `participants:update`.
+   */
+  askParticipant: Operation<'askParticipant'>;
   /**
    * List the sessions of a room, newest first.
    *

@@ -52,7 +52,7 @@ export function messageRoutes(deps: Deps): Route[] {
       responses: { 202: { description: 'The message is on its way.', schema: SentMessageSchema } },
       errors: ['PARTICIPANT_NOT_FOUND', 'ROOM_ENDED'],
       async handle({ caller, params, body, bodyAsSent, idempotencyKey }) {
-        checkSize(body.data);
+        checkMessageSize('data', body.data);
         const make = () => sendMessage(deps, caller, params.roomId, body);
         const answer = (made: Awaited<ReturnType<typeof make>>): Reply => ({ status: 202, body: made });
         if (idempotencyKey === null) return answer(await make());
@@ -68,12 +68,12 @@ export function messageRoutes(deps: Deps): Route[] {
 const RETRY_AFTER_SECONDS = 2;
 
 /** @throws PublicError PAYLOAD_TOO_LARGE */
-function checkSize(data: unknown): void {
-  const bytes = Buffer.byteLength(JSON.stringify(data));
+export function checkMessageSize(field: string, value: unknown): void {
+  const bytes = Buffer.byteLength(JSON.stringify(value));
   if (bytes <= MESSAGE_BYTES_MAX) return;
   throw new PublicError('PAYLOAD_TOO_LARGE', {
     message: 'The message is too large.',
-    details: [{ path: 'body.data', message: `must be at most ${MESSAGE_BYTES_MAX} bytes of JSON, not ${bytes}` }],
+    details: [{ path: `body.${field}`, message: `must be at most ${MESSAGE_BYTES_MAX} bytes of JSON, not ${bytes}` }],
   });
 }
 

@@ -1,4 +1,11 @@
-import { boundMessage, metadataSizeFailure, peerSubject, storedJsonBytes, type Permission } from '@callplane/core';
+import {
+  boundMessage,
+  metadataSizeFailure,
+  peerSubject,
+  type Permission,
+  SERVER_SENDER,
+  storedJsonBytes,
+} from '@callplane/core';
 import { isDatabaseUnavailable } from '@callplane/db';
 import { PROTOCOL_LIMITS, type ClientMessage, type ClientMessages, type ServerMessage } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
@@ -199,7 +206,8 @@ const FIELDS: { [T in Passed]: (message: ClientMessages[T], body: string) => str
 function passing<T extends Passed>(type: T): Handler<T> {
   return (context, request) => {
     const { deps, session } = context;
-    requirePermission(session, 'messages:send');
+    const isToServer = request.type === 'reply' && request.to === SERVER_SENDER;
+    if (!isToServer) requirePermission(session, 'messages:send');
     if (!session.limits.messages.take(performance.now())) throw new RequestFailure('rate_limited');
     const [path, value] = request.type === 'message' ? ['data', request.data] : ['payload', request.payload];
     const body = JSON.stringify(value);
@@ -207,10 +215,13 @@ function passing<T extends Passed>(type: T): Handler<T> {
     if (bytes > MESSAGE_BYTES_MAX) throw tooLarge(path, `must be at most ${MESSAGE_BYTES_MAX} bytes, not ${bytes}`);
     const { room, participantId: from } = session;
     const to = typeof request.to === 'string' ? [request.to] : (request.to ?? null);
-    assertPresent(room, to);
+    if (!isToServer) assertPresent(room, to);
     // Not serialised a second time.
     const text = `{"type":"${type}","from":"${from}",${FIELDS[type](request, body)},"sentAt":"${deps.clock.now().toISOString()}"}`;
-    const passed = deps.rooms.pass(room, { from, to, text });
+    const passed = isToServer
+      ? deps.rooms.reply(request.askId, { from, to: [], text })
+      : deps.rooms.pass(room, { from, to, text });
+    if (passed === null) throw new RequestFailure('not_found', 'The server does not wait for this reply.');
     if (typeof passed === 'boolean') acknowledge(context, request, passed);
     else return passed.then((isPassed) => acknowledge(context, request, isPassed));
   };

@@ -1,7 +1,7 @@
 import { setImmediate as nextImmediate } from 'node:timers/promises';
 import { SERVER_SENDER } from '@callplane/core';
 import { readRoomChanges, type Database, type RoomChanges, type RoomRead } from '@callplane/db';
-import type { RoomBus, RoomMessage } from '@callplane/queue';
+import { inboxOf, type RoomBus, type RoomMessage } from '@callplane/queue';
 import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
 import type { ReadReason, SignalingMetrics } from '../metrics.js';
 import type { Departure, RoomMember } from './changes.js';
@@ -135,6 +135,12 @@ export class Rooms {
     const { to } = passed;
     const isPassedOn = to === null ? room.sessions.isElsewhere : to.some((id) => room.sessions.isHeldElsewhere(id));
     return !isPassedOn || this.deps.bus.publishMessage(room.roomId, passed);
+  }
+
+  /** @returns null if no API process waits for such a reply, false if it could not be reached. */
+  reply(askId: string, passed: RoomMessage): Promise<boolean> | null {
+    const inbox = inboxOf(askId);
+    return inbox === undefined ? null : this.deps.bus.publishMessage(inbox, passed);
   }
 
   #add(roomId: string): Room {

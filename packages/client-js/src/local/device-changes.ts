@@ -9,6 +9,7 @@ export interface DeviceChangesContext {
   platform: Platform;
   publisher: Publisher;
   emit: (name: 'localTrackUpdated' | 'deviceFallback', track: LocalTrack) => void;
+  onProblem: (error: CallplaneError) => void;
   /** A published track has got other media. */
   onMedia: (track: LocalTrack) => void;
 }
@@ -21,7 +22,7 @@ export class DeviceChanges {
   /** Mutes and unmutes of this participant that the gateway has not confirmed yet. */
   readonly #unconfirmed = new Map<LocalTrack, number>();
 
-  constructor(private readonly context: DeviceChangesContext) {}
+  constructor(readonly context: DeviceChangesContext) {}
 
   async switchTo(source: 'microphone' | 'camera', deviceId: string): Promise<void> {
     if (deviceId === '') throw invalidArgument('deviceId', 'must not be empty');
@@ -34,7 +35,7 @@ export class DeviceChanges {
 
   replace(track: LocalTrack, media: MediaStreamTrack): Promise<void> {
     return track.changes.run(async () => {
-      await this.#put(track, media, false);
+      await this.put(track, media, false);
       track.isOwn = false;
       track.constraints = undefined;
       track.isReleased = false;
@@ -100,15 +101,15 @@ export class DeviceChanges {
       return;
     }
     try {
-      await this.#put(track, await reopen(platform, track, { exact: deviceId }));
+      await this.put(track, await reopen(platform, track, { exact: deviceId }));
     } catch (error) {
       // Many phones open only one camera at a time.
       if (!hasCode(error, 'device_in_use')) throw error;
-      track.mediaStreamTrack.stop();
+      track.captured.stop();
       try {
-        await this.#put(track, await reopen(platform, track, { exact: deviceId }));
+        await this.put(track, await reopen(platform, track, { exact: deviceId }));
       } catch (failure) {
-        await this.#put(track, await this.#reopen(track));
+        await this.put(track, await this.#reopen(track));
         throw failure;
       }
     }
@@ -131,7 +132,7 @@ export class DeviceChanges {
     // A mute in the meantime waits for its turn.
     if (track.wantsMuted) media?.stop();
     else if (media !== undefined) {
-      await this.#put(track, media);
+      await this.put(track, media);
       track.isReleased = false;
     }
   }
@@ -146,16 +147,17 @@ export class DeviceChanges {
    * Sends this media from now on, and closes the previous device.
    * @param isOpened whether the SDK opened the new media
    */
-  async #put(track: LocalTrack, media: MediaStreamTrack, isOpened = true): Promise<void> {
+  async put(track: LocalTrack, media: MediaStreamTrack, isOpened = true): Promise<void> {
     const { publisher } = this.context;
-    const previous = track.mediaStreamTrack;
-    media.enabled = !track.muted;
+    const previous = track.captured;
+    const sent = (await track.processing?.process(media)) ?? media;
+    sent.enabled = !track.muted;
     if (publisher.tracks.get(track.trackId) !== track) {
       if (isOpened) media.stop();
       throw new CallplaneError('not_found', `The track "${track.trackId}" is no longer published.`);
     }
-    await publisher.replaceMedia(track, media);
-    track.setMedia(media);
+    await publisher.replaceMedia(track, sent);
+    track.setMedia(sent, media);
     if (track.isOwn && previous !== media) previous.stop();
     if (isOpened) this.check(track);
     this.context.onMedia(track);

@@ -39,6 +39,7 @@ export interface LocalMediaContext {
   permissions: () => readonly string[];
   /** @throws CallplaneError once the call is over */
   assertOpen: () => void;
+  onProblem: (error: CallplaneError) => void;
   /** The snapshot of the call may have changed. */
   onChange: () => void;
   emit: (
@@ -186,7 +187,7 @@ export class LocalMedia {
     for (const track of tracks) {
       this.#prepare(track);
       const trackId = publication.trackIds.get(track.source) ?? track.source;
-      track.published(trackId, () => void this.#ended(track).catch(() => undefined));
+      track.published(trackId, this.#devices, () => void this.#ended(track).catch(() => undefined));
       publication.opened(track);
     }
     const wanted = () => {

@@ -1,8 +1,37 @@
+import type { CallplaneError } from '../errors.js';
 import { kept } from '../kept.js';
 import { Attachments } from '../playback/attachments.js';
 import type { TrackKind, TrackSource } from '../protocol.generated.js';
 import { Serial } from '../wait.js';
 import type { SendingOptions } from './sending.js';
+
+/** Makes other media of a device's: a blurred background, another voice. */
+export interface TrackProcessor {
+  /**
+   * Called with the media of the device, and again with the media of each further one: after an unmute of a camera and after
+   * another choice of device. The earlier result is not used any more then.
+   * @returns a track of the same kind
+   */
+  process(track: MediaStreamTrack): Promise<MediaStreamTrack> | MediaStreamTrack;
+  /** The track ends, has another processor, or is sent unprocessed from now on. */
+  stop(): void;
+}
+
+/** The changes of a published track, in its call. */
+interface Host {
+  context: {
+    publisher: { senderOf: (trackId: string) => RTCRtpSender | undefined };
+    onProblem: (error: CallplaneError) => void;
+  };
+  put: (track: LocalTrack, media: MediaStreamTrack, isOpened: boolean) => Promise<void>;
+}
+
+/** A processor at work. */
+interface Processing {
+  processor: TrackProcessor;
+  process: (media: MediaStreamTrack) => Promise<MediaStreamTrack>;
+  stop: () => void;
+}
 
 export type LocalTrackOptions = Pick<LocalTrack, 'trackId' | 'source' | 'mediaStreamTrack'> &
   Partial<Pick<LocalTrack, 'muted' | 'sending' | 'constraints' | 'isOwn' | 'releaseOnMute'>>;
@@ -11,7 +40,16 @@ export type LocalTrackOptions = Pick<LocalTrack, 'trackId' | 'source' | 'mediaSt
 export type PublishedTrack = Readonly<
   Pick<
     LocalTrack,
-    'trackId' | 'kind' | 'source' | 'muted' | 'mediaStreamTrack' | 'deviceId' | 'isReleased' | 'attach' | 'detach'
+    | 'trackId'
+    | 'kind'
+    | 'source'
+    | 'muted'
+    | 'mediaStreamTrack'
+    | 'deviceId'
+    | 'isReleased'
+    | 'attach'
+    | 'detach'
+    | 'setProcessor'
   >
 >;
 
@@ -41,6 +79,11 @@ export class LocalTrack {
   /** Whether a mute has closed the device. */
   isReleased = false;
   readonly changes = new Serial();
+  /** The media of the device, which a processor gets. */
+  captured: MediaStreamTrack;
+  processing: Processing | undefined;
+  /** Changes the media of the published track; undefined before it is published. */
+  host: Host | undefined;
   readonly #attachments: Attachments;
   #trackId: string;
   #mediaStreamTrack: MediaStreamTrack;
@@ -65,7 +108,7 @@ export class LocalTrack {
         void element.play().catch(() => undefined);
       },
     });
-    this.#mediaStreamTrack = mediaStreamTrack;
+    this.#mediaStreamTrack = this.captured = mediaStreamTrack;
     this.setMedia(mediaStreamTrack);
   }
 
@@ -73,14 +116,14 @@ export class LocalTrack {
     return this.#trackId;
   }
 
-  /** The captured media. Another device, an unmute of a camera and `replaceTrack()` put a new one in its place. */
+  /** The media that is sent. Another device, an unmute of a camera and `replaceTrack()` put a new one in its place. */
   get mediaStreamTrack(): MediaStreamTrack {
     return this.#mediaStreamTrack;
   }
 
   /** The device, as in `listDevices()`; undefined for a screen. */
   get deviceId(): string | undefined {
-    return this.#mediaStreamTrack.getSettings().deviceId;
+    return this.captured.getSettings().deviceId;
   }
 
   /**
@@ -92,32 +135,47 @@ export class LocalTrack {
   /** @returns the elements that showed the track: all, or the given one. */
   readonly detach = (element?: HTMLMediaElement): HTMLMediaElement[] => this.#attachments.detach(element);
 
+  /**
+   * Sends and shows media of the processor, until it is undefined; across mutes, unmutes and other devices. If the
+   * processor fails, takes more than 10 s to begin, or makes fewer than 10 pictures a second for 3 s, the unprocessed
+   * media is sent, and the event `problem` has `processor_failed`.
+   * @throws CallplaneError `processor_failed` if it fails at once
+   */
+  readonly setProcessor = (processor: TrackProcessor | undefined): Promise<void> =>
+    this.changes.run(() => import('./processing.js').then((module) => module.setProcessor(this, processor)));
+
   /** For the SDK: the same object until something changes. */
   get snapshot(): PublishedTrack {
-    const { trackId, kind, source, muted, mediaStreamTrack, deviceId, isReleased, attach, detach } = this;
-    const now = { trackId, kind, source, muted, mediaStreamTrack, deviceId, isReleased, attach, detach };
+    const { trackId, kind, source, muted, mediaStreamTrack, deviceId, isReleased, attach, detach, setProcessor } = this;
+    const now = { trackId, kind, source, muted, mediaStreamTrack, deviceId, isReleased, attach, detach, setProcessor };
     return (this.#snapshot = kept(this.#snapshot, now));
   }
 
   /** Closes the device, if the SDK opened it. For tracks of `createLocalTracks()` that are not published. */
   stop(): void {
-    if (this.isOwn) this.#mediaStreamTrack.stop();
+    this.processing?.stop();
+    if (this.isOwn) this.captured.stop();
     this.#attachments.setMedia(undefined);
   }
 
-  /** For the SDK: the track goes by this id from now on, and reports the end of its media. */
-  published(trackId: string, onEnded: () => void): void {
+  /** For the SDK: the track goes by this id in the call, and reports the end of its media. */
+  published(trackId: string, host: Host, onEnded: () => void): void {
     this.#trackId = trackId;
+    this.host = host;
     this.#onEnded = onEnded;
   }
 
-  /** For the SDK. */
-  setMedia(media: MediaStreamTrack): void {
+  /**
+   * For the SDK.
+   * @param captured the media of the device that it was made of
+   */
+  setMedia(media: MediaStreamTrack, captured = media): void {
     this.#mediaStreamTrack = media;
+    this.captured = captured;
     if (this.muted) media.enabled = false;
     // The device was unplugged, or the user ended the screen share in the browser's own bar.
-    media.addEventListener('ended', () => {
-      if (media === this.#mediaStreamTrack) this.#onEnded();
+    captured.addEventListener('ended', () => {
+      if (captured === this.captured) this.#onEnded();
     });
     this.#attachments.setMedia(media);
   }
@@ -125,7 +183,7 @@ export class LocalTrack {
   /** For the SDK: closes the device until the track is unmuted. */
   release(): void {
     this.isReleased = true;
-    this.#mediaStreamTrack.stop();
+    this.captured.stop();
     this.#attachments.setMedia(undefined);
   }
 }

@@ -30,6 +30,13 @@ export const ERROR_TABLE = {
   RECORDING_ACTIVE: { status: 409, message: 'A recording is still running. Stop it first.' },
   ROOM_ENCRYPTED: { status: 409, message: 'The room is encrypted end to end. The server cannot record it.' },
   PARTICIPANT_REMOVED: { status: 409, message: 'The participant was removed from the room.' },
+  NO_HANDLER: { status: 409, message: 'The client of the participant has no handler for this method.' },
+  HANDLER_FAILED: { status: 409, message: 'The handler at the client of the participant has failed.' },
+  RESPONSE_TOO_LARGE: { status: 409, message: 'The answer of the participant has more than 16 KiB.' },
+  PARTICIPANT_TIMED_OUT: {
+    status: 409,
+    message: 'The participant is in the room, and did not answer in time. It may have handled the request.',
+  },
   REPLAY_COUNT_MISMATCH: { status: 409, message: 'The replay count does not match. See details.' },
   DELIVERY_NOT_TERMINAL: {
     status: 409,

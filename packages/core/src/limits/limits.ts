@@ -10,6 +10,10 @@ export const EVENT_WAITS_MAX = 1000;
 /** Interval between two reads for all waiting requests of an API process, in milliseconds. */
 export const EVENT_READ_EVERY_MS = 500;
 
+/** Requests to participants that may wait at one API process: of one environment, and of all. */
+export const ASK_WAITS_PER_ENVIRONMENT_MAX = 100;
+export const ASK_WAITS_MAX = 1000;
+
 /** Bounds of a message to participants, equal for clients and for the server. */
 export const MESSAGE_BYTES_MAX = 16 * 1024;
 export const MESSAGE_RECIPIENTS_MAX = 100;

@@ -111,6 +111,31 @@ export function publishRoomMessage(
   return publish(redis, channelOf(roomId), textOf({ type: 'message', from, message }));
 }
 
+const INBOX = /^(api_[0-9a-f]{24})-/;
+
+/**
+ * The channel of the API process that waits for the reply to an ask, which {@link RoomBus.publishMessage} takes in place
+ * of a room; undefined if no API process asks with such an id.
+ */
+export function inboxOf(askId: string): string | undefined {
+  return INBOX.exec(askId)?.[1];
+}
+
+/**
+ * Receives the replies to the asks of an API process, over a channel among the rooms'.
+ * @param inbox `api_` and 24 hexadecimal digits, with which the ids of its asks begin, followed by `-`
+ */
+export function receiveReplies(
+  listener: Pick<Subscriber, 'subscribe'>,
+  inbox: string,
+  onReply: (message: RoomMessage) => void,
+): void {
+  listener.subscribe(channelOf(inbox), (text) => {
+    const payload = readPayload(parsePayload('a reply', text));
+    if (payload.type === 'message') onReply(payload.message);
+  });
+}
+
 /** Publishes and receives the notices of rooms. It subscribes on its own connection. */
 export class RoomBus {
   readonly #subscriber: Subscriber;
