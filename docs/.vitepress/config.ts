@@ -33,8 +33,10 @@ const READERS = [
     collapsed: false,
     items: [
       { text: 'React', link: '/react' },
+      { text: 'Its package', link: '/react-package' },
       { text: 'Browser SDK', link: '/client-sdk' },
       { text: 'Its reference', link: '/browser-sdk-reference' },
+      { text: 'Requests between participants', link: '/data' },
       { text: 'Signaling protocol', link: '/signaling' },
     ],
   },
