@@ -112,7 +112,11 @@ describeStore(`the store in a bucket${S3_PROGRAM === undefined ? ` (${S3_SKIPPED
   test('links to one object, with ranges', async () => {
     const url = await store.link('parts/file', 'video/webm', 60);
     const response = await fetch(url ?? '', { headers: { range: 'bytes=5-9' } });
-    expect([response.status, response.headers.get('content-type')]).toEqual([206, 'video/webm']);
+    expect(response.status).toBe(206);
+    // Versions of moto_server ignore the type that a link asks for.
+    const types = S3_PROGRAM === 'moto_server' ? ['video/webm', 'binary/octet-stream'] : ['video/webm'];
+    expect(types).toContain(response.headers.get('content-type'));
+    expect(new URL(url ?? '').searchParams.get('response-content-type')).toBe('video/webm');
     expect(Buffer.from(await response.arrayBuffer())).toEqual(content.subarray(5, 10));
   });
 
