@@ -91,8 +91,8 @@ const deps: Deps = {
   dnsDeadlineMs: config.DNS_DEADLINE_MS,
 };
 
-const scanned = new Turns(deps);
-const workers = [scanned, ...Array.from({ length: config.WORKERS_PER_PROCESS - 1 }, () => new Turns(deps))];
+const first = new Turns(deps);
+const workers = [first, ...Array.from({ length: config.WORKERS_PER_PROCESS - 1 }, () => new Turns(deps))];
 metrics.gauge({ name: 'callplane_webhook_in_flight', help: 'Occupied slots of this process.' }, () =>
   workers.reduce((sum, { inUse }) => sum + inUse, 0),
 );
@@ -113,7 +113,7 @@ const closings = workers.map((turns) => {
 app.own('turns', { close: () => Promise.all(closings.map((close) => close())) });
 
 // Without Redis, the first worker alone runs the turns that a scan finds.
-const scan = new Scan(deps, scanned, config.SWEEP_INTERVAL_MS);
+const scan = new Scan(deps, first, config.SWEEP_INTERVAL_MS);
 const failing = new FailingEndpoints(deps, config.WEBHOOK_DISABLE_AFTER_DAYS);
 app.repeat('scan', Math.min(SCAN_FAST_MS, config.SWEEP_INTERVAL_MS), () => scan.tick(), isDatabaseUnavailable);
 app.repeat('failing endpoints', RETENTION_INTERVAL_MS, () => failing.count(), isDatabaseUnavailable);

@@ -96,11 +96,11 @@ function secure(socket: Socket, options: ConnectionOptions, signal: AbortSignal)
       secured.destroy();
       reject(new TunnelFailure('tls', error.code ?? 'TLS_FAILED', error));
     };
-    secured.once('error', fail);
-    secured.once('close', () => fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
+    const onClose = () => fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' }));
+    secured.once('error', fail).once('close', onClose);
     secured.once('secureConnect', () => {
       signal.removeEventListener('abort', abort);
-      secured.removeAllListeners('error').removeAllListeners('close');
+      secured.off('error', fail).off('close', onClose);
       resolve(secured);
     });
   });

@@ -16,13 +16,6 @@ interface PoolRules extends ConnectionRules {
   readonly repeat: Repeat;
 }
 
-const settleWith =
-  (resolve: (client: pg.PoolClient) => void, reject: (error: Error) => void): Connected =>
-  (error, client) => {
-    if (client === undefined) reject(error ?? new Error('no connection'));
-    else resolve(client);
-  };
-
 type Query = (...args: unknown[]) => unknown;
 type Connected = Parameters<pg.Pool['connect']>[0];
 
@@ -63,17 +56,23 @@ export class Pool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>;
   override connect(callback: Connected): void;
   override connect(callback?: Connected): Promise<pg.PoolClient> | undefined {
-    if (callback === undefined) {
-      return new Promise((resolve, reject) => this.#connect(settleWith(resolve, reject), true));
-    }
+    if (callback === undefined) return this.#connected(true);
     this.#connect(callback, true);
     return undefined;
   }
 
   /** Connects without waiting for a PostgreSQL that refuses connections. */
   connectNow(): Promise<pg.PoolClient> {
+    return this.#connected(false);
+  }
+
+  #connected(mayWait: boolean): Promise<pg.PoolClient> {
     return new Promise((resolve, reject) => {
-      this.#connect(settleWith(resolve, reject), false);
+      const settle: Connected = (error, client) => {
+        if (client === undefined) reject(error ?? new Error('no connection'));
+        else resolve(client);
+      };
+      this.#connect(settle, mayWait);
     });
   }
 

@@ -39,6 +39,16 @@ test('callers whose time is over fail', async () => {
   expect(await Promise.all(asked)).toEqual(['unavailable', 'unavailable', 'unavailable']);
 });
 
+test('a caller that tries again keeps its place before later ones', () => {
+  const room = new WaitingRoom(LONG_MS, 2);
+  const now = performance.now();
+  const retried: string[] = [];
+  room.wait(now, () => retried.push('later'));
+  room.wait(now - 1, () => retried.push('earlier'));
+  room.open();
+  expect(retried).toEqual(['earlier', 'later']);
+});
+
 test('no more callers wait than may wait', () => {
   const room = new WaitingRoom(LONG_MS, 2);
   const retried: string[] = [];

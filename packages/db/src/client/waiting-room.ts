@@ -11,6 +11,7 @@ interface Waiter {
  * has a connection, all others get theirs. A caller whose time is over tries a last time, and fails.
  */
 export class WaitingRoom {
+  /** The one that has waited longest is the first, also after it has tried. */
   readonly #waiting: Waiter[] = [];
   #timer: NodeJS.Timeout | undefined;
 
@@ -29,7 +30,8 @@ export class WaitingRoom {
    */
   wait(sinceMs: number, retry: () => void): boolean {
     if (performance.now() - sinceMs >= this.waitMs || this.#waiting.length >= this.waitingMax) return false;
-    this.#waiting.push({ sinceMs, retry });
+    const before = this.#waiting.findLastIndex((other) => other.sinceMs <= sinceMs);
+    this.#waiting.splice(before + 1, 0, { sinceMs, retry });
     this.#timer ??= setTimeout(() => this.#tick(), RETRY_MS);
     return true;
   }
@@ -48,8 +50,8 @@ export class WaitingRoom {
 
   #tick(): void {
     const now = performance.now();
-    const overdue = this.#waiting.findIndex(({ sinceMs }) => now - sinceMs < this.waitMs);
-    const tries = this.#waiting.splice(0, overdue === -1 ? this.#waiting.length : overdue + 1);
+    const overdue = this.#waiting.filter(({ sinceMs }) => now - sinceMs >= this.waitMs).length;
+    const tries = this.#waiting.splice(0, overdue + 1);
     this.#timer = this.#waiting.length > 0 ? setTimeout(() => this.#tick(), RETRY_MS) : undefined;
     for (const { retry } of tries) retry();
   }
