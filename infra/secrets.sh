@@ -23,6 +23,8 @@ done
 made encryption_keys "k1:$(openssl rand -base64 32)" || true
 # The secret of the key RECORDINGS_S3_ACCESS_KEY_ID. Empty: recordings stay on this machine.
 made recordings_s3_secret '' || true
+# The URL of the HTTP proxy through which webhooks leave, with its password. Empty: they leave directly.
+made webhook_proxy_url '' || true
 # Derived from the secrets above. To use your own servers, write their URLs into these files first. The migration
 # creates the roles of gateways and media agents with these passwords.
 made database_url "postgresql://callplane:$(cat secrets/postgres_password)@postgres:5432/callplane" || true

@@ -98,4 +98,12 @@ describe('parseEnvironment', () => {
       'DATABASE_URL cannot be read from DATABASE_URL_FILE (ENOENT: /nowhere)',
     ]);
   });
+
+  test('takes an empty file of a secret for a secret that is not set', () => {
+    const empty = join(mkdtempSync(join(tmpdir(), 'callplane-')), 'empty');
+    writeFileSync(empty, '\n');
+    const settings = { DATABASE_URL: url, TURN_SECRET_FILE: empty };
+    expect(parseEnvironment(schema, settings).TURN_SECRET).toBeUndefined();
+    expect(problems({ DATABASE_URL_FILE: empty })).toEqual([expect.stringMatching(/^DATABASE_URL is required/)]);
+  });
 });

@@ -112,7 +112,8 @@ function readSetting(
   const file = setting.secret === true ? environment[`${name}_FILE`] : undefined;
   if (file === undefined || file === '') return undefined;
   try {
-    return readFileSync(file, 'utf8').trimEnd();
+    // An empty file is an optional secret that is not used.
+    return readFileSync(file, 'utf8').trimEnd() || undefined;
   } catch (error) {
     problems.push(
       `${name} cannot be read from ${name}_FILE (${(error as NodeJS.ErrnoException).code ?? 'unreadable'}: ${file})`,
