@@ -36,14 +36,17 @@ describe('the webhook worker process', () => {
     const app = await spawnWorker();
     const ids = await wake(await kit.newEndpoint(receiver.url, { slotMs: 200 }), 10);
     await eventually(() => receiver.requests.length === 4);
-    const held = new Set(receiver.requests.map(({ headers }) => headers['x-service-delivery-id']));
+    const held = receiver.requests.map(({ headers }) => String(headers['x-service-delivery-id']));
+    // On a machine that starves Redis, a worker sends without it. The tokens of such leases are random.
+    const tokens = (await Promise.all(held.map((id) => kit.row(id)))).map(({ leaseToken }) => leaseToken);
+    const isOfRedis = tokens.every((token) => /00[0-9a-f]{2}$/.test(token ?? ''));
     app.kill('SIGKILL');
     await app.exited;
     const killedAt = performance.now();
     hangs = false;
     const successor = await spawnWorker();
     await eventually(async () => (await Promise.all(ids.map((id) => kit.row(id)))).every((row) => row.completedAt), {
-      timeoutMs: 120_000,
+      timeoutMs: 180_000,
     });
     const lastAt = Math.max(...receiver.requests.map(({ at }) => at));
     const attempts = (await Promise.all(ids.map((id) => kit.attempts(id)))).flat();
@@ -54,8 +57,8 @@ describe('the webhook worker process', () => {
         .sort(),
     ).toEqual([...held].sort());
     expect(receiver.requests).toHaveLength(14);
-    // The rest is for a slow machine.
-    expect(lastAt - killedAt).toBeLessThan(45_000);
+    // The rest of the 30 s and of the lease is for a slow machine.
+    expect(lastAt - killedAt).toBeLessThan(isOfRedis ? 45_000 : 150_000);
     expect(await successor.stop()).toEqual({ code: 0, signal: null });
   });
 

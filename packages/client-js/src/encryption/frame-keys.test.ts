@@ -24,10 +24,9 @@ describe('the keys of a call', () => {
   test('open what another participant seals, once', async () => {
     const [ada, bob] = await Promise.all([keysOf('ada'), keysOf('bob')]);
     const sealed = await ada.seal(NONE, PLAIN);
-    expect(await Promise.all([1, 2].map(() => reasonOf(bob.open('ada', NONE, sealed))))).toEqual([
-      'opened',
-      'replayed',
-    ]);
+    const reasons = await Promise.all([1, 2].map(() => reasonOf(bob.open('ada', NONE, sealed))));
+    // WebCrypto may end the second one first.
+    expect(reasons.sort()).toEqual(['opened', 'replayed']);
     expect(await reasonOf(bob.open('ada', NONE, sealed))).toBe('replayed');
     expect(await bob.open('ada', NONE, await ada.seal(NONE, PLAIN))).toEqual(PLAIN);
   });
