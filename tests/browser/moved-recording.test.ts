@@ -7,11 +7,11 @@ import { openCall } from './call.testkit.js';
 import { mediaFlows, type ParticipantPage } from './pages.testkit.js';
 import { signalingUrl } from './stage.testkit.js';
 
-/** Sizes of the files of a room on a media server. */
+/** Sizes of the files of a room on a media server. A file that is closed has another name. */
 function sizesOf(janus: TestJanus, roomId: string): Map<string, number> {
   const folder = join(janus.captureFolder, roomId);
   const files = existsSync(folder) ? readdirSync(folder) : [];
-  return new Map(files.map((file) => [file, statSync(join(folder, file)).size]));
+  return new Map(files.map((file) => [file.replace(/\.part$/, ''), statSync(join(folder, file)).size]));
 }
 
 /** Waits for some seconds of media in four files. Janus keeps the last 4 KiB of each in memory. */
