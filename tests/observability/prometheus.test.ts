@@ -4,6 +4,7 @@ import {
   createTestDatabase,
   eventually,
   spawnApp,
+  startMediaAgent,
   startTestCoturn,
   startTestJanus,
   startTestRedis,
@@ -16,7 +17,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { fileOf, panels, prometheusConfig, read, rules } from './files.testkit.js';
 
 /**
- * A real Prometheus scrapes the five apps and loads the alerts. Everything works, and every query of the alerts and the
+ * A real Prometheus scrapes the five apps and an agent, and loads the alerts. Everything works, and every query of the alerts and the
  * dashboard returns data. alerts.test.ts checks when they fire.
  */
 
@@ -56,6 +57,7 @@ beforeAll(async () => {
     startTestJanus(),
     startTestCoturn(),
   ]);
+  const recordingsFolder = temporaryDirectory('recordings');
   const env = {
     DATABASE_URL: target.url,
     REDIS_URL: redis.url,
@@ -63,20 +65,22 @@ beforeAll(async () => {
     MEDIA_API_SECRET: janus.apiSecret,
     MEDIA_ADMIN_KEY: janus.adminKey,
     SWEEP_INTERVAL_MS: '500',
-    RECORDINGS_FOLDER: temporaryDirectory('recordings'),
+    RECORDINGS_FOLDER: recordingsFolder,
     RECORDER_SCRATCH_FOLDER: temporaryDirectory('scratch'),
     TURN_ADMIN_URLS: coturn.adminUrl,
     TURN_ADMIN_PASSWORD: coturn.adminPassword,
   };
   const started = await Promise.all(APPS.map((name) => spawnApp({ name, env })));
   apps = Object.fromEntries(started.map((app) => [app.name, app])) as typeof apps;
-  prometheus = await watch(started);
+  const metricsPort = await freePort();
+  startMediaAgent(janus, 'm1', { databaseUrl: target.url, recordingsFolder, metricsPort });
+  prometheus = await watch([...started.map(({ metricsUrl }) => new URL(metricsUrl).host), `127.0.0.1:${metricsPort}`]);
   await eventually(
     async () => {
       // Sends requests as a load balancer and Docker do; without any, the API has no request metrics.
       await Promise.all([fetch(`${apps.api.url}/livez`), fetch(`${apps.api.url}/readyz`)]);
       // A rate needs two scrapes of each app; by then the media server is connected and the database was queried.
-      expect(await prometheus.query('sum_over_time(up[1m]) > 3')).toHaveLength(APPS.length);
+      expect(await prometheus.query('sum_over_time(up[1m]) > 3')).toHaveLength(APPS.length + 1);
       expect(await prometheus.query('min by (node) (callplane_media_node_up) == 1')).toHaveLength(1);
       expect(await prometheus.query('callplane_live')).toHaveLength(2);
       expect((await prometheus.rules()).every(({ health }) => health === 'ok')).toBe(true);
@@ -188,10 +192,9 @@ async function metricsOfOurs(): Promise<string[]> {
  * Prometheus with the configuration and rules of infra/prometheus. Only the targets are local ports, and scrapes and
  * evaluations run every second in place of every 15 seconds.
  */
-async function watch(apps: readonly TestApp[]) {
+async function watch(targets: readonly string[]) {
   const ruleFiles = prometheusConfig.rule_files.map((name) => fileOf(`infra/prometheus/${name}`));
   const interval = `${SCRAPE_SECONDS}s`;
-  const targets = apps.map(({ metricsUrl }) => new URL(metricsUrl).host);
   const config = {
     ...prometheusConfig,
     global: { ...prometheusConfig.global, scrape_interval: interval, evaluation_interval: interval },

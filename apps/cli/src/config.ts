@@ -2,6 +2,7 @@ import {
   databaseConnectionSettings,
   encryptionSettings,
   mediaSettings,
+  metricsSettings,
   recordingSettings,
   redisSettings,
   SECRET,
@@ -61,6 +62,11 @@ export const CliConfig = Type.Object({
     }),
   ),
   ...recordingSettings,
+  METRICS_HOST: metricsSettings.METRICS_HOST,
+  METRICS_PORT: Type.Integer({
+    ...metricsSettings.METRICS_PORT,
+    description: 'Port of `GET /metrics` of `media agent`, for Prometheus; 0 serves no metrics.',
+  }),
   WEBHOOK_ALLOWED_CIDRS: Type.Array(Type.String(), {
     default: [],
     expected: 'a list of address ranges like backend=10.0.5.0/24,127.0.0.0/8',

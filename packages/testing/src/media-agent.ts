@@ -16,7 +16,7 @@ interface TestAgent {
 export function startMediaAgent(
   janus: TestJanus,
   nodeId: string,
-  settings: { databaseUrl: string; recordingsFolder: string },
+  settings: { databaseUrl: string; recordingsFolder: string; metricsPort?: number },
 ): TestAgent {
   const args = [appMain('cli'), 'media', 'agent', nodeId, janus.url, '--json'];
   const { file, args: all } = bound({ file: process.execPath, args, options: {} });
@@ -31,6 +31,7 @@ export function startMediaAgent(
       MEDIA_ADMIN_KEY: janus.adminKey,
       MEDIA_CAPTURE_FOLDER: janus.captureFolder,
       RECORDINGS_FOLDER: settings.recordingsFolder,
+      METRICS_PORT: String(settings.metricsPort ?? 0),
     },
   });
   let text = '';

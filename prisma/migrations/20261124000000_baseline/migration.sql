@@ -231,6 +231,7 @@ CREATE TABLE media_nodes (
     registered_at TIMESTAMPTZ(3),
     heartbeat_at TIMESTAMPTZ(3),
     captured_at TIMESTAMPTZ(3),
+    capture_fails TEXT[] NOT NULL DEFAULT '{}',
     CONSTRAINT media_nodes_state CHECK (state IN ('up', 'down')),
     CONSTRAINT media_nodes_url CHECK (url ~ '^wss?://' AND length(url) <= 2048),
     CONSTRAINT media_nodes_capacity CHECK (capacity BETWEEN 1 AND 1000000),

@@ -8,7 +8,7 @@ import {
   type NodeRegistration,
   type RegistrationOutcome,
 } from '@callplane/db';
-import { pause } from '@callplane/runtime';
+import { createMetrics, pause, startMetricsServer } from '@callplane/runtime';
 import { notifyApps, type Cli } from '../cli.js';
 import type { CliConfig } from '../config.js';
 import { UsageError } from '../failure.js';
@@ -79,7 +79,11 @@ async function serve(deps: AgentDeps, settings: AgentSettings, signal: AbortSign
   let hasRegistered = false;
   const stopped = new AbortController();
   const nowMs = () => cli.clock.now().getTime();
-  const capturing = captureUntil(stopped.signal, { nodeId: node.id, janus, database, config, nowMs, say });
+  const metrics = createMetrics({ app: 'media-agent' });
+  const { METRICS_HOST: host, METRICS_PORT: port } = config;
+  if (port !== 0) metrics.addProcessMetrics();
+  const server = port === 0 ? null : await startMetricsServer(metrics, { host, port });
+  const capturing = captureUntil(stopped.signal, { nodeId: node.id, janus, database, config, nowMs, metrics, say });
   // It ends only with an error or a stop.
   const failed = capturing.then(() => new Promise<never>(() => undefined));
   try {
@@ -97,6 +101,7 @@ async function serve(deps: AgentDeps, settings: AgentSettings, signal: AbortSign
   } finally {
     stopped.abort();
     await capturing.catch(() => undefined);
+    await server?.close();
     if (hasRegistered) await silenceAgent(database.sql, node.id).catch(() => undefined);
     await janus.close();
   }

@@ -12,6 +12,7 @@ import {
   setNodeDraining,
 } from '@callplane/db';
 import { grantMediaAgentRights } from '@callplane/migrations';
+import { freePort } from '@callplane/local-servers';
 import { NoticeListener, RoomBus } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
 import {
@@ -221,6 +222,26 @@ test('an agent with its own database role registers the Janus beside it, notifie
       '0 rooms were moved. m4 carries 0 rooms with 0 sessions.\n',
   ]);
   expect([(await row()).draining, await nodeOf(roomId), existsSync(runningFile)]).toEqual([true, null, false]);
+});
+
+test('an agent that records serves its metrics', async () => {
+  const [janus, port] = await Promise.all([startTestJanus(), freePort()]);
+  const folderOf = () => mkdtempSync(join(tmpdir(), 'callplane-agent-'));
+  const running = rtc(`media agent m4 ${janus.url}`, {
+    MEDIA_API_SECRET: janus.apiSecret,
+    MEDIA_ADMIN_KEY: janus.adminKey,
+    MEDIA_CAPTURE_FOLDER: folderOf(),
+    RECORDINGS_FOLDER: folderOf(),
+    METRICS_PORT: String(port),
+  });
+  const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  await eventually(async () => /^callplane_capture_free_bytes\{app="media-agent"\} \d{6,}/m.test(await scrape()));
+  for (const sample of ['behind_seconds{', 'failures_total{what="pass",', 'shipped_bytes_total{kind="audio",']) {
+    expect(await scrape()).toMatch(new RegExp(`^callplane_capture_${sample}.*} 0$`, 'm'));
+  }
+  process.emit('SIGTERM');
+  expect((await running).code).toBe(0);
+  await expect(scrape()).rejects.toThrow();
 });
 
 /** A clock that is two minutes later each time. */

@@ -64,10 +64,10 @@ export async function saveCapture(db: TypedSql, capture: Omit<StoredCapture, 'sh
       SET shipped_at = excluded.shipped_at, bytes = excluded.bytes, chunks = excluded.chunks, closed = excluded.closed`;
 }
 
-/** Says that the store has everything that was recorded up to this time. */
-export async function saveCapturePass(db: TypedSql, nodeId: string, begunAt: Date): Promise<void> {
+/** Says that the store has everything that was recorded up to this time, but of the rooms in `fails`. */
+export async function saveCapturePass(db: TypedSql, nodeId: string, begunAt: Date, fails: readonly string[] = []) {
   const at = begunAt.toISOString();
   await db.$executeRaw`
-    INSERT INTO media_nodes (id, captured_at) VALUES (${nodeId}, ${at}::timestamptz)
-    ON CONFLICT (id) DO UPDATE SET captured_at = excluded.captured_at`;
+    INSERT INTO media_nodes (id, captured_at, capture_fails) VALUES (${nodeId}, ${at}::timestamptz, ${fails}::text[])
+    ON CONFLICT (id) DO UPDATE SET captured_at = excluded.captured_at, capture_fails = excluded.capture_fails`;
 }

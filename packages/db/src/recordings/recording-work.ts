@@ -57,16 +57,17 @@ export function openMediaServers(
   { roomId, endedAt }: Pick<RecordingToProcess, 'roomId' | 'endedAt'>,
 ): PromiseLike<{ nodeId: string; isLost: boolean }[]> {
   const at = endedAt.toISOString();
+  const fails = Prisma.sql`${roomId} = ANY(n.capture_fails)`;
   return db.$queryRaw`
     SELECT node.id AS "nodeId",
-      greatest(n.captured_at, ${at}::timestamptz) < now() - interval '1 second' * CASE
+      greatest(CASE WHEN ${fails} THEN NULL ELSE n.captured_at END, ${at}::timestamptz) < now() - interval '1 second' * CASE
         WHEN n.captured_at IS NOT NULL AND n.heartbeat_at > now() - ${MEDIA_SERVER_LOST_SECONDS}::int * interval '1 second'
         THEN ${SHIPPING_LOST_SECONDS}::int ELSE ${MEDIA_SERVER_LOST_SECONDS}::int END AS "isLost"
     FROM (
       SELECT media_node_id AS id FROM rooms WHERE id = ${roomId} AND media_node_id IS NOT NULL
       UNION SELECT node_id FROM recording_captures WHERE room_id = ${roomId}
     ) node LEFT JOIN media_nodes n ON n.id = node.id
-    WHERE n.captured_at IS NULL OR n.captured_at <= ${at}::timestamptz`;
+    WHERE n.captured_at IS NULL OR n.captured_at <= ${at}::timestamptz OR ${fails}`;
 }
 
 /** The captures and spans of the room during the recording, the oldest first. */

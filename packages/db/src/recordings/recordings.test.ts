@@ -251,6 +251,12 @@ describe('what a media server records', () => {
     for (const nodeId of ['m1', 'm9'])
       await saveCapturePass(rooms.database.sql, nodeId, new Date(endedAt.getTime() + 1));
     expect(await open(endedAt)).toEqual(new Map());
+    // Its latest pass could not ship everything of the room: it waits for an hour, and no other room does.
+    await saveCapturePass(rooms.database.sql, 'm9', new Date(endedAt.getTime() + 1), [roomId]);
+    expect(await open(endedAt)).toEqual(new Map([['m9', false]]));
+    expect((await open(new Date(Date.now() - 3_601_000))).get('m9')).toBe(true);
+    await saveCapturePass(rooms.database.sql, 'm9', new Date(endedAt.getTime() + 1), ['room_other']);
+    expect(await open(endedAt)).toEqual(new Map());
     // A server without a pass for minutes after the end counts as lost.
     const long = new Date(Date.now() - 600_000);
     await saveCapturePass(rooms.database.sql, 'm9', long);

@@ -1,10 +1,10 @@
 import type { Database } from '@callplane/db';
 import type { MediaNode } from '@callplane/media';
-import { pause } from '@callplane/runtime';
+import { pause, type Metrics } from '@callplane/runtime';
 import { openStore } from '@callplane/store';
 import type { CliConfig } from '../../config.js';
 import { UsageError } from '../../failure.js';
-import { Captures } from './captures.js';
+import { Captures, type CaptureFigures } from './captures.js';
 
 /** The pause between two passes, in milliseconds: the shorter one while a room that is wanted is about to open. */
 const EVERY_MS = 1000;
@@ -16,6 +16,7 @@ export interface CaptureLoop {
   database: Database;
   config: CliConfig;
   nowMs: () => number;
+  metrics: Metrics;
   say: (step: string, text: string) => void;
 }
 
@@ -25,7 +26,7 @@ export interface CaptureLoop {
  * @throws UsageError if a setting is missing
  */
 export async function captureUntil(signal: AbortSignal, loop: CaptureLoop): Promise<void> {
-  const { nodeId, janus, database, config, nowMs, say } = loop;
+  const { nodeId, janus, database, config, nowMs, metrics, say } = loop;
   const { MEDIA_CAPTURE_FOLDER: folder } = config;
   if (folder === undefined) return;
   const store = await openStore(config);
@@ -40,13 +41,16 @@ export async function captureUntil(signal: AbortSignal, loop: CaptureLoop): Prom
     folder,
     nowMs,
   });
+  addCaptureMetrics(metrics, captures.figures, nowMs);
   let last = '';
   while (!signal.aborted) {
     let state = `${nodeId} records into ${folder}.`;
     let soon = false;
     try {
-      const { absent, isDiskFull } = await captures.pass();
+      const { absent, isDiskFull, failure } = await captures.pass();
       soon = absent > 0;
+      if (failure !== null)
+        state = `${nodeId} cannot ship some recordings at present: ${failure.message}. Trying again.`;
       if (isDiskFull) state = `${folder} is almost full. ${nodeId} records nothing until it has room.`;
     } catch (error) {
       state = `${nodeId} cannot record at present: ${(error as Error).message}. Trying again.`;
@@ -55,4 +59,20 @@ export async function captureUntil(signal: AbortSignal, loop: CaptureLoop): Prom
     last = state;
     await pause(soon ? SOON_MS : EVERY_MS, signal);
   }
+}
+
+function addCaptureMetrics(metrics: Metrics, figures: CaptureFigures, nowMs: () => number): void {
+  const shipped = 'Bytes of recordings that the store has taken.';
+  metrics.totals(
+    { name: 'callplane_capture_shipped_bytes_total', help: shipped, label: 'kind' },
+    () => figures.shippedBytes,
+  );
+  const failures = 'Passes that did not count, and rooms that failed in a pass.';
+  metrics.totals({ name: 'callplane_capture_failures_total', help: failures, label: 'what' }, () => figures.failures);
+  const behind = 'Time since the store had all of the file that it lacks the longest; 0 if it lacks none.';
+  metrics.gauge({ name: 'callplane_capture_behind_seconds', help: behind }, () =>
+    figures.behindSinceMs === null ? 0 : Math.max(0, nowMs() - figures.behindSinceMs) / 1000,
+  );
+  const free = 'Free room on the disk of MEDIA_CAPTURE_FOLDER, in bytes.';
+  metrics.gauge({ name: 'callplane_capture_free_bytes', help: free }, () => figures.freeBytes);
 }

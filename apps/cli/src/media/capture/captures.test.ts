@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { captureChunkKey, newId } from '@callplane/core';
-import { Database, lackOf, RECORDER_TASK, takeSweep } from '@callplane/db';
+import { Database, lackOf, openMediaServers, RECORDER_TASK, takeSweep } from '@callplane/db';
 import { FolderStore } from '@callplane/store';
 import {
   createTestDatabase,
@@ -116,7 +116,8 @@ describe('the agent', () => {
     const roomId = await newRoom();
     await record(roomId);
     const captures = new Captures(deps);
-    for (let pass = 0; pass < 6; pass += 1) expect(await captures.pass()).toEqual({ absent: 0, isDiskFull: false });
+    const outcome = { absent: 0, isDiskFull: false, failure: null };
+    for (let pass = 0; pass < 6; pass += 1) expect(await captures.pass()).toEqual(outcome);
     expect(asked).toEqual([...Array<string>(5).fill('record 1'), 'record 10']);
   });
 
@@ -244,6 +245,78 @@ describe('a file that grows', () => {
   });
 });
 
+describe('a file that cannot be shipped', () => {
+  const otherName = NAME.replace('audio-0', 'audio-1');
+  /** Whether a recorder would wait for the agent. */
+  const isOpen = async (roomId: string) => {
+    const { endedAt } = await database.prisma.recording.findFirstOrThrow({ where: { roomId } });
+    return (await openMediaServers(database.sql, { roomId, endedAt: endedAt! })).length > 0;
+  };
+
+  test('delays its room alone, and no other file of it', async () => {
+    const [bad, good] = [await newRoom(), await newRoom()];
+    for (const roomId of [bad, good]) {
+      const id = await record(roomId);
+      begin(roomId);
+      await end(id);
+    }
+    begin(bad, otherName);
+    let isRefused = true;
+    const put: FolderStore['put'] = (name, object) =>
+      isRefused && name.includes(bad) && name.includes(NAME)
+        ? Promise.reject(new Error('refused'))
+        : store.put(name, object);
+    const captures = new Captures({ ...deps, store: { put } });
+    const began = nowMs;
+    for (let pass = 1; pass <= 3; pass += 1) {
+      nowMs += 10_000;
+      expect((await captures.pass()).failure?.message).toBe('refused');
+      expect([await isOpen(bad), await isOpen(good)]).toEqual([true, false]);
+    }
+    const closed = (await rows()).filter((row) => row.closed).map(({ roomId, name }) => `${roomId} ${name}`);
+    expect(closed.sort()).toEqual([`${bad} ${otherName}`, `${good} ${NAME}`].sort());
+    expect(captures.figures).toMatchObject({ failures: { pass: 0, room: 3 }, behindSinceMs: began + 10_000 });
+    isRefused = false;
+    expect((await captures.pass()).failure).toBeNull();
+    expect([await isOpen(bad), readdirSync(folder)]).toEqual([false, []]);
+    const bytes = (await rows()).reduce((sum, row) => sum + Number(row.bytes), 0);
+    expect(captures.figures).toMatchObject({ shippedBytes: { audio: bytes, video: 0 }, behindSinceMs: null });
+  });
+
+  test('delays nobody although the service works for nobody else', async () => {
+    const [bad, good] = [await newRoom(), await newRoom()];
+    await end(await record(good));
+    await end(await record(bad));
+    mkdirSync(join(begin(bad, otherName), '..', NAME));
+    const captures = new Captures(deps);
+    expect((await captures.pass()).failure).toMatchObject({ code: 'EISDIR' });
+    expect([await isOpen(bad), await isOpen(good)]).toEqual([true, false]);
+  });
+
+  test('counts as an outage of the store if the store takes nothing for half a minute', async () => {
+    const roomId = await newRoom();
+    await record(roomId);
+    begin(roomId);
+    let isAway = false;
+    const put: FolderStore['put'] = (...args) => (isAway ? Promise.reject(new Error('away')) : store.put(...args));
+    const captures = new Captures({ ...deps, store: { put } });
+    await captures.pass();
+    isAway = true;
+    begin(roomId, otherName);
+    nowMs += 29_000;
+    expect((await captures.pass()).failure?.message).toBe('away');
+    nowMs += 1000;
+    await expect(captures.pass()).rejects.toThrow('away');
+    expect(captures.figures.failures).toEqual({ pass: 1, room: 2 });
+  });
+});
+
+test('folders of others beside the ones of rooms stay as they are', async () => {
+  mkdirSync(join(folder, 'lost+found'));
+  await new Captures(deps).pass();
+  expect([asked, readdirSync(folder)]).toEqual([[], ['lost+found']]);
+});
+
 test('ten minutes without the store cost nothing: the file grows on the disk, and is shipped as a whole', async () => {
   const roomId = await newRoom();
   const id = await record(roomId);
@@ -251,7 +324,7 @@ test('ten minutes without the store cost nothing: the file grows on the disk, an
   await database.prisma.mediaNode.deleteMany();
   let isAway = true;
   const put: FolderStore['put'] = (...args) => (isAway ? Promise.reject(new Error('away')) : store.put(...args));
-  const agent = new Captures({ ...deps, store: { put } as FolderStore });
+  const agent = new Captures({ ...deps, store: { put } });
   for (let minute = 1; minute <= 10; minute += 1) {
     nowMs += 60_000;
     if (minute < 8) appendFileSync(path, ` minute ${minute}`);
@@ -280,13 +353,13 @@ test('an almost full disk ends the recording and its files are shipped, until th
     await captures.pass();
     const path = begin(roomId);
     appendFileSync(path, Buffer.alloc(2 * mebibyte, 'x'));
-    expect(await captures.pass()).toEqual({ absent: 0, isDiskFull: true });
+    expect(await captures.pass()).toMatchObject({ absent: 0, isDiskFull: true });
     expect(asked).toEqual(['record 1', 'stop']);
     expect(await stored(roomId)).toMatch(/x{100}$/);
     expect([existsSync(path), await rows()]).toMatchObject([false, [{ closed: true }]]);
     // Requests to record are refused at once.
     expect(await lackOf(database.sql, roomId)).toBe('no_agent');
-    expect(await captures.pass()).toEqual({ absent: 0, isDiskFull: false });
+    expect(await captures.pass()).toMatchObject({ absent: 0, isDiskFull: false });
     expect([asked, await lackOf(database.sql, roomId)]).toEqual([['record 1', 'stop', 'record 1'], null]);
   });
 });

@@ -20,20 +20,22 @@ export interface Shipping {
   aheadMs: number;
   /** Null until the store has something. */
   row: Omit<StoredCapture, 'shippedAt'> | null;
+  /** When the store had all of the file, or the file was found. */
   shippedAtMs: number;
 }
 
 export interface ShipDeps {
   db: TypedSql;
-  store: ObjectStore;
+  store: Pick<ObjectStore, 'put'>;
   nowMs: () => number;
 }
 
 /**
  * Ships the new part of a file, and deletes a closed one once the store has all of it and its row says so.
+ * @returns whether the store has all of it
  * @throws an error with the code ENOENT if the media server has just closed and renamed the file
  */
-export async function shipFile(deps: ShipDeps, path: string, shipping: Shipping, isClosed: boolean): Promise<void> {
+export async function shipFile(deps: ShipDeps, path: string, shipping: Shipping, isClosed: boolean): Promise<boolean> {
   const file = await open(path);
   let hasAll: boolean;
   try {
@@ -47,13 +49,15 @@ export async function shipFile(deps: ShipDeps, path: string, shipping: Shipping,
   } finally {
     await file.close();
   }
-  if (!isClosed || !hasAll) return;
+  if (hasAll) shipping.shippedAtMs = deps.nowMs();
+  if (!isClosed || !hasAll) return hasAll;
   if (shipping.row?.closed === false) {
     const row = { ...shipping.row, closed: true };
     await saveCapture(deps.db, row);
     shipping.row = row;
   }
   await rm(path);
+  return true;
 }
 
 async function shipNew(deps: ShipDeps, file: FileHandle, path: string, shipping: Shipping, size: number) {
@@ -67,7 +71,6 @@ async function shipNew(deps: ShipDeps, file: FileHandle, path: string, shipping:
     await saveCapture(deps.db, row);
     shipping.row = row;
   }
-  shipping.shippedAtMs = deps.nowMs();
 }
 
 /** @returns null if the file has no header yet, or an unknown name */
