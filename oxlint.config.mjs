@@ -22,7 +22,7 @@ const mayImport = {
     ...['core', 'db', 'queue', 'runtime', 'media', 'protocol', 'operations', 'store'],
   ],
   // Only `rtc` migrates.
-  'apps/cli': ['core', 'db', 'migrations', 'queue', 'runtime', 'media', 'protocol', 'server', 'store'],
+  'apps/cli': ['client-js', 'core', 'db', 'migrations', 'queue', 'runtime', 'media', 'protocol', 'server', 'store'],
   // The browser SDK depends on nothing at run time; the protocol's types are generated into it.
   'packages/client-js': [],
   // Of the SDK a peer, as for its users.

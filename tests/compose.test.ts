@@ -60,7 +60,7 @@ const NOT_PASSED_ON: [names: RegExp, reason: string][] = [
     /^(RECORDER_)?(LEASE|SWEEP_INTERVAL|DELIVERY_DEADLINE|DNS_DEADLINE)_MS$/,
     'part of the contract; shorter in tests only',
   ],
-  [/^CALLPLANE_(URL|API_KEY)$/, 'for `rtc listen`, which runs beside a receiver'],
+  [/^CALLPLANE_(URL|SIGNALING_URL|API_KEY)$/, 'for `rtc listen` and `rtc doctor --from-here`, which run elsewhere'],
 ];
 /** Settings with a fixed value in docker-compose.yml, with the reason. */
 const FIXED: Record<string, string> = {

@@ -8,6 +8,7 @@ import { run } from './run.mjs';
  * @type {Record<string, string[]>}
  */
 const PACKAGES = {
+  ip: ['iproute2'],
   turnserver: ['coturn'],
   // Its stream module shares port 443 between https and TURN (infra/nginx/stream.tls.conf).
   nginx: ['nginx-light', 'libnginx-mod-stream'],

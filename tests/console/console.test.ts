@@ -253,11 +253,15 @@ describe('the page for developers', () => {
     expect(command).not.toContain(stage.tenant.key);
   });
 
-  test('the TURN test allocates a relay from the browser', async () => {
-    const page = await open('/developers?tab=turn');
-    await page.getByRole('button', { name: 'Test the TURN servers' }).click();
-    await page.getByText('relay allocated').first().waitFor({ timeout: 60_000 });
-    await inspect(page, 'developers-turn');
+  test('the test of the line tries each way from the browser, and measures a loop', async () => {
+    const page = await open('/developers?tab=line');
+    await page.getByRole('button', { name: 'Test the line' }).click();
+    await page.getByText('Calls work from this browser.').waitFor({ timeout: 60_000 });
+    const result = (way: string) => page.getByRole('row', { name: way }).textContent();
+    expect(await result('Signaling')).toContain('works');
+    expect(await result('TURN over TLS')).toContain('not tested');
+    expect(await result('Loop')).toMatch(/kbit\/s\..*\d ms$/);
+    await inspect(page, 'developers-line');
   });
 });
 

@@ -76,11 +76,23 @@ export const CliConfig = Type.Object({
     Type.String({
       pattern: '^https?://.+',
       expected: 'a URL like https://calls.example.com',
-      description: 'The service for `listen` and the links of `console login`, unless `--url` names it.',
+      description:
+        'The service for `listen`, `doctor --from-here` and the links of `console login`, unless `--url` names it.',
+    }),
+  ),
+  CALLPLANE_SIGNALING_URL: Type.Optional(
+    Type.String({
+      pattern: '^wss?://[^/]+/',
+      expected: 'a URL like wss://calls.example.com/v1/signaling',
+      description:
+        'The gateway that `doctor --from-here` connects to. Default: `/v1/signaling` of the service, which nginx serves.',
     }),
   ),
   CALLPLANE_API_KEY: Type.Optional(
-    Type.String({ ...SECRET, description: 'The API key that `listen` uses, unless `--key` is given.' }),
+    Type.String({
+      ...SECRET,
+      description: 'The API key of `listen`, `api` and `doctor --from-here`, unless `--key` is given.',
+    }),
   ),
   PRISMA_DIR: Type.Optional(
     Type.String({

@@ -10,14 +10,14 @@ import { quoted } from './terminal.js';
 /** The API of the local start. */
 const URL_DEFAULT = 'http://localhost:8080';
 export const URL_OPTION = ['--url <url>', `the service (default: CALLPLANE_URL, or ${URL_DEFAULT})`] as const;
-const AccessConfig = Type.Pick(CliConfig, ['CALLPLANE_URL', 'CALLPLANE_API_KEY']);
+const AccessConfig = Type.Pick(CliConfig, ['CALLPLANE_URL', 'CALLPLANE_API_KEY', 'CALLPLANE_SIGNALING_URL']);
 
 /** The client of a command that needs nothing but a service and a key, from its options or the environment. */
 export function serviceOf(
   cli: Cli,
   options: { url?: string; key?: string },
   more: Partial<ClientOptions> = {},
-): { url: string; api: Callplane } {
+): { url: string; signalingUrl: string; api: Callplane } {
   const config = parseEnvironment(AccessConfig, cli.environment);
   const apiKey = options.key ?? config.CALLPLANE_API_KEY;
   if (apiKey === undefined) throw new UsageError('Set CALLPLANE_API_KEY, or give an API key with --key.');
@@ -26,7 +26,8 @@ export function serviceOf(
   if (parseApiKey(apiKey) !== 'secret')
     throw new UsageError('Give a secret API key, rtc_sk_…, instead of a publishable one.');
   const url = serviceUrl(options.url ?? config.CALLPLANE_URL);
-  return { url, api: createClient({ baseUrl: url, apiKey, retriesMax: 0, ...more }) };
+  const signalingUrl = config.CALLPLANE_SIGNALING_URL ?? `${url.replace(/^http/, 'ws')}/v1/signaling`;
+  return { url, signalingUrl, api: createClient({ baseUrl: url, apiKey, retriesMax: 0, ...more }) };
 }
 
 /** The URL of the service, without a slash or `/v1` at its end. @throws UsageError */

@@ -17,5 +17,4 @@ export const CONSOLE_LIMITS = {
   cacheMs: 5 * 60_000,
   toastsMax: 4,
   streamPauseMaxMs: 30_000,
-  turnTestMs: 10_000,
 } as const;

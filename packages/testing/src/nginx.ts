@@ -23,6 +23,8 @@ interface NginxTls {
   cert: string;
   key: string;
   coturn: { host: string; port: number };
+  /** The address to listen at; default 127.0.0.1. */
+  host?: string;
 }
 
 export type TestNginx = TestServer & {
@@ -53,7 +55,8 @@ export async function startTestNginx(upstreams: NginxUpstreams, options: NginxOp
   const healthPort = options.tls === undefined ? port : await freePort();
   writeFiles(dir, port, upstreams, options.edit);
   if (options.tls !== undefined) await writeTls(dir, options.tls, { port, healthPort });
-  const url = `http${options.tls === undefined ? '' : 's'}://127.0.0.1:${port}`;
+  const host = options.tls?.host ?? '127.0.0.1';
+  const url = `http${options.tls === undefined ? '' : 's'}://${host}:${port}`;
   const server = await testServer(dir, () => run(dir, { url, port, healthPort }));
   return Object.assign(server, { dir, output: () => readFileSync(join(dir, 'nginx.log'), 'utf8') });
 }
@@ -130,12 +133,12 @@ function original(file: string): string {
 /** The files for TLS, with ports and certificates of this test instead of the container's. */
 async function writeTls(
   dir: string,
-  { cert, key, coturn }: NginxTls,
+  { cert, key, coturn, host = '127.0.0.1' }: NginxTls,
   { port, healthPort }: { port: number; healthPort: number },
 ): Promise<void> {
   const files = { '/etc/nginx-tls/fullchain.pem': cert, '/etc/nginx-tls/privkey.pem': key };
   const replaced: [from: string, to: string][] = [
-    ['listen 8443;', `listen 127.0.0.1:${port};`],
+    ['listen 8443;', `listen ${host}:${port};`],
     ['listen 8080;', `listen 127.0.0.1:${healthPort};`],
     ['127.0.0.1:8444', `127.0.0.1:${await freePort()}`],
     ['127.0.0.1:8445', `127.0.0.1:${await freePort()}`],

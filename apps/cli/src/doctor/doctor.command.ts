@@ -20,8 +20,10 @@ import { configOf, directConnection, targetOf, type Cli } from '../cli.js';
 import type { CliConfig } from '../config.js';
 import { CommandError, failureOf } from '../failure.js';
 import { parseCount } from '../options.js';
-import { addCommand, printList, type OutputOptions } from '../output.js';
+import { addCommand, printList } from '../output.js';
+import { URL_OPTION } from '../service-access.js';
 import { failure, type Finding } from './finding.js';
+import { testFromHere, type FromHereOptions } from './from-here.js';
 import {
   checkDatabase,
   checkInvariant,
@@ -40,8 +42,9 @@ const ROWS_DEFAULT = 1000;
 const ENDPOINTS_NAMED = 5;
 const parseRows = parseCount('a number of rows', 1, 10_000);
 
-interface DoctorOptions extends OutputOptions {
+interface DoctorOptions extends FromHereOptions {
   deep?: boolean;
+  fromHere?: boolean;
   rows: number;
 }
 
@@ -56,7 +59,11 @@ export function addDoctorCommand(rtc: Command, cli: Cli): void {
   addCommand(rtc, 'doctor', description, 'rtc doctor')
     .option('--deep', 'also check the invariants of docs/guarantees.md on the newest rows; reads only')
     .option('--rows <count>', 'how many rows each invariant looks at, 1 to 10000', parseRows, ROWS_DEFAULT)
+    .option('--from-here', 'instead test the line from this machine to the service, as a client has it')
+    .option(URL_OPTION[0], `with --from-here: ${URL_OPTION[1]}`)
+    .option('--key <key>', 'with --from-here: a secret API key with tokens:create (default: CALLPLANE_API_KEY)')
     .action(async (options: DoctorOptions) => {
+      if (options.fromHere === true) return testFromHere(cli, options);
       const config = configOf(cli);
       const database = await examineDatabase(cli, config, options.deep === true ? options.rows : 0);
       const findings = [...database.findings, ...(await redisFindings(config, database.backlogs, database.running))];

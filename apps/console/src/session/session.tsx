@@ -20,3 +20,9 @@ export type Scope = ApiContext['scopes'][number];
 export function useScope(scope: Scope): boolean {
   return useSession().scopes.includes(scope);
 }
+
+/** @returns the gateway: the one of the settings, or of this origin */
+export function useSignalingUrl(): string {
+  const { session } = useSession();
+  return session?.signalingUrl ?? `${location.origin.replace(/^http/, 'ws')}/v1/signaling`;
+}

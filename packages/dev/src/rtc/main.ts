@@ -12,17 +12,19 @@ const NOT_STARTED = 'The local start does not run: start it with "npm start" in 
 export async function main(args: string[]): Promise<void> {
   const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
   const local = given['DATABASE_URL'] === undefined ? localEnvironment() : {};
-  // `listen` needs an API and no database.
-  if (local === null && !isHelp(args) && args[0] !== 'listen') {
+  // These need an API and no database.
+  const isRemote = args[0] === 'listen' || args.includes('--from-here');
+  if (local === null && !isHelp(args) && !isRemote) {
     process.stderr.write(`${NOT_STARTED}\n`);
     process.exit(2);
   }
-  // The key is for the local start, and for no other service.
+  // The key and the gateway are the local start's, and no other service's.
   if (
     local !== null &&
     (given['CALLPLANE_URL'] !== undefined || args.some((argument) => argument.startsWith('--url')))
   ) {
     delete local['CALLPLANE_API_KEY'];
+    delete local['CALLPLANE_SIGNALING_URL'];
   }
   // The command runs in this process: a second one would take as long as the command itself.
   process.env = { ...local, ...given };
@@ -39,7 +41,7 @@ function isHelp(args: readonly string[]): boolean {
 function localEnvironment(): NodeJS.ProcessEnv | null {
   const dataDir = runningDataDirectory();
   const dev = readJson(join(dataDir, 'dev.json')) as
-    | { baseUrl: string; secretKey: string; databaseUrl: string; redisUrl: string }
+    | { baseUrl: string; signalingUrl: string; secretKey: string; databaseUrl: string; redisUrl: string }
     | undefined;
   if (dev === undefined) return null;
   const secrets = readJson(join(dataDir, 'secrets.json')) as { encryptionKeys: string } | undefined;
@@ -48,6 +50,7 @@ function localEnvironment(): NodeJS.ProcessEnv | null {
     DATABASE_URL: dev.databaseUrl,
     REDIS_URL: dev.redisUrl,
     CALLPLANE_URL: dev.baseUrl,
+    CALLPLANE_SIGNALING_URL: dev.signalingUrl,
     CALLPLANE_API_KEY: dev.secretKey,
     ...keys,
     RTC_LOCAL_START: 'true',

@@ -37,7 +37,7 @@ const OWN_FLAGS = ['--retry', '--recommended', ...TIERS.map((tier) => `--${tier}
 type Tier = 'quick' | 'some' | (typeof TIERS)[number];
 
 const QUICK_PROGRAMS = ['redis-server', 'janus', 'chromium-headless-shell', 'ffmpeg'];
-const PROGRAMS = [...QUICK_PROGRAMS, 'turnserver', 'nginx', 'prometheus', 'pgbouncer'];
+const PROGRAMS = [...QUICK_PROGRAMS, 'turnserver', 'nginx', 'prometheus', 'pgbouncer', 'ip', 'iptables'];
 const PROGRAMS_OF: Partial<Record<Tier, string[]>> = {
   quick: QUICK_PROGRAMS,
   image: ['redis-server'],

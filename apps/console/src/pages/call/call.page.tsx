@@ -20,7 +20,7 @@ import { Empty, Loaded } from '../../components/states.js';
 import { toast } from '../../components/toasts.js';
 import { useQueryParameters } from '../../navigation/location.js';
 import { holdActive } from '../../session/idle.js';
-import { useScope, useSession } from '../../session/session.js';
+import { useScope, useSignalingUrl } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
 
 export default function CallPage() {
@@ -143,12 +143,12 @@ function Form({ rooms, roomId, onAdmitted }: FormProps) {
 const CONSTRAINTS = { video: { width: { ideal: 640 }, height: { ideal: 360 } } };
 
 function RunningCall({ admission, onEnd }: { admission: Admission; onEnd: (why: string) => void }) {
-  const { session } = useSession();
+  const url = useSignalingUrl();
   // A listener has no input.
   useEffect(holdActive, []);
   return (
     <Call
-      url={session?.signalingUrl ?? `${location.origin.replace(/^http/, 'ws')}/v1/signaling`}
+      url={url}
       token={admission.token}
       audio={admission.withDevices}
       video={admission.withDevices}

@@ -8,7 +8,7 @@ import { Badge, Code, Id, Time } from '../../components/text.js';
 import { Link } from '../../navigation/location.js';
 import { type Scope, useScope, useSession } from '../../session/session.js';
 import { VerifySnippets } from '../webhooks/verify-snippets.js';
-import { TurnTest } from './turn-test.js';
+import { LineTest } from './line-test.js';
 
 export default function DevelopersPage() {
   const mayReadWebhooks = useScope('webhooks:read');
@@ -18,7 +18,7 @@ export default function DevelopersPage() {
     { name: 'requests', label: 'Requests', content: () => <Commands /> },
     ...(mayReadWebhooks ? [{ name: 'signatures', label: 'Signatures', content: () => <SignatureContractView /> }] : []),
     ...(mayReadWebhooks ? [{ name: 'events', label: 'Events', content: () => <EventTypes /> }] : []),
-    ...(mayIssue ? [{ name: 'turn', label: 'TURN test', content: () => <TurnTest /> }] : []),
+    ...(mayIssue ? [{ name: 'line', label: 'Line', content: () => <LineTest /> }] : []),
   ];
   return (
     <Page title="Developers" subtitle="The rights of this session, and how your own code gets the same.">
