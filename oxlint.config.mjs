@@ -87,9 +87,9 @@ const promStaysInRuntime = { group: ['prom-client'], message: 'packages/runtime 
 /**
  * Folders of apps/signaling/src from the lowest to the highest. A folder imports only those before it, so no circle can
  * form. `connections`, the transport over WebSockets, knows only the port in `clients`, and no folder knows it. Only the
- * files at the root join them.
+ * files at the root join them. `whip` is the transport over HTTP, whose requests need rows and the gate as well.
  */
-const signalingLayers = ['clients', 'rooms', 'writes', 'media', 'sessions', 'arrivals', 'requests'];
+const signalingLayers = ['clients', 'rooms', 'writes', 'media', 'sessions', 'arrivals', 'requests', 'whip'];
 const signalingTransport = 'connections';
 const forbiddenFolders = (folder) => {
   const isTransport = folder === signalingTransport;

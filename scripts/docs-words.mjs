@@ -53,7 +53,7 @@ const GROUPS = [
   { name: 'README, quick start', budget: 1500, pages: /^README\.md$/ },
   {
     name: 'API, errors, tokens, webhooks, receivers, TURN, recordings',
-    budget: 8650,
+    budget: 8750,
     pages:
       /^docs\/(api|errors|tokens|webhooks|receivers|turn|recordings)\.md$|^packages\/webhook-verifier\/README\.md$/,
   },
@@ -64,6 +64,7 @@ const GROUPS = [
   },
   { name: 'requests and streams', budget: 700, pages: /^docs\/data\.md$/ },
   { name: 'encryption', budget: 700, pages: /^docs\/encryption\.md$/ },
+  { name: 'encoders', budget: 1000, pages: /^docs\/whip\.md$/ },
   { name: 'React', budget: 750, pages: /^docs\/react\.md$|^packages\/react\/README\.md$/ },
   {
     name: 'operations',
@@ -78,11 +79,11 @@ const GROUPS = [
   { name: 'architecture, data model', budget: 4160, pages: /^docs\/(architecture|data-model)\.md$/ },
   { name: 'guarantees, results', budget: 3700, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2600, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
-  { name: 'decisions', budget: 5900, pages: /^docs\/decisions\// },
+  { name: 'decisions', budget: 6200, pages: /^docs\/decisions\// },
   { name: 'changelog, vulnerabilities', budget: 1185, pages: /^(CHANGELOG|SECURITY)\.md$/ },
   { name: 'beside the code', budget: 2000, pages: /^(apps|packages|lab|infra)\// },
 ];
-const DECISIONS_MAX = 20;
+const DECISIONS_MAX = 21;
 const DECISION_WORDS_MAX = 300;
 /** The call path has one long record. */
 const LONG_DECISION = { page: /\/\d+-the-call-path\.md$/, wordsMax: 2000 };

@@ -129,7 +129,7 @@ describe('nginx’s own errors have the common error shape', () => {
 
   test('returns 502 when no app listens', async () => {
     const alone = await startTestNginx({ api: [await freePort()], signaling: [await freePort()] });
-    for (const path of ['/v1/', '/v1/signaling']) {
+    for (const path of ['/v1/', '/v1/signaling', '/v1/whip']) {
       const answer = await get(path, alone);
       expect(answer.status).toBe(502);
       expectOneShape(answer, 'UNAVAILABLE');
@@ -182,7 +182,11 @@ describe('paths', () => {
       expect(await get(path)).toMatchObject({ status: 200, text: 'api answers' });
       expect(reached.at(-1)).toMatchObject({ app: 'api', url: path });
     }
-    expect(await get('/v1/signaling')).toMatchObject({ text: 'signaling answers' });
+    for (const path of ['/v1/signaling', '/v1/whip', '/v1/whip/sess_1', '/v1/whip?x=1']) {
+      expect(await get(path)).toMatchObject({ text: 'signaling answers' });
+      expect(reached.at(-1)).toMatchObject({ app: 'signaling', url: path });
+    }
+    expect(await get('/v1/whipped')).toMatchObject({ text: 'api answers' });
     expect(JSON.parse((await get('/lb/livez')).text)).toEqual({ status: 'ok' });
   });
 });

@@ -50,7 +50,12 @@ beforeAll(async () => {
   callplane = createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey });
   // The README ends the newest room, which belongs to a call in the browser.
   await callplane.createRoom({ name: 'demo' });
-  variables = { BASE: dev.baseUrl, KEY: dev.secretKey, CALLPLANE_URL: dev.baseUrl.replace(/\/v1$/, '') };
+  variables = {
+    BASE: dev.baseUrl,
+    KEY: dev.secretKey,
+    CALLPLANE_URL: dev.baseUrl.replace(/\/v1$/, ''),
+    WHIP: dev.signalingUrl.replace(/^ws/, 'http').replace(/signaling$/, 'whip'),
+  };
 });
 
 describe('the blocks of the guides', () => {

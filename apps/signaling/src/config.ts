@@ -45,7 +45,8 @@ export const SignalingConfig = Type.Object({
     default: 10_000,
     minimum: 1,
     maximum: 1_000_000,
-    description: 'WebSocket connections that this instance accepts; it answers further ones with 503.',
+    description:
+      'WebSocket connections that this instance accepts, and sessions of encoders (WHIP); it answers further ones with 503.',
   }),
   PING_INTERVAL_SECONDS: Type.Integer({
     default: 10,

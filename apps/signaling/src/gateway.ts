@@ -13,6 +13,8 @@ import { Rooms, type RoomsDeps } from './rooms/rooms.js';
 import { Heartbeat } from './sessions/heartbeat.js';
 import { Sessions, type SessionsDeps } from './sessions/sessions.js';
 import { Qualities } from './sessions/quality-seconds.js';
+import { WhipClients } from './whip/whip-clients.js';
+import { WhipRequests } from './whip/whip-requests.js';
 import { Writes, type WritesDeps } from './writes/writes.js';
 
 const HEARTBEAT_EVERY_MS = 2000;
@@ -34,6 +36,9 @@ export class Gateway {
   readonly clients: ClientHandler;
   /** The clients over WebSockets. */
   readonly connections: Connections;
+  /** The clients over HTTP. */
+  readonly encoders: WhipClients;
+  readonly whip: WhipRequests;
   readonly rooms: Rooms;
   readonly #arrivals = new Arrivals();
   readonly #mediaWrites: MediaWrites;
@@ -62,7 +67,10 @@ export class Gateway {
     const shared = { ...deps, rooms: this.rooms, writes, mediaWrites: this.#mediaWrites, heartbeat: this.#heartbeat };
     const qualities = new Qualities(shared);
     this.sessions = new Sessions({ ...shared, qualities }, (session) => new SessionMedia(mediaDeps, session));
-    this.clients = new Dispatch({ ...shared, qualities, sessions: this.sessions, arrivals: this.#arrivals });
+    const arriving = { ...shared, sessions: this.sessions, arrivals: this.#arrivals };
+    this.clients = new Dispatch({ ...arriving, qualities });
+    this.encoders = new WhipClients(arriving, this.clients);
+    this.whip = new WhipRequests({ ...arriving, clients: this.encoders });
     this.connections = new Connections(
       deps.logger,
       { general: deps.connectionLimit, pingIntervalMs: deps.pingIntervalSeconds * 1000 },
@@ -87,6 +95,7 @@ export class Gateway {
    */
   async close(): Promise<void> {
     this.#arrivals.isDraining = true;
+    await this.encoders.close();
     const arrived = this.#arrivals.settled();
     await this.connections.sendAway((connection) => !this.#arrivals.has(connection));
     await arrived;

@@ -11,6 +11,7 @@ import { acceptUpgrades, createCallerAddress } from './connections/door.js';
 import { Gateway, type Deps } from './gateway.js';
 import { logMediaNodes, MediaPlaces } from './media/places.js';
 import { addSignalingGauges, signalingMetrics } from './metrics.js';
+import { WhipServer } from './whip/whip-server.js';
 
 /** How often the gateway reads the registry of media servers: a new one gets rooms within this time without Redis. */
 const REGISTRY_EVERY_MS = 5000;
@@ -102,6 +103,7 @@ app.own('gateway', gateway);
 addSignalingGauges(metrics, {
   connections: () => gateway.connections.count,
   sessions: () => gateway.sessions.count,
+  encoders: () => gateway.encoders.count,
   mediaNodes: () => nodes.all(),
 });
 
@@ -109,7 +111,15 @@ const health = app.health(hasMedia ? { media: { ping: () => nodes.ping(), option
 // Calls get a media server from the first join on. Without PostgreSQL, the gateway starts all the same.
 await readRegistry();
 app.repeat('media registry', REGISTRY_EVERY_MS, () => nodes.refresh(), isDatabaseUnavailable);
-const listening = await startHealthServer(health, { host: config.HOST, port: config.PORT });
+const whip = new WhipServer({
+  logger,
+  metrics: measured,
+  requests: gateway.whip,
+  callerAddress,
+  allowedOrigins: config.ALLOWED_ORIGINS,
+  hasRoom: () => !lifecycle.isDraining && gateway.encoders.count < config.MAX_CONNECTIONS,
+});
+const listening = await startHealthServer(health, { host: config.HOST, port: config.PORT }, whip.handle);
 acceptUpgrades(listening.server, gateway.connections, {
   allowedOrigins: config.ALLOWED_ORIGINS,
   connectionsMax: config.MAX_CONNECTIONS,

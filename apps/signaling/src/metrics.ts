@@ -101,7 +101,14 @@ function trafficMetrics(metrics: Metrics) {
     labels: ['why'],
     known: READ_REASONS.map((why) => ({ why })),
   });
+  const whip = metrics.counter({
+    name: 'callplane_signaling_whip_requests_total',
+    help: 'HTTP requests of encoders (WHIP), by method and status.',
+    labels: ['method', 'status'],
+    known: [],
+  });
   return {
+    whipRequest: (method: string, status: number) => whip.inc({ method, status: String(status) }),
     message: (type: ClientMessage['type']) => {
       messages[type] += 1;
     },
@@ -138,6 +145,7 @@ export function addSignalingGauges(
   held: {
     connections(): number;
     sessions(): number;
+    encoders(): number;
     mediaNodes(): readonly { id: string; state: 'up' | 'down' }[];
   },
 ): void {
@@ -148,6 +156,10 @@ export function addSignalingGauges(
       help: 'Sessions of this instance, including those in their grace period.',
     },
     () => held.sessions(),
+  );
+  metrics.gauge(
+    { name: 'callplane_signaling_encoders', help: 'Sessions of encoders (WHIP), which have no WebSocket.' },
+    () => held.encoders(),
   );
   metrics.gauges(
     {

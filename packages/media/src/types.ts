@@ -44,6 +44,8 @@ export interface MediaPeerEvents {
    * the loudest, 127 silence); null when it no longer does.
    */
   talking: [mid: string, level: number | null];
+  /** Only for publishers: packets of that layer of a section have begun or stopped to arrive. */
+  receiving: [mid: string, layer: number, isReceiving: boolean];
 }
 
 export interface StreamReference {

@@ -12,7 +12,9 @@ export interface RtcPeer {
   /** Starts sending a moving picture; make an offer afterwards. */
   addVideo(options?: RtcVideoOptions): RtcTrack;
   /** Makes an offer and sets it as the local description. */
-  offer(): Promise<string>;
+  offer(options?: { iceRestart?: boolean }): Promise<string>;
+  /** The local description as it is now, with the candidates found so far. */
+  localSdp(): string;
   /** Accepts the answer to offer(). */
   acceptAnswer(sdp: string): Promise<void>;
   /** Accepts an offer and returns the answer, which receives every track and sends none. */
@@ -156,10 +158,11 @@ export async function createRtcPeer(): Promise<RtcPeer> {
       track.start();
       return track;
     },
-    offer: async () => {
-      await connection.setLocalDescription(await connection.createOffer());
+    offer: async (options = {}) => {
+      await connection.setLocalDescription(await connection.createOffer(options));
       return sdpOf(connection);
     },
+    localSdp: () => sdpOf(connection),
     acceptAnswer: (sdp) => connection.setRemoteDescription({ type: 'answer', sdp }),
     answer: async (offerSdp) => {
       await connection.setRemoteDescription({ type: 'offer', sdp: offerSdp });
@@ -233,7 +236,7 @@ interface Connection {
   onicecandidate: ((event: { candidate: { toJSON(): RtcCandidate } | null }) => void) | null;
   ontrack: ((event: { track: Track; transceiver: Transceiver }) => void) | null;
   addTransceiver(track: Track, options: object): Transceiver;
-  createOffer(): Promise<Description>;
+  createOffer(options: object): Promise<Description>;
   createAnswer(): Promise<Description>;
   setLocalDescription(description: Description): Promise<void>;
   setRemoteDescription(description: Description): Promise<void>;

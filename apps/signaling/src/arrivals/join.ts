@@ -39,7 +39,7 @@ export async function join(deps: ArrivalDeps, client: Client, request: ClientMes
   const room = deps.rooms.acquire(roomId);
   let session: Session | null = null;
   try {
-    const resumeSecret = newResumeSecret();
+    const resumeSecret = client.resumeSecret ?? newResumeSecret();
     const joined = await write(deps, arrival, claims, room, resumeSecret);
     if (joined === null) return;
     session = deps.sessions.add(room, client, {

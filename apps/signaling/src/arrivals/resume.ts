@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { ResumeOutcome } from '@callplane/db';
+import type { OrphanedSession, ResumeOutcome } from '@callplane/db';
 import type { ClientMessages } from '@callplane/protocol';
 import type { Client } from '../clients/client.js';
 import { CLOSE_REASON_OF_END } from '../sessions/sessions.js';
@@ -13,7 +13,36 @@ export async function resume(deps: ArrivalDeps, client: Client, request: ClientM
   const arrival = new Arrival(deps, client, { resumed: true });
   if (arrival.refusedByDrain()) return;
   const outcome = await write(deps, arrival, request);
-  if (outcome === null) return;
+  if (outcome !== null) await continueSession(deps, arrival, request, outcome);
+}
+
+/**
+ * Continues a session without a gateway, whose client will not resume it by itself. Of several gateways that try, one
+ * succeeds; the clients of the others end.
+ * @throws if a dependency does not answer.
+ */
+export async function adopt(deps: ArrivalDeps, client: Client, orphan: OrphanedSession): Promise<void> {
+  const arrival = new Arrival(deps, client, { adopted: true });
+  if (arrival.refusedByDrain()) return;
+  const { sessionId, roomId, resumeSecretHash, connection } = orphan;
+  const input = { sessionId, resumeSecretHash, connection, instanceId: deps.instanceId };
+  const outcome = await deps.writes.resume(roomId, input, arrival.clientState);
+  if (outcome.outcome === 'resumed') {
+    const asClient = { sessionId, resumeSecret: '', autoSubscribe: false, peers: ['publisher' as const] };
+    await continueSession(deps, arrival, { type: 'resume', ...asClient }, outcome);
+    return;
+  }
+  client.drop();
+  arrival.log(outcome.outcome === 'unknown' ? 'overtaken' : outcome.outcome);
+}
+
+async function continueSession(
+  deps: ArrivalDeps,
+  arrival: Arrival,
+  request: ClientMessages['resume'],
+  outcome: Resumed,
+): Promise<void> {
+  const { client } = arrival;
   const { sessionId } = request;
   const { tenant, roomId, participantId } = outcome;
   Object.assign(client.logFields, { sessionId, roomId, participantId, environmentId: tenant.environmentId });

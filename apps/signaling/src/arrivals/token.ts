@@ -24,6 +24,7 @@ export async function verifyToken(
   expected: { issuer: string; audience: string },
   token: string,
   now: Date,
+  { mayBeExpired = false } = {},
 ): Promise<VerifiedToken> {
   const refused = (why: string): VerifiedToken => ({ ok: false, reason: 'invalid_token', why });
   const kid = keyIdOf(token);
@@ -38,6 +39,7 @@ export async function verifyToken(
       audience: expected.audience,
       clockTimestamp: Math.floor(now.getTime() / 1000),
       clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      ignoreExpiration: mayBeExpired,
     });
   } catch (error) {
     if (error instanceof jwt.TokenExpiredError) return { ok: false, reason: 'token_expired', why: 'expired' };

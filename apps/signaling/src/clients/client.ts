@@ -33,6 +33,13 @@ export interface Client {
   readonly addressKey: string;
   /** Whether it has asked to leave. The request may still wait behind others. */
   readonly isLeaving: boolean;
+  /**
+   * Whether it keeps no connection to this gateway, as an encoder that publishes by WHIP. A session without a gateway is
+   * continued by another one, unasked, and its record has what further requests of the client need.
+   */
+  readonly isHeadless?: boolean;
+  /** The secret that resumes its session. Undefined: the join makes one, and the welcome carries it. */
+  readonly resumeSecret?: string | undefined;
   /** How it ended; null before. */
   readonly ending: Ending | null;
   /** Sends the first message of a session, before any other one. */

@@ -3,7 +3,14 @@ import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } from '@callplane/media';
 import pLimit from 'p-limit';
 import { trackKey } from '../rooms/tracks.js';
-import { isStillLive, storedTracks, type MediaDeps, type MediaOwner, type PublisherRecord } from './media-writes.js';
+import {
+  isStillLive,
+  storedTracks,
+  type MediaDeps,
+  type MediaOwner,
+  type PublisherRecord,
+  type WhipRecord,
+} from './media-writes.js';
 import type { MediaPlace } from './places.js';
 import type { SendingTrack } from './sdp-gate.js';
 
@@ -25,6 +32,7 @@ export interface FeedListener {
 
 interface FeedPlace extends Pick<PublisherRecord, 'feedId' | 'peerConnection'> {
   node: MediaNode;
+  offer?: string | undefined;
 }
 
 /** A publisher's handle on the media server, from the attempt to attach it, and the tracks that the client sends on it. */
@@ -39,17 +47,23 @@ export class Feed {
   isUp = false;
   isAnswered = false;
   isAnnouncing = false;
+  /** The last offer that was answered; kept only for a client that keeps no connection. */
+  offer: string | undefined;
   #isClosed = false;
+  /** The streams whose packets arrive. */
+  readonly #receiving = new Set<string>();
+  #silentSinceMs: number | null = performance.now();
 
   constructor(
     deps: MediaDeps,
     private readonly session: MediaOwner,
-    { node, feedId, peerConnection }: FeedPlace,
+    { node, feedId, peerConnection, offer }: FeedPlace,
     private readonly listener: FeedListener,
   ) {
     this.node = node;
     this.feedId = feedId;
     this.peerConnection = peerConnection;
+    this.offer = offer;
     this.moderation = new Moderation(deps, session, this);
   }
 
@@ -61,6 +75,17 @@ export class Feed {
   get record(): PublisherRecord | null {
     const { feedId, peerConnection } = this;
     return this.handle === null ? null : { handle: this.handle.handleId, feedId, peerConnection };
+  }
+
+  get whipRecord(): WhipRecord | null {
+    const { handle, offer } = this;
+    if (handle === null || offer === undefined) return null;
+    const tracks = this.tracks.map(({ trackId, mid, source }) => ({ trackId, mid, source }));
+    return { handle: handle.handleId, offer, tracks };
+  }
+
+  silentMs(nowMs: number): number {
+    return this.#silentSinceMs === null ? 0 : nowMs - this.#silentSinceMs;
   }
 
   get stored(): TrackState[] {
@@ -94,6 +119,8 @@ export class Feed {
     this.phase = 'announced';
     this.isAnswered = true;
     this.isUp = true;
+    // The media server reports changes only. Until one comes, the lowest layer of each track counts as arriving.
+    for (const { mid } of tracks) this.#onReceiving(mid, 0, true);
   }
 
   /** Lets go of the handle, which stays for another gateway. Its events have no effect any more. */
@@ -121,7 +148,14 @@ export class Feed {
       const track = this.tracks.find((one) => one.mid === mid);
       if (track !== undefined) this.#speaks(track.trackId, level);
     });
+    handle.on('receiving', (mid, layer, isReceiving) => this.#onReceiving(mid, layer, isReceiving));
     handle.on('closed', (reason) => this.listener.onEnded(this, reason));
+  }
+
+  #onReceiving(mid: string, layer: number, isReceiving: boolean): void {
+    if (isReceiving) this.#receiving.add(`${mid}/${layer}`);
+    else this.#receiving.delete(`${mid}/${layer}`);
+    this.#silentSinceMs = this.#receiving.size > 0 ? null : (this.#silentSinceMs ?? performance.now());
   }
 
   /** @param level in dBov; null if the track carries no speech any more */

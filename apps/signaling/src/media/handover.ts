@@ -101,6 +101,7 @@ export function recordOf({ session, own, publisher, subscriber }: HandoverParts)
     publisher: publisher.record,
     subscriber: subscriber.record,
     choices: subscriber.selector.choices,
+    ...(session.isHeadless === true ? { whip: publisher.whipRecord } : {}),
   };
 }
 
@@ -128,7 +129,8 @@ export async function takeOver(
   // A peer connection that the client does not have is not lost, unless there are tracks that nothing sends.
   const has = (target: PeerTarget) => resumed.clientPeers?.includes(target) !== false;
   const { publisher: sending, subscriber: receiving } = record;
-  const isSending = sending !== null && publisher.claim(place.node, claimed, sending, resumed.tracks);
+  const offer = record.whip?.offer;
+  const isSending = sending !== null && publisher.claim(place.node, claimed, { ...sending, offer }, resumed.tracks);
   if (!isSending && sending !== null) void claimed.detach(sending.handle);
   if (isSending || (!has('publisher') && resumed.tracks.length === 0)) lost.delete('publisher');
   subscriber.selector.restore(record.choices);

@@ -10,6 +10,7 @@ import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Writes } from '../writes/writes.js';
 import type { MediaPlaces } from './places.js';
+import type { DeclaredTrack } from './sdp-gate.js';
 
 export interface Choice {
   /** False: the client declined it. */
@@ -34,6 +35,16 @@ export interface MediaRecord {
   subscriber: SubscriberRecord | null;
   /** The client's choices, by track key. They hold even if the subscriber starts anew. */
   choices: readonly (readonly [string, Choice])[];
+  /** Only of clients that keep no connection. Null before the answer to the first offer. */
+  whip?: WhipRecord | null;
+}
+
+/** The facts for a request of a client that keeps no connection, whichever gateway holds the session. */
+export interface WhipRecord {
+  handle: number;
+  /** The last offer, as the gate has written it: the client restarts ICE with new credentials alone. */
+  offer: string;
+  tracks: readonly DeclaredTrack[];
 }
 
 export interface PublisherRecord {
@@ -71,6 +82,7 @@ export interface MediaOwner extends RoomMember, RecordedSession {
   /** Whether the session has a connection that got its welcome. */
   readonly isConnected: boolean;
   readonly autoSubscribe: boolean;
+  readonly isHeadless?: boolean;
   send(message: ServerMessage): void;
 }
 

@@ -3,7 +3,7 @@ import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } fr
 import type { ClientMessages } from '@callplane/protocol';
 import pLimit from 'p-limit';
 import { RequestFailure } from '../clients/client.js';
-import { isStillLive, type MediaDeps, type MediaOwner, type PublisherRecord } from './media-writes.js';
+import { isStillLive, type MediaDeps, type MediaOwner, type PublisherRecord, type WhipRecord } from './media-writes.js';
 import { mediaUnavailable, toFailure, type MediaPlace } from './places.js';
 import { Feed, keepMutes, type FeedListener, type FeedPhase } from './feed.js';
 import { withoutRetransmissions } from './retransmissions.js';
@@ -54,8 +54,22 @@ export class Publisher implements FeedListener {
     return this.#feed?.phase === 'announced' ? this.#feed.record : null;
   }
 
+  get whipRecord(): WhipRecord | null {
+    return this.#feed?.whipRecord ?? null;
+  }
+
+  /** How long no packet has arrived, in milliseconds; 0 without a feed. */
+  silentMs(nowMs: number): number {
+    return this.#feed?.silentMs(nowMs) ?? 0;
+  }
+
   /** Continues the feed of another gateway. @returns false if `tracks`, those in PostgreSQL, are not the feed's. */
-  claim(node: MediaNode, session: MediaSession, record: PublisherRecord, tracks: readonly TrackState[]): boolean {
+  claim(
+    node: MediaNode,
+    session: MediaSession,
+    record: PublisherRecord & { offer: string | undefined },
+    tracks: readonly TrackState[],
+  ): boolean {
     const isFeed = tracks.length > 0 && tracks.every(({ feedId }) => feedId === record.feedId);
     if (this.#feed !== null || this.#isClosed || !isFeed) return false;
     const feed = new Feed(this.deps, this.session, { node, ...record }, this);
@@ -163,6 +177,10 @@ export class Publisher implements FeedListener {
     }
     feed.tracks = keepMutes(feed.tracks, offer.tracks);
     feed.isAnswered = true;
+    if (this.session.isHeadless === true) {
+      feed.offer = offer.sdp;
+      this.deps.writes.changed(this.session);
+    }
     this.#setPhase(feed, 'answered');
     return answer;
   }

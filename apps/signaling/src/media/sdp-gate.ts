@@ -109,6 +109,27 @@ export function checkOffer(
   return { sdp: read.text, tracks, peerConnection: read.origin };
 }
 
+const SOURCES_OF_KIND = { audio: ['microphone', 'screen_audio'], video: ['camera', 'screen'] } as const;
+
+/**
+ * Declares the tracks of an offer whose client cannot: the first section of a kind is a camera or microphone if the
+ * participant may publish that, else a screen or its sound. A track has the name of its source.
+ * @throws RequestFailure as {@link checkOffer}
+ */
+export function declareTracks(sdp: string, permissions: readonly Permission[]): DeclaredTrack[] {
+  const sending = readDescription(sdp, SECTIONS_MAX).sections.filter(({ direction }) => sends(direction));
+  const taken: Record<TrackKind, TrackSource[]> = { audio: [], video: [] };
+  const tracks = sending.map(({ mid, kind }): DeclaredTrack => {
+    const free = SOURCES_OF_KIND[kind].filter((source) => !taken[kind].includes(source));
+    const source = free.find((one) => permissions.includes(PERMISSION_OF_SOURCE[one])) ?? free[0];
+    if (source === undefined) throw mismatch('sdp', `sends more than ${SENDING_PER_KIND_MAX} ${kind} sections`);
+    taken[kind].push(source);
+    return { trackId: source, mid, source };
+  });
+  checkOffer(sdp, tracks, permissions);
+  return tracks;
+}
+
 function requirePermission(permissions: readonly Permission[], needed: Permission, path: string): void {
   if (permissions.includes(needed)) return;
   const details = [{ path, message: `needs ${needed}` }];

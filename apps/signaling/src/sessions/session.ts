@@ -94,6 +94,7 @@ export class Session implements RoomMember {
   readonly roomId: string;
   readonly participantId: string;
   readonly media: SessionMedia;
+  readonly isHeadless: boolean;
   readonly qualityBucket = new TokenBucket(bucketTimes({ perSecond: 0.5, burst: 3 }));
   /** Limits the requests for key frames: each costs every publisher that the client receives. */
   readonly refreshBucket = new TokenBucket(bucketTimes({ perSecond: 0.5, burst: 4 }));
@@ -123,6 +124,7 @@ export class Session implements RoomMember {
     this.autoSubscribe = facts.autoSubscribe;
     this.connectionNumber = facts.connectionNumber;
     this.client = client;
+    this.isHeadless = client.isHeadless === true;
     this.limits = port.newLimits();
     this.state = facts.isResumed ? 'resuming' : 'joining';
     this.media = createMedia(this);

@@ -7,6 +7,7 @@ export const ERROR_TABLE = {
     message: 'Send a valid API key as "Authorization: Bearer <API_KEY>".',
   },
   INSUFFICIENT_SCOPE: { status: 403, message: 'The API key lacks the scope that this operation needs.' },
+  PERMISSION_DENIED: { status: 403, message: 'The participant lacks the permission for a track of the offer.' },
   ORIGIN_NOT_ALLOWED: { status: 403, message: 'Connections from this origin are not allowed.' },
   CROSS_SITE_REQUEST: {
     status: 403,
@@ -27,6 +28,11 @@ export const ERROR_TABLE = {
   METHOD_NOT_ALLOWED: { status: 405, message: 'The route does not support this method. See the Allow header.' },
   REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
   ROOM_ENDED: { status: 409, message: 'The room is ending or has ended.' },
+  ROOM_FULL: { status: 409, message: 'The room has as many participants as it may have.' },
+  SESSION_REPLACED: {
+    status: 409,
+    message: 'The participant has joined again meanwhile. The later session continues.',
+  },
   RECORDING_ACTIVE: { status: 409, message: 'A recording is still running. Stop it first.' },
   ROOM_ENCRYPTED: { status: 409, message: 'The room is encrypted end to end. The server cannot record it.' },
   PARTICIPANT_REMOVED: { status: 409, message: 'The participant was removed from the room.' },
@@ -67,9 +73,17 @@ export const ERROR_TABLE = {
     status: 409,
     message: 'A request with this Idempotency-Key is in progress. Try again shortly.',
   },
+  PRECONDITION_FAILED: {
+    status: 412,
+    message: 'The If-Match header does not have the ETag of the current ICE session.',
+  },
   PAYLOAD_TOO_LARGE: { status: 413, message: 'The request body is too large.' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, message: 'Send the body as "Content-Type: application/json" in UTF-8.' },
   IDEMPOTENCY_KEY_REUSED: { status: 422, message: 'This Idempotency-Key was used with a different request body.' },
+  PRECONDITION_REQUIRED: {
+    status: 428,
+    message: 'Send the ETag of the ICE session as If-Match, or "*" to restart ICE.',
+  },
   RATE_LIMITED: { status: 429, message: 'Too many requests. See Retry-After.' },
   HEADERS_TOO_LARGE: { status: 431, message: 'The request headers are too large.' },
   INTERNAL: { status: 500, message: 'Internal error. Quote the requestId when you report it.' },

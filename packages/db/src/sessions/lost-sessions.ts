@@ -49,11 +49,50 @@ export async function sweepLostSessions(database: Database, limits: LostSessionL
 }
 
 function findLostSessions(db: TypedSql, limits: LostSessionLimits): PromiseLike<(HeldSession & { roomId: string })[]> {
-  const { graceMs, instanceDeadMs, limit } = limits;
+  return db.$queryRaw`
+    ${lost(limits)}
+    SELECT s.id AS "sessionId", s.connection, s.room_id AS "roomId"
+    FROM ${openSessions}
+    ORDER BY s.room_id LIMIT ${limits.limit}`;
+}
+
+/** A session without a gateway, whose client keeps no connection and so cannot resume it by itself. */
+export interface OrphanedSession extends HeldSession {
+  roomId: string;
+  participantId: string;
+  environmentId: string;
+  resumeSecretHash: Uint8Array;
+}
+
+/**
+ * Finds sessions of encoders (`media.whip`) whose gateway drains or is dead. Gateways that look at the same time begin
+ * with different sessions.
+ */
+export function findOrphanedSessions(
+  db: TypedSql,
+  instanceId: string,
+  { instanceDeadMs, limit }: Pick<LostSessionLimits, 'instanceDeadMs' | 'limit'>,
+): PromiseLike<OrphanedSession[]> {
+  return db.$queryRaw`
+    ${lost({ graceMs: 0, instanceDeadMs })}
+    SELECT s.id AS "sessionId", s.connection, s.room_id AS "roomId", s.participant_id AS "participantId",
+      s.environment_id AS "environmentId", s.resume_secret_hash AS "resumeSecretHash"
+    FROM ${openSessions}
+    WHERE jsonb_typeof(s.media->'whip') = 'object' AND s.resume_secret_hash IS NOT NULL
+    ORDER BY md5(s.id || ${instanceId}) LIMIT ${limit}`;
+}
+
+/** Lost sessions that no removal and no end of a room handles. */
+const openSessions = Prisma.sql`s
+    JOIN participants ON participants.id = s.participant_id AND participants.removed_at IS NULL
+    JOIN rooms ON rooms.id = s.room_id AND ${isRoomOpen}`;
+
+/** The CTE `s`: the live sessions that have had no gateway for the grace period. */
+function lost({ graceMs, instanceDeadMs }: Pick<LostSessionLimits, 'graceMs' | 'instanceDeadMs'>): Prisma.Sql {
   const over = Prisma.sql`now() - ${graceMs}::int * interval '1 millisecond'`;
   const dead = Prisma.sql`
     i.heartbeat_at <= now() - greatest(${graceMs}::int, ${instanceDeadMs}::int) * interval '1 millisecond'`;
-  return db.$queryRaw`
+  return Prisma.sql`
     WITH RECURSIVE holders AS (
       -- The instances that hold live sessions. Jumps through the index from one to the next, instead of reading it all.
       (SELECT instance_id FROM participant_sessions WHERE ended_at IS NULL AND instance_id IS NOT NULL
@@ -78,12 +117,7 @@ function findLostSessions(db: TypedSql, limits: LostSessionLimits): PromiseLike<
       UNION ALL
       SELECT * FROM participant_sessions
       WHERE ended_at IS NULL AND instance_id IS NULL AND disconnected_at IS NULL AND started_at <= ${over}
-    )
-    SELECT s.id AS "sessionId", s.connection, s.room_id AS "roomId"
-    FROM s
-    JOIN participants ON participants.id = s.participant_id AND participants.removed_at IS NULL
-    JOIN rooms ON rooms.id = s.room_id AND ${isRoomOpen}
-    ORDER BY s.room_id LIMIT ${limit}`;
+    )`;
 }
 
 /** Records a heartbeat of a signaling process. Call it every two seconds. */

@@ -1,4 +1,4 @@
-import type { PaceTimes, SessionEndReason } from '@callplane/core';
+import type { PaceTimes, SessionEndReason, Tenant } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { bumpRooms, isHeld, lockHeld, END_REASON, paced } from './session.sql.js';
@@ -53,6 +53,26 @@ export async function writeMedia(
 export interface MediaSessionPlace {
   nodeId: string;
   mediaSession: number;
+}
+
+export interface MediaOfSession extends HeldSession {
+  roomId: string;
+  media: unknown;
+}
+
+/** The live session that this secret resumes, with its media. Null for another secret or tenant, and after its end. */
+export async function findSessionBySecret(
+  db: TypedSql,
+  { environmentId }: Tenant,
+  { sessionId, resumeSecretHash }: Pick<ResumeInput, 'sessionId' | 'resumeSecretHash'>,
+): Promise<MediaOfSession | null> {
+  const [found] = await db.$queryRaw<MediaOfSession[]>`
+    SELECT s.id AS "sessionId", s.connection, s.room_id AS "roomId", s.media
+    FROM participant_sessions s
+    JOIN participants ON participants.id = s.participant_id JOIN rooms ON rooms.id = s.room_id
+    WHERE s.id = ${sessionId} AND s.resume_secret_hash = ${Buffer.from(resumeSecretHash)}
+      AND s.environment_id = ${environmentId} AND ${END_REASON} IS NULL`;
+  return found ?? null;
 }
 
 /** Where the media of sessions is, ended ones included. Sessions without media are missing. */
@@ -151,6 +171,8 @@ export interface ResumeInput {
   sessionId: string;
   resumeSecretHash: Uint8Array;
   instanceId: string;
+  /** Resumes only if this is still the number of the latest connection. */
+  connection?: number;
 }
 
 type Resumed = Extract<ResumeOutcome, { outcome: 'resumed' }>;
@@ -185,8 +207,10 @@ export async function resumeSessions(
         ${END_REASON} AS end_reason
       FROM unnest(${inputs.map(({ sessionId }) => sessionId)}::text[],
         ${inputs.map(({ resumeSecretHash }) => Buffer.from(resumeSecretHash).toString('hex'))}::text[],
-        ${inputs.map(({ instanceId }) => instanceId)}::text[]) AS input (id, secret, instance_id)
+        ${inputs.map(({ instanceId }) => instanceId)}::text[],
+        ${inputs.map(({ connection }) => connection ?? null)}::int[]) AS input (id, secret, instance_id, connection)
       JOIN participant_sessions s ON s.id = input.id AND s.resume_secret_hash = decode(input.secret, 'hex')
+        AND s.connection = coalesce(input.connection, s.connection)
       JOIN participants ON participants.id = s.participant_id
       JOIN rooms ON rooms.id = s.room_id
       JOIN environments e ON e.id = s.environment_id

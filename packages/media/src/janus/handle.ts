@@ -77,11 +77,7 @@ export class JanusHandle extends EventEmitter<MediaPeerEvents> {
   /** Adds a remote candidate; null marks the end of candidates. */
   async addCandidate(candidate: IceCandidate | null): Promise<void> {
     if (this.#over !== undefined) throw this.#over;
-    await this.session.request({
-      janus: 'trickle',
-      handle_id: this.handleId,
-      candidate: candidate ?? { completed: true },
-    });
+    await this.session.request(trickle(this.handleId, [candidate]));
   }
 
   /**
@@ -148,6 +144,11 @@ export class JanusHandle extends EventEmitter<MediaPeerEvents> {
   }
 }
 
+/** @param candidates null marks their end */
+export function trickle(handleId: number, candidates: readonly (IceCandidate | null)[]): JanusRequest {
+  return { janus: 'trickle', handle_id: handleId, candidates: candidates.map((one) => one ?? { completed: true }) };
+}
+
 /** A handle that has joined a room as a publisher. The caller publishes one offer at a time. */
 export class MediaPublisher extends JanusHandle {
   constructor(
@@ -191,8 +192,11 @@ export class MediaPublisher extends JanusHandle {
   }
 
   override onNotice(message: JanusMessage): void {
-    // Janus does not report the end of speech if the packets end in the middle of it.
     const { janus, body } = message;
+    if (janus === 'media') {
+      this.emit('receiving', textOf(body['mid']), Number(body['substream'] ?? 0), body['receiving'] === true);
+    }
+    // Janus does not report the end of speech if the packets end in the middle of it.
     if (janus === 'media' && body['type'] === 'audio' && body['receiving'] === false) {
       this.emit('talking', textOf(body['mid']), null);
     }

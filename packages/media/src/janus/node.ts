@@ -1,8 +1,8 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { MediaError, type MediaNodeEvents, type MediaRoom, type RoomRecording } from '../types.js';
+import { MediaError, type IceCandidate, type MediaNodeEvents, type MediaRoom, type RoomRecording } from '../types.js';
 import { DEFAULT_DEADLINES, JanusConnection, type JanusDeadlines } from './connection.js';
-import { JanusHandle } from './handle.js';
+import { JanusHandle, trickle } from './handle.js';
 import { isJanusError, JANUS } from './messages.js';
 import { janusRooms } from './rooms.js';
 import { MediaSession } from './session.js';
@@ -156,6 +156,18 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
       if (isJanusError(error, JANUS.sessionNotFound)) return 'absent';
       throw error;
     }
+  }
+
+  /**
+   * Adds remote candidates to a peer of a session that any process holds.
+   * @param candidates null marks their end
+   * @throws MediaError `closed` or `unavailable` if the peer or session does not exist (any more)
+   */
+  async addCandidates(
+    peer: { sessionId: number; handleId: number },
+    candidates: readonly (IceCandidate | null)[],
+  ): Promise<void> {
+    await this.#up().connection.request({ ...trickle(peer.handleId, candidates), session_id: peer.sessionId });
   }
 
   /** Requests answers of Janus and of its VideoRoom plug-in within their deadlines, which detects a frozen server. */

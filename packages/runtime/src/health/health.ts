@@ -1,5 +1,5 @@
 import { inTime } from '@callplane/core';
-import { startSmallServer, type SmallAnswer, type SmallServer } from '../http/small-server.js';
+import { startSmallServer, type RequestHandler, type SmallAnswer, type SmallServer } from '../http/small-server.js';
 import type { Logger } from '../logging/logger.js';
 
 /** A dependency. `ping` resolves if it answers and rejects if it does not. */
@@ -85,8 +85,12 @@ async function failure(check: HealthCheck): Promise<unknown> {
   }
 }
 
-/** Serves `/livez` and `/readyz`, for apps that serve no other HTTP. */
-export function startHealthServer(health: Health, address: { host: string; port: number }): Promise<SmallServer> {
+/** Serves `/livez` and `/readyz`, and the requests that `handle` takes. */
+export function startHealthServer(
+  health: Health,
+  address: { host: string; port: number },
+  handle?: RequestHandler,
+): Promise<SmallServer> {
   const answer = ({ status, body }: HealthReport): SmallAnswer => ({
     status,
     type: 'application/json',
@@ -95,5 +99,6 @@ export function startHealthServer(health: Health, address: { host: string; port:
   return startSmallServer(
     { '/livez': () => answer(health.livez()), '/readyz': async () => answer(await health.readyz()) },
     address,
+    handle,
   );
 }

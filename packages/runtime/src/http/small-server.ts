@@ -9,6 +9,8 @@ export interface SmallAnswer {
   text: string;
 }
 
+export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
+
 export interface SmallServer {
   /** For the upgrades of an app. */
   server: Server;
@@ -21,12 +23,15 @@ export interface SmallServer {
  * Starts a server that answers `GET` on a few paths, such as health checks and metrics. Everything else gets an error in
  * the common shape.
  * @param pages the answer of each path
+ * @param handle called first; true if it answers the request
  */
 export async function startSmallServer(
   pages: Readonly<Record<string, () => SmallAnswer | Promise<SmallAnswer>>>,
   address: { host: string; port: number },
+  handle: RequestHandler = () => false,
 ): Promise<SmallServer> {
   const server = createHttpServer((request, response) => {
+    if (handle(request, response)) return;
     const requestId = requestIdOf(request);
     const fail = (status: number, code: ErrorCode, headers = {}): void =>
       refuse(response, { status, code, requestId, headers });
