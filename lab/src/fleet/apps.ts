@@ -27,16 +27,17 @@ export const APPS = {
   signaling: 'PORT',
   'cleanup-worker': 'HEALTH_PORT',
   'webhook-worker': 'HEALTH_PORT',
+  recorder: 'HEALTH_PORT',
 } as const;
 export type AppName = keyof typeof APPS;
 
 /** Where the compiled program of an app is. */
-export const mainOf = (app: AppName | 'cli' | 'recorder', built = root): string =>
-  join(built, 'apps', app, 'dist', 'main.js');
+export const mainOf = (app: AppName | 'cli', built = root): string => join(built, 'apps', app, 'dist', 'main.js');
 
 interface NodeProgram {
   name: string;
   script: string;
+  args?: readonly string[];
   flags?: readonly string[];
   /** The port and the path that answer once the program is ready. */
   port: number;
@@ -50,13 +51,13 @@ interface NodeProgram {
 /** Starts an app, or another program of the repository. Its `url` is its HTTP address. */
 export function startNode(program: NodeProgram): Promise<LocalServer> {
   const { name, port, script, readyPath, env, onSpawn } = program;
-  const { flags = NODE_FLAGS, logFile = '/dev/null' } = program;
+  const { args = [], flags = NODE_FLAGS, logFile = '/dev/null' } = program;
   const url = `http://127.0.0.1:${port}`;
   return startServer({
     name,
     port,
     url,
-    command: { file: process.execPath, args: [...flags, script], options: {} },
+    command: { file: process.execPath, args: [...flags, script, ...args], options: {} },
     env: { PATH: process.env['PATH'], HOST: '127.0.0.1', HEALTH_HOST: '127.0.0.1', LOG_FORMAT: 'json', ...env },
     cwd: root,
     logFile,
@@ -76,7 +77,7 @@ export function startNode(program: NodeProgram): Promise<LocalServer> {
 
 /** One instance of an app, with the connections of its own that the nemesis can cut. */
 export interface Instance {
-  app: AppName;
+  app: AppName | 'media-agent';
   machine: Machine;
   /** To the two servers of PostgreSQL. */
   database: Cable[];
@@ -128,6 +129,7 @@ export async function newInstance(app: AppName, n: number, around: Surroundings)
     DATABASE_URL: postgres.urlFor(database.map((cable) => cable.port)),
     ...servers.settingsFor(media.map((cable) => cable.port)),
     ...settingsOf(app),
+    RECORDER_SCRATCH_FOLDER: file('-scratch'),
     ...(library === null || clockFile === null ? {} : jumpingClock(library, clockFile)),
   };
   const program = {
@@ -143,6 +145,32 @@ export async function newInstance(app: AppName, n: number, around: Surroundings)
   return { app, machine, database, front, media, clockFile, logFile: program.logFile };
 }
 
+/** The agent beside a Janus, which ships its recordings. Its clock is the one of Janus. */
+export async function newAgent(n: number, { processes, postgres, media, env, built }: Surroundings): Promise<Instance> {
+  const database = await Promise.all(postgres.nodes.map(({ port }) => Cable.open(port)));
+  const port = await freePort();
+  const name = `agent ${n}`;
+  const program = {
+    name,
+    script: mainOf('cli', built),
+    args: ['media', 'agent', `m${n}`, `ws://127.0.0.1:${media.ports[n - 1]}`],
+    flags: SHORT_RUN_FLAGS,
+    port,
+    readyPath: '/metrics',
+    env: {
+      ...env,
+      REDIS_URL: redisUrlOf(env['REDIS_URL'] ?? '', 'cli'),
+      METRICS_PORT: String(port),
+      DATABASE_URL: postgres.urlFor(database.map((cable) => cable.port)),
+      ...media.settingsFor(),
+      MEDIA_CAPTURE_FOLDER: media.captureFolders[n - 1] ?? '',
+    },
+    logFile: join(processes.dir, `agent-${n}.log`),
+  };
+  const machine = new Machine(name, (onSpawn) => startNode({ ...program, onSpawn }), processes);
+  return { app: 'media-agent', machine, database, front: null, media: [], clockFile: null, logFile: program.logFile };
+}
+
 function settingsOf(app: AppName): Record<string, string> {
   return {
     DATABASE_POOL_MAX: '5',
@@ -150,6 +178,7 @@ function settingsOf(app: AppName): Record<string, string> {
       ? { TRUST_PROXY: '127.0.0.1', RATE_LIMIT_READS_PER_SECOND: '0', RATE_LIMIT_WRITES_PER_SECOND: '0' }
       : {}),
     ...(app === 'signaling' ? { TRUST_PROXY: '127.0.0.1', RATE_LIMIT_SIGNALING_PER_SECOND: '0' } : {}),
+    ...(app === 'recorder' ? { RECORDER_LEASE_MS: String(LEASE_MS), RECORDER_SWEEP_INTERVAL_MS: '1000' } : {}),
     ...(app.endsWith('worker') ? { LEASE_MS: String(LEASE_MS), SWEEP_INTERVAL_MS: '1000' } : {}),
     ...(app === 'api' || app === 'webhook-worker' ? LOCAL_RECEIVERS : {}),
     ...(app === 'webhook-worker' ? { DELIVERY_DEADLINE_MS: '5000' } : {}),

@@ -7,12 +7,13 @@ import { promisify } from 'node:util';
 import { freePort } from '@callplane/local-servers';
 import { startNginx } from '@callplane/testing';
 import { root, Failure } from '../bootstrap.js';
-import { APPS, newInstance, type AppName, type Instance } from './apps.js';
+import { APPS, newAgent, newInstance, type AppName, type Instance } from './apps.js';
 import { Machine } from './machine.js';
 import { MediaServers } from './media-servers.js';
 import { Operator, type KnownTenant } from './operator.js';
 import { PostgresPair } from './postgres-pair.js';
 import { Processes } from './processes.js';
+import { RecordingsStore } from './recordings-store.js';
 import { RedisTrio } from './redis-trio.js';
 import { BUGS, withPatches } from '../../simulation/bugs.mjs';
 
@@ -24,6 +25,7 @@ export interface Fleet {
   postgres: PostgresPair;
   redis: RedisTrio;
   media: MediaServers;
+  store: RecordingsStore;
   nginx: Machine;
   instances: Instance[];
   tenants: KnownTenant[];
@@ -36,7 +38,7 @@ export interface Fleet {
 
 /**
  * Starts everything behind a load balancer: two of each app, PostgreSQL with a standby, Redis with three Sentinels, two
- * Janus and coturn.
+ * Janus with their agents, a store of recordings, and coturn.
  * @param bugs the seeded bugs that the apps are built with.
  */
 export async function startFleet(
@@ -49,6 +51,7 @@ export async function startFleet(
   const postgres = new PostgresPair(processes, password);
   const redis = new RedisTrio(processes, password);
   const media = new MediaServers(processes, JANUSES);
+  const store = new RecordingsStore(processes.dir);
   const instances: Instance[] = [];
   let nginx: (Machine & { port: number }) | undefined;
   const close = async (): Promise<void> => {
@@ -68,19 +71,21 @@ export async function startFleet(
       NODE_ENV: 'production',
       REDIS_URL: redis.url,
       ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+      RECORDINGS_FOLDER: store.folder,
     };
     const operator = new Operator({ ...env, DATABASE_URL: databaseUrl });
     await operator.rtc('db', 'migrate');
     const tenants = await Promise.all(tenantNames.map((name) => operator.newTenant(name)));
+    const around = { processes, postgres, media, env, built };
     for (const app of Object.keys(APPS) as AppName[]) {
-      for (let n = 1; n <= EACH; n += 1)
-        instances.push(await newInstance(app, n, { processes, postgres, media, env, built }));
+      for (let n = 1; n <= EACH; n += 1) instances.push(await newInstance(app, n, around));
     }
+    for (let n = 1; n <= JANUSES; n += 1) instances.push(await newAgent(n, around));
     await Promise.all(instances.map(({ machine }) => machine.start()));
-    say(`${instances.length} apps run`);
+    say(`${instances.length} apps and agents run`);
     nginx = await newNginx(processes, instances);
     const keep = (folder: string): void => keepLogs(processes.dir, folder);
-    const servers = { postgres, redis, media, nginx, instances };
+    const servers = { postgres, redis, media, store, nginx, instances };
     const baseUrl = `http://127.0.0.1:${nginx.port}`;
     return { baseUrl, ...servers, tenants, operator, databaseUrl, keepLogs: keep, close };
   } catch (error) {

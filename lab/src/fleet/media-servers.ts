@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { freePort, hostIPv4, startCoturn, startJanus } from '@callplane/local-servers';
+import { captureFolderOf, freePort, hostIPv4, startCoturn, startJanus } from '@callplane/local-servers';
 import { Machine } from './machine.js';
 import type { Processes } from './processes.js';
 
@@ -15,6 +15,8 @@ export class MediaServers {
   readonly januses: Machine[] = [];
   /** Of the WebSocket interface of each Janus. */
   readonly ports: number[] = [];
+  /** The folder that each Janus records into. */
+  readonly captureFolders: string[] = [];
   readonly #secrets = {
     apiSecret: newSecret(),
     adminKey: newSecret(),
@@ -45,9 +47,11 @@ export class MediaServers {
       this.ports.push(wsPort);
       const rtpPortMin = FIRST_RTP_PORT + n * RTP_PORTS;
       const facts = { wsPort, rtpPortMin, rtpPortMax: rtpPortMin + RTP_PORTS - 1, host, apiSecret, adminKey };
+      const own = join(dir, `janus-${n + 1}`);
+      this.captureFolders.push(captureFolderOf(own));
       const machine = new Machine(
         `janus ${n + 1}`,
-        (onSpawn) => startJanus({ dir: join(dir, `janus-${n + 1}`), adminSecret, ...facts, onSpawn }),
+        (onSpawn) => startJanus({ dir: own, adminSecret, ...facts, onSpawn }),
         this.processes,
       );
       this.januses.push(machine);

@@ -98,8 +98,8 @@ async function openStage(postgresSettings: string[] = []) {
     /** Registers a server of one benchmark, to be stopped by `close`. */
     onClose,
     /** Starts an app. Its logs are discarded. */
-    start: (app: AppName | 'recorder', env: NodeJS.ProcessEnv = {}): Promise<Started> =>
-      startProgram(mainOf(app), app === 'recorder' ? 'HEALTH_PORT' : APPS[app], '/readyz', {
+    start: (app: AppName, env: NodeJS.ProcessEnv = {}): Promise<Started> =>
+      startProgram(mainOf(app), APPS[app], '/readyz', {
         REDIS_URL: redisUrlOf(redis.url, app),
         ...env,
       }),

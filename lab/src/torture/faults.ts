@@ -48,6 +48,7 @@ export const FAULTS = {
   fill: kind(1, fullDisk),
   clock: kind(2, jump),
   'kill-media': kind(2, (fleet, random) => onMachine('kill', mediaOf(fleet, random), random)),
+  'lose-store': kind(2, lostStore),
   'freeze-media': kind(2, (fleet, random) => onMachine('freeze', mediaOf(fleet, random), random)),
 };
 
@@ -133,6 +134,17 @@ function fullDisk({ postgres }: Fleet, random: Random): Fault {
       await postgres.primary.machine.start();
       await postgres.inStep();
     },
+  };
+}
+
+function lostStore({ store }: Fleet, random: Random): Fault {
+  return {
+    action: 'lose',
+    target: 'store',
+    lock: 'store',
+    ms: random.between(FAULT_MS.min, 2 * FAULT_MS.max),
+    begin: () => store.lose(),
+    end: () => store.find(),
   };
 }
 

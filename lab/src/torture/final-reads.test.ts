@@ -12,7 +12,7 @@ function service(looks: number) {
     return Promise.resolve({ status: 200, body: { status: count > looks ? 'completed' : 'pending' } });
   };
   const tenant = { name: 'a', projectId: 'proj_a', environmentId: 'env_a', key: 'key' };
-  const known = { removals: new Map([['part_1', 'room_1']]) };
+  const known = { removals: new Map([['part_1', 'room_1']]), recordings: null };
   return { reader: { caller: { call } as unknown as Caller, tenant, known }, read };
 }
 

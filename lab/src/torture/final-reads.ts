@@ -50,7 +50,7 @@ async function areRemovalsOver(reader: Reader, open: Map<string, string>): Promi
 }
 
 export async function untilSettled(
-  tenants: readonly (Reader & { known: Pick<Known, 'removals'> })[],
+  tenants: readonly (Reader & { known: Pick<Known, 'removals' | 'recordings'> })[],
   withinMs: number,
 ): Promise<boolean> {
   const readers = tenants.map((one) => ({ ...one, removals: new Map(one.known.removals) }));
@@ -60,8 +60,15 @@ export async function untilSettled(
     '/v1/deliveries?status=pending&limit=1',
     '/v1/deliveries?status=delivering&limit=1',
   ];
+  const ofRecordings = ['/v1/recordings?status=recording&limit=1', '/v1/recordings?status=processing&limit=1'];
   while (performance.now() < untilMs) {
-    const answers = await Promise.all(readers.flatMap((reader) => paths.map((path) => get(reader, path, 'settling'))));
+    const answers = await Promise.all(
+      readers.flatMap((reader) =>
+        [...paths, ...(reader.known.recordings === null ? [] : ofRecordings)].map((path) =>
+          get(reader, path, 'settling'),
+        ),
+      ),
+    );
     const removals = await Promise.all(readers.map((reader) => areRemovalsOver(reader, reader.removals)));
     const isEmpty = answers.every(({ status, body }) => status === 200 && body.data?.length === 0);
     if (isEmpty && removals.every(Boolean)) return true;
@@ -86,6 +93,10 @@ export async function readAll(reader: Reader, known: Known, endpointIds: readonl
     await get(reader, `/v1/rooms/${roomId}/participants/${id}`);
     if (known.removals.has(id)) await get(reader, `/v1/rooms/${roomId}/participants/${id}/runtime-operation`);
   });
+  if (known.recordings !== null) {
+    await readList(reader, '/v1/recordings');
+    for (const id of known.recordings) await get(reader, `/v1/recordings/${id}`);
+  }
   await readList(reader, '/v1/webhooks');
   for (const endpointId of endpointIds) {
     const path = `/v1/webhooks/${endpointId}/deliveries`;

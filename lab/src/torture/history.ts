@@ -170,6 +170,8 @@ export type NemesisAction =
   | 'demote'
   /** Connections to the target stay open and carry nothing. */
   | 'cut'
+  /** The store of recordings fails. */
+  | 'lose'
   /** The disk of the target has no space left. */
   | 'fill'
   /** The clock of the target jumps. */

@@ -19,6 +19,8 @@ export interface Known {
   /** By participant. */
   removals: Map<string, string>;
   participants: Map<string, string>;
+  /** Null if nothing is recorded. */
+  recordings: Set<string> | null;
 }
 
 /** One sequential caller of a tenant. */

@@ -10,7 +10,7 @@ import { readOptions, USAGE, type Options } from './options.js';
 import { exitOnSignals } from '../fleet/processes.js';
 import { torture } from './torture.js';
 
-const PROGRAMS = ['redis-server', 'nginx', 'turnserver', 'janus'];
+const PROGRAMS = ['redis-server', 'nginx', 'turnserver', 'janus', 'ffmpeg'];
 
 const say = (line: string): void => console.log(line);
 

@@ -69,7 +69,7 @@ export class MediaLoop extends Load {
   }
 }
 
-async function until(isReached: () => boolean, withinMs: number): Promise<void> {
+export async function until(isReached: () => boolean, withinMs: number): Promise<void> {
   const untilMs = performance.now() + withinMs;
   while (!isReached() && performance.now() < untilMs) await delay(LOOK_EVERY_MS);
 }
@@ -82,7 +82,7 @@ const SAMPLE_EVERY_MS = 500;
  * The peer connections of the calls of one room. They ignore that the SDK closes them, as a hostile client does: then
  * the media servers alone decide which media they relay. Writes down what each call has received.
  */
-class Peers {
+export class Peers {
   readonly #connections: { joining: Joining; call: string; connection: RTCPeerConnection; close: () => void }[] = [];
   readonly #sampling: NodeJS.Timeout;
   #latest = new Map<string, number>();
@@ -163,7 +163,7 @@ async function packetsOf(connection: RTCPeerConnection): Promise<number> {
 }
 
 /** Starts an audio track with a sine tone. */
-function startTone(): { track: MediaStreamTrack; stop(): void } {
+export function startTone(): { track: MediaStreamTrack; stop(): void } {
   const source = new wrtc.nonstandard.RTCAudioSource();
   const track = source.createTrack();
   const numberOfFrames = (SAMPLE_RATE * BLOCK_MS) / 1000;

@@ -53,6 +53,7 @@ function newFleet({ hasSmallDisks = true, hasClocks = true, fails = '' } = {}) {
       setUsers: (rules: string) => does(`users ${rules}`)(),
     },
     nginx: machine('nginx'),
+    store: { lose: does('lose store'), find: does('find store') },
     media: { januses: [machine('janus')], coturn: machine('coturn') },
     instances: [
       { machine: machine('api'), database: [cable('database')], front: cable('front'), media: [], clockFile: null },

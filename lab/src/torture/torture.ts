@@ -18,6 +18,8 @@ import { MediaLoop } from './media-load.js';
 import { Nemesis } from './nemesis.js';
 import type { Options } from './options.js';
 import { Random } from '../random.js';
+import { RecordingLoop } from './recording-load.js';
+import { problemsOfRecordings } from './recording-reads.js';
 import { RecordingReceiver } from './recording-receiver.js';
 import type { Known, Shared } from './load.js';
 import { RoomLoop } from './tenant-load.js';
@@ -138,6 +140,7 @@ async function startTenants(run: Run, tenants: readonly KnownTenant[]): Promise<
       rooms: new Set<string>(),
       removals: new Map<string, string>(),
       participants: new Map<string, string>(),
+      recordings: fleet === null ? null : new Set<string>(),
     };
     const hooks = hasHooks ? new Hooks(caller, receiver, tenant, random.fork(`hooks ${tenant.name}`)) : null;
     return { tenant, known, hooks };
@@ -163,6 +166,10 @@ async function runLoad(run: Run, parts: readonly Part[]): Promise<void> {
   if (first !== undefined) {
     const name = `${first.tenant.name} media`;
     running.push(new MediaLoop(shared, first.tenant, first.known, random.fork(name), name).run());
+    const recordings = `${first.tenant.name} recordings`;
+    if (fleet !== null) {
+      running.push(new RecordingLoop(shared, first.tenant, first.known, random.fork(recordings), recordings).run());
+    }
     if (fleet !== null) running.push(new KeyLoop(fleet.operator, caller, first.tenant, shared.isOver).run());
   }
   const phases = async (): Promise<void> => {
@@ -201,13 +208,17 @@ const isFailure = (line: string): boolean => line.includes('"message":"process f
 async function lookInside(fleet: Fleet, history: HistoryWriter): Promise<string[]> {
   const database = new Database({ url: fleet.databaseUrl, poolMax: 1 });
   const results = await checkInvariants(database, INVARIANT_ROWS);
+  const problems = await problemsOfRecordings(database, fleet);
   await database.close();
   const broken = results.filter((result) => result.broken > 0);
   history.mark('invariants', { broken: broken.map(({ invariant, ids }) => ({ name: invariant.name, ids })) });
   for (const { machine, logFile } of fleet.instances)
     for (const line of readFileSync(logFile, 'utf8').split('\n').filter(isFailure))
       history.mark('app failed', { app: machine.name, message: line.slice(0, 500) });
-  return broken.map(({ invariant, ids }) => `${invariant.name}: ${invariant.sentence}: ${ids.join(', ')}`);
+  return [
+    ...broken.map(({ invariant, ids }) => `${invariant.name}: ${invariant.sentence}: ${ids.join(', ')}`),
+    ...problems,
+  ];
 }
 
 /** Longer than a revoked key may be accepted, in milliseconds. */

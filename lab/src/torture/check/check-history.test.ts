@@ -12,6 +12,8 @@ const brokenIn = (parts: Parts) =>
     .filter(({ verdict }) => verdict === 'broken')
     .map(({ guarantee }) => guarantee);
 
+const fileUntil = (atMs: number) => [{ startMs: 1000, durationMs: atMs - 4000 }];
+
 /** A change of the good history that breaks a guarantee, and which others it breaks as well. */
 const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => void, also?: string[]][] = [
   [
@@ -163,13 +165,19 @@ const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => vo
   ['R6', 'a key is accepted after its revocation', (parts) => (parts.revoked.status = 200)],
   ['P1', 'an error is not in the one shape', (parts) => (parts.foreign.answer = 'Not Found')],
   ['P2', 'an app ends by itself', (parts) => parts.failures.push('it ended: code 1')],
+  ['C1', 'an accepted recording is gone', (parts) => (parts.recording['id'] = 'rec_two')],
+  ['C1', 'a recording never ends', (parts) => (parts.recording['status'] = 'processing')],
+  ['C1', 'a recording failed without a reason', (parts) => (parts.recording['status'] = 'failed')],
+  ['C2', 'media that was heard is in no file', (parts) => (parts.recording['files'] = fileUntil(40_000))],
+  ['C3', 'a room is recorded that nobody asked for', (parts) => (parts.record.path = '/v1/rooms/room_two/recordings')],
+  ['C3', 'a room is recorded after its end', (parts) => (parts.recording['files'] = fileUntil(64_000))],
 ];
 
 describe('the checker of histories', () => {
   test('finds that a good history keeps every guarantee that it exercises', () => {
     const findings = checkHistoryLines(historyOf(goodParts()));
     expect(findings.filter(({ verdict }) => verdict === 'broken').map(describeFinding)).toEqual([]);
-    expect(summaryOf(findings)).toBe('held: 21, broken: 0, not exercised: 2 (W7, W8)');
+    expect(summaryOf(findings)).toBe('held: 24, broken: 0, not exercised: 2 (W7, W8)');
   });
 
   test.each(BREAKS)('finds %s broken if %s', (guarantee, _sentence, change, also = []) => {
@@ -188,6 +196,33 @@ describe('the checker of histories', () => {
     const parts = goodParts();
     Object.assign(parts.foreign, { status: 502, answer: errorOf('UNAVAILABLE'), retryAfter: '2' });
     parts.nemesis.push(fault('begin', 500), fault('end', 600));
+    expect(brokenIn(parts)).toEqual([]);
+  });
+
+  test('expects no media of a Janus that was killed until its room is recorded again', () => {
+    const parts = goodParts();
+    const again = { startMs: 41_000, durationMs: 16_000 };
+    parts.recording['files'] = [...fileUntil(38_500), again];
+    parts.nemesis.push(fault('begin', 40_000, { target: 'janus 1' }), fault('end', 41_000));
+    expect(brokenIn(parts)).toEqual([]);
+    // It must be recorded within half a minute.
+    parts.recording['files'] = fileUntil(38_500);
+    parts.nemesis[0]!.atMs = parts.nemesis[1]!.atMs = 10_000;
+    expect(brokenIn(parts)).toEqual(['C2']);
+  });
+
+  test('expects the begin of a recording in time unless a fault is near', () => {
+    const parts = goodParts();
+    parts.recording['files'] = [{ startMs: 50_000, durationMs: 7000 }];
+    expect(brokenIn(parts)).toEqual(['C2']);
+    parts.nemesis.push(fault('begin', 1000), fault('end', 2000));
+    expect(brokenIn(parts)).toEqual([]);
+  });
+
+  test('compares no times of recordings while clocks jump', () => {
+    const parts = goodParts();
+    parts.recording['files'] = fileUntil(40_000);
+    parts.nemesis.push(fault('begin', 2000, { action: 'clock' }), fault('end', 4000, { action: 'clock' }));
     expect(brokenIn(parts)).toEqual([]);
   });
 

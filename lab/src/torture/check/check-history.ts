@@ -6,6 +6,7 @@ import { checkAcceptedWork } from './accepted-work.js';
 import { checkEvents } from './events.js';
 import { faultsOf, requestEvidence, textIn, type History } from './facts.js';
 import { Tally, type Finding } from './finding.js';
+import { checkRecordings } from './recordings.js';
 import { checkRooms } from './rooms.js';
 
 /** Lines of a history, all files together, at most: some GiB of memory. An hour of load writes about a million. */
@@ -27,6 +28,7 @@ export function checkHistoryLines(history: History): Finding[] {
     ...checkAcceptedWork(history),
     ...checkRooms(history),
     ...checkEvents(history),
+    ...checkRecordings(history),
     answered(history).finding(),
     running(history).finding(),
   ];
@@ -45,8 +47,10 @@ function answered(history: History): Tally {
     }
     const isFault = OF_THE_LOAD_BALANCER.includes(status) && faults.overlap(startMs - faults.recoveryMs, endMs);
     const isAnnounced = code === 'UNAVAILABLE' && retryAfter !== null && (status === 503 || isFault);
+    // Without an agent, a room cannot be recorded at present.
+    const isRefused = code === 'RECORDING_UNAVAILABLE' && status === 503;
     const sentence = `An answer ${status} (${code}) is not one of an outage, or its Retry-After is missing.`;
-    tally.case(status < 500 || isAnnounced, sentence, requestEvidence(request));
+    tally.case(status < 500 || isAnnounced || isRefused, sentence, requestEvidence(request));
   }
   return tally;
 }

@@ -12,6 +12,9 @@ import type { History } from './facts.js';
 
 const wall = '2026-01-01T00:00:00.000Z';
 
+/** The time of the wall clock at a time of the history. */
+const wallAt = (atMs: number): string => new Date(Date.parse(wall) + atMs).toISOString();
+
 const run: RunLine = {
   n: 0,
   wall,
@@ -41,6 +44,7 @@ function request(
 ): RequestLine {
   return {
     ...ofLine,
+    wall: wallAt(startMs),
     id: 'r',
     tenant: 'a',
     client: 'c1',
@@ -118,6 +122,7 @@ export function frame(connection: string, atMs: number, what: FrameLine['what'],
 const media = (atMs: number, packetsReceived: number): MediaLine => {
   return {
     ...ofLine,
+    wall: wallAt(atMs),
     atMs,
     tenant: 'a',
     roomId: 'room_one',
@@ -127,8 +132,8 @@ const media = (atMs: number, packetsReceived: number): MediaLine => {
   };
 };
 
-export const fault = (what: 'begin' | 'end', atMs: number): NemesisLine => {
-  return { ...ofLine, atMs, fault: 'f1', what, action: 'kill', target: 'api 1', detail: '' };
+export const fault = (what: 'begin' | 'end', atMs: number, more: Partial<NemesisLine> = {}): NemesisLine => {
+  return { ...ofLine, atMs, fault: 'f1', what, action: 'kill', target: 'api 1', detail: '', ...more };
 };
 
 /** The parts of a history that exercises every guarantee and breaks none. Tests change parts. */
@@ -148,6 +153,17 @@ export function goodParts() {
     endAgain: null as RequestLine | null,
     // At the end, as a run of the harness.
     recovery: request('POST', '/v1/webhooks/whe_one/recoveries', 700_000, 202, {}),
+    record: request('POST', '/v1/rooms/room_one/recordings', 3000, 202, { id: 'rec_one', roomId: 'room_one' }),
+    recording: {
+      id: 'rec_one',
+      roomId: 'room_one',
+      mode: 'tracks',
+      status: 'completed',
+      lastError: null,
+      startedAt: wallAt(3000),
+      endedAt: wallAt(60_000),
+      files: [{ id: 'rfl_one', startMs: 1000, durationMs: 56_000 }],
+    } as JsonObject,
     readRoom: read('/v1/rooms/room_one', room),
     readOperations: read('/v1/operations', {
       data: [
@@ -194,7 +210,11 @@ export function goodParts() {
       frame('call1.2', 70_000, 'sent', 'join'),
       frame('call1.2', 70_100, 'closed', ''),
     ],
-    media: [media(40_000, 100), media(45_000, 300), media(70_000, 350), media(71_000, 350)],
+    media: [
+      ...[media(40_000, 100), media(45_000, 300), media(70_000, 350), media(71_000, 350)],
+      // Of somebody who listens all the time.
+      ...Array.from({ length: 6 }, (_, n) => ({ ...media(40_000 + 1000 * n, 50 * n), call: 'call9' })),
+    ],
     nemesis: [] as NemesisLine[],
     /** With a key that was revoked at 10 s. */
     revoked: request('GET', '/v1/', 20_000, 401, errorOf('UNAUTHORIZED'), { client: 'key' }),
@@ -220,9 +240,11 @@ export function historyOf(parts: Parts): History {
     failures,
     settled,
     readAll,
+    recording,
     ...single
   } = parts;
   const lists = [
+    read('/v1/recordings', { data: [recording], nextCursor: null }),
     read('/v1/events?roomId=room_one', { data: events, nextCursor: null }),
     read('/v1/rooms/room_one/sessions', { data: sessions, nextCursor: null }),
     read('/v1/deliveries', { data: deliveries, nextCursor: null }),
