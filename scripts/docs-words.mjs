@@ -53,16 +53,17 @@ const GROUPS = [
   { name: 'README, quick start', budget: 1500, pages: /^README\.md$/ },
   {
     name: 'API, errors, tokens, webhooks, receivers, TURN, recordings',
-    budget: 8750,
+    budget: 8850,
     pages:
       /^docs\/(api|errors|tokens|webhooks|receivers|turn|recordings)\.md$|^packages\/webhook-verifier\/README\.md$/,
   },
   {
     name: 'signaling, browser SDK, server SDK',
-    budget: 7000,
+    budget: 7100,
     pages: /^docs\/(signaling|client-sdk|server-sdk)\.md$|^packages\/(client|server)-js\/README\.md$/,
   },
   { name: 'requests and streams', budget: 700, pages: /^docs\/data\.md$/ },
+  { name: 'breakouts', budget: 700, pages: /^docs\/breakouts\.md$/ },
   { name: 'encryption', budget: 700, pages: /^docs\/encryption\.md$/ },
   { name: 'encoders', budget: 1000, pages: /^docs\/whip\.md$/ },
   { name: 'React', budget: 750, pages: /^docs\/react\.md$|^packages\/react\/README\.md$/ },
@@ -79,14 +80,17 @@ const GROUPS = [
   { name: 'architecture, data model', budget: 4160, pages: /^docs\/(architecture|data-model)\.md$/ },
   { name: 'guarantees, results', budget: 3700, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2600, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
-  { name: 'decisions', budget: 6200, pages: /^docs\/decisions\// },
+  { name: 'decisions', budget: 6550, pages: /^docs\/decisions\// },
   { name: 'changelog, vulnerabilities', budget: 1185, pages: /^(CHANGELOG|SECURITY)\.md$/ },
   { name: 'beside the code', budget: 2000, pages: /^(apps|packages|lab|infra)\// },
 ];
 const DECISIONS_MAX = 21;
 const DECISION_WORDS_MAX = 300;
-/** The call path has one long record. */
-const LONG_DECISION = { page: /\/\d+-the-call-path\.md$/, wordsMax: 2000 };
+/** The call path has one long record; rooms have one with several subjects. */
+const LONG_DECISIONS = [
+  { page: /\/\d+-the-call-path\.md$/, wordsMax: 2000 },
+  { page: /\/\d+-webhooks-and-rooms\.md$/, wordsMax: 800 },
+];
 
 /** @param {string} page */
 function wordsOf(page) {
@@ -117,7 +121,7 @@ console.log(`${String(counted.reduce((sum, { words }) => sum + words, 0)).padSta
 const decisions = pages.filter((page) => /^docs\/decisions\/\d/.test(page));
 if (decisions.length > DECISIONS_MAX) wrong.push(`${decisions.length} decisions, at most ${DECISIONS_MAX}`);
 for (const page of decisions) {
-  const wordsMax = LONG_DECISION.page.test(page) ? LONG_DECISION.wordsMax : DECISION_WORDS_MAX;
+  const { wordsMax = DECISION_WORDS_MAX } = LONG_DECISIONS.find((long) => long.page.test(page)) ?? {};
   if (wordsOf(page) > wordsMax) wrong.push(`${page}: ${wordsOf(page)} words, at most ${wordsMax}`);
 }
 

@@ -23,6 +23,7 @@ const READERS = [
       { text: 'Receivers', link: '/receivers' },
       { text: 'Webhook verifier', link: '/webhook-verifier' },
       { text: 'STUN and TURN', link: '/turn' },
+      { text: 'Breakouts', link: '/breakouts' },
       { text: 'Recordings', link: '/recordings' },
       { text: 'End-to-end encryption', link: '/encryption' },
       { text: 'Encoders (WHIP)', link: '/whip' },

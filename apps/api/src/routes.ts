@@ -5,6 +5,7 @@ import { tagged, type Route } from './http/route.js';
 import { withTenantQuery } from './http/schemas.js';
 import { overviewRoutes } from './overview/overview.routes.js';
 import { moderationRoutes } from './participants/moderation.routes.js';
+import { moveRoutes } from './participants/moves.routes.js';
 import { participantRoutes } from './participants/participants.routes.js';
 import { requestRoutes } from './participants/requests.routes.js';
 import { tokenRoutes } from './participants/tokens.routes.js';
@@ -29,6 +30,7 @@ export function apiRoutes(deps: Deps): Route[] {
     ...tokenRoutes(deps),
     ...participantRoutes(deps),
     ...moderationRoutes(deps),
+    ...moveRoutes(deps),
     ...requestRoutes(deps),
     ...sessionRoutes(deps),
     ...recordingRoutes(deps),

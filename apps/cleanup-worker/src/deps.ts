@@ -11,6 +11,8 @@ export interface Deps extends OperationDeps {
   metrics: CleanupMetrics;
   /** How long a session outlives its connection, in milliseconds. */
   graceMs: number;
+  /** The roster of a room becomes paged when the room has more live sessions than this. */
+  rosterFullMax: number;
   /** Without it, each silence is judged. */
   outages?: Pick<OutageWatch, 'isSettled'>;
 }

@@ -64,6 +64,7 @@ const deps: Deps = {
   random: Math.random,
   leaseMs: config.LEASE_MS,
   graceMs: config.RECONNECT_GRACE_SECONDS * 1000,
+  rosterFullMax: config.ROSTER_FULL_MAX,
   outages,
 };
 

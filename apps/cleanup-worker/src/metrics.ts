@@ -15,7 +15,7 @@ const PURGED = [
 ] as const;
 export type Purged = (typeof PURGED)[number];
 
-const CLEAN_UPS: readonly OperationKind[] = ['room.end', 'participant.remove'];
+const CLEAN_UPS: readonly OperationKind[] = ['room.end', 'participant.remove', 'participant.move'];
 
 /** Metrics of operations and retention; docs/operations/monitoring.md explains them. */
 export function cleanupMetrics(metrics: Metrics) {

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { type OperationKind, type RoomStatus } from '@callplane/core';
 import {
+  acceptParticipantMove,
   acceptParticipantRemoval,
   acceptRoomEnd,
   beat,
@@ -77,6 +78,7 @@ export async function startTestWorker({
     clock,
     leaseMs,
     graceMs: 15_000,
+    rosterFullMax: 100,
     relays: createRelays(turnServers, relayMetrics(metrics)),
     metrics: cleanupMetrics(metrics),
     random: Math.random,
@@ -162,6 +164,12 @@ export async function startTestWorker({
       if (accepted === null) throw new Error(`no participant ${participantId}`);
       return accepted;
     },
+    async moveParticipant(roomId: string, participantId: string, to: string) {
+      const input = { roomId: to, permissions: null };
+      const accepted = await acceptParticipantMove(database, tenant, roomId, participantId, input, clock.now());
+      if ('refused' in accepted) throw new Error(accepted.refused);
+      return accepted;
+    },
     /** Works once on an operation that is accepted. Returns its id. */
     async workOn(accepted: Promise<AcceptedOperation>) {
       const { id } = (await accepted).operation;
@@ -202,4 +210,5 @@ export const scanOf = (deps: Deps, intervalMs: number, work: (operationId: strin
 export const withSteps = (...steps: CleanUpStep[]) => ({
   'room.end': { ...KINDS['room.end'], steps },
   'participant.remove': { ...KINDS['participant.remove'], steps },
+  'participant.move': { ...KINDS['participant.move'], steps },
 });

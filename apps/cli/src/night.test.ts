@@ -192,6 +192,7 @@ describe('rtc queues', () => {
     expect(data.map(({ queue }: { queue: string }) => queue)).toEqual([
       'room-end',
       'participant-remove',
+      'participant-move',
       'recording-process',
       'recording-delete',
       'webhook-delivery',

@@ -73,13 +73,6 @@ export const SignalingConfig = Type.Object({
     'Joins and resumptions with a bad token or secret, from one client address',
     30,
   ),
-  ROSTER_FULL_MAX: Type.Integer({
-    default: 100,
-    minimum: 2,
-    maximum: 1000,
-    description:
-      'Participants up to which a client gets the whole roster of its room and every change. A larger room is paged. Must be equal on all instances.',
-  }),
   ...tokenSettings,
   ...sessionSettings,
   ...turnSettings,

@@ -63,7 +63,7 @@ function connectionMetrics(metrics: Metrics) {
     name: 'callplane_signaling_closes_total',
     help: 'Ended connections, by close reason.',
     labels: ['reason'],
-    known: [...Object.keys(CLOSE_REASONS), 'lost', 'moved'].map((reason) => ({ reason })),
+    known: [...Object.keys(CLOSE_REASONS), 'lost', 'elsewhere'].map((reason) => ({ reason })),
   });
   const claims = metrics.counter({
     name: 'callplane_signaling_media_claims_total',

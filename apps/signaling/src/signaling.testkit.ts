@@ -18,6 +18,7 @@ import {
   createTestTenant,
   gatewayUrlOf,
   insertTestParticipant,
+  moveOne,
   PATIENT_DEADLINES,
   PATIENT_REDIS,
   roomRow,
@@ -200,6 +201,11 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
     async remove(roomId: string, participantId: string, notice = true): Promise<void> {
       const accepted = await acceptParticipantRemoval(database, tenant, roomId, participantId, new Date());
       if (notice) await publish(roomId, accepted?.roomVersion);
+    },
+    /** Acts like the API and a worker: the transactions and the notices. */
+    async move(roomId: string, participantId: string, to: string): Promise<void> {
+      await moveOne(database, tenant, { roomId, participantId }, { roomId: to }, new Date());
+      await Promise.all([publish(roomId), publish(to)]);
     },
     async end(roomId: string): Promise<void> {
       const accepted = await acceptRoomEnd(database, tenant, roomId, new Date());

@@ -39,6 +39,7 @@ export function startCleanupWorker({ redis, media, databaseUrl, logger, name }: 
     random: () => Math.random(),
     leaseMs: LEASE_SECONDS * 1000,
     graceMs: GRACE_MS,
+    rosterFullMax: 100,
     outages,
   };
   const slots = pLimit(CONCURRENCY_PER_WORKER);

@@ -39,6 +39,7 @@ export class SimRedis {
     this.#operations = {
       'room-end': queue('room-end'),
       'participant-remove': queue('participant-remove'),
+      'participant-move': queue('participant-move'),
       'recording-process': queue('recording-process'),
       'recording-delete': queue('recording-delete'),
     };

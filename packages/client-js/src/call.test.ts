@@ -376,3 +376,27 @@ describe('requests', () => {
     await expect(sending).rejects.toMatchObject({ code: 'aborted' });
   });
 });
+
+test('a call that is moved continues in the other room: the same object, its event, and its later resumptions', async () => {
+  const other = { room: { id: 'room_2', name: 'Blue' }, sessionId: 'sess_2', participant: participant('me2') };
+  const gateway = await startScriptedGateway({
+    join: () => welcome({ participants: [participant('ada')] }),
+    resume: () => welcome({ resumed: true, ...other, participants: [participant('bob')] }),
+  });
+  const call = await join(gateway.url);
+  const seen: unknown[] = [];
+  call.on('moved', (room) => seen.push(['moved', room, call.sessionId, [...call.participants.keys()]]));
+  call.on('closed', () => seen.push('closed'));
+  (await gateway.connection(0)).end('moved');
+  await eventually(() => call.state === 'connected' && seen.length > 0);
+  expect(seen).toEqual([['moved', other.room, 'sess_2', ['bob']]]);
+  expect([call.room, call.participant.participantId]).toEqual([other.room, 'me2']);
+  const { received } = await gateway.connection(1);
+  expect(received[0]).toMatchObject({ type: 'resume', roomId: 'room_1', sessionId: 'sess_me' });
+  (await gateway.connection(1)).cut();
+  const later = (await gateway.connection(2)).received;
+  await eventually(() => later.length > 0);
+  expect(later[0]).toMatchObject({ type: 'resume', roomId: 'room_2', sessionId: 'sess_2' });
+  await eventually(() => call.state === 'connected');
+  expect(seen).toHaveLength(1);
+});

@@ -7,6 +7,7 @@ import { IceServers } from './ice-servers.js';
 import { assertDevice } from './local/devices.js';
 import { assertMessage } from './limits.js';
 import type { LocalMedia } from './local/local-media.js';
+import type { Room } from './metadata.js';
 import type { Settings } from './options.js';
 import type { PeersContext } from './peers/peer.js';
 import { Publisher } from './peers/publisher.js';
@@ -301,13 +302,13 @@ export class Engine {
   }
 
   #welcomed(welcome: WelcomeMessage): void {
-    const isFirst = this.#welcome === undefined;
+    const before = this.#welcome;
     this.#welcome = welcome;
     this.snapshots.changed();
     this.#iceServers.welcome(welcome);
     this.#watching?.quality.welcomed();
     const { permissions } = welcome;
-    if (isFirst) {
+    if (before === undefined) {
       this.permissions = permissions;
       this.#mediaState = welcome.media.state;
       this.presence.welcome(welcome);
@@ -318,6 +319,10 @@ export class Engine {
       this.#setPermissions(permissions);
       this.#setMediaState(welcome.media.state);
       this.presence.welcome(welcome);
+      if (before.sessionId !== welcome.sessionId) {
+        this.encryption?.join(welcome.sessionId).catch(() => undefined);
+        this.#emit('moved', this.presence.room as Room);
+      }
       this.encryption?.align();
       if (!welcome.media.continued) this.#reset(['publisher', 'subscriber']);
       for (const peer of this.#peers) peer.repair.reachable();

@@ -1,6 +1,7 @@
 import type { EncryptionError } from './encryption/options.js';
 import type { CallplaneError } from './errors.js';
 import type { PublishedTrack } from './local/local-track.js';
+import type { Room } from './metadata.js';
 import type { PlaybackEvents } from './playback/playback.js';
 import type { TrackReference } from './protocol.generated.js';
 import type { Participant } from './remote/participant.js';
@@ -30,6 +31,8 @@ export interface CallEvents extends RosterEvents, PresenceEvents, PlaybackEvents
   state: ConnectionState;
   /** The call is over; `reason` says why. */
   closed: CloseInfo;
+  /** Your backend has moved you to this room. The call has a new `participant`, and your tracks stay published. */
+  moved: Room;
   message: ReceivedMessage;
   /** A track should be received, but is not. If that becomes possible later, `trackSubscribed` follows. */
   trackSubscriptionFailed: TrackSubscriptionFailure;

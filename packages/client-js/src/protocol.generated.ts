@@ -858,7 +858,8 @@ export interface ClosingMessage {
     | 'rate_limited'
     | 'slow_consumer'
     | 'timeout'
-    | 'too_many_attempts';
+    | 'too_many_attempts'
+    | 'moved';
   message: string;
   reconnect: 'no' | 'resume' | 'join';
   /**
@@ -888,6 +889,7 @@ export const CLOSE_REASONS = {
   slow_consumer: { code: 4014, reconnect: 'resume', message: 'Client reads too slowly.' },
   timeout: { code: 4015, reconnect: 'resume', message: 'Connection timed out.' },
   too_many_attempts: { code: 4016, reconnect: 'resume', message: 'Too many joins or resumptions.' },
+  moved: { code: 4017, reconnect: 'resume', message: 'Moved to another room.' },
 } as const;
 export type CloseReason = keyof typeof CLOSE_REASONS;
 /** Why the gateway refused a request. */

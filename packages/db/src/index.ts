@@ -15,6 +15,7 @@ export {
   type AcceptedOperation,
   type WakeableOperation,
 } from './operations/operations.repository.js';
+export * from './operations/participant-move.js';
 export * from './operations/participant-removal.js';
 export * from './participants/moderation.js';
 export * from './operations/room-end.js';

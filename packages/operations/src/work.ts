@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import {
   afterFailure,
   ATTEMPTS_PER_RUN,
+  ERROR_TABLE,
   QUEUE_OF_OPERATION,
   traceIdOf,
   type OperationError,
@@ -11,6 +12,7 @@ import {
   claimInTurn,
   claimOperation,
   LeaseLost,
+  OperationRefused,
   patiently,
   settleOperation,
   type ClaimedOperation,
@@ -174,8 +176,11 @@ async function settleFailure<Deps extends OperationDeps>(
   error: unknown,
 ): Promise<Outcome> {
   // API callers read this error. It names only the step, because the cause (in the log) may contain internal hosts.
-  const lastError: OperationError = { code: 'STEP_FAILED', message: `The step "${step}" failed.` };
-  const next = afterFailure(claim.runAttempts, deps.random);
+  const isRefused = error instanceof OperationRefused;
+  const lastError: OperationError = isRefused
+    ? { code: error.code, message: ERROR_TABLE[error.code].message }
+    : { code: 'STEP_FAILED', message: `The step "${step}" failed.` };
+  const next = isRefused ? ({ status: 'failed' } as const) : afterFailure(claim.runAttempts, deps.random);
   const until = performance.now() + SETTLE_PATIENCE_MS;
   try {
     if (next.status === 'failed') {

@@ -6,6 +6,7 @@
  * - `no`: stay away. The session is over, or the gateway would refuse the client again.
  * - `resume`: connect to any instance and send `resume`. The session lives on for the grace period. A client without a
  *   session sends `join`.
+ *   After `moved`, `welcome` names the session in the other room.
  * - `join`: try the token again later.
  */
 export const CLOSE_REASONS = {
@@ -26,6 +27,7 @@ export const CLOSE_REASONS = {
   slow_consumer: { code: 4014, reconnect: 'resume', message: 'Client reads too slowly.' },
   timeout: { code: 4015, reconnect: 'resume', message: 'Connection timed out.' },
   too_many_attempts: { code: 4016, reconnect: 'resume', message: 'Too many joins or resumptions.' },
+  moved: { code: 4017, reconnect: 'resume', message: 'Moved to another room.' },
 } as const satisfies Record<string, { code: number; reconnect: 'no' | 'resume' | 'join'; message: string }>;
 
 export type CloseReason = keyof typeof CLOSE_REASONS;

@@ -34,6 +34,15 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
     path: '/v1/rooms/{roomId}/participants/{participantId}/runtime-operation',
   },
   muteTrack: { method: 'POST', path: '/v1/rooms/{roomId}/participants/{participantId}/tracks/{trackId}/mute' },
+  moveParticipant: {
+    method: 'POST',
+    path: '/v1/rooms/{roomId}/participants/{participantId}/move',
+    hasBody: true,
+    hasIdempotencyKey: true,
+    hasPrefer: true,
+  },
+  readMoveOperation: { method: 'GET', path: '/v1/rooms/{roomId}/participants/{participantId}/move' },
+  moveParticipants: { method: 'POST', path: '/v1/rooms/{roomId}/moves', hasBody: true, hasIdempotencyKey: true },
   askParticipant: { method: 'POST', path: '/v1/rooms/{roomId}/participants/{participantId}/requests', hasBody: true },
   listRoomSessions: {
     method: 'GET',

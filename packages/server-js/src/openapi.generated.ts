@@ -250,6 +250,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/rooms/{roomId}/participants/{participantId}/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the move of a participant */
+        get: operations["readMoveOperation"];
+        put?: never;
+        /**
+         * Move a participant to another room
+         * @description Continues the session of the participant in another room of the environment, as a durable operation: without a new token, and with the same devices. The target has a new participant with the same data. A participant without a session is refused. The answer waits only if `Prefer` asks for it.
+         */
+        post: operations["moveParticipant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rooms/{roomId}/moves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move participants to other rooms
+         * @description Moves up to 100 participants of a room, each as `moveParticipant` does.
+         */
+        post: operations["moveParticipants"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/rooms/{roomId}/participants/{participantId}/requests": {
         parameters: {
             query?: never;
@@ -975,7 +1016,7 @@ export interface components {
                  * @description Error code for programs. See docs/errors.md.
                  * @enum {string}
                  */
-                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "PERMISSION_DENIED" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "RECORDING_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "ROOM_FULL" | "SESSION_REPLACED" | "RECORDING_ACTIVE" | "ROOM_ENCRYPTED" | "PARTICIPANT_REMOVED" | "NO_HANDLER" | "HANDLER_FAILED" | "RESPONSE_TOO_LARGE" | "PARTICIPANT_TIMED_OUT" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "SECRET_ROTATION_WAITS" | "NO_SECRET_ROTATION" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PRECONDITION_FAILED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_REQUIRED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "RECORDING_UNAVAILABLE" | "UNAVAILABLE";
+                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "PERMISSION_DENIED" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "RECORDING_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "ROOM_FULL" | "SESSION_REPLACED" | "RECORDING_ACTIVE" | "ROOM_ENCRYPTED" | "PARTICIPANT_REMOVED" | "PARTICIPANT_NOT_CONNECTED" | "PARTICIPANT_MOVED" | "ENCRYPTION_DIFFERS" | "NO_HANDLER" | "HANDLER_FAILED" | "RESPONSE_TOO_LARGE" | "PARTICIPANT_TIMED_OUT" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "SECRET_ROTATION_WAITS" | "NO_SECRET_ROTATION" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PRECONDITION_FAILED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_REQUIRED" | "RATE_LIMITED" | "HEADERS_TOO_LARGE" | "INTERNAL" | "RECORDING_UNAVAILABLE" | "UNAVAILABLE";
                 /** @description Error message for people. The text may change. */
                 message: string;
                 /** @description The value of the `x-request-id` header. */
@@ -1049,6 +1090,25 @@ export interface components {
             data: components["schemas"]["IssuedToken"][];
             nextCursor: string | null;
         };
+        Move: {
+            participantId: string;
+            operation: components["schemas"]["RuntimeOperation"] | null;
+            error: {
+                code: string;
+                message: string;
+            } | null;
+        };
+        MoveOne: {
+            participantId: string;
+            /** @description The room to move to. */
+            roomId: string;
+            /** @description All permissions in the target. By default, the participant keeps its permissions. */
+            permissions?: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
+        };
+        Moves: {
+            /** @description In the order of the request, each with its operation, or the error that refuses it. */
+            data: components["schemas"]["Move"][];
+        };
         MutedTrack: {
             trackId: string;
             /** @enum {string} */
@@ -1117,14 +1177,24 @@ export interface components {
             joinedAt: string;
             leftAt: string | null;
             /**
-             * @description `invited`: it has not connected yet. `connected`: it is in the room. `disconnected`: it is in the room, but its connection was lost a moment ago. `left`: it may join again with a valid token. `removed`: it may not.
+             * @description `invited`: it has not connected yet. `connected`: it is in the room. `disconnected`: it is in the room, but its connection was lost a moment ago. `left`: it may join again with a valid token. `removed` and `moved`: it may not.
              * @enum {string}
              */
-            state: "invited" | "connected" | "disconnected" | "left" | "removed";
+            state: "invited" | "connected" | "disconnected" | "left" | "removed" | "moved";
             /** @description All permissions of the participant. */
             permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
             /** @description The tracks that the participant publishes at this moment. */
             tracks: components["schemas"]["PublishedTrack"][];
+            /** @description The participant in the room that it was moved to. */
+            movedTo?: {
+                roomId: string;
+                participantId: string;
+            };
+            /** @description The participant in the room that it was moved from. */
+            movedFrom?: {
+                roomId: string;
+                participantId: string;
+            };
         };
         ParticipantAnswer: {
             /** @description The answer of the participant: any JSON value, at most 16 KiB. */
@@ -1154,6 +1224,12 @@ export interface components {
                 participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
+                /** @description Where a move has taken the participant from. */
+                movedFrom?: {
+                    roomId: string;
+                    participantId: string;
+                    sessionId: string;
+                };
             } & {
                 [key: string]: unknown;
             };
@@ -1191,7 +1267,13 @@ export interface components {
                  * @description Why the session ended.
                  * @enum {string}
                  */
-                reason: "left" | "removed" | "room_ended" | "connection_lost" | "superseded";
+                reason: "left" | "removed" | "room_ended" | "connection_lost" | "superseded" | "moved";
+                /** @description Where a move has taken the participant, if `moved`. */
+                movedTo?: {
+                    roomId: string;
+                    participantId: string;
+                    sessionId: string;
+                };
             } & {
                 [key: string]: unknown;
             };
@@ -1664,7 +1746,7 @@ export interface components {
             /** @description Operation identifier, `op_…`. */
             id: string;
             /** @enum {string} */
-            kind: "room.end" | "participant.remove" | "recording.process" | "recording.delete";
+            kind: "room.end" | "participant.remove" | "participant.move" | "recording.process" | "recording.delete";
             /**
              * @description `pending` until the operation is `completed` or `failed`.
              * @enum {string}
@@ -1698,7 +1780,7 @@ export interface components {
              */
             joinedAt: string;
             leftAt: string | null;
-            reason: ("left" | "removed" | "room_ended" | "connection_lost" | "superseded") | null;
+            reason: ("left" | "removed" | "room_ended" | "connection_lost" | "superseded" | "moved") | null;
             permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
             /** @description The tracks that the session publishes, and the latest 100 that it has published. */
             tracks: components["schemas"]["SessionTrack"][];
@@ -2627,6 +2709,18 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly. */
+        IdempotencyConflict: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /**
          * @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly.
          *
@@ -2669,6 +2763,32 @@ export interface components {
          *     `RECORDING_ACTIVE`: A recording is still running. Stop it first.
          */
         IdempotencyConflictOrRoomEndedOrRoomEncryptedOrRecordingActive: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly.
+         *
+         *     `ROOM_ENDED`: The room is ending or has ended.
+         *
+         *     `ROOM_FULL`: The room has as many participants as it may have.
+         *
+         *     `ENCRYPTION_DIFFERS`: One of the rooms is encrypted end to end, and the other one is not.
+         *
+         *     `PARTICIPANT_REMOVED`: The participant was removed from the room.
+         *
+         *     `PARTICIPANT_MOVED`: The participant is moving, or has moved, to another room.
+         *
+         *     `PARTICIPANT_NOT_CONNECTED`: The participant has no session in the room.
+         */
+        IdempotencyConflictOrRoomEndedOrRoomFullOrEncryptionDiffersOrParticipantRemovedOrParticipantMovedOrParticipantNotConnected: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 ratelimit: components["headers"]["RateLimit"];
@@ -2867,8 +2987,10 @@ export interface components {
          * @description `ROOM_ENDED`: The room is ending or has ended.
          *
          *     `PARTICIPANT_REMOVED`: The participant was removed from the room.
+         *
+         *     `PARTICIPANT_MOVED`: The participant is moving, or has moved, to another room.
          */
-        RoomEndedOrParticipantRemoved: {
+        RoomEndedOrParticipantRemovedOrParticipantMoved: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 ratelimit: components["headers"]["RateLimit"];
@@ -3935,7 +4057,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
-            409: components["responses"]["RoomEndedOrParticipantRemoved"];
+            409: components["responses"]["RoomEndedOrParticipantRemovedOrParticipantMoved"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -4235,7 +4357,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
-            409: components["responses"]["RoomEndedOrParticipantRemoved"];
+            409: components["responses"]["RoomEndedOrParticipantRemovedOrParticipantMoved"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -4345,9 +4467,205 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFoundOrTrackNotFound"];
-            409: components["responses"]["RoomEndedOrParticipantRemoved"];
+            409: components["responses"]["RoomEndedOrParticipantRemovedOrParticipantMoved"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readMoveOperation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+                /**
+                 * @description Participant in this room.
+                 * @example part_01m7xhkw0cfvqteeeq2c3fv3q2
+                 */
+                participantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operation. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q8",
+                     *       "kind": "room.end",
+                     *       "status": "pending",
+                     *       "attempts": 1,
+                     *       "lastError": null,
+                     *       "completedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RuntimeOperation"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFoundOrOperationNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    moveParticipant: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Kept for 24 hours. A request with the same key and body gets the first response again. */
+                "Idempotency-Key"?: string;
+                /** @description `wait=N` waits up to N seconds (at most 10) for completion. `respond-async` does not wait (RFC 7240). */
+                Prefer?: string;
+            };
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+                /**
+                 * @description Participant in this room.
+                 * @example part_01m7xhkw0cfvqteeeq2c3fv3q2
+                 */
+                participantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The room to move to. */
+                    roomId: string;
+                    /** @description All permissions in the target. By default, the participant keeps its permissions. */
+                    permissions?: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
+                };
+            };
+        };
+        responses: {
+            /** @description The operation. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "idempotency-replayed": components["headers"]["IdempotencyReplayed"];
+                    "preference-applied": components["headers"]["PreferenceApplied"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q8",
+                     *       "kind": "room.end",
+                     *       "status": "pending",
+                     *       "attempts": 1,
+                     *       "lastError": null,
+                     *       "completedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RuntimeOperation"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
+            409: components["responses"]["IdempotencyConflictOrRoomEndedOrRoomFullOrEncryptionDiffersOrParticipantRemovedOrParticipantMovedOrParticipantNotConnected"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    moveParticipants: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Kept for 24 hours. A request with the same key and body gets the first response again. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Each participant at most once. */
+                    moves: components["schemas"]["MoveOne"][];
+                };
+            };
+        };
+        responses: {
+            /** @description The moves. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "idempotency-replayed": components["headers"]["IdempotencyReplayed"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *           "operation": {
+                     *             "id": "op_01m7xhkw0cfvqteeeq2c3fv3q8",
+                     *             "kind": "room.end",
+                     *             "status": "pending",
+                     *             "attempts": 1,
+                     *             "lastError": null,
+                     *             "completedAt": null
+                     *           },
+                     *           "error": {
+                     *             "code": "…",
+                     *             "message": "…"
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Moves"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RoomNotFound"];
+            409: components["responses"]["IdempotencyConflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

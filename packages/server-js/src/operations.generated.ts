@@ -13,6 +13,9 @@ export type EventTypes = components['schemas']['EventTypes'];
 export type IceServer = components['schemas']['IceServer'];
 export type IssuedToken = components['schemas']['IssuedToken'];
 export type IssuedTokenPage = components['schemas']['IssuedTokenPage'];
+export type Move = components['schemas']['Move'];
+export type MoveOne = components['schemas']['MoveOne'];
+export type Moves = components['schemas']['Moves'];
 export type MutedTrack = components['schemas']['MutedTrack'];
 export type Overview = components['schemas']['Overview'];
 export type Participant = components['schemas']['Participant'];
@@ -198,6 +201,28 @@ export interface Operations {
    * `POST /v1/rooms/{roomId}/participants/{participantId}/tracks/{trackId}/mute`, scope `participants:update`.
    */
   muteTrack: Operation<'muteTrack'>;
+  /**
+   * Move a participant to another room.
+   *
+   * Continues the session of the participant in another room of the environment, as a durable operation: without a new token, and with the same devices. The target has a new participant with the same data. A participant without a session is refused. The answer waits only if `Prefer` asks for it.
+   *
+   * `POST /v1/rooms/{roomId}/participants/{participantId}/move`, scope `participants:update`.
+   */
+  moveParticipant: Operation<'moveParticipant'>;
+  /**
+   * Read the move of a participant.
+   *
+   * `GET /v1/rooms/{roomId}/participants/{participantId}/move`, scope `participants:read`.
+   */
+  readMoveOperation: Operation<'readMoveOperation'>;
+  /**
+   * Move participants to other rooms.
+   *
+   * Moves up to 100 participants of a room, each as `moveParticipant` does.
+   *
+   * `POST /v1/rooms/{roomId}/moves`, scope `participants:update`.
+   */
+  moveParticipants: Operation<'moveParticipants'>;
   /**
    * Ask a participant.
    *

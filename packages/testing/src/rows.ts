@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import {
   apiKeyHint,
   formatApiKey,
@@ -12,6 +12,8 @@ import {
   type WebhookEndpointState,
 } from '@callplane/core';
 import {
+  acceptParticipantMove,
+  claimOperation,
   createEnvironment,
   createProject,
   endSessions,
@@ -20,6 +22,7 @@ import {
   insertWebhookEndpoint,
   joinSessions,
   markDisconnected,
+  moveParticipant,
   Prisma,
   resumeSessions,
   updateOwnMetadata,
@@ -27,6 +30,7 @@ import {
   type HeldSession,
   type JoinInput,
   type JoinOutcome,
+  type MoveInput,
   type NewParticipant,
   type ResumeInput,
   type TypedSql,
@@ -140,6 +144,22 @@ export async function joinOne(
 export async function resumeOne(database: Database, input: ResumeInput, pace = UNPACED) {
   const outcome = only(await resumeSessions(database, [input], pace));
   return outcome.outcome === 'resumed' ? { ...outcome, state: await outcome.state } : outcome;
+}
+
+/** Acts like the API and a worker: accepts a move and carries it out. @throws what the worker throws */
+export async function moveOne(
+  database: Database,
+  tenant: Tenant,
+  { roomId, participantId }: { roomId: string; participantId: string },
+  target: Pick<MoveInput, 'roomId'> & Partial<MoveInput>,
+  now: Date,
+): Promise<void> {
+  const input = { permissions: null, ...target };
+  const accepted = await acceptParticipantMove(database, tenant, roomId, participantId, input, now);
+  if ('refused' in accepted) throw new Error(accepted.refused);
+  const claim = await claimOperation(database.sql, accepted.operation.id, randomUUID(), 60_000);
+  if (claim === null) throw new Error(`${accepted.operation.id} is not due`);
+  await database.transaction((tx) => moveParticipant(tx, { ...claim, participantId }, Infinity, now));
 }
 
 /** @returns whether the session was ended */

@@ -60,6 +60,12 @@ export interface components {
                 participant: components["schemas"]["StoredParticipant"];
                 /** @description Session of the participant, `sess_…`. */
                 sessionId: string;
+                /** @description Where a move has taken the participant from. */
+                movedFrom?: {
+                    roomId: string;
+                    participantId: string;
+                    sessionId: string;
+                };
             } & {
                 [key: string]: unknown;
             };
@@ -97,7 +103,13 @@ export interface components {
                  * @description Why the session ended.
                  * @enum {string}
                  */
-                reason: "left" | "removed" | "room_ended" | "connection_lost" | "superseded";
+                reason: "left" | "removed" | "room_ended" | "connection_lost" | "superseded" | "moved";
+                /** @description Where a move has taken the participant, if `moved`. */
+                movedTo?: {
+                    roomId: string;
+                    participantId: string;
+                    sessionId: string;
+                };
             } & {
                 [key: string]: unknown;
             };
@@ -509,7 +521,7 @@ export interface components {
             /** @description Operation identifier, `op_…`. */
             id: string;
             /** @enum {string} */
-            kind: "room.end" | "participant.remove" | "recording.process" | "recording.delete";
+            kind: "room.end" | "participant.remove" | "participant.move" | "recording.process" | "recording.delete";
             /**
              * @description `pending` until the operation is `completed` or `failed`.
              * @enum {string}

@@ -126,11 +126,13 @@ CREATE TABLE participants (
     join_count INTEGER NOT NULL DEFAULT 0,
     joins_full_at TIMESTAMPTZ(3),
     permissions TEXT[] NOT NULL DEFAULT '{}',
+    moved_from_id TEXT COLLATE "C",
     CONSTRAINT participants_name_length CHECK (char_length(name) BETWEEN 1 AND 120),
     CONSTRAINT participants_external_id_length CHECK (char_length(external_id) BETWEEN 1 AND 255),
     CONSTRAINT participants_metadata_object CHECK (jsonb_typeof(metadata) = 'object'),
     CONSTRAINT participants_role_length CHECK (char_length(role) BETWEEN 1 AND 32)
 );
+CREATE UNIQUE INDEX participants_moved_from_id_key ON participants (moved_from_id);
 CREATE INDEX participants_room_id_id_idx ON participants (room_id, id DESC);
 CREATE INDEX participants_list_idx ON participants (room_id, connected_at DESC, id DESC) WHERE connected_at IS NOT NULL;
 CREATE INDEX participants_present_idx ON participants (room_id, connected_at DESC, id DESC)
@@ -175,7 +177,7 @@ CREATE TABLE participant_sessions (
     lost_seconds INTEGER NOT NULL DEFAULT 0,
     relayed_seconds INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT participant_sessions_end_reason CHECK (
-        end_reason IN ('left', 'removed', 'room_ended', 'connection_lost', 'superseded')
+        end_reason IN ('left', 'removed', 'room_ended', 'connection_lost', 'superseded', 'moved')
     ),
     CONSTRAINT participant_sessions_ended CHECK ((ended_at IS NULL) = (end_reason IS NULL)),
     CONSTRAINT participant_sessions_resume_secret_hash_length CHECK (octet_length(resume_secret_hash) = 32),
@@ -264,6 +266,7 @@ CREATE TABLE runtime_operations (
     lease_token UUID,
     lease_expires_at TIMESTAMPTZ(3),
     claimed_at TIMESTAMPTZ(3),
+    input JSONB,
     traceparent TEXT,
     last_error JSONB,
     created_at TIMESTAMPTZ(3) NOT NULL,

@@ -146,6 +146,9 @@ const WEBHOOK =
   '"updatedAt":"2026-11-22T08:09:00.000Z"}';
 
 const [unpublishedAtEnd, left] = participantLeft(subject, ended, 'removed');
+const other = { roomId: 'room_2', participantId: 'part_2', sessionId: 'sess_2' };
+const [, moved] = participantLeft(subject, { ...ended, movedTo: other }, 'moved');
+const OTHER = '{"roomId":"room_2","participantId":"part_2","sessionId":"sess_2"}';
 
 /** Type, event, the bytes of `data`, and the participant by whom an erasure finds the event. */
 const EVENTS: readonly [type: EventType, event: NewEvent | undefined, data: string, participantId: string | null][] = [
@@ -155,6 +158,8 @@ const EVENTS: readonly [type: EventType, event: NewEvent | undefined, data: stri
   ['room.ended', roomEnded(subject), `{"room":${LIVE_ROOM(0)}}`, null],
   ['participant.joined', participantJoined(subject, session), `{${SESSION}}`, 'part_1'],
   ['participant.left', left, `{${SESSION.replace(PARTICIPANT, LEFT)},"reason":"removed"}`, 'part_1'],
+  ['participant.joined', participantJoined(subject, session, other), `{${SESSION},"movedFrom":${OTHER}}`, 'part_1'],
+  ['participant.left', moved, `{${SESSION.replace(PARTICIPANT, LEFT)},"reason":"moved","movedTo":${OTHER}}`, 'part_1'],
   [
     'participant.updated',
     participantUpdated(subject, session, ['room:join', 'audio:publish']),

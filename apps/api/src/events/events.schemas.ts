@@ -12,7 +12,7 @@ import { defineList, idOf } from '../http/cursor.js';
 import { pageLimit } from '../http/list-route.js';
 import { namedObject, oneOf, orNull, pathId, timestamp } from '../http/schemas.js';
 import { OperationSchema } from '../operations/operations.js';
-import { StoredParticipantSchema, trackFields } from '../participants/participants.routes.js';
+import { OtherSession, StoredParticipantSchema, trackFields } from '../participants/participants.routes.js';
 import { RecordingSchema } from '../recordings/recordings.schemas.js';
 import { RoomSchema, StoredRoomSchema } from '../rooms/rooms.routes.js';
 import { EndpointSchema } from '../webhooks/endpoints.schemas.js';
@@ -35,8 +35,15 @@ const DATA: Record<EventType, TProperties> = {
   'room.started': { room: RoomSchema },
   'room.updated': { room: RoomSchema },
   'room.ended': { room: RoomSchema },
-  'participant.joined': sessionData,
-  'participant.left': { ...sessionData, reason: oneOf(SESSION_END_REASONS, 'Why the session ended.') },
+  'participant.joined': {
+    ...sessionData,
+    movedFrom: Type.Optional({ ...OtherSession, description: 'Where a move has taken the participant from.' }),
+  },
+  'participant.left': {
+    ...sessionData,
+    reason: oneOf(SESSION_END_REASONS, 'Why the session ended.'),
+    movedTo: Type.Optional({ ...OtherSession, description: 'Where a move has taken the participant, if `moved`.' }),
+  },
   'participant.updated': {
     room: StoredRoomSchema,
     participant: StoredParticipantSchema,

@@ -31,6 +31,8 @@ let pendingId: string;
 let rotatingId: string;
 /** A recording that runs. */
 let runningId: string;
+/** A room with a participant, and a room to move it to. */
+let moving: { from: string; participantId: string; to: string };
 /** Of a console session. */
 let cookie: string;
 beforeAll(async () => {
@@ -42,6 +44,10 @@ beforeAll(async () => {
   rotatingId = rotating.id;
   await api.call('POST', `${rotating.path}/rotate-secret`, { body: { activateInSeconds: 86_400 } });
   await makeRecordable(api);
+  const from = await api.room();
+  const invited = await api.invite(from);
+  await api.join(from, invited);
+  moving = { from, participantId: invited.participantId, to: await api.room() };
   runningId = (await recording(api, values['roomId']!, 'recording')).recordingId;
   const { headers } = await api.call('POST', '/v1/console/sessions', { body: {} });
   [cookie = ''] = (headers['set-cookie'] as unknown as string[])[0]!.split(';');
@@ -69,10 +75,17 @@ async function expectUnavailable(): Promise<void> {
       ...(path.endsWith('/retry') ? { deliveryId: pendingId } : {}),
       ...(path.endsWith('/stop') ? { recordingId: runningId } : {}),
       ...(endsRotation ? { endpointId: rotatingId } : {}),
+      ...(/moves?$/.test(path) ? { roomId: moving.from, participantId: moving.participantId } : {}),
     };
+    const { participantId, to } = moving;
+    const moved = path.endsWith('/move') ? { roomId: to } : { moves: [{ participantId, roomId: to }] };
     const byPage = path.endsWith('/current') ? { key: null, headers: ownPage } : {};
     const known = 'participantId' in complete ? { participantId: values['participantId'] } : {};
-    return [method, pathOf(path, 'GET', ids), { body: { ...complete, ...known }, ...byPage }];
+    return [
+      method,
+      pathOf(path, 'GET', ids),
+      { body: { ...complete, ...known, ...(/moves?$/.test(path) ? moved : {}) }, ...byPage },
+    ];
   });
   writes.push(['POST', '/v1/rooms', { body: { name: 'A' }, headers: { 'idempotency-key': 'read-only' } }]);
   for (const [method, path, sent] of writes) {
@@ -84,10 +97,10 @@ async function expectUnavailable(): Promise<void> {
   for (const route of [CONTEXT_ROUTE, ...reads]) {
     const query = route.path === '/v1/usage' ? '?from=2026-11-01&to=2026-11-02' : '';
     const path = `${pathOf(route.path, 'GET', values)}${query}`;
-    // No clean-up has begun.
+    // No clean-up and no move has begun.
     expect([path, (await api.call('GET', path)).status]).toEqual([
       path,
-      path.endsWith('runtime-operation') ? 404 : 200,
+      /runtime-operation$|move$/.test(path) ? 404 : 200,
     ]);
   }
 }

@@ -146,6 +146,9 @@ async function realIds(operationId: string): Promise<(text: string) => string> {
   if (operationId === 'readRoomOperation') await api.call('DELETE', room, { headers });
   if (operationId === 'readParticipantOperation')
     await api.call('DELETE', `${room}/participants/${participantId}`, { headers });
+  const targetId = await api.room();
+  if (operationId === 'readMoveOperation')
+    await api.call('POST', `${room}/participants/${participantId}/move`, { body: { roomId: targetId } });
   const real: typeof EXAMPLE_IDS = {
     projectId,
     environmentId,
@@ -156,6 +159,7 @@ async function realIds(operationId: string): Promise<(text: string) => string> {
     endpointId: endpoint.id,
     deliveryId: sent.id,
     recoveryId: recovery.body.id,
+    targetId,
     ...(await recording(api, roomId)),
   } as never;
   return (text) =>

@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 
 type Json = Record<string, unknown>;
 
-/** The ids in all examples: one room with one participant, and one webhook endpoint. */
+/** The ids in all examples: one room with one participant, another room, and one webhook endpoint. */
 export const EXAMPLE_IDS = {
   projectId: 'proj_01m7xhkw0cfvqteeeq2c3fv3q0',
   environmentId: 'env_01m7xhkw0cfvqteeeq2c3fv3q1',
@@ -15,6 +15,7 @@ export const EXAMPLE_IDS = {
   recoveryId: 'rcv_01m7xhkw0cfvqteeeq2c3fv3q7',
   recordingId: 'rec_01m7xhkw0cfvqteeeq2c3fv3q8',
   fileId: 'recf_01m7xhkw0cfvqteeeq2c3fv3q9',
+  targetId: 'room_01m7xhkw0cfvqteeeq2c3fv3qm',
 } as const;
 
 const TIME = '2026-11-20T10:00:00.000Z';
@@ -56,6 +57,8 @@ const VALUES: Json = {
   until: '2026-11-20T12:00:00.000Z',
   url: 'https://example.com/hooks/calls',
   username: TURN_USERNAME,
+  'MoveParticipant.roomId': EXAMPLE_IDS.targetId,
+  'MoveOne.roomId': EXAMPLE_IDS.targetId,
   'MutedTrack.muted': true,
   'Participant.name': 'Ada',
   'AskParticipant.method': 'board.clear',

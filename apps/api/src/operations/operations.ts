@@ -48,16 +48,26 @@ export async function answerOperation(
   accepted: AcceptedOperation,
   call: OperationCall,
 ): Promise<Reply> {
-  contextOf(call.response).logFields['operationId'] = accepted.operation.id;
   const { wake } = accepted;
   // Nothing waits for this notice to be sent. If it is lost, the worker sends another one, and the signaling instances
   // poll every few seconds.
   if (wake !== null && roomId !== null) void publishRoomChanged(deps.producer.redis, roomId, accepted.roomVersion);
-  const { waitMs, applied } = parsePrefer(call.response.req.get('prefer'));
-  const operation = await wakeAndWait(deps, accepted, call, waitMs ?? deps.operationWaitMs);
-  const headers: Record<string, string> = applied === null ? {} : { 'preference-applied': applied };
+  const { operation, headers } = await waitForOperation(deps, accepted, call, deps.operationWaitMs);
   if (operation.status === 'completed') return { status: 204, headers };
   return { status: 202, body: presentOperation(operation), headers };
+}
+
+/** Wakes a worker, and waits as long as `Prefer` asks, or for `waitMs`. */
+export async function waitForOperation(
+  deps: OperationDeps,
+  accepted: AcceptedOperation,
+  call: OperationCall,
+  waitMs: number,
+): Promise<{ operation: OperationState; headers: Record<string, string> }> {
+  contextOf(call.response).logFields['operationId'] = accepted.operation.id;
+  const preferred = parsePrefer(call.response.req.get('prefer'));
+  const operation = await wakeAndWait(deps, accepted, call, preferred.waitMs ?? waitMs);
+  return { operation, headers: preferred.applied === null ? {} : { 'preference-applied': preferred.applied } };
 }
 
 async function wakeAndWait(

@@ -59,7 +59,7 @@ export function moderationRoutes(deps: Deps): Route[] {
       params: ParticipantPath,
       body: UpdateParticipantBody,
       responses: { 200: { description: 'The participant.', schema: UpdatedParticipantSchema } },
-      errors: ['ROOM_ENDED', 'PARTICIPANT_REMOVED'],
+      errors: ['ROOM_ENDED', 'PARTICIPANT_REMOVED', 'PARTICIPANT_MOVED'],
       async handle({ caller, params, body }) {
         const { roomId, participantId } = params;
         const update = await updateParticipant(deps.database, caller, roomId, participantId, body, deps.clock.now());
@@ -80,7 +80,7 @@ export function moderationRoutes(deps: Deps): Route[] {
       scope: 'participants:update',
       params: TrackPath,
       responses: { 200: { description: 'The muted track.', schema: MutedTrackSchema } },
-      errors: ['ROOM_ENDED', 'PARTICIPANT_REMOVED'],
+      errors: ['ROOM_ENDED', 'PARTICIPANT_REMOVED', 'PARTICIPANT_MOVED'],
       async handle({ caller, params }) {
         const { roomId, participantId, trackId } = params;
         const mute = await muteTrack(deps.database, caller, roomId, participantId, trackId, deps.clock.now());
@@ -112,6 +112,8 @@ export async function refuse(
   switch (outcome) {
     case 'removed':
       throw new PublicError('PARTICIPANT_REMOVED');
+    case 'moved':
+      throw new PublicError('PARTICIPANT_MOVED');
     case 'room_ended':
       throw new PublicError('ROOM_ENDED');
     case 'not_found':

@@ -17,7 +17,7 @@ import type { Deps } from '../deps.js';
 import { idOf } from '../http/cursor.js';
 import { listRoute } from '../http/list-route.js';
 import { defineRoute, tagged, type Route } from '../http/route.js';
-import { exactText, metadata, namedObject, oneOf, orNull, pathId, timestamp } from '../http/schemas.js';
+import { exactText, metadata, namedObject, oneOf, orNull, pathId, strictObject, timestamp } from '../http/schemas.js';
 import { answerOperation, OPERATION_ANSWERS, OperationSchema } from '../operations/operations.js';
 import { requireRoom, RoomPath } from '../rooms/rooms.routes.js';
 
@@ -43,12 +43,18 @@ export const effectivePermissions = Type.Array(oneOf(PERMISSIONS), {
 
 export const trackFields = { trackId: Type.String(), kind: oneOf(TRACK_KINDS), source: oneOf(TRACK_SOURCES) };
 
+const otherParticipant = { roomId: Type.String(), participantId: Type.String() };
+const OtherParticipant = strictObject(otherParticipant);
+
+/** `movedTo` and `movedFrom` of events. */
+export const OtherSession = strictObject({ ...otherParticipant, sessionId: Type.String() });
+
 const ParticipantSchema = namedObject('Participant', {
   ...storedParticipant,
   state: oneOf(
     PARTICIPANT_STATES,
     '`invited`: it has not connected yet. `connected`: it is in the room. `disconnected`: it is in the room, but its ' +
-      'connection was lost a moment ago. `left`: it may join again with a valid token. `removed`: it may not.',
+      'connection was lost a moment ago. `left`: it may join again with a valid token. `removed` and `moved`: it may not.',
   ),
   permissions: effectivePermissions,
   tracks: Type.Array(
@@ -58,6 +64,8 @@ const ParticipantSchema = namedObject('Participant', {
     }),
     { description: 'The tracks that the participant publishes at this moment.' },
   ),
+  movedTo: Type.Optional({ ...OtherParticipant, description: 'The participant in the room that it was moved to.' }),
+  movedFrom: Type.Optional({ ...OtherParticipant, description: 'The participant in the room that it was moved from.' }),
 });
 
 export const ParticipantPath = Type.Object({

@@ -97,7 +97,7 @@ export function tokenRoutes(deps: Deps): Route[] {
       params: RoomPath,
       body: IssueTokenBody,
       responses: { 201: { description: 'The token.', schema: TokenSchema } },
-      errors: ['ROOM_ENDED', 'PARTICIPANT_NOT_FOUND', 'PARTICIPANT_REMOVED'],
+      errors: ['ROOM_ENDED', 'PARTICIPANT_NOT_FOUND', 'PARTICIPANT_REMOVED', 'PARTICIPANT_MOVED'],
       async handle({ caller, params, body, response }) {
         const issued = await issueToken(deps, caller, params.roomId, body);
         const { participantId, tokenId } = issued;

@@ -1,4 +1,5 @@
 import type { CleanUpKind } from './shared-steps.js';
+import { PARTICIPANT_MOVE } from './participant-move/participant-move.js';
 import { PARTICIPANT_REMOVE } from './participant-remove/participant-remove.js';
 import { ROOM_END } from './room-end/room-end.js';
 
@@ -6,4 +7,5 @@ import { ROOM_END } from './room-end/room-end.js';
 export const KINDS = {
   'room.end': ROOM_END,
   'participant.remove': PARTICIPANT_REMOVE,
+  'participant.move': PARTICIPANT_MOVE,
 } as const satisfies Record<string, CleanUpKind>;

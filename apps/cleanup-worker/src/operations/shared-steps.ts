@@ -3,6 +3,7 @@ import {
   sessionsAmong,
   findRoom,
   writeSessionsEnded,
+  type ClaimedOperation,
   type DueEndpoint,
   type TypedSql,
 } from '@callplane/db';
@@ -19,7 +20,7 @@ import type { Deps } from '../deps.js';
 
 export type CleanUpKind = Kind<Deps>;
 export type CleanUpStep = Step<
-  Pick<Deps, 'database' | 'clock' | 'producer' | 'logger' | 'media' | 'relays' | 'graceMs'>
+  Pick<Deps, 'database' | 'clock' | 'producer' | 'logger' | 'media' | 'relays' | 'graceMs' | 'rosterFullMax'>
 >;
 
 /** The contract defines the concurrency of clean-ups per worker process, so all of them share these slots. */
@@ -81,6 +82,11 @@ export const CHECK_MEDIA_STEP: CleanUpStep = {
     }
   },
 };
+
+export function participantOf({ id, participantId }: ClaimedOperation): string {
+  if (participantId === null) throw new Error(`${id} has no participant`);
+  return participantId;
+}
 
 interface CleanUpSubject extends Tenant {
   roomId: string;

@@ -137,3 +137,36 @@ describe('participant.remove', () => {
     expect(await roomOf(roomId)).toMatchObject({ status: 'active' });
   });
 });
+
+describe('participant.move', () => {
+  test('continues the session in the target, and tells both rooms', async () => {
+    const [roomId, to] = [await worker.newRoom(), await worker.newRoom('created')];
+    const ada = await worker.enter(roomId);
+    const id = await worker.workOn(worker.moveParticipant(roomId, ada.participantId, to));
+    expect(await worker.row(id)).toMatchObject({ status: 'completed', attempts: 1, lastError: null });
+    expect(await sessionOf(ada.participantId)).toMatchObject({ endedAt: NOON, endReason: 'moved' });
+    const moved = await worker.deps.database.prisma.participant.findFirstOrThrow({ where: { roomId: to } });
+    expect(moved).toMatchObject({ movedFromId: ada.participantId, leftAt: null, connectedAt: NOON });
+    expect(await sessionOf(moved.id)).toMatchObject({ endedAt: null, instanceId: null });
+    expect((await worker.events(roomId)).slice(-2)).toEqual(['track.unpublished', 'participant.left moved']);
+    expect(await worker.events(to)).toEqual(['room.started', 'participant.joined']);
+  });
+
+  test('that is refused fails at once, with its reason in the operation and in the event', async () => {
+    const [roomId, to] = [await worker.newRoom(), await worker.newRoom()];
+    const ada = await worker.enter(roomId);
+    const accepted = await worker.moveParticipant(roomId, ada.participantId, to);
+    await worker.endRoom(to);
+    const { id } = accepted.operation;
+    expect(await workOnOperation(worker.deps, id)).toBeNull();
+    const lastError = { code: 'ROOM_ENDED', message: 'The room is ending or has ended.' };
+    expect(await worker.row(id)).toMatchObject({ status: 'failed', attempts: 1, lastError });
+    expect(await sessionOf(ada.participantId)).toMatchObject({ endedAt: null });
+    expect((await worker.events(roomId)).at(-1)).toBe('operation.failed');
+    // Another request is a new run, also with another target.
+    const other = await worker.newRoom();
+    const again = await worker.workOn(worker.moveParticipant(roomId, ada.participantId, other));
+    expect([again, await worker.row(id)]).toMatchObject([id, { status: 'completed', run: 2, attempts: 2 }]);
+    expect(await worker.events(other)).toEqual(['participant.joined']);
+  });
+});

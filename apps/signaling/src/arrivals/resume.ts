@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { OrphanedSession, ResumeOutcome } from '@callplane/db';
+import { findMovedSession, type OrphanedSession, type ResumeOutcome } from '@callplane/db';
 import type { ClientMessages } from '@callplane/protocol';
 import type { Client } from '../clients/client.js';
 import { CLOSE_REASON_OF_END } from '../sessions/sessions.js';
@@ -7,13 +7,24 @@ import type { Session } from '../sessions/session.js';
 import { Arrival, type ArrivalDeps } from './arrival.js';
 
 type Resumed = Extract<ResumeOutcome, { outcome: 'resumed' }>;
+interface Moved {
+  outcome: 'moved';
+  to: { roomId: string; sessionId: string };
+}
 
-/** The session may come from this or another instance. @throws if a dependency does not answer. */
+/**
+ * The session may come from this or another instance. One that was moved continues in the other room, with the same
+ * secret. @throws if a dependency does not answer.
+ */
 export async function resume(deps: ArrivalDeps, client: Client, request: ClientMessages['resume']): Promise<void> {
   const arrival = new Arrival(deps, client, { resumed: true });
   if (arrival.refusedByDrain()) return;
   const outcome = await write(deps, arrival, request);
-  if (outcome !== null) await continueSession(deps, arrival, request, outcome);
+  if (outcome === null) return;
+  if (outcome.outcome === 'resumed') return continueSession(deps, arrival, request, outcome);
+  arrival.log('moved');
+  const inTarget = { ...request, ...outcome.to, continueMedia: false };
+  return deps.arrivals.track(client, inTarget.sessionId, () => resume(deps, client, inTarget));
 }
 
 /**
@@ -74,10 +85,10 @@ async function continueSession(
 
 /** @returns null if the resumption is refused; the client has ended then. */
 async function write(
-  { arrivalLimits, instanceId, writes }: ArrivalDeps,
+  { arrivalLimits, database, instanceId, writes }: ArrivalDeps,
   arrival: Arrival,
   request: ClientMessages['resume'],
-): Promise<Resumed | null> {
+): Promise<Resumed | Moved | null> {
   const { roomId, sessionId, resumeSecret } = request;
   if (arrival.refusedByLimit('address', arrivalLimits.addressWaitMs(arrival.client))) return null;
   if (arrival.refusedByLimit('session', arrivalLimits.waitMs(sessionId))) return null;
@@ -92,9 +103,12 @@ async function write(
       arrivalLimits.failed(arrival.client);
       arrival.refuse('invalid_session', 'Session or secret unknown.');
       return null;
-    case 'ended':
+    case 'ended': {
+      const to = outcome.reason === 'moved' ? await findMovedSession(database.sql, input) : null;
+      if (to !== null) return { outcome: 'moved', to };
       arrival.refuse(CLOSE_REASON_OF_END[outcome.reason], `session ended: ${outcome.reason}`);
       return null;
+    }
     default:
       arrival.decline(outcome, 'session', sessionId);
       return null;

@@ -56,7 +56,7 @@ class PortClient implements Client {
     this.end(reason);
   }
   drop(): void {
-    this.end('moved');
+    this.end('elsewhere');
   }
   end(ending: Ending): void {
     if (this.ending !== null) return;
@@ -189,7 +189,7 @@ describe('a client without a WebSocket', () => {
     expect(await second.request({ type: 'mute', trackId: 'cam', muted: true })).toMatchObject({ type: 'ok' });
 
     const { client: third } = await resume(gateway, welcome);
-    expect(second.ending).toBe('moved');
+    expect(second.ending).toBe('elsewhere');
     expect(await third.request({ type: 'message', data: 'hello' })).toMatchObject({ type: 'ok' });
     await bob.client.until('message', ({ data }) => data === 'hello');
 

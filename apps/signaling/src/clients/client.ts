@@ -8,8 +8,8 @@ import {
 } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 
-/** A close reason, `lost` (the transport failed) or `moved` (the session has another client). */
-export type Ending = CloseReason | 'lost' | 'moved';
+/** A close reason, `lost` (the transport failed) or `elsewhere` (the session has another client). */
+export type Ending = CloseReason | 'lost' | 'elsewhere';
 
 /** The cause of a close with the reason `drain`. */
 export const DRAINS = 'This gateway drains.';

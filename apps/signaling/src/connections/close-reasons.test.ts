@@ -58,6 +58,12 @@ const PROVOKE: Record<CloseReason, () => Promise<TestInstance>> = {
     await kit.join(usual.url, ada);
     return closes(ada.client, 'superseded');
   },
+  async moved() {
+    const roomId = await kit.newRoom();
+    const { client, participantId } = await joined(roomId);
+    await kit.move(roomId, participantId, await kit.newRoom());
+    return closes(client, 'moved');
+  },
   async token_expired() {
     const { token } = await kit.invite(await kit.newRoom(), { claims: { exp: 1 } });
     return closes(await send({ type: 'join', token }), 'token_expired');

@@ -94,7 +94,7 @@ export class Connection implements Client {
 
   drop(): void {
     if (!this.isOpen) return;
-    this.#end('moved');
+    this.#end('elsewhere');
     this.#webSocket.terminate();
   }
 

@@ -36,7 +36,8 @@ export interface RoomMember {
 export type Departure =
   /** The session has ended, is being removed, or its room is ending. */
   | SessionEndReason
-  | 'moved'
+  /** Another instance has resumed it. */
+  | 'elsewhere'
   /** The session is not among the live ones of a complete read. Its row says why. */
   | 'missing';
 

@@ -142,9 +142,9 @@ describe('a small room', () => {
     write({ sessionId: 's3', connection: 2 });
     expect(departed).toEqual([
       ['s1', 'left'],
-      ['s2', 'moved'],
+      ['s2', 'elsewhere'],
     ]);
-    expect([ada, bob, cem].map((member) => room.departureOf(member))).toEqual(['missing', 'moved', null]);
+    expect([ada, bob, cem].map((member) => room.departureOf(member))).toEqual(['missing', 'elsewhere', null]);
     expect(room.sessions.isElsewhere).toBe(true);
     // A complete read contains live sessions only, so it does not say why one is missing.
     new Member('s4');

@@ -87,7 +87,7 @@ export class Room {
     const entry = this.sessions.entries.get(member.sessionId);
     if (entry === undefined) return 'missing';
     // A higher number on this same instance is a resumption in progress.
-    return entry.connection > member.connectionNumber && entry.instanceId !== this.instanceId ? 'moved' : null;
+    return entry.connection > member.connectionNumber && entry.instanceId !== this.instanceId ? 'elsewhere' : null;
   }
 
   add(member: RoomMember): void {

@@ -28,6 +28,7 @@ export const CLOSE_REASON_OF_END = {
   removed: 'removed',
   room_ended: 'room_ended',
   superseded: 'superseded',
+  moved: 'moved',
   // The cleanup worker counted an open connection as lost, e.g. because this instance was cut off for long.
   connection_lost: 'invalid_session',
 } as const satisfies Record<SessionEndReason, CloseReason>;
@@ -98,7 +99,7 @@ export class Sessions implements SessionPort {
   onDeparture(member: RoomMember, departure: Departure): void {
     const session = this.#sessions.get(member.sessionId);
     if (session === undefined || session !== member) return;
-    if (departure === 'moved') session.dispatch('resumedElsewhere');
+    if (departure === 'elsewhere') session.dispatch('resumedElsewhere');
     else if (departure === 'room_ended') session.dispatch('ended', overBecause(departure));
     // In `ending`, the room usually shows the end that this instance writes. `writeEnd` dispatches the outcome.
     else if (session.state === 'ending') return;
@@ -226,6 +227,6 @@ function overBecause(reason: SessionEndReason): SessionOver {
 
 function eventOf(ending: Ending): SessionEvent {
   if (ending === 'drain') return 'drained';
-  if (ending === 'lost' || ending === 'moved' || CLOSE_REASONS[ending].reconnect === 'resume') return 'lost';
+  if (ending === 'lost' || ending === 'elsewhere' || CLOSE_REASONS[ending].reconnect === 'resume') return 'lost';
   return 'closedForGood';
 }

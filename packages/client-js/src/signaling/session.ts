@@ -35,6 +35,7 @@ export class Session {
   readonly #waiting: (() => void)[] = [];
   readonly #over = new AbortController();
   #hasOpened = false;
+  #isMoved = false;
   #welcome: WelcomeMessage | undefined;
   #socket: SignalingSocket | undefined;
   #pinging: ReturnType<typeof setInterval> | undefined;
@@ -173,8 +174,8 @@ export class Session {
       this.#hurry = waiting.end;
       return waiting.over;
     };
-    // The first attempt to join needs no pause: no other client lost a gateway at the same moment.
-    if (this.#welcome !== undefined) await rest(0);
+    // The first attempt to join or to follow a move needs no pause: no other client lost a gateway at the same moment.
+    if (this.#welcome !== undefined && !this.#isMoved) await rest(0);
     await retry(async (count) => {
       if (this.#isClosed()) return undefined;
       const end = await this.#attempt(first);
@@ -247,6 +248,7 @@ export class Session {
       this.#finish(closeOf(end, end.reason ?? 'connection_lost'));
       return;
     }
+    this.#isMoved = end.reason === 'moved';
     this.state = 'reconnecting';
     this.listener.onState('reconnecting');
     void this.#reconnect();

@@ -3,6 +3,7 @@ import { presentOperation, type OperationState } from '../operations/operation.j
 import {
   presentParticipant,
   presentTrack,
+  type OtherParticipant,
   type ParticipantState,
   type Permission,
   type SessionEndReason,
@@ -69,8 +70,14 @@ interface SessionSubject {
   participant: ParticipantState;
 }
 
+/** The participant and its session in the other room of a move. */
+export interface OtherSession extends OtherParticipant {
+  sessionId: string;
+}
+
 export interface EndedSession extends SessionSubject {
   tracks: TrackIdentity[];
+  movedTo?: OtherSession;
 }
 
 function roomEvent(
@@ -117,15 +124,18 @@ function ofRoom(type: EventType, subject: RoomSubject, participantCount: number)
   return roomEvent(type, subject, { room: presentLiveRoom(subject.tenant, { ...subject.room, participantCount }) });
 }
 
-export function participantJoined(subject: RoomSubject, session: SessionSubject): NewEvent {
-  return sessionEvent('participant.joined', subject, session);
+export function participantJoined(subject: RoomSubject, session: SessionSubject, movedFrom?: OtherSession): NewEvent {
+  return sessionEvent('participant.joined', subject, session, movedFrom === undefined ? {} : { movedFrom });
 }
 
 /** All events of a session that has ended: `track.unpublished` for each of its tracks, then `participant.left`. */
 export function participantLeft(subject: RoomSubject, ended: EndedSession, reason: SessionEndReason): NewEvent[] {
   return [
     ...ended.tracks.map((track) => trackEvent('track.unpublished', subject, ended, track)),
-    sessionEvent('participant.left', subject, ended, { reason }),
+    sessionEvent('participant.left', subject, ended, {
+      reason,
+      ...(ended.movedTo === undefined ? {} : { movedTo: ended.movedTo }),
+    }),
   ];
 }
 
@@ -155,7 +165,7 @@ export function recordingEvent(type: RecordingEventType, subject: RoomSubject, r
 
 /**
  * The last attempt of an operation's run has failed.
- * @param participant the participant of a removal; null for the end of a room.
+ * @param participant the participant of a removal or a move; null for the end of a room.
  */
 export function operationFailed(
   subject: RoomSubject,

@@ -1,3 +1,5 @@
+import type { ErrorCode } from '../errors/errors.js';
+
 /** The schedule of operations and webhook deliveries. `GET /v1/webhooks/signature-contract` serves these constants. */
 export const ATTEMPTS_PER_RUN = 8;
 /** Waits between the attempts of a run, in seconds. */
@@ -33,6 +35,7 @@ export function backoffMs(runAttempt: number, random: Random): number | null {
 export const QUEUE_OF_OPERATION = {
   'room.end': 'room-end',
   'participant.remove': 'participant-remove',
+  'participant.move': 'participant-move',
   'recording.process': 'recording-process',
   'recording.delete': 'recording-delete',
 } as const;
@@ -43,11 +46,21 @@ export const OPERATION_KINDS = Object.keys(QUEUE_OF_OPERATION) as OperationKind[
 export const OPERATION_STATUSES = ['pending', 'completed', 'failed'] as const;
 export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 
-/** Why the last attempt failed; names the step and never an internal host. */
+/** Why the last attempt failed; names the step and never an internal host. Any other code is the one of a refusal. */
 export interface OperationError {
-  code: 'STEP_FAILED' | 'LEASE_EXPIRED';
+  code: 'STEP_FAILED' | 'LEASE_EXPIRED' | MoveRefusal;
   message: string;
 }
+
+/** Why a participant cannot be moved: codes of the API. */
+export const MOVE_REFUSALS = [
+  'PARTICIPANT_REMOVED',
+  'PARTICIPANT_NOT_CONNECTED',
+  'ROOM_ENDED',
+  'ROOM_FULL',
+  'ENCRYPTION_DIFFERS',
+] as const satisfies readonly ErrorCode[];
+export type MoveRefusal = (typeof MOVE_REFUSALS)[number];
 
 export interface OperationState {
   id: string;

@@ -9,12 +9,12 @@ export type ParticipantStatus = (typeof PARTICIPANT_STATUSES)[number];
 
 /**
  * `invited`: has not connected yet. `disconnected`: in the room, its connection was lost a moment ago and may resume.
- * `left`: may join again with a valid token. `removed`: may not.
+ * `left`: may join again with a valid token. `removed` and `moved` (to another room): may not.
  */
-export const PARTICIPANT_STATES = ['invited', 'connected', 'disconnected', 'left', 'removed'] as const;
+export const PARTICIPANT_STATES = ['invited', 'connected', 'disconnected', 'left', 'removed', 'moved'] as const;
 export type ParticipantLiveState = (typeof PARTICIPANT_STATES)[number];
 
-export const SESSION_END_REASONS = ['left', 'removed', 'room_ended', 'connection_lost', 'superseded'] as const;
+export const SESSION_END_REASONS = ['left', 'removed', 'room_ended', 'connection_lost', 'superseded', 'moved'] as const;
 export type SessionEndReason = (typeof SESSION_END_REASONS)[number];
 
 export const PERMISSIONS = [
@@ -85,6 +85,12 @@ export interface ParticipantState extends Presence {
   role: string;
 }
 
+/** A participant in the other room of a move. */
+export interface OtherParticipant {
+  roomId: string;
+  participantId: string;
+}
+
 export interface LiveParticipantState extends ParticipantState {
   isRemoved: boolean;
   /** Whether its live session has a connection. Null without a live session. */
@@ -92,21 +98,27 @@ export interface LiveParticipantState extends ParticipantState {
   permissions: Permission[];
   /** Tracks of its live session. */
   tracks: (TrackIdentity & { muted: boolean })[];
+  movedTo: OtherParticipant | null;
+  movedFrom: OtherParticipant | null;
 }
 
 function liveStateOf(participant: LiveParticipantState, now: Date): ParticipantLiveState {
   if (participant.isRemoved) return 'removed';
+  if (participant.movedTo !== null) return 'moved';
   if (participant.isConnected !== null) return participant.isConnected ? 'connected' : 'disconnected';
   return leftAt(participant, now) === null ? 'invited' : 'left';
 }
 
 /** Presents a participant for reads and lists of the API. */
 export function presentLiveParticipant(participant: LiveParticipantState, now: Date) {
+  const { movedTo, movedFrom } = participant;
   return {
     ...presentParticipant(participant, now),
     state: liveStateOf(participant, now),
     permissions: participant.permissions,
     tracks: participant.tracks.map(({ trackId, kind, source, muted }) => ({ trackId, kind, source, muted })),
+    ...(movedTo === null ? {} : { movedTo }),
+    ...(movedFrom === null ? {} : { movedFrom }),
   };
 }
 

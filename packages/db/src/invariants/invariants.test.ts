@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { execute, endOne, insertTestEndpoint } from '@callplane/testing';
+import { execute, endOne, insertTestEndpoint, moveOne } from '@callplane/testing';
 import { endRoomPresence, writeSessionsEnded } from '../sessions/session-ends.js';
 import { findRoom } from '../rooms/rooms.repository.js';
 import { startTestRooms, track, type TestRooms } from '../sessions/sessions.testkit.js';
@@ -8,7 +8,7 @@ import { checkInvariants, queryOf, INVARIANTS } from './invariants.js';
 
 let rooms: TestRooms;
 /** Ids of rows that the breaking statements change. */
-let ids: Record<'live' | 'ended' | 'participant' | 'operation', string>;
+let ids: Record<'live' | 'ended' | 'participant' | 'moved' | 'mover' | 'operation', string>;
 
 beforeAll(async () => {
   rooms = await startTestRooms({ poolMax: 4 });
@@ -23,6 +23,10 @@ beforeAll(async () => {
   await endOne(database, (await rooms.enter(live)).held, 'left', now);
   const removed = await rooms.enter(live);
   await rooms.remove(live, removed.participantId);
+  const mover = await rooms.enter(live);
+  const elsewhere = await rooms.newRoom();
+  await moveOne(database, tenant, { roomId: live, ...mover }, { roomId: elsewhere }, now);
+  const { id: moved } = await database.prisma.participant.findFirstOrThrow({ where: { roomId: elsewhere } });
   const ended = await rooms.newRoom();
   await rooms.enter(ended);
   await rooms.end(ended);
@@ -40,7 +44,7 @@ beforeAll(async () => {
   const { id: operation } = await database.prisma.runtimeOperation.findFirstOrThrow({
     where: { participantId: removed.participantId },
   });
-  ids = { live, ended, participant: one.participantId, operation };
+  ids = { live, ended, participant: one.participantId, moved, mover: mover.participantId, operation };
 });
 
 /** Rolls the statement that breaks an invariant back. */
@@ -72,6 +76,7 @@ const ROWS: Record<string, () => string> = {
   capacity: () => ids.live,
   'sessions-reported-once': () => ids.live,
   'removed-participants-gone': () => ids.operation,
+  'moved-participants-gone': () => ids.moved,
   'operations-bounded': () => ids.operation,
   'participants-in-their-room': () => ids.participant,
 };
@@ -91,6 +96,8 @@ const BREAKS: Record<string, () => string> = {
     `UPDATE events SET type = 'participant.moved' WHERE room_id = '${ids.live}' AND type = 'participant.left'`,
   'removed-participants-gone': () =>
     `UPDATE runtime_operations SET status = 'completed', completed_at = now() WHERE id = '${ids.operation}'`,
+  'moved-participants-gone': () =>
+    `UPDATE participant_tokens SET revoked_at = NULL WHERE participant_id = '${ids.mover}'`,
   'operations-bounded': () => `
     UPDATE runtime_operations SET lease_token = gen_random_uuid(), lease_expires_at = now() + interval '1 hour'
     WHERE id = '${ids.operation}'`,

@@ -122,13 +122,27 @@ export const INVARIANTS: readonly Invariant[] = [
       WHERE o.kind = 'participant.remove' AND o.status = 'completed' AND remaining.count > 0`,
   },
   {
+    name: 'moved-participants-gone',
+    sentence: 'A participant that was moved to another room has no live session and no valid token.',
+    subject: 'participants',
+    broken: Prisma.sql`
+      SELECT p.id FROM newest JOIN participants p ON p.id = newest.id
+      CROSS JOIN LATERAL (
+        SELECT (SELECT count(*) FROM participant_sessions s WHERE s.participant_id = p.moved_from_id AND s.ended_at IS NULL)
+          + (SELECT count(*) FROM participant_tokens t WHERE t.participant_id = p.moved_from_id AND t.revoked_at IS NULL)
+          AS count
+      ) remaining
+      WHERE p.moved_from_id IS NOT NULL AND remaining.count > 0`,
+  },
+  {
     name: 'operations-bounded',
     sentence:
-      'A failed operation has used all attempts of its run and names its error; no lease lasts for longer than allowed.',
+      'A failed operation was refused, or has used all attempts of its run, and names its error; no lease lasts for longer than allowed.',
     subject: 'operations',
     broken: Prisma.sql`
       SELECT o.id FROM newest JOIN runtime_operations o ON o.id = newest.id
-      WHERE (o.status = 'failed' AND (o.run_attempts < ${ATTEMPTS_PER_RUN}::int OR o.last_error IS NULL))
+      WHERE (o.status = 'failed' AND (o.last_error IS NULL OR (o.run_attempts < ${ATTEMPTS_PER_RUN}::int
+          AND o.last_error ->> 'code' IN ('STEP_FAILED', 'LEASE_EXPIRED'))))
         OR o.lease_expires_at > now() + ${LEASE_SECONDS_MAX}::int * interval '1 second'`,
   },
   {

@@ -1,4 +1,4 @@
-import type { OperationError, OperationKind, OperationState, Tenant } from '@callplane/core';
+import type { MoveRefusal, OperationError, OperationKind, OperationState, Tenant } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { literals } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
@@ -15,6 +15,8 @@ export interface ClaimedOperation {
   participantId: string | null;
   /** The room, the participant or the recording that the operation is about. */
   subjectId: string;
+  /** Details of the request, such as a `MoveInput`; null for kinds that need no more than a subject. */
+  input: unknown;
   /** Trace context of the request that created the operation; the events of the clean-up carry it. */
   traceparent: string | null;
   run: number;
@@ -30,6 +32,14 @@ export class LeaseLost extends Error {
   constructor(operationId: string) {
     super(`the lease on ${operationId} is lost`);
     this.name = 'LeaseLost';
+  }
+}
+
+/** Another attempt would not help: the operation fails at once, with this code. */
+export class OperationRefused extends Error {
+  constructor(readonly code: MoveRefusal) {
+    super(`the operation is refused: ${code}`);
+    this.name = 'OperationRefused';
   }
 }
 
@@ -64,7 +74,7 @@ export async function claimOperation(
     WHERE id = ${operationId} AND status = 'pending' AND due_at <= now()
       AND ${isUnleased} AND NOT ${isExhausted}
     RETURNING id, kind, environment_id AS "environmentId", ${PROJECT_ID},
-      room_id AS "roomId", participant_id AS "participantId", subject_id AS "subjectId", traceparent, run, run_attempts AS "runAttempts",
+      room_id AS "roomId", participant_id AS "participantId", subject_id AS "subjectId", input, traceparent, run, run_attempts AS "runAttempts",
       lease_token::text AS "leaseToken",
       (extract(epoch FROM now() - due_at) * 1000)::int AS "lagMs"`;
   return claimed ?? null;

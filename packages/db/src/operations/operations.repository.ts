@@ -59,13 +59,15 @@ export function insertOperations(
   subjects: Prisma.Sql,
   now: Date,
   traceparent?: string | null,
+  input: object | null = null,
 ): PromiseLike<NewOperation[]> {
   return db.$queryRaw<NewOperation[]>`
     WITH ${subjects}
     INSERT INTO runtime_operations (id, environment_id, room_id, participant_id, kind, subject_id, status, created_at,
-      traceparent)
+      traceparent, input)
     SELECT ${newIdInSql('operation')}, environment_id, room_id, participant_id, ${kind}, subject.id, 'pending',
-      ${now.toISOString()}::timestamptz, ${traceparent ?? null}::text
+      ${now.toISOString()}::timestamptz, ${traceparent ?? null}::text,
+      ${input === null ? null : JSON.stringify(input)}::jsonb
     FROM subject
     RETURNING ${ACCEPTED}, room_id AS "roomId",
       (SELECT version FROM subject WHERE subject.id = runtime_operations.subject_id) AS "roomVersion"`;

@@ -29,7 +29,7 @@ export interface ParticipantPatch {
   permissions?: readonly Permission[];
 }
 
-export type ModerationRefusal = 'not_found' | 'removed' | 'room_ended';
+export type ModerationRefusal = 'not_found' | 'removed' | 'moved' | 'room_ended';
 
 export interface Moderated {
   /** The room's version after the change; null if nothing that participants see has changed. */
@@ -114,7 +114,7 @@ async function change(
   patch: ParticipantPatch,
   now: Date,
 ): Promise<ParticipantUpdate> {
-  const locked = await lock(sql, tenant, roomId, participantId);
+  const locked = await lockParticipant(sql, tenant, roomId, participantId);
   if ('outcome' in locked) return locked;
   const { person, room, sessionId } = locked;
   const { permissions: before, ...participant } = person;
@@ -157,7 +157,7 @@ export function muteTrack(
   now: Date,
 ): Promise<TrackMute> {
   return database.transaction(async (sql) => {
-    const locked = await lock(sql, tenant, roomId, participantId);
+    const locked = await lockParticipant(sql, tenant, roomId, participantId);
     if ('outcome' in locked) return locked;
     const { person, room, sessionId } = locked;
     if (sessionId === null) return { outcome: 'no_track' };
@@ -187,19 +187,20 @@ interface Locked {
 }
 
 /** Locks the participant, then its live session, then the room, as every other writer does. */
-async function lock(
+export async function lockParticipant(
   sql: TypedSql,
   tenant: Tenant,
   roomId: string,
   participantId: string,
 ): Promise<Locked | { outcome: ModerationRefusal }> {
-  const [row] = await sql.$queryRaw<(Locked['person'] & { removed: boolean })[]>`
-    SELECT ${PARTICIPANT_COLUMNS}, participants.removed_at IS NOT NULL AS removed, ${PARTICIPANT_PERMISSIONS}
+  const [row] = await sql.$queryRaw<(Locked['person'] & { removed: boolean; moved: boolean })[]>`
+    SELECT ${PARTICIPANT_COLUMNS}, participants.removed_at IS NOT NULL AS removed, ${PARTICIPANT_PERMISSIONS},
+      EXISTS (SELECT FROM participants other WHERE other.moved_from_id = participants.id) AS moved
     FROM participants
     WHERE id = ${participantId} AND room_id = ${roomId} AND environment_id = ${tenant.environmentId}
     FOR NO KEY UPDATE OF participants`;
   if (row === undefined) return { outcome: 'not_found' };
-  const { removed, ...person } = row;
+  const { removed, moved, ...person } = row;
   // A statement of its own: the participant's lock may have waited for a join. PostgreSQL reads the array, and so locks
   // the session, before it locks the room.
   const [locked] = await sql.$queryRaw<(RoomState & { sessionId: string | null })[]>`
@@ -212,7 +213,7 @@ async function lock(
   if (locked === undefined) return { outcome: 'not_found' };
   const { sessionId, ...room } = locked;
   if (!isOpen(room.status)) return { outcome: 'room_ended' };
-  if (removed) return { outcome: 'removed' };
+  if (removed || moved) return { outcome: removed ? 'removed' : 'moved' };
   return { person, room, sessionId };
 }
 

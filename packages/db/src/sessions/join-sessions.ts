@@ -43,7 +43,7 @@ export interface JoinSettings {
 
 type AdmittedJoin = JoinInput & { joinNumber: number };
 
-interface Batch extends JoinSettings {
+interface Batch extends Pick<JoinSettings, 'rosterFullMax'> {
   now: Date;
   /** The media server for the room if it has none yet. */
   mediaNodeId: string | null;
@@ -117,6 +117,18 @@ async function joinTogether(
       staying = staying.filter((input) => !error.inputs.includes(input));
     }
   }
+}
+
+/** Joins of participants that the transaction has made, in a transaction that has locked the room. */
+export async function joinMade(
+  sql: TypedSql,
+  input: JoinInput & { mediaNodeId: string | null },
+  rosterFullMax: number,
+  now: Date,
+): Promise<JoinOutcome> {
+  const { roomId, participantId, mediaNodeId } = input;
+  const outcomes = await joinLocked(sql, roomId, [{ ...input, joinNumber: 0 }], { now, mediaNodeId, rosterFullMax });
+  return outcomes.get(participantId) ?? { outcome: 'abandoned' };
 }
 
 async function joinLocked(

@@ -97,7 +97,7 @@ function eventsOf({ room }: RoomToJoin, joins: readonly AcceptedJoin[], now: Dat
       superseded === null
         ? []
         : participantLeft(subject, { ...superseded, participant: { ...state.participant, leftAt: now } }, 'superseded');
-    return [...left, participantJoined(subject, state)];
+    return [...left, participantJoined(subject, state, input.movedFrom)];
   });
   const started = roomStarted({ tenant: tenantOf(joins), room: after, now }, joins.length);
   return after.status === room.status ? events : [started, ...events];

@@ -237,6 +237,23 @@ export async function resumeSessions(
   return inputs.map(({ sessionId }) => outcomeOf(found.get(sessionId), states));
 }
 
+/** The latest session of a session that was moved, perhaps several times, with the same secret; null without one. */
+export async function findMovedSession(
+  db: TypedSql,
+  { sessionId, resumeSecretHash }: Pick<ResumeInput, 'sessionId' | 'resumeSecretHash'>,
+): Promise<{ sessionId: string; roomId: string } | null> {
+  const [found] = await db.$queryRaw<{ sessionId: string; roomId: string }[]>`
+    WITH RECURSIVE person AS (
+      SELECT participant_id AS id, 0 AS moves FROM participant_sessions WHERE id = ${sessionId}
+      UNION ALL
+      SELECT p.id, person.moves + 1 FROM participants p JOIN person ON p.moved_from_id = person.id
+    )
+    SELECT s.id AS "sessionId", s.room_id AS "roomId" FROM participant_sessions s JOIN person ON person.id = s.participant_id
+    WHERE s.resume_secret_hash = ${Buffer.from(resumeSecretHash)} AND person.moves > 0
+    ORDER BY person.moves DESC LIMIT 1`;
+  return found ?? null;
+}
+
 function outcomeOf(found: Found | undefined, states: Promise<Map<string, SessionState>>): ResumeOutcome {
   if (found === undefined) return { outcome: 'unknown' };
   const { connection, endReason, waitMs, projectId, environmentId, sessionId, ...rest } = found;

@@ -1,4 +1,11 @@
-import type { ParticipantState, Permission, SessionEndReason, Tenant, TrackIdentity } from '@callplane/core';
+import type {
+  OtherSession,
+  ParticipantState,
+  Permission,
+  SessionEndReason,
+  Tenant,
+  TrackIdentity,
+} from '@callplane/core';
 import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 
 /** Media server of a room, and a counter that each move increments for its compare-and-swap. */
@@ -39,8 +46,10 @@ export interface JoinInput {
   permissions: readonly Permission[];
   /** SHA-256 of the resume secret. */
   resumeSecretHash: Uint8Array;
-  instanceId: string;
+  /** Null for a session that begins without a connection. */
+  instanceId: string | null;
   mediaNodeId: string | null | Promise<string | null>;
+  movedFrom?: OtherSession;
   /**
    * Called right before the join is written, and again before the commit if it needs a transaction. A client that has
    * gone by then may have joined elsewhere, so its join writes nothing.

@@ -66,7 +66,7 @@ export async function startTestRooms({ poolMax = 20 } = {}) {
       maxParticipants = 100,
       status = 'created',
       ...more
-    }: { maxParticipants?: number; status?: RoomStatus; record?: object } = {}): Promise<string> {
+    }: { maxParticipants?: number; status?: RoomStatus; record?: object; encryption?: string } = {}): Promise<string> {
       const startedAt = status === 'created' ? null : NOON;
       const data = roomRow(tenant, { status, maxParticipants, createdAt: NOON, startedAt, ...more });
       return (await prisma.room.create({ data })).id;

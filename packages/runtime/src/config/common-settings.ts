@@ -303,6 +303,13 @@ export const recordingSettings = {
 
 /** How long a session outlives its connection. The gateway's timer and the cleanup worker's sweep use it. */
 export const sessionSettings = {
+  ROSTER_FULL_MAX: Type.Integer({
+    default: 100,
+    minimum: 2,
+    maximum: 1000,
+    description:
+      'Participants up to which a client gets the whole roster of its room and every change. A larger room is paged. Must be equal on all instances.',
+  }),
   RECONNECT_GRACE_SECONDS: Type.Integer({
     default: 15,
     minimum: 1,

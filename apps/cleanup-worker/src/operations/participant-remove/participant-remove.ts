@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { INSTANCE_DEAD_MS } from '@callplane/core';
 import {
   assertLease,
-  type ClaimedOperation,
   endParticipantPresence,
   isParticipantHeld,
   mediaPlacesOfParticipant,
@@ -18,6 +17,7 @@ import {
   type CleanUpStep,
   CHECK_MEDIA_STEP,
   CLOSE_RELAYS_STEP,
+  participantOf,
 } from '../shared-steps.js';
 
 /** How long the signaling instance may take to close the connection, and the interval between checks. */
@@ -74,11 +74,6 @@ const STEPS: readonly CleanUpStep[] = [
   CLOSE_RELAYS_STEP,
   CHECK_MEDIA_STEP,
 ];
-
-function participantOf({ id, participantId }: ClaimedOperation): string {
-  if (participantId === null) throw new Error(`${id} has no participant`);
-  return participantId;
-}
 
 /** Disconnects a participant and blocks its identity. */
 export const PARTICIPANT_REMOVE: CleanUpKind = {

@@ -17,6 +17,7 @@ const REASONS: Record<NonNullable<Session['reason']>, string> = {
   room_ended: 'the room ended',
   connection_lost: 'the connection was lost',
   superseded: 'joined again elsewhere',
+  moved: 'was moved to another room',
 };
 
 export function ParticipantSheet({

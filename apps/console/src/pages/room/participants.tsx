@@ -24,6 +24,7 @@ const STATES: Record<Participant['state'], string> = {
   disconnected: 'reconnecting',
   left: 'left',
   removed: 'removed',
+  moved: 'moved',
 };
 
 const NOBODY = { active: 'Nobody is in the room.', left: 'Nobody has left.', all: 'Nobody has joined yet.' };
