@@ -54,7 +54,8 @@ function sum(entries: Entry[], type: string) {
     sums.packets += entry.packetsSent ?? entry.packetsReceived ?? 0;
     sums.lost += Math.max(0, entry.packetsLost ?? 0);
     const { frameWidth = 0, frameHeight = 0, framesPerSecond = 0 } = entry;
-    if (frameWidth * frameHeight <= largest) continue;
+    // A layer that nobody receives is not sent.
+    if (framesPerSecond === 0 || frameWidth * frameHeight <= largest) continue;
     largest = frameWidth * frameHeight;
     sums.resolution = `, ${frameWidth}×${frameHeight}, ${Math.round(framesPerSecond)} fps`;
   }

@@ -136,26 +136,41 @@ function useOf({ revokedAt, expiresAt, connectedAt, isRoomOver }: IssuedTokenRow
   return connectedAt === null ? 'unused' : 'used';
 }
 
+type Issuing = Pick<Deps, 'database' | 'producer' | 'statements' | 'signingKeys' | 'tokens' | 'clock'>;
+type Input = Static<typeof IssueTokenBody>;
+
+/** A token whose participant is not known yet. */
+interface Draft {
+  tenant: Tenant;
+  roomId: string;
+  token: { id: string; createdAt: Date; expiresAt: Date };
+  sign: (participantId: string, permissions: readonly string[]) => string;
+}
+
 /** Issues a token for a new participant, or for the one that the request names. */
-async function issueToken(
-  deps: Pick<Deps, 'database' | 'producer' | 'statements' | 'signingKeys' | 'tokens' | 'clock'>,
-  tenant: Tenant,
-  roomId: string,
-  input: Static<typeof IssueTokenBody>,
-) {
+async function issueToken(deps: Issuing, tenant: Tenant, roomId: string, input: Input) {
+  const { participantId, ...given } = input;
+  const draft = await draftOf(deps, tenant, roomId, input);
+  const issued =
+    participantId === undefined
+      ? await forNewParticipant(deps, draft, given)
+      : await forParticipant(deps, draft, participantId, given);
+  return { ...issued, tokenId: draft.token.id, expiresAt: draft.token.expiresAt };
+}
+
+async function draftOf(deps: Issuing, tenant: Tenant, roomId: string, input: Input): Promise<Draft> {
   const signer = await deps.signingKeys.signer();
-  const now = deps.clock.now();
-  const issuedUnixSeconds = Math.floor(now.getTime() / 1000);
+  const createdAt = deps.clock.now();
+  const issuedUnixSeconds = Math.floor(createdAt.getTime() / 1000);
   const expiresUnixSeconds = issuedUnixSeconds + (input.ttlSeconds ?? TOKEN_TTL_SECONDS.default);
-  const expiresAt = new Date(expiresUnixSeconds * 1000);
-  const tokenId = newId('token');
+  const id = newId('token');
   const sign = (participantId: string, permissions: readonly string[]) =>
     jwt.sign(
       {
         iss: deps.tokens.issuer,
         aud: deps.tokens.audience,
         sub: participantId,
-        jti: tokenId,
+        jti: id,
         iat: issuedUnixSeconds,
         nbf: issuedUnixSeconds,
         exp: expiresUnixSeconds,
@@ -168,24 +183,26 @@ async function issueToken(
       signer.privateKey,
       { algorithm: 'ES256', keyid: signer.kid },
     );
-  if (input.participantId !== undefined) {
-    const { participantId, participantName: name, permissions, metadata, externalId, role } = input;
-    const given = Object.entries({ name, permissions, metadata, externalId, role }).filter(
-      ([, value]) => value !== undefined,
-    );
-    const token = { id: tokenId, createdAt: now, expiresAt };
-    const issued = await insertAnotherToken(
-      deps.database,
-      tenant,
-      roomId,
-      participantId,
-      Object.fromEntries(given),
-      token,
-    );
-    if (issued.outcome !== 'updated') return refuse(deps, tenant, roomId, issued.outcome);
-    announce(deps, roomId, issued);
-    return { token: sign(participantId, issued.permissions), participantId, tokenId, expiresAt };
-  }
+  return { tenant, roomId, token: { id, createdAt, expiresAt: new Date(expiresUnixSeconds * 1000) }, sign };
+}
+
+async function forParticipant(
+  deps: Issuing,
+  { tenant, roomId, token, sign }: Draft,
+  participantId: string,
+  { participantName: name, permissions, metadata, externalId, role }: Input,
+) {
+  const given = Object.entries({ name, permissions, metadata, externalId, role }).filter(
+    ([, value]) => value !== undefined,
+  );
+  const fields = Object.fromEntries(given);
+  const issued = await insertAnotherToken(deps.database, tenant, roomId, participantId, fields, token);
+  if (issued.outcome !== 'updated') return refuse(deps, tenant, roomId, issued.outcome);
+  announce(deps, roomId, issued);
+  return { token: sign(participantId, issued.permissions), participantId };
+}
+
+async function forNewParticipant(deps: Issuing, { tenant, roomId, token: draft, sign }: Draft, input: Input) {
   const participantId = newId('participant');
   const permissions = input.permissions ?? ['room:join'];
   const inserting = deps.statements.insertParticipantIfOpen({
@@ -197,13 +214,13 @@ async function issueToken(
       name: input.participantName,
       metadata: input.metadata ?? {},
       role: input.role ?? PARTICIPANT_ROLE,
-      createdAt: now,
-      token: { id: tokenId, permissions, expiresAt },
+      createdAt: draft.createdAt,
+      token: { id: draft.id, permissions, expiresAt: draft.expiresAt },
     },
   });
   // The statement leaves at the end of this tick: it runs while the token is signed.
   const [status, token] = await Promise.all([inserting, setImmediate().then(() => sign(participantId, permissions))]);
   if (status === null) throw new PublicError('ROOM_NOT_FOUND');
   if (!isOpen(status)) throw new PublicError('ROOM_ENDED');
-  return { token, participantId, tokenId, expiresAt };
+  return { token, participantId };
 }

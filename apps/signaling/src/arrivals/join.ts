@@ -24,12 +24,10 @@ const NOT_FOUND_FOR_MS = 3000;
 
 /** The participant is in the room from the commit on. @throws if a dependency does not answer. */
 export async function join(deps: ArrivalDeps, client: Client, request: ClientMessages['join']): Promise<void> {
-  const arrival = new Arrival(deps, client);
-  if (arrival.refusedByDrain()) return;
-  const claims = await verify(deps, arrival, request.token);
-  if (claims === null) return;
-  const { tenant, roomId, participantId } = claims;
-  Object.assign(client.logFields, { roomId, participantId, environmentId: tenant.environmentId });
+  const begun = await begin(deps, client, request.token);
+  if (begun === null) return;
+  const { arrival, claims } = begun;
+  const { roomId, participantId } = claims;
   if (request.requireMedia === true && !deps.places.anyUp) {
     arrival.refuse('media_unavailable', 'No media server is up.');
     return;
@@ -60,18 +58,25 @@ export async function join(deps: ArrivalDeps, client: Client, request: ClientMes
   }
 }
 
-/** @returns null if the token is refused; the client has ended then. */
-export async function verify(
-  { arrivalLimits, clock, keys, tokens }: ArrivalDeps,
-  arrival: Arrival,
+/** Begins a join or a test. @returns null if the instance drains or the token is refused; the client has ended then. */
+export async function begin(
+  deps: ArrivalDeps,
+  client: Client,
   token: string,
-): Promise<TokenClaims | null> {
+): Promise<{ arrival: Arrival; claims: TokenClaims } | null> {
+  const { arrivalLimits, clock, keys, tokens } = deps;
+  const arrival = new Arrival(deps, client);
+  if (arrival.refusedByDrain()) return null;
   const verified = await verifyToken(keys, tokens, token, clock.now());
-  if (verified.ok) return verified.claims;
+  if (verified.ok) {
+    const { tenant, roomId, participantId } = verified.claims;
+    Object.assign(client.logFields, { roomId, participantId, environmentId: tenant.environmentId });
+    return { arrival, claims: verified.claims };
+  }
   // The address limit applies to bad tokens only. Verification comes first: with cached keys it costs no query.
-  if (arrival.refusedByLimit('address', arrivalLimits.addressWaitMs(arrival.client))) return null;
+  if (arrival.refusedByLimit('address', arrivalLimits.addressWaitMs(client))) return null;
   // An expired token does not count as a failure: it was valid once, so it was not guessed.
-  if (verified.reason === 'invalid_token') arrivalLimits.failed(arrival.client);
+  if (verified.reason === 'invalid_token') arrivalLimits.failed(client);
   arrival.refuse(verified.reason, verified.why);
   return null;
 }

@@ -2,8 +2,8 @@ import { environmentSubject, TURN_TTL_SECONDS } from '@callplane/core';
 import { refusalOfToken } from '@callplane/db';
 import type { ClientMessages, ServerMessages } from '@callplane/protocol';
 import type { Client } from '../clients/client.js';
-import { Arrival, iceServersFor, type ArrivalDeps } from './arrival.js';
-import { REFUSALS, verify } from './join.js';
+import { iceServersFor, type ArrivalDeps } from './arrival.js';
+import { begin, REFUSALS } from './join.js';
 
 /**
  * Answers with ICE servers for a token that could join, and closes. Writes nothing: the participant stays out of the
@@ -11,12 +11,10 @@ import { REFUSALS, verify } from './join.js';
  * @throws if a dependency does not answer
  */
 export async function testLine(deps: ArrivalDeps, client: Client, request: ClientMessages['test']): Promise<void> {
-  const arrival = new Arrival(deps, client);
-  if (arrival.refusedByDrain()) return;
-  const claims = await verify(deps, arrival, request.token);
-  if (claims === null) return;
-  const { tenant, roomId, participantId } = claims;
-  Object.assign(client.logFields, { roomId, participantId, environmentId: tenant.environmentId });
+  const begun = await begin(deps, client, request.token);
+  if (begun === null) return;
+  const { arrival, claims } = begun;
+  const { tenant, participantId } = claims;
   const { arrivalLimits, database, turn } = deps;
   if (arrival.refusedByLimit('participant', arrivalLimits.waitMs(participantId))) return;
   if (arrival.refusedByLimit('participant', arrivalLimits.takeTest(participantId))) return;
