@@ -1,3 +1,4 @@
+'use client';
 import type { LocalTrack } from '@callplane/client-js';
 import { Call, PreJoin } from '@callplane/react';
 import { useState } from 'react';
