@@ -85,13 +85,13 @@ export const CliConfig = Type.Object({
       pattern: '^wss?://[^/]+/',
       expected: 'a URL like wss://calls.example.com/v1/signaling',
       description:
-        'The gateway that `doctor --from-here` connects to. Default: `/v1/signaling` of the service, which nginx serves.',
+        'The gateway of `doctor --from-here` and `tokens create --whip`. Default: `/v1/signaling` of the service, which nginx serves.',
     }),
   ),
   CALLPLANE_API_KEY: Type.Optional(
     Type.String({
       ...SECRET,
-      description: 'The API key of `listen`, `api` and `doctor --from-here`, unless `--key` is given.',
+      description: 'The API key of `listen`, `api`, `tokens create` and `doctor --from-here`, unless `--key` is given.',
     }),
   ),
   PRISMA_DIR: Type.Optional(

@@ -13,6 +13,7 @@ import { addQueuesCommand, operationsCommands } from './operations.commands.js';
 import { recoveriesCommands } from './recoveries.commands.js';
 import { recordingsCommands } from './recordings.commands.js';
 import { participantsCommands, roomsCommands } from './rooms.commands.js';
+import { tokensCommands } from './tokens.commands.js';
 import { encryptionCommands, signingKeysCommands } from './secrets.commands.js';
 import { environmentsCommands, projectsCommands } from './tenants.commands.js';
 import { printable } from './terminal.js';
@@ -52,6 +53,7 @@ function program(cli: Cli): Command {
   rtc.addCommand(dbCommands(cli));
   rtc.addCommand(roomsCommands(cli));
   rtc.addCommand(participantsCommands(cli));
+  rtc.addCommand(tokensCommands(cli));
   rtc.addCommand(recordingsCommands(cli));
   rtc.addCommand(eventsCommands(cli));
   rtc.addCommand(operationsCommands(cli));

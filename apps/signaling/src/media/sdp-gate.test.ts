@@ -3,7 +3,7 @@ import type { Permission } from '@callplane/core';
 import fc from 'fast-check';
 import sdpTransform from 'sdp-transform';
 import { RequestFailure } from '../clients/client.js';
-import { checkAnswer, checkOffer, type DeclaredTrack } from './sdp-gate.js';
+import { checkAnswer, checkOffer, declareTracks, type DeclaredTrack } from './sdp-gate.js';
 
 const ALL: Permission[] = ['room:join', 'audio:publish', 'video:publish', 'screen:publish'];
 
@@ -207,6 +207,31 @@ describe('the SDP gate for offers', () => {
       }),
       { numRuns: 500 },
     );
+  });
+});
+
+test('the SDP gate keeps the SHA-256 of a certificate that an offer names with several hashes', () => {
+  const prints = ['sha-256 AA', 'sha-384 BB', 'sha-512 CC'].map((print) => `a=fingerprint:${print}`);
+  for (const more of [prints, [...prints].reverse()]) {
+    const { sdp: text } = checkOffer(sdp([{ more }]), [track('0')], ALL);
+    expect(text.match(/a=fingerprint:.*/g)).toEqual(['a=fingerprint:sha-256 AA']);
+  }
+  const { sdp: other } = checkOffer(sdp([{ more: prints.slice(1, 2) }]), [track('0')], ALL);
+  expect(other).toContain('a=fingerprint:sha-384 BB');
+});
+
+describe('the declared tracks of an offer', () => {
+  const declared = (sections: Section[], permissions = ALL) =>
+    resultOf(() => declareTracks(sdp(sections), permissions).map(({ mid, source }) => `${mid} ${source}`));
+  const both = [{ kind: 'video', mid: 'v' }, { mid: 'a' }];
+
+  test('are a camera and a microphone first, and what else the participant may publish', () => {
+    expect(declared(both)).toEqual(['v camera', 'a microphone']);
+    expect(declared([...both, { kind: 'video', mid: 'w' }])).toEqual(['v camera', 'a microphone', 'w screen']);
+    expect(declared(both, ['room:join', 'screen:publish'])).toEqual(['v screen', 'a screen_audio']);
+    expect(declared(both, ['room:join', 'video:publish'])).toBe('permission_denied');
+    expect(declared([...both, { mid: 'x', direction: 'recvonly' }])).toEqual(['v camera', 'a microphone']);
+    expect(declared([{ mid: 'a' }, { mid: 'b' }, { mid: 'c' }])).toBe('invalid_sdp');
   });
 });
 

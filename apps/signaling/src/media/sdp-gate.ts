@@ -177,7 +177,7 @@ export function checkCandidate(line: string): string {
 function readDescription(sdp: string, sectionsMax: number): ReadDescription {
   if (sdp.length > PROTOCOL_LIMITS.sdpCharsMax) throw invalid('The session description is too long.');
   if (!TEXT_PATTERN.test(sdp)) throw invalid('The session description has characters other than printable ASCII.');
-  const parsed = parse(sdp);
+  const parsed = parse(withOneFingerprint(sdp));
   const { origin } = parsed;
   // The type says that `origin` always exists, but a hostile description may lack it.
   if ((origin as unknown) === undefined) throw invalid('The session description has no origin line.');
@@ -217,6 +217,14 @@ function readDescription(sdp: string, sectionsMax: number): ReadDescription {
   if (again.direction !== undefined || !isDeepStrictEqual(sectionsAgain, sections))
     throw invalid('The session description cannot be parsed.');
   return { text, origin: `${origin.username} ${origin.sessionId}`, sections };
+}
+
+/**
+ * aiortc names the hash of its certificate three times (RFC 8122, section 5). sdp-transform keeps the last one, and Janus
+ * knows SHA-256.
+ */
+function withOneFingerprint(sdp: string): string {
+  return /^a=fingerprint:sha-256 /im.test(sdp) ? sdp.replace(/^a=fingerprint:(?!sha-256 ).*\r?\n?/gim, '') : sdp;
 }
 
 function requireNumbers(part: Parameters<typeof numberFault>[0]): void {

@@ -66,7 +66,18 @@ export class WhipServer {
     const method = METHODS.has(request.method ?? '') ? (request.method as string) : 'other';
     metrics.whipRequest(method, answer.status);
     const durationMs = Math.round((performance.now() - startedAtMs) * 10) / 10;
-    const fields = { requestId, method, sessionId, ip: address, status: answer.status, durationMs, code };
+    const begun = String(answer.headers['location'] ?? '')
+      .split('/')
+      .at(-1);
+    const fields = {
+      requestId,
+      method,
+      sessionId: sessionId ?? begun,
+      ip: address,
+      status: answer.status,
+      durationMs,
+      code,
+    };
     logger[code === 'INTERNAL' ? 'error' : 'info'](
       'whip request',
       cause === undefined ? fields : { ...fields, error: cause },
@@ -94,7 +105,7 @@ export class WhipServer {
       }
       if (request.method === 'DELETE') return await requests.end(authentic, sessionId);
       const body = await bodyOf(request, FRAGMENT_TYPE, FRAGMENT_BYTES_MAX);
-      return await requests.patch(authentic, call.address, { sessionId, match: request.headers['if-match'], body });
+      return await requests.patch(authentic, call.address, { sessionId, match: matchOf(request), body });
     } finally {
       this.#running -= 1;
     }
@@ -126,12 +137,17 @@ export class WhipServer {
     return {
       'access-control-allow-origin': isOpen ? '*' : (origin as string),
       'access-control-allow-methods': 'OPTIONS, POST, PATCH, DELETE',
-      'access-control-allow-headers': 'Authorization, Content-Type, If-Match',
+      'access-control-allow-headers': 'Authorization, Content-Type, ETag, If-Match',
       'access-control-expose-headers': 'Location, ETag, Link, Accept-Post, Accept-Patch, Retry-After, X-Request-Id',
       'access-control-max-age': '600',
       ...(isOpen ? {} : { vary: 'Origin' }),
     };
   }
+}
+
+/** @eyevinn/whip-web-client sends the tag in the header in which it got it. */
+function matchOf({ headers }: IncomingMessage): string | undefined {
+  return headers['if-match'] ?? headers.etag;
 }
 
 /** Others share one series of the metric. */
@@ -159,10 +175,15 @@ async function bodyOf(request: IncomingMessage, type: string, bytesMax: number):
   }
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes <= bytesMax) chunks.push(chunk);
-    else if (bytes > bytesMax + DISCARDED_BYTES_MAX) break;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes <= bytesMax) chunks.push(chunk);
+      else if (bytes > bytesMax + DISCARDED_BYTES_MAX) break;
+    }
+  } catch {
+    // The client has gone, or was too slow.
+    throw new PublicError('REQUEST_TIMEOUT');
   }
   if (bytes > bytesMax) {
     throw new PublicError('PAYLOAD_TOO_LARGE', { message: `The body may have ${bytesMax} bytes.` });

@@ -1,8 +1,11 @@
+import { connect } from 'node:net';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { newId } from '@callplane/core';
 import { muteTrack } from '@callplane/db';
 import type { MediaNode } from '@callplane/media';
 import { JobProducer, publishRoomChanged } from '@callplane/queue';
 import {
+  createRtcPeer,
   createTestDatabase,
   eventually,
   PATIENT_REDIS,
@@ -18,7 +21,7 @@ import {
   type TestInstance,
   type TestSignaling,
 } from '../signaling.testkit.js';
-import { codeOf, post, request, startEncoder, type Encoder } from './whip.testkit.js';
+import { codeOf, FRAGMENT, post, request, startEncoder, type Encoder } from './whip.testkit.js';
 
 let kit: TestSignaling;
 let janus: TestJanus;
@@ -91,6 +94,17 @@ describe('an encoder', () => {
         { trackId: 'microphone', kind: 'audio', source: 'microphone', muted: false },
       ]),
     );
+    // Nobody else ends or changes it: no other participant, and no other tenant.
+    const others = [
+      await kit.invite(roomId),
+      await kit.invite(roomId, { claims: { environmentId: newId('environment') } }),
+    ];
+    for (const other of others) {
+      const options = { token: other.token, body: await encoder.fragment(), 'content-type': FRAGMENT, 'if-match': '*' };
+      expect((await request(one.url, 'PATCH', encoder.location, options)).status).toBe(404);
+      expect((await request(two.url, 'DELETE', encoder.location, { token: other.token })).status).toBe(404);
+    }
+    expect((await post(one.url, others[1]!.token, encoder.peer.localSdp())).status).toBe(401);
     // Any gateway ends it.
     expect(await encoder.delete(two.url)).toMatchObject({ status: 200, text: '' });
     await viewer.client.untilOthers((others) => !others.has(participantId));
@@ -189,6 +203,22 @@ describe('an encoder', () => {
       await eventually(async () => (await node.listFeeds(roomId)).length === 0);
     }
     await eventually(() => one.log().includes('No packet has arrived for 1'));
+  });
+
+  test('that has gone before its answer is out of the room', async () => {
+    const roomId = await kit.newRoom();
+    const { token, participantId } = await kit.invite(roomId);
+    const peer = await createRtcPeer();
+    peer.addVideo();
+    const offer = await peer.offer();
+    const { hostname, port } = new URL(one.url);
+    const socket = connect(Number(port), hostname);
+    const head = `POST /v1/whip HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/sdp\r\n`;
+    socket.write(`${head}Content-Length: ${Buffer.byteLength(offer)}\r\n\r\n${offer}`);
+    await eventually(async () => (await story(roomId, participantId)).length > 0);
+    socket.destroy();
+    await eventually(async () => /^left /.test((await story(roomId, participantId)).at(-1) ?? ''));
+    await eventually(async () => (await node.listFeeds(roomId)).length === 0);
   });
 
   test('gets no further than its limit with a thousand POSTs of one token', async () => {

@@ -47,7 +47,7 @@ describe('the endpoint', () => {
     expect(Object.fromEntries(preflight.headers)).toMatchObject({
       'access-control-allow-origin': 'https://app.example.com',
       'access-control-allow-methods': 'OPTIONS, POST, PATCH, DELETE',
-      'access-control-allow-headers': 'Authorization, Content-Type, If-Match',
+      'access-control-allow-headers': 'Authorization, Content-Type, ETag, If-Match',
       'access-control-expose-headers': expect.stringContaining('Location, ETag, Link'),
       'accept-patch': FRAGMENT,
       vary: 'Origin',

@@ -24,6 +24,7 @@ interface ScreenFacts {
 export function screen(facts: ScreenFacts): string {
   const { isTerminal, isVerbose, devFile, origin, signalingUrl, demoUrl, dataDir, turn, hasMedia, seconds, keys } =
     facts;
+  const whipUrl = signalingUrl.replace(/^ws/, 'http').replace(/signaling$/, 'whip');
   const metrics = Object.entries(facts.metricsUrls).map(([name, url]) => `${url}   (${name})`);
   const shownKey = isTerminal ? keys.secretKey : `in ${devFile}`;
   const pastedKey = isTerminal ? keys.secretKey : `$(sed -n 's/.*"secretKey": *"\\([^"]*\\)".*/\\1/p' '${devFile}')`;
@@ -38,6 +39,7 @@ Callplane runs (ready in ${seconds.toFixed(1)} s). Ctrl-C stops everything. Stor
   Console          ${origin}/console/   (sign in with the secret key, or a link: ./rtc console login)
   API              ${origin}/v1   (documents: ${origin}/docs/)
   Signaling        ${signalingUrl}${hasMedia ? '' : '   (no audio and video: Janus is not installed)'}
+  Encoders (WHIP)  ${whipUrl}
   Secret key       ${shownKey}
   Publishable key  ${keys.publishableKey}
   STUN and TURN    ${turn ?? 'none (coturn is not installed)'}

@@ -1,0 +1,2 @@
+export { WHIPClient as Binbat } from '@binbat/whip-whep/whip.js';
+export { WHIPClient as Eyevinn } from '@eyevinn/whip-web-client';
