@@ -1,6 +1,6 @@
 import { afterEach } from '@jest/globals';
 import { eventually } from '@callplane/testing';
-import { openBrowser, type JoinOptions, type ParticipantPage } from './pages.testkit.js';
+import { openBrowser, type JoinOptions, type Participant, type ParticipantPage } from './pages.testkit.js';
 import { openStage, type StageOptions } from './stage.testkit.js';
 
 export type Call = Awaited<ReturnType<typeof openCall>>;
@@ -26,7 +26,7 @@ export async function openCall(options: StageOptions = {}) {
     return participant;
   };
   /** Resolves once another gateway could take over both peer connections of the participant. */
-  const handedOver = async (page: ParticipantPage): Promise<void> => {
+  const handedOver = async (page: Participant): Promise<void> => {
     const { sessionId } = await page.ask<{ sessionId: string }>('ids');
     await eventually(async () => {
       const state = await stage.mediaState(sessionId);

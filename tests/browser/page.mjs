@@ -112,6 +112,8 @@ function play(track) {
   document.body.append(element);
 }
 
+let shown;
+
 /** Milliseconds from the join to the first picture of each received video. */
 const firstPictures = [];
 async function watchFirstPicture({ kind, mediaStreamTrack }, joinedAt) {
@@ -154,6 +156,11 @@ globalThis.participant = {
     const { sessionId } = call;
     return { sessionId, participantId: call.participant.participantId };
   },
+  /** As many cameras as a page of several people would show. */
+  async publishCameras([count, video]) {
+    const [track] = (await navigator.mediaDevices.getUserMedia({ video })).getVideoTracks();
+    for (let at = 0; at < count; at++) await call.publish(track.clone(), { source: 'camera' });
+  },
   /** Resolves to the error code, or to null on success. */
   async publish({ video, ...rest }) {
     return this.codeOf(() => call.publish({ ...rest, video: video === true ? SMALL : video }));
@@ -174,24 +181,49 @@ globalThis.participant = {
     const media = await navigator.mediaDevices.getUserMedia({ video: SMALL });
     await call.replaceTrack(trackId, media.getVideoTracks()[0]);
   },
+  /** A busy machine must not make the pictures smaller: Chromium drops layers of small ones. */
+  async keepResolution() {
+    for (const sender of connections.flatMap((connection) => connection.getSenders())) {
+      if (sender.track?.kind === 'video')
+        await sender.setParameters({ ...sender.getParameters(), degradationPreference: 'maintain-resolution' });
+    }
+  },
   receiveLayer: ([name, spatial]) => {
     const { participantId } = [...call.participants.values()].find((one) => one.name === name);
     return call.subscribeTracks({ participantId, trackId: 'camera', layer: { spatial } });
   },
+  /** Shows a camera in an element, or hides it there. */
+  show([name, isShown]) {
+    const { tracks } = [...call.participants.values()].find((one) => one.name === name);
+    shown ??= tracks.get('camera').attach();
+    document.body.append(shown);
+    shown.style.display = isShown ? '' : 'none';
+  },
   encryption: () => ({ ...call.encryption }),
   rotate: ([key, options]) => call.encryption.rotate(key, options),
   ratchet: () => call.encryption.ratchet(),
-  /** Each frame that the worker has seen: before (`in`) and after it (`out`). */
-  seenFrames: () =>
+  /** The `notes` of spy-worker.mjs, which grow, or its `counts`. */
+  spied: (what) =>
     new Promise((resolve) => {
-      spy.addEventListener('message', ({ data }) => data.type === 'seen' && resolve(data.seen));
-      spy.postMessage('seen');
+      const listener = ({ data }) => {
+        if (data.type !== 'spied') return;
+        spy.removeEventListener('message', listener);
+        resolve(data.notes);
+      };
+      spy.addEventListener('message', listener);
+      spy.postMessage(what);
     }),
+  attack: (attack) => spy.postMessage({ attack }),
   undecryptable: () =>
     [...call.participants.values()].flatMap(({ name, tracks }) =>
       [...tracks.values()].filter((track) => track.isUndecryptable).map(({ trackId }) => `${name}/${trackId}`),
     ),
+  mutedOf: (name) => {
+    const { tracks } = [...call.participants.values()].find((one) => one.name === name);
+    return [...tracks.values()].filter(({ muted }) => muted).map(({ trackId }) => trackId);
+  },
   send: (data) => call.send(data),
+  sendTo: ([data, ...to]) => call.send(data, { to }),
   leave: () => call.leave(),
   state: () => call.state,
   mediaState: () => call.mediaState,

@@ -19,7 +19,7 @@ type Received = Record<string, { packets: number; frames: number; samples: numbe
 export interface JoinOptions {
   url: string;
   token: string;
-  publish?: boolean | { audio?: boolean; video?: boolean | MediaTrackConstraints; simulcast?: boolean };
+  publish?: boolean | { audio?: boolean; video?: boolean | MediaTrackConstraints; simulcast?: boolean; codec?: 'h264' };
   iceTransportPolicy?: 'relay';
   /** The port at which relays are reached, such as a shaper's. */
   relayThrough?: number;
@@ -37,14 +37,17 @@ interface PageEvent {
   atMs: number;
 }
 
-/** A browser page with the SDK. */
-export interface ParticipantPage {
-  readonly page: Page;
+/** A page with the SDK, of any browser. */
+export interface Participant {
   join(options: JoinOptions): Promise<{ sessionId: string; participantId: string }>;
   /** Calls a function of page.mjs. */
   ask<T = any>(what: string, argument?: unknown): Promise<T>;
   events(): Promise<PageEvent[]>;
   close(): Promise<void>;
+}
+
+export interface ParticipantPage extends Participant {
+  readonly page: Page;
 }
 
 export interface Browsers {
@@ -89,7 +92,7 @@ export async function openBrowser({ autoplay = true, more = [] as string[] } = {
 
 /** Resolves once every counter of every participant has grown for each of the others since the call. */
 export async function mediaFlows(
-  participants: ParticipantPage[],
+  participants: Participant[],
   {
     timeoutMs = 60_000,
     kinds = ['packets', 'frames', 'samples'],
@@ -118,6 +121,36 @@ export async function mediaFlows(
       );
     }),
   );
+}
+
+/** @returns the pictures of the participant that the page has decoded */
+export async function framesOf(page: Participant, name: string): Promise<number> {
+  return (await page.ask<Received>('received'))[name]?.frames ?? 0;
+}
+
+/** Resolves once more pictures of the participant are decoded. */
+export async function plays(page: Participant, name: string): Promise<void> {
+  const before = await framesOf(page, name);
+  await eventually(async () => {
+    const frames = await framesOf(page, name);
+    // The counters of a new connection start at zero.
+    return frames > before + 3 || (frames < before && frames > 3);
+  });
+}
+
+export async function energyOf(page: Participant): Promise<number> {
+  return (await page.ask<any[]>('statsOf', 'subscriber'))
+    .filter(({ type, kind }) => type === 'inbound-rtp' && kind === 'audio')
+    .reduce((sum, { totalAudioEnergy }) => sum + totalAudioEnergy, 0);
+}
+
+/** Resolves once more sound is heard. */
+export async function hears(page: Participant): Promise<void> {
+  const before = await energyOf(page);
+  await eventually(async () => {
+    const energy = await energyOf(page);
+    return energy > 0 && energy !== before;
+  });
 }
 
 /** Serves the scripts of a folder beside an empty page. */

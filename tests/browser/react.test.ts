@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
@@ -130,6 +130,7 @@ beforeAll(async () => {
   const [started, browser, { stdout }] = await Promise.all([openStage(), openBrowser(), bundle]);
   [stage, browsers] = [started, browser];
   sizes = JSON.parse(stdout.trim().split('\n').at(-1)!);
+  cpSync(join(repositoryRoot, 'packages', 'client-js', 'dist'), join(folder, 'sdk'), { recursive: true });
   origin = await serveFolder(folder);
 });
 afterEach(async () => {
@@ -284,6 +285,35 @@ describe('a call of components', () => {
     await inspect(ada, 'call-reconnecting');
     await stage.call('DELETE', `/v1/rooms/${roomId}`);
     await bob.getByRole('alert').getByText('The room has ended').waitFor();
+  });
+
+  test('says that it is encrypted, with which digits, and whose media cannot be decrypted', async () => {
+    const roomId = await stage.newEncryptedRoom();
+    const keys = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64url'));
+    const [ada, eve] = await Promise.all(
+      ['Ada', 'Eve'].map(async (name, at) => {
+        const page = await open();
+        const { token } = await stage.token(roomId, name);
+        const props = { url: stage.url, token, audio: true, video: true };
+        await page.evaluate(`{
+          const worker = () => new Worker('/sdk/encryption-worker.js', { type: 'module' });
+          const options = { encryption: { key: '${keys[at]}', worker } };
+          made.render(place, 'Call', { ...${JSON.stringify(props)}, options });
+        }`);
+        return page;
+      }),
+    );
+    await ada!.getByText('cannot be decrypted: Eve').waitFor();
+    await eve!.locator('.cp-tile', { hasText: 'Ada' }).getByText('cannot be decrypted').waitFor();
+    await plays(eve!, 1, 1);
+    await button(eve!, 'People').click();
+    await eve!.locator('.cp-row', { hasText: 'Ada' }).getByText('cannot be decrypted').waitFor();
+    const digits = await Promise.all(
+      [ada!, eve!].map((page) => page.evaluate(`document.querySelector('.cp-header [title]').title`)),
+    );
+    expect(new Set(digits).size).toBe(2);
+    await eve!.getByText(String(digits[1])).waitFor();
+    await inspect(eve!, 'call-encrypted');
   });
 
   test('begins with a preview, whose devices it takes over, and which closes them if nobody joins', async () => {

@@ -16,6 +16,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   signaling: { what: 'first frames, in Node and Chromium, and ends of rooms', load: () => import('./signaling.js') },
   rooms: { what: 'rooms of up to 10,000, without media', load: () => import('./rooms.js') },
   'media-quality': { what: 'picture and sound on bad lines, in Chromium', load: () => import('./media-quality.js') },
+  encryption: { what: 'frames and processor time with end-to-end encryption', load: () => import('./encryption.js') },
   recordings: { what: 'processor time of recordings and their composites', load: () => import('./recordings.js') },
   growth: { what: 'statements beside few and many finished deliveries', load: () => import('./growth.js') },
 };
@@ -48,6 +49,7 @@ export async function main(args: string[]): Promise<void> {
   const programs = [
     ...PROGRAMS,
     ...(isChosen('media-quality') || isChosen('signaling') ? ['chromium'] : []),
+    ...(isChosen('encryption') ? ['chromium-headless-shell'] : []),
     ...(isChosen('recordings') ? ['ffmpeg'] : []),
   ];
   await ensurePrograms(programs, { say, step: progress(say) });

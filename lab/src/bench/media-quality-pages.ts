@@ -43,10 +43,11 @@ export async function sentBytesOf(page: BenchPage): Promise<number> {
 /**
  * The system's Chromium, with fake devices.
  * @param camera a Y4M file that the camera shows over and over; Chromium's own picture without one
+ * @param program with a user interface unless it is given
  */
-export async function openPages(camera?: string) {
+export async function openPages(camera?: string, program = '/usr/bin/chromium') {
   const server = await chromium.launchServer({
-    executablePath: '/usr/bin/chromium',
+    executablePath: program,
     headless: true,
     args: [...CHROMIUM_ARGUMENTS, ...(camera ? [`--use-file-for-fake-video-capture=${camera}`] : [])],
   });

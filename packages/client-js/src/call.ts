@@ -127,8 +127,8 @@ export class Call extends Emitter<CallEvents> {
   async send(data: unknown, { to, signal }: { to?: string[]; signal?: AbortSignal } = {}): Promise<void> {
     assertMessage(data, to);
     assertPermitted(this.permissions, 'messages:send');
-    const { session, encryption, presence } = this.#engine;
-    const sent = encryption === undefined ? data : await encryption.seal(presence.own?.participantId ?? '', data);
+    const { session, encryption } = this.#engine;
+    const sent = encryption === undefined ? data : await encryption.seal(data, to);
     assertMessage(sent, to);
     await abortable(session.request({ type: 'message', data: sent, ...(to === undefined ? {} : { to }) }), signal);
   }

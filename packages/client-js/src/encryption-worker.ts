@@ -43,8 +43,8 @@ async function answerTo(request: WorkerRequest): Promise<Bytes | WorkerKey | und
   }
   if (keys === undefined) throw new Refused('unknown_key');
   switch (request.type) {
-    case 'session':
-      keys.sessionId = request.sessionId;
+    case 'sender':
+      keys.sender = request.sender;
       return undefined;
     case 'key':
       await keys.setKey(request.keyId, request.raw, request.use);
@@ -65,7 +65,7 @@ async function answerTo(request: WorkerRequest): Promise<Bytes | WorkerKey | und
     case 'seal':
       return keys.seal(request.metadata, request.plain);
     case 'open':
-      return keys.open(request.sessionId, request.metadata, request.sealed);
+      return keys.open(request.sender, request.metadata, request.sealed);
   }
 }
 

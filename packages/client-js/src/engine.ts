@@ -222,7 +222,7 @@ export class Engine {
       const { encryption } = this.settings;
       if (encryption !== undefined) await this.#encrypt(encryption);
       await this.session.join();
-      await this.#assertEncryption();
+      this.#assertEncryption();
       if (this.settings.leaveOnPageHide) this.platform.page?.addEventListener('pagehide', this.#onPageHide);
     } finally {
       // Runs after the continuation of `await connect()`.
@@ -237,7 +237,8 @@ export class Engine {
   async #encrypt(options: EncryptionOptions): Promise<void> {
     const { Encryption } = await import('./encryption/encryption.js');
     this.encryption = await Encryption.open(options, {
-      sessionOf: (participantId) => this.roster.participants.get(participantId)?.sessionId,
+      own: () => this.presence.own,
+      participants: () => this.roster.participants,
       onKey: () => this.snapshots.changed(),
       onTrack: (track, reason) => {
         this.roster.changeTrack(track, { isUndecryptable: reason !== undefined });
@@ -250,10 +251,10 @@ export class Engine {
   }
 
   /** The keys decide: a server that calls an encrypted room a plain one gets nothing, and hands nothing over. */
-  async #assertEncryption(): Promise<void> {
+  #assertEncryption(): void {
     const isRequired = this.presence.room?.encryption === 'required';
     if (isRequired === (this.encryption !== undefined)) {
-      await this.encryption?.join(this.#welcome?.sessionId ?? '');
+      this.encryption?.align();
       return;
     }
     this.#waiting = [];

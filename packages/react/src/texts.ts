@@ -112,6 +112,7 @@ export const TEXTS = {
   testStep: ({ message }: ConnectionTestStep) => message,
   unmute: 'Unmute',
   undecryptable: 'cannot be decrypted',
+  undecryptableFrom: (names: string) => `Picture or sound cannot be decrypted: ${names}. Your keys may differ.`,
   unread: (count: number) => `${count} unread`,
   watching: (count: number) => `${count.toLocaleString()} more are watching.`,
   withoutIt: 'You can join without it.',

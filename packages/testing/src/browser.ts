@@ -1,6 +1,7 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
+import { eventually } from './eventually.js';
 import { repositoryRoot } from './resources.js';
 import { listenUntilEnd } from './sockets.js';
 
@@ -32,7 +33,6 @@ export const CHROMIUM_ARGUMENTS = [
 /** The part of Playwright's `Page` that leads to the functions of tests/browser/page.mjs. */
 interface ScriptedPage {
   goto(url: string): Promise<unknown>;
-  waitForFunction(expression: string): Promise<unknown>;
   evaluate(run: (call: [what: string, argument: unknown]) => unknown, call: [string, unknown]): Promise<unknown>;
 }
 
@@ -42,7 +42,9 @@ export type Ask = <T>(what: string, argument?: unknown) => Promise<T>;
 /** Loads tests/browser/page.mjs with the SDK into a page, from the site of `servePage`. */
 export async function askPage(page: ScriptedPage, origin: string): Promise<Ask> {
   await page.goto(origin);
-  await page.waitForFunction('globalThis.participant !== undefined');
+  // Playwright's `waitForFunction` needs `unsafe-eval` as soon as it has to wait.
+  const isLoaded = () => (globalThis as unknown as { participant?: object }).participant !== undefined;
+  await eventually(() => page.evaluate(isLoaded, ['', undefined]));
   const ask = (what: string, argument?: unknown): Promise<unknown> =>
     page.evaluate(
       ([name, value]) =>

@@ -214,11 +214,11 @@ export class Asks {
 
   /** Sends a reply again after passing failures: the other side may wait for it longer than they last. */
   async #send(message: AskRequest | ReplyRequest, purpose: string): Promise<void> {
-    const { encryption, presence, session } = this.call;
+    const { encryption, session } = this.call;
     this.assertMessage(message.payload);
     let { payload } = message;
     if (encryption !== undefined && message.to !== 'server') {
-      payload = await encryption.seal(presence.own?.participantId ?? '', payload, purpose);
+      payload = await encryption.seal(payload, [message.to].flat(), purpose);
       this.assertMessage(payload);
     }
     await retry(async (count) => {

@@ -1,8 +1,10 @@
 import { CallplaneError, invalidArgument } from '../errors.js';
 import { openWorker } from '../open-worker.js';
-import type { TrackKind, TrackReference } from '../protocol.generated.js';
+import type { TrackKind, TrackReference, TrackSource } from '../protocol.generated.js';
+import type { Participant } from '../remote/participant.js';
 import { Serial } from '../wait.js';
 import { KEY_IDS, type Refusal } from './frame-keys.js';
+import type { CarriedTrack } from './frames.js';
 import type { TransformOptions, WorkerKey, WorkerMessage, WorkerRequest } from './messages.js';
 import type { CallEncryption, EncryptionError, EncryptionKey, EncryptionOptions } from './options.js';
 import { bytesOf, type Bytes } from './sframe.js';
@@ -17,8 +19,12 @@ export interface Received extends TrackReference {
   receiver: RTCRtpReceiver;
 }
 
+/** The key of a sender is bound to all of it. */
+type Identity = Pick<Participant, 'participantId' | 'sessionId' | 'name'>;
+
 export interface EncryptionContext {
-  sessionOf: (participantId: string) => string | undefined;
+  own: () => Identity | undefined;
+  participants: () => ReadonlyMap<string, Participant>;
   onKey: () => void;
   onTrack: (track: TrackReference, error: EncryptionError['reason'] | undefined) => void;
   refreshVideo: () => void;
@@ -37,7 +43,7 @@ export class Encryption {
   readonly #tracks = new Map<number, { track: TrackReference; kind: TrackKind }>();
   readonly #sealing = new Serial();
   readonly #opening = new Serial();
-  #sessionId = '';
+  #own = '';
   #failure: CallplaneError | undefined;
   #requests = 0;
   #transforms = 0;
@@ -76,15 +82,10 @@ export class Encryption {
     return encryption;
   }
 
-  async join(sessionId: string): Promise<void> {
-    this.#sessionId = sessionId;
-    await this.#ask({ type: 'session', sessionId });
-  }
-
   /** Encrypts everything that the sender sends, as this track. */
-  send(sender: RTCRtpSender, kind: TrackKind, trackId: string): void {
+  send(sender: RTCRtpSender, track: { kind: TrackKind; source: TrackSource; trackId: string }): void {
     const id = this.#idOf(sender);
-    this.#carry(id, { kind, trackId, sessionId: '' });
+    this.#carry(id, carriedOf(track, ''));
     sender.transform ??= this.#transform({ id, side: 'send' });
   }
 
@@ -100,19 +101,22 @@ export class Encryption {
     this.align();
   }
 
-  /** Tells the worker of sessions and tracks that have changed. */
+  /** Tells the worker of participants and tracks that have changed. */
   align(): void {
+    const own = senderOf(this.context.own());
+    if (own !== this.#own) this.#ask({ type: 'sender', sender: own }).catch(() => undefined);
+    this.#own = own;
     const before = new Set(this.#tracks.keys());
     for (const { receiver, participantId, trackId } of this.#received) {
       const id = this.#idOf(receiver);
-      const kind = receiver.track.kind as TrackKind;
-      const sessionId = this.context.sessionOf(participantId);
-      if (sessionId === undefined) continue;
+      const participant = this.context.participants().get(participantId);
+      const shown = participant?.tracks.get(trackId);
+      if (shown?.kind !== receiver.track.kind) continue;
       before.delete(id);
       const track = { participantId, trackId };
-      this.#tracks.set(id, { track, kind });
+      this.#tracks.set(id, { track, kind: shown.kind });
       // Frames decide anew whether the track can be decrypted.
-      if (this.#carry(id, { kind, trackId, sessionId })) this.context.onTrack(track, undefined);
+      if (this.#carry(id, carriedOf(shown, senderOf(participant)))) this.context.onTrack(track, undefined);
     }
     for (const id of before) {
       this.#tracks.delete(id);
@@ -121,36 +125,39 @@ export class Encryption {
   }
 
   /**
-   * @param from the participant id of the sender
+   * @param to nobody else opens it; undefined: everybody may
    * @param purpose sealed for one purpose, data cannot be opened for another one
    */
-  seal(from: string, data: unknown, purpose = ''): Promise<{ encrypted: string; sessionId: string }> {
-    const request = { metadata: bytesOf(`message/${from}${purpose}`), plain: bytesOf(JSON.stringify(data)) };
+  seal(data: unknown, to?: readonly string[], purpose = ''): Promise<Sealed> {
+    const request = { metadata: bytesOf(`message${purpose}`), plain: bytesOf(JSON.stringify({ data, to })) };
     // One at a time, so that messages keep their order.
-    return this.#sealing.run(async () => ({
-      encrypted: toBase64(await this.#ask<Bytes>({ type: 'seal', ...request })),
-      sessionId: this.#sessionId,
-    }));
+    return this.#sealing.run(async () => {
+      const { sessionId = '', name = '' } = this.context.own() ?? {};
+      return { encrypted: toBase64(await this.#ask<Bytes>({ type: 'seal', ...request })), sessionId, name };
+    });
   }
 
   /** Hands the data of a message over, in the order of the calls, or undefined with the reason why it cannot. */
   open(
     from: string,
-    data: unknown,
+    message: unknown,
     onOpened: (data: unknown, refused?: EncryptionError['reason']) => void,
     purpose = '',
   ): void {
-    const { encrypted, sessionId } = (data ?? {}) as { encrypted?: unknown; sessionId?: unknown };
+    const { encrypted, sessionId, name } = (message ?? {}) as Partial<Sealed>;
+    // In a large room, not everybody is shown. A wrong session or name has a wrong key.
+    const identity = { participantId: from, sessionId: String(sessionId), name: String(name) };
     const request = {
-      // In a large room, not everybody is shown. A wrong session has a wrong key.
-      sessionId: this.context.sessionOf(from) ?? String(sessionId),
-      metadata: bytesOf(`message/${from}${purpose}`),
+      sender: senderOf(this.context.participants().get(from) ?? identity),
+      metadata: bytesOf(`message${purpose}`),
       sealed: fromBase64(typeof encrypted === 'string' ? encrypted : ''),
     };
     void this.#opening.run(async () => {
       try {
         const plain = await this.#ask<Bytes>({ type: 'open', ...request });
-        onOpened(JSON.parse(new TextDecoder().decode(plain)));
+        const { data, to } = JSON.parse(new TextDecoder().decode(plain)) as { data: unknown; to?: string[] };
+        if (to?.includes(this.context.own()?.participantId ?? '') === false) onOpened(undefined, 'wrong_recipient');
+        else onOpened(data);
       } catch (error) {
         if (error instanceof RefusedByWorker) onOpened(undefined, error.reason);
       }
@@ -227,7 +234,7 @@ export class Encryption {
   }
 
   /** @returns whether that is new */
-  #carry(id: number, carried: Extract<WorkerRequest, { type: 'carry' }>['carried']): boolean {
+  #carry(id: number, carried: CarriedTrack | undefined): boolean {
     const text = JSON.stringify(carried ?? null);
     if (this.#carried.get(id) === text) return false;
     this.#carried.set(id, text);
@@ -252,6 +259,23 @@ export class Encryption {
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
   }
+}
+
+/** A message as the server sees it. */
+interface Sealed {
+  encrypted: string;
+  sessionId: string;
+  name: string;
+}
+
+/** Under another name, session or participant id, nobody can be shown: the key differs. */
+function senderOf(identity: Identity | undefined): string {
+  return JSON.stringify([identity?.participantId, identity?.sessionId, identity?.name]);
+}
+
+function carriedOf(track: { kind: TrackKind; source: TrackSource; trackId: string }, sender: string): CarriedTrack {
+  const { kind, source, trackId } = track;
+  return { kind, label: JSON.stringify([kind, source, trackId]), sender };
 }
 
 class RefusedByWorker extends CallplaneError {

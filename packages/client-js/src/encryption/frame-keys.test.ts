@@ -10,7 +10,7 @@ const rawKey = (byte: number): Bytes => new Uint8Array(32).fill(byte);
 
 async function keysOf(sessionId: string, raw = rawKey(1), counterMax?: number): Promise<FrameKeys> {
   const keys = new FrameKeys(CIPHER, counterMax);
-  keys.sessionId = sessionId;
+  keys.sender = sessionId;
   await keys.setKey(0, raw, true);
   return keys;
 }

@@ -20,7 +20,8 @@ const COUNTER_MAX = 2 ** 32;
 const KEYS_REMEMBERED_MAX = 64;
 const SENDERS_REMEMBERED_MAX = 4096;
 
-export type Refusal = 'unknown_key' | 'wrong_key' | 'replayed' | 'malformed';
+/** `wrong_recipient`: a message for others, which the server has passed on. */
+export type Refusal = 'unknown_key' | 'wrong_key' | 'replayed' | 'malformed' | 'wrong_recipient';
 
 /** Bytes that are not opened. */
 export class Refused extends Error {
@@ -51,7 +52,7 @@ export class ReplayWindow {
 
 /** The key of one sender, under one room key. */
 interface Sender {
-  sessionId: string;
+  identity: string;
   key: SFrameKey;
   window: ReplayWindow;
 }
@@ -92,7 +93,7 @@ const isAhead = (id: number, of: number): boolean => {
 export class FrameKeys {
   /** Tells of the key that seals from now on. */
   onKey: (key: RoomKey) => void = () => undefined;
-  #sessionId = '';
+  #identity = '';
   readonly #ring = new Map<number, StoredKey>();
   readonly #senders = new Map<string, StoredKey['senders']>();
   #current: StoredKey | undefined;
@@ -103,10 +104,10 @@ export class FrameKeys {
     private readonly counterMax = COUNTER_MAX,
   ) {}
 
-  /** The session that this participant seals as. */
-  set sessionId(sessionId: string) {
-    if (this.#sessionId === sessionId) return;
-    this.#sessionId = sessionId;
+  /** Whom this participant seals as. */
+  set sender(identity: string) {
+    if (this.#identity === identity) return;
+    this.#identity = identity;
     this.#renew();
   }
 
@@ -154,32 +155,32 @@ export class FrameKeys {
   }
 
   /**
-   * @param sessionId of the sender
+   * @param identity of the sender
    * @throws Refused
    */
-  async open(sessionId: string, metadata: Bytes, sealed: Bytes): Promise<Bytes> {
+  async open(identity: string, metadata: Bytes, sealed: Bytes): Promise<Bytes> {
     const header = decodeHeader(sealed);
     if (header === undefined || header.counter >= BigInt(this.counterMax)) throw new Refused('malformed');
     const { kid } = header;
     const roomKey = await this.#roomKeyOf(Number(kid & BigInt(KEY_IDS - 1)));
     const sender = roomKey.senders.get(kid);
-    if (sender !== undefined && sender.sessionId !== sessionId) throw new Refused('wrong_key');
-    const key = sender?.key ?? (await this.#derive(roomKey.raw, sessionId, kid));
+    if (sender !== undefined && sender.identity !== identity) throw new Refused('wrong_key');
+    const key = sender?.key ?? (await this.#derive(roomKey.raw, identity, kid));
     const plain = await open(key, header, metadata, sealed).catch(() => {
       throw new Refused('wrong_key');
     });
     await this.#adopt(roomKey);
-    this.#accept(roomKey, sessionId, kid, key, Number(header.counter));
+    this.#accept(roomKey, identity, kid, key, Number(header.counter));
     return plain;
   }
 
   /** Nothing interrupts this function: of two equal frames that are opened at once, one is accepted. */
-  #accept(roomKey: StoredKey, sessionId: string, kid: bigint, key: SFrameKey, counter: number): void {
+  #accept(roomKey: StoredKey, identity: string, kid: bigint, key: SFrameKey, counter: number): void {
     const stored = this.#ring.get(roomKey.id);
     if (stored?.fingerprint !== roomKey.fingerprint) throw new Refused('unknown_key', roomKey.id);
     let known = stored.senders.get(kid);
     if (known === undefined) {
-      known = { sessionId, key, window: new ReplayWindow() };
+      known = { identity, key, window: new ReplayWindow() };
       stored.senders.set(kid, known);
       const [oldest] = stored.senders.keys();
       if (oldest !== undefined && stored.senders.size > SENDERS_REMEMBERED_MAX) stored.senders.delete(oldest);
@@ -210,8 +211,8 @@ export class FrameKeys {
     return { id: (id + steps) % KEY_IDS, raw: next };
   }
 
-  async #derive(raw: Bytes, sessionId: string, kid: bigint): Promise<SFrameKey> {
-    return deriveKey(await hkdf(raw, bytesOf(`callplane sender ${sessionId}`), 32), kid, this.cipher);
+  async #derive(raw: Bytes, identity: string, kid: bigint): Promise<SFrameKey> {
+    return deriveKey(await hkdf(raw, bytesOf(`callplane sender ${identity}`), 32), kid, this.cipher);
   }
 
   #renew(): void {
@@ -223,7 +224,7 @@ export class FrameKeys {
     // The highest bit is set, so that all headers have eight bytes of key id.
     const drawn = (BigInt(high) << 32n) | BigInt(low) | (1n << 63n);
     const kid = (drawn & ~BigInt(KEY_IDS - 1)) | BigInt(id);
-    return { kid, key: await this.#derive(raw, this.#sessionId, kid), next: 0 };
+    return { kid, key: await this.#derive(raw, this.#identity, kid), next: 0 };
   }
 
   /** @returns the present key, and a counter that nothing else gets */

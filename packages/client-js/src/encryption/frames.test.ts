@@ -5,7 +5,7 @@ import { FrameKeys, type Refusal } from './frame-keys.js';
 import { encryptFrame, FrameReceiver, type CarriedTrack, type EncodedFrame } from './frames.js';
 import type { Bytes } from './sframe.js';
 
-const CAMERA: CarriedTrack = { kind: 'video', trackId: 'camera', sessionId: 'ada' };
+const CAMERA: CarriedTrack = { kind: 'video', label: 'camera', sender: 'ada' };
 const START = [0, 0, 0, 1];
 const H264_KEY = [...START, 0x67, 1, 2, 3, 0, 0, 1, 0x68, 4, 5, ...START, 0x65, 6, 7, 8];
 
@@ -16,7 +16,7 @@ const bytesOf = ({ data }: EncodedFrame): Bytes => new Uint8Array(data);
 
 async function setUp(sent: CarriedTrack = CAMERA) {
   const [keys, others] = [new FrameKeys('AES-GCM-128'), new FrameKeys('AES-GCM-128')];
-  keys.sessionId = 'ada';
+  keys.sender = 'ada';
   await Promise.all([keys, others].map((one) => one.setKey(0, new Uint8Array(32).fill(1), true)));
   const states: (Refusal | undefined)[] = [];
   const missing: number[] = [];
@@ -77,21 +77,28 @@ describe('frames', () => {
   });
 
   test('of another track or session are dropped', async () => {
-    const { encrypted, receiver } = await setUp({ ...CAMERA, trackId: 'screen' });
+    const { encrypted, receiver } = await setUp({ ...CAMERA, label: 'screen' });
     expect(await receiver.receive(await encrypted())).toBe(false);
-    receiver.carried = { ...CAMERA, trackId: 'screen', sessionId: 'bob' };
+    receiver.carried = { ...CAMERA, label: 'screen', sender: 'bob' };
     expect(await receiver.receive(await encrypted())).toBe(false);
     receiver.carried = undefined;
     expect(await receiver.receive(await encrypted())).toBe(false);
-    receiver.carried = { ...CAMERA, trackId: 'screen' };
+    receiver.carried = { ...CAMERA, label: 'screen' };
     expect(await receiver.receive(await encrypted())).toBe(true);
   });
 
+  test('for another decoder are dropped', async () => {
+    const { encrypted, receiver } = await setUp();
+    const { data } = await encrypted([1, 2, 3, 4], 'video/VP9');
+    expect(await receiver.receive({ data, getMetadata: () => ({ mimeType: 'video/AV1' }) })).toBe(false);
+    expect(await receiver.receive({ data, getMetadata: () => ({ mimeType: 'video/VP9' }) })).toBe(true);
+  });
+
   test('wait for the message that names their track', async () => {
-    const { encrypted, receiver, states } = await setUp({ ...CAMERA, trackId: 'screen' });
+    const { encrypted, receiver, states } = await setUp({ ...CAMERA, label: 'screen' });
     const early = receiver.receive(await encrypted());
     await new Promise((resolve) => setImmediate(resolve));
-    receiver.carried = { ...CAMERA, trackId: 'screen' };
+    receiver.carried = { ...CAMERA, label: 'screen' };
     expect(await early).toBe(true);
     expect(states).toEqual([]);
   });

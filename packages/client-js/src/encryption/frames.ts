@@ -11,8 +11,10 @@ export interface EncodedFrame {
 /** The track that a sender or a receiver carries at present. */
 export interface CarriedTrack {
   kind: 'audio' | 'video';
-  trackId: string;
-  sessionId: string;
+  /** Kind, source and track id that the page shows. */
+  label: string;
+  /** Participant id, session and name that the page shows. */
+  sender: string;
 }
 
 /** Failures in a row after which a track counts as undecryptable. */
@@ -23,20 +25,15 @@ const NAME_WAIT_MS = 500;
 const codecOf = (frame: EncodedFrame, kind: CarriedTrack['kind']): string =>
   frame.getMetadata().mimeType?.split('/')[1]?.toLowerCase() ?? (kind === 'audio' ? 'opus' : 'vp8');
 
-/** The authenticated bytes of a frame: nobody can move it to another track, or change its clear head. */
-function metadataOf(trackId: string, authentic: Bytes): Bytes {
-  const name = bytesOf(trackId);
-  return concat(Uint8Array.of(name.length), name, authentic);
+/** The authenticated bytes of a frame: nobody can move it to another track or decoder, or change its clear head. */
+function metadataOf({ label }: CarriedTrack, codec: string, authentic: Bytes): Bytes {
+  return concat(bytesOf(`${label}${codec}\0`), authentic);
 }
 
-export async function encryptFrame(
-  keys: FrameKeys,
-  { kind, trackId }: CarriedTrack,
-  frame: EncodedFrame,
-): Promise<void> {
-  const codec = codecOf(frame, kind);
+export async function encryptFrame(keys: FrameKeys, carried: CarriedTrack, frame: EncodedFrame): Promise<void> {
+  const codec = codecOf(frame, carried.kind);
   const { head, rest, authentic } = splitFrame(codec, new Uint8Array(frame.data));
-  const sealed = await keys.seal(metadataOf(trackId, authentic), rest);
+  const sealed = await keys.seal(metadataOf(carried, codec, authentic), rest);
   frame.data = concat(head, codec === 'h264' ? escapeH264(sealed) : sealed).buffer;
 }
 
@@ -45,7 +42,7 @@ async function decryptFrame(keys: FrameKeys, carried: CarriedTrack, frame: Encod
   const codec = codecOf(frame, carried.kind);
   const { head, rest, authentic } = splitFrame(codec, new Uint8Array(frame.data));
   const sealed = codec === 'h264' ? unescapeH264(rest) : rest;
-  const plain = await keys.open(carried.sessionId, metadataOf(carried.trackId, authentic), sealed);
+  const plain = await keys.open(carried.sender, metadataOf(carried, codec, authentic), sealed);
   frame.data = concat(head, plain).buffer;
 }
 

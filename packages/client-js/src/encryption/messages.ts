@@ -5,14 +5,14 @@ import type { Bytes, Cipher } from './sframe.js';
 /** Requests to the worker. Each has one answer. */
 export type WorkerRequest =
   | { type: 'start'; cipher: Cipher }
-  | { type: 'session'; sessionId: string }
+  | { type: 'sender'; sender: string }
   | { type: 'key'; keyId: number; raw: Bytes; use: boolean }
   | { type: 'use'; keyId: number }
   | { type: 'ratchet' }
   /** The track of a sender or a receiver from now on. */
   | { type: 'carry'; id: number; carried: CarriedTrack | undefined }
   | { type: 'seal'; metadata: Bytes; plain: Bytes }
-  | { type: 'open'; sessionId: string; metadata: Bytes; sealed: Bytes };
+  | { type: 'open'; sender: string; metadata: Bytes; sealed: Bytes };
 
 export interface WorkerKey {
   keyId: number;

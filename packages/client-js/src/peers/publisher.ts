@@ -1,4 +1,3 @@
-import type { TrackKind } from '../protocol.generated.js';
 import { asCallplaneError, hasCode, isPassing, type CallplaneError } from '../errors.js';
 import type { LocalTrack } from '../local/local-track.js';
 import { backoffMs, pause, retry, Serial } from '../wait.js';
@@ -152,7 +151,7 @@ export class Publisher {
     const init: RTCRtpTransceiverInit = { direction: 'sendonly' };
     if (encodings !== undefined) init.sendEncodings = encodings;
     const transceiver = idle ?? connection.addTransceiver(mediaStreamTrack, init);
-    this.context.encryption()?.send(transceiver.sender, mediaStreamTrack.kind as TrackKind, trackId);
+    this.context.encryption()?.send(transceiver.sender, track);
     if (idle !== undefined) {
       await idle.sender.replaceTrack(mediaStreamTrack);
       idle.direction = 'sendonly';

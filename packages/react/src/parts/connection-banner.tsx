@@ -1,25 +1,29 @@
 'use client';
-import type { TrackFailure } from '@callplane/client-js';
+import type { CallSnapshot, TrackFailure } from '@callplane/client-js';
 import type { Notice } from '../companion.js';
 import { useCallState } from '../context.js';
 import { useCompanion, useConnectionState } from '../hooks.js';
 import { Store } from '../store.js';
 import { readable, readableCode, type Texts, useTexts } from '../texts.js';
 
+const NAMES_MAX = 3;
 const NO_NOTICE = new Store<Notice | undefined>(undefined);
 
-/** One line about a lost connection, missing media or a device that failed, and a button while the sound is blocked. */
+/** One line about a lost connection, missing or undecryptable media, or a device that failed, and a button while the sound is blocked. */
 export function ConnectionBanner() {
   const texts = useTexts();
   const { state, mediaState, isAudioBlocked, startAudio } = useConnectionState();
   const failures = useCallState((now) => now.failures);
+  const undecryptable = useCallState(undecryptableNames);
   const notice = useCompanion((companion) => companion.notice, NO_NOTICE);
   const text =
     state === 'reconnecting'
       ? texts.away
       : mediaState === 'down'
         ? texts.errors.media_unavailable
-        : textOf(texts, failures) || noticeText(texts, notice);
+        : textOf(texts, failures) ||
+          noticeText(texts, notice) ||
+          (undecryptable === '' ? '' : texts.undecryptableFrom(undecryptable));
   return (
     <>
       <p className="cp-banner" role="status" hidden={!text}>
@@ -35,6 +39,13 @@ export function ConnectionBanner() {
       )}
     </>
   );
+}
+
+function undecryptableNames({ participants }: CallSnapshot): string {
+  const names = [...participants.values()]
+    .filter(({ tracks }) => [...tracks.values()].some(({ isUndecryptable }) => isUndecryptable))
+    .map(({ name }) => name);
+  return names.length > NAMES_MAX ? `${names.slice(0, NAMES_MAX).join(', ')}, …` : names.join(', ');
 }
 
 function noticeText(texts: Texts, notice: Notice | undefined): string {

@@ -2,18 +2,22 @@
 import type { Participant } from '@callplane/client-js';
 import { memo, useEffect } from 'react';
 import { useCallState } from '../context.js';
-import { useParticipant, useParticipants, useRosterPages } from '../hooks.js';
+import { useEncryption, useParticipant, useParticipants, useRosterPages } from '../hooks.js';
 import { useTexts } from '../texts.js';
 import { Panel } from './panel.js';
 
 const idOf = ({ participantId }: Participant) => participantId;
 
-/** Who is here: everyone in a small room; in a large one a page of the publishers, and how many only watch. */
+/**
+ * Who is here: everyone in a small room; in a large one a page of the publishers, and how many only watch. In an encrypted
+ * call, the digits to compare.
+ */
 export function People() {
   const texts = useTexts();
   const [own, viewerCount] = useCallState((now) => [now.participant?.name ?? '', now.viewerCount] as const);
   const ids = useParticipants(idOf);
   const { participants, isPaged, hasNext, next } = useRosterPages();
+  const encryption = useEncryption();
   useEffect(() => {
     if (isPaged && participants.length === 0) void next();
   }, [isPaged, participants.length, next]);
@@ -33,6 +37,11 @@ export function People() {
           </button>
         </>
       )}
+      {encryption !== undefined && (
+        <p>
+          {texts.encrypted}. {texts.encryptedAs(encryption.fingerprint)}
+        </p>
+      )}
     </Panel>
   );
 }
@@ -43,7 +52,11 @@ const Person = memo(function Person({ id, name }: { id: string; name?: string })
   const participant = useParticipant(id);
   const tracks = [...(participant?.tracks.values() ?? [])].filter(({ muted }) => !muted);
   const note =
-    participant?.connected === false ? [texts.reconnecting] : tracks.map(({ source }) => texts.sources[source]);
+    participant?.connected === false
+      ? [texts.reconnecting]
+      : tracks.some(({ isUndecryptable }) => isUndecryptable)
+        ? [texts.undecryptable]
+        : tracks.map(({ source }) => texts.sources[source]);
   return (
     <li className="cp-row">
       <span>{participant?.name ?? name}</span>
