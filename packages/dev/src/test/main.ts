@@ -38,10 +38,14 @@ type Tier = 'quick' | 'some' | (typeof TIERS)[number];
 
 const QUICK_PROGRAMS = ['redis-server', 'janus', 'chromium-headless-shell', 'ffmpeg'];
 const PROGRAMS = [...QUICK_PROGRAMS, 'turnserver', 'nginx', 'prometheus', 'pgbouncer', 'ip', 'iptables'];
+/** Of whole tiers, and of `--rest` with selected files. */
+const ALL_PROGRAMS = [...PROGRAMS, 'firefox-esr'];
 const PROGRAMS_OF: Partial<Record<Tier, string[]>> = {
   quick: QUICK_PROGRAMS,
   image: ['redis-server'],
-  full: [...PROGRAMS, 'prometheus-alertmanager'],
+  rest: ALL_PROGRAMS,
+  all: ALL_PROGRAMS,
+  full: [...ALL_PROGRAMS, 'prometheus-alertmanager'],
 };
 
 const NODE_OPTIONS = [
