@@ -320,11 +320,8 @@ export class Engine {
       this.#setPermissions(permissions);
       this.#setMediaState(welcome.media.state);
       this.presence.welcome(welcome);
-      if (before.sessionId !== welcome.sessionId) {
-        this.encryption?.join(welcome.sessionId).catch(() => undefined);
-        this.#emit('moved', this.presence.room as Room);
-      }
       this.encryption?.align();
+      if (before.sessionId !== welcome.sessionId) this.#emit('moved', this.presence.room as Room);
       if (!welcome.media.continued) this.#reset(['publisher', 'subscriber']);
       for (const peer of this.#peers) peer.repair.reachable();
     });
