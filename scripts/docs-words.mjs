@@ -81,7 +81,7 @@ const GROUPS = [
   { name: 'guarantees, results', budget: 3700, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2600, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
   { name: 'decisions', budget: 6550, pages: /^docs\/decisions\// },
-  { name: 'changelog, vulnerabilities', budget: 1185, pages: /^(CHANGELOG|SECURITY)\.md$/ },
+  { name: 'changelog, vulnerabilities', budget: 1195, pages: /^(CHANGELOG|SECURITY)\.md$/ },
   { name: 'beside the code', budget: 2000, pages: /^(apps|packages|lab|infra)\// },
 ];
 const DECISIONS_MAX = 21;
