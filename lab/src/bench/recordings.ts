@@ -1,25 +1,45 @@
 /**
  * The benchmark of recorders: calls of an own making, which are stored as an agent would. Environment: `BENCH_SECONDS`
- * (default 60), their length; `BENCH_ROUNDS` (default 3).
+ * (default 60), their length, of which each minute is the same; `BENCH_ROUNDS` (default 3); `BENCH_CASE`, the name of
+ * the only case.
  */
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { captureChunkKey, newId } from '@callplane/core';
+import { captureChunkKey, newId, recordingFileKey, type StoredRecordingFile } from '@callplane/core';
 import { Database, saveCapture, saveCapturePass } from '@callplane/db';
 import { FolderStore } from '@callplane/store';
-import { participantRow, pictureCapture, roomRow, sessionRow, soundCapture } from '@callplane/testing';
+import {
+  medianOffset,
+  offsetsOf,
+  participantRow,
+  pictureCapture,
+  repeated,
+  roomRow,
+  sessionRow,
+  soundCapture,
+} from '@callplane/testing';
 import type { ApiClient } from '../client.js';
 import { memoryKiB, onStage, treeOf, type Stage } from '../fleet/stage.js';
 import { median, printHead, printRow } from './figures.js';
 
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 60);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
+/** The part of a call that is repeated. */
+const LOOP_SECONDS = Math.min(60, SECONDS);
+const LOOPS = Math.ceil(SECONDS / LOOP_SECONDS);
+/** By how much the clock of each sound card is slow: 180 ms an hour. */
+const SLOW = 0.00005;
 const NODE_ID = 'bench';
 /** Different pictures and sounds; larger calls have some of them twice. */
 const KINDS = 3;
-const CHUNK_BYTES = 4_000_000;
+/** The first person flashes and beeps at the same irregular times. */
+const WHEN = 'lt(mod(t+0.3*sin(2*t),0.5),0.15)';
+const BOX = 'drawbox=x=160:y=90:w=320:h=180:t=fill';
+const FLASH = `${BOX}:c=black,${BOX}:c=white:enable='${WHEN}'`;
+/** A part of the flash in the track, and in a grid of one and of four. */
+const CROPS: Record<number, string> = { 0: '160:90:240:135', 1: '320:180:480:270', 4: '160:90:240:135' };
 const SAMPLE_MS = 250;
 
 interface Case {
@@ -27,6 +47,8 @@ interface Case {
   people: number;
   mode: 'tracks' | 'composite';
   audioOnly?: boolean;
+  /** Nothing but flashes: little work for an encoder. */
+  isStill?: boolean;
   format?: string;
   goal?: string;
 }
@@ -36,6 +58,7 @@ const CASES: Case[] = [
   { name: 'composite of 2', people: 2, mode: 'composite' },
   { name: 'composite of 4', people: 4, mode: 'composite', goal: '30 s, 1.1, 40 s' },
   { name: 'composite of 9', people: 9, mode: 'composite' },
+  { name: 'composite of 1, still', people: 1, mode: 'composite', isStill: true },
   { name: 'composite of 4, WebM', people: 4, mode: 'composite', format: 'webm' },
 ];
 
@@ -45,21 +68,19 @@ export const run = () =>
     const api = stage.clientOf(await stage.start('api', { RECORDINGS_FOLDER: folder }));
     const database = new Database({ url: stage.environment.DATABASE_URL, poolMax: 2 });
     stage.onClose(() => database.close());
-    const kinds = Array.from({ length: KINDS }, async (_, n) => ({
-      picture: await pictureCapture(`testsrc2=s=640x360:r=25:d=${SECONDS},hue=h=${n * 100}`, ['-b:v', '700k']),
-      sound: await soundCapture(`sine=f=${300 + 200 * n}:d=${SECONDS}`),
-    }));
-    const bench = { stage, api, database, store: new FolderStore(folder), folder, media: await Promise.all(kinds) };
+    const bench = { stage, api, database, store: new FolderStore(folder), folder };
     printHead(
       'what',
       'processor seconds a recorded minute',
       'of its ffmpegs alone',
       'peak memory',
       'stop to completed',
+      'picture after sound in the last minute',
       'goal',
       'load',
     );
-    for (const one of CASES) await measure(bench, one);
+    const only = process.env.BENCH_CASE;
+    for (const one of CASES) if (only === undefined || one.name === only) await measure(bench, one);
   });
 
 interface Bench {
@@ -68,7 +89,26 @@ interface Bench {
   database: Database;
   store: FolderStore;
   folder: string;
-  media: { picture: Buffer; sound: Buffer }[];
+}
+
+interface Media {
+  picture: Buffer;
+  sound: Buffer;
+}
+
+function mediaOf({ people, isStill = false }: Case): Promise<Media[]> {
+  const kinds = Array.from({ length: Math.min(KINDS, people) }, async (_, n) => {
+    const picture = isStill ? 'color=s=640x360' : 'testsrc2=s=640x360';
+    const sound = n === 0 ? `aevalsrc='0.5*sin(6000*t)*${WHEN}'` : `sine=f=${300 + 200 * n}`;
+    return {
+      picture: await pictureCapture(`${picture}:r=25:d=${LOOP_SECONDS},hue=h=${n * 100}${n === 0 ? `,${FLASH}` : ''}`, [
+        '-b:v',
+        '700k',
+      ]),
+      sound: await soundCapture(`${sound}:d=${LOOP_SECONDS}${n === 0 ? '' : ',volume=0.1'}`),
+    };
+  });
+  return Promise.all(kinds);
 }
 
 async function measure(bench: Bench, one: Case): Promise<void> {
@@ -79,8 +119,10 @@ async function measure(bench: Bench, one: Case): Promise<void> {
     RECORDER_COMPOSITE_FORMAT: one.format ?? 'mp4',
   });
   const rounds: Record<'minute' | 'ratio' | 'peakKiB' | 'tookSeconds', number>[] = [];
+  const media = await mediaOf(one);
+  let offsetMs: number | null = null;
   for (let round = 0; round < ROUNDS; round += 1) {
-    const recordingId = await recorded(bench, one);
+    const recordingId = await recorded(bench, one, media);
     const [before, beganMs] = [usedSeconds(recorder.pid), performance.now()];
     await api.call('POST', `/v1/recordings/${recordingId}/stop`);
     let peakKiB = 0;
@@ -104,6 +146,8 @@ async function measure(bench: Bench, one: Case): Promise<void> {
       peakKiB,
       tookSeconds,
     });
+    const crop = one.audioOnly === true ? undefined : CROPS[one.mode === 'tracks' ? 0 : one.people];
+    if (crop !== undefined) offsetMs = await offsetOf(bench, recordingId, crop);
   }
   await recorder.stop();
   const of = (name: keyof (typeof rounds)[number]): number => median(rounds.map((each) => each[name]));
@@ -113,13 +157,14 @@ async function measure(bench: Bench, one: Case): Promise<void> {
     of('ratio').toFixed(2),
     `${Math.round(of('peakKiB') / 1024)} MiB`,
     `${of('tookSeconds').toFixed(1)} s`,
+    offsetMs === null ? '' : `${offsetMs.toFixed(0)} ms`,
     one.goal ?? '',
     loadavg()[0]!.toFixed(1),
   );
 }
 
 /** A running recording of a call that is over, with its captures in the store. */
-async function recorded({ stage, database, store, media }: Bench, { people, mode, audioOnly = false }: Case) {
+async function recorded({ stage, database, store }: Bench, { people, mode, audioOnly = false }: Case, media: Media[]) {
   const { prisma } = database;
   const { tenant } = stage;
   const startedAt = new Date(Date.now() - SECONDS * 1000);
@@ -133,22 +178,23 @@ async function recorded({ stage, database, store, media }: Bench, { people, mode
     const permissions = ['audio:publish', 'video:publish'];
     const session = sessionRow(tenant, { roomId, participantId: person.id }, { startedAt, permissions });
     await prisma.participantSession.create({ data: session });
-    const { picture, sound } = media[n % KINDS]!;
+    const { picture, sound } = media[n % media.length]!;
     const tracks = [
-      { kind: 'video', source: 'camera', bytes: picture },
-      { kind: 'audio', source: 'microphone', bytes: sound },
+      { kind: 'video', source: 'camera', loop: picture, slow: 0 },
+      { kind: 'audio', source: 'microphone', loop: sound, slow: SLOW },
     ] as const;
-    for (const [section, { kind, source, bytes }] of tracks.entries()) {
+    for (const [section, { kind, source, loop, slow }] of tracks.entries()) {
       const track = { roomId, kind, feedId, startedAt };
       const names = { participantId: person.id, sessionId: session.id, trackId: kind, mid: String(section) };
       await prisma.recordingSpan.create({ data: { ...track, ...names, source, muted: false } });
       const capture = { ...track, nodeId: NODE_ID, name: `${n}-${kind}`, section };
-      const chunks = Math.ceil(bytes.length / CHUNK_BYTES);
-      for (let chunk = 0; chunk < chunks; chunk += 1) {
-        const part = bytes.subarray(chunk * CHUNK_BYTES, (chunk + 1) * CHUNK_BYTES);
+      let bytes = 0;
+      for (let chunk = 0; chunk < LOOPS; chunk += 1) {
+        const part = repeated(loop, chunk, LOOP_SECONDS * 1000, slow);
         await store.put(captureChunkKey(capture, chunk), part);
+        bytes += part.length;
       }
-      await saveCapture(database.sql, { ...capture, bytes: bytes.length, chunks, closed: true });
+      await saveCapture(database.sql, { ...capture, bytes, chunks: LOOPS, closed: true });
     }
   }
   const id = newId('recording');
@@ -158,6 +204,20 @@ async function recorded({ stage, database, store, media }: Bench, { people, mode
   await prisma.recording.create({ data: { ...owner, ...how, ...rest } });
   await saveCapturePass(database.sql, NODE_ID, new Date(Date.now() + 3_600_000));
   return id;
+}
+
+/** How much later the picture of the first person is than the sound in the last minute, in milliseconds. */
+async function offsetOf({ database, store }: Bench, id: string, crop: string): Promise<number> {
+  const { files: stored } = await database.prisma.recording.findUniqueOrThrow({ where: { id } });
+  const files = stored as unknown as StoredRecordingFile[];
+  const [first] = files;
+  const own = files.filter(({ participantId }) => participantId === first?.participantId);
+  const mediaOfKind = (kind: 'audio' | 'video') =>
+    own
+      .filter(({ contentType }) => own.length === 1 || contentType.startsWith(kind))
+      .map((file) => ({ path: store.pathOf(recordingFileKey(id, file)), startMs: file.startMs }));
+  const offsets = offsetsOf(mediaOfKind('video'), mediaOfKind('audio'), crop, SECONDS - LOOP_SECONDS);
+  return medianOffset(offsets);
 }
 
 /** Processor time of a process, and of its children that have ended. */

@@ -27,6 +27,29 @@ export function packetBytes({ arrivalMs, sequence, timestamp, payload, isLastOfF
   return Buffer.concat([Buffer.from('MEET'), arrival, uint16(rtp.length + payload.length), rtp, payload]);
 }
 
+/**
+ * A later repetition of a capture, as the packets that follow in the same file.
+ * @param ms how long the capture is
+ * @param slow by how much the clock of the sender is slow, such as 0.00005
+ */
+export function repeated(bytes: Buffer, times: number, ms: number, slow = 0): Buffer {
+  const begin = 10 + bytes.readUInt16BE(8);
+  const copy = Buffer.from(times === 0 ? bytes : bytes.subarray(begin));
+  const starts: number[] = [];
+  for (let at = times === 0 ? begin : 0; at < copy.length; at += 10 + copy.readUInt16BE(at + 8)) starts.push(at);
+  const { c: codec } = JSON.parse(bytes.toString('utf8', 10, begin)) as { c: string };
+  const rtpPerMs = codec === 'opus' ? 48 : 90;
+  const sequences = copy.readUInt16BE((starts.at(-1) ?? 0) + 12) + 1;
+  for (const at of starts) {
+    const rtp = at + 10;
+    copy.writeUInt32BE(copy.readUInt32BE(at + 4) + times * ms, at + 4);
+    copy.writeUInt16BE((copy.readUInt16BE(rtp + 2) + times * sequences) & 0xffff, rtp + 2);
+    const time = copy.readUInt32BE(rtp + 4) + times * ms * rtpPerMs;
+    copy.writeUInt32BE(Math.round(time * (1 - slow)) % 2 ** 32, rtp + 4);
+  }
+  return copy;
+}
+
 function uint16(value: number): Buffer {
   const bytes = Buffer.alloc(2);
   bytes.writeUInt16BE(value);
