@@ -73,7 +73,7 @@ export class WhipClient implements Client {
   }
 
   drop(): void {
-    this.#end('moved');
+    this.#end('elsewhere');
   }
 
   #end(reason: Ending, retryAfterSeconds?: number): void {

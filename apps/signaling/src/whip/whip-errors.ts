@@ -11,11 +11,13 @@ const CODE_OF_ENDING: Partial<Record<Ending, ErrorCode>> = {
   removed: 'PARTICIPANT_REMOVED',
   room_ended: 'ROOM_ENDED',
   superseded: 'SESSION_REPLACED',
-  moved: 'SESSION_REPLACED',
+  elsewhere: 'SESSION_REPLACED',
   token_expired: 'UNAUTHENTICATED',
   invalid_token: 'UNAUTHENTICATED',
   invalid_session: 'SESSION_NOT_FOUND',
   left: 'SESSION_NOT_FOUND',
+  // An encoder cannot follow a move to another room.
+  moved: 'SESSION_NOT_FOUND',
   capacity: 'ROOM_FULL',
   too_many_attempts: 'RATE_LIMITED',
 };

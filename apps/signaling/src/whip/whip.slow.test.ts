@@ -190,6 +190,12 @@ describe('an encoder', () => {
     expect((await again.delete(one.url)).status).toBe(200);
   });
 
+  test('cannot be moved to another room, because it could not follow, and continues', async () => {
+    const { roomId, participantId, viewer } = await live();
+    await expect(kit.move(roomId, participantId, await kit.newRoom())).rejects.toThrow('PARTICIPANT_NOT_CONNECTED');
+    await flows(viewer.subscriber, 'video');
+  });
+
   test('that closes its peer connection, and one whose packets stop for 15 s, are out of the room', async () => {
     const [closing, silent] = [await live(), await live()];
     const stoppedAtMs = performance.now();
