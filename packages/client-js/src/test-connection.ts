@@ -37,7 +37,10 @@ export interface LoopFigures {
   roundTripMs: number;
   /** Packets that did not return, of small ones at the pace of speech, in percent. */
   lossPercent: number;
-  /** The rate that a data channel reaches over the slower way, in kbit/s. Loss lowers it. At most 4,000 are tried. */
+  /**
+   * The rate that a data channel reaches over the slower way, in kbit/s. Loss lowers it. At most 4,000 are tried. A relay
+   * does not count for its client, so a loop cannot tell the rates of the two ways apart.
+   */
   kbitPerSecond: number;
 }
 
