@@ -53,7 +53,7 @@ const GROUPS = [
   { name: 'README, quick start', budget: 1500, pages: /^README\.md$/ },
   {
     name: 'API, errors, tokens, webhooks, receivers, TURN, recordings',
-    budget: 8850,
+    budget: 8950,
     pages:
       /^docs\/(api|errors|tokens|webhooks|receivers|turn|recordings)\.md$|^packages\/webhook-verifier\/README\.md$/,
   },
@@ -64,6 +64,7 @@ const GROUPS = [
   },
   { name: 'requests and streams', budget: 700, pages: /^docs\/data\.md$/ },
   { name: 'breakouts', budget: 700, pages: /^docs\/breakouts\.md$/ },
+  { name: 'lobby', budget: 600, pages: /^docs\/lobby\.md$/ },
   { name: 'encryption', budget: 800, pages: /^docs\/encryption\.md$/ },
   { name: 'encoders', budget: 1000, pages: /^docs\/whip\.md$/ },
   { name: 'React', budget: 750, pages: /^docs\/react\.md$|^packages\/react\/README\.md$/ },
@@ -80,7 +81,7 @@ const GROUPS = [
   { name: 'architecture, data model', budget: 4160, pages: /^docs\/(architecture|data-model)\.md$/ },
   { name: 'guarantees, results', budget: 3800, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2600, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
-  { name: 'decisions', budget: 6550, pages: /^docs\/decisions\// },
+  { name: 'decisions', budget: 6850, pages: /^docs\/decisions\// },
   { name: 'changelog, vulnerabilities', budget: 1195, pages: /^(CHANGELOG|SECURITY)\.md$/ },
   { name: 'beside the code', budget: 2000, pages: /^(apps|packages|lab|infra)\// },
 ];
@@ -89,7 +90,7 @@ const DECISION_WORDS_MAX = 300;
 /** The call path has one long record; rooms have one with several subjects. */
 const LONG_DECISIONS = [
   { page: /\/\d+-the-call-path\.md$/, wordsMax: 2000 },
-  { page: /\/\d+-webhooks-and-rooms\.md$/, wordsMax: 800 },
+  { page: /\/\d+-webhooks-and-rooms\.md$/, wordsMax: 820 },
 ];
 
 /** @param {string} page */

@@ -19,6 +19,7 @@ import {
   ROLE_LENGTH_MAX,
   RUN_AGE_DAYS_MAX,
   USAGE_DAYS_MAX,
+  WAITING_MAX,
   WEBHOOK_URL_CHARACTERS_MAX,
 } from '@callplane/core';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
@@ -62,6 +63,7 @@ describe('docs/limits.md', () => {
     ['Video and audio tracks that', `${PROTOCOL_LIMITS.videoSectionsMax}, ${PROTOCOL_LIMITS.audioSectionsMax} `],
     ['Session description', `${PROTOCOL_LIMITS.sdpCharsMax.toLocaleString('en')} characters`],
     ['`data` of a message', `${PROTOCOL_LIMITS.messageBytesMax / 1024} KiB`],
+    ['Participants in the lobby', `| ${WAITING_MAX} `],
     ['Tracks that one session', `| ${PROTOCOL_LIMITS.tracksMax} `],
   ])('gives the figure of the code for: %s', (beginning, figure) => {
     const rows = page.split('\n').filter((line) => line.startsWith(`| ${beginning}`));

@@ -25,6 +25,7 @@ const READERS = [
       { text: 'STUN and TURN', link: '/turn' },
       { text: 'Breakouts', link: '/breakouts' },
       { text: 'Recordings', link: '/recordings' },
+      { text: 'Lobby', link: '/lobby' },
       { text: 'End-to-end encryption', link: '/encryption' },
       { text: 'Encoders (WHIP)', link: '/whip' },
       { text: 'Server SDK', link: '/server-sdk' },

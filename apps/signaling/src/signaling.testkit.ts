@@ -65,6 +65,7 @@ interface InviteOptions {
   permissions?: Permission[];
   name?: string;
   metadata?: Record<string, unknown>;
+  waiting?: boolean;
   /** Overrides claims of the token. */
   claims?: object;
 }
@@ -117,7 +118,7 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
 
   async function invite(
     roomId: string,
-    { permissions = [...PERMISSIONS], name = 'Ada', metadata = {}, claims = {} }: InviteOptions = {},
+    { permissions = [...PERMISSIONS], name = 'Ada', metadata = {}, waiting, claims = {} }: InviteOptions = {},
   ): Promise<Invited> {
     const [participantId, tokenId] = [newId('participant'), newId('token')];
     const now = new Date();
@@ -130,6 +131,7 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
       metadata,
       role: 'participant',
       createdAt: now,
+      waiting,
       token: { id: tokenId, permissions, expiresAt: new Date((issuedSeconds + 600) * 1000) },
     });
     if (status === null) throw new Error(`room ${roomId} not found`);

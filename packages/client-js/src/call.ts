@@ -212,7 +212,7 @@ for (const name of Object.keys(INITIAL_SNAPSHOT) as (keyof CallSnapshot)[]) {
 }
 
 /**
- * Joins a call. Resolves once the gateway has admitted the participant.
+ * Joins a call. Resolves once the participant is in the room, or in its lobby (`state` is `waiting`; `admitted` follows).
  * @throws CallplaneError whose code is the gateway's reason (`invalid_token`, `capacity`, …), `unreachable` or `aborted`.
  */
 export async function connect(options: ConnectOptions): Promise<Call> {

@@ -306,14 +306,20 @@ export class Engine {
     const before = this.#welcome;
     this.#welcome = welcome;
     this.snapshots.changed();
+    if (welcome.waiting) {
+      this.presence.welcome(welcome);
+      if (!before) this.#stateBefore = 'waiting';
+      return;
+    }
     this.#iceServers.welcome(welcome);
     this.#watching?.quality.welcomed();
     const { permissions } = welcome;
-    if (before === undefined) {
+    if (!before || before.waiting) {
       this.permissions = permissions;
       this.#mediaState = welcome.media.state;
       this.presence.welcome(welcome);
       this.#watch().catch((error: unknown) => this.#emit('problem', asCallplaneError(error)));
+      if (before) this.#deliver(() => this.#emit('admitted', undefined));
       return;
     }
     this.#deliver(() => {

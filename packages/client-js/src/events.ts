@@ -27,8 +27,10 @@ export interface TrackSubscriptionFailure extends TrackReference {
 }
 
 export interface CallEvents extends RosterEvents, PresenceEvents, PlaybackEvents {
-  /** `reconnecting`, `connected` again, and finally `closed`. */
+  /** `reconnecting`, `connected` again, or after `waiting`, and finally `closed`. */
   state: ConnectionState;
+  /** The participant was let in from the lobby: from now on it may publish, and has the others. */
+  admitted: undefined;
   /** The call is over; `reason` says why. */
   closed: CloseInfo;
   /** Your backend has moved you to this room. The call has a new `participant`, and your tracks stay published. */

@@ -496,6 +496,7 @@ export interface WelcomeMessage {
    * The `id` of the request that this message answers; absent if the request had none.
    */
   replyTo?: string;
+  waiting?: true;
   resumed: boolean;
   sessionId: string;
   /**
@@ -568,6 +569,7 @@ export interface ErrorMessage {
     | 'invalid_message'
     | 'invalid_sdp'
     | 'permission_denied'
+    | 'not_admitted'
     | 'media_unavailable'
     | 'not_found'
     | 'too_many_tracks'
@@ -629,6 +631,7 @@ export interface SubscriptionFailedMessage {
       | 'invalid_message'
       | 'invalid_sdp'
       | 'permission_denied'
+      | 'not_admitted'
       | 'media_unavailable'
       | 'not_found'
       | 'too_many_tracks'
@@ -897,6 +900,7 @@ export const ERROR_CODES = {
   invalid_message: 'The message does not match its schema. `details` lists the failures.',
   invalid_sdp: 'The session description is invalid.',
   permission_denied: 'The participant lacks the required permission.',
+  not_admitted: 'The participant waits in the lobby.',
   media_unavailable: 'No media server is available. Requests without media still work.',
   not_found: 'Track or participant not found.',
   too_many_tracks: 'More tracks than allowed.',

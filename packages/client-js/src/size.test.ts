@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 /** What a page loads to begin a call. What only a running call needs is loaded later, as chunks of its own. */
 const GZIP_BYTES_MAX = 15_000;
 /** The same with all chunks that do not count apart. */
-const ALL_GZIP_BYTES_MAX = 34_200;
+const ALL_GZIP_BYTES_MAX = 34_300;
 /** The chunk of requests between participants, which only calls with such requests load. It counts apart, too. */
 const ASKS_GZIP_BYTES_MAX = 2_000;
 /** The worker and the chunk that opens it, which only encrypted calls load. They count apart. */
@@ -41,7 +41,7 @@ const MEASURE = `
   console.log(...apart.map(sizeOf), bytesOf(entry), ...later.map(bytesOf));
 `;
 
-test('the SDK, bundled and minified, has less than 34.2 KB with gzip, and its core less than 15 KB', async () => {
+test('the SDK, bundled and minified, has less than 34.3 KB with gzip, and its core less than 15 KB', async () => {
   const cwd = new URL('..', import.meta.url).pathname;
   const { stdout } = await promisify(execFile)('node', ['--input-type=module', '--eval', MEASURE], { cwd });
   const [encryption = 0, test = 0, processing = 0, asks = 0, core = 0, ...later] = stdout.trim().split(' ').map(Number);

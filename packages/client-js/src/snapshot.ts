@@ -16,6 +16,7 @@ import type { ConnectionState } from './signaling/session.js';
 export interface CallSnapshot {
   /** Grows with each change. */
   readonly version: number;
+  /** `waiting`: you are in the lobby. Then there are no others, no permissions, and of the room only its name. */
   readonly state: ConnectionState;
   /** Why the call is over; undefined while it lasts. */
   readonly closeInfo: CloseInfo | undefined;
@@ -39,7 +40,7 @@ export interface CallSnapshot {
   readonly participants: ReadonlyMap<string, Participant>;
   /** Those who speak at this moment, the loudest first. */
   readonly activeSpeakers: readonly Participant[];
-  /** Everyone in the room, you included. */
+  /** Everyone in the room, you included, unless you are in the lobby. */
   readonly participantCount: number;
   /** Those who neither publish nor have metadata. */
   readonly viewerCount: number;

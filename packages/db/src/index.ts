@@ -17,6 +17,7 @@ export {
 } from './operations/operations.repository.js';
 export * from './operations/participant-move.js';
 export * from './operations/participant-removal.js';
+export * from './participants/admission.js';
 export * from './participants/moderation.js';
 export * from './operations/room-end.js';
 export * from './participants/participant-erasure.js';

@@ -33,7 +33,7 @@ const MEDIA_AGENT_RIGHTS: readonly string[] = [
   'SELECT, INSERT, UPDATE ON media_nodes',
   'SELECT (id, status, media_node_id, media_generation, version) ON rooms',
   'UPDATE (media_node_id, media_generation, version) ON rooms',
-  'SELECT (id, room_id, ended_at) ON participant_sessions',
+  'SELECT (id, room_id, ended_at, waiting) ON participant_sessions',
   'SELECT (id, room_id, status, started_at, max_duration_seconds, deleted_at) ON recordings',
   'SELECT, INSERT, UPDATE ON recording_captures',
 ];

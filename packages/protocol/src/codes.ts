@@ -37,6 +37,7 @@ export const ERROR_CODES = {
   invalid_message: 'The message does not match its schema. `details` lists the failures.',
   invalid_sdp: 'The session description is invalid.',
   permission_denied: 'The participant lacks the required permission.',
+  not_admitted: 'The participant waits in the lobby.',
   media_unavailable: 'No media server is available. Requests without media still work.',
   not_found: 'Track or participant not found.',
   too_many_tracks: 'More tracks than allowed.',

@@ -53,9 +53,14 @@ const Room = Type.Record(Type.String(), Type.Unknown(), {
     'The room in the shape that the HTTP API returns. `recordingSince` is null, or since when it is recorded.',
 });
 
-/** Answers `join` and `resume`. */
+/**
+ * Answers `join` and `resume`. With `waiting`, the client is in the lobby, where it may only send `ping` and `leave`. A
+ * second `welcome` without `waiting` follows once it is let in. Until then there are no others, permissions or ICE
+ * servers, the room has only its id, name and encryption, and `participantCount` is the number of people in it.
+ */
 export const Welcome = message('welcome', {
   ...replyTo,
+  waiting: Type.Optional(Type.Literal(true)),
   resumed: Type.Boolean(),
   sessionId: ResourceId,
   resumeSecret: Type.String({ description: 'Secret that resumes this session over another connection.' }),

@@ -3,7 +3,7 @@ import { type Call, type CallplaneError, type CallSnapshot, INITIAL_SNAPSHOT } f
 import { createContext, useContext, useRef, useSyncExternalStore } from 'react';
 
 export interface Joining {
-  /** Undefined until the gateway has admitted the participant. */
+  /** Undefined until the participant is in the room, or in its lobby. */
   call: Call | undefined;
   /** Why the room could not be joined. */
   error: CallplaneError | undefined;

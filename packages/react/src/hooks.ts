@@ -52,6 +52,12 @@ export function useConnectionState(): Connection {
   return { state: error === undefined ? state : 'closed', mediaState, closeInfo, error, isAudioBlocked, startAudio };
 }
 
+/** Whether you are in the lobby, also while its connection is interrupted. */
+export function useWaiting(): boolean {
+  // In the room, there is always `room:join`.
+  return useCallState(({ sessionId, permissions }) => sessionId !== undefined && permissions.length === 0);
+}
+
 /** How well a participant sends and receives; without an id, you. Undefined until media has flowed. */
 export function useQuality(participantId?: string): QualityLevel | undefined {
   return useCallState(({ connectionQuality, participants }) =>

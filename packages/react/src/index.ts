@@ -5,6 +5,7 @@ export {
   type Connection,
   useActiveSpeakers,
   useConnectionState,
+  useWaiting,
   useEncryption,
   useMessages,
   useParticipant,

@@ -27,6 +27,7 @@ export interface CallProviderProps {
   constraints?: Constraints | undefined;
   /** More options of `connect()`, as of the moment of the join. */
   options?: Omit<ConnectOptions, 'url' | 'token' | 'signal'> | undefined;
+  /** The participant is in the room, and not in its lobby. */
   onJoined?: ((call: Call) => void) | undefined;
   /** The call is over: the user has left, or the room has ended. */
   onEnd?: ((close: CloseInfo) => void) | undefined;
@@ -91,6 +92,7 @@ async function join(
     if (!signal.aborted) latest.current.onEnd?.(close);
   });
   setJoining({ call, error: undefined });
+  if (call.state === 'waiting') await new Promise<void>((resolve) => call.on('admitted', () => resolve()));
   latest.current.onJoined?.(call);
   const devices = { audio: audio && (constraints?.audio ?? true), video: video && (constraints?.video ?? true) };
   // A failure is in the snapshot: without a camera, the user can still watch and listen.

@@ -33,6 +33,7 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
     method: 'GET',
     path: '/v1/rooms/{roomId}/participants/{participantId}/runtime-operation',
   },
+  admitParticipant: { method: 'POST', path: '/v1/rooms/{roomId}/participants/{participantId}/admit' },
   muteTrack: { method: 'POST', path: '/v1/rooms/{roomId}/participants/{participantId}/tracks/{trackId}/mute' },
   moveParticipant: {
     method: 'POST',

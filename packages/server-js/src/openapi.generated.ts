@@ -230,6 +230,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/rooms/{roomId}/participants/{participantId}/admit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a participant in
+         * @description Lets a participant out of the lobby into the room, within a second and without a new join, with its own permissions, and writes `participant.admitted`. It never waits again. Works before the first join too. Admitting a participant that need not wait changes nothing. To refuse one, remove it.
+         */
+        post: operations["admitParticipant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/rooms/{roomId}/participants/{participantId}/tracks/{trackId}/mute": {
         parameters: {
             query?: never;
@@ -1030,14 +1050,14 @@ export interface components {
             };
         };
         /** @description The `type` determines the content of `data`. Later versions may add types: ignore types that you do not know. */
-        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["RecordingStartedEvent"] | components["schemas"]["RecordingStoppedEvent"] | components["schemas"]["RecordingCompletedEvent"] | components["schemas"]["RecordingFailedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookEndpointFailingEvent"] | components["schemas"]["WebhookEndpointRecoveredEvent"] | components["schemas"]["WebhookTestEvent"];
+        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantWaitingEvent"] | components["schemas"]["ParticipantAdmittedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["RecordingStartedEvent"] | components["schemas"]["RecordingStoppedEvent"] | components["schemas"]["RecordingCompletedEvent"] | components["schemas"]["RecordingFailedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookEndpointFailingEvent"] | components["schemas"]["WebhookEndpointRecoveredEvent"] | components["schemas"]["WebhookTestEvent"];
         EventPage: {
             data: components["schemas"]["Event"][];
             nextCursor: string | null;
         };
         EventTypeDescription: {
             /** @enum {string} */
-            type: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+            type: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.waiting" | "participant.admitted" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
             /** @description When the event happens. */
             description: string;
             /** @description JSON Schema (2020-12) of the body, without references. Later versions may add fields. */
@@ -1177,10 +1197,10 @@ export interface components {
             joinedAt: string;
             leftAt: string | null;
             /**
-             * @description `invited`: it has not connected yet. `connected`: it is in the room. `disconnected`: it is in the room, but its connection was lost a moment ago. `left`: it may join again with a valid token. `removed` and `moved`: it may not.
+             * @description `invited`: it has not connected yet. `waiting`: it is in the lobby. `connected`: it is in the room. `disconnected`: it is in the room, but its connection was lost a moment ago. `left`: it may join again with a valid token. `removed` and `moved`: it may not.
              * @enum {string}
              */
-            state: "invited" | "connected" | "disconnected" | "left" | "removed" | "moved";
+            state: "invited" | "waiting" | "connected" | "disconnected" | "left" | "removed" | "moved";
             /** @description All permissions of the participant. */
             permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
             /** @description The tracks that the participant publishes at this moment. */
@@ -1195,6 +1215,38 @@ export interface components {
                 roomId: string;
                 participantId: string;
             };
+        };
+        ParticipantAdmittedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "participant.admitted";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
+                sessionId: string | null;
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
         };
         ParticipantAnswer: {
             /** @description The answer of the participant: any JSON value, at most 16 KiB. */
@@ -1274,6 +1326,11 @@ export interface components {
                     participantId: string;
                     sessionId: string;
                 };
+                /**
+                 * @description The session was in the lobby.
+                 * @constant
+                 */
+                waiting?: true;
             } & {
                 [key: string]: unknown;
             };
@@ -1325,6 +1382,39 @@ export interface components {
                 sessionId: string | null;
                 /** @description All permissions of the participant from now on. */
                 permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        ParticipantWaitingEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "participant.waiting";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
+                /** @description Session of the participant, `sess_…`. */
+                sessionId: string;
             } & {
                 [key: string]: unknown;
             };
@@ -1606,6 +1696,8 @@ export interface components {
              * @enum {string}
              */
             encryption: "none" | "required";
+            /** @description Whether participants wait in the lobby until they are admitted, unless the request for their token says otherwise. A change holds for tokens that are issued later. */
+            waitingRoom: boolean;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -1931,6 +2023,8 @@ export interface components {
              * @enum {string}
              */
             encryption: "none" | "required";
+            /** @description Whether participants wait in the lobby until they are admitted, unless the request for their token says otherwise. A change holds for tokens that are issued later. */
+            waitingRoom: boolean;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -2058,7 +2152,7 @@ export interface components {
         };
         TriedWebhookFilter: {
             /** @enum {string} */
-            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.waiting" | "participant.admitted" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
             /** @description Whether `events` of the endpoint has the type of the event. */
             subscribed: boolean;
             /** @description Whether the event matches all paths of the filter. */
@@ -2195,7 +2289,7 @@ export interface components {
             id: string;
             eventId: string;
             /** @enum {string} */
-            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.waiting" | "participant.admitted" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
             endpointId: string;
             roomId: string | null;
             /** @description URL of this run. Before its first attempt, the endpoint's current URL. */
@@ -2225,7 +2319,7 @@ export interface components {
             id: string;
             eventId: string;
             /** @enum {string} */
-            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.waiting" | "participant.admitted" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
             endpointId: string;
             roomId: string | null;
             /** @description URL of this run. Before its first attempt, the endpoint's current URL. */
@@ -2301,7 +2395,7 @@ export interface components {
             id: string;
             url: string;
             /** @description Event types that the endpoint receives. `*` means all types, including types of later versions. */
-            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
+            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.waiting" | "participant.admitted" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
             enabled: boolean;
@@ -2417,7 +2511,7 @@ export interface components {
             id: string;
             url: string;
             /** @description Event types that the endpoint receives. `*` means all types, including types of later versions. */
-            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
+            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.waiting" | "participant.admitted" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
             enabled: boolean;
@@ -3017,6 +3111,24 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /**
+         * @description `ROOM_ENDED`: The room is ending or has ended.
+         *
+         *     `ROOM_FULL`: The room has as many participants as it may have.
+         *
+         *     `PARTICIPANT_REMOVED`: The participant was removed from the room.
+         */
+        RoomEndedOrRoomFullOrParticipantRemoved: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description `ROOM_NOT_FOUND`: Room not found in this environment. */
         RoomNotFound: {
             headers: {
@@ -3486,6 +3598,7 @@ export interface operations {
                      *             "mode": "composite"
                      *           },
                      *           "encryption": "none",
+                     *           "waitingRoom": false,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,
@@ -3549,6 +3662,11 @@ export interface operations {
                      * @enum {string}
                      */
                     encryption?: "none" | "required";
+                    /**
+                     * @description Whether participants wait in the lobby until they are admitted, unless the request for their token says otherwise. A change holds for tokens that are issued later.
+                     * @default false
+                     */
+                    waitingRoom?: boolean;
                 };
             };
         };
@@ -3582,6 +3700,7 @@ export interface operations {
                      *         "mode": "composite"
                      *       },
                      *       "encryption": "none",
+                     *       "waitingRoom": false,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3647,6 +3766,7 @@ export interface operations {
                      *         "mode": "composite"
                      *       },
                      *       "encryption": "none",
+                     *       "waitingRoom": false,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -3758,6 +3878,8 @@ export interface operations {
                     emptyTimeoutSeconds?: number | null;
                     /** @description As at the creation. A change after the first participant has joined starts and stops nothing. */
                     record?: components["schemas"]["RecordRoom"] | null;
+                    /** @description Whether participants wait in the lobby until they are admitted, unless the request for their token says otherwise. A change holds for tokens that are issued later. */
+                    waitingRoom?: boolean;
                 };
             };
         };
@@ -3790,6 +3912,7 @@ export interface operations {
                      *         "mode": "composite"
                      *       },
                      *       "encryption": "none",
+                     *       "waitingRoom": false,
                      *       "createdAt": "2026-11-20T10:00:00.000Z",
                      *       "startedAt": null,
                      *       "endedAt": null,
@@ -4027,6 +4150,8 @@ export interface operations {
                      * @default participant
                      */
                     role?: string;
+                    /** @description Whether the participant waits in the lobby until it is admitted. Default: `waitingRoom` of the room. Not with `participantId`. */
+                    waiting?: boolean;
                     /** @description A participant of the room that the token is for. Without it, the call creates a new participant. The fields that are given change the participant as `updateParticipant` does; it keeps the others, its permissions too. */
                     participantId?: string;
                 };
@@ -4068,7 +4193,8 @@ export interface operations {
     listParticipants: {
         parameters: {
             query?: {
-                status?: "active" | "left";
+                /** @description `active`: in the room. `waiting`: in its lobby. `left`: not any more. */
+                status?: "active" | "waiting" | "left";
                 /** @description Returns only participants with exactly this id. Trimmed, 1-255 characters. */
                 externalId?: string;
                 /** @description Maximum number of rows. */
@@ -4411,6 +4537,71 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFoundOrOperationNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    admitParticipant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+                /**
+                 * @description Participant in this room.
+                 * @example part_01m7xhkw0cfvqteeeq2c3fv3q2
+                 */
+                participantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The participant. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *       "externalId": "user-4711",
+                     *       "name": "Daily",
+                     *       "metadata": {
+                     *         "team": "blue",
+                     *         "tags": [
+                     *           "weekly"
+                     *         ]
+                     *       },
+                     *       "role": "…",
+                     *       "joinedAt": "2026-11-20T10:00:00.000Z",
+                     *       "leftAt": null,
+                     *       "permissions": [
+                     *         "room:join",
+                     *         "video:publish"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UpdatedParticipant"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
+            409: components["responses"]["RoomEndedOrRoomFullOrParticipantRemoved"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -5923,7 +6114,7 @@ export interface operations {
                      *       "*"
                      *     ]
                      */
-                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
+                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.waiting" | "participant.admitted" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
                     /** @description Free text for people. Trimmed, 1-500 characters. */
                     description?: string;
                     /**
@@ -6180,7 +6371,7 @@ export interface operations {
                      */
                     url?: string;
                     /** @description Event types that the endpoint receives. `*` means all types, including types of later versions. */
-                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
+                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.waiting" | "participant.admitted" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
                     description?: string | null;
                     /** @description `true` also clears `disabledReason` and sends the deliveries that were held back. */
                     enabled?: boolean;
@@ -6713,7 +6904,7 @@ export interface operations {
                 /** @description Returns only deliveries of the events of this room. */
                 roomId?: string;
                 status?: "pending" | "delivering" | "succeeded" | "failed";
-                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.waiting" | "participant.admitted" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
                 /** @description Returns only failed deliveries with this reason. */
                 failureReason?: "attempts_exhausted" | "rejected" | "unsafe_destination" | "run_expired" | "endpoint_deleted";
                 /** @description Returns only deliveries that were created at this time or later. */
@@ -6798,7 +6989,7 @@ export interface operations {
                 /** @description Returns only deliveries of the events of this room. */
                 roomId?: string;
                 status?: "pending" | "delivering" | "succeeded" | "failed";
-                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.waiting" | "participant.admitted" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
                 /** @description Returns only failed deliveries with this reason. */
                 failureReason?: "attempts_exhausted" | "rejected" | "unsafe_destination" | "run_expired" | "endpoint_deleted";
                 /** @description Returns only deliveries that were created at this time or later. */
@@ -6945,6 +7136,7 @@ export interface operations {
                      *               "mode": "composite"
                      *             },
                      *             "encryption": "none",
+                     *             "waitingRoom": false,
                      *             "createdAt": "2026-11-20T10:00:00.000Z",
                      *             "startedAt": null,
                      *             "endedAt": null,
@@ -7589,7 +7781,7 @@ export interface operations {
                 environmentId?: string;
                 /** @description Returns only the events of this room, ordered by their sequence. */
                 roomId?: string;
-                type?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
+                type?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.waiting" | "participant.admitted" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test";
                 /** @description `nextCursor` of an earlier page, or the id of an event. The list starts after it. `latest` stands for the newest event: the answer then always has a `nextCursor`. */
                 after?: string;
                 /** @description The list starts with the first event that was created at this time or later. No effect with `after`. */
@@ -7644,6 +7836,7 @@ export interface operations {
                      *                 "mode": "composite"
                      *               },
                      *               "encryption": "none",
+                     *               "waitingRoom": false,
                      *               "createdAt": "2026-11-20T10:00:00.000Z",
                      *               "startedAt": null,
                      *               "endedAt": null,
@@ -7727,6 +7920,7 @@ export interface operations {
                      *             "mode": "composite"
                      *           },
                      *           "encryption": "none",
+                     *           "waitingRoom": false,
                      *           "createdAt": "2026-11-20T10:00:00.000Z",
                      *           "startedAt": null,
                      *           "endedAt": null,

@@ -194,6 +194,14 @@ export interface Operations {
    */
   readParticipantOperation: Operation<'readParticipantOperation'>;
   /**
+   * Let a participant in.
+   *
+   * Lets a participant out of the lobby into the room, within a second and without a new join, with its own permissions, and writes `participant.admitted`. It never waits again. Works before the first join too. Admitting a participant that need not wait changes nothing. To refuse one, remove it.
+   *
+   * `POST /v1/rooms/{roomId}/participants/{participantId}/admit`, scope `participants:update`.
+   */
+  admitParticipant: Operation<'admitParticipant'>;
+  /**
    * Mute a track.
    *
    * Mutes a published track for everyone, and writes `track.muted`. The participant may unmute it. To keep it silent, change its permissions. Muting a muted track changes nothing.

@@ -3,7 +3,7 @@
 export interface components {
     schemas: {
         /** @description The `type` determines the content of `data`. Later versions may add types: ignore types that you do not know. */
-        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["RecordingStartedEvent"] | components["schemas"]["RecordingStoppedEvent"] | components["schemas"]["RecordingCompletedEvent"] | components["schemas"]["RecordingFailedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookEndpointFailingEvent"] | components["schemas"]["WebhookEndpointRecoveredEvent"] | components["schemas"]["WebhookTestEvent"];
+        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantWaitingEvent"] | components["schemas"]["ParticipantAdmittedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["RecordingStartedEvent"] | components["schemas"]["RecordingStoppedEvent"] | components["schemas"]["RecordingCompletedEvent"] | components["schemas"]["RecordingFailedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookEndpointFailingEvent"] | components["schemas"]["WebhookEndpointRecoveredEvent"] | components["schemas"]["WebhookTestEvent"];
         OperationFailedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
             id: string;
@@ -27,6 +27,38 @@ export interface components {
                 operation: components["schemas"]["RuntimeOperation"];
                 room: components["schemas"]["StoredRoom"];
                 participant?: components["schemas"]["StoredParticipant"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        ParticipantAdmittedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "participant.admitted";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
+                sessionId: string | null;
             } & {
                 [key: string]: unknown;
             };
@@ -110,6 +142,11 @@ export interface components {
                     participantId: string;
                     sessionId: string;
                 };
+                /**
+                 * @description The session was in the lobby.
+                 * @constant
+                 */
+                waiting?: true;
             } & {
                 [key: string]: unknown;
             };
@@ -144,6 +181,39 @@ export interface components {
                 sessionId: string | null;
                 /** @description All permissions of the participant from now on. */
                 permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        ParticipantWaitingEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "participant.waiting";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it; the room of an event of a participant, a track or an operation without `participantCount`, the participant without `state`, `permissions` and `tracks`. Later versions may add more. */
+            data: {
+                room: components["schemas"]["StoredRoom"];
+                participant: components["schemas"]["StoredParticipant"];
+                /** @description Session of the participant, `sess_…`. */
+                sessionId: string;
             } & {
                 [key: string]: unknown;
             };
@@ -385,6 +455,8 @@ export interface components {
              * @enum {string}
              */
             encryption: "none" | "required";
+            /** @description Whether participants wait in the lobby until they are admitted, unless the request for their token says otherwise. A change holds for tokens that are issued later. */
+            waitingRoom: boolean;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -576,6 +648,8 @@ export interface components {
              * @enum {string}
              */
             encryption: "none" | "required";
+            /** @description Whether participants wait in the lobby until they are admitted, unless the request for their token says otherwise. A change holds for tokens that are issued later. */
+            waitingRoom: boolean;
             /**
              * Format: date-time
              * @description When the room was created.
@@ -729,7 +803,7 @@ export interface components {
             id: string;
             url: string;
             /** @description Event types that the endpoint receives. `*` means all types, including types of later versions. */
-            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
+            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.waiting" | "participant.admitted" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "recording.started" | "recording.stopped" | "recording.completed" | "recording.failed" | "operation.failed" | "webhook.disabled" | "webhook.endpoint.failing" | "webhook.endpoint.recovered" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
             enabled: boolean;

@@ -5,7 +5,9 @@ import {
   eraseEventBody,
   operationFailed,
   participantJoined,
+  participantAdmitted,
   participantLeft,
+  participantWaiting,
   participantUpdated,
   recordingEvent,
   roomCreated,
@@ -42,6 +44,7 @@ const room: RoomState = {
   emptyTimeoutSeconds: 900,
   record: null,
   encryption: 'none',
+  waitingRoom: false,
   createdAt: at(0),
   startedAt: at(1),
   endedAt: null,
@@ -93,11 +96,11 @@ const row = <T extends object>(state: T): T => ({ ...state, environmentId: 'env_
 const subject = { tenant: row(tenant), room: row(room), now: NOW };
 const track = row({ trackId: 'cam', kind: 'video' as const, source: 'camera' as const });
 const session = { sessionId: 'sess_1', participant: row(participant) };
-const ended = { ...session, participant: { ...session.participant, leftAt: NOW }, tracks: [track] };
+const ended = { ...session, participant: { ...session.participant, leftAt: NOW }, tracks: [track], waiting: false };
 
 const ROOM =
   '{"id":"room_1","projectId":"proj_1","environmentId":"env_1","name":"Weekly","metadata":{"tags":["a"]},' +
-  '"status":"active","maxParticipants":10,"emptyTimeoutSeconds":900,"record":null,"encryption":"none","createdAt":"2026-11-22T08:00:00.000Z",' +
+  '"status":"active","maxParticipants":10,"emptyTimeoutSeconds":900,"record":null,"encryption":"none","waitingRoom":false,"createdAt":"2026-11-22T08:00:00.000Z",' +
   '"startedAt":"2026-11-22T08:01:00.000Z","endedAt":null,"recordingSince":null}';
 const LIVE_ROOM = (participantCount: number) => ROOM.replace('null}', `null,"participantCount":${participantCount}}`);
 const PARTICIPANT =
@@ -157,6 +160,20 @@ const EVENTS: readonly [type: EventType, event: NewEvent | undefined, data: stri
   ['room.updated', roomUpdated(subject, 3), `{"room":${LIVE_ROOM(3)}}`, null],
   ['room.ended', roomEnded(subject), `{"room":${LIVE_ROOM(0)}}`, null],
   ['participant.joined', participantJoined(subject, session), `{${SESSION}}`, 'part_1'],
+  ['participant.waiting', participantWaiting(subject, session), `{${SESSION}}`, 'part_1'],
+  ['participant.admitted', participantAdmitted(subject, session), `{${SESSION}}`, 'part_1'],
+  [
+    'participant.admitted',
+    participantAdmitted(subject, { ...session, sessionId: null }),
+    `{${SESSION.replace('"sess_1"', 'null')}}`,
+    'part_1',
+  ],
+  [
+    'participant.left',
+    participantLeft(subject, { ...ended, tracks: [], waiting: true }, 'left')[0],
+    `{${SESSION.replace(PARTICIPANT, LEFT)},"reason":"left","waiting":true}`,
+    'part_1',
+  ],
   ['participant.left', left, `{${SESSION.replace(PARTICIPANT, LEFT)},"reason":"removed"}`, 'part_1'],
   ['participant.joined', participantJoined(subject, session, other), `{${SESSION},"movedFrom":${OTHER}}`, 'part_1'],
   ['participant.left', moved, `{${SESSION.replace(PARTICIPANT, LEFT)},"reason":"moved","movedTo":${OTHER}}`, 'part_1'],

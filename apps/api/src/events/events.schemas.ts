@@ -23,6 +23,11 @@ const sessionData = {
   sessionId: Type.String({ description: 'Session of the participant, `sess_…`.' }),
 };
 
+const changedData = {
+  ...sessionData,
+  sessionId: orNull(Type.String({ description: 'Live session of the participant, `sess_…`. Null without one.' })),
+};
+
 const trackData = {
   ...sessionData,
   track: namedObject('Track', { ...trackFields }),
@@ -39,15 +44,16 @@ const DATA: Record<EventType, TProperties> = {
     ...sessionData,
     movedFrom: Type.Optional({ ...OtherSession, description: 'Where a move has taken the participant from.' }),
   },
+  'participant.waiting': sessionData,
+  'participant.admitted': changedData,
   'participant.left': {
     ...sessionData,
     reason: oneOf(SESSION_END_REASONS, 'Why the session ended.'),
     movedTo: Type.Optional({ ...OtherSession, description: 'Where a move has taken the participant, if `moved`.' }),
+    waiting: Type.Optional(Type.Literal(true, { description: 'The session was in the lobby.' })),
   },
   'participant.updated': {
-    room: StoredRoomSchema,
-    participant: StoredParticipantSchema,
-    sessionId: orNull(Type.String({ description: 'Live session of the participant, `sess_…`. Null without one.' })),
+    ...changedData,
     permissions: Type.Array(oneOf(PERMISSIONS), { description: 'All permissions of the participant from now on.' }),
   },
   'track.published': trackData,

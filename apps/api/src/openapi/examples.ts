@@ -59,6 +59,8 @@ const VALUES: Json = {
   username: TURN_USERNAME,
   'MoveParticipant.roomId': EXAMPLE_IDS.targetId,
   'MoveOne.roomId': EXAMPLE_IDS.targetId,
+  // Not with `participantId`, which the complete example has.
+  'IssueToken.waiting': undefined,
   'MutedTrack.muted': true,
   'Participant.name': 'Ada',
   'AskParticipant.method': 'board.clear',

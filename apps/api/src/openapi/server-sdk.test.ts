@@ -22,6 +22,8 @@ function summary(event: WebhookEvent): string {
     case 'room.ended':
       return `${event.type} ${event.data.room.name} ${JSON.stringify(event.data.room.metadata['team'])}`;
     case 'participant.joined':
+    case 'participant.waiting':
+    case 'participant.admitted':
     case 'participant.left':
     case 'participant.updated':
     case 'track.published':

@@ -124,6 +124,68 @@ test('gateways hear at once that a participant is removed, and that the room end
   await eventually(() => notices.length === 2);
 });
 
+describe('POST …/admit', () => {
+  const waitIn = async (body: object) => {
+    const invited = await api.invite(room, { participantName: 'Ada', ...body });
+    await api.join(room, invited, new Date());
+    return `/v1/rooms/${room}/participants/${invited.participantId}`;
+  };
+  const stateOf = async (path: string) => (await api.call('GET', path)).body.state;
+
+  test('lets a participant in once, with one notice, and lists it by its state', async () => {
+    const path = await waitIn({ waiting: true });
+    const list = async (status: string) =>
+      (await api.call('GET', `/v1/rooms/${room}/participants?status=${status}`)).body.data;
+    expect([await list('waiting'), await list('active')]).toMatchObject([[{ state: 'waiting' }], []]);
+    expect((await api.call('GET', `/v1/rooms/${room}`)).body).toMatchObject({ status: 'created', participantCount: 0 });
+    const { notices } = await listen();
+    for (const times of [1, 2]) {
+      const admitted = await api.call('POST', `${path}/admit`);
+      expect([times, admitted.status, admitted.body]).toMatchObject([times, 200, { permissions: ['room:join'] }]);
+    }
+    await eventually(() => notices.length > 0);
+    expect(notices).toHaveLength(1);
+    expect([await list('waiting'), await list('active')]).toMatchObject([[], [{ state: 'connected' }]]);
+    expect(await eventsOf('participant.admitted')).toMatchObject([{ participant: { name: 'Ada' } }]);
+    expect((await api.call('GET', `/v1/rooms/${room}`)).body).toMatchObject({ status: 'active', participantCount: 1 });
+  });
+
+  test('is not needed unless the token request or the room says so', async () => {
+    expect(await stateOf(await waitIn({}))).toBe('connected');
+    await api.call('PATCH', `/v1/rooms/${room}`, { body: { waitingRoom: true } });
+    expect(await stateOf(await waitIn({}))).toBe('waiting');
+    expect(await stateOf(await waitIn({ waiting: false }))).toBe('connected');
+    const path = await waitIn({ waiting: true });
+    const participantId = path.split('/').at(-1);
+    for (const waiting of [true, false]) {
+      const body = { participantName: 'Ada', participantId, waiting };
+      const again = await api.call('POST', `/v1/rooms/${room}/tokens`, { body });
+      expect([again.status, again.body.error.details[0].path]).toEqual([400, 'body.waiting']);
+    }
+    await api.invite(room, { participantName: 'Ada', participantId });
+    expect(await stateOf(path)).toBe('waiting');
+  });
+
+  test('is refused for a full room, a removed participant, an ended room and unknown ids', async () => {
+    room = await api.room({ name: 'Small', maxParticipants: 1 });
+    const path = await waitIn({ waiting: true });
+    await waitIn({});
+    const answer = async (url: string) => {
+      const { status, body } = await api.call('POST', `${url}/admit`);
+      return [status, body.error.code];
+    };
+    expect(await answer(path)).toEqual([409, 'ROOM_FULL']);
+    expect(await answer(`/v1/rooms/${room}/participants/part_0`)).toEqual([404, 'PARTICIPANT_NOT_FOUND']);
+    const message = { data: 1, to: [path.split('/').at(-1)] };
+    expect((await api.call('POST', `/v1/rooms/${room}/messages`, { body: message })).status).toBe(404);
+    expect((await api.call('POST', `${path}/requests`, { body: { method: 'm' } })).status).toBe(404);
+    await api.call('DELETE', path);
+    expect(await answer(path)).toEqual([409, 'PARTICIPANT_REMOVED']);
+    await api.call('DELETE', `/v1/rooms/${room}`);
+    expect(await answer(path)).toEqual([409, 'ROOM_ENDED']);
+  });
+});
+
 describe('POST …/tracks/{trackId}/mute', () => {
   test('mutes a track once, with one notice and one event', async () => {
     const { path, sessionId } = await enter();

@@ -5,7 +5,14 @@ import {
   PublicError,
   type Tenant,
 } from '@callplane/core';
-import { muteTrack, updateParticipant, type Moderated, type ModerationRefusal } from '@callplane/db';
+import {
+  admitParticipant,
+  muteTrack,
+  updateParticipant,
+  type Moderated,
+  type ModerationRefusal,
+  type ParticipantUpdate,
+} from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
@@ -63,10 +70,27 @@ export function moderationRoutes(deps: Deps): Route[] {
       async handle({ caller, params, body }) {
         const { roomId, participantId } = params;
         const update = await updateParticipant(deps.database, caller, roomId, participantId, body, deps.clock.now());
-        if (update.outcome !== 'updated') return refuse(deps, caller, roomId, update.outcome);
-        announce(deps, roomId, update);
-        const { participant, permissions } = update;
-        return { status: 200, body: { ...presentParticipant(participant, deps.clock.now()), permissions } };
+        return answerUpdate(deps, caller, roomId, update);
+      },
+    }),
+    defineRoute({
+      method: 'post',
+      path: '/v1/rooms/{roomId}/participants/{participantId}/admit',
+      operationId: 'admitParticipant',
+      summary: 'Let a participant in',
+      description:
+        'Lets a participant out of the lobby into the room, within a second and without a new join, with its own ' +
+        'permissions, and writes `participant.admitted`. It never waits again. Works before the first join too. ' +
+        'Admitting a participant that need not wait changes nothing. To refuse one, remove it.',
+      scope: 'participants:update',
+      params: ParticipantPath,
+      responses: { 200: { description: 'The participant.', schema: UpdatedParticipantSchema } },
+      errors: ['ROOM_ENDED', 'ROOM_FULL', 'PARTICIPANT_REMOVED'],
+      async handle({ caller, params }) {
+        const { roomId, participantId } = params;
+        const admission = await admitParticipant(deps.database, caller, roomId, participantId, deps.clock.now());
+        if (admission.outcome === 'room_full') throw new PublicError('ROOM_FULL');
+        return answerUpdate(deps, caller, roomId, admission);
       },
     }),
     defineRoute({
@@ -91,6 +115,13 @@ export function moderationRoutes(deps: Deps): Route[] {
       },
     }),
   ]);
+}
+
+async function answerUpdate(deps: Deps, tenant: Tenant, roomId: string, update: ParticipantUpdate) {
+  if (update.outcome !== 'updated') return refuse(deps, tenant, roomId, update.outcome);
+  announce(deps, roomId, update);
+  const { participant, permissions } = update;
+  return { status: 200 as const, body: { ...presentParticipant(participant, deps.clock.now()), permissions } };
 }
 
 /** After the commit. The request does not wait: gateways find a change without a notice at their next resync. */

@@ -53,8 +53,9 @@ const ParticipantSchema = namedObject('Participant', {
   ...storedParticipant,
   state: oneOf(
     PARTICIPANT_STATES,
-    '`invited`: it has not connected yet. `connected`: it is in the room. `disconnected`: it is in the room, but its ' +
-      'connection was lost a moment ago. `left`: it may join again with a valid token. `removed` and `moved`: it may not.',
+    '`invited`: it has not connected yet. `waiting`: it is in the lobby. `connected`: it is in the room. ' +
+      '`disconnected`: it is in the room, but its connection was lost a moment ago. `left`: it may join again with a ' +
+      'valid token. `removed` and `moved`: it may not.',
   ),
   permissions: effectivePermissions,
   tracks: Type.Array(
@@ -91,7 +92,9 @@ export function participantRoutes(deps: Deps): Route[] {
       scope: 'participants:read',
       params: RoomPath,
       filters: {
-        status: Type.Optional(oneOf(PARTICIPANT_STATUSES)),
+        status: Type.Optional(
+          oneOf(PARTICIPANT_STATUSES, '`active`: in the room. `waiting`: in its lobby. `left`: not any more.'),
+        ),
         externalId: Type.Optional(exactText(EXTERNAL_ID_LENGTH_MAX, 'Returns only participants with exactly this id.')),
       },
       position: {

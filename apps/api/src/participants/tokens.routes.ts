@@ -68,6 +68,13 @@ const IssueTokenBody = namedObject('IssueToken', {
     ...trimmedText(ROLE_LENGTH_MAX, 'Name of the role for your application. It grants nothing: `permissions` do.'),
     default: PARTICIPANT_ROLE,
   }),
+  waiting: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether the participant waits in the lobby until it is admitted. Default: `waitingRoom` of the room. Not with ' +
+        '`participantId`.',
+    }),
+  ),
   participantId: Type.Optional(
     pathId(
       'A participant of the room that the token is for. Without it, the call creates a new participant. The fields that ' +
@@ -75,6 +82,11 @@ const IssueTokenBody = namedObject('IssueToken', {
     ),
   ),
 });
+
+const WAITING_IS_KEPT = {
+  path: 'body.waiting',
+  message: 'is only for new participants. This one keeps its state: admit it, or remove it',
+};
 
 const TokenSchema = namedObject('ParticipantToken', {
   token: Type.String({ description: 'Bearer token (JWT, ES256) for one participant.' }),
@@ -190,8 +202,9 @@ async function forParticipant(
   deps: Issuing,
   { tenant, roomId, token, sign }: Draft,
   participantId: string,
-  { participantName: name, permissions, metadata, externalId, role }: Input,
+  { participantName: name, permissions, metadata, externalId, role, waiting }: Input,
 ) {
+  if (waiting !== undefined) throw new PublicError('VALIDATION_FAILED', { details: [WAITING_IS_KEPT] });
   const given = Object.entries({ name, permissions, metadata, externalId, role }).filter(
     ([, value]) => value !== undefined,
   );
@@ -215,6 +228,7 @@ async function forNewParticipant(deps: Issuing, { tenant, roomId, token: draft, 
       metadata: input.metadata ?? {},
       role: input.role ?? PARTICIPANT_ROLE,
       createdAt: draft.createdAt,
+      waiting: input.waiting,
       token: { id: draft.id, permissions, expiresAt: draft.expiresAt },
     },
   });

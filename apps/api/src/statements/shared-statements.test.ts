@@ -61,6 +61,7 @@ function roomOf(tenant: Tenant, metadata: Record<string, unknown> = {}): RoomToI
     emptyTimeoutSeconds: 60,
     record: null,
     encryption: 'none' as const,
+    waitingRoom: false,
     createdAt: NOON,
   };
   const state = { ...room, ...NEW };

@@ -33,7 +33,8 @@ export interface WelcomeDetails {
   replyTo: string | undefined;
   resumed: boolean;
   resumeSecret: string;
-  mediaContinued: boolean;
+  /** Called when the session enters the room. @returns whether a peer connection of the client still works */
+  continueMedia: () => boolean;
   own: SessionState;
 }
 
@@ -172,10 +173,10 @@ export class Arrival {
 
   /**
    * Sends the welcome, and makes the session a member of its room, so that every later change follows the welcome. The
-   * room is loaded with the session in it.
+   * room is loaded with the session in it. A session in the lobby gets its part of the welcome, and the rest when the
+   * room shows that it was let in.
    */
   welcome(session: Session, details: WelcomeDetails): void {
-    const { resumed, mediaContinued, own } = details;
     const { room } = session;
     // Since the commit, the session may have been removed, superseded, resumed elsewhere, or ended with its room.
     const departure = room.departureOf(session);
@@ -184,9 +185,26 @@ export class Arrival {
       this.log('ended');
       return;
     }
-    session.onOwn(room.sessionOf(session.participantId) ?? own);
+    if (room.isWaiting(session)) this.#hold(session, room.state, details);
+    else this.#enter(session, room.state, details);
+  }
+
+  #hold(session: Session, info: RoomInfo, details: WelcomeDetails): void {
+    const { room } = session;
+    room.hold(session);
+    session.hold(() => {
+      if (room.state !== null) this.#enter(session, room.state, { ...details, replyTo: undefined });
+    });
+    this.client.sendWelcome(lobbyText(this.deps, session, info, details));
+    this.log('waiting');
+  }
+
+  #enter(session: Session, info: RoomInfo, details: WelcomeDetails): void {
+    const { room, isWaiting } = session;
+    const mediaContinued = details.continueMedia();
+    session.onOwn(room.sessionOf(session.participantId) ?? details.own);
     session.media.readPlacement();
-    const text = welcomeText(this.deps, session, room.state, details);
+    const text = welcomeText(this.deps, session, info, { ...details, mediaContinued });
     room.add(session);
     session.dispatch('welcomed');
     this.client.sendWelcome(text);
@@ -194,7 +212,9 @@ export class Arrival {
     if (speakers !== null) session.sendText(speakers);
     if (session.isConnected) session.media.onWelcomed();
     room.quality.welcome(session);
-    if (resumed) this.log('resumed', { mediaContinued });
+    // The log line and the duration of this arrival are the ones of its first welcome.
+    if (isWaiting) this.deps.logger.info('admitted', { connectionId: this.client.id, ...this.client.logFields });
+    else if (details.resumed) this.log('resumed', { mediaContinued });
     else this.log('joined');
   }
 
@@ -219,7 +239,36 @@ export function iceServersFor(
   return { iceServers, iceServersExpireAt: expiresAt.toISOString(), iceServersTtlSeconds: ttlSeconds };
 }
 
-function welcomeText(deps: WelcomeDeps, session: Session, info: RoomInfo, details: WelcomeDetails): string {
+/** The welcome of a client in the lobby: nothing of the others, and no way to send or receive. */
+function lobbyText(deps: WelcomeDeps, { room, sessionId }: Session, info: RoomInfo, details: WelcomeDetails): string {
+  const { id, name, encryption } = info.room;
+  const waiting = room.sessions.waiting.get(sessionId)?.state ?? details.own;
+  const message = {
+    type: 'welcome',
+    ...(details.replyTo === undefined ? {} : { replyTo: details.replyTo }),
+    waiting: true,
+    resumed: details.resumed,
+    sessionId,
+    resumeSecret: details.resumeSecret,
+    reconnectGraceSeconds: deps.reconnectGraceSeconds,
+    room: { id, name, metadata: {}, encryption, recordingSince: null },
+    permissions: [],
+    iceServers: [],
+    iceServersExpireAt: deps.clock.now().toISOString(),
+    iceServersTtlSeconds: 0,
+    media: { state: 'down', continued: false },
+    pingIntervalSeconds: deps.pingIntervalSeconds,
+    roster: { paged: false, next: null, participantCount: room.roster.counts.participantCount, viewerCount: 0 },
+  };
+  return `${withParticipants(message, []).slice(0, -1)},"participant":${participantText(waiting)}}`;
+}
+
+function welcomeText(
+  deps: WelcomeDeps,
+  session: Session,
+  info: RoomInfo,
+  details: WelcomeDetails & { mediaContinued: boolean },
+): string {
   const { room, sessionId, participantId, permissions, media } = session;
   const { replyTo, resumed, resumeSecret, mediaContinued } = details;
   const own = participantText(room.sessionOf(participantId) ?? details.own);

@@ -51,7 +51,7 @@ export async function join(deps: ArrivalDeps, client: Client, request: ClientMes
     const own = joined.state;
     await deps.rooms.loadForWelcome(roomId, joined);
     if (!arrival.holds(session, own.connection)) return;
-    arrival.welcome(session, { replyTo: request.id, resumed: false, resumeSecret, mediaContinued: false, own });
+    arrival.welcome(session, { replyTo: request.id, resumed: false, resumeSecret, continueMedia: () => false, own });
   } finally {
     // A session holds the room until it is gone.
     if (session === null) deps.rooms.release(room);

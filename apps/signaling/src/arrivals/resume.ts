@@ -78,7 +78,7 @@ async function continueSession(
     replyTo: request.id,
     resumed: true,
     resumeSecret: request.resumeSecret,
-    mediaContinued: session.media.resumed(clientHasPeers),
+    continueMedia: () => session.media.resumed(clientHasPeers),
     own,
   });
 }

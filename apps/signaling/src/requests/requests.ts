@@ -124,6 +124,9 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
   leave: ({ session }) => session.leave(),
 };
 
+/** The requests of a client in the lobby. Every other one is refused. */
+const IN_LOBBY: ReadonlySet<string> = new Set<RequestType>(['ping', 'leave']);
+
 export interface DispatchDeps extends RequestDeps, ArrivalDeps {
   logger: Logger;
   metrics: Pick<SignalingMetrics, 'ended' | 'join' | 'message' | 'refused'>;
@@ -165,7 +168,9 @@ export class Dispatch implements ClientHandler {
     }
     // The client has given up its join, and nothing was written.
     if (session === undefined && message.type === 'leave') client.close('left', { cause: 'The client left.' });
-    else if (session?.isConnected !== true) throw new RequestFailure('conflict', 'The session has ended.');
+    else if (session?.isWaiting === true && !IN_LOBBY.has(message.type)) throw new RequestFailure('not_admitted');
+    else if (session?.isConnected !== true && session?.isWaiting !== true)
+      throw new RequestFailure('conflict', 'The session has ended.');
     else return (HANDLERS[message.type] as Handler<RequestType>)({ deps: this.deps, client, session }, message);
   }
 

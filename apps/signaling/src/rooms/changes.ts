@@ -30,6 +30,7 @@ export interface RoomMember {
   /** Ignored before the welcome, which contains the same facts. */
   sendText(text: string): void;
   onOwn(state: SessionState): void;
+  onAdmitted(): void;
 }
 
 /** Why this instance no longer holds a member's session, according to PostgreSQL. */

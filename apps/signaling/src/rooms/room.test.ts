@@ -15,6 +15,7 @@ class Member implements RoomMember {
   readonly own: SessionState[] = [];
   connectionNumber = 1;
   woken = 0;
+  admitted = 0;
   readonly media: RoomMember['media'];
 
   constructor(
@@ -27,6 +28,10 @@ class Member implements RoomMember {
     fake.set({ sessionId });
     sync();
     room.add(this);
+  }
+
+  onAdmitted(): void {
+    this.admitted += 1;
   }
 
   sendText(text: string): void {

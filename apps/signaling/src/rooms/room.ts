@@ -28,6 +28,8 @@ export class Room {
   holders = 0;
   completeAtMs = performance.now();
   readonly #members = new Map<string, RoomMember>();
+  /** Sessions in the lobby. They become members when their welcome follows. */
+  readonly #lobby = new Map<string, RoomMember>();
   #departures: NodeJS.Timeout | undefined;
   /** The content of the room that the members know; null until the room was read. */
   #toldInfo: string | null = null;
@@ -84,20 +86,33 @@ export class Room {
   /** Why, according to the last read, this instance no longer holds the session; null if it still does. */
   departureOf(member: RoomMember): Departure | null {
     if (this.isClosed) return 'room_ended';
-    const entry = this.sessions.entries.get(member.sessionId);
+    const { entries, waiting } = this.sessions;
+    const entry = entries.get(member.sessionId) ?? waiting.get(member.sessionId);
     if (entry === undefined) return 'missing';
     // A higher number on this same instance is a resumption in progress.
     return entry.connection > member.connectionNumber && entry.instanceId !== this.instanceId ? 'elsewhere' : null;
   }
 
+  isWaiting({ sessionId }: RoomMember): boolean {
+    return this.sessions.waiting.has(sessionId);
+  }
+
+  /** Holds a session in the lobby: it gets nothing of the room but its end, and its admission. */
+  hold(member: RoomMember): void {
+    this.#lobby.set(member.sessionId, member);
+  }
+
   add(member: RoomMember): void {
+    this.#lobby.delete(member.sessionId);
     this.#members.set(member.sessionId, member);
     this.shown.add(member);
     this.layers.add(member);
   }
 
   remove(member: RoomMember): void {
-    if (this.#members.get(member.sessionId) === member) this.#members.delete(member.sessionId);
+    for (const held of [this.#members, this.#lobby]) {
+      if (held.get(member.sessionId) === member) held.delete(member.sessionId);
+    }
     this.shown.remove(member);
     this.layers.remove(member);
   }
@@ -136,6 +151,7 @@ export class Room {
       this.mediaChanged();
     }
     this.#wakeForTracks(changes);
+    this.#visitLobby();
   }
 
   mediaChanged(): void {
@@ -176,10 +192,20 @@ export class Room {
     this.onDeparture(member, departure);
   }
 
+  /** Last, so that the members know of an admitted session before its welcome, as of one that joins. */
+  #visitLobby(): void {
+    for (const member of [...this.#lobby.values()]) {
+      const departure = this.departureOf(member);
+      if (departure !== null) this.#depart(member, departure);
+      else if (!this.isWaiting(member)) member.onAdmitted();
+    }
+  }
+
   #endForAll(): void {
     clearTimeout(this.#departures);
-    for (const member of this.members.slice(0, DEPARTURES_MAX)) this.#depart(member, 'room_ended');
-    if (this.size > 0) this.#departures = setTimeout(() => this.#endForAll(), DEPARTURES_EVERY_MS);
+    const held = [...this.#members.values(), ...this.#lobby.values()];
+    for (const member of held.slice(0, DEPARTURES_MAX)) this.#depart(member, 'room_ended');
+    if (held.length > DEPARTURES_MAX) this.#departures = setTimeout(() => this.#endForAll(), DEPARTURES_EVERY_MS);
   }
 
   #send(changes: readonly RoomChange[], isPaged: boolean): void {

@@ -19,6 +19,8 @@ export class RoomState {
   /** Null until the room was read, and when it does not exist. */
   info: RoomInfo | null = null;
   readonly entries = new Map<string, SessionEntry>();
+  /** The sessions in the lobby. They are no part of `entries`, of the changes, or of any count. */
+  readonly waiting = new Map<string, SessionEntry>();
   readonly #ofParticipant = new Map<string, SessionEntry>();
   /** The sessions that other instances hold, counted by instance. The empty id stands for sessions that none holds. */
   readonly #elsewhere = new Map<string, number>();
@@ -71,6 +73,7 @@ export class RoomState {
     const changes = [...this.entries.values()].map((entry) => ({ before: entry, after: null, gone: null }));
     this.info = null;
     this.entries.clear();
+    this.waiting.clear();
     this.#ofParticipant.clear();
     this.#elsewhere.clear();
     return { changes, before, after: null };
@@ -81,7 +84,7 @@ export class RoomState {
     const changes: RoomChange[] = [];
     if (after === null) {
       const live = new Set(sessions.map(([sessionId]) => sessionId));
-      for (const entry of [...this.entries.values()]) {
+      for (const entry of [...this.entries.values(), ...this.waiting.values()]) {
         if (!live.has(entry.sessionId)) changes.push(...this.#delete(entry.sessionId, null));
       }
     }
@@ -94,6 +97,11 @@ export class RoomState {
   }
 
   #set(entry: SessionEntry): RoomChange[] {
+    if (entry.state?.waiting === true) {
+      this.waiting.set(entry.sessionId, entry);
+      return [];
+    }
+    this.waiting.delete(entry.sessionId);
     const before = this.entries.get(entry.sessionId) ?? null;
     if (before !== null && sameEntry(before, entry)) return [];
     this.entries.set(entry.sessionId, entry);
@@ -104,6 +112,7 @@ export class RoomState {
   }
 
   #delete(sessionId: string, gone: SessionEndReason | null): RoomChange[] {
+    this.waiting.delete(sessionId);
     const before = this.entries.get(sessionId);
     if (before === undefined) return [];
     this.entries.delete(sessionId);

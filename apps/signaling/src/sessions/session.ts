@@ -11,6 +11,8 @@ export type SessionStateName =
   | 'joining'
   /** Its row is written by a resumption. The welcome follows. */
   | 'resuming'
+  /** In the lobby. Its room does not have it as a member yet. */
+  | 'waiting'
   | 'connected'
   /** Without a client. Another one may resume it. */
   | 'grace'
@@ -20,6 +22,8 @@ export type SessionStateName =
 
 export type SessionEvent =
   | 'welcomed'
+  /** Welcomed in the lobby. */
+  | 'held'
   /** The client ended in a way after which it may resume. */
   | 'lost'
   /** The client ended because this gateway drains. */
@@ -39,12 +43,24 @@ export type SessionEvent =
 
 const OVER = { resumedElsewhere: 'gone', notHeld: 'gone', ended: 'gone' } as const;
 const KEPT = { ...OVER, resumedHere: 'resuming' } as const;
+const WELCOMED = { ...KEPT, lost: 'grace', drained: 'gone', closedForGood: 'ending', leave: 'ending' } as const;
 
 /** The state to which each event leads. An event that is missing is a defect: it is logged, and changes nothing. */
 export const TRANSITIONS: Readonly<Record<SessionStateName, Partial<Record<SessionEvent, SessionStateName>>>> = {
-  joining: { ...OVER, welcomed: 'connected', lost: 'ending', drained: 'ending', closedForGood: 'ending' },
-  resuming: { ...KEPT, welcomed: 'connected', lost: 'grace', drained: 'grace', closedForGood: 'ending' },
-  connected: { ...KEPT, lost: 'grace', drained: 'gone', closedForGood: 'ending', leave: 'ending' },
+  joining: {
+    ...OVER,
+    welcomed: 'connected',
+    held: 'waiting',
+    lost: 'ending',
+    drained: 'ending',
+    closedForGood: 'ending',
+  },
+  resuming: {
+    ...{ ...KEPT, welcomed: 'connected', held: 'waiting' },
+    ...{ lost: 'grace', drained: 'grace', closedForGood: 'ending' },
+  },
+  waiting: { ...WELCOMED, welcomed: 'connected' },
+  connected: WELCOMED,
   grace: { ...KEPT, drained: 'gone', graceOver: 'ending' },
   // The client of a session that leaves may end first.
   ending: { ...KEPT, lost: 'ending', drained: 'ending', closedForGood: 'ending', endWritten: 'gone' },
@@ -107,6 +123,8 @@ export class Session implements RoomMember {
   connectionNumber: number;
   client: Client | null;
   limits: RequestLimits;
+  /** Sends the welcome that follows the lobby. */
+  #welcome: (() => void) | undefined;
   #graceTimer: NodeJS.Timeout | undefined;
   #afterGone: (() => void) | undefined;
 
@@ -133,6 +151,21 @@ export class Session implements RoomMember {
 
   get isConnected(): boolean {
     return this.state === 'connected';
+  }
+
+  get isWaiting(): boolean {
+    return this.state === 'waiting';
+  }
+
+  /** Keeps a client in the lobby. @param welcome is called when the client is let in */
+  hold(welcome: () => void): void {
+    this.#welcome = welcome;
+    this.dispatch('held');
+  }
+
+  /** The room says that the session is not in the lobby any more. A client that is away learns of it when it resumes. */
+  onAdmitted(): void {
+    if (this.isWaiting) this.#welcome?.();
   }
 
   get isResumable(): boolean {
@@ -219,7 +252,7 @@ export class Session implements RoomMember {
   #letGo(from: SessionStateName, event: SessionEvent, over: SessionOver | null): void {
     const isOver = event === 'ended' || event === 'endWritten';
     if (isOver && over === null) throw new Error(`${this.sessionId} is over without a reason`);
-    if (event === 'drained' && from === 'connected') this.port.markLost(this);
+    if (event === 'drained' && (from === 'connected' || from === 'waiting')) this.port.markLost(this);
     const client = this.#takeClient();
     if (isOver && over !== null) client?.close(over.reason, { cause: over.cause });
     else client?.drop();

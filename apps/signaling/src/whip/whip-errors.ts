@@ -25,6 +25,8 @@ const CODE_OF_ENDING: Partial<Record<Ending, ErrorCode>> = {
 const CODE_OF_REFUSAL: Partial<Record<RequestCode, ErrorCode>> = {
   invalid_sdp: 'VALIDATION_FAILED',
   permission_denied: 'PERMISSION_DENIED',
+  // An encoder cannot wait in a lobby.
+  not_admitted: 'PERMISSION_DENIED',
   room_encrypted: 'ROOM_ENCRYPTED',
   rate_limited: 'RATE_LIMITED',
 };

@@ -46,6 +46,7 @@ export class Presence {
   room: Room | undefined;
   own: protocol.RemoteParticipant | undefined;
   isPaged = false;
+  #isWaiting: true | undefined;
   #counts: Counts = { participantCount: 0, viewerCount: 0 };
   /** The last `show`; undefined if the application never chose. */
   #choice: { participantIds: string[]; publishers: boolean } | undefined;
@@ -55,7 +56,7 @@ export class Presence {
   constructor(private readonly context: PresenceContext) {}
 
   get counts(): Counts {
-    if (this.isPaged) return this.#counts;
+    if (this.isPaged || this.#isWaiting) return this.#counts;
     const { roster, isPublishing } = this.context;
     const isOwnViewer = this.own !== undefined && !isPublishing() && isEmpty(this.own.metadata);
     return {
@@ -73,7 +74,9 @@ export class Presence {
     participants,
     room,
     roster: { paged, participantCount, viewerCount },
+    waiting,
   }: protocol.WelcomeMessage): void {
+    this.#isWaiting = waiting;
     this.#takeRoom(room);
     this.own = keptJson(this.own, participant);
     this.#asked = 0;

@@ -6,7 +6,8 @@ import { backoffMs, pause, retry } from '../wait.js';
 import { closeOf, errorOf, type CloseInfo } from './close-info.js';
 import { SignalingSocket, type AnswerTo, type SocketEnd } from './socket.js';
 
-export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'closed';
+/** `waiting`: in the lobby, until your backend lets the participant in. */
+export type ConnectionState = 'connecting' | 'waiting' | 'connected' | 'reconnecting' | 'closed';
 
 export interface SessionListener {
   onState: (state: ConnectionState) => void;
@@ -48,7 +49,7 @@ export class Session {
     private readonly listener: SessionListener,
   ) {
     this.#stopWatching = onNetworkChange(platform, (isOnline) => {
-      if (this.state === 'connected') this.#probe(PROBE_WITHIN_MS);
+      if (this.#socket) this.#probe(PROBE_WITHIN_MS);
       else this.#hurry();
       if (isOnline) listener.onOnline();
     });
@@ -83,9 +84,9 @@ export class Session {
     const tooLong = setTimeout(() => abort.abort(), ASK_WITHIN_MS);
     try {
       await fetch(this.settings.url.replace(/^ws/, 'http'), { mode: 'no-cors', signal: abort.signal });
-      return 'a server answers there, but it is no gateway, or one that refuses this page. Check the host, the port and the path (the API is no gateway), and ALLOWED_ORIGINS of the gateway.';
+      return 'a server answers there, but it is no gateway, or one that refuses this page. Check host, port and path (the API is no gateway), and ALLOWED_ORIGINS of the gateway.';
     } catch {
-      return 'no server answers there, or one that is no gateway and hides itself from other sites. Check the host and the port, and whether the gateway runs.';
+      return 'no server answers there, or one that is no gateway and hides itself from other sites. Check host and port, and whether the gateway runs.';
     } finally {
       clearTimeout(tooLong);
     }
@@ -153,7 +154,7 @@ export class Session {
       () => giveUpAt,
       () => ({
         reason: 'connection_lost',
-        message: 'The connection was lost and could not be restored within the grace period.',
+        message: 'The connection was lost, and not restored within the grace period.',
         canRejoin: true,
       }),
     );
@@ -201,7 +202,8 @@ export class Session {
         },
         onMessage: (message) => {
           if (this.#isClosed()) return;
-          if (message.type === 'welcome' && !isWelcome) {
+          // A second one follows the lobby.
+          if (message.type === 'welcome') {
             isWelcome = true;
             clearTimeout(tooLong);
             this.#begin(socket, message);
@@ -232,11 +234,12 @@ export class Session {
     this.#socket = socket;
     this.#welcome = welcome;
     this.#hurry = () => undefined;
+    clearInterval(this.#pinging);
     this.#pinging = setInterval(() => this.#probe(PONG_WITHIN_MS), welcome.pingIntervalSeconds * 1000);
-    const isBack = this.state === 'reconnecting';
-    this.state = 'connected';
+    const before = this.state;
+    this.state = welcome.waiting ? 'waiting' : 'connected';
     this.listener.onWelcome(welcome);
-    if (isBack) this.listener.onState('connected');
+    if (before !== 'connecting') this.listener.onState(this.state);
     this.#wake();
   }
 

@@ -78,6 +78,8 @@ export interface OtherSession extends OtherParticipant {
 export interface EndedSession extends SessionSubject {
   tracks: TrackIdentity[];
   movedTo?: OtherSession;
+  /** Whether it was in the lobby. */
+  waiting: boolean;
 }
 
 function roomEvent(
@@ -128,6 +130,18 @@ export function participantJoined(subject: RoomSubject, session: SessionSubject,
   return sessionEvent('participant.joined', subject, session, movedFrom === undefined ? {} : { movedFrom });
 }
 
+export function participantWaiting(subject: RoomSubject, session: SessionSubject): NewEvent {
+  return sessionEvent('participant.waiting', subject, session);
+}
+
+/** A participant may be admitted before it joins. */
+export function participantAdmitted(
+  subject: RoomSubject,
+  session: { participant: ParticipantState; sessionId: string | null },
+): NewEvent {
+  return sessionEvent('participant.admitted', subject, session);
+}
+
 /** All events of a session that has ended: `track.unpublished` for each of its tracks, then `participant.left`. */
 export function participantLeft(subject: RoomSubject, ended: EndedSession, reason: SessionEndReason): NewEvent[] {
   return [
@@ -135,6 +149,7 @@ export function participantLeft(subject: RoomSubject, ended: EndedSession, reaso
     sessionEvent('participant.left', subject, ended, {
       reason,
       ...(ended.movedTo === undefined ? {} : { movedTo: ended.movedTo }),
+      ...(ended.waiting ? { waiting: true } : {}),
     }),
   ];
 }

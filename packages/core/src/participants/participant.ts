@@ -4,14 +4,23 @@ export const EXTERNAL_ID_LENGTH_MAX = 255;
 export const PARTICIPANT_ROLE = 'participant';
 export const ROLE_LENGTH_MAX = 32;
 
-export const PARTICIPANT_STATUSES = ['active', 'left'] as const;
+/** `waiting`: in the lobby. */
+export const PARTICIPANT_STATUSES = ['active', 'waiting', 'left'] as const;
 export type ParticipantStatus = (typeof PARTICIPANT_STATUSES)[number];
 
 /**
- * `invited`: has not connected yet. `disconnected`: in the room, its connection was lost a moment ago and may resume.
- * `left`: may join again with a valid token. `removed` and `moved` (to another room): may not.
+ * `invited`: has not connected yet. `waiting`: in the lobby. `disconnected`: in the room, its connection was lost a moment
+ * ago and may resume. `left`: may join again with a valid token. `removed` and `moved` (to another room): may not.
  */
-export const PARTICIPANT_STATES = ['invited', 'connected', 'disconnected', 'left', 'removed', 'moved'] as const;
+export const PARTICIPANT_STATES = [
+  'invited',
+  'waiting',
+  'connected',
+  'disconnected',
+  'left',
+  'removed',
+  'moved',
+] as const;
 export type ParticipantLiveState = (typeof PARTICIPANT_STATES)[number];
 
 export const SESSION_END_REASONS = ['left', 'removed', 'room_ended', 'connection_lost', 'superseded', 'moved'] as const;
@@ -95,6 +104,8 @@ export interface LiveParticipantState extends ParticipantState {
   isRemoved: boolean;
   /** Whether its live session has a connection. Null without a live session. */
   isConnected: boolean | null;
+  /** Whether its sessions are in the lobby. */
+  isWaiting: boolean;
   permissions: Permission[];
   /** Tracks of its live session. */
   tracks: (TrackIdentity & { muted: boolean })[];
@@ -105,6 +116,7 @@ export interface LiveParticipantState extends ParticipantState {
 function liveStateOf(participant: LiveParticipantState, now: Date): ParticipantLiveState {
   if (participant.isRemoved) return 'removed';
   if (participant.movedTo !== null) return 'moved';
+  if (participant.isConnected !== null && participant.isWaiting) return 'waiting';
   if (participant.isConnected !== null) return participant.isConnected ? 'connected' : 'disconnected';
   return leftAt(participant, now) === null ? 'invited' : 'left';
 }

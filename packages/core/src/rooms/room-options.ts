@@ -69,6 +69,17 @@ export const ROOM_OPTIONS = {
     label: 'Encryption',
     texts: { none: 'Between client and server', required: 'End to end' },
   },
+  waitingRoom: {
+    column: 'waiting_room',
+    type: 'boolean',
+    default: false,
+    description:
+      'Whether participants wait in the lobby until they are admitted, unless the request for their token says ' +
+      'otherwise. A change holds for tokens that are issued later.',
+    input: ['Lobby', 'Participants wait until they are let in. A token request may say otherwise.'],
+    label: 'Lobby',
+    texts: { true: 'Participants wait', false: 'No' },
+  },
 } as const satisfies OptionTable;
 
 export type RoomOptions = OptionValues<typeof ROOM_OPTIONS>;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { decideJoins, QualityClock, worstLevel, type JoinCandidate, type JoiningRoom } from './session.js';
+import { decideJoins, QualityClock, WAITING_MAX, worstLevel, type JoinCandidate, type JoiningRoom } from './session.js';
 
 const seconds = (more: object) => ({ good: 0, fair: 0, poor: 0, lost: 0, relayed: 0, ...more });
 
@@ -42,13 +42,17 @@ const room = (more: Partial<JoiningRoom> = {}): JoiningRoom => ({
   maxParticipants: 10,
   rosterPaged: false,
   liveSessions: 0,
+  waitingSessions: 0,
   ...more,
 });
 const candidate = (
   participant: Partial<NonNullable<JoinCandidate['participant']>> = {},
   more: Partial<JoinCandidate> = {},
 ): JoinCandidate => ({
-  participant: { removed: false, tokenRevoked: false, latestJoin: 1, hasLiveSession: false, ...participant },
+  participant: {
+    ...{ removed: false, tokenRevoked: false, latestJoin: 1, hasLiveSession: false, waiting: false },
+    ...participant,
+  },
   joinNumber: 1,
   ...more,
 });
@@ -69,6 +73,20 @@ describe('joins of one batch', () => {
       100,
     );
     expect(decisions).toEqual(['not_found', 'removed', 'token_revoked', 'overtaken', 'join', 'capacity', 'join']);
+  });
+
+  test('into the lobby need one of its places, and none of the room', () => {
+    const waiting = candidate({ waiting: true });
+    const full = { maxParticipants: 1, liveSessions: 1 };
+    expect(decideJoins(room({ ...full, waitingSessions: WAITING_MAX - 1 }), [waiting, waiting], 1)).toEqual({
+      decisions: ['join', 'capacity'],
+      rosterPaged: false,
+    });
+    const back = candidate({ waiting: true, hasLiveSession: true });
+    expect(decideJoins(room({ waitingSessions: WAITING_MAX }), [back, candidate()], 1).decisions).toEqual([
+      'join',
+      'join',
+    ]);
   });
 
   test('make the room paged when it has more participants than the limit', () => {

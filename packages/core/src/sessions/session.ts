@@ -97,12 +97,17 @@ export function presentSessionRecord(session: SessionRecord) {
   };
 }
 
+/** Participants in the lobby of one room. */
+export const WAITING_MAX = 500;
+
 export interface JoiningRoom {
   status: RoomStatus;
   maxParticipants: number;
   rosterPaged: boolean;
-  /** Live sessions of the room. A session in its grace period keeps its place. */
+  /** Live sessions of the room, without the lobby. A session in its grace period keeps its place. */
   liveSessions: number;
+  /** Live sessions in the lobby. */
+  waitingSessions: number;
 }
 
 /** A participant that joins, as its row says. Null: this room has no such participant, or it has no such token. */
@@ -111,6 +116,8 @@ interface JoiningParticipant {
   tokenRevoked: boolean;
   latestJoin: number;
   hasLiveSession: boolean;
+  /** Whether it joins into the lobby. Its live session is there, too. */
+  waiting: boolean;
 }
 
 export interface JoinCandidate {
@@ -135,7 +142,7 @@ export function refusedAtOnce({ participant, joinNumber }: JoinCandidate): JoinD
  * @returns `rosterPaged`: whether the roster is paged after these joins.
  */
 export function decideJoins(room: JoiningRoom, candidates: readonly JoinCandidate[], rosterFullMax: number) {
-  let { liveSessions } = room;
+  let { liveSessions, waitingSessions } = room;
   // A room stays paged until it is empty.
   let rosterPaged = room.rosterPaged && liveSessions > 0;
   const decisions = candidates.map((candidate): JoinDecision => {
@@ -143,6 +150,11 @@ export function decideJoins(room: JoiningRoom, candidates: readonly JoinCandidat
     if (refused !== null) return refused;
     if (!isOpen(room.status)) return 'room_ended';
     const replaced = candidate.participant?.hasLiveSession === true ? 1 : 0;
+    if (candidate.participant?.waiting === true) {
+      if (waitingSessions - replaced >= WAITING_MAX) return 'capacity';
+      waitingSessions += 1 - replaced;
+      return 'join';
+    }
     if (liveSessions - replaced >= room.maxParticipants) return 'capacity';
     liveSessions += 1 - replaced;
     rosterPaged ||= liveSessions > rosterFullMax;

@@ -80,30 +80,33 @@ export const INVARIANTS: readonly Invariant[] = [
     // A smaller capacity removes no participant, so rooms whose capacity was changed are left out.
     broken: Prisma.sql`
       SELECT r.id FROM newest JOIN rooms r ON r.id = newest.id
-      WHERE (SELECT count(*) FROM participant_sessions s WHERE s.room_id = r.id AND s.ended_at IS NULL)
-          > r.max_participants
+      WHERE (SELECT count(*) FROM participant_sessions s WHERE s.room_id = r.id AND s.ended_at IS NULL
+          AND NOT s.waiting) > r.max_participants
         AND NOT EXISTS (SELECT FROM events v WHERE v.room_id = r.id AND v.type = 'room.updated')`,
   },
   {
     name: 'sessions-reported-once',
-    sentence: 'A session has exactly one event of its begin, and one of its end once it has ended.',
+    sentence:
+      'A session has exactly one event of its begin, unless it is in the lobby, and one of its end once it has ended.',
     subject: 'rooms',
     // Each room's sessions and events are read once and grouped. The events of a session come with or after its row.
     broken: Prisma.sql`
       SELECT newest.id FROM newest
       CROSS JOIN LATERAL (
         SELECT FROM (
-          SELECT s.id AS session_id, true AS is_row, (s.ended_at IS NOT NULL)::int AS ended, 0 AS joined, 0 AS gone
+          SELECT s.id AS session_id, true AS is_row, s.waiting, (s.ended_at IS NOT NULL)::int AS ended, 0 AS joined,
+            0 AS gone
           FROM participant_sessions s
           WHERE s.room_id = newest.id AND s.started_at > now() - interval '1 day'
           UNION ALL
-          SELECT v.body::json -> 'data' ->> 'sessionId', false, 0, (v.type = 'participant.joined')::int,
+          SELECT v.body::json -> 'data' ->> 'sessionId', false, false, 0, (v.type = 'participant.joined')::int,
             (v.type = 'participant.left')::int
           FROM events v
           WHERE v.room_id = newest.id AND v.type IN ('participant.joined', 'participant.left')
             AND v.created_at > now() - interval '25 hours'
         ) told
-        GROUP BY session_id HAVING bool_or(is_row) AND (sum(joined) <> 1 OR sum(gone) <> max(ended))
+        GROUP BY session_id HAVING bool_or(is_row)
+          AND (sum(joined) <> (NOT bool_or(waiting))::int OR sum(gone) <> max(ended))
         LIMIT 1
       ) wrong`,
   },

@@ -32,7 +32,7 @@ export function listMediaNodes(db: TypedSql): PromiseLike<MediaNodeRow[]> {
   return db.$queryRaw<MediaNodeRow[]>`
     WITH placed AS (
       SELECT r.media_node_id AS id, count(DISTINCT r.id)::int AS rooms, count(s.id)::int AS sessions
-      FROM rooms r LEFT JOIN participant_sessions s ON s.room_id = r.id AND s.ended_at IS NULL
+      FROM rooms r LEFT JOIN participant_sessions s ON s.room_id = r.id AND s.ended_at IS NULL AND NOT s.waiting
       WHERE r.media_node_id IS NOT NULL AND r.status <> 'ended'
       GROUP BY r.media_node_id
     )

@@ -44,12 +44,16 @@ export async function roomsOnNode(db: Db, nodeId: string): Promise<RoomOnNode[]>
 }
 
 /**
- * Takes rooms without live sessions off a media server. Their next participant places them anew.
+ * Takes rooms without live sessions, the lobby apart, off a media server. Their next participant places them anew.
  * @returns the number of rooms.
  */
 export async function unplaceEmptyRooms(db: Db, nodeId: string): Promise<number> {
   const { count } = await db.room.updateMany({
-    where: { mediaNodeId: nodeId, status: { in: [...OPEN_ROOM_STATUSES] }, sessions: { none: { endedAt: null } } },
+    where: {
+      mediaNodeId: nodeId,
+      status: { in: [...OPEN_ROOM_STATUSES] },
+      sessions: { none: { endedAt: null, waiting: false } },
+    },
     data: { mediaNodeId: null, mediaGeneration: { increment: 1 }, version: { increment: 1 } },
   });
   return count;

@@ -63,7 +63,8 @@ export function acceptParticipantMove(
     if (session?.isEncoder !== false) return { refused: 'PARTICIPANT_NOT_CONNECTED' };
     const [target] = await tx.$queryRaw<(RoomState & { live: number })[]>`
       SELECT ${ROOM_COLUMNS},
-        (SELECT count(*)::int FROM participant_sessions s WHERE s.room_id = rooms.id AND s.ended_at IS NULL) AS live
+        (SELECT count(*)::int FROM participant_sessions s WHERE s.room_id = rooms.id AND s.ended_at IS NULL
+          AND NOT s.waiting) AS live
       FROM rooms WHERE id = ${input.roomId} AND environment_id = ${tenant.environmentId}`;
     if (target === undefined) return { refused: 'target_not_found' };
     if (!isOpen(target.status)) return { refused: 'target_ended' };
@@ -120,9 +121,9 @@ export async function moveParticipant(
   await tx.$executeRaw`
     WITH participant AS (
       INSERT INTO participants (id, environment_id, room_id, external_id, name, metadata, role, created_at,
-        token_expires_at, moved_from_id)
+        token_expires_at, waiting, moved_from_id)
       SELECT ${made.participantId}, environment_id, ${to.id}, external_id, name, metadata, role, ${at}::timestamptz,
-        ${at}::timestamptz, id
+        ${at}::timestamptz, waiting, id
       FROM participants WHERE id = ${participantId}
       RETURNING id
     )

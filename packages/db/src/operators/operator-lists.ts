@@ -83,7 +83,7 @@ const ROOM = {
   ...selectedOptions(ROOM_OPTIONS),
   startedAt: true,
   endedAt: true,
-  _count: { select: { sessions: { where: { endedAt: null } } } },
+  _count: { select: { sessions: { where: { endedAt: null, waiting: false } } } },
 } as const;
 
 /** Newest first. `participants` counts the live sessions. */
@@ -136,7 +136,7 @@ const STAY = { connectedAt: true, leftAt: true, removedAt: true } as const;
 export type ParticipantListing = Awaited<ReturnType<typeof listAllParticipants>>[number];
 
 /**
- * Participants in a call (`active`), participants that have left, or all including the ones that never connected;
+ * Participants in a call (`active`), in a lobby (`waiting`), participants that have left, or all including the ones that never connected;
  * newest first. `sessionId` is the live session; null outside of a call.
  */
 export async function listAllParticipants(
@@ -144,7 +144,8 @@ export async function listAllParticipants(
   filter: ListFilter & { roomId: string | null; status: ParticipantStatus | null },
 ) {
   const { where, ...newest } = newestWith(filter, { roomId: filter.roomId });
-  const ofStatus = { connectedAt: { not: null }, leftAt: filter.status === 'left' ? { not: null } : null };
+  const waiting = filter.status === 'left' ? {} : { waiting: filter.status === 'waiting' };
+  const ofStatus = { connectedAt: { not: null }, leftAt: filter.status === 'left' ? { not: null } : null, ...waiting };
   const rows = await db.participant.findMany({
     ...newest,
     where: filter.status === null ? where : { ...where, ...ofStatus },

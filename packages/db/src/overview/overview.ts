@@ -39,7 +39,7 @@ export async function countLive(
   const ofTenant = of === null ? Prisma.empty : Prisma.sql`AND environment_id = ${of.environmentId}`;
   const [row] = await db.$queryRaw<[{ rooms: number; participants: number }]>`
     SELECT count(DISTINCT room_id)::int AS rooms, count(*)::int AS participants FROM (
-      SELECT room_id FROM participant_sessions WHERE ended_at IS NULL ${ofTenant} LIMIT ${max}
+      SELECT room_id FROM participant_sessions WHERE ended_at IS NULL AND NOT waiting ${ofTenant} LIMIT ${max}
     ) live`;
   return row;
 }

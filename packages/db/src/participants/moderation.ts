@@ -182,6 +182,8 @@ export function muteTrack(
 
 interface Locked {
   person: ParticipantState & { permissions: Permission[] };
+  /** Whether it joins into the lobby. */
+  waiting: boolean;
   room: RoomState;
   sessionId: string | null;
 }
@@ -193,14 +195,15 @@ export async function lockParticipant(
   roomId: string,
   participantId: string,
 ): Promise<Locked | { outcome: ModerationRefusal }> {
-  const [row] = await sql.$queryRaw<(Locked['person'] & { removed: boolean; moved: boolean })[]>`
-    SELECT ${PARTICIPANT_COLUMNS}, participants.removed_at IS NOT NULL AS removed, ${PARTICIPANT_PERMISSIONS},
-      EXISTS (SELECT FROM participants other WHERE other.moved_from_id = participants.id) AS moved
+  type Row = Locked['person'] & { removed: boolean; moved: boolean; waiting: boolean };
+  const [row] = await sql.$queryRaw<Row[]>`
+    SELECT ${PARTICIPANT_COLUMNS}, participants.removed_at IS NOT NULL AS removed, participants.waiting,
+      ${PARTICIPANT_PERMISSIONS}, EXISTS (SELECT FROM participants other WHERE other.moved_from_id = participants.id) AS moved
     FROM participants
     WHERE id = ${participantId} AND room_id = ${roomId} AND environment_id = ${tenant.environmentId}
     FOR NO KEY UPDATE OF participants`;
   if (row === undefined) return { outcome: 'not_found' };
-  const { removed, moved, ...person } = row;
+  const { removed, moved, waiting, ...person } = row;
   // A statement of its own: the participant's lock may have waited for a join. PostgreSQL reads the array, and so locks
   // the session, before it locks the room.
   const [locked] = await sql.$queryRaw<(RoomState & { sessionId: string | null })[]>`
@@ -214,7 +217,7 @@ export async function lockParticipant(
   const { sessionId, ...room } = locked;
   if (!isOpen(room.status)) return { outcome: 'room_ended' };
   if (removed || moved) return { outcome: removed ? 'removed' : 'moved' };
-  return { person, room, sessionId };
+  return { person, waiting, room, sessionId };
 }
 
 /** @returns the tracks that the session may no longer publish; they are unpublished. */

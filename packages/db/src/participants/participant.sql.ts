@@ -15,7 +15,7 @@ export const PARTICIPANT_PERMISSIONS = Prisma.sql`
 
 /** The columns of a `LiveParticipantState`. participant_sessions_live_key has the live session of a participant. */
 export const LIVE_PARTICIPANT_COLUMNS = Prisma.sql`${PARTICIPANT_COLUMNS}, ${PARTICIPANT_PERMISSIONS},
-  participants.removed_at IS NOT NULL AS "isRemoved", (
+  participants.removed_at IS NOT NULL AS "isRemoved", participants.waiting AS "isWaiting", (
     SELECT json_build_object('roomId', other.room_id, 'participantId', other.id)
     FROM participants other WHERE other.moved_from_id = participants.id
   ) AS "movedTo", (

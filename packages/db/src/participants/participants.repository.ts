@@ -14,6 +14,8 @@ import { isRoomOpen } from '../rooms/room.sql.js';
 import { LIVE_PARTICIPANT_COLUMNS } from './participant.sql.js';
 
 export interface NewParticipant extends Omit<ParticipantState, 'tokenExpiresAt' | 'connectedAt' | 'leftAt'> {
+  /** Without it, the room decides. */
+  waiting?: boolean | undefined;
   token: { id: string; permissions: readonly Permission[]; expiresAt: Date };
 }
 
@@ -47,23 +49,25 @@ export async function insertParticipantsIfOpen(
         name: ['text', participants.map(({ name }) => name)],
         metadata: ['text', participants.map(({ metadata }) => JSON.stringify(metadata))],
         role: ['text', participants.map(({ role }) => role)],
+        waiting: ['boolean', participants.map(({ waiting = null }) => waiting)],
         created_at: ['text', participants.map(({ createdAt }) => createdAt.toISOString())],
         token_id: ['text', participants.map(({ token }) => token.id)],
         permissions: ['text', participants.map(({ token }) => token.permissions.join(' '))],
         expires_at: ['text', participants.map(({ token }) => token.expiresAt.toISOString())],
       })}
     ), room AS MATERIALIZED (
-      SELECT named.room_id AS id, named.environment_id, locked.status
+      SELECT named.room_id AS id, named.environment_id, locked.status, locked.waiting_room
       FROM (SELECT DISTINCT room_id, environment_id FROM new) named CROSS JOIN LATERAL (
         -- The lock makes this and acceptRoomEnd wait for each other, so that the clean-up misses no participant.
-        SELECT status FROM rooms WHERE id = named.room_id AND environment_id = named.environment_id
+        SELECT status, waiting_room FROM rooms WHERE id = named.room_id AND environment_id = named.environment_id
         ${lock}
       ) locked
     ), participant AS (
       INSERT INTO participants
-        (id, environment_id, room_id, external_id, name, metadata, role, created_at, token_expires_at)
+        (id, environment_id, room_id, external_id, name, metadata, role, created_at, token_expires_at,
+          waiting)
       SELECT new.id, new.environment_id, new.room_id, new.external_id, new.name, new.metadata::jsonb, new.role,
-        new.created_at::timestamptz, new.expires_at::timestamptz
+        new.created_at::timestamptz, new.expires_at::timestamptz, coalesce(new.waiting, rooms.waiting_room)
       FROM new JOIN room AS rooms
         ON rooms.id = new.room_id AND rooms.environment_id = new.environment_id AND ${isRoomOpen}
       RETURNING id
@@ -100,6 +104,12 @@ export async function findParticipants(
   return rows.map((row, at) => (row?.roomId === requests[at]?.roomId ? row : null));
 }
 
+const PRESENCE: Record<ParticipantStatus, Prisma.Sql> = {
+  active: Prisma.sql`left_at IS NULL AND NOT waiting`,
+  waiting: Prisma.sql`left_at IS NULL AND waiting`,
+  left: Prisma.sql`left_at IS NOT NULL`,
+};
+
 export function listParticipants(
   db: TypedSql,
   tenant: Tenant,
@@ -117,7 +127,7 @@ export function listParticipants(
     Prisma.sql`room_id = ${roomId}`,
     Prisma.sql`environment_id = ${tenant.environmentId}`,
     Prisma.sql`connected_at IS NOT NULL`,
-    ...(status === null ? [] : [status === 'active' ? Prisma.sql`left_at IS NULL` : Prisma.sql`left_at IS NOT NULL`]),
+    ...(status === null ? [] : [PRESENCE[status]]),
     ...(externalId === null ? [] : [Prisma.sql`external_id = ${externalId}`]),
     ...(after === null
       ? []
@@ -130,7 +140,11 @@ export function listParticipants(
 
 export async function hasActiveSession(db: Db, tenant: Tenant, roomId: string, sessionId: string): Promise<boolean> {
   const { environmentId } = tenant;
-  return (await db.participantSession.count({ where: { id: sessionId, roomId, environmentId, endedAt: null } })) > 0;
+  return (
+    (await db.participantSession.count({
+      where: { id: sessionId, roomId, environmentId, endedAt: null, waiting: false },
+    })) > 0
+  );
 }
 
 /** A token that was issued for a room. The token itself is not stored. */

@@ -12,6 +12,7 @@ export const ROOM_COLUMNS = Prisma.sql`rooms.id, rooms.name, rooms.metadata, roo
 /** The columns of a `LiveRoomState`. The count reads participant_sessions_live_in_room_idx. */
 export const LIVE_ROOM_COLUMNS = Prisma.sql`${ROOM_COLUMNS}, (
     SELECT count(*)::int FROM participant_sessions live WHERE live.room_id = rooms.id AND live.ended_at IS NULL
+      AND NOT live.waiting
   ) AS "participantCount"`;
 
 /** `isOpen` of core; the table must have the name or alias `rooms`. */

@@ -193,7 +193,7 @@ function listRoomsNamed(
 }
 
 /**
- * Counts the recipients of a message with a live session, and lists those without one.
+ * Counts the recipients of a message with a live session, and lists those without one, or in the lobby.
  * @param to participant ids; null for everyone in the room.
  * @returns null when the environment has no such room.
  */
@@ -203,7 +203,7 @@ export async function findRecipients(db: TypedSql, tenant: Tenant, roomId: strin
     SELECT rooms.status, live.present, live.ids
     FROM rooms CROSS JOIN LATERAL (
       SELECT count(*)::int AS present, ${to === null ? Prisma.sql`NULL::text[]` : Prisma.sql`array_agg(s.participant_id)`} AS ids
-      FROM participant_sessions s WHERE s.room_id = rooms.id AND s.ended_at IS NULL ${chosen}
+      FROM participant_sessions s WHERE s.room_id = rooms.id AND s.ended_at IS NULL AND NOT s.waiting ${chosen}
     ) live
     WHERE rooms.id = ${roomId} AND rooms.environment_id = ${tenant.environmentId}`;
   if (row === undefined) return null;

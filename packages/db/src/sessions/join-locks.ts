@@ -9,6 +9,8 @@ import type { JoinInput, RoomPlacement } from './session.js';
 export interface JoiningPerson {
   participant: ParticipantState;
   removed: boolean;
+  /** Whether it joins into the lobby. */
+  waiting: boolean;
   latestJoin: number;
   /** Permissions that the server has set; empty while the token's permissions apply. */
   permissions: Permission[];
@@ -26,7 +28,9 @@ export interface RoomToJoin extends RoomPlacement {
   lastSequence: number;
   version: number;
   rosterPaged: boolean;
+  /** Without the lobby. */
   liveSessions: number;
+  waitingSessions: number;
   liveSessionOf: Map<string, string>;
   rowVersion: RowVersion;
 }
@@ -41,7 +45,7 @@ type PersonRow = ParticipantState & Omit<JoiningPerson, 'participant'>;
 
 /** Of the tables `participants` and `input (id, token_id)`. The column `rowVersion` follows. */
 const PERSON_COLUMNS = Prisma.sql`${PARTICIPANT_COLUMNS}, participants.removed_at IS NOT NULL AS removed,
-  participants.join_count AS "latestJoin", participants.permissions, (
+  participants.waiting, participants.join_count AS "latestJoin", participants.permissions, (
     SELECT revoked_at IS NOT NULL FROM participant_tokens t
     WHERE t.id = input.token_id AND t.participant_id = participants.id
   ) AS "tokenRevoked"`;
@@ -50,8 +54,11 @@ const ROOM_TO_JOIN = Prisma.sql`${ROOM_COLUMNS}, rooms.last_sequence AS "lastSeq
   rooms.roster_paged AS "rosterPaged", rooms.media_node_id AS "mediaNodeId",
   rooms.media_generation AS "mediaGeneration", rooms.xmin::text AS "rowVersion"`;
 
+/** Two columns. */
 const countLive = (roomId: string): Prisma.Sql => Prisma.sql`
-  SELECT count(*)::int AS count FROM participant_sessions WHERE room_id = ${roomId} AND ended_at IS NULL`;
+  SELECT count(*) FILTER (WHERE NOT waiting)::int AS "liveSessions",
+    count(*) FILTER (WHERE waiting)::int AS "waitingSessions"
+  FROM participant_sessions WHERE room_id = ${roomId} AND ended_at IS NULL`;
 
 type RoomRow = RoomState & Omit<RoomToJoin, 'room' | 'liveSessionOf'>;
 type AdmissionRow = { [Key in keyof PersonRow]: PersonRow[Key] | null } & {
@@ -103,7 +110,7 @@ export async function admitJoins(
       -- Once, because the metadata of a room may be large.
       CASE WHEN row_number() OVER () = 1 THEN (
         SELECT to_json(x) FROM (
-          SELECT ${ROOM_TO_JOIN}, (${countLive(roomId)}) AS "liveSessions" FROM rooms WHERE rooms.id = ${roomId}
+          SELECT ${ROOM_TO_JOIN}, live.* FROM rooms CROSS JOIN (${countLive(roomId)}) live WHERE rooms.id = ${roomId}
         ) x
       ) END AS room
     FROM input LEFT JOIN admitted AS participants ON participants.id = input.id
@@ -144,7 +151,8 @@ export async function lockRoom(
   roomId: string,
   inputs: readonly JoinInput[],
 ): Promise<RoomToJoin | null> {
-  type Locked = Omit<RoomRow, 'liveSessions'> & { own: [participantId: string, sessionId: string][] };
+  type Counts = Pick<RoomRow, 'liveSessions' | 'waitingSessions'>;
+  type Locked = Omit<RoomRow, keyof Counts> & { own: [participantId: string, sessionId: string][] };
   const [row] = await sql.$queryRaw<Locked[]>`
     WITH own AS MATERIALIZED (
       SELECT id, participant_id FROM participant_sessions
@@ -158,14 +166,15 @@ export async function lockRoom(
     FOR NO KEY UPDATE OF rooms`;
   if (row === undefined) return null;
   // A statement of its own: the snapshot of the one before is older than the lock.
-  const [live] = await sql.$queryRaw<{ count: number }[]>`SELECT (${countLive(roomId)}) AS count`;
+  const [live] = await sql.$queryRaw<[Counts]>`${countLive(roomId)}`;
   const { own, ...room } = row;
-  return toRoom({ ...room, liveSessions: live?.count ?? 0 }, own);
+  return toRoom({ ...room, ...live }, own);
 }
 
 /**
  * The CTE `unchanged (held)`: locks the participants and the room without waiting, and holds if nothing has changed or
- * locked them since they were read. Every session that begins updates its room, so `liveSessions` is no larger then.
+ * locked them since they were read. Every session that begins updates its room, so `liveSessions` and
+ * `waitingSessions` are no larger then.
  */
 export function lockUnchanged(people: readonly JoiningPerson[], { room, rowVersion }: RoomToJoin): Prisma.Sql {
   return Prisma.sql`unchanged AS MATERIALIZED (
@@ -185,16 +194,16 @@ export function lockUnchanged(people: readonly JoiningPerson[], { room, rowVersi
 
 function toPeople(rows: readonly PersonRow[]): Map<string, JoiningPerson> {
   return new Map(
-    rows.map(({ removed, latestJoin, permissions, tokenRevoked, rowVersion, ...participant }) => {
-      const person = { participant, removed, latestJoin, permissions, tokenRevoked, rowVersion };
+    rows.map(({ removed, waiting, latestJoin, permissions, tokenRevoked, rowVersion, ...participant }) => {
+      const person = { participant, removed, waiting, latestJoin, permissions, tokenRevoked, rowVersion };
       return [participant.id, person];
     }),
   );
 }
 
 function toRoom(row: RoomRow, own: readonly [participantId: string, sessionId: string][]): RoomToJoin {
-  const { lastSequence, version, rosterPaged, mediaNodeId, mediaGeneration, rowVersion, liveSessions, ...room } = row;
-  const placement = { mediaNodeId, mediaGeneration };
-  const liveSessionOf = new Map(own);
-  return { room, ...placement, lastSequence, version, rosterPaged, rowVersion, liveSessions, liveSessionOf };
+  const { lastSequence, version, rosterPaged, mediaNodeId, mediaGeneration, rowVersion, ...rest } = row;
+  const { liveSessions, waitingSessions, ...room } = rest;
+  const known = { lastSequence, version, rosterPaged, mediaNodeId, mediaGeneration, rowVersion };
+  return { room, ...known, liveSessions, waitingSessions, liveSessionOf: new Map(own) };
 }

@@ -168,7 +168,7 @@ async function join(
   );
   const staying = inputs.filter((input) => !gone.includes(input));
   const { decisions, rosterPaged } = decideJoins(
-    { ...(room?.room ?? NO_ROOM), liveSessions: room?.liveSessions ?? 0, rosterPaged: room?.rosterPaged ?? false },
+    room === null ? NO_ROOM : { ...room.room, ...room },
     staying.map((input) => candidateOf(input, joining)),
     batch.rosterFullMax,
   );
@@ -182,7 +182,7 @@ async function join(
   const joins = await acceptedJoins(sql, joining, room, accepted, batch.now);
   const written = await writeJoins(sql, room, joins, { ...batch, rosterPaged }, lock, batch.now);
   if (written === null) return null;
-  const [first] = accepted;
+  const first = joins.find(({ state }) => !state.waiting)?.input;
   const recorded =
     first !== undefined && isRecordedFromStart(room.room)
       ? await recordFromStart(sql, first.tenant, afterJoin(room.room, batch.now), batch.now)
@@ -197,19 +197,25 @@ async function join(
   return { outcomes, accepted, gone };
 }
 
-function isRecordedFromStart(room: RoomState): room is RoomState & { record: RecordingInput } {
+export function isRecordedFromStart(room: RoomState): room is RoomState & { record: RecordingInput } {
   return room.status === 'created' && room.record !== null;
 }
 
 /** Stands for the room if every join is refused before the room is locked. */
-const NO_ROOM = { status: 'ended', maxParticipants: 0 } as const;
+const NO_ROOM = {
+  status: 'ended',
+  maxParticipants: 0,
+  liveSessions: 0,
+  waitingSessions: 0,
+  rosterPaged: false,
+} as const;
 
 function candidateOf({ participantId, joinNumber }: AdmittedJoin, { people, room }: Joining): JoinCandidate {
   const person = people.get(participantId);
   if (person === undefined || person.tokenRevoked === null) return { participant: null, joinNumber };
-  const { removed, tokenRevoked, latestJoin } = person;
+  const { removed, tokenRevoked, latestJoin, waiting } = person;
   const hasLiveSession = room?.liveSessionOf.has(participantId) ?? false;
-  return { participant: { removed, tokenRevoked, latestJoin, hasLiveSession }, joinNumber };
+  return { participant: { removed, tokenRevoked, latestJoin, hasLiveSession, waiting }, joinNumber };
 }
 
 async function acceptedJoins(
@@ -225,7 +231,7 @@ async function acceptedJoins(
     const sessionId = liveSessionOf.get(input.participantId);
     const person = people.get(input.participantId);
     if (person === undefined) throw new Error(`${input.participantId} was not read`);
-    const { participant } = person;
+    const { participant, waiting } = person;
     const state: SessionState = {
       sessionId: newId('session'),
       version: version + 1,
@@ -235,6 +241,7 @@ async function acceptedJoins(
       instanceId: input.instanceId,
       connection: 1,
       disconnectedAt: null,
+      waiting,
       tracks: [],
     };
     const ends = sessionId === undefined ? null : { sessionId, tracks: tracks.get(sessionId) ?? [] };

@@ -2,8 +2,10 @@ import {
   afterJoin,
   participantJoined,
   participantLeft,
+  participantWaiting,
   roomStarted,
   type NewEvent,
+  type RoomState,
   type Tenant,
   type TrackIdentity,
 } from '@callplane/core';
@@ -41,11 +43,13 @@ export async function writeJoins(
   now: Date,
 ): Promise<{ changes: RoomChanges | null; deliveries: WrittenDelivery[] } | null> {
   const version = before.version + 1;
-  const events = eventsOf(before, joins, now);
+  const isEntered = joins.some(({ state }) => !state.waiting);
+  const room = isEntered ? afterJoin(before.room, now) : before.room;
+  const events = eventsOf(before, room, joins, now);
   const numbered = numberEvents(events, before.lastSequence + 1);
   const isPlaced = before.mediaNodeId === null && mediaNodeId !== null;
   const after: RoomAfter = {
-    room: afterJoin(before.room, now),
+    room,
     sequence: before.lastSequence + events.length,
     version,
     rosterPaged,
@@ -60,7 +64,7 @@ export async function writeJoins(
           before,
         );
   const rows = await sql.$queryRaw<(WrittenDelivery | { id: null })[]>`
-    WITH ${unchanged}, ${writeSessions(before.room.id, joins, version, now)}, ${writeRoom(after)},
+    WITH ${unchanged}, ${writeSessions(before.room.id, joins, version, now)}, ${writeRoom(after, isEntered)},
     ${insertEvents(numbered, Prisma.sql`WHERE (SELECT held FROM unchanged)`)},
     delivery AS (${fanOut()})
     SELECT delivery.* FROM unchanged LEFT JOIN delivery ON true WHERE unchanged.held`;
@@ -71,7 +75,7 @@ export async function writeJoins(
 
 /** The changes, as `readRoomChanges` would read them. They are the whole room if it was empty. */
 function changesOf(
-  { liveSessions, version }: RoomToJoin,
+  { liveSessions, waitingSessions, version }: RoomToJoin,
   joins: readonly AcceptedJoin[],
   after: RoomAfter,
 ): RoomChanges {
@@ -79,7 +83,7 @@ function changesOf(
   return {
     ...after,
     tenant: { projectId, environmentId },
-    after: liveSessions === 0 ? null : version,
+    after: liveSessions + waitingSessions === 0 ? null : version,
     sessions: joins.map(({ state, person }) => toTuple(state, after.rosterPaged && person.permissions.length === 0)),
   };
 }
@@ -89,17 +93,24 @@ function tenantOf([first]: readonly AcceptedJoin[]): Tenant {
   return first.input.tenant;
 }
 
-function eventsOf({ room }: RoomToJoin, joins: readonly AcceptedJoin[], now: Date): NewEvent[] {
-  const after = afterJoin(room, now);
+function eventsOf({ room }: RoomToJoin, after: RoomState, joins: readonly AcceptedJoin[], now: Date): NewEvent[] {
   const events = joins.flatMap(({ input, state, superseded }): NewEvent[] => {
     const subject = { tenant: input.tenant, room: after, now };
     const left =
       superseded === null
         ? []
-        : participantLeft(subject, { ...superseded, participant: { ...state.participant, leftAt: now } }, 'superseded');
-    return [...left, participantJoined(subject, state, input.movedFrom)];
+        : participantLeft(
+            subject,
+            { ...superseded, waiting: state.waiting, participant: { ...state.participant, leftAt: now } },
+            'superseded',
+          );
+    const { movedFrom } = input;
+    return [...left, state.waiting ? participantWaiting(subject, state) : participantJoined(subject, state, movedFrom)];
   });
-  const started = roomStarted({ tenant: tenantOf(joins), room: after, now }, joins.length);
+  const started = roomStarted(
+    { tenant: tenantOf(joins), room: after, now },
+    joins.filter(({ state }) => !state.waiting).length,
+  );
   return after.status === room.status ? events : [started, ...events];
 }
 
@@ -117,25 +128,26 @@ function writeSessions(roomId: string, joins: readonly AcceptedJoin[], version: 
       WHERE id = ANY(${inputs.map(({ participantId }) => participantId)}::text[]) AND (SELECT held FROM unchanged)
     ), session AS (
       INSERT INTO participant_sessions (id, environment_id, room_id, participant_id, started_at, token_id, permissions,
-        resume_secret_hash, instance_id, version)
+        resume_secret_hash, instance_id, version, waiting)
       SELECT id, ${tenantOf(joins).environmentId}, ${roomId}, participant_id, ${at}::timestamptz, token_id,
-        string_to_array(permissions, ' '), decode(secret, 'hex'), instance_id, ${version}::int
+        string_to_array(permissions, ' '), decode(secret, 'hex'), instance_id, ${version}::int, waiting
       FROM unnest(${states.map(({ sessionId }) => sessionId)}::text[],
         ${inputs.map(({ participantId }) => participantId)}::text[], ${inputs.map(({ tokenId }) => tokenId)}::text[],
         ${states.map(({ permissions }) => permissions.join(' '))}::text[],
         ${inputs.map(({ resumeSecretHash }) => Buffer.from(resumeSecretHash).toString('hex'))}::text[],
-        ${inputs.map(({ instanceId }) => instanceId)}::text[])
-        AS new (id, participant_id, token_id, permissions, secret, instance_id)
+        ${inputs.map(({ instanceId }) => instanceId)}::text[], ${states.map(({ waiting }) => waiting)}::boolean[])
+        AS new (id, participant_id, token_id, permissions, secret, instance_id, waiting)
       -- Counting makes the old sessions end first: a participant has one live session at most.
       WHERE (SELECT count(*) FROM superseded) >= 0 AND (SELECT held FROM unchanged)
     )`;
 }
 
-function writeRoom({ room, sequence, version, rosterPaged, mediaNodeId, mediaGeneration }: RoomAfter): Prisma.Sql {
+function writeRoom(after: RoomAfter, isEntered: boolean): Prisma.Sql {
+  const { room, sequence, version, rosterPaged, mediaNodeId, mediaGeneration } = after;
   return Prisma.sql`room AS (
       UPDATE rooms
       SET status = ${room.status}, started_at = ${room.startedAt?.toISOString() ?? null}::timestamptz,
-        empty_since = NULL, media_node_id = ${mediaNodeId}::text, media_generation = ${mediaGeneration}::int,
+        empty_since = CASE WHEN NOT ${isEntered} THEN empty_since END, media_node_id = ${mediaNodeId}::text, media_generation = ${mediaGeneration}::int,
         version = ${version}::int, roster_paged = ${rosterPaged}, last_sequence = ${sequence}::int
       WHERE id = ${room.id} AND (SELECT held FROM unchanged)
     )`;

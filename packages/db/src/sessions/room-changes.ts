@@ -41,6 +41,7 @@ type FullTuple = [
   connectedAt: Moment | null,
   leftAt: Moment | null,
   tracks: TrackTuple[] | null,
+  waiting: boolean,
 ];
 
 /**
@@ -65,16 +66,16 @@ const SHORT_COLUMNS = Prisma.sql`s.id, participants.id, s.connection, s.instance
 const FULL_TUPLE = Prisma.sql`json_build_array(${SHORT_COLUMNS}, ${moment('s.started_at')}, s.permissions,
   ${moment('s.disconnected_at')}, participants.external_id, participants.name, participants.metadata, participants.role,
   ${moment('participants.created_at')}, ${moment('participants.token_expires_at')},
-  ${moment('participants.connected_at')}, ${moment('participants.left_at')}, tracks.list)`;
+  ${moment('participants.connected_at')}, ${moment('participants.left_at')}, tracks.list, s.waiting)`;
 
 /**
  * {@link FULL_TUPLE}, or the short form of a session that is over or of a viewer in a paged room. A viewer whose
- * permissions the server has set has the full form, from which its instance learns of them.
+ * permissions the server has set has the full form, from which its instance learns of them. So has one in the lobby.
  */
 const SESSION_TUPLE = Prisma.sql`CASE
   WHEN ${END_REASON} IS NOT NULL
     OR (rooms.roster_paged AND participants.metadata = '{}'::jsonb AND tracks.list IS NULL
-      AND participants.permissions = '{}')
+      AND participants.permissions = '{}' AND NOT s.waiting)
   THEN json_build_array(${SHORT_COLUMNS}) ELSE ${FULL_TUPLE} END`;
 
 const TRACK_LIST = Prisma.sql`json_agg(json_build_array(t.track_id, t.kind, t.source, t.muted, t.feed_id, t.mid)
@@ -84,7 +85,7 @@ const TRACK_LIST = Prisma.sql`json_agg(json_build_array(t.track_id, t.kind, t.so
 export function toSession(roomId: string, tuple: SessionTuple): SessionState {
   if (!isFull(tuple)) throw new Error(`${tuple[0]} is a short tuple`);
   const [sessionId, id, connection, instanceId, version, , startedAt, permissions, disconnectedAt, ...person] = tuple;
-  const [externalId, name, metadata, role, createdAt, tokenExpiresAt, connectedAt, leftAt, tracks] = person;
+  const [externalId, name, metadata, role, createdAt, tokenExpiresAt, connectedAt, leftAt, tracks, waiting] = person;
   return {
     sessionId,
     version,
@@ -105,6 +106,7 @@ export function toSession(roomId: string, tuple: SessionTuple): SessionState {
     instanceId,
     connection,
     disconnectedAt: toDate(disconnectedAt),
+    waiting,
     tracks: (tracks ?? []).map(([trackId, kind, source, muted, feedId, mid]) => {
       return { trackId, kind, source, muted, feedId, mid };
     }),
@@ -115,8 +117,8 @@ export function toSession(roomId: string, tuple: SessionTuple): SessionState {
 export function toTuple(session: SessionState, hidesViewer: boolean): SessionTuple {
   const { sessionId, participant, connection, instanceId, version, startedAt, permissions, disconnectedAt } = session;
   const short: ShortTuple = [sessionId, participant.id, connection, instanceId, version, null];
-  const { tracks } = session;
-  if (hidesViewer && tracks.length === 0 && Object.keys(participant.metadata).length === 0) return short;
+  const { tracks, waiting } = session;
+  if (hidesViewer && !waiting && tracks.length === 0 && Object.keys(participant.metadata).length === 0) return short;
   const { externalId, name, metadata, role, createdAt, tokenExpiresAt, connectedAt, leftAt } = participant;
   return [
     ...short,
@@ -134,6 +136,7 @@ export function toTuple(session: SessionState, hidesViewer: boolean): SessionTup
     tracks.map(({ trackId, kind, source, muted, feedId, mid }): TrackTuple => {
       return [trackId, kind, source, muted, feedId, mid];
     }),
+    waiting,
   ];
 }
 

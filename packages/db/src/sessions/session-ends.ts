@@ -130,7 +130,7 @@ async function end(
 ): Promise<EndedNow[]> {
   if (participantIds.length === 0) return [];
   const at = now.toISOString();
-  const rows = await tx.$queryRaw<(ParticipantState & { sessionId: string; version: number })[]>`
+  const rows = await tx.$queryRaw<(ParticipantState & { sessionId: string; version: number; waiting: boolean })[]>`
     WITH live AS MATERIALIZED (
       SELECT id, room_id FROM participant_sessions
       WHERE ended_at IS NULL AND participant_id = ANY(${[...participantIds]}::text[]) AND ${where.sessions}
@@ -138,7 +138,7 @@ async function end(
     ), ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM live`)}, ended AS (
       UPDATE participant_sessions s SET ended_at = ${at}::timestamptz, end_reason = ${reason}, version = room.version
       FROM room WHERE s.id = ANY(ARRAY(SELECT id FROM live)) AND s.room_id = room.id
-      RETURNING s.id, s.participant_id, s.version
+      RETURNING s.id, s.participant_id, s.version, s.waiting
     ), leavers AS (
       -- A participant that never connected left when its token expired, if that was earlier.
       UPDATE participants
@@ -146,13 +146,13 @@ async function end(
       WHERE ${where.leavers}
       RETURNING participants.*
     )
-    SELECT ended.id AS "sessionId", ended.version, ${PARTICIPANT_COLUMNS}
+    SELECT ended.id AS "sessionId", ended.version, ended.waiting, ${PARTICIPANT_COLUMNS}
     FROM ended JOIN leavers AS participants ON participants.id = ended.participant_id
     ORDER BY ended.id`;
   const ids = rows.map(({ sessionId }) => sessionId);
   const tracks = await endTracks(tx, ids, now);
-  return rows.map(({ sessionId, version, ...participant }) => {
-    return { sessionId, version, participant, tracks: tracks.get(sessionId) ?? [] };
+  return rows.map(({ sessionId, version, waiting, ...participant }) => {
+    return { sessionId, version, participant, waiting, tracks: tracks.get(sessionId) ?? [] };
   });
 }
 
@@ -176,6 +176,6 @@ export async function writeSessionsEnded(
   await tx.$executeRaw`
     UPDATE rooms SET empty_since = now()
     WHERE id = ${room.id} AND status = 'active' AND empty_since IS NULL
-      AND NOT EXISTS (SELECT 1 FROM participant_sessions WHERE room_id = ${room.id} AND ended_at IS NULL)`;
+      AND NOT EXISTS (SELECT 1 FROM participant_sessions WHERE room_id = ${room.id} AND ended_at IS NULL AND NOT waiting)`;
   return deliveries;
 }

@@ -13,7 +13,7 @@ type SessionRow = Omit<SessionRecord, 'tracks'> & {
   tracks: (TrackIdentity & { publishedAt: number; unpublishedAt: number | null })[];
 };
 
-/** Lists sessions newest first: ids sort by the time of creation. */
+/** Lists sessions newest first: ids sort by the time of creation. Sessions that never left the lobby are missing. */
 export async function listSessions(db: TypedSql, tenant: Tenant, query: SessionQuery): Promise<SessionRecord[]> {
   // One index each: (participant_id, id) and (room_id, id).
   const of =
@@ -32,7 +32,7 @@ export async function listSessions(db: TypedSql, tenant: Tenant, query: SessionQ
         FROM session_tracks t WHERE t.session_id = s.id
       ), '[]') AS tracks
     FROM participant_sessions s
-    WHERE ${of} AND s.environment_id = ${tenant.environmentId}
+    WHERE ${of} AND s.environment_id = ${tenant.environmentId} AND NOT s.waiting
       ${query.beforeId === null ? Prisma.empty : Prisma.sql`AND s.id < ${query.beforeId}`}
     ORDER BY s.id DESC LIMIT ${query.limit}`;
   return rows.map(({ tracks, ...session }) => ({

@@ -34,6 +34,8 @@ export interface SessionState {
   /** Connection number of the session: a connection with an older number cannot write (fencing). */
   connection: number;
   disconnectedAt: Date | null;
+  /** Whether it is in the lobby: no other participant sees it. */
+  waiting: boolean;
   tracks: TrackState[];
 }
 

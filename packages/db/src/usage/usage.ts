@@ -59,13 +59,13 @@ function usageOf(environmentId: string, days: readonly Date[], now: Date): Prism
       SELECT id, room_id, started_at, ended_at, relayed_seconds > 0 AS relayed,
         good_seconds + fair_seconds + poor_seconds + lost_seconds > 0 AS measured
       FROM participant_sessions
-      WHERE environment_id = ${environmentId} AND ended_at > ${first}::timestamptz
+      WHERE environment_id = ${environmentId} AND NOT waiting AND ended_at > ${first}::timestamptz
         AND started_at < ${end}::timestamptz
       UNION ALL
       SELECT id, room_id, started_at, ${now.toISOString()}::timestamptz, relayed_seconds > 0,
         good_seconds + fair_seconds + poor_seconds + lost_seconds > 0
       FROM participant_sessions
-      WHERE environment_id = ${environmentId} AND ended_at IS NULL
+      WHERE environment_id = ${environmentId} AND NOT waiting AND ended_at IS NULL
         AND started_at < least(${end}::timestamptz, ${now.toISOString()}::timestamptz)
     ), part AS MATERIALIZED (
       SELECT day.start, session.room_id, session.relayed, session.measured,

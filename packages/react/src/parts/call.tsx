@@ -1,7 +1,7 @@
 'use client';
 import { type ReactNode, useMemo, useState } from 'react';
 import { useCall, useCallState } from '../context.js';
-import { useConnectionState, useEncryption, useRecording } from '../hooks.js';
+import { useConnectionState, useEncryption, useRecording, useWaiting } from '../hooks.js';
 import { CallProvider, type CallProviderProps } from '../provider.js';
 import { readableCode, type Texts, TEXTS, TextsContext, useTexts } from '../texts.js';
 import { Announcer } from './announcer.js';
@@ -61,6 +61,7 @@ function Frame({
   const Root = isEmbedded ? 'section' : 'main';
   const texts = useTexts();
   const call = useCall();
+  const isWaiting = useWaiting();
   const { state, error, closeInfo } = useConnectionState();
   const end = error ?? (closeInfo && { code: closeInfo.reason, message: closeInfo.message });
   return (
@@ -73,10 +74,8 @@ function Frame({
               {texts.joinAgain}
             </button>
           </div>
-        ) : call === undefined ? (
-          <p className="cp-end" role="status">
-            {texts.connecting}
-          </p>
+        ) : call === undefined || isWaiting ? (
+          <Lobby />
         ) : (
           <>
             {children}
@@ -85,6 +84,28 @@ function Frame({
         )}
       </Root>
     </UiContext.Provider>
+  );
+}
+
+/** Before the call. One live region, so that screen readers hear each step. */
+function Lobby() {
+  const texts = useTexts();
+  const call = useCall();
+  const { state } = useConnectionState();
+  const [name, count] = useCallState(({ room, participantCount }) => [room?.name, participantCount] as const);
+  const Heading = useUi().isEmbedded ? 'h2' : 'h1';
+  return (
+    <div className="cp-end">
+      {name !== undefined && <Heading className="cp-room">{name}</Heading>}
+      <p role="status">
+        {call === undefined ? texts.connecting : state === 'reconnecting' ? texts.away : texts.waitingFor(count)}
+      </p>
+      {call !== undefined && (
+        <button type="button" className="cp-button" onClick={() => void call.leave()}>
+          {texts.leave}
+        </button>
+      )}
+    </div>
   );
 }
 

@@ -27,6 +27,8 @@ export interface PreJoinProps {
   problem?: string | undefined;
   texts?: Partial<Texts> | undefined;
   className?: string | undefined;
+  /** Whether the user has joined, and waits in the lobby: the preview stays, and the form says so. */
+  isWaiting?: boolean | undefined;
   /** Fields of the form, such as the user's name. */
   children?: ReactNode;
 }
@@ -49,6 +51,7 @@ function Form({
   video,
   constraints,
   problem: given = '',
+  isWaiting = false,
   className,
   children,
 }: PreJoinProps) {
@@ -85,9 +88,10 @@ function Form({
           {children}
           <DevicePicker kind="audioinput" />
           <DevicePicker kind="videoinput" />
-          <button type="submit" className="cp-button cp-primary" disabled={isJoining}>
-            {isJoining ? texts.joining : texts.join}
+          <button type="submit" className="cp-button cp-primary" disabled={isJoining || isWaiting}>
+            {isWaiting ? texts.waiting : isJoining ? texts.joining : texts.join}
           </button>
+          <p role="status">{isWaiting && texts.waitingSoon}</p>
           <p className="cp-problem" role="alert">
             {problem}
           </p>

@@ -1,5 +1,5 @@
 import type { Participant } from '@callplane/server/requests';
-import { useAskedAction } from '../../api/hooks.js';
+import { useApiAction, useAskedAction } from '../../api/hooks.js';
 import { Button, IconButton } from '../../components/button.js';
 import { useScope } from '../../session/session.js';
 import { SOURCES } from './session-parts.js';
@@ -18,6 +18,29 @@ export function RowActions({ participant }: { participant: Participant }) {
         <IconButton icon="mute" label={`Mute ${name}`} onClick={() => mute.ask(microphone)} />
       )}
       {remove !== null && <IconButton icon="close" label={`Remove ${name}`} onClick={remove.ask} />}
+    </span>
+  );
+}
+
+/** Lets a participant who waits in, or refuses it: the removal. */
+export function LobbyActions({ participant }: { participant: Participant }) {
+  const { id: participantId, roomId, name } = participant;
+  const mayAdmit = useScope('participants:update');
+  const admit = useApiAction('admitParticipant', { done: `${name} was let in.` });
+  const remove = useRemove(participant);
+  return (
+    <span className="row row-actions">
+      {mayAdmit && (
+        <Button
+          className="small"
+          aria-label={`Let in ${name}`}
+          onClick={() => admit.mutate({ roomId, participantId })}
+          isBusy={admit.isPending}
+        >
+          Let in
+        </Button>
+      )}
+      {remove !== null && <IconButton icon="close" label={`Refuse ${name}`} onClick={remove.ask} />}
     </span>
   );
 }
@@ -68,17 +91,17 @@ function useMute({ id: participantId, roomId, name }: Participant) {
 }
 
 /** Null if this session may not remove anyone. */
-function useRemove({ id: participantId, roomId, name, leftAt }: Participant, onDone?: () => void) {
+function useRemove({ id: participantId, roomId, name, leftAt, state }: Participant, onDone?: () => void) {
   const mayRemove = useScope('participants:remove');
   const { isPending, ask } = useAskedAction('removeParticipant', {
-    done: `${name} was removed from the room.`,
+    done: state === 'waiting' ? `${name} was refused.` : `${name} was removed from the room.`,
     ...(onDone === undefined ? {} : { onDone }),
   });
   if (!mayRemove) return null;
   const question = {
-    title: `Remove ${name}?`,
+    title: `${state === 'waiting' ? 'Refuse' : 'Remove'} ${name}?`,
     isDangerous: true,
-    action: 'Remove the participant',
+    action: state === 'waiting' ? 'Refuse' : 'Remove the participant',
     body: (
       <>
         <p>This happens at once, and cannot be undone:</p>

@@ -3,23 +3,26 @@ import { useEffect, useMemo, useState } from 'react';
 import { useApiList } from '../../api/hooks.js';
 import { Filters, SelectFilter } from '../../components/fields.js';
 import { Icon } from '../../components/icons.js';
+import { RowList } from '../../components/layout.js';
 import { type Column, ListTable } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
 import { Badge, Time, type Tone } from '../../components/text.js';
 import { CONSOLE_LIMITS } from '../../limits.js';
 import { useQueryParameters } from '../../navigation/location.js';
-import { RowActions } from './participant-actions.js';
+import { LobbyActions, RowActions } from './participant-actions.js';
 import { ParticipantSheet } from './participant-sheet.js';
 import { SOURCES } from './session-parts.js';
 
 const SHOWN = [
   ['active', 'In the room now'],
+  ['waiting', 'In the lobby'],
   ['all', 'Everyone'],
   ['left', 'Left'],
 ] as const;
 
 const STATES: Record<Participant['state'], string> = {
   invited: 'invited',
+  waiting: 'in lobby',
   connected: 'in room',
   disconnected: 'reconnecting',
   left: 'left',
@@ -27,7 +30,12 @@ const STATES: Record<Participant['state'], string> = {
   moved: 'moved',
 };
 
-const NOBODY = { active: 'Nobody is in the room.', left: 'Nobody has left.', all: 'Nobody has joined yet.' };
+const NOBODY = {
+  active: 'Nobody is in the room.',
+  waiting: 'Nobody waits in the lobby.',
+  left: 'Nobody has left.',
+  all: 'Nobody has joined yet.',
+};
 
 export function Participants({ room }: { room: Room }) {
   const [parameters] = useQueryParameters();
@@ -53,6 +61,7 @@ export function Participants({ room }: { room: Room }) {
   }, [opened]);
   return (
     <>
+      {!isOver && shown !== 'waiting' && <Lobby roomId={room.id} />}
       <Filters>
         <SelectFilter label="Show" name="people" unset={first} options={SHOWN} />
       </Filters>
@@ -73,6 +82,33 @@ export function Participants({ room }: { room: Room }) {
   );
 }
 
+/** The people who wait to be let in, above the list. Nothing while nobody does. */
+function Lobby({ roomId }: { roomId: string }) {
+  const list = useApiList('listParticipants', { roomId, status: 'waiting' });
+  if (list.error === null && list.items.length === 0) return null;
+  return (
+    <section className="card stack below" aria-label="In the lobby">
+      <h2 role="status">
+        {list.items.length === 1
+          ? 'One person waits'
+          : `${list.items.length}${list.hasMore ? ' or more' : ''} people wait`}
+      </h2>
+      <RowList
+        list={list}
+        what="the lobby"
+        empty={null}
+        more="Show more"
+        row={(one) => (
+          <div className="row spread">
+            <span className="cut">{one.name}</span>
+            <LobbyActions participant={one} />
+          </div>
+        )}
+      />
+    </section>
+  );
+}
+
 /** The newest session of each participant. Loads sessions until each of these participants has one. */
 function useSessionsOf(roomId: string, participants: readonly Participant[]) {
   const { items, hasMore, isLong, loadMore, reload } = useApiList('listRoomSessions', { roomId });
@@ -81,7 +117,7 @@ function useSessionsOf(roomId: string, participants: readonly Participant[]) {
     for (const session of items) if (!map.has(session.participantId)) map.set(session.participantId, session);
     return map;
   }, [items]);
-  const isMissing = participants.some(({ id }) => !newest.has(id));
+  const isMissing = participants.some(({ id, state }) => state !== 'waiting' && !newest.has(id));
   useEffect(() => {
     if (hasMore && isMissing && items.length < CONSOLE_LIMITS.sessionsMax) loadMore();
   }, [hasMore, isMissing, items.length, loadMore]);
@@ -96,7 +132,12 @@ function columnsOf(
   const actions: Column<Participant> = {
     title: 'Actions',
     width: '5.5rem',
-    cell: (participant) => <RowActions participant={participant} />,
+    cell: (participant) =>
+      participant.state === 'waiting' ? (
+        <LobbyActions participant={participant} />
+      ) : (
+        <RowActions participant={participant} />
+      ),
   };
   return [
     {

@@ -76,6 +76,10 @@ function summaryOf(event: Event): string {
       return 'The room ended';
     case 'participant.joined':
       return `${event.data.participant.name} joined`;
+    case 'participant.waiting':
+      return `${event.data.participant.name} waits in the lobby`;
+    case 'participant.admitted':
+      return `${event.data.participant.name} was let in`;
     case 'participant.left':
       return `${event.data.participant.name} left`;
     case 'participant.updated':
