@@ -23,6 +23,7 @@ import {
   WEBHOOK_URL_CHARACTERS_MAX,
 } from '@callplane/core';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
+import { MOVES_MAX } from '../apps/api/src/participants/moves.routes.js';
 import { repositoryRoot } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
 
@@ -55,6 +56,7 @@ describe('docs/limits.md', () => {
     ],
     ['`wait` of `GET /v1/events`', `| ${EVENT_WAIT_SECONDS_MAX} s `],
     ['Recipients and `data` of a message of the server', `${MESSAGE_RECIPIENTS_MAX}; ${MESSAGE_BYTES_MAX / 1024} KiB`],
+    ['Moves of one request', `| ${MOVES_MAX} `],
     ['Days of a request for usage', `| ${USAGE_DAYS_MAX} `],
     ['Endpoints of an environment', `| ${ENDPOINTS_PER_ENVIRONMENT_MAX} `],
     ['URL, its host name', `| ${WEBHOOK_URL_CHARACTERS_MAX}, `],

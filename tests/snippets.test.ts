@@ -177,6 +177,7 @@ describe('the programs', () => {
   test('every page with programs has a test here', () => {
     expect(pagesWith('js').sort()).toEqual([
       'README.md',
+      'docs/breakouts.md',
       'docs/client-sdk.md',
       'docs/tokens.md',
       'docs/webhooks.md',
@@ -197,6 +198,34 @@ describe('the programs', () => {
       process.exit();`;
     const env = { SIGNALING_URL: dev.signalingUrl, PORT: String(await freePort()) };
     expect(await run('docs/client-sdk.md', calls, env)).toBe(`${dev.signalingUrl} 3\n`);
+  });
+
+  test('of docs/breakouts.md divide ten people among two rooms, and bring them back', async () => {
+    const calls = `
+      import { connect } from '@callplane/client-js';
+      import { WebSocket } from 'ws';
+      const { id: roomId } = await callplane.createRoom({ name: 'Class' });
+      const people = await Promise.all(Array.from({ length: 10 }, async (_, n) => {
+        const { token } = await callplane.issueToken({ roomId, participantName: 'Person ' + n });
+        return connect({ url: process.env.SIGNALING_URL, token, platform: { WebSocket } });
+      }));
+      const moved = () => Promise.all(people.map((call) => new Promise((resolve) => call.once('moved', resolve))));
+      const show = async () => {
+        const ids = [...new Set(people.map((call) => call.room.id))];
+        const rooms = await Promise.all(ids.map((roomId) => callplane.readRoom({ roomId })));
+        console.log(...rooms.map(({ name, participantCount }) => name + ': ' + participantCount).sort());
+      };
+      let following = moved();
+      const breakoutIds = await breakOut(roomId, 2);
+      await following;
+      await show();
+      following = moved();
+      await bringBack(roomId, breakoutIds);
+      await following;
+      await show();
+      process.exit();`;
+    const output = await run('docs/breakouts.md', calls, { SIGNALING_URL: dev.signalingUrl });
+    expect(output).toBe('Group 1: 5 Group 2: 5\nClass: 10\n');
   });
 
   test('of docs/tokens.md verify a token', async () => {

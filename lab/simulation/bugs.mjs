@@ -23,6 +23,7 @@ const RESUME = 'packages/db/src/sessions/session-connection.ts';
 const ENDED_SESSIONS = 'packages/db/src/sessions/session-ends.ts';
 const END_STEPS = 'apps/cleanup-worker/src/operations/room-end/room-end.ts';
 const RECORDING_ENDS = 'packages/db/src/recordings/recording-ends.ts';
+const MOVES = 'packages/db/src/operations/participant-move.ts';
 const JOINS = 'packages/db/src/sessions/join-sessions.ts';
 const IDEMPOTENCY = 'packages/db/src/idempotency/idempotency.repository.ts';
 
@@ -344,6 +345,17 @@ export const BUGS = [
     ],
     [ENDED_SESSIONS, 'sessions: Prisma.sql`(id, connection) IN (${pairs})`', 'sessions: Prisma.sql`true`'],
   ),
+  // Moves.
+  bug('moved-and-stays', 'a move does not end the session in the room that the participant leaves', [
+    MOVES,
+    'const ended = await endParticipantPresence(tx, participantId, reason, now);',
+    'const ended: Awaited<ReturnType<typeof endParticipantPresence>> = [];',
+  ]),
+  bug('moved-twice', 'a repeated attempt does not see that the participant has moved', [
+    MOVES,
+    'if (person?.moved === true) return null;',
+    '',
+  ]),
   // Recordings.
   bug('recordings-outlive-rooms', 'the end of a room does not stop its recordings', [
     END_STEPS,

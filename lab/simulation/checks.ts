@@ -136,6 +136,10 @@ async function joinViolations({ clients, fleet }: Run, read: Read): Promise<Viol
       found.push({ name: 'no-join-after-removal', detail: `${participantId} joined ${roomId}` });
     }
   }
+  const untold = await read(`
+    SELECT o.id FROM runtime_operations o JOIN participants p ON p.moved_from_id = o.participant_id
+    WHERE o.kind = 'participant.move' AND o.last_error ->> 'code' NOT IN ('STEP_FAILED', 'LEASE_EXPIRED')`);
+  found.push(...violationsOf('moves-told', untold));
   // Every session that the rows call connected is held by a gateway that lives.
   const held = new Set(fleet.of('gateway').flatMap(({ gateway }) => [...(gateway?.held ?? [])]));
   for (const { id } of await read(`SELECT id FROM participant_sessions WHERE ended_at IS NULL`)) {

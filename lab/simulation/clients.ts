@@ -185,6 +185,12 @@ export class Clients {
       return;
     }
     if (action.do === 'erase') return this.operator.erase(participantId);
+    if (action.do === 'move') {
+      const to = this.rooms.get(action.to);
+      if (to === undefined || to === room || to.ids[0] === undefined || to.tenant !== room.tenant) return;
+      await this.#insist({ ...request, operationId: 'moveParticipant', body: { roomId: to.ids[0] } });
+      return;
+    }
     if (action.do === 'permit') {
       const body = { permissions: ['room:join', 'audio:publish', 'video:publish'] };
       await this.#ask({ ...request, operationId: 'updateParticipant', body });

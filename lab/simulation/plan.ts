@@ -17,6 +17,7 @@ export type RoomAction = { readonly atMs: number; readonly room: number } & (
   | { do: 'update' }
   | { do: 'join'; who: number; staysAway?: boolean }
   | { do: 'publish' | 'leave' | 'lose' | 'resume' | 'remove' | 'permit' | 'erase'; who: number }
+  | { do: 'move'; who: number; to: number }
   | { do: 'record' | 'stop recordings' }
   | { do: 'end' }
   | { do: 'replay' | 'retry' }
@@ -57,6 +58,7 @@ export function planOf(seed: number): Plan {
   const isStormy = random.chance(0.7);
   const returns = new Random(seed).fork('returns');
   const recordings = new Random(seed).fork('recordings');
+  const moves = new Random(seed).fork('moves');
   return {
     seed,
     weather: isStormy
@@ -68,6 +70,7 @@ export function planOf(seed: number): Plan {
         varied(action, returns, recordings),
         ...returnsAfter(action, returns),
         ...recordingsOf(action, recordings),
+        ...movesAfter(action, moves),
       ]),
       ...endpointActionsOf(new Random(seed).fork('endpoints')),
     ].sort((a, b) => a.atMs - b.atMs),
@@ -149,6 +152,14 @@ function recordingsOf({ do: what, room, atMs }: RoomAction, random: Random): Roo
   if (random.chance(0.4)) actions.push({ atMs: atMs + random.between(100, 9000), room, do: 'record' });
   if (random.chance(0.3)) actions.push({ atMs: atMs + random.between(2000, 14_000), room, do: 'stop recordings' });
   return actions;
+}
+
+/** Some participants are moved to another room, which may not exist, once or twice. */
+function movesAfter({ atMs, room, ...action }: RoomAction, random: Random): RoomAction[] {
+  if (action.do !== 'join' || !random.chance(0.4)) return [];
+  const { who } = action;
+  const first = { atMs: atMs + random.between(50, 8000), room, who, do: 'move' as const, to: random.below(4) };
+  return random.chance(0.3) ? [first, { ...first, atMs: first.atMs + random.between(0, 500) }] : [first];
 }
 
 /** Removed participants, and participants of an ended room, try to come back with the token that they have. */

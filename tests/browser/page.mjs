@@ -4,6 +4,7 @@ import { connect, testConnection } from '/sdk/index.js';
 const EVENTS = [
   'state',
   'closed',
+  'moved',
   'participantJoined',
   'participantLeft',
   'trackPublished',
@@ -89,7 +90,8 @@ function watchReceivers() {
       for (const receiver of connection.getReceivers()) {
         const { kind } = receiver.track;
         for (const { timestamp } of receiver.getSynchronizationSources()) {
-          if (timestamp !== last[kind]) arrived(kind, timestamp);
+          // A connection that was closed keeps its last time.
+          if (!(timestamp <= last[kind])) arrived(kind, timestamp);
         }
       }
     }

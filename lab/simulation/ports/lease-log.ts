@@ -78,6 +78,12 @@ export const LEASE_LOG = `
       INSERT INTO sim.breaks (guarantee, what)
       VALUES ('no-join-after-removal', format('%s lets %s join', current_setting('sim.process'), NEW.participant_id));
     END IF;
+    -- A move begins a session with the secret of the one that it ends.
+    IF EXISTS (SELECT 1 FROM public.participant_sessions s
+      WHERE s.resume_secret_hash = NEW.resume_secret_hash AND s.id <> NEW.id AND s.ended_at IS NULL) THEN
+      INSERT INTO sim.breaks (guarantee, what)
+      VALUES ('one-room-at-once', format('%s begins %s beside another room', current_setting('sim.process'), NEW.id));
+    END IF;
     RETURN NULL;
   END $$;
   CREATE TRIGGER sim_watch_session AFTER INSERT ON public.participant_sessions
