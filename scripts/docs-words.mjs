@@ -79,7 +79,7 @@ const GROUPS = [
     pages: /^docs\/(configuration|cli|limits|routes|diagnoses)\.md$/,
   },
   { name: 'architecture, data model', budget: 4160, pages: /^docs\/(architecture|data-model)\.md$/ },
-  { name: 'guarantees, results', budget: 3900, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
+  { name: 'guarantees, results', budget: 3960, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2600, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
   { name: 'decisions', budget: 6850, pages: /^docs\/decisions\// },
   { name: 'changelog, vulnerabilities', budget: 1195, pages: /^(CHANGELOG|SECURITY)\.md$/ },

@@ -158,11 +158,6 @@ globalThis.participant = {
     const { sessionId } = call;
     return { sessionId, participantId: call.participant.participantId };
   },
-  /** As many cameras as a page of several people would show. */
-  async publishCameras([count, video]) {
-    const [track] = (await navigator.mediaDevices.getUserMedia({ video })).getVideoTracks();
-    for (let at = 0; at < count; at++) await call.publish(track.clone(), { source: 'camera' });
-  },
   /** Resolves to the error code, or to null on success. */
   async publish({ video, ...rest }) {
     return this.codeOf(() => call.publish({ ...rest, video: video === true ? SMALL : video }));

@@ -6,9 +6,10 @@ import { median, printHead, printRow } from './figures.js';
 import { openPages, type Pages } from './media-quality-pages.js';
 import { openBench, type CallBench } from './signaling.js';
 
-/** Cameras that one page sends, with one microphone, and another page receives. */
-const PICTURES = [1, 9, 25];
+/** Participants with camera and microphone whom one page receives. */
+const PICTURES = (process.env.BENCH_PICTURES ?? '1,9,25').split(',').map(Number);
 const CAMERA = { width: 320, height: 180, frameRate: 15 };
+const SENDING = { publish: { audio: true, video: CAMERA }, adaptive: false, autoSubscribe: false };
 const SETTLE_MS = 6_000;
 const MEASURED_MS = Number(process.env.BENCH_SECONDS ?? 20) * 1_000;
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
@@ -62,9 +63,10 @@ async function measure(
   const options = isEncrypted ? { encryption: { key } } : {};
   const room = await client.newRoom({ encryption: isEncrypted ? 'required' : 'none' });
   try {
-    const publisher = await sender.open();
-    await publisher.join({ url, token: await token(room, 'publisher'), publish: { audio: true }, ...options });
-    await publisher.ask('publishCameras', [count, CAMERA]);
+    for (let at = 0; at < count; at++) {
+      const publisher = await sender.open();
+      await publisher.join({ url, token: await token(room, `publisher ${at}`), ...SENDING, ...options });
+    }
     const viewer = await receiver.open();
     await viewer.join({ url, token: await token(room, 'viewer'), adaptive: false, ...options });
     await delay(SETTLE_MS);
