@@ -59,10 +59,10 @@ const GROUPS = [
   },
   {
     name: 'signaling, browser SDK, server SDK',
-    budget: 7130,
+    budget: 7180,
     pages: /^docs\/(signaling|client-sdk|server-sdk)\.md$|^packages\/(client|server)-js\/README\.md$/,
   },
-  { name: 'requests and streams', budget: 700, pages: /^docs\/data\.md$/ },
+  { name: 'requests and streams', budget: 1050, pages: /^docs\/data\.md$/ },
   { name: 'breakouts', budget: 700, pages: /^docs\/breakouts\.md$/ },
   { name: 'lobby', budget: 600, pages: /^docs\/lobby\.md$/ },
   { name: 'encryption', budget: 800, pages: /^docs\/encryption\.md$/ },
@@ -70,22 +70,22 @@ const GROUPS = [
   { name: 'React', budget: 750, pages: /^docs\/react\.md$|^packages\/react\/README\.md$/ },
   {
     name: 'operations',
-    budget: 13_500,
+    budget: 13_530,
     pages: /^docs\/(operations|local|media|console|release)\.md$|^docs\/operations\//,
   },
   {
     name: 'reference: configuration, CLI, limits, routes, diagnoses',
-    budget: 9000,
+    budget: 9110,
     pages: /^docs\/(configuration|cli|limits|routes|diagnoses)\.md$/,
   },
   { name: 'architecture, data model', budget: 4160, pages: /^docs\/(architecture|data-model)\.md$/ },
   { name: 'guarantees, results', budget: 3960, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2600, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
-  { name: 'decisions', budget: 6850, pages: /^docs\/decisions\// },
-  { name: 'changelog, vulnerabilities', budget: 1195, pages: /^(CHANGELOG|SECURITY)\.md$/ },
+  { name: 'decisions', budget: 7100, pages: /^docs\/decisions\// },
+  { name: 'changelog, vulnerabilities', budget: 1230, pages: /^(CHANGELOG|SECURITY)\.md$/ },
   { name: 'beside the code', budget: 2000, pages: /^(apps|packages|lab|infra)\// },
 ];
-const DECISIONS_MAX = 21;
+const DECISIONS_MAX = 22;
 const DECISION_WORDS_MAX = 300;
 /** The call path has one long record; rooms have one with several subjects. */
 const LONG_DECISIONS = [

@@ -39,7 +39,7 @@ const READERS = [
       { text: 'Its package', link: '/react-package' },
       { text: 'Browser SDK', link: '/client-sdk' },
       { text: 'Its reference', link: '/browser-sdk-reference' },
-      { text: 'Requests between participants', link: '/data' },
+      { text: 'Requests and streams', link: '/data' },
       { text: 'Signaling protocol', link: '/signaling' },
     ],
   },

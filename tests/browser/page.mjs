@@ -51,6 +51,11 @@ const relayed = (configuration) => ({
 /** Only UDP: the line carries nothing else. */
 const throughPort = (url) => (url.endsWith('transport=udp') ? [url.replace(/:\d+\?/, `:${relayPort}?`)] : []);
 
+async function hashOf(blob) {
+  const hash = await crypto.subtle.digest('SHA-256', await blob.arrayBuffer());
+  return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
 /** How long the SDK has paused the one received video because of the network, without a pause that still lasts. */
 function pausedSeconds() {
   const changes = events.filter(({ name }) => name === 'trackQuality');
@@ -221,6 +226,32 @@ globalThis.participant = {
   },
   send: (data) => call.send(data),
   sendTo: ([data, ...to]) => call.send(data, { to }),
+  receiveStreams: () => {
+    call.handleStream('files', async (stream) => {
+      const { name, contentType, size, attributes } = stream;
+      const blob = await stream.blob();
+      events.push({ name: 'stream', what: { name, contentType, size, attributes, hash: await hashOf(blob) } });
+    });
+  },
+  /** Sends random bytes after a secret, and says whether the gateway has seen the secret or the name. */
+  sendFile: async (size) => {
+    const bytes = new Uint8Array(size);
+    for (let at = 0; at < size; at += 65_536) crypto.getRandomValues(bytes.subarray(at, at + 65_536));
+    bytes.set(new TextEncoder().encode('my secret'));
+    const file = new File([bytes], 'film.mp4', { type: 'video/mp4' });
+    const progress = [];
+    const { delivered, failed } = await call.sendStream('files', file, {
+      attributes: { scene: '7' },
+      onProgress: ({ bytes: arrived }) => progress.push(arrived),
+    });
+    const isSeen = frames.some(
+      ({ way, message }) =>
+        way === 'sent' &&
+        ((message.type === 'part' && atob(message.data).includes('my secret')) ||
+          (message.type === 'stream' && JSON.stringify(message).includes('film.mp4'))),
+    );
+    return { hash: await hashOf(file), delivered: delivered.length, failed: failed.size, progress, isSeen };
+  },
   leave: () => call.leave(),
   state: () => call.state,
   mediaState: () => call.mediaState,

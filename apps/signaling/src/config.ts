@@ -59,6 +59,13 @@ export const SignalingConfig = Type.Object({
   RATE_LIMIT_SIGNALING_BURST: burst('Messages from one connection', 200),
   RATE_LIMIT_MESSAGES_PER_SECOND: rate('Application messages (`message`) from one connection', 10),
   RATE_LIMIT_MESSAGES_BURST: burst('Application messages from one connection', 30),
+  RATE_LIMIT_STREAMS_KIB_PER_SECOND: Type.Integer({
+    default: 16_384,
+    minimum: 0,
+    maximum: 10_000_000,
+    description:
+      'KiB per second of streams, once for each recipient, that the participants of one environment send over this instance; 0 = no limit.',
+  }),
   RATE_LIMIT_METADATA_PER_SECOND: rate('Metadata changes (`metadata`) from one connection', 1),
   RATE_LIMIT_METADATA_BURST: burst('Metadata changes from one connection', 10),
   RATE_LIMIT_JOINS_PER_MINUTE: pace('Joins of one participant across all instances', 20),

@@ -12,6 +12,7 @@ import { Gateway, type Deps } from './gateway.js';
 import { logMediaNodes, MediaPlaces } from './media/places.js';
 import { addSignalingGauges, signalingMetrics } from './metrics.js';
 import { WhipServer } from './whip/whip-server.js';
+import { StreamRates } from './requests/stream-rates.js';
 
 /** How often the gateway reads the registry of media servers: a new one gets rooms within this time without Redis. */
 const REGISTRY_EVERY_MS = 5000;
@@ -82,6 +83,7 @@ const deps: Deps = {
     messages: { perSecond: config.RATE_LIMIT_MESSAGES_PER_SECOND, burst: config.RATE_LIMIT_MESSAGES_BURST },
     metadata: { perSecond: config.RATE_LIMIT_METADATA_PER_SECOND, burst: config.RATE_LIMIT_METADATA_BURST },
   },
+  streamRates: new StreamRates(config.RATE_LIMIT_STREAMS_KIB_PER_SECOND),
   arrivalLimits: new ArrivalLimits(
     {
       joins: { perMinute: config.RATE_LIMIT_JOINS_PER_MINUTE, burst: config.RATE_LIMIT_JOINS_BURST },

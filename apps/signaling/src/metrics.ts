@@ -107,8 +107,18 @@ function trafficMetrics(metrics: Metrics) {
     labels: ['method', 'status'],
     known: [],
   });
+  const dropped = metrics.counter({
+    name: 'callplane_signaling_parts_dropped_total',
+    help: 'Parts of streams that receivers did not get because they read too slowly. Their senders send them again.',
+  });
+  const streamBytes = metrics.counter({
+    name: 'callplane_signaling_stream_bytes_total',
+    help: 'Base64 bytes of streams that were passed on, each as often as it has recipients.',
+  });
   return {
+    partDropped: () => dropped.inc(),
     whipRequest: (method: string, status: number) => whip.inc({ method, status: String(status) }),
+    partPassed: (bytes: number) => streamBytes.inc(bytes),
     message: (type: ClientMessage['type']) => {
       messages[type] += 1;
     },

@@ -1,4 +1,6 @@
 import type { RequestHandler, RequestOptions } from './data/asks.js';
+import type { StreamHandler } from './data/incoming.js';
+import type { StreamOptions, StreamResult, StreamSource } from './data/outgoing.js';
 import { Emitter } from './emitter.js';
 import { Engine } from './engine.js';
 import { abortable, abortedError, assertNotAborted, assertPermitted, CallplaneError } from './errors.js';
@@ -138,11 +140,7 @@ export class Call extends Emitter<CallEvents> {
    * @returns a function that removes the handler
    */
   handle<Payload = unknown, Answer = unknown>(method: string, handler: RequestHandler<Payload, Answer>): () => void {
-    const { handlers } = this.#engine;
-    handlers.set(method, handler as RequestHandler);
-    return () => {
-      if (handlers.get(method) === handler) handlers.delete(method);
-    };
+    return register(this.#engine.handlers, method, handler as RequestHandler);
   }
 
   /**
@@ -157,6 +155,25 @@ export class Call extends Emitter<CallEvents> {
     options?: RequestOptions,
   ): Promise<Answer> {
     return (await this.#engine.asks()).request(participant, method, payload, options) as Promise<Answer>;
+  }
+
+  /**
+   * Sends bytes, at most 16 MiB, to all other participants or to those in `to`, whose pages handle the method with
+   * `handleStream()`. Needs `messages:send`.
+   * @returns who has received all of it, and why others have not
+   * @throws CallplaneError if nobody receives it: `no_handler`, `handler_failed`, `stream_cancelled`, `recipient_gone`,
+   *   `recipient_timeout`, `aborted`, `permission_denied`, `payload_too_large` and others
+   */
+  async sendStream(method: string, source: StreamSource, options?: StreamOptions): Promise<StreamResult> {
+    return (await this.#engine.streams()).send(method, source, options);
+  }
+
+  /**
+   * Handles the streams of a method, in place of an earlier handler.
+   * @returns a function that removes the handler
+   */
+  handleStream(method: string, handler: StreamHandler): () => void {
+    return register(this.#engine.streamHandlers, method, handler);
   }
 
   /** Replaces your own metadata. Needs `metadata:update`. */
@@ -201,6 +218,13 @@ export class Call extends Emitter<CallEvents> {
   join(): Promise<void> {
     return this.#engine.join();
   }
+}
+
+function register<T>(handlers: Map<string, T>, method: string, handler: T): () => void {
+  handlers.set(method, handler);
+  return () => {
+    if (handlers.get(method) === handler) handlers.delete(method);
+  };
 }
 
 for (const name of Object.keys(INITIAL_SNAPSHOT) as (keyof CallSnapshot)[]) {

@@ -1,4 +1,6 @@
 import type { Asks, RequestHandler } from './data/asks.js';
+import type { StreamHandler } from './data/incoming.js';
+import type { Streams } from './data/streams.js';
 import type { Encryption } from './encryption/encryption.js';
 import type { EncryptionError, EncryptionOptions } from './encryption/options.js';
 import { asCallplaneError, CallplaneError } from './errors.js';
@@ -37,6 +39,7 @@ export class Engine {
   readonly playback: Playback;
   readonly snapshots = new Snapshots(() => this.#read());
   readonly handlers = new Map<string, RequestHandler>();
+  readonly streamHandlers = new Map<string, StreamHandler>();
   encryption: Encryption | undefined;
   permissions: readonly string[] = [];
   #mediaState: 'up' | 'down' = 'down';
@@ -49,8 +52,10 @@ export class Engine {
   #welcome: WelcomeMessage | undefined;
   #localMedia: LocalMedia | undefined;
   #loading: Promise<LocalMedia> | undefined;
-  #asks: Asks | undefined;
-  #loadingAsks: Promise<Asks> | undefined;
+  #asks: Promise<Asks> | undefined;
+  #streams: Promise<Streams> | undefined;
+  /** The loaded ones of the two. */
+  readonly #followers: (Asks | Streams)[] = [];
   #isOver = false;
   /** Events that wait until the caller of `connect()` has added its listeners; undefined from then on. */
   #waiting: (() => void)[] | undefined = [];
@@ -65,7 +70,7 @@ export class Engine {
       this.#isOver = name === 'closed';
       this.snapshots.changed();
       send(name, event);
-      this.#asks?.onEvent(name, event);
+      for (const one of this.#followers) one.onEvent(name, event);
     });
     const session = (this.session = new Session(platform, settings, {
       onState: () => this.#stateChanged(),
@@ -196,9 +201,20 @@ export class Engine {
 
   /** Loads the code for requests between participants when one is sent or arrives. */
   asks(): Promise<Asks> {
-    return (this.#loadingAsks ??= import('./data/asks.js').then(
-      ({ Asks }) => (this.#asks = new Asks(this, this.platform.random, assertMessage, this.#emit)),
+    return (this.#asks ??= import('./data/asks.js').then(({ Asks }) =>
+      this.#follow(new Asks(this, this.platform.random, assertMessage, this.#emit)),
     ));
+  }
+
+  streams(): Promise<Streams> {
+    return (this.#streams ??= import('./data/streams.js').then(({ Streams }) =>
+      this.#follow(new Streams(this, this.platform, assertMessage, this.#emit)),
+    ));
+  }
+
+  #follow<T extends Asks | Streams>(data: T): T {
+    this.#followers.push(data);
+    return data;
   }
 
   /** Changes published tracks, and tracks on their way. Rejects with the reason when the call ends first. */
@@ -380,12 +396,17 @@ export class Engine {
       }
       case 'ask':
       case 'reply':
+      case 'stream':
+      case 'part':
+      case 'credit': {
+        const isAsk = message.type === 'ask' || message.type === 'reply';
         // If the code cannot be loaded, the other side gets no answer in time.
-        this.asks().then(
-          (asks) => asks.receive(message),
+        (isAsk ? this.asks() : this.streams()).then(
+          (data) => data.receive(message as never),
           () => undefined,
         );
         break;
+      }
       default:
         this.presence.receive(message);
         this.encryption?.align();

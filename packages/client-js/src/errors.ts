@@ -1,4 +1,4 @@
-import type { CloseReason, ErrorCode, ReplyMessage } from './protocol.generated.js';
+import type { CloseReason, CreditMessage, ErrorCode, ReplyMessage } from './protocol.generated.js';
 
 /** The SDK's own error codes, in addition to the gateway's. */
 export type ClientErrorCode =
@@ -42,11 +42,19 @@ export type ClientErrorCode =
   | 'recipient_timeout'
   /** The participant has answered in a way that this participant cannot decrypt. */
   | 'undecryptable'
+  /** The sender of a stream has given it up. */
+  | 'stream_aborted'
+  /** The sender of a stream has left, or is silent. */
+  | 'sender_gone'
   /** Something unexpected failed in the SDK or the browser; `cause` says what. */
   | 'internal';
 
-/** The last kind comes from the participant that a request was sent to: its handler is missing, threw, or said too much. */
-export type CallplaneErrorCode = ErrorCode | CloseReason | ClientErrorCode | NonNullable<ReplyMessage['failure']>;
+/** The last kind comes from the participant that a request or a stream was sent to. */
+export type CallplaneErrorCode =
+  | ErrorCode
+  | CloseReason
+  | ClientErrorCode
+  | NonNullable<ReplyMessage['failure'] | CreditMessage['failure']>;
 
 /** One failure in an argument or request. */
 export interface ErrorDetail {

@@ -61,6 +61,9 @@ export type ClientMessage =
   | MessageRequest
   | AskRequest
   | ReplyRequest
+  | StreamRequest
+  | PartRequest
+  | CreditRequest
   | MetadataRequest
   | RosterRequest
   | ShowRequest
@@ -92,6 +95,9 @@ export type ServerMessage =
   | MessageMessage
   | AskMessage
   | ReplyMessage
+  | StreamMessage
+  | PartMessage
+  | CreditMessage
   | IceServersMessage
   | PongMessage
   | ClosingMessage;
@@ -409,6 +415,97 @@ export interface ReplyRequest {
    */
   payload: unknown;
   failure?: 'no_handler' | 'handler_failed' | 'response_too_large';
+}
+
+export interface StreamRequest {
+  type: 'stream';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+  /**
+   * @minItems 1
+   * @maxItems 100
+   */
+  to: string[];
+  /**
+   * Unique among the streams of the sender.
+   */
+  streamId: string;
+  /**
+   * Names with `$` belong to the SDK.
+   */
+  method: string;
+  /**
+   * Any JSON value.
+   */
+  payload: unknown;
+}
+
+export interface PartRequest {
+  type: 'part';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+  /**
+   * @minItems 1
+   * @maxItems 100
+   */
+  to: string[];
+  /**
+   * Unique among the streams of the sender.
+   */
+  streamId: string;
+  /**
+   * Bytes of the stream before this part, as they were before encryption.
+   */
+  offset: number;
+  /**
+   * Base64. Empty: the receiver repeats its last `credit`.
+   */
+  data: string;
+  /**
+   * Whether the stream ends with this part.
+   */
+  last?: boolean;
+  /**
+   * Whether the sender gives the stream up.
+   */
+  aborted?: boolean;
+}
+
+export interface CreditRequest {
+  type: 'credit';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+  to: string;
+  /**
+   * Unique among the streams of the sender.
+   */
+  streamId: string;
+  /**
+   * Bytes that have arrived in order.
+   */
+  received: number;
+  /**
+   * Bytes that the participant takes, counted from the start of the stream.
+   */
+  limit: number;
+  /**
+   * Whether all has arrived.
+   */
+  done?: boolean;
+  failure?:
+    | 'no_handler'
+    | 'handler_failed'
+    | 'stream_cancelled'
+    | 'stream_unknown'
+    | 'stream_invalid'
+    | 'too_many_streams'
+    | 'undecryptable';
 }
 
 export interface MetadataRequest {
@@ -818,6 +915,78 @@ export interface ReplyMessage {
   payload: unknown;
   failure?: 'no_handler' | 'handler_failed' | 'response_too_large';
   sentAt: string;
+}
+
+export interface StreamMessage {
+  type: 'stream';
+  from: string;
+  /**
+   * Unique among the streams of the sender.
+   */
+  streamId: string;
+  /**
+   * Names with `$` belong to the SDK.
+   */
+  method: string;
+  /**
+   * Any JSON value.
+   */
+  payload: unknown;
+  sentAt: string;
+}
+
+export interface PartMessage {
+  type: 'part';
+  from: string;
+  /**
+   * Unique among the streams of the sender.
+   */
+  streamId: string;
+  /**
+   * Bytes of the stream before this part, as they were before encryption.
+   */
+  offset: number;
+  /**
+   * Base64. Empty: the receiver repeats its last `credit`.
+   */
+  data: string;
+  /**
+   * Whether the stream ends with this part.
+   */
+  last?: boolean;
+  /**
+   * Whether the sender gives the stream up.
+   */
+  aborted?: boolean;
+}
+
+export interface CreditMessage {
+  type: 'credit';
+  from: string;
+  /**
+   * Unique among the streams of the sender.
+   */
+  streamId: string;
+  /**
+   * Bytes that have arrived in order.
+   */
+  received: number;
+  /**
+   * Bytes that the participant takes, counted from the start of the stream.
+   */
+  limit: number;
+  /**
+   * Whether all has arrived.
+   */
+  done?: boolean;
+  failure?:
+    | 'no_handler'
+    | 'handler_failed'
+    | 'stream_cancelled'
+    | 'stream_unknown'
+    | 'stream_invalid'
+    | 'too_many_streams'
+    | 'undecryptable';
 }
 
 export interface IceServersMessage {

@@ -3,14 +3,17 @@ import { PROTOCOL_LIMITS } from './limits.js';
 import {
   ASK_FIELDS,
   Candidate,
+  CREDIT_FIELDS,
   Layer,
   message,
   object,
+  PART_FIELDS,
   PeerTarget,
   QualityLevel,
   REPLY_FIELDS,
   ResourceId,
   Sdp,
+  STREAM_FIELDS,
   TrackId,
   TrackReference,
   TrackSource,
@@ -156,6 +159,22 @@ export const Ask = request('ask', { to: Recipients, ...ASK_FIELDS });
 /** Answers an `ask`. Needs the permission `messages:send`, unless the `server` has asked. */
 export const Reply = request('reply', { to: ResourceId, ...REPLY_FIELDS });
 
+/**
+ * Offers a stream of bytes to participants. Each answers with a `credit`, after which `part`s follow. Needs the
+ * permission `messages:send`.
+ */
+export const OpenStream = request('stream', { to: Recipients, ...STREAM_FIELDS });
+
+/**
+ * Sends a part of a stream to participants. A part may be lost, and is sent again if no `credit` confirms it. The answer
+ * comes later if the connection or the environment sends much: send no ninth part before it. Needs the permission
+ * `messages:send`, unless it only says `aborted`.
+ */
+export const SendPart = request('part', { to: Recipients, ...PART_FIELDS });
+
+/** Lets the sender of a stream send more, or says why nothing more is wanted. Needs no permission. */
+export const GiveCredit = request('credit', { to: ResourceId, ...CREDIT_FIELDS });
+
 /** Replaces the metadata of the client's own participant. Needs the permission `metadata:update`. */
 export const UpdateMetadata = request('metadata', { metadata: Type.Record(Type.String(), Type.Unknown()) });
 
@@ -235,6 +254,9 @@ export const CLIENT_MESSAGES = {
   message: SendMessage,
   ask: Ask,
   reply: Reply,
+  stream: OpenStream,
+  part: SendPart,
+  credit: GiveCredit,
   metadata: UpdateMetadata,
   roster: RequestRoster,
   show: Show,

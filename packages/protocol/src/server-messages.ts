@@ -4,14 +4,17 @@ import { PROTOCOL_LIMITS } from './limits.js';
 import {
   ASK_FIELDS,
   choice,
+  CREDIT_FIELDS,
   IceServer,
   message,
   object,
+  PART_FIELDS,
   PeerTarget,
   QualityLevel,
   RemoteParticipant,
   REPLY_FIELDS,
   ResourceId,
+  STREAM_FIELDS,
   Track,
   TrackId,
   TrackReference,
@@ -123,6 +126,15 @@ export const Asked = message('ask', { from: ResourceId, ...ASK_FIELDS, sentAt: T
 
 /** The reply of another participant. Ignore it unless its sender was asked. Delivered at most once. */
 export const Replied = message('reply', { from: ResourceId, ...REPLY_FIELDS, sentAt: Type.String() });
+
+/** A participant offers a stream. The client answers with a `credit`, and grants no more than it has room for. */
+export const StreamOpened = message('stream', { from: ResourceId, ...STREAM_FIELDS, sentAt: Type.String() });
+
+/** A part of a stream. Ignore it unless it begins where the last one has ended. */
+export const PartReceived = message('part', { from: ResourceId, ...PART_FIELDS });
+
+/** A participant takes more of a stream. Ignore it unless the stream was offered to it. */
+export const CreditGiven = message('credit', { from: ResourceId, ...CREDIT_FIELDS });
 
 /** Answers `iceServers` and `test`. */
 export const IceServers = message('iceServers', {
@@ -277,6 +289,9 @@ export const SERVER_MESSAGES = {
   message: ReceivedMessage,
   ask: Asked,
   reply: Replied,
+  stream: StreamOpened,
+  part: PartReceived,
+  credit: CreditGiven,
   iceServers: IceServers,
   pong: Pong,
   closing: Closing,

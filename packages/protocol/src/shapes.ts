@@ -105,6 +105,56 @@ export const REPLY_FIELDS = {
   failure: Type.Optional(ReplyFailure),
 };
 
+const STREAM_BYTES_MAX = 16 * 1024 * 1024;
+
+/** The sender of a stream chooses it at random. */
+const StreamId = Type.String({
+  pattern: '^[A-Za-z0-9_-]{1,64}$',
+  description: 'Unique among the streams of the sender.',
+});
+const Offset = Type.Integer({ minimum: 0, maximum: STREAM_BYTES_MAX });
+export const STREAM_FIELDS = { streamId: StreamId, method: ASK_FIELDS.method, payload: ASK_FIELDS.payload };
+export const PART_FIELDS = {
+  streamId: StreamId,
+  offset: Type.Integer({
+    ...Offset,
+    description: 'Bytes of the stream before this part, as they were before encryption.',
+  }),
+  data: Type.String({
+    pattern: '^[A-Za-z0-9+/]*={0,2}$',
+    maxLength: PROTOCOL_LIMITS.messageBytesMax,
+    description: 'Base64. Empty: the receiver repeats its last `credit`.',
+  }),
+  last: Type.Optional(Type.Boolean({ description: 'Whether the stream ends with this part.' })),
+  aborted: Type.Optional(Type.Boolean({ description: 'Whether the sender gives the stream up.' })),
+};
+
+/**
+ * `no_handler`: nothing at the participant handles the method. `handler_failed`: its handler has thrown.
+ * `stream_cancelled`: it wants no more. `stream_unknown`: it has no such stream. `stream_invalid`: the stream has more or
+ * fewer bytes than its sender said. `too_many_streams`: it receives too many. `undecryptable`: a part has another key.
+ */
+const StreamFailure = choice([
+  'no_handler',
+  'handler_failed',
+  'stream_cancelled',
+  'stream_unknown',
+  'stream_invalid',
+  'too_many_streams',
+  'undecryptable',
+]);
+export const CREDIT_FIELDS = {
+  streamId: StreamId,
+  received: Type.Integer({ ...Offset, description: 'Bytes that have arrived in order.' }),
+  limit: Type.Integer({
+    minimum: 0,
+    maximum: 2 * STREAM_BYTES_MAX,
+    description: 'Bytes that the participant takes, counted from the start of the stream.',
+  }),
+  done: Type.Optional(Type.Boolean({ description: 'Whether all has arrived.' })),
+  failure: Type.Optional(StreamFailure),
+};
+
 export const Sdp = Type.String({ minLength: 1, maxLength: PROTOCOL_LIMITS.sdpCharsMax });
 
 export const IceServer = Type.Object({

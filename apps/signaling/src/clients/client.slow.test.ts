@@ -31,6 +31,7 @@ import {
   type TestInstance,
   type TestSignaling,
 } from '../signaling.testkit.js';
+import { StreamRates } from '../requests/stream-rates.js';
 import type { Client, ClientHandler, CloseDetails, Ending } from './client.js';
 
 /** A client without a WebSocket, as a transport over HTTP would be. */
@@ -39,6 +40,7 @@ class PortClient implements Client {
   readonly logFields = {};
   readonly addressKey = '192.0.2.1';
   readonly isLeaving = false;
+  readonly pauseMs = 0;
   ending: Ending | null = null;
   closing: CloseDetails | null = null;
   readonly messages: ServerMessage[] = [];
@@ -50,6 +52,10 @@ class PortClient implements Client {
   }
   sendText(text: string): void {
     this.messages.push(JSON.parse(text) as ServerMessage);
+  }
+  sendPart(text: string): boolean {
+    this.sendText(text);
+    return true;
   }
   close(reason: CloseReason, details: CloseDetails): void {
     this.closing ??= details;
@@ -121,6 +127,7 @@ async function startGateway(): Promise<Gateway> {
       connectionLimit: UNLIMITED,
       mediaNodeDeadSeconds: 5,
       requestLimits: { messages: UNLIMITED, metadata: UNLIMITED },
+      streamRates: new StreamRates(0),
       arrivalLimits: new ArrivalLimits(paces, { metrics, logger }),
       metrics,
       logger,

@@ -40,12 +40,16 @@ export interface Client {
   readonly isHeadless?: boolean;
   /** The secret that resumes its session. Undefined: the join makes one, and the welcome carries it. */
   readonly resumeSecret?: string | undefined;
+  /** How long stream messages should pause so that half of its burst of messages is free, in milliseconds. */
+  readonly pauseMs: number;
   /** How it ended; null before. */
   readonly ending: Ending | null;
   /** Sends the first message of a session, before any other one. */
   sendWelcome(text: string): void;
   /** Sends a message that is already serialised, perhaps for several clients. */
   sendText(text: string): void;
+  /** The same, unless it has read too little of the text before. @returns whether it has sent the text */
+  sendPart(text: string): boolean;
   /** Tells the client the reason, and ends it. Idempotent: the first reason counts. */
   close(reason: CloseReason, details: CloseDetails): void;
   /** Ends it without a reason, because the session continues with another client. */

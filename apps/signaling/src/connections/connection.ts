@@ -16,6 +16,8 @@ export interface ConnectionSettings {
 const FIRST_MESSAGE_WITHIN_MS = 10_000;
 /** How long a close handshake may take before the socket is terminated, in milliseconds. */
 const CLOSE_WITHIN_MS = 2000;
+/** Unsent bytes with which a client gets no parts of streams, so that other messages arrive soon. */
+const UNSENT_BYTES_BEFORE_PART_MAX = 256 * 1024;
 const SILENT_INTERVALS_MAX = 2.5;
 
 /** A client over a WebSocket. Handles messages in order, bounds waiting ones on both sides, and reports why it ends. */
@@ -59,6 +61,10 @@ export class Connection implements Client {
     return this.ending === null;
   }
 
+  get pauseMs(): number {
+    return this.#frames.pauseMs;
+  }
+
   get traffic(): { messagesIn: number; messagesOut: number; bytesIn: number; bytesOut: number } {
     return {
       messagesIn: this.#frames.frames,
@@ -72,6 +78,12 @@ export class Connection implements Client {
     if (!this.#canSend) return;
     this.#outbox.send(text);
     this.#closeIfOverfull();
+  }
+
+  sendPart(text: string): boolean {
+    if (this.#outbox.unsentBytes > UNSENT_BYTES_BEFORE_PART_MAX) return false;
+    this.sendText(text);
+    return true;
   }
 
   /** Leaves at once. Messages of other connections leave at the end of the tick. */

@@ -87,6 +87,10 @@ export class FrameReader {
     this.#bucket = new TokenBucket(bucketTimes(bucket));
   }
 
+  get pauseMs(): number {
+    return this.#bucket.halfFullInMs(performance.now());
+  }
+
   ping(): boolean {
     return this.#bucket.take(performance.now());
   }

@@ -1,13 +1,6 @@
-import {
-  boundMessage,
-  metadataSizeFailure,
-  peerSubject,
-  type Permission,
-  SERVER_SENDER,
-  storedJsonBytes,
-} from '@callplane/core';
+import { boundMessage, metadataSizeFailure, peerSubject, storedJsonBytes } from '@callplane/core';
 import { isDatabaseUnavailable } from '@callplane/db';
-import { PROTOCOL_LIMITS, type ClientMessage, type ClientMessages, type ServerMessage } from '@callplane/protocol';
+import type { ClientMessage, ClientMessages } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import { iceServersFor, type ArrivalDeps, type WelcomeDeps } from '../arrivals/arrival.js';
 import { join } from '../arrivals/join.js';
@@ -24,16 +17,19 @@ import {
 } from '../clients/client.js';
 import { isFirstMessage } from '../clients/first-message.js';
 import type { SignalingMetrics } from '../metrics.js';
-import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { pageText, withParticipants } from '../rooms/state.js';
 import type { Qualities } from '../sessions/quality-seconds.js';
 import type { Session } from '../sessions/session.js';
 import type { Writes } from '../writes/writes.js';
+import { ok, passCredit, passing, passPart, requirePermission, send, tooLarge } from './passing.js';
+import type { StreamRates } from './stream-rates.js';
 
 interface RequestDeps extends WelcomeDeps {
+  metrics: Pick<SignalingMetrics, 'partPassed'>;
   qualities: Qualities;
   rooms: Rooms;
+  streamRates: StreamRates;
   writes: Writes;
 }
 
@@ -59,7 +55,6 @@ function acknowledged<T extends RequestType>(
 }
 
 const ROSTER_LIMIT_DEFAULT = 50;
-const MESSAGE_BYTES_MAX = PROTOCOL_LIMITS.messageBytesMax;
 
 const HANDLERS: { [T in RequestType]: Handler<T> } = {
   async publish({ client, session }, message) {
@@ -90,6 +85,9 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
   message: passing('message'),
   ask: passing('ask'),
   reply: passing('reply'),
+  stream: passing('stream'),
+  part: passPart,
+  credit: passCredit,
   async metadata({ client, deps, session }, message) {
     requirePermission(session, 'metadata:update');
     if (!session.limits.metadata.take(performance.now())) throw new RequestFailure('rate_limited');
@@ -129,7 +127,7 @@ const IN_LOBBY: ReadonlySet<string> = new Set<RequestType>(['ping', 'leave']);
 
 export interface DispatchDeps extends RequestDeps, ArrivalDeps {
   logger: Logger;
-  metrics: Pick<SignalingMetrics, 'ended' | 'join' | 'message' | 'refused'>;
+  metrics: Pick<SignalingMetrics, 'ended' | 'join' | 'message' | 'partPassed' | 'refused'>;
 }
 
 export class Dispatch implements ClientHandler {
@@ -197,74 +195,7 @@ export class Dispatch implements ClientHandler {
   }
 }
 
-type Passed = 'message' | 'ask' | 'reply';
-
-/** The fields of a message that others get, except `sentAt`. Ids, methods and failures need no escaping. */
-const FIELDS: { [T in Passed]: (message: ClientMessages[T], body: string) => string } = {
-  message: (_, data) => `"data":${data}`,
-  ask: ({ askId, method }, payload) => `"askId":"${askId}","method":"${method}","payload":${payload}`,
-  reply: ({ askId, failure }, payload) =>
-    `"askId":"${askId}","payload":${payload}${failure === undefined ? '' : `,"failure":"${failure}"`}`,
-};
-
-/** Passes a message on to others. Runs without a promise unless another instance holds recipients. */
-function passing<T extends Passed>(type: T): Handler<T> {
-  return (context, request) => {
-    const { deps, session } = context;
-    const isToServer = request.type === 'reply' && request.to === SERVER_SENDER;
-    if (!isToServer) requirePermission(session, 'messages:send');
-    if (!session.limits.messages.take(performance.now())) throw new RequestFailure('rate_limited');
-    const [path, value] = request.type === 'message' ? ['data', request.data] : ['payload', request.payload];
-    const body = JSON.stringify(value);
-    const bytes = Buffer.byteLength(body);
-    if (bytes > MESSAGE_BYTES_MAX) throw tooLarge(path, `must be at most ${MESSAGE_BYTES_MAX} bytes, not ${bytes}`);
-    const { room, participantId: from } = session;
-    const to = typeof request.to === 'string' ? [request.to] : (request.to ?? null);
-    if (!isToServer) assertPresent(room, to);
-    // Not serialised a second time.
-    const text = `{"type":"${type}","from":"${from}",${FIELDS[type](request, body)},"sentAt":"${deps.clock.now().toISOString()}"}`;
-    const passed = isToServer
-      ? deps.rooms.reply(request.askId, { from, to: [], text })
-      : deps.rooms.pass(room, { from, to, text });
-    if (passed === null) throw new RequestFailure('not_found', 'The server does not wait for this reply.');
-    if (typeof passed === 'boolean') acknowledge(context, request, passed);
-    else return passed.then((isPassed) => acknowledge(context, request, isPassed));
-  };
-}
-
-function assertPresent(room: Room, to: readonly string[] | null): void {
-  const absent = to?.filter((id) => room.sessions.entryOf(id) === undefined) ?? [];
-  if (absent.length === 0) return;
-  throw new RequestFailure(
-    'not_found',
-    'Some recipients are not in the room. The message was not delivered.',
-    absent.map((id) => ({ path: 'to', message: `${id} is not in the room` })),
-  );
-}
-
-function acknowledge({ client }: RequestContext, request: ClientMessage, isPassed: boolean): void {
-  if (!isPassed) throw new RequestFailure('unavailable', 'The message could not be delivered to all recipients.');
-  ok(client, request);
-}
-
-function ok(client: Client, message: ClientMessage): void {
-  if (message.id !== undefined) send(client, { type: 'ok', replyTo: message.id });
-}
-
-function send(client: Client, message: ServerMessage): void {
-  client.sendText(JSON.stringify(message));
-}
-
 /** The field with which an answer names its request; none if the client gave it no id. */
 function replyTo({ id }: ClientMessage): { replyTo?: string } {
   return id === undefined ? {} : { replyTo: id };
-}
-
-function requirePermission(session: Session, permission: Permission): void {
-  if (session.permissions.includes(permission)) return;
-  throw new RequestFailure('permission_denied', `The participant lacks the permission ${permission}.`);
-}
-
-function tooLarge(path: string, message: string): RequestFailure {
-  return new RequestFailure('payload_too_large', undefined, [{ path, message }]);
 }

@@ -29,6 +29,8 @@ export interface RoomMember {
   };
   /** Ignored before the welcome, which contains the same facts. */
   sendText(text: string): void;
+  /** @returns false if the member reads too slowly to get it */
+  sendPart(text: string): boolean;
   onOwn(state: SessionState): void;
   onAdmitted(): void;
 }

@@ -31,6 +31,7 @@ test('a writer of Redis can neither grant a permission, end a session, invent a 
   const forged = [
     { type: 'changed', from: 'eve', roomId, range: { after: 1, version: 99 }, changes },
     message('part_eve', { type: 'message', from: 'part_eve', data: 'I do not exist', sentAt }),
+    message('part_eve', { type: 'part', from: 'part_eve', streamId: 's', offset: 0, data: 'AAAA' }),
     { type: 'report', from: 'eve', kind: 'quality', report: [{ participantId: 'part_eve', level: 'lost' }] },
     { type: 'report', from: 'eve', kind: 'layers', report: [['x', [1e9]]] },
   ];
@@ -39,6 +40,7 @@ test('a writer of Redis can neither grant a permission, end a session, invent a 
     message('server', { type: 'permissions', permissions: ['messages:send'] }),
     message('server', { type: 'message', from: ada.participantId, data: 1, sentAt }),
     message(ada.participantId, { type: 'message', from: ada.participantId, data: 1, sentAt: 'yesterday' }),
+    message(ada.participantId, { type: 'part', from: ada.participantId, streamId: 's', offset: -1, data: 'AAAA' }),
   ];
   const before = await invalidPayloads();
   for (const payload of [...forged, ...invalid]) {
@@ -53,6 +55,7 @@ test('a writer of Redis can neither grant a permission, end a session, invent a 
   );
   expect(await ada.client.until('message')).toMatchObject({ from: 'server', data: 'true' });
   expect(ada.client.of('message')).toHaveLength(1);
+  expect(ada.client.of('part')).toEqual([]);
   expect([...ada.client.of('permissions'), ...ada.client.of('changes'), ...ada.client.of('quality')]).toEqual([]);
   const refused = await ada.client.ask({ type: 'message', data: 1 }, 'error');
   expect(refused).toMatchObject({ code: 'permission_denied' });

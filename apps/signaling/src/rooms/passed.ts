@@ -1,5 +1,5 @@
 import { isAcceptedTime, PATH_ID_PATTERN, QUALITY_LEVELS } from '@callplane/core';
-import { Asked, ReceivedMessage, Replied } from '@callplane/protocol';
+import { Asked, CreditGiven, PartReceived, ReceivedMessage, Replied, StreamOpened } from '@callplane/protocol';
 import { InvalidPayloadError, parsePayload, payloadReader, type RoomMessage } from '@callplane/queue';
 import { Type } from 'typebox';
 import { LAYER_HIGHEST, LAYERS_REPORTED_MAX } from './layers.js';
@@ -7,7 +7,10 @@ import type { Room } from './room.js';
 import { TALKING_MAX } from './speakers.js';
 
 const MESSAGE = 'a message of a room';
-const readFrame = payloadReader(MESSAGE, Type.Union([ReceivedMessage, Asked, Replied]));
+const readFrame = payloadReader(
+  MESSAGE,
+  Type.Union([ReceivedMessage, Asked, Replied, StreamOpened, PartReceived, CreditGiven]),
+);
 /** Characters of a time. */
 const TIME_CHARS_MAX = 32;
 
@@ -19,7 +22,8 @@ const TIME_CHARS_MAX = 32;
 export function messageOf(message: RoomMessage): RoomMessage {
   const frame = readFrame(parsePayload(MESSAGE, message.text));
   if (frame.from !== message.from) throw new InvalidPayloadError(MESSAGE, 'another sender');
-  if (frame.sentAt.length > TIME_CHARS_MAX || !isAcceptedTime(new Date(frame.sentAt)))
+  const { sentAt } = { sentAt: undefined, ...frame };
+  if (sentAt !== undefined && (sentAt.length > TIME_CHARS_MAX || !isAcceptedTime(new Date(sentAt))))
     throw new InvalidPayloadError(MESSAGE, 'no time');
   return { ...message, text: JSON.stringify(frame) };
 }

@@ -34,6 +34,9 @@ class Member implements RoomMember {
     this.admitted += 1;
   }
 
+  sendPart(): boolean {
+    return true;
+  }
   sendText(text: string): void {
     this.frames.push(JSON.parse(text));
   }

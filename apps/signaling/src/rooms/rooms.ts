@@ -13,7 +13,7 @@ export interface RoomsDeps {
   database: Database;
   instanceId: string;
   logger: Logger;
-  metrics: Pick<SignalingMetrics, 'roomRead'>;
+  metrics: Pick<SignalingMetrics, 'partDropped' | 'roomRead'>;
 }
 
 /** A read of a room that waits or runs. Requests that wait for the same read are combined. */
@@ -29,6 +29,8 @@ interface Read {
 const ROOMS_PER_READ_MAX = 200;
 const READS_MAX = 3;
 const EACH_SECOND_MS = 1000;
+/** A part is lost if its receiver reads too slowly. Its sender sends it again. */
+const PART = '{"type":"part"';
 /** How often a room is read completely: in a restored database, the version of a change may be known already. */
 const COMPLETE_EVERY_MS = 60_000;
 
@@ -131,7 +133,7 @@ export class Rooms {
 
   /** @returns false if recipients on other instances could not be reached. */
   pass(room: Room, passed: RoomMessage): boolean | Promise<boolean> {
-    deliver(room, passed);
+    this.#deliver(room, passed);
     const { to } = passed;
     const isPassedOn = to === null ? room.sessions.isElsewhere : to.some((id) => room.sessions.isHeldElsewhere(id));
     return !isPassedOn || this.deps.bus.publishMessage(room.roomId, passed);
@@ -216,7 +218,17 @@ export class Rooms {
   async #onMessage(room: Room, message: RoomMessage): Promise<void> {
     const isKnown = (): boolean => isSender(room, message.from);
     if (!isKnown()) await this.#readAfterNotice(room.roomId);
-    if (isKnown()) deliver(room, message);
+    if (isKnown()) this.#deliver(room, message);
+  }
+
+  #deliver(room: Room, { from, to, text }: RoomMessage): void {
+    const send = (member: RoomMember | undefined): void => {
+      if (member === undefined || member.participantId === from) return;
+      if (!text.startsWith(PART)) member.sendText(text);
+      else if (!member.sendPart(text)) this.deps.metrics.partDropped();
+    };
+    if (to === null) room.members.forEach(send);
+    else for (const id of new Set(to)) send(room.memberOf(id));
   }
 
   #readAfterNotice(roomId: string): Promise<void> {
@@ -228,10 +240,4 @@ export class Rooms {
 
 function isSender({ sessions }: Room, from: string): boolean {
   return from === SERVER_SENDER || sessions.entryOf(from) !== undefined;
-}
-
-function deliver(room: Room, { from, to, text }: RoomMessage): void {
-  if (to === null) {
-    for (const member of room.members) if (member.participantId !== from) member.sendText(text);
-  } else for (const id of new Set(to)) if (id !== from) room.memberOf(id)?.sendText(text);
 }

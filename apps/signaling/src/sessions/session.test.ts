@@ -25,6 +25,8 @@ function setUp(isResumed: boolean, graceMs = 3_600_000, left: number[] = []) {
     ending: null,
     sendWelcome: () => did.push('welcome'),
     sendText: () => did.push('send'),
+    sendPart: () => true,
+    pauseMs: 0,
     drop: () => did.push('drop'),
     close: (reason: CloseReason) => did.push(`close ${reason}`),
   });

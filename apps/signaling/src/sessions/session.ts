@@ -190,6 +190,10 @@ export class Session implements RoomMember {
     if (this.isConnected) this.client?.sendText(text);
   }
 
+  sendPart(text: string): boolean {
+    return !this.isConnected || this.client === null || this.client.sendPart(text);
+  }
+
   /** Takes over changes by the server: permissions and mutes. */
   onOwn({ permissions }: SessionState): void {
     if (this.isGone) return;

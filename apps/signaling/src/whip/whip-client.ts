@@ -20,6 +20,7 @@ type Asked = ClientMessages['join' | 'resume' | 'publish' | 'test'];
 export class WhipClient implements Client {
   readonly isHeadless = true;
   readonly isLeaving = false;
+  readonly pauseMs = 0;
   readonly openedAtMs = performance.now();
   readonly logFields: Record<string, unknown> = { transport: 'whip' };
   readonly addressKey: string;
@@ -53,6 +54,11 @@ export class WhipClient implements Client {
   /** Ends the session as a client that leaves. */
   async leave(): Promise<void> {
     if (this.ending === null) await this.handler.onMessage(this, { type: 'leave' });
+  }
+
+  /** An encoder takes no streams. */
+  sendPart(): boolean {
+    return true;
   }
 
   sendWelcome(text: string): void {

@@ -137,6 +137,20 @@ export class Encryption {
     });
   }
 
+  /** Seals bytes of a stream, whose offer names its recipients. */
+  sealBytes(plain: Bytes, purpose: string): Promise<Bytes> {
+    return this.#sealing.run(() => this.#ask<Bytes>({ type: 'seal', metadata: bytesOf(`message${purpose}`), plain }));
+  }
+
+  /**
+   * @param offer the sealed offer of the stream
+   * @throws an error whose `reason` says why the bytes cannot be opened
+   */
+  openBytes(from: string, sealed: Bytes, purpose: string, offer: unknown): Promise<Bytes> {
+    const sender = this.#senderOf(from, offer);
+    return this.#ask<Bytes>({ type: 'open', sender, metadata: bytesOf(`message${purpose}`), sealed });
+  }
+
   /** Hands the data of a message over, in the order of the calls, or undefined with the reason why it cannot. */
   open(
     from: string,
@@ -144,11 +158,9 @@ export class Encryption {
     onOpened: (data: unknown, refused?: EncryptionError['reason']) => void,
     purpose = '',
   ): void {
-    const { encrypted, sessionId, name } = (message ?? {}) as Partial<Sealed>;
-    // In a large room, not everybody is shown. A wrong session or name has a wrong key.
-    const identity = { participantId: from, sessionId: String(sessionId), name: String(name) };
+    const { encrypted } = (message ?? {}) as Partial<Sealed>;
     const request = {
-      sender: senderOf(this.context.participants().get(from) ?? identity),
+      sender: this.#senderOf(from, message),
       metadata: bytesOf(`message${purpose}`),
       sealed: fromBase64(typeof encrypted === 'string' ? encrypted : ''),
     };
@@ -162,6 +174,13 @@ export class Encryption {
         if (error instanceof RefusedByWorker) onOpened(undefined, error.reason);
       }
     });
+  }
+
+  #senderOf(from: string, message: unknown): string {
+    const { sessionId, name } = (message ?? {}) as Partial<Sealed>;
+    // In a large room, not everybody is shown. A wrong session or name has a wrong key.
+    const identity = { participantId: from, sessionId: String(sessionId), name: String(name) };
+    return senderOf(this.context.participants().get(from) ?? identity);
   }
 
   close(): void {

@@ -40,6 +40,16 @@ test('a bucket has no limit without a rate, and raises a burst below the rate to
   expect([bucket.take(0), bucket.take(0), bucket.take(0)]).toEqual([true, true, false]);
 });
 
+test('a bucket takes several tokens at once, owes at most its size, and tells when half of it is free', () => {
+  const bucket = new TokenBucket(bucketTimes({ perSecond: 10, burst: 10 }));
+  bucket.charge(0, 4);
+  expect(bucket.halfFullInMs(0)).toBe(0);
+  bucket.charge(0, 4);
+  expect([bucket.halfFullInMs(0), bucket.halfFullInMs(300), bucket.waitMs(0)].map(Math.round)).toEqual([350, 50, 0]);
+  bucket.charge(0, 100);
+  expect(Math.round(bucket.waitMs(0))).toBe(1100);
+});
+
 test.each([
   ['192.0.2.7', '192.0.2.7'],
   ['::ffff:192.0.2.7', '192.0.2.7'],

@@ -75,16 +75,21 @@ export class TokenBucket {
     return Math.max(0, this.#fullAtMs - nowMs);
   }
 
+  /** Milliseconds until the bucket is half full; 0 when it is. */
+  halfFullInMs(nowMs: number): number {
+    return Math.max(0, this.#fullAtMs - nowMs - this.times.aheadMs / 2);
+  }
+
   take(nowMs: number): boolean {
     if (this.waitMs(nowMs) > 0) return false;
     this.charge(nowMs);
     return true;
   }
 
-  /** Takes a token that the bucket may owe. It owes at most its own size, which one full refill pays back. */
-  charge(nowMs: number): void {
+  /** Takes tokens that the bucket may owe. It owes at most its own size, which one full refill pays back. */
+  charge(nowMs: number, count = 1): void {
     const { intervalMs, aheadMs } = this.times;
-    this.#fullAtMs = nowMs + Math.min(this.fullInMs(nowMs) + intervalMs, 2 * (aheadMs + intervalMs));
+    this.#fullAtMs = nowMs + Math.min(this.fullInMs(nowMs) + count * intervalMs, 2 * (aheadMs + intervalMs));
   }
 }
 
@@ -112,10 +117,10 @@ export class KeyedPace {
   }
 
   /** @returns milliseconds until the bucket is full again. */
-  charge(key: string, nowMs: number): number {
+  charge(key: string, nowMs: number, count = 1): number {
     if (this.times.intervalMs === 0) return 0;
     const bucket = this.#buckets.get(key) ?? new TokenBucket(this.times);
-    bucket.charge(nowMs);
+    bucket.charge(nowMs, count);
     this.#buckets.set(key, bucket);
     return bucket.fullInMs(nowMs);
   }
